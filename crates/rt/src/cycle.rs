@@ -1,0 +1,85 @@
+//! The driver's side of a cycle: arm, release, wake, and at its end see who was late.
+//!
+//! Everything here runs on the server's driver thread, in time proportional to the clients that run.
+
+use crate::park::Park;
+use crate::shm::{CycleInfo, Edges, EngineSegment, OwnPage, SignalPage};
+
+/// What the driver knows of one client that runs in a plan.
+pub trait Seat {
+    /// The client's own page.
+    fn own(&self) -> &OwnPage;
+    /// The client's signal page.
+    fn signals(&self) -> &SignalPage;
+    /// Its predecessors in the plan.
+    fn edges(&self) -> Edges;
+    /// Its followers in the plan.
+    fn followers(&self) -> &[Follower];
+    /// Whether it slept on another word in the plan before, so that the first cycle must wake it by itself.
+    fn enters(&self) -> bool;
+}
+
+/// A follower in a plan: its seat, and which of its edges comes from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Follower {
+    /// Index among the plan's seats.
+    pub seat: usize,
+    /// Edge on the follower's signal page.
+    pub edge: u32,
+}
+
+/// Starts the cycle `info` of a plan with `seats`.
+///
+/// `first`: no cycle has run this plan before. Clients without predecessors sleep on the cycle's word and
+/// are woken by one call; the others are woken by the last of their predecessors. One that cannot tell
+/// which it is, because its plan is being replaced, sleeps on the cycle's word too.
+pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], info: CycleInfo, first: bool, park: &impl Park) {
+    for seat in seats {
+        seat.signals().arm(info.cycle, seat.edges());
+    }
+    engine.publish(info);
+    engine.release(info.cycle);
+    engine.wake_group(park);
+    if first {
+        for seat in seats.iter().filter(|seat| seat.enters()) {
+            seat.signals().wake_up(park);
+        }
+    }
+}
+
+/// Signals the followers of seat `skipped` in its place: it will not finish `cycle` in time.
+///
+/// Its outputs read as silence, because they are not marked for the cycle. A signal that it gives
+/// itself later changes nothing.
+pub fn signal_for<S: Seat>(seats: &[S], skipped: usize, cycle: u32, park: &impl Park) {
+    for follower in seats.get(skipped).map_or(&[][..], Seat::followers) {
+        let Some(seat) = seats.get(follower.seat) else { continue };
+        if seat.signals().signal(cycle, seat.edges(), follower.edge) {
+            seat.signals().note_signaled(park.now_ns());
+        }
+        // Even if the skipped client made it ready: it may have been stopped before it woke the follower.
+        if seat.signals().ready(cycle, seat.edges()) {
+            seat.signals().wake_up(park);
+        }
+    }
+}
+
+/// Whether the client has finished `cycle`, the newest one: it cannot have finished a later one, and a page
+/// that stands at another number, however long the server runs, is of a client that has not run.
+pub fn has_finished<S: Seat>(seat: &S, cycle: u32) -> bool {
+    seat.own().finished() == cycle
+}
+
+/// Wakes from one client's page that a wait for the graph's end accepts before it looks at the next client.
+const TRIES: u32 = 4;
+
+/// Sleeps until every seat has finished `cycle` or the deadline has passed; true if all have.
+///
+/// Waits on one client's page after the other, the one expected last first: by then most others
+/// have finished, and no page is needed that several clients can write.
+pub fn await_end<S: Seat>(seats: &[S], cycle: u32, deadline_ns: u64, park: &impl Park) -> bool {
+    seats.iter().rev().filter(|seat| !has_finished(*seat, cycle)).fold(true, |all, seat| {
+        let finished = seat.own().await_finish(cycle, deadline_ns, TRIES, park);
+        all && finished
+    })
+}

@@ -1,0 +1,200 @@
+//! The engine segment: the cycle itself, as every client reads it.
+
+use super::header::{Layout, SegmentHeader};
+use super::snapshot::Snapshot;
+use crate::park::Park;
+use crate::sync::{AtomicU32, Ordering};
+
+/// What a cycle is: the same value for every client that runs in it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct CycleInfo {
+    /// Number of the cycle; wraps. The first one is 1.
+    pub cycle: u32,
+    /// Generation of the plan that it runs.
+    pub plan: u64,
+    /// Length in frames.
+    pub quantum: u32,
+    /// Sample rate in Hz.
+    pub sample_rate_hz: u32,
+    /// Frames since the server started, at the cycle's first frame.
+    pub frames: u64,
+    /// When the driver woke for it, `CLOCK_MONOTONIC` ns.
+    pub woken_ns: u64,
+    /// The clock's estimate of when the cycle began, ns.
+    pub wakeup_ns: u64,
+    /// The clock's estimate of when the next one begins, ns.
+    pub next_wakeup_ns: u64,
+    /// The clock's estimate of a cycle's duration, ns.
+    pub period_ns: f64,
+}
+
+const INFO_WORDS: usize = 8;
+
+/// How many of them are shared: in models only those by which a client decides.
+const SHARED_WORDS: usize = if cfg!(loom) { 2 } else { INFO_WORDS };
+
+/// How the server was started; constant while it lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ServerFlags {
+    /// Process threads run under `SCHED_FIFO`.
+    pub realtime: bool,
+    /// The driver waits for the graph's end in each cycle (`-S`).
+    pub sync: bool,
+}
+
+/// Written by the server only; every client maps it read-only.
+#[repr(C)]
+#[cfg_attr(not(loom), repr(align(4096)))]
+#[derive(Debug, Default)]
+pub struct EngineSegment {
+    header: SegmentHeader,
+    flags: AtomicU32,
+    /// Priority of process threads, 0 where they are not real-time.
+    client_priority: AtomicU32,
+    server_process: AtomicU32,
+    xruns: AtomicU32,
+    last_delay_us: AtomicU32,
+    max_delay_us: AtomicU32,
+    /// DSP load in millionths of a quantum.
+    load_ppm: AtomicU32,
+    reserved: [AtomicU32; 5],
+    info: Snapshot<SHARED_WORDS>,
+    cycle: CycleWord,
+}
+
+/// The futex word that clients without predecessors share (the 2004 paper's semaphore sharing, §4.5.1).
+#[repr(C, align(64))]
+#[derive(Debug, Default)]
+struct CycleWord(AtomicU32);
+
+// SAFETY: repr(C), the header first, atomics only.
+unsafe impl Layout for EngineSegment {
+    const KIND: u32 = 1;
+
+    fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+}
+
+impl CycleInfo {
+    fn to_words(self) -> [u64; SHARED_WORDS] {
+        let words: [u64; INFO_WORDS] = [
+            u64::from(self.cycle),
+            self.plan,
+            u64::from(self.sample_rate_hz) << 32 | u64::from(self.quantum),
+            self.frames,
+            self.woken_ns,
+            self.wakeup_ns,
+            self.next_wakeup_ns,
+            self.period_ns.to_bits(),
+        ];
+        core::array::from_fn(|index| words[index])
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "each half of the packed words is 32 bits wide")]
+    fn from_words(words: &[u64; SHARED_WORDS]) -> Self {
+        let words: [u64; INFO_WORDS] =
+            core::array::from_fn(|index| words.get(index).copied().unwrap_or_default());
+        let [cycle, plan, rate_quantum, frames, woken_ns, wakeup_ns, next_wakeup_ns, period] = words;
+        Self {
+            cycle: cycle as u32,
+            plan,
+            quantum: rate_quantum as u32,
+            sample_rate_hz: (rate_quantum >> 32) as u32,
+            frames,
+            woken_ns,
+            wakeup_ns,
+            next_wakeup_ns,
+            period_ns: f64::from_bits(period),
+        }
+    }
+}
+
+impl EngineSegment {
+    /// States how the server runs, before any client can map the segment.
+    pub fn describe(&self, flags: ServerFlags, client_priority: u32, server_process: u32) {
+        self.flags.store(u32::from(flags.realtime) | u32::from(flags.sync) << 1, Ordering::Relaxed);
+        self.client_priority.store(client_priority, Ordering::Relaxed);
+        self.server_process.store(server_process, Ordering::Relaxed);
+    }
+
+    /// How the server was started.
+    pub fn flags(&self) -> ServerFlags {
+        let flags = self.flags.load(Ordering::Relaxed);
+        ServerFlags { realtime: flags & 1 != 0, sync: flags & 2 != 0 }
+    }
+
+    /// Priority of process threads under `SCHED_FIFO`, if they are real-time.
+    pub fn client_priority(&self) -> Option<u32> {
+        Some(self.client_priority.load(Ordering::Relaxed)).filter(|priority| *priority > 0)
+    }
+
+    /// The server's process id, in its own pid namespace.
+    pub fn server_process(&self) -> u32 {
+        self.server_process.load(Ordering::Relaxed)
+    }
+
+    /// The newest cycle. `None` only while the server stands in the middle of writing it. Thread: any.
+    pub fn info(&self) -> Option<CycleInfo> {
+        self.info.read().map(|words| CycleInfo::from_words(&words))
+    }
+
+    /// Makes `info` the newest cycle without starting it. Driver thread; before [`release`](Self::release).
+    pub fn publish(&self, info: CycleInfo) {
+        self.info.write(&info.to_words());
+    }
+
+    /// Starts the published cycle: clients that wait for nothing but the driver may run. Driver thread. Thread: cycle.
+    pub fn release(&self, cycle: u32) {
+        // Release: whoever sees the cycle sees its info, the armed signal pages and the capture buffers.
+        self.cycle.0.store(cycle, Ordering::Release);
+    }
+
+    /// Wakes every client that sleeps until the next cycle. Driver thread. Thread: cycle.
+    pub fn wake_group(&self, park: &impl Park) {
+        park.wake(&self.cycle.0, u32::MAX >> 1);
+    }
+
+    /// The cycle that was released last. Thread: any.
+    pub fn cycle(&self) -> u32 {
+        // Acquire: pairs with `release`.
+        self.cycle.0.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until a cycle other than `seen` is released, or the deadline. The mapping may be read-only.
+    pub fn sleep(&self, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
+        park.wait(&self.cycle.0, seen, deadline_ns);
+    }
+
+    /// Counts an xrun that was found `delay_us` late. Driver thread.
+    pub fn count_xrun(&self, delay_us: u32) {
+        self.last_delay_us.store(delay_us, Ordering::Relaxed);
+        self.max_delay_us.fetch_max(delay_us, Ordering::Relaxed);
+        self.xruns.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Xruns since the server started.
+    pub fn xruns(&self) -> u32 {
+        self.xruns.load(Ordering::Relaxed)
+    }
+
+    /// Delay of the last xrun and of the worst one, in µs.
+    pub fn delays_us(&self) -> (u32, u32) {
+        (self.last_delay_us.load(Ordering::Relaxed), self.max_delay_us.load(Ordering::Relaxed))
+    }
+
+    /// Forgets the worst delay.
+    pub fn reset_max_delay(&self) {
+        self.max_delay_us.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes the DSP load, in millionths of a quantum.
+    pub fn note_load(&self, ppm: u32) {
+        self.load_ppm.store(ppm, Ordering::Relaxed);
+    }
+
+    /// DSP load in millionths of a quantum.
+    pub fn load_ppm(&self) -> u32 {
+        self.load_ppm.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,39 @@
+//! The layouts of all shared memory: who may write what is the design's trust boundary.
+//!
+//! | segment | written by | read by |
+//! |---|---|---|
+//! | [`EngineSegment`] | server | every client |
+//! | [`Registry`] | server | every client |
+//! | [`Orders`] | server | one client |
+//! | [`OwnPage`] | one client, server | the same |
+//! | [`SignalPage`] | a client, its direct predecessors, server | the same |
+//! | [`SlabHeader`] and samples | one client (or the server, for its devices) | server, connected readers |
+//!
+//! Every layout is the same for 32- and 64-bit programs, made of atomics only, and valid for any bytes:
+//! what a peer wrote is an index or a date that is checked where it is read, never a pointer.
+//! A change of a layout or of its meaning bumps [`LAYOUT_VERSION`].
+
+mod engine;
+mod handover;
+mod header;
+mod orders;
+mod own;
+mod registry;
+mod signal;
+mod slab;
+mod snapshot;
+
+pub use engine::{CycleInfo, EngineSegment, ServerFlags};
+pub use handover::Handover;
+pub use header::{LAYOUT_VERSION, Layout, LayoutError, SegmentHeader};
+pub use orders::{
+    ABSENT, FollowerOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders, OrdersCopy, OrdersReader, OrdersWriter,
+};
+pub use own::{Dates, OwnPage};
+pub use registry::{
+    ALIASES_PER_PORT, CLIENT_NAME_BYTES, ClientEntry, ConnectionCell, FULL_NAME_BYTES, LatencyRange,
+    PortEntry, Registry, RegistryHeader, RegistryShape, Text,
+};
+pub use signal::{Edges, MAX_EDGES, SignalPage};
+pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};
+pub use snapshot::Snapshot;

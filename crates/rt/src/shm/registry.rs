@@ -1,0 +1,423 @@
+//! The registry: clients, ports and connections, as every program may read them at any time.
+//!
+//! Written by the server's control thread only, mapped read-only by every client. An entry is a sequence
+//! lock of its own, so that the getters of `jack.h` are lock-free and see what a request has changed as
+//! soon as it is answered.
+
+use core::ptr::NonNull;
+
+use super::header::{Layout, SegmentHeader};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Room for `client:port` and its terminating zero: 320 bytes of name at most.
+pub const FULL_NAME_BYTES: usize = 328;
+/// Room for a client's name and its terminating zero: 64 bytes of name at most.
+pub const CLIENT_NAME_BYTES: usize = 72;
+/// Aliases that a port can have.
+pub const ALIASES_PER_PORT: usize = 2;
+
+/// How many entries a registry has room for; constant while the server lives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RegistryShape {
+    /// Port ids are `1..=ports`.
+    pub ports: u32,
+    /// Client ids are `1..=clients`.
+    pub clients: u32,
+    /// Connections at one time.
+    pub connections: u32,
+}
+
+/// The registry's first page.
+#[repr(C, align(4096))]
+#[derive(Debug, Default)]
+pub struct RegistryHeader {
+    header: SegmentHeader,
+    ports: AtomicU32,
+    clients: AtomicU32,
+    connections: AtomicU32,
+    reserved: AtomicU32,
+    /// Counts changes of any entry.
+    changes: AtomicU64,
+}
+
+/// A zero-terminated text in shared memory, in `W` words.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Text<const W: usize>([AtomicU64; W]);
+
+/// Smallest and largest latency of the paths through a port, in frames.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LatencyRange {
+    /// In frames.
+    pub min: u32,
+    /// In frames.
+    pub max: u32,
+}
+
+/// One client.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct ClientEntry {
+    sequence: AtomicU32,
+    /// 0: free, 1: open, 2: active.
+    pub state: AtomicU32,
+    /// Process id as the server sees it.
+    pub process: AtomicU32,
+    /// Cycles in which the client was late.
+    pub late_cycles: AtomicU32,
+    /// 1 while the client is left out of plans because it did not answer.
+    pub bypassed: AtomicU32,
+    reserved: AtomicU32,
+    /// The client's name.
+    pub name: Text<{ CLIENT_NAME_BYTES / 8 }>,
+}
+
+/// One port.
+#[repr(C, align(64))]
+#[derive(Debug)]
+pub struct PortEntry {
+    sequence: AtomicU32,
+    /// 0: free, 1: registered, 2: registered by an active client.
+    pub state: AtomicU32,
+    /// `JackPortFlags`.
+    pub flags: AtomicU32,
+    /// 0: audio, 1: MIDI.
+    pub port_type: AtomicU32,
+    /// Id of the client that owns the port.
+    pub owner: AtomicU32,
+    /// Number of connections.
+    pub connections: AtomicU32,
+    /// Its first connection: index + 1 of a cell; 0: none.
+    pub first_connection: AtomicU32,
+    /// Its last connection, likewise.
+    pub last_connection: AtomicU32,
+    /// Monitor requests.
+    pub monitors: AtomicU32,
+    /// Which of the two names is the port's: a rename leaves the old one readable for who holds it.
+    pub which_name: AtomicU32,
+    capture_latency: AtomicU64,
+    playback_latency: AtomicU64,
+    names: [Text<{ FULL_NAME_BYTES / 8 }>; 2],
+    /// Empty text: none.
+    pub aliases: [Text<{ FULL_NAME_BYTES / 8 }>; ALIASES_PER_PORT],
+}
+
+/// One connection, member of its source's list and of its destination's.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ConnectionCell {
+    /// Id of the output port.
+    pub source: AtomicU32,
+    /// Id of the input port.
+    pub destination: AtomicU32,
+    /// Index + 1 of the source's next connection; 0: the last.
+    pub next_of_source: AtomicU32,
+    /// Index + 1 of the destination's next connection; 0: the last.
+    pub next_of_destination: AtomicU32,
+}
+
+// SAFETY: repr(C), the header first, atomics only.
+unsafe impl Layout for RegistryHeader {
+    const KIND: u32 = 2;
+
+    fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<PortEntry>() == 1408 && size_of::<ClientEntry>() == 128);
+
+impl RegistryShape {
+    /// Size of a registry of this shape.
+    pub const fn bytes(self) -> usize {
+        size_of::<RegistryHeader>()
+            + self.ports as usize * size_of::<PortEntry>()
+            + self.clients as usize * size_of::<ClientEntry>()
+            + self.connections as usize * size_of::<ConnectionCell>()
+    }
+}
+
+/// A registry in memory that stays mapped as long as the value lives.
+///
+/// The memory's owner (a mapping in `sys`) keeps this value beside the mapping.
+#[derive(Debug, Clone, Copy)]
+pub struct Registry {
+    base: NonNull<u8>,
+    shape: RegistryShape,
+}
+
+// SAFETY: the memory behind `base` holds atomics only.
+unsafe impl Send for Registry {}
+// SAFETY: as above.
+unsafe impl Sync for Registry {}
+
+impl Registry {
+    /// Lays a fresh registry over zeroed memory.
+    ///
+    /// # Safety
+    /// `base` is the start of a writable, page-aligned mapping of at least `shape.bytes()` zeroed bytes that
+    /// lives as long as every copy of the value.
+    pub unsafe fn create(base: NonNull<u8>, shape: RegistryShape) -> Self {
+        let registry = Self { base, shape };
+        let header = registry.header();
+        header.ports.store(shape.ports, Ordering::Relaxed);
+        header.clients.store(shape.clients, Ordering::Relaxed);
+        header.connections.store(shape.connections, Ordering::Relaxed);
+        header.header.initialize(RegistryHeader::KIND);
+        registry
+    }
+
+    /// Reads a received registry; `None` if the memory is too small for what its header says.
+    ///
+    /// # Safety
+    /// `base` is the start of a page-aligned mapping of `bytes` bytes that lives as long as every copy of
+    /// the value.
+    pub unsafe fn open(base: NonNull<u8>, bytes: usize) -> Option<Self> {
+        if bytes < size_of::<RegistryHeader>() {
+            return None;
+        }
+        // SAFETY: aligned and large enough; atomics only, valid for any bytes.
+        let header = unsafe { base.cast::<RegistryHeader>().as_ref() };
+        header.header.check(RegistryHeader::KIND).ok()?;
+        let shape = RegistryShape {
+            ports: header.ports.load(Ordering::Relaxed),
+            clients: header.clients.load(Ordering::Relaxed),
+            connections: header.connections.load(Ordering::Relaxed),
+        };
+        (shape.bytes() <= bytes).then_some(Self { base, shape })
+    }
+
+    /// How many entries there are.
+    pub fn shape(&self) -> RegistryShape {
+        self.shape
+    }
+
+    fn header(&self) -> &RegistryHeader {
+        // SAFETY: `base` is aligned and mapped (constructors' contracts); atomics only.
+        unsafe { self.base.cast().as_ref() }
+    }
+
+    fn entry<T>(&self, section: usize, count: u32, index: u32) -> Option<&T> {
+        if index >= count {
+            return None;
+        }
+        // SAFETY: sections lie one after the other as `RegistryShape::bytes` adds them up, each size is a
+        // multiple of 64 but the last, and `index` is within its section; entries are atomics only.
+        Some(unsafe { self.base.byte_add(section).cast::<T>().add(index as usize).as_ref() })
+    }
+
+    /// The entry of port `id`.
+    pub fn port(&self, id: u32) -> Option<&PortEntry> {
+        self.entry(size_of::<RegistryHeader>(), self.shape.ports, id.wrapping_sub(1))
+    }
+
+    /// The entry of client `id`.
+    pub fn client(&self, id: u32) -> Option<&ClientEntry> {
+        let section = RegistryShape { clients: 0, connections: 0, ..self.shape }.bytes();
+        self.entry(section, self.shape.clients, id.wrapping_sub(1))
+    }
+
+    /// Connection cell `index`.
+    pub fn connection(&self, index: u32) -> Option<&ConnectionCell> {
+        let section = RegistryShape { connections: 0, ..self.shape }.bytes();
+        self.entry(section, self.shape.connections, index)
+    }
+
+    /// Counts a change of any entry. Control thread.
+    pub fn note_change(&self) {
+        self.header().changes.fetch_add(1, Ordering::Release);
+    }
+
+    /// Changes since the server started: unchanged means that nothing is to be read again.
+    pub fn changes(&self) -> u64 {
+        self.header().changes.load(Ordering::Acquire)
+    }
+}
+
+/// Tries of one read of an entry that is being written.
+const TRIES: u32 = 1000;
+
+fn write_locked<R>(sequence: &AtomicU32, change: impl FnOnce() -> R) -> R {
+    let before = sequence.load(Ordering::Relaxed);
+    sequence.store(before.wrapping_add(1), Ordering::Relaxed);
+    // Release: who sees a part of the change also sees the odd sequence.
+    fence(Ordering::Release);
+    let result = change();
+    // Release: who sees the even sequence sees the whole change.
+    sequence.store(before.wrapping_add(2), Ordering::Release);
+    result
+}
+
+fn read_locked<R>(sequence: &AtomicU32, mut read: impl FnMut() -> R) -> Option<R> {
+    for _ in 0..TRIES {
+        // Acquire: pairs with the end of `write_locked`.
+        let before = sequence.load(Ordering::Acquire);
+        if before.is_multiple_of(2) {
+            let value = read();
+            // Acquire: pairs with the fence in `write_locked`.
+            fence(Ordering::Acquire);
+            if sequence.load(Ordering::Relaxed) == before {
+                return Some(value);
+            }
+        }
+        core::hint::spin_loop();
+    }
+    None
+}
+
+impl ClientEntry {
+    /// Changes the entry so that readers see all of it or nothing. Control thread.
+    pub fn write<R>(&self, change: impl FnOnce(&Self) -> R) -> R {
+        write_locked(&self.sequence, || change(self))
+    }
+
+    /// Reads the entry as one value; `None` if the writer was stopped in the middle. Thread: any.
+    pub fn read<R>(&self, mut read: impl FnMut(&Self) -> R) -> Option<R> {
+        read_locked(&self.sequence, || read(self))
+    }
+}
+
+impl PortEntry {
+    /// Changes the entry so that readers see all of it or nothing. Control thread.
+    pub fn write<R>(&self, change: impl FnOnce(&Self) -> R) -> R {
+        write_locked(&self.sequence, || change(self))
+    }
+
+    /// Reads the entry as one value; `None` if the writer was stopped in the middle. Thread: any.
+    pub fn read<R>(&self, mut read: impl FnMut(&Self) -> R) -> Option<R> {
+        read_locked(&self.sequence, || read(self))
+    }
+
+    /// The full name, `client:port`. Its address stays valid, and its text until the second rename. Thread: any.
+    pub fn name(&self) -> &Text<{ FULL_NAME_BYTES / 8 }> {
+        &self.names[(self.which_name.load(Ordering::Acquire) % 2) as usize]
+    }
+
+    /// Gives the port a new name, beside the old one. Within [`write`](Self::write).
+    pub fn set_name(&self, name: &str) {
+        let other = self.which_name.load(Ordering::Relaxed).wrapping_add(1);
+        self.names[(other % 2) as usize].set(name);
+        self.which_name.store(other % 2, Ordering::Release);
+    }
+
+    /// Latency of the paths that end here: from the capture side, or to the playback side.
+    pub fn latency(&self, capture: bool) -> LatencyRange {
+        let packed = self.latency_cell(capture).load(Ordering::Acquire);
+        #[expect(clippy::cast_possible_truncation, reason = "two halves of 32 bits")]
+        LatencyRange { min: (packed >> 32) as u32, max: packed as u32 }
+    }
+
+    /// States the latency.
+    pub fn set_latency(&self, capture: bool, range: LatencyRange) {
+        self.latency_cell(capture)
+            .store(u64::from(range.min) << 32 | u64::from(range.max), Ordering::Release);
+    }
+
+    fn latency_cell(&self, capture: bool) -> &AtomicU64 {
+        if capture { &self.capture_latency } else { &self.playback_latency }
+    }
+}
+
+impl<const W: usize> Text<W> {
+    /// Replaces the text; what does not fit is cut off.
+    pub fn set(&self, text: &str) {
+        let mut bytes = text.as_bytes().iter().copied().take(W * 8 - 1).chain(core::iter::repeat(0));
+        for word in &self.0 {
+            let chunk: [u8; 8] = core::array::from_fn(|_| bytes.next().unwrap_or(0));
+            word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
+        }
+    }
+
+    /// Copies the text into `buffer`, which is made large enough by its type at the caller's; gives its length.
+    pub fn copy_to(&self, buffer: &mut [u8]) -> usize {
+        let mut length = 0;
+        for (word, chunk) in self.0.iter().zip(buffer.chunks_mut(8)) {
+            let bytes = word.load(Ordering::Relaxed).to_ne_bytes();
+            chunk.copy_from_slice(&bytes[..chunk.len()]);
+            match bytes[..chunk.len()].iter().position(|byte| *byte == 0) {
+                Some(end) => return length + end,
+                None => length += chunk.len(),
+            }
+        }
+        length
+    }
+
+    /// The text's first byte, for C: zero-terminated, valid as long as the registry is mapped.
+    pub fn as_ptr(&self) -> *const u8 {
+        self.0.as_ptr().cast()
+    }
+
+    /// Whether there is no text.
+    pub fn is_empty(&self) -> bool {
+        self.0[0].load(Ordering::Relaxed).to_ne_bytes()[0] == 0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use std::alloc::{Layout as Memory, alloc_zeroed};
+
+    const SHAPE: RegistryShape = RegistryShape { ports: 3, clients: 2, connections: 5 };
+
+    fn memory(bytes: usize) -> NonNull<u8> {
+        let layout = Memory::from_size_align(bytes, 4096).expect("valid");
+        // SAFETY: the layout is not empty. The test leaks the memory.
+        NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory")
+    }
+
+    #[test]
+    fn a_received_registry_has_the_entries_that_it_was_made_with() {
+        let base = memory(SHAPE.bytes());
+        // SAFETY: zeroed, aligned, large enough, leaked.
+        let made = unsafe { Registry::create(base, SHAPE) };
+        let entry = made.port(3).expect("last port");
+        entry.write(|port| port.set_name("client:port"));
+        // SAFETY: as above.
+        let opened = unsafe { Registry::open(base, SHAPE.bytes()) }.expect("whole");
+        assert_eq!(opened.shape(), SHAPE);
+        let mut name = [0; FULL_NAME_BYTES];
+        let length = opened
+            .port(3)
+            .and_then(|port| port.read(|port| port.name().copy_to(&mut name)))
+            .expect("readable");
+        assert_eq!(&name[..length], b"client:port");
+        assert!(opened.port(0).is_none() && opened.port(4).is_none());
+        assert!(opened.client(2).is_some() && opened.client(3).is_none() && opened.client(0).is_none());
+        assert!(opened.connection(4).is_some() && opened.connection(5).is_none());
+    }
+
+    #[test]
+    fn a_registry_that_claims_more_than_its_memory_is_refused() {
+        let base = memory(SHAPE.bytes());
+        // SAFETY: zeroed, aligned, large enough, leaked.
+        let registry = unsafe { Registry::create(base, SHAPE) };
+        registry.header().ports.store(u32::MAX, Ordering::Relaxed);
+        // SAFETY: as above.
+        assert!(unsafe { Registry::open(base, SHAPE.bytes()) }.is_none());
+    }
+
+    #[test]
+    fn names_longer_than_their_room_are_cut_and_terminated() {
+        let text = Text::<2>([AtomicU64::new(0), AtomicU64::new(0)]);
+        text.set("0123456789abcdefgh");
+        let mut copy = [0; 16];
+        assert_eq!((text.copy_to(&mut copy), &copy[..15]), (15, &b"0123456789abcde"[..]));
+        text.set("");
+        assert!(text.is_empty());
+    }
+
+    #[test]
+    fn the_old_name_of_a_renamed_port_stays_readable() {
+        // SAFETY: zeroed, aligned, large enough, leaked.
+        let registry = unsafe { Registry::create(memory(SHAPE.bytes()), SHAPE) };
+        let port = registry.port(1).expect("first");
+        port.set_name("a:old");
+        let held = port.name();
+        port.set_name("a:new");
+        let mut name = [0; 16];
+        assert_eq!(held.copy_to(&mut name), 5);
+        assert_eq!(&name[..5], b"a:old");
+    }
+}

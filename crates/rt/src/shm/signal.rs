@@ -1,0 +1,273 @@
+//! The signal page: where a client's predecessors say that they have finished, and where it sleeps.
+
+use core::fmt;
+
+use super::header::{Layout, SegmentHeader};
+use crate::park::Park;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+const WORDS: usize = if cfg!(loom) { 3 } else { 504 };
+
+/// Edges that one word counts.
+const BITS: u32 = if cfg!(loom) { 2 } else { 32 };
+
+/// In-edges that one page can count: what its words hold, less the inner words of the tree.
+pub const MAX_EDGES: u32 = 15_000;
+
+/// How many direct predecessors a client has in a plan, and so which bits make it ready.
+///
+/// The bits stand in words of 32; a full word sets its bit in the word above, up to one root word.
+/// The predecessor whose bit fills the root is the one that wakes the client.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Edges(u32);
+
+/// One client's in-edges for a cycle. Its predecessors, the client itself and the server can write it.
+///
+/// Signals are idempotent: an edge is one bit of a word tagged with the cycle (`cycle << 32 | bits`), so
+/// that a signal given twice changes nothing and one from an older cycle fails on the tag.
+#[repr(C)]
+#[cfg_attr(not(loom), repr(align(4096)))]
+#[derive(Debug)]
+pub struct SignalPage {
+    header: SegmentHeader,
+    /// Counts wake-ups; the futex word that the client sleeps on.
+    wake: AtomicU32,
+    /// 1 while the client sleeps or is about to: whoever wakes it may leave out the system call otherwise.
+    sleeping: AtomicU32,
+    /// When the last predecessor signaled, `CLOCK_MONOTONIC` ns.
+    signaled_ns: AtomicU64,
+    reserved: [AtomicU64; 4],
+    words: [AtomicU64; WORDS],
+}
+
+// SAFETY: repr(C), the header first, atomics only.
+unsafe impl Layout for SignalPage {
+    const KIND: u32 = 5;
+
+    fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<SignalPage>() == 4096);
+
+impl Edges {
+    /// `count` predecessors; `None` if a page cannot count as many.
+    pub const fn new(count: u32) -> Option<Self> {
+        if count <= MAX_EDGES { Some(Self(count)) } else { None }
+    }
+
+    /// No predecessor: the client waits for the driver only.
+    pub const NONE: Self = Self(0);
+
+    /// Number of predecessors.
+    pub const fn count(self) -> u32 {
+        self.0
+    }
+
+    /// Sizes of the levels of words above `self.0` bits, lowest first: (bits, first word).
+    fn levels(self) -> impl Iterator<Item = (u32, u32)> {
+        let mut next = (self.0 > 0).then_some((self.0, 0));
+        core::iter::from_fn(move || {
+            let (bits, first) = next?;
+            let words = bits.div_ceil(BITS);
+            next = (words > 1).then_some((words, first + words));
+            Some((bits, first))
+        })
+    }
+
+    fn words(self) -> usize {
+        self.levels().map(|(bits, _)| bits.div_ceil(BITS) as usize).sum()
+    }
+}
+
+impl fmt::Debug for Edges {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Edges({})", self.0)
+    }
+}
+
+/// The bits of word `word` of a level that has `bits` bits in all.
+fn full(bits: u32, word: u32) -> u32 {
+    match bits - word * BITS {
+        rest @ 0..BITS => (1 << rest) - 1,
+        _ => u32::MAX >> (32 - BITS),
+    }
+}
+
+fn tag(cycle: u32) -> u64 {
+    u64::from(cycle) << 32
+}
+
+impl Default for SignalPage {
+    fn default() -> Self {
+        let page = Self {
+            header: SegmentHeader::default(),
+            wake: AtomicU32::new(0),
+            sleeping: AtomicU32::new(0),
+            signaled_ns: AtomicU64::new(0),
+            reserved: core::array::from_fn(|_| AtomicU64::new(0)),
+            words: core::array::from_fn(|_| AtomicU64::new(0)),
+        };
+        page.header.initialize(Self::KIND);
+        page
+    }
+}
+
+impl SignalPage {
+    /// Clears all edges for `cycle`, before any predecessor can run in it. Driver thread. Thread: cycle.
+    pub fn arm(&self, cycle: u32, edges: Edges) {
+        // Relaxed: the release of the cycle in `EngineSegment::release` publishes it to every client.
+        for word in self.words.iter().take(edges.words()) {
+            if cfg!(loom) {
+                // loom would let a straggler's compare-and-exchange take effect after a plain store of
+                // another value, as if it were not atomic; it orders an exchange as the language does.
+                word.swap(tag(cycle), Ordering::Relaxed);
+            } else {
+                word.store(tag(cycle), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Predecessor `edge` has finished in `cycle`. True for the call that made the client ready. Thread: cycle.
+    ///
+    /// Nothing happens if the page is armed for another cycle, or the edge was signaled already, or does
+    /// not exist.
+    pub fn signal(&self, cycle: u32, edges: Edges, edge: u32) -> bool {
+        if edge >= edges.count() {
+            return false;
+        }
+        let (mut bit, mut filled) = (edge, false);
+        for (bits, first) in edges.levels() {
+            let word = bit / BITS;
+            let Some(place) = self.words.get((first + word) as usize) else { return false };
+            // From a word that was full before it goes on: who filled it may have been stopped there.
+            match set_bit(place, cycle, bit % BITS, full(bits, word)) {
+                Bit::Waits => return false,
+                Bit::Filled => filled = true,
+                Bit::FullBefore => filled = false,
+            }
+            bit = word;
+        }
+        filled
+    }
+
+    /// Whether every predecessor has signaled in `cycle`. Thread: cycle.
+    pub fn ready(&self, cycle: u32, edges: Edges) -> bool {
+        let Some((bits, first)) = edges.levels().last() else { return true };
+        let Some(root) = self.words.get(first as usize) else { return false };
+        // Acquire: pairs with the Release of every signal, so that all predecessors' buffers are visible.
+        root.load(Ordering::Acquire) == tag(cycle) | u64::from(full(bits, 0))
+    }
+
+    /// When the client was made ready, for its cycle record. Thread: cycle.
+    pub fn signaled_ns(&self) -> u64 {
+        self.signaled_ns.load(Ordering::Relaxed)
+    }
+
+    /// Notes the date of the signal that made the client ready. Thread: cycle.
+    pub fn note_signaled(&self, now_ns: u64) {
+        self.signaled_ns.store(now_ns, Ordering::Relaxed);
+    }
+
+    /// Makes the client look again: at its edges, its orders, or a request to stop. Thread: cycle.
+    pub fn wake_up(&self, park: &impl Park) {
+        // Release: what the client is to find is visible to one that sees the new count.
+        self.wake.fetch_add(1, Ordering::Release);
+        // SeqCst: either this sees `sleeping`, or the client sees the new count after its own fence.
+        fence(Ordering::SeqCst);
+        if self.sleeping.load(Ordering::Relaxed) != 0 {
+            park.wake(&self.wake, 1);
+        }
+    }
+
+    /// The count of wake-ups, to be read before the client decides that it must sleep.
+    pub fn wake_count(&self) -> u32 {
+        // Acquire: pairs with `wake_up`.
+        self.wake.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until `wake_up` has been called since `wake_count` gave `seen`, or the deadline.
+    pub fn sleep(&self, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
+        self.sleeping.store(1, Ordering::Relaxed);
+        // SeqCst: see `wake_up`.
+        fence(Ordering::SeqCst);
+        if self.wake.load(Ordering::Relaxed) == seen {
+            park.wait(&self.wake, seen, deadline_ns);
+        }
+        self.sleeping.store(0, Ordering::Relaxed);
+    }
+}
+
+/// What the setting of a bit found.
+#[derive(Clone, Copy)]
+enum Bit {
+    /// Other bits of the word are missing, or the word is armed for another cycle.
+    Waits,
+    /// This was the word's last bit.
+    Filled,
+    /// The bit had been set already, and all the others.
+    FullBefore,
+}
+
+/// Sets a bit of a word armed for `cycle`.
+fn set_bit(place: &AtomicU64, cycle: u32, bit: u32, full: u32) -> Bit {
+    let whole = tag(cycle) | u64::from(full);
+    // Acquire, here and on failure: the buffers of the predecessors whose bits this finds, so that the one
+    // that fills a word, or finds it full, carries all of them on to the word above.
+    let mut before = place.load(Ordering::Acquire);
+    loop {
+        if before == whole {
+            return Bit::FullBefore;
+        }
+        let after = before | 1 << bit;
+        if before & !u64::from(u32::MAX) != tag(cycle) || after == before {
+            return Bit::Waits;
+        }
+        // Release: this predecessor's buffers, and those that it carries on.
+        match place.compare_exchange_weak(before, after, Ordering::Release, Ordering::Acquire) {
+            Ok(_) if after == whole => return Bit::Filled,
+            Ok(_) => return Bit::Waits,
+            Err(now) => before = now,
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_of_any_number_of_predecessors_makes_the_client_ready() {
+        for count in [1, 2, 31, 32, 33, 64, 65, 1023, 1024, 1025, 15_000] {
+            let page = SignalPage::default();
+            let edges = Edges::new(count).expect("within the page");
+            page.arm(7, edges);
+            for edge in 0..count {
+                assert!(!page.ready(7, edges), "{edge} of {count}");
+                assert_eq!(page.signal(7, edges, edge), edge + 1 == count, "{edge} of {count}");
+                assert!(!page.signal(7, edges, edge), "a signal given twice changes nothing");
+            }
+            assert!(page.ready(7, edges));
+        }
+    }
+
+    #[test]
+    fn signals_of_another_cycle_and_of_unknown_edges_change_nothing() {
+        let page = SignalPage::default();
+        let edges = Edges::new(1).expect("one");
+        page.arm(7, edges);
+        assert!(!page.signal(6, edges, 0), "straggler");
+        assert!(!page.signal(8, edges, 0), "from the future");
+        assert!(!page.signal(7, edges, 1), "no such edge");
+        assert!(!page.ready(7, edges));
+    }
+
+    #[test]
+    fn a_client_without_predecessors_is_always_ready() {
+        assert!(SignalPage::default().ready(3, Edges::NONE));
+        assert!(Edges::new(MAX_EDGES + 1).is_none());
+        assert!(Edges::new(MAX_EDGES).expect("fits").words() <= WORDS);
+    }
+}

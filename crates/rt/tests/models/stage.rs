@@ -1,0 +1,161 @@
+//! What the models of whole cycles share: clients with their pages, and plans over them.
+
+use std::sync::Arc;
+
+use consort_rt::cycle::{self, Follower, Seat};
+use consort_rt::shm::{
+    ABSENT, CycleInfo, Edges, EngineSegment, FollowerOrder, ORDERS_WORDS, Orders, OrdersWriter, OwnPage,
+    SignalPage,
+};
+use consort_rt::sync::{AtomicU32, Ordering};
+use consort_rt::turn::{Pages, Turn, TurnState, signal_follower};
+
+use crate::futex::Futex;
+
+/// The engine segment, and the futex of a model.
+#[derive(Debug)]
+pub(crate) struct Stage {
+    pub(crate) engine: EngineSegment,
+    pub(crate) futex: Futex,
+}
+
+/// One client's pages, and one frame of its output.
+#[derive(Debug)]
+pub(crate) struct Client {
+    pub(crate) orders: Orders,
+    pub(crate) own: OwnPage,
+    pub(crate) signals: SignalPage,
+    pub(crate) sample: AtomicU32,
+}
+
+/// A client in a plan.
+#[derive(Debug, Clone)]
+pub(crate) struct Chair {
+    pub(crate) client: Arc<Client>,
+    pub(crate) edges: Edges,
+    pub(crate) followers: Vec<Follower>,
+    pub(crate) enters: bool,
+}
+
+/// A process thread's memory between cycles.
+pub(crate) type Memory = TurnState<[u32; ORDERS_WORDS]>;
+
+impl Stage {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new() })
+    }
+
+    /// The driver starts `cycle` of plan `plan`.
+    pub(crate) fn begin(&self, seats: &[Chair], cycle: u32, plan: u64, first: bool) {
+        let info = CycleInfo { cycle, plan, ..CycleInfo::default() };
+        cycle::begin(&self.engine, seats, info, first, &self.futex);
+    }
+
+    /// The process thread of `client` looks once whether it is its turn, and sleeps if not.
+    pub(crate) fn look(&self, client: &Client, memory: &mut Memory) -> Option<u32> {
+        let pages = Pages {
+            engine: &self.engine,
+            orders: &client.orders,
+            own: &client.own,
+            signals: &client.signals,
+        };
+        match memory.next(pages, None, &mut 0, &self.futex) {
+            Turn::Run(info) => Some(info.cycle),
+            Turn::Wait => None,
+        }
+    }
+
+    /// The process thread of `client` sleeps until it is its turn; gives the cycle.
+    pub(crate) fn await_turn(&self, client: &Client, memory: &mut Memory) -> u32 {
+        loop {
+            if let Some(cycle) = self.look(client, memory) {
+                return cycle;
+            }
+        }
+    }
+
+    /// A predecessor passes the turn on to `client`.
+    pub(crate) fn signal(&self, client: &Client, edges: u32, edge: u32, cycle: u32) {
+        signal_follower(&client.signals, FollowerOrder { page: 0, edge, edges }, cycle, 0, &self.futex);
+    }
+}
+
+impl Client {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            orders: Orders::default(),
+            own: OwnPage::default(),
+            signals: SignalPage::default(),
+            sample: AtomicU32::new(0),
+        })
+    }
+
+    /// The control thread orders the client to run after `edges` predecessors, or not at all, from `plan` on.
+    pub(crate) fn order(&self, plan: u64, edges: Option<u32>) {
+        let mut words = [0; ORDERS_WORDS];
+        let published = match edges {
+            Some(count) => {
+                let writer = OrdersWriter::new(&mut words, None, self::edges(count), false);
+                self.orders.publish(plan, writer.finish().expect("fits"))
+            }
+            None => self.orders.publish(plan, &ABSENT),
+        };
+        assert!(published);
+    }
+
+    /// Writes its output for `cycle`.
+    pub(crate) fn write(&self, cycle: u32) {
+        self.sample.store(cycle, Ordering::Relaxed);
+    }
+
+    /// The cycle whose samples a reader finds.
+    pub(crate) fn read(&self) -> u32 {
+        self.sample.load(Ordering::Relaxed)
+    }
+}
+
+impl Chair {
+    pub(crate) fn new(client: &Arc<Client>, edges: u32) -> Self {
+        Self { client: Arc::clone(client), edges: self::edges(edges), followers: Vec::new(), enters: false }
+    }
+
+    /// Slept on another word in the plan before.
+    pub(crate) fn entering(self) -> Self {
+        Self { enters: true, ..self }
+    }
+
+    pub(crate) fn before(mut self, seat: usize, edge: u32) -> Self {
+        self.followers.push(Follower { seat, edge });
+        self
+    }
+}
+
+impl Seat for Chair {
+    fn own(&self) -> &OwnPage {
+        &self.client.own
+    }
+
+    fn signals(&self) -> &SignalPage {
+        &self.client.signals
+    }
+
+    fn edges(&self) -> Edges {
+        self.edges
+    }
+
+    fn followers(&self) -> &[Follower] {
+        &self.followers
+    }
+
+    fn enters(&self) -> bool {
+        self.enters
+    }
+}
+
+pub(crate) fn edges(count: u32) -> Edges {
+    Edges::new(count).expect("few")
+}
+
+pub(crate) fn memory() -> Memory {
+    TurnState::new([0; ORDERS_WORDS])
+}

@@ -1,0 +1,132 @@
+//! The driver goes on to another plan while a client sleeps, falls asleep or is late.
+
+use loom::thread;
+
+use crate::explore;
+use crate::stage::{Chair, Client, Stage, memory};
+
+/// What a client waits for in a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    /// The driver only: it sleeps on the cycle's word.
+    Group,
+    /// One predecessor: it sleeps on its own page.
+    Follower,
+    /// Nothing: it sleeps on its own page until a plan has it.
+    Absent,
+}
+
+impl Role {
+    fn edges(self) -> Option<u32> {
+        match self {
+            Self::Group => Some(0),
+            Self::Follower => Some(1),
+            Self::Absent => None,
+        }
+    }
+
+    fn seats(self, client: &std::sync::Arc<Client>, before: Self) -> Vec<Chair> {
+        let seat = self.edges().map(|edges| Chair::new(client, edges));
+        let moved = (self == Self::Group) != (before == Self::Group);
+        seat.into_iter().map(|seat| if moved { seat.entering() } else { seat }).collect()
+    }
+}
+
+/// A client sleeps as `before` in cycle 1 of plan 1, or is about to; in cycle 2, the first of plan 2, it runs
+/// as `after`, and hears what was written before its turn.
+fn switch(before: Role, after: Role) {
+    explore(2, move || {
+        let (stage, client, source) = (Stage::new(), Client::new(), Client::new());
+        client.order(1, before.edges());
+        client.order(2, after.edges());
+        stage.begin(&before.seats(&client, before), 1, 1, true);
+        let process = {
+            let (stage, client, source) = (stage.clone(), client.clone(), source.clone());
+            thread::spawn(move || {
+                let mut memory = memory();
+                while stage.await_turn(&client, &mut memory) != 2 {}
+                assert_eq!(source.read(), 2, "{before:?} to {after:?}");
+            })
+        };
+        if after == Role::Group {
+            source.write(2);
+        }
+        stage.begin(&after.seats(&client, before), 2, 2, true);
+        if after == Role::Follower {
+            source.write(2);
+            stage.signal(&client, 1, 0, 2);
+        }
+        process.join().expect("client");
+    });
+}
+
+#[test]
+fn a_client_without_predecessors_that_gets_one_misses_no_cycle() {
+    switch(Role::Group, Role::Follower);
+}
+
+#[test]
+fn a_client_that_loses_its_predecessors_misses_no_cycle() {
+    switch(Role::Follower, Role::Group);
+}
+
+#[test]
+fn a_client_that_was_in_no_plan_misses_no_cycle_of_its_first() {
+    switch(Role::Absent, Role::Group);
+    switch(Role::Absent, Role::Follower);
+}
+
+#[test]
+fn a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle() {
+    switch(Role::Group, Role::Group);
+    switch(Role::Follower, Role::Follower);
+}
+
+/// It has read the cycle's plan, and its orders for that plan are gone before it copies them.
+#[test]
+fn a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones() {
+    for role in [Role::Group, Role::Follower] {
+        explore(2, move || {
+            let (stage, client) = (Stage::new(), Client::new());
+            client.order(1, role.edges());
+            client.order(2, role.edges());
+            let seats = role.seats(&client, role);
+            stage.begin(&seats, 1, 1, true);
+            let process = {
+                let (stage, client) = (stage.clone(), client.clone());
+                thread::spawn(move || {
+                    let mut memory = memory();
+                    while stage.await_turn(&client, &mut memory) != 2 {}
+                })
+            };
+            // The driver has taken plan 2 and given plan 1 back: the control thread prepares plan 3.
+            client.order(3, role.edges());
+            stage.begin(&seats, 2, 2, true);
+            if role == Role::Follower {
+                stage.signal(&client, 1, 0, 2);
+            }
+            process.join().expect("client");
+        });
+    }
+}
+
+/// A look that falls into the writing of a cycle's info puts the client to sleep on the cycle's word.
+#[test]
+fn a_follower_that_looks_while_a_cycle_is_written_misses_none_of_the_same_plan() {
+    explore(3, || {
+        let (stage, client) = (Stage::new(), Client::new());
+        client.order(1, Some(1));
+        let seats = [Chair::new(&client, 1)];
+        stage.begin(&seats, 1, 1, true);
+        let process = {
+            let (stage, client) = (stage.clone(), client.clone());
+            thread::spawn(move || {
+                let mut memory = memory();
+                while stage.await_turn(&client, &mut memory) != 2 {}
+            })
+        };
+        stage.begin(&seats, 2, 1, false);
+        stage.signal(&client, 1, 0, 2);
+        process.join().expect("client");
+    });
+}
