@@ -1,0 +1,67 @@
+//! Prints how fast the operations are on this machine, next to a plain `memcpy` of the same block.
+//!
+//! `cargo run --release -p consort-dsp --example throughput`. Gigabytes per second of `f32` samples produced (or,
+//! for encoding, consumed) by one thread, best of several runs; blocks are as short as cycles are, and stay in
+//! the cache.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use consort_dsp::{self as dsp, Format, PeerSamples};
+
+const RUNS: usize = 7;
+const BYTES_PER_RUN: usize = 64 << 20;
+
+fn main() {
+    dsp::detect_processor();
+    for frames in [64, 1024] {
+        println!("{frames} frames, GB/s:");
+        samples(frames);
+        for format in Format::ALL {
+            conversion(format, frames);
+        }
+        println!();
+    }
+}
+
+fn samples(frames: usize) {
+    let sources: [Vec<f32>; 4] = std::array::from_fn(|source| vec![source as f32 * 0.1; frames]);
+    let peers = sources.each_ref().map(|source| PeerSamples::from_slice(source));
+    let mut into = vec![0.0; frames];
+    report("memcpy", frames, || black_box(&mut into[..]).copy_from_slice(black_box(&sources[0])));
+    report("copy", frames, || dsp::copy(black_box(peers[0]), black_box(&mut into)));
+    report("mix of 2", frames, || dsp::mix(black_box(&peers[..2]), black_box(&mut into)));
+    report("mix of 4", frames, || dsp::mix(black_box(&peers), black_box(&mut into)));
+    report("gain", frames, || dsp::gain(black_box(&mut into), black_box(1.0)));
+    report("scrub", frames, || dsp::scrub(black_box(&mut into)));
+    report("peak", frames, || {
+        black_box(dsp::peak(black_box(&into)));
+    });
+}
+
+fn conversion(format: Format, frames: usize) {
+    let mut samples: Vec<f32> = (0..frames).map(|frame| (frame as f32 * 0.1).sin()).collect();
+    for channels in [1, 2, 8] {
+        let mut bytes = vec![0; frames * channels * format.bytes_per_sample()];
+        report(&format!("encode {format:?} 1/{channels}"), frames, || {
+            dsp::encode(format, black_box(&samples), black_box(&mut bytes), 0, black_box(channels));
+        });
+        report(&format!("decode {format:?} 1/{channels}"), frames, || {
+            dsp::decode(format, black_box(&bytes), black_box(&mut samples), 0, black_box(channels));
+        });
+    }
+}
+
+fn report(operation: &str, frames: usize, mut run: impl FnMut()) {
+    let bytes = frames * size_of::<f32>();
+    let repetitions = BYTES_PER_RUN / bytes;
+    let fastest_seconds = (0..RUNS)
+        .map(|_| {
+            let start = Instant::now();
+            (0..repetitions).for_each(|_| run());
+            start.elapsed().as_secs_f64()
+        })
+        .fold(f64::INFINITY, f64::min);
+    let gigabytes = (repetitions * bytes) as f64 / 1e9;
+    println!("  {operation:<24} {:>7.2}", gigabytes / fastest_seconds);
+}

@@ -1,0 +1,79 @@
+//! The kernels, compiled for the instruction sets that a processor may have, and the choice between them.
+
+mod peer;
+
+pub use peer::PeerSamples;
+
+use crate::{Format, kernels};
+
+/// Makes a public function of a kernel: the baseline version, or the one compiled for AVX2 where there is AVX2.
+macro_rules! dispatch {
+    ($($(#[$attribute:meta])* $kernel:path => fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        $(#[$attribute])*
+        pub fn $name($($argument: $type),*) $(-> $result)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2")]
+                fn with_avx2($($argument: $type),*) $(-> $result)? {
+                    $kernel($($argument),*)
+                }
+                if std::is_x86_feature_detected!("avx2") {
+                    // SAFETY: the processor has the only feature that the function needs, checked just above.
+                    return unsafe { with_avx2($($argument),*) };
+                }
+            }
+            $kernel($($argument),*)
+        }
+    )*};
+}
+
+dispatch! {
+    /// Copies `source`; where it is shorter than `into`, silence follows.
+    kernels::samples::copy => fn copy(source: PeerSamples<'_>, into: &mut [f32]);
+
+    /// Adds `source` to `into`; where it is shorter, the rest of `into` stays as it is.
+    kernels::samples::add => fn add(source: PeerSamples<'_>, into: &mut [f32]);
+
+    /// Sets `into` to the sum of the sources, added in their order: the same bits on every machine and in every
+    /// cycle. A source that ends before `into` counts as silent from there; no source at all is silence.
+    kernels::samples::mix => fn mix(sources: &[PeerSamples<'_>], into: &mut [f32]);
+
+    /// Sets every sample to 0.
+    kernels::samples::silence => fn silence(into: &mut [f32]);
+
+    /// Multiplies every sample by `factor`.
+    kernels::samples::gain => fn gain(into: &mut [f32], factor: f32);
+
+    /// Replaces NaN and infinities by 0, so that a faulty client cannot send them to a device.
+    kernels::samples::scrub => fn scrub(into: &mut [f32]);
+
+    /// The largest magnitude among the samples: 0 for none, NaN if any sample is NaN.
+    kernels::samples::peak => fn peak(samples: &[f32]) -> f32;
+
+    /// Writes `source` to `channel` (counted from 0) of the interleaved frames `into`, which have `channels`
+    /// samples each. Other channels are left alone.
+    ///
+    /// Converts as many frames as both hold in full, whatever the alignment; none where `channel` is not below
+    /// `channels`.
+    kernels::convert::encode => fn encode(
+        format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize
+    );
+
+    /// Reads `channel` (counted from 0) of the interleaved frames in `source`, which have `channels` samples
+    /// each.
+    ///
+    /// Converts as many frames as both hold in full, whatever the alignment; none where `channel` is not below
+    /// `channels`. The rest of `into` stays as it is.
+    kernels::convert::decode => fn decode(
+        format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize
+    );
+}
+
+/// Asks the processor what it can do, and remembers the answer for the process.
+///
+/// Optional: the first operation would do it. But asking costs some microseconds, on a virtual machine some tens,
+/// so a thread that is about to run cycles asks before the first one.
+pub fn detect_processor() {
+    #[cfg(target_arch = "x86_64")]
+    let _ = std::is_x86_feature_detected!("avx2");
+}
