@@ -1,0 +1,115 @@
+//! What the server tells a client, and what the client says back, on the client's event socket.
+
+use serde::{Deserialize, Serialize};
+
+/// From the server. Events never wait for a client: one that does not read loses them, and is told so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// One descriptor: a follower's signal page, to be kept as page `page`. [`Answer::Mapped`].
+    MapSignals {
+        /// Index by which orders name it.
+        page: u32,
+        /// For the answer.
+        token: u64,
+    },
+    /// One descriptor: a slab to read from, to be kept as slab `slab`. [`Answer::Mapped`].
+    MapSlab {
+        /// Index by which orders name it.
+        slab: u32,
+        /// For the answer.
+        token: u64,
+    },
+    /// No order names the page any more.
+    UnmapSignals {
+        /// Its index.
+        page: u32,
+    },
+    /// No order names the slab any more.
+    UnmapSlab {
+        /// Its index.
+        slab: u32,
+    },
+    /// A client came or went.
+    ClientRegistration {
+        /// Its name.
+        name: String,
+        /// It came.
+        registered: bool,
+    },
+    /// A port came or went.
+    PortRegistration {
+        /// Its id.
+        port: u32,
+        /// It came.
+        registered: bool,
+    },
+    /// A port has a new name.
+    PortRename {
+        /// Its id.
+        port: u32,
+        /// The full name before.
+        old: String,
+        /// The full name now.
+        new: String,
+    },
+    /// A connection came or went.
+    Connection {
+        /// Id of the output port.
+        source: u32,
+        /// Id of the input port.
+        destination: u32,
+        /// It came.
+        connected: bool,
+    },
+    /// The order of the clients changed.
+    GraphOrder,
+    /// A cycle was not finished in time.
+    Xrun {
+        /// How late, in µs.
+        delay_us: u32,
+    },
+    /// The next cycle has this length. [`Answer::Called`], when the program knows.
+    Quantum {
+        /// Frames.
+        frames: u32,
+        /// For the answer.
+        token: u64,
+    },
+    /// Compute the latencies of this direction. [`Answer::Called`].
+    Latency {
+        /// From the capture side; otherwise to the playback side.
+        capture: bool,
+        /// For the answer.
+        token: u64,
+    },
+    /// The client did not read, and events were lost: what it knows is to be read again.
+    Lost {
+        /// How many.
+        events: u32,
+    },
+    /// The server stops in order.
+    Shutdown {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// From a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The memory is mapped: orders may name it.
+    Mapped {
+        /// The event's.
+        token: u64,
+    },
+    /// The memory cannot be mapped: orders must not name it.
+    NotMapped {
+        /// The event's.
+        token: u64,
+    },
+    /// The callback has returned.
+    Called {
+        /// The event's.
+        token: u64,
+    },
+}

@@ -1,0 +1,107 @@
+//! The first packet of a connection and its answer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::packet::{DecodeError, decode, encode};
+use crate::request::RequestError;
+
+/// Version of all messages but this one's first twelve bytes, which never change.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+const MAGIC: &[u8; 8] = b"consort\0";
+
+/// What a program says first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// Version of the shared memory's layouts that the program was built for.
+    pub layout: u32,
+    /// What it wants to be.
+    pub role: Role,
+}
+
+/// What a program may be to the server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// Looks and asks, has no ports: the command line.
+    Observer,
+    /// Has ports and runs in cycles.
+    Client {
+        /// The name it wants.
+        name: String,
+        /// Refuse rather than change the name.
+        exact: bool,
+    },
+}
+
+/// The answer to a hello.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Welcome {
+    /// Descriptors: engine, registry.
+    Observer,
+    /// Descriptors: engine, registry, orders, own page, signal page, event socket.
+    Client {
+        /// The client's id.
+        client: u32,
+        /// The name that it has.
+        name: String,
+        /// The server's own name.
+        server_name: String,
+    },
+    /// The server closes the connection after this.
+    Refused(RequestError),
+}
+
+/// Why a first packet is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HelloError {
+    /// Not a program of consort's.
+    #[error("the first packet is not consort's: something else is speaking on this socket")]
+    Foreign,
+    /// Another version of the protocol.
+    #[error(
+        "the other side speaks version {0} of the protocol, this one version {PROTOCOL_VERSION}: install the server and libjack.so.0 of one release"
+    )]
+    Version(u32),
+    /// The right version, and then nonsense.
+    #[error(transparent)]
+    Malformed(#[from] DecodeError),
+}
+
+/// A first packet or its answer: the part that never changes, then the message.
+pub fn encode_first<M: Serialize>(message: &M) -> Vec<u8> {
+    let mut packet = MAGIC.to_vec();
+    packet.extend(PROTOCOL_VERSION.to_le_bytes());
+    packet.extend(encode(message));
+    packet
+}
+
+/// Reads a first packet or its answer.
+pub fn decode_first<M: serde::de::DeserializeOwned>(packet: &[u8]) -> Result<M, HelloError> {
+    let rest = packet.strip_prefix(MAGIC).ok_or(HelloError::Foreign)?;
+    let (version, message) = rest.split_first_chunk().ok_or(HelloError::Foreign)?;
+    match u32::from_le_bytes(*version) {
+        PROTOCOL_VERSION => Ok(decode(message)?),
+        other => Err(HelloError::Version(other)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_of_other_versions_are_told_which_version_they_met() {
+        let hello = Hello { layout: 1, role: Role::Client { name: "metro".into(), exact: false } };
+        let packet = encode_first(&hello);
+        assert_eq!(&packet[..12], b"consort\0\x01\0\0\0", "these bytes never change");
+        assert_eq!(decode_first(&packet), Ok(hello));
+        let mut newer = packet.clone();
+        newer[8] = 9;
+        newer.truncate(12);
+        assert_eq!(decode_first::<Hello>(&newer), Err(HelloError::Version(9)));
+        assert_eq!(decode_first::<Hello>(b"GET / HTTP/1.1"), Err(HelloError::Foreign));
+        assert_eq!(decode_first::<Hello>(&packet[..10]), Err(HelloError::Foreign));
+        assert!(matches!(decode_first::<Hello>(&packet[..14]), Err(HelloError::Malformed(_))));
+    }
+}

@@ -1,0 +1,17 @@
+//! The control protocol between programs and the server: messages and their bytes, without sockets.
+//!
+//! Every message is one packet of a `SOCK_SEQPACKET` socket. The first one, [`hello`], is laid out by hand,
+//! so that programs of any version can refuse each other in words; all others are [`postcard`] data.
+//! Memory travels beside a packet as file descriptors, in the order that the message documents.
+#![forbid(unsafe_code)]
+
+pub mod event;
+pub mod hello;
+pub mod limits;
+pub mod names;
+pub mod request;
+pub mod status;
+
+mod packet;
+
+pub use packet::{DecodeError, MAX_PACKET_BYTES, decode, encode};

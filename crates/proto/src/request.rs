@@ -1,0 +1,292 @@
+//! Requests of a program and the server's answers, one answer to each, in order.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Event;
+use crate::names::NameError;
+use crate::status::Status;
+
+/// What travels through a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum PortType {
+    /// 32-bit float samples, one buffer of a quantum's length.
+    Audio,
+    /// Timed MIDI events, one buffer of 32 KiB.
+    Midi,
+}
+
+/// Where an output port's buffer lies among its client's own slabs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SlabSlot {
+    /// Slabs are numbered in the order in which they were added.
+    pub slab: u32,
+    /// Slot in the slab.
+    pub slot: u32,
+}
+
+/// A port to be registered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewPort {
+    /// Its name after the colon.
+    pub name: String,
+    /// What travels through it.
+    pub port_type: PortType,
+    /// `JackPortFlags`: 1 input, 2 output, 4 physical, 8 can monitor, 16 terminal.
+    pub flags: u32,
+    /// The client's own number of the port, by which its orders name it.
+    pub number: u32,
+    /// Where its buffer lies; for outputs only.
+    pub slot: Option<SlabSlot>,
+}
+
+/// What a client is like once it is active.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activation {
+    /// Id of the process thread, in the client's own pid namespace; `None`: it is in no cycle.
+    pub process_thread: Option<u32>,
+    /// It computes its latencies itself.
+    pub latency_callback: bool,
+    /// It is told of a new quantum before the first cycle of that length.
+    pub quantum_callback: bool,
+    /// What else it is told.
+    pub interests: Interests,
+}
+
+/// The events that a client wants: nobody is woken for what its program does not look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Interests {
+    /// Clients that come and go.
+    pub clients: bool,
+    /// Ports that come and go.
+    pub ports: bool,
+    /// Ports' new names.
+    pub names: bool,
+    /// Connections that come and go.
+    pub connections: bool,
+    /// A new order of the clients.
+    pub order: bool,
+    /// Cycles that were not finished in time.
+    pub xruns: bool,
+}
+
+impl Interests {
+    /// Everything.
+    pub const ALL: Self =
+        Self { clients: true, ports: true, names: true, connections: true, order: true, xruns: true };
+
+    /// Whether the client is to be told. What needs an answer, or concerns it alone, it is always told.
+    pub const fn include(self, event: &Event) -> bool {
+        match event {
+            Event::ClientRegistration { .. } => self.clients,
+            Event::PortRegistration { .. } => self.ports,
+            Event::PortRename { .. } => self.names,
+            Event::Connection { .. } => self.connections,
+            Event::GraphOrder => self.order,
+            Event::Xrun { .. } => self.xruns,
+            Event::MapSignals { .. }
+            | Event::MapSlab { .. }
+            | Event::UnmapSignals { .. }
+            | Event::UnmapSlab { .. }
+            | Event::Quantum { .. }
+            | Event::Latency { .. }
+            | Event::Lost { .. }
+            | Event::Shutdown { .. } => true,
+        }
+    }
+}
+
+/// A request or its answer with the request's number, so that an answer that comes after its asker gave up
+/// is not taken for the next one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Numbered<M> {
+    /// Counts the requests of a connection.
+    pub number: u32,
+    /// The message.
+    pub message: M,
+}
+
+/// A request. The comment names the answer; any can be answered by [`Reply::Error`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Request {
+    /// Join the cycles. [`Reply::Done`].
+    Activate(Activation),
+    /// Leave the cycles, and all connections. [`Reply::Done`], once no cycle waits for the client.
+    Deactivate,
+    /// [`Reply::Port`].
+    RegisterPort(NewPort),
+    /// One descriptor: a slab of the client's output buffers. [`Reply::Done`].
+    AddSlab,
+    /// [`Reply::Done`].
+    UnregisterPort {
+        /// Its id.
+        port: u32,
+    },
+    /// By name or alias. [`Reply::Done`].
+    Connect {
+        /// An output port.
+        source: String,
+        /// An input port.
+        destination: String,
+    },
+    /// By name or alias. [`Reply::Done`].
+    Disconnect {
+        /// An output port.
+        source: String,
+        /// An input port.
+        destination: String,
+    },
+    /// Removes all connections of a port. [`Reply::Done`].
+    DisconnectPort {
+        /// Its id.
+        port: u32,
+    },
+    /// Replaces what follows the first colon. [`Reply::Done`].
+    RenamePort {
+        /// Its id.
+        port: u32,
+        /// The new short name.
+        name: String,
+    },
+    /// [`Reply::Done`].
+    SetAlias {
+        /// Its id.
+        port: u32,
+        /// A full name.
+        alias: String,
+    },
+    /// [`Reply::Done`].
+    UnsetAlias {
+        /// Its id.
+        port: u32,
+        /// The alias.
+        alias: String,
+    },
+    /// [`Reply::Done`].
+    SetLatency {
+        /// Its id.
+        port: u32,
+        /// From the capture side; otherwise to the playback side.
+        capture: bool,
+        /// Frames.
+        min: u32,
+        /// Frames.
+        max: u32,
+    },
+    /// Computes all latencies anew. [`Reply::Done`].
+    RecomputeLatencies,
+    /// [`Reply::Done`], once every client was told and the driver runs it.
+    SetQuantum {
+        /// Frames.
+        frames: u32,
+    },
+    /// Forgets the longest delay. [`Reply::Done`].
+    ResetMaxDelay,
+    /// [`Reply::Status`].
+    Status,
+    /// Stops the server. [`Reply::Done`].
+    Stop,
+    /// Ends the client in order. [`Reply::Done`]; the server closes the connection after it.
+    Close,
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// It is done; whoever reads the registry sees it.
+    Done,
+    /// The port's id.
+    Port(u32),
+    /// How the server is.
+    Status(Box<Status>),
+    /// Nothing was changed.
+    Error(RequestError),
+}
+
+/// Why a request was refused. Nothing was changed in any case.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[non_exhaustive]
+pub enum RequestError {
+    /// A packet that is no request.
+    #[error("the server did not understand the message: {0}")]
+    Malformed(String),
+    /// Programs and server are from different releases.
+    #[error("{0}")]
+    Version(String),
+    /// A name that cannot be.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// Another client has it.
+    #[error("the name '{0}' is taken: choose another, or let the server number it")]
+    NameTaken(String),
+    /// No such port.
+    #[error("there is no port '{name}'{}", nearest.as_ref().map(|name| format!(": did you mean '{name}'?")).unwrap_or_default())]
+    UnknownPort {
+        /// What was asked for.
+        name: String,
+        /// The most similar name that exists.
+        nearest: Option<String>,
+    },
+    /// The port belongs to another client.
+    #[error("port '{0}' belongs to another client")]
+    NotYours(String),
+    /// Source and destination are the wrong way round, or both the same.
+    #[error("'{port}' is no {wanted} port: connections go from an output port to an input port")]
+    WrongDirection {
+        /// The port.
+        port: String,
+        /// "output" or "input".
+        wanted: String,
+    },
+    /// Audio to MIDI, or MIDI to audio.
+    #[error("'{source_port}' and '{destination}' carry different types: audio and MIDI cannot be connected")]
+    TypeMismatch {
+        /// The output port.
+        source_port: String,
+        /// The input port.
+        destination: String,
+    },
+    /// An inactive client's ports cannot be connected.
+    #[error("the client of port '{0}' is not active yet")]
+    Inactive(String),
+    /// The connection exists.
+    #[error("'{source_port}' and '{destination}' are connected already")]
+    AlreadyConnected {
+        /// The output port.
+        source_port: String,
+        /// The input port.
+        destination: String,
+    },
+    /// The connection does not exist.
+    #[error("'{source_port}' and '{destination}' are not connected")]
+    NotConnected {
+        /// The output port.
+        source_port: String,
+        /// The input port.
+        destination: String,
+    },
+    /// A limit of the server.
+    #[error("no room for another {what}: the limit is {limit}; {advice}")]
+    Full {
+        /// What there is too much of.
+        what: String,
+        /// How many fit.
+        limit: u32,
+        /// How to raise it.
+        advice: String,
+    },
+    /// A quantum that no port could hold.
+    #[error("a buffer size of {0} frames is out of range: 1 to 8192")]
+    Quantum(u32),
+    /// The driver cannot do it.
+    #[error("{0}")]
+    Driver(String),
+    /// Memory that a client offered is not as it must be.
+    #[error("the memory that was offered cannot be used: {0}")]
+    Memory(String),
+    /// Only clients may ask this, or only active ones.
+    #[error("{0}")]
+    NotAllowed(String),
+    /// The server is going down or could not do it in time.
+    #[error("the server did not do it: {0}")]
+    Failed(String),
+}

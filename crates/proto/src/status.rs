@@ -1,0 +1,72 @@
+//! How the server is, for the command line.
+
+use serde::{Deserialize, Serialize};
+
+/// The server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Its release.
+    pub version: String,
+    /// Process id.
+    pub process: u32,
+    /// What starts cycles.
+    pub driver: String,
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// Frames.
+    pub quantum: u32,
+    /// The driver waits for the graph's end in each cycle.
+    pub sync: bool,
+    /// Priority of the driver thread under `SCHED_FIFO`; `None`: not real-time.
+    pub realtime_priority: Option<u32>,
+    /// Cycles since the start.
+    pub cycles: u64,
+    /// Xruns since the start.
+    pub xruns: u32,
+    /// DSP load, 0 to 1.
+    pub load: f64,
+    /// The clients, in the order of the plan; those in no plan last.
+    pub clients: Vec<ClientStatus>,
+    /// Ports in use, and how many there can be.
+    pub ports: (u32, u32),
+    /// Connections.
+    pub connections: u32,
+}
+
+/// A client.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientStatus {
+    /// Its id.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Process id.
+    pub process: u32,
+    /// It takes part in cycles.
+    pub active: bool,
+    /// It is left out of cycles because it did not answer.
+    pub bypassed: bool,
+    /// Cycles in which it was late.
+    pub late_cycles: u64,
+    /// CPU on which it ran last.
+    pub cpu: Option<u32>,
+    /// Its dates since it became active or, if it is long ago, lately.
+    pub timing: Option<Timing>,
+}
+
+/// Durations in ns over the last cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Cycles counted.
+    pub cycles: u32,
+    /// From signaled to awake: half of the cycles took at most this.
+    pub scheduling_median_ns: u64,
+    /// From signaled to awake, longest.
+    pub scheduling_max_ns: u64,
+    /// From awake to finished: half of the cycles took at most this.
+    pub duration_median_ns: u64,
+    /// From awake to finished, longest.
+    pub duration_max_ns: u64,
+}
