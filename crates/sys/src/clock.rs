@@ -1,0 +1,70 @@
+//! `CLOCK_MONOTONIC`, the only clock that cycles and deadlines are counted in.
+
+use rustix::thread::{ClockId as SleepClock, clock_nanosleep_absolute};
+use rustix::time::{ClockId, Timespec, clock_gettime};
+
+const NS_PER_SECOND: u64 = 1_000_000_000;
+
+/// `CLOCK_MONOTONIC` in nanoseconds. No system call where the vDSO serves it; callable inside a cycle.
+#[must_use]
+pub fn now_ns() -> u64 {
+    nanoseconds(clock_gettime(ClockId::Monotonic))
+}
+
+/// Sleeps until `CLOCK_MONOTONIC` has reached `deadline_ns`; returns at once if it has already.
+pub fn sleep_until(deadline_ns: u64) {
+    let deadline = timespec(deadline_ns);
+    while clock_nanosleep_absolute(SleepClock::Monotonic, &deadline) == Err(rustix::io::Errno::INTR) {}
+}
+
+/// What is left until `deadline_ns`, for the calls that only know relative timeouts.
+pub(crate) fn remaining(deadline_ns: Option<u64>) -> Option<Timespec> {
+    deadline_ns.map(|deadline_ns| timespec(deadline_ns.saturating_sub(now_ns())))
+}
+
+pub(crate) fn has_passed(deadline_ns: Option<u64>) -> bool {
+    deadline_ns.is_some_and(|deadline_ns| now_ns() >= deadline_ns)
+}
+
+pub(crate) fn timespec(ns: u64) -> Timespec {
+    // Both casts hold for any u64: 2^64 ns is 1.8e10 s, which no field is too narrow for but a 32-bit one, and
+    // rustix has 64-bit fields on every target.
+    Timespec { tv_sec: (ns / NS_PER_SECOND) as _, tv_nsec: (ns % NS_PER_SECOND) as _ }
+}
+
+pub(crate) fn nanoseconds(time: Timespec) -> u64 {
+    // The kernel's monotonic and CPU-time clocks count up from zero.
+    time.tv_sec as u64 * NS_PER_SECOND + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sleep_ends_after_its_deadline_and_not_before() {
+        let deadline_ns = now_ns() + 2_000_000;
+        sleep_until(deadline_ns);
+        assert!(now_ns() >= deadline_ns);
+    }
+
+    #[test]
+    fn a_deadline_in_the_past_does_not_sleep() {
+        sleep_until(0);
+        assert_eq!(remaining(Some(0)), Some(timespec(0)));
+        assert!(has_passed(Some(0)));
+    }
+
+    #[test]
+    fn no_deadline_never_passes() {
+        assert!(!has_passed(None));
+        assert_eq!(remaining(None), None);
+    }
+
+    #[test]
+    fn nanoseconds_and_timespec_are_inverse() {
+        for ns in [0, 1, 999_999_999, 1_000_000_000, 1_000_000_001, u64::MAX] {
+            assert_eq!(nanoseconds(timespec(ns)), ns);
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Sleeping on a word of shared memory until somebody, in whatever process, wakes it.
+
+use std::num::NonZeroU32;
+
+use rt::park::Park;
+use rt::sync::AtomicU32;
+use rustix::thread::futex::{Flags, wait_bitset, wake};
+
+use crate::clock;
+
+/// Any waker wakes any sleeper: the bit sets that FUTEX_WAIT_BITSET can tell wakers apart by are not used.
+const EVERYBODY: NonZeroU32 = NonZeroU32::MAX;
+
+/// The kernel's futexes, keyed by the memory itself (not by its address here), so that every process that maps
+/// the word, at whatever address, writable or not, meets on it. Callable inside a cycle.
+///
+/// Source: futex(2); `FUTEX_WAIT_BITSET` because its timeout is absolute.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Futex;
+
+impl Park for Futex {
+    fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
+        let deadline = deadline_ns.map(clock::timespec);
+        // Woken, changed already, interrupted, too late: the caller looks at the word again in any case.
+        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), EVERYBODY);
+    }
+
+    fn wake(&self, word: &AtomicU32, count: u32) {
+        // The kernel takes the count for signed. The only failure left is an address that is not mapped.
+        let _ = wake(word, Flags::empty(), count.min(i32::MAX as u32));
+    }
+
+    fn now_ns(&self) -> u64 {
+        clock::now_ns()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::memory::{Mapping, Prefault, Segment};
+
+    const MINUTE_NS: u64 = 60_000_000_000;
+
+    fn word(mapping: &Mapping) -> &AtomicU32 {
+        // SAFETY: the mapping is page-aligned, larger than a word, and lives as long as the reference.
+        unsafe { &*mapping.base().as_ptr().cast::<AtomicU32>() }
+    }
+
+    #[test]
+    fn a_wait_on_a_read_only_mapping_is_woken_through_another_mapping() {
+        let segment = Segment::create("futex", 4096).unwrap();
+        let waiting = Mapping::read_only(&segment, Prefault::Now).unwrap();
+        let waking = Mapping::read_write(&segment, Prefault::Now).unwrap();
+        assert_ne!(waiting.base(), waking.base());
+        let deadline_ns = clock::now_ns() + MINUTE_NS;
+        let woken = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                Futex.wait(word(&waiting), 0, Some(deadline_ns));
+                woken.store(true, Ordering::Release);
+            });
+            // The word keeps its value, so that only the wake can end the wait before its deadline.
+            while !woken.load(Ordering::Acquire) {
+                Futex.wake(word(&waking), 1);
+                std::thread::yield_now();
+            }
+        });
+        assert!(clock::now_ns() < deadline_ns);
+    }
+
+    #[test]
+    fn a_word_that_has_changed_already_is_not_waited_for() {
+        Futex.wait(&AtomicU32::new(1), 0, None);
+    }
+
+    #[test]
+    fn a_wait_ends_at_its_absolute_deadline() {
+        let deadline_ns = Futex.now_ns() + 3_000_000;
+        let word = AtomicU32::new(0);
+        while Futex.now_ns() < deadline_ns {
+            Futex.wait(&word, 0, Some(deadline_ns));
+        }
+        Futex.wait(&word, 0, Some(0));
+    }
+
+    #[test]
+    fn a_wake_of_everybody_wakes_everybody() {
+        const SLEEPERS: usize = 4;
+        let word = AtomicU32::new(0);
+        let deadline_ns = clock::now_ns() + MINUTE_NS;
+        let ended = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..SLEEPERS {
+                scope.spawn(|| {
+                    Futex.wait(&word, 0, Some(deadline_ns));
+                    ended.fetch_add(1, Ordering::Release);
+                });
+            }
+            while ended.load(Ordering::Acquire) < SLEEPERS as u32 {
+                Futex.wake(&word, u32::MAX);
+                std::thread::yield_now();
+            }
+        });
+        assert!(clock::now_ns() < deadline_ns);
+    }
+}

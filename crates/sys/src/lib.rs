@@ -1,0 +1,21 @@
+//! Every system call that the project makes: one safe type per kernel resource, closed on drop.
+//!
+//! Nothing here decides anything. Deadlines are absolute `CLOCK_MONOTONIC` nanoseconds everywhere, `None` is
+//! "for ever", and a call that a signal interrupts goes on by itself. Descriptors are close-on-exec.
+
+pub mod buffers;
+pub mod clock;
+pub mod cycle_guard;
+pub mod dma_latency;
+pub mod fork;
+#[cfg(test)]
+mod forked;
+pub mod futex;
+pub mod lock;
+pub mod memory;
+pub mod poll;
+pub mod process;
+pub mod runtime_directory;
+pub mod signals;
+pub mod socket;
+pub mod thread;

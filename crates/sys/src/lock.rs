@@ -1,0 +1,138 @@
+//! A lock on a name that the kernel releases however its holder dies.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+/// Why a [`LockFile`] was not acquired.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockError {
+    /// Another process (or another value in this one) holds it.
+    #[error("{} is locked by another process", path.display())]
+    AlreadyLocked {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The file could not be opened or locked at all.
+    #[error("cannot lock {}: {source}", path.display())]
+    Unusable {
+        /// The lock file.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// An exclusive `flock` on a file of mode 0600.
+///
+/// Released on drop, at exit and when the holder is killed. The file itself stays: unlinking it would let two
+/// holders lock two files of the same name. A child made by `fork` without `exec` shares the lock.
+#[derive(Debug)]
+pub struct LockFile {
+    _file: OwnedFd,
+}
+
+impl LockFile {
+    /// Locks `path`, creating it if need be, without waiting.
+    ///
+    /// # Errors
+    /// [`LockError::AlreadyLocked`] while somebody else holds it; [`LockError::Unusable`] if the file cannot be
+    /// opened (a symbolic link in its place is refused).
+    pub fn acquire(path: &Path) -> Result<Self, LockError> {
+        let unusable = |source| LockError::Unusable { path: path.to_owned(), source };
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
+            .open(path)
+            .map_err(unusable)?;
+        match rustix::io::retry_on_intr(|| flock(&file, FlockOperation::NonBlockingLockExclusive)) {
+            Ok(()) => Ok(Self { _file: file.into() }),
+            Err(Errno::WOULDBLOCK) => Err(LockError::AlreadyLocked { path: path.to_owned() }),
+            Err(errno) => Err(unusable(errno.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    const HOLD: &str = "CONSORT_TEST_HOLD_LOCK";
+
+    fn unused(name: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("consort-lock-{name}-{}", std::process::id()))
+    }
+
+    /// A program that another test starts shares this process's locks until its `exec`: not at once, but surely.
+    fn acquire_in_the_end(path: &Path) {
+        let deadline_ns = crate::clock::now_ns() + 20_000_000_000;
+        while let Err(error) = LockFile::acquire(path) {
+            assert!(crate::clock::now_ns() < deadline_ns, "{error}");
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_second_holder_is_refused_until_the_first_lets_go() {
+        let path = unused("drop");
+        let first = LockFile::acquire(&path).unwrap();
+        let refused = LockFile::acquire(&path);
+        assert!(matches!(refused, Err(LockError::AlreadyLocked { path: named }) if named == path));
+        drop(first);
+        acquire_in_the_end(&path);
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn a_lock_in_a_missing_directory_or_on_a_link_is_an_error() {
+        let missing = unused("missing").join("lock");
+        assert!(matches!(LockFile::acquire(&missing), Err(LockError::Unusable { .. })));
+        let (target, link) = (unused("target"), unused("link"));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert!(matches!(LockFile::acquire(&link), Err(LockError::Unusable { .. })));
+        assert!(!target.exists());
+        std::fs::remove_file(link).unwrap();
+    }
+
+    /// Not a promise: the other process of the test below, which starts it by name.
+    #[test]
+    fn holds_a_lock_while_another_process_asks_it_to() {
+        let Some(path) = std::env::var_os(HOLD) else { return };
+        let _held = LockFile::acquire(Path::new(&path)).unwrap();
+        println!("\nheld");
+        loop {
+            std::thread::park();
+        }
+    }
+
+    #[test]
+    fn a_lock_is_released_when_its_holder_is_killed() {
+        let path = unused("kill");
+        let mut holder = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "lock::tests::holds_a_lock_while_another_process_asks_it_to", "--nocapture"])
+            .env(HOLD, &path)
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(holder.stdout.take().unwrap()).lines();
+        assert!(lines.map_while(Result::ok).any(|line| line == "held"));
+        assert!(matches!(LockFile::acquire(&path), Err(LockError::AlreadyLocked { .. })));
+        holder.kill().unwrap();
+        holder.wait().unwrap();
+        LockFile::acquire(&path).unwrap();
+        std::fs::remove_file(path).unwrap();
+    }
+}

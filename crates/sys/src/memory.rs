@@ -1,0 +1,96 @@
+//! Memory shared between processes: sealed memfds, and their mappings.
+
+mod mapping;
+mod registry;
+mod segment;
+mod shared;
+mod slab;
+
+pub use mapping::{Access, Mapping, Prefault};
+pub use registry::SharedRegistry;
+pub use segment::{Seals, Segment, SegmentIdentity, Wanted};
+pub use shared::Shared;
+pub use slab::{OwnSlab, PeerSlab};
+
+use std::io;
+
+/// Why a piece of shared memory was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// The kernel would not make it.
+    #[error("cannot make a shared memory segment of {size_bytes} bytes: {source}")]
+    Create {
+        /// The size asked for.
+        size_bytes: u64,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A received descriptor is something else (a file, a pipe), which its sender could change at will.
+    #[error("the descriptor received is not a memfd")]
+    NotAMemfd,
+    /// A received segment has a size that its use does not allow.
+    #[error("the segment has {found_bytes} bytes, not {least_bytes} to {most_bytes}")]
+    WrongSize {
+        /// Its size.
+        found_bytes: u64,
+        /// The smallest acceptable size.
+        least_bytes: u64,
+        /// The largest acceptable size.
+        most_bytes: u64,
+    },
+    /// A received segment lacks seals: its sender could still shrink it under our feet (or grow, or write).
+    #[error("the segment is not sealed against: {missing}")]
+    NotSealed {
+        /// What it still allows.
+        missing: Seals,
+    },
+    /// The kernel would not add a seal.
+    #[error("cannot seal the segment against: {seals}: {source}")]
+    Seal {
+        /// The seals asked for.
+        seals: Seals,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel would not map it.
+    #[error("cannot map {size_bytes} bytes of shared memory ({access}): {source}")]
+    Map {
+        /// Its size.
+        size_bytes: u64,
+        /// How it was to be mapped.
+        access: Access,
+        /// What the kernel said: `EPERM` for a writable mapping of a sealed segment.
+        source: io::Error,
+    },
+    /// No mapping at an address that the layout can lie at.
+    #[error("the mapping is not aligned to {alignment} bytes")]
+    Misaligned {
+        /// What the layout needs.
+        alignment: usize,
+    },
+    /// The first words are not a segment header.
+    #[error("the segment is not one of consort's")]
+    Foreign,
+    /// A segment for another purpose.
+    #[error("the segment is of kind {found}, not {wanted}")]
+    WrongKind {
+        /// The kind asked for.
+        wanted: u32,
+        /// Its kind.
+        found: u32,
+    },
+    /// The sender is another version of this software.
+    #[error(
+        "the segment has layout version {found}, not {wanted}: client and server are not of the same release"
+    )]
+    WrongVersion {
+        /// Our version.
+        wanted: u32,
+        /// Its version.
+        found: u32,
+    },
+    /// The kernel would not say what the descriptor is.
+    #[error("cannot examine the segment received: {0}")]
+    Examine(#[source] io::Error),
+}

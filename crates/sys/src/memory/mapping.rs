@@ -1,0 +1,239 @@
+//! A segment in this process's address space.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::io;
+use std::ptr::{self, NonNull};
+
+use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, munmap};
+
+use super::{Segment, SegmentError};
+
+/// What this process may do through a mapping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading; a write is a `SIGSEGV`.
+    ReadOnly,
+    /// Reading and writing.
+    Writable,
+}
+
+impl fmt::Display for Access {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ReadOnly => "read-only",
+            Self::Writable => "writable",
+        })
+    }
+}
+
+/// When the pages of a mapping get their memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Prefault {
+    /// All of them before the call returns, so that no later access faults.
+    Now,
+    /// Each when it is first touched.
+    OnDemand,
+}
+
+/// A whole segment, mapped shared; unmapped on drop, and absent from forked children.
+///
+/// Other processes may write to it at any time: its bytes are to be accessed atomically or through raw pointers,
+/// never through a plain reference. It outlives the [`Segment`] that it was made from.
+#[derive(Debug)]
+pub struct Mapping {
+    base: NonNull<c_void>,
+    len: usize,
+    access: Access,
+}
+
+// SAFETY: an address range is not bound to a thread; what is done with the bytes is up to whoever dereferences
+// `base`, which is unsafe.
+unsafe impl Send for Mapping {}
+// SAFETY: as above: `&Mapping` only yields addresses and numbers.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps `segment` for reading and writing.
+    ///
+    /// # Errors
+    /// [`SegmentError::Map`], with `EPERM` once the segment is sealed against future writes.
+    pub fn read_write(segment: &Segment, prefault: Prefault) -> Result<Self, SegmentError> {
+        Self::new(segment, Access::Writable, prefault)
+    }
+
+    /// Maps `segment` for reading. A write through it is a `SIGSEGV`.
+    ///
+    /// # Errors
+    /// [`SegmentError::Map`].
+    pub fn read_only(segment: &Segment, prefault: Prefault) -> Result<Self, SegmentError> {
+        Self::new(segment, Access::ReadOnly, prefault)
+    }
+
+    pub(super) fn new(segment: &Segment, access: Access, prefault: Prefault) -> Result<Self, SegmentError> {
+        let len = segment.size_bytes();
+        let protection = match access {
+            Access::ReadOnly => ProtFlags::READ,
+            Access::Writable => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        let flags = match prefault {
+            Prefault::Now => MapFlags::SHARED | MapFlags::POPULATE,
+            Prefault::OnDemand => MapFlags::SHARED,
+        };
+        let failed = |source: io::Error| SegmentError::Map { size_bytes: len as u64, access, source };
+        // SAFETY: a null hint without FIXED replaces no existing mapping.
+        let base = unsafe { mmap(ptr::null_mut(), len, protection, flags, segment.fd(), 0) }
+            .map_err(|errno| failed(errno.into()))?;
+        let base = NonNull::new(base).ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
+        let mapping = Self { base, len, access };
+        // SAFETY: the range is the mapping that we have just made; the advice changes only what a fork copies.
+        unsafe { madvise(mapping.base.as_ptr(), len, Advice::LinuxDontFork) }
+            .map_err(|errno| failed(errno.into()))?;
+        Ok(mapping)
+    }
+
+    /// Its first byte, at the start of a page.
+    #[must_use]
+    pub fn base(&self) -> NonNull<u8> {
+        self.base.cast()
+    }
+
+    /// Its size in bytes: the segment's.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "an empty mapping cannot be made")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// What may be done through it.
+    #[must_use]
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// Keeps each page in memory from its first touch on, until the mapping is dropped.
+    ///
+    /// # Errors
+    /// `OutOfMemory` or `PermissionDenied` if the limit
+    /// ([`memlock_limit`](crate::process::memlock_limit)) is too small; the mapping works all the same.
+    pub fn lock_on_fault(&self) -> io::Result<()> {
+        // SAFETY: the range is our own mapping; locking changes none of its content.
+        Ok(unsafe { mlock_with(self.base.as_ptr(), self.len, MlockFlags::ONFAULT) }?)
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the range is our own mapping, and whoever derived a pointer from `base` has promised (in its own
+        // unsafe code) not to use it beyond our life. It cannot fail for a range that mmap returned.
+        let _ = unsafe { munmap(self.base.as_ptr(), self.len) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+    use rustix::mm::{MsyncFlags, msync};
+
+    use super::*;
+    use crate::forked;
+
+    fn store(mapping: &Mapping, value: u8) {
+        // SAFETY: the first byte of a writable mapping of this test's own.
+        unsafe { mapping.base().as_ptr().write_volatile(value) };
+    }
+
+    fn load(mapping: &Mapping) -> u8 {
+        // SAFETY: the first byte of a live mapping.
+        unsafe { mapping.base().as_ptr().read_volatile() }
+    }
+
+    fn refusal(result: Result<Mapping, SegmentError>) -> Option<i32> {
+        match result {
+            Err(SegmentError::Map { source, .. }) => source.raw_os_error(),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn what_one_mapping_writes_the_other_reads() {
+        let segment = Segment::create("two", 4096).unwrap();
+        let writer = Mapping::read_write(&segment, Prefault::OnDemand).unwrap();
+        let reader = Mapping::read_only(&segment, Prefault::Now).unwrap();
+        drop(segment);
+        store(&writer, 42);
+        assert_eq!(load(&reader), 42);
+        assert_eq!((writer.access(), reader.access()), (Access::Writable, Access::ReadOnly));
+    }
+
+    #[test]
+    fn after_the_seal_only_the_owner_s_mapping_can_write() {
+        let segment = Segment::create("sealed", 4096).unwrap();
+        let owner = Mapping::read_write(&segment, Prefault::Now).unwrap();
+        segment.seal_future_writes().unwrap();
+        let later = Mapping::read_write(&segment, Prefault::Now);
+        assert_eq!(refusal(later), Some(libc::EPERM));
+        assert_eq!(rustix::io::write(segment.fd(), b"x"), Err(Errno::PERM));
+        let reader = Mapping::read_only(&segment, Prefault::Now).unwrap();
+        // SAFETY: the range is this test's own mapping; the call is expected to change nothing.
+        let raised = unsafe {
+            rustix::mm::mprotect(reader.base.as_ptr(), reader.len, rustix::mm::MprotectFlags::WRITE)
+        };
+        assert_eq!(raised, Err(Errno::ACCESS));
+        store(&owner, 7);
+        assert_eq!(load(&reader), 7);
+    }
+
+    #[test]
+    fn a_mapping_is_not_inherited_by_a_fork() {
+        let segment = Segment::create("fork", 4096).unwrap();
+        let mapping = Mapping::read_write(&segment, Prefault::Now).unwrap();
+        // SAFETY: asks only whether the range is mapped, which msync answers with ENOMEM if it is not.
+        let is_mapped = || unsafe { msync(mapping.base.as_ptr(), mapping.len, MsyncFlags::ASYNC) }.is_ok();
+        assert!(is_mapped());
+        assert_eq!(forked::exit_status(|| is_mapped().into()), 0, "the child still had the mapping");
+        assert!(is_mapped());
+    }
+
+    #[test]
+    fn a_dropped_mapping_is_unmapped() {
+        let segment = Segment::create("drop-me-consort-test", 4096).unwrap();
+        let mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().contains("drop-me-consort-test");
+        let mapping = Mapping::read_only(&segment, Prefault::OnDemand).unwrap();
+        assert!(mapped());
+        drop(mapping);
+        assert!(!mapped());
+    }
+
+    /// `Rss` and `Locked` in KiB of the mapping of a segment named `name`.
+    fn resident_and_locked(name: &str) -> [u64; 2] {
+        let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+        let mut lines = smaps.lines().skip_while(|line| !line.contains(name)).skip(1);
+        ["Rss:", "Locked:"].map(|field| {
+            let line = lines.find_map(|line| line.strip_prefix(field)).unwrap();
+            line.trim().trim_end_matches(" kB").parse().unwrap()
+        })
+    }
+
+    #[test]
+    fn a_prefaulted_mapping_is_resident_before_it_is_touched() {
+        for (name, prefault, kib) in
+            [("consort-test-now", Prefault::Now, 64), ("consort-test-later", Prefault::OnDemand, 0)]
+        {
+            let segment = Segment::create(name, 64 * 1024).unwrap();
+            let _mapping = Mapping::read_only(&segment, prefault).unwrap();
+            assert_eq!(resident_and_locked(name)[0], kib, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_locked_mapping_stays_in_memory() {
+        let segment = Segment::create("consort-test-locked", 16 * 1024).unwrap();
+        let mapping = Mapping::read_write(&segment, Prefault::Now).unwrap();
+        assert_eq!(resident_and_locked("consort-test-locked"), [16, 0]);
+        match mapping.lock_on_fault() {
+            Ok(()) => assert_eq!(resident_and_locked("consort-test-locked"), [16, 16]),
+            Err(error) => eprintln!("skipped: no right to lock 16 KiB here: {error}"),
+        }
+    }
+}

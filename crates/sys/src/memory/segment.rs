@@ -1,0 +1,319 @@
+//! A memfd whose size is sealed.
+
+use std::fmt;
+use std::io;
+use std::ops::{BitOr, RangeInclusive};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::io::Errno;
+
+use super::SegmentError;
+
+/// What a segment can no longer suffer, by anybody (`F_ADD_SEALS` in fcntl(2)).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Seals(u32);
+
+impl Seals {
+    /// No seal.
+    pub const NONE: Self = Self(0);
+    /// Its size cannot shrink, so that a mapping never faults.
+    pub const SHRINK: Self = Self(SealFlags::SHRINK.bits());
+    /// Its size cannot grow.
+    pub const GROW: Self = Self(SealFlags::GROW.bits());
+    /// It can be written only through the writable mappings that exist already.
+    pub const FUTURE_WRITE: Self = Self(SealFlags::FUTURE_WRITE.bits());
+    /// No further seal can be added.
+    pub const SEAL: Self = Self(SealFlags::SEAL.bits());
+    /// The size is final, as that of every [`Segment::create`]d one.
+    pub const SIZE: Self = Self(Self::SHRINK.0 | Self::GROW.0);
+
+    const NAMES: [(Self, &'static str); 4] = [
+        (Self::SHRINK, "shrinking"),
+        (Self::GROW, "growing"),
+        (Self::FUTURE_WRITE, "future writes"),
+        (Self::SEAL, "more seals"),
+    ];
+
+    /// Whether all of `other` are among them.
+    #[must_use]
+    pub const fn contains(self, other: Self) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Those of `other` that are not among them.
+    #[must_use]
+    pub const fn missing_of(self, other: Self) -> Self {
+        Self(other.0 & !self.0)
+    }
+}
+
+impl BitOr for Seals {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl fmt::Display for Seals {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (_, name) in Self::NAMES.iter().filter(|(seal, _)| self.contains(*seal)) {
+            write!(formatter, "{separator}{name}")?;
+            separator = ", ";
+        }
+        Ok(())
+    }
+}
+
+/// What the receiver of a segment insists on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The sizes that its use allows, in bytes.
+    pub size_bytes: RangeInclusive<u64>,
+    /// The seals that it must carry; [`Seals::SHRINK`] at least, or its sender can make the mapping fault.
+    pub seals: Seals,
+}
+
+impl Wanted {
+    /// A segment of this very size, which is final.
+    #[must_use]
+    pub fn exactly(size_bytes: u64) -> Self {
+        Self { size_bytes: size_bytes..=size_bytes, seals: Seals::SIZE }
+    }
+}
+
+/// What tells one segment from all others, as long as somebody has it open or mapped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentIdentity {
+    device: u64,
+    inode: u64,
+}
+
+impl SegmentIdentity {
+    /// That of the memfd behind a descriptor, whoever sent it.
+    ///
+    /// # Errors
+    /// [`SegmentError::Examine`].
+    pub fn of(memfd: impl AsFd) -> Result<Self, SegmentError> {
+        let status = fstat(memfd).map_err(|errno| SegmentError::Examine(errno.into()))?;
+        Ok(Self { device: status.st_dev, inode: status.st_ino })
+    }
+}
+
+/// An owned memfd and its size.
+#[derive(Debug)]
+pub struct Segment {
+    memfd: OwnedFd,
+    size_bytes: usize,
+}
+
+impl Segment {
+    /// Makes a segment of zeroes. `name` shows in `/proc/PID/maps` and need not be unique.
+    ///
+    /// # Errors
+    /// [`SegmentError::Create`]: size 0, a name over 249 bytes, no descriptor or memory left.
+    pub fn create(name: &str, size_bytes: usize) -> Result<Self, SegmentError> {
+        let size = size_bytes as u64;
+        let failed = |source: io::Error| SegmentError::Create { size_bytes: size, source };
+        if size_bytes == 0 {
+            return Err(failed(io::ErrorKind::InvalidInput.into()));
+        }
+        let memfd = make_memfd(name).map_err(|errno| failed(errno.into()))?;
+        ftruncate(&memfd, size).map_err(|errno| failed(errno.into()))?;
+        let segment = Self { memfd, size_bytes };
+        segment.add(Seals::SIZE)?;
+        Ok(segment)
+    }
+
+    /// Takes over a memfd that another process has sent, if it is what `wanted` says.
+    ///
+    /// # Errors
+    /// [`SegmentError::NotAMemfd`], [`SegmentError::NotSealed`], [`SegmentError::WrongSize`]; the descriptor is
+    /// closed then.
+    pub fn receive(memfd: OwnedFd, wanted: &Wanted) -> Result<Self, SegmentError> {
+        let seals = match fcntl_get_seals(&memfd) {
+            Ok(seals) => Seals(seals.bits()),
+            Err(Errno::INVAL | Errno::BADF) => return Err(SegmentError::NotAMemfd),
+            Err(errno) => return Err(SegmentError::Examine(errno.into())),
+        };
+        // Seals before size: a size that is not sealed says nothing.
+        let missing = seals.missing_of(wanted.seals);
+        if missing != Seals::NONE {
+            return Err(SegmentError::NotSealed { missing });
+        }
+        let status = fstat(&memfd).map_err(|errno| SegmentError::Examine(errno.into()))?;
+        let found_bytes = status.st_size as u64;
+        let wrong_size = || SegmentError::WrongSize {
+            found_bytes,
+            least_bytes: *wanted.size_bytes.start(),
+            most_bytes: *wanted.size_bytes.end(),
+        };
+        if found_bytes == 0 || !wanted.size_bytes.contains(&found_bytes) {
+            return Err(wrong_size());
+        }
+        let size_bytes = usize::try_from(found_bytes).map_err(|_| wrong_size())?;
+        Ok(Self { memfd, size_bytes })
+    }
+
+    /// Refuses every writable mapping and write from now on, ours too; the writable mappings that exist stay so.
+    /// To be called by the owner once it has mapped it, before anybody else gets it.
+    ///
+    /// # Errors
+    /// [`SegmentError::Seal`] if seals are sealed already.
+    pub fn seal_future_writes(&self) -> Result<(), SegmentError> {
+        self.add(Seals::FUTURE_WRITE)
+    }
+
+    /// Refuses further seals, so that no receiver can take a right away from the others.
+    ///
+    /// # Errors
+    /// [`SegmentError::Seal`] if seals are sealed already.
+    pub fn seal_seals(&self) -> Result<(), SegmentError> {
+        self.add(Seals::SEAL)
+    }
+
+    /// Its size, which is final if it was created here or received with [`Seals::SIZE`].
+    #[must_use]
+    pub fn size_bytes(&self) -> usize {
+        self.size_bytes
+    }
+
+    /// The descriptor, to be sent.
+    #[must_use]
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.memfd.as_fd()
+    }
+
+    /// The descriptor, given away.
+    #[must_use]
+    pub fn into_fd(self) -> OwnedFd {
+        self.memfd
+    }
+
+    fn add(&self, seals: Seals) -> Result<(), SegmentError> {
+        fcntl_add_seals(&self.memfd, SealFlags::from_bits_retain(seals.0))
+            .map_err(|errno| SegmentError::Seal { seals, source: errno.into() })
+    }
+}
+
+impl AsFd for Segment {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd()
+    }
+}
+
+fn make_memfd(name: &str) -> Result<OwnedFd, Errno> {
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+        // Linux before 6.3 does not know NOEXEC_SEAL.
+        Err(Errno::INVAL) => memfd_create(name, flags),
+        made => made,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+
+    use super::*;
+
+    fn refused(memfd: OwnedFd, wanted: &Wanted) -> SegmentError {
+        Segment::receive(memfd, wanted).unwrap_err()
+    }
+
+    fn unsealed(size_bytes: u64) -> OwnedFd {
+        let memfd = make_memfd("unsealed").unwrap();
+        ftruncate(&memfd, size_bytes).unwrap();
+        memfd
+    }
+
+    #[test]
+    fn a_created_segment_is_received_as_what_it_is() {
+        let segment = Segment::create("whole", 8192).unwrap();
+        assert_eq!(segment.size_bytes(), 8192);
+        let received = Segment::receive(segment.into_fd(), &Wanted::exactly(8192)).unwrap();
+        assert_eq!(received.size_bytes(), 8192);
+    }
+
+    #[test]
+    fn a_segment_is_known_again_by_any_descriptor_and_is_never_taken_for_another() {
+        let [one, other] = ["same name", "same name"].map(|name| Segment::create(name, 4096).unwrap());
+        let again = one.fd().try_clone_to_owned().unwrap();
+        let identity = SegmentIdentity::of(&one).unwrap();
+        assert_eq!(identity, SegmentIdentity::of(&again).unwrap());
+        assert_ne!(identity, SegmentIdentity::of(&other).unwrap());
+    }
+
+    #[test]
+    fn the_size_of_a_created_segment_is_final() {
+        let segment = Segment::create("final", 8192).unwrap();
+        for size_bytes in [0, 4096, 12288] {
+            assert_eq!(ftruncate(segment.fd(), size_bytes), Err(Errno::PERM));
+        }
+    }
+
+    #[test]
+    fn a_descriptor_that_is_no_memfd_is_refused() {
+        let pipe = OwnedFd::from(io::pipe().unwrap().0);
+        let device = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        for (case, fd) in [("pipe", pipe), ("device", device)] {
+            assert!(matches!(refused(fd, &Wanted::exactly(4096)), SegmentError::NotAMemfd), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_memfd_that_can_still_shrink_is_refused() {
+        let error = refused(unsealed(4096), &Wanted::exactly(4096));
+        assert!(matches!(error, SegmentError::NotSealed { missing: Seals::SIZE }));
+        assert_eq!(error.to_string(), "the segment is not sealed against: shrinking, growing");
+    }
+
+    #[test]
+    fn every_missing_seal_is_named_and_no_other() {
+        let wanted = |seals| Wanted { size_bytes: 1..=4096, seals };
+        let segment = Segment::create("seals", 4096).unwrap();
+        let copy = || segment.fd().try_clone_to_owned().unwrap();
+        let strict = wanted(Seals::SIZE | Seals::FUTURE_WRITE | Seals::SEAL);
+        let both = Seals::FUTURE_WRITE | Seals::SEAL;
+        assert!(matches!(refused(copy(), &strict), SegmentError::NotSealed { missing } if missing == both));
+        segment.seal_future_writes().unwrap();
+        assert!(matches!(refused(copy(), &strict), SegmentError::NotSealed { missing: Seals::SEAL }));
+        segment.seal_seals().unwrap();
+        Segment::receive(copy(), &strict).unwrap();
+        assert!(matches!(segment.seal_future_writes(), Err(SegmentError::Seal { .. })));
+    }
+
+    #[test]
+    fn a_size_outside_the_range_is_refused() {
+        for (found, wanted, accepted) in [
+            (4095, 4096..=8192, false),
+            (4096, 4096..=8192, true),
+            (8192, 4096..=8192, true),
+            (8193, 4096..=8192, false),
+        ] {
+            let segment = Segment::create("size", found).unwrap();
+            let received =
+                Segment::receive(segment.into_fd(), &Wanted { size_bytes: wanted, seals: Seals::SIZE });
+            assert_eq!(received.is_ok(), accepted, "{found}");
+            assert!(matches!(received, Ok(_) | Err(SegmentError::WrongSize { .. })), "{found}");
+        }
+    }
+
+    #[test]
+    fn an_empty_segment_is_neither_made_nor_received() {
+        assert!(matches!(Segment::create("empty", 0), Err(SegmentError::Create { .. })));
+        let empty = unsealed(0);
+        fcntl_add_seals(&empty, SealFlags::SHRINK | SealFlags::GROW).unwrap();
+        let anything = Wanted { size_bytes: 0..=u64::MAX, seals: Seals::SIZE };
+        assert!(matches!(refused(empty, &anything), SegmentError::WrongSize { found_bytes: 0, .. }));
+    }
+
+    #[test]
+    fn a_segment_is_closed_at_exec() {
+        let segment = Segment::create("exec", 4096).unwrap();
+        let flags = rustix::io::fcntl_getfd(segment.fd()).unwrap();
+        assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+    }
+}

@@ -1,0 +1,181 @@
+//! A segment seen as the layout that `rt` gives it.
+
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use rt::shm::{LAYOUT_VERSION, Layout, LayoutError};
+
+use super::{Access, Mapping, Prefault, Segment, SegmentError};
+
+/// A mapping that starts with a `T`, whose pages have their memory already. The segment may be longer than `T`.
+///
+/// With [`Access::ReadOnly`], a store through the `T` is a `SIGSEGV`: that is the point of it.
+#[derive(Debug)]
+pub struct Shared<T> {
+    mapping: Mapping,
+    layout: PhantomData<T>,
+}
+
+impl<T: Layout> Shared<T> {
+    /// Maps a segment of our own for writing, and marks it as a `T`. Its other bytes stay as they are (zero, if
+    /// it is fresh).
+    ///
+    /// # Errors
+    /// [`SegmentError::Map`], [`SegmentError::WrongSize`] if it is too small.
+    pub fn create(segment: &Segment) -> Result<Self, SegmentError> {
+        let shared = Self::map(segment, Access::Writable)?;
+        shared.header().initialize(T::KIND);
+        Ok(shared)
+    }
+
+    /// Maps a segment that was received, if its header says that it is a `T` of our version.
+    ///
+    /// # Errors
+    /// [`SegmentError::Map`], [`SegmentError::WrongSize`], [`SegmentError::Foreign`],
+    /// [`SegmentError::WrongKind`], [`SegmentError::WrongVersion`].
+    pub fn open(segment: &Segment, access: Access) -> Result<Self, SegmentError> {
+        let shared = Self::map(segment, access)?;
+        match shared.header().check(T::KIND) {
+            Ok(()) => Ok(shared),
+            Err(LayoutError::Foreign) => Err(SegmentError::Foreign),
+            Err(LayoutError::WrongKind { wanted, found }) => Err(SegmentError::WrongKind { wanted, found }),
+            Err(LayoutError::WrongVersion { found }) => {
+                Err(SegmentError::WrongVersion { wanted: LAYOUT_VERSION, found })
+            }
+        }
+    }
+
+    fn map(segment: &Segment, access: Access) -> Result<Self, SegmentError> {
+        let size_bytes = segment.size_bytes();
+        if size_bytes < size_of::<T>() {
+            return Err(SegmentError::WrongSize {
+                found_bytes: size_bytes as u64,
+                least_bytes: size_of::<T>() as u64,
+                most_bytes: u64::MAX,
+            });
+        }
+        let mapping = Mapping::new(segment, access, Prefault::Now)?;
+        if !mapping.base().cast::<T>().is_aligned() {
+            return Err(SegmentError::Misaligned { alignment: align_of::<T>() });
+        }
+        Ok(Self { mapping, layout: PhantomData })
+    }
+}
+
+impl<T> Shared<T> {
+    /// The whole mapping, with whatever follows the `T`.
+    #[must_use]
+    pub fn mapping(&self) -> &Mapping {
+        &self.mapping
+    }
+}
+
+impl<T: Layout> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        // SAFETY: `map` has checked size and alignment, and the seal on the size (asked for by `Segment`) keeps
+        // the memory there as long as the mapping. `Layout` promises that any bytes are a valid T and that T is
+        // atomics only, so that what other processes write meanwhile is no data race.
+        unsafe { self.mapping.base().cast::<T>().as_ref() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rt::shm::SegmentHeader;
+    use rt::sync::{AtomicU32, Ordering};
+
+    use super::*;
+
+    #[repr(C)]
+    struct Counter {
+        header: SegmentHeader,
+        count: AtomicU32,
+    }
+
+    // SAFETY: repr(C), the header first, atomics only.
+    unsafe impl Layout for Counter {
+        const KIND: u32 = 1000;
+
+        fn header(&self) -> &SegmentHeader {
+            &self.header
+        }
+    }
+
+    #[repr(C)]
+    #[derive(Debug)]
+    struct Another {
+        header: SegmentHeader,
+    }
+
+    // SAFETY: repr(C), the header first, atomics only.
+    unsafe impl Layout for Another {
+        const KIND: u32 = 1001;
+
+        fn header(&self) -> &SegmentHeader {
+            &self.header
+        }
+    }
+
+    #[repr(C, align(65536))]
+    #[derive(Debug)]
+    struct Demanding {
+        header: SegmentHeader,
+    }
+
+    // SAFETY: repr(C), the header first, atomics only.
+    unsafe impl Layout for Demanding {
+        const KIND: u32 = 1002;
+
+        fn header(&self) -> &SegmentHeader {
+            &self.header
+        }
+    }
+
+    #[test]
+    fn what_the_creator_stores_a_reader_loads() {
+        let segment = Segment::create("counter", 4096).unwrap();
+        let writer = Shared::<Counter>::create(&segment).unwrap();
+        let reader = Shared::<Counter>::open(&segment, Access::ReadOnly).unwrap();
+        writer.count.store(5, Ordering::Release);
+        assert_eq!(reader.count.load(Ordering::Acquire), 5);
+        assert_eq!(reader.mapping().len(), 4096);
+    }
+
+    #[test]
+    fn a_segment_smaller_than_the_layout_is_refused() {
+        let segment = Segment::create("small", size_of::<Counter>() - 1).unwrap();
+        assert!(matches!(Shared::<Counter>::create(&segment), Err(SegmentError::WrongSize { .. })));
+    }
+
+    #[test]
+    fn a_segment_without_our_header_is_refused() {
+        let segment = Segment::create("foreign", 4096).unwrap();
+        let opened = Shared::<Another>::open(&segment, Access::Writable);
+        assert!(matches!(opened, Err(SegmentError::Foreign)));
+    }
+
+    #[test]
+    fn a_segment_of_another_kind_is_refused() {
+        let segment = Segment::create("kind", 4096).unwrap();
+        let _counter = Shared::<Counter>::create(&segment).unwrap();
+        let opened = Shared::<Another>::open(&segment, Access::ReadOnly);
+        assert!(matches!(opened, Err(SegmentError::WrongKind { wanted: 1001, found: 1000 })));
+    }
+
+    #[test]
+    fn a_misaligned_mapping_is_refused_and_an_aligned_one_is_not() {
+        // A page more than the alignment, so that neighbouring mappings differ in theirs; held, so that they are
+        // neighbours.
+        let segment = Segment::create("aligned", align_of::<Demanding>() + 4096).unwrap();
+        let attempts: Vec<_> = (0..17).map(|_| Shared::<Demanding>::create(&segment)).collect();
+        for attempt in &attempts {
+            match attempt {
+                Ok(shared) => assert!(shared.mapping().base().cast::<Demanding>().is_aligned()),
+                Err(error) => assert!(matches!(error, SegmentError::Misaligned { alignment: 65536 })),
+            }
+        }
+        assert!(attempts.iter().any(Result::is_err));
+    }
+}

@@ -1,0 +1,148 @@
+//! Slabs: the memory of output ports, seen by their owner and by their readers.
+
+use std::os::fd::OwnedFd;
+use std::ptr::NonNull;
+
+use dsp::PeerSamples;
+use rt::shm::{Layout, SLAB_BYTES, SLOT_BYTES, SlabHeader};
+
+use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
+
+const SAMPLES_PER_SLOT: usize = SLOT_BYTES / size_of::<f32>();
+
+/// A slab in the process that owns its ports: the only writable mapping that will ever exist of it.
+#[derive(Debug)]
+pub struct OwnSlab {
+    segment: Segment,
+    mapping: Mapping,
+}
+
+/// A slab of another process: readable only, at any time changed by its owner.
+#[derive(Debug)]
+pub struct PeerSlab {
+    mapping: Mapping,
+}
+
+fn header(mapping: &Mapping) -> &SlabHeader {
+    // SAFETY: both constructors have mapped at least `SLAB_BYTES` at a page's start, sealed against
+    // shrinking; the header is atomics only, valid for any bytes.
+    unsafe { mapping.base().cast().as_ref() }
+}
+
+fn slot(mapping: &Mapping, slot: u32) -> Option<NonNull<f32>> {
+    // SAFETY: `slot_offset` gives offsets of whole slots within `SLAB_BYTES`, which are mapped.
+    SlabHeader::slot_offset(slot).map(|offset| unsafe { mapping.base().byte_add(offset) }.cast())
+}
+
+impl OwnSlab {
+    /// A fresh slab, all silence, which nobody can map for writing after this.
+    ///
+    /// # Errors
+    /// [`SegmentError`] if the kernel refuses memory or seals.
+    pub fn create() -> Result<Self, SegmentError> {
+        let segment = Segment::create("consort-slab", SLAB_BYTES)?;
+        let mapping = Mapping::read_write(&segment, Prefault::OnDemand)?;
+        header(&mapping).header().initialize(SlabHeader::KIND);
+        segment.seal_future_writes()?;
+        segment.seal_seals()?;
+        Ok(Self { segment, mapping })
+    }
+
+    /// What readers receive.
+    #[must_use]
+    pub fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
+    /// The first page.
+    #[must_use]
+    pub fn header(&self) -> &SlabHeader {
+        header(&self.mapping)
+    }
+
+    /// The first of the samples of a slot; it has room for the largest quantum, and for a MIDI buffer.
+    #[must_use]
+    pub fn slot(&self, number: u32) -> Option<NonNull<f32>> {
+        slot(&self.mapping, number)
+    }
+
+    /// The first `frames` samples of a slot, for the server's own devices. At most a slot's length.
+    #[must_use]
+    pub fn samples_mut(&mut self, number: u32, frames: usize) -> Option<&mut [f32]> {
+        let base = self.slot(number)?;
+        // SAFETY: the slot is mapped for writing and at least this long; this process is its only writer
+        // (the seal) and `&mut self` is its only access here. Other processes only read.
+        Some(unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), frames.min(SAMPLES_PER_SLOT)) })
+    }
+
+    /// Touches the pages of a slot's first `frames` samples, so that no cycle faults on them.
+    pub fn silence(&mut self, number: u32, frames: usize) {
+        if let Some(samples) = self.samples_mut(number, frames) {
+            samples.fill(0.0);
+        }
+    }
+}
+
+impl PeerSlab {
+    /// Maps a slab that was received, if its owner can neither shrink it nor let anyone else write to it.
+    ///
+    /// # Errors
+    /// [`SegmentError`]: what is wrong with it.
+    pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
+        let wanted =
+            Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(SLAB_BYTES as u64) };
+        Self::map(&Segment::receive(memfd, &wanted)?)
+    }
+
+    /// Maps a slab of this process for reading, as its own driver does.
+    ///
+    /// # Errors
+    /// [`SegmentError::Map`].
+    pub fn map(segment: &Segment) -> Result<Self, SegmentError> {
+        let mapping = Mapping::new(segment, Access::ReadOnly, Prefault::OnDemand)?;
+        match header(&mapping).header().check(SlabHeader::KIND) {
+            Ok(()) => Ok(Self { mapping }),
+            Err(_) => Err(SegmentError::Foreign),
+        }
+    }
+
+    /// The first page.
+    #[must_use]
+    pub fn header(&self) -> &SlabHeader {
+        header(&self.mapping)
+    }
+
+    /// The first `frames` samples of a slot, at most a slot's length.
+    #[must_use]
+    pub fn samples(&self, number: u32, frames: usize) -> Option<PeerSamples<'_>> {
+        let base = slot(&self.mapping, number)?;
+        // SAFETY: the slot is mapped and at least this long, as long as the mapping; whoever keeps the
+        // samples keeps the slab.
+        Some(unsafe { PeerSamples::new(base, frames.min(SAMPLES_PER_SLOT)) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_hears_what_the_owner_wrote_and_cannot_write() {
+        let mut own = OwnSlab::create().unwrap();
+        own.samples_mut(15, 8192).unwrap().fill(0.25);
+        own.header().finish(7);
+        let memfd = own.segment().fd().try_clone_to_owned().unwrap();
+        let peer = PeerSlab::receive(memfd).unwrap();
+        let mut heard = [0.0; 8192];
+        dsp::copy(peer.samples(15, 8192).unwrap(), &mut heard);
+        assert_eq!((heard, peer.header().finished()), ([0.25; 8192], 7));
+        assert!(peer.samples(16, 64).is_none());
+        assert!(Mapping::read_write(own.segment(), Prefault::Now).is_err());
+    }
+
+    #[test]
+    fn a_slab_that_others_could_still_write_is_refused() {
+        let segment = Segment::create("writable", SLAB_BYTES).unwrap();
+        assert!(matches!(PeerSlab::receive(segment.into_fd()), Err(SegmentError::NotSealed { .. })));
+    }
+}

@@ -1,0 +1,261 @@
+//! Waiting for many descriptors at once, and waking the one who waits.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
+use rustix::io::{Errno, retry_on_intr};
+
+use crate::clock;
+
+/// Events fetched by one system call; more stay queued for the next.
+const BATCH: usize = 64;
+
+/// What to wait for on a descriptor. Its end or an error on it is always reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Something to read, or a connection to accept.
+    Readable,
+    /// Room to write.
+    Writable,
+    /// Either.
+    ReadableOrWritable,
+    /// Only its end.
+    Closed,
+}
+
+/// One descriptor that is ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Event {
+    /// What the descriptor was added under.
+    pub token: u64,
+    /// A read will not block (it may answer with the end or an error).
+    pub readable: bool,
+    /// A write will not block.
+    pub writable: bool,
+    /// The other end is gone, or the descriptor has an error.
+    pub closed: bool,
+}
+
+/// An epoll instance, level-triggered.
+#[derive(Debug)]
+pub struct Poller {
+    epoll: OwnedFd,
+}
+
+impl Poller {
+    /// An empty set.
+    ///
+    /// # Errors
+    /// Those of `epoll_create1`: no descriptor or memory left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)? })
+    }
+
+    /// Starts to watch `fd`; its events carry `token`. The caller removes it before closing it: a duplicate that
+    /// is still open elsewhere would keep reporting.
+    ///
+    /// # Errors
+    /// Those of `epoll_ctl`: watched already, or of a kind that is always ready (a plain file).
+    pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())?)
+    }
+
+    /// Changes token and interest of `fd`.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not watched.
+    pub fn modify(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
+        Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), interest.flags())?)
+    }
+
+    /// Stops watching `fd`.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not watched.
+    pub fn remove(&self, fd: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, fd)?)
+    }
+
+    /// Replaces the content of `events` by what is ready, waiting for the first until `deadline_ns`. Empty means
+    /// that the deadline has passed.
+    ///
+    /// # Errors
+    /// Those of `epoll_wait`; not an interruption.
+    pub fn wait(&self, events: &mut Vec<Event>, deadline_ns: Option<u64>) -> io::Result<()> {
+        events.clear();
+        let mut batch = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
+        loop {
+            let timeout = clock::remaining(deadline_ns);
+            match epoll::wait(&self.epoll, &mut batch, timeout.as_ref()) {
+                Ok((ready, _)) => {
+                    events.extend(ready.iter().map(Event::from_epoll));
+                    return Ok(());
+                }
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+impl AsFd for Poller {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+impl Interest {
+    fn flags(self) -> EventFlags {
+        EventFlags::RDHUP
+            | match self {
+                Self::Readable => EventFlags::IN,
+                Self::Writable => EventFlags::OUT,
+                Self::ReadableOrWritable => EventFlags::IN | EventFlags::OUT,
+                Self::Closed => EventFlags::empty(),
+            }
+    }
+}
+
+impl Event {
+    fn from_epoll(event: &epoll::Event) -> Self {
+        // Copied out first: the kernel's record is packed.
+        let (flags, data) = (event.flags, event.data);
+        Self {
+            token: data.u64(),
+            readable: flags.contains(EventFlags::IN),
+            writable: flags.contains(EventFlags::OUT),
+            closed: flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR),
+        }
+    }
+}
+
+/// An eventfd: any thread wakes whoever waits for it to be readable.
+#[derive(Debug)]
+pub struct Waker {
+    eventfd: OwnedFd,
+}
+
+impl Waker {
+    /// A waker that nobody has called yet.
+    ///
+    /// # Errors
+    /// Those of `eventfd2`: no descriptor or memory left.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self { eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
+    }
+
+    /// Makes it readable. Any number of calls before the next [`Waker::reset`] are one.
+    pub fn wake(&self) {
+        // The only failure is WOULDBLOCK at a count of 2^64 - 2, which is awake already.
+        let _ = retry_on_intr(|| rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes()));
+    }
+
+    /// Makes it unreadable; answers whether it was woken since the last time.
+    pub fn reset(&self) -> bool {
+        retry_on_intr(|| rustix::io::read(&self.eventfd, &mut [0; 8])).is_ok()
+    }
+}
+
+impl AsFd for Waker {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.eventfd.as_fd()
+    }
+}
+
+/// Waits until `fd` shows one of `flags` (or its end); `false` once the deadline has passed.
+pub(crate) fn wait_for(fd: BorrowedFd<'_>, flags: PollFlags, deadline_ns: Option<u64>) -> io::Result<bool> {
+    loop {
+        let timeout = clock::remaining(deadline_ns);
+        match rustix::event::poll(&mut [PollFd::from_borrowed_fd(fd, flags)], timeout.as_ref()) {
+            Ok(ready) => return Ok(ready > 0),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOON_NS: u64 = 5_000_000;
+
+    #[test]
+    fn a_waker_reports_its_token_until_it_is_reset() {
+        let (poller, waker, mut events) = (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        poller.add(&waker, 7, Interest::Readable).unwrap();
+        waker.wake();
+        waker.wake();
+        for _ in 0..2 {
+            poller.wait(&mut events, None).unwrap();
+            assert_eq!(events, [Event { token: 7, readable: true, writable: false, closed: false }]);
+        }
+        assert!(waker.reset());
+        assert!(!waker.reset());
+        poller.wait(&mut events, Some(clock::now_ns() + SOON_NS)).unwrap();
+        assert_eq!(events, []);
+    }
+
+    #[test]
+    fn a_waker_ends_the_wait_of_another_thread() {
+        let (poller, waker) = (Poller::new().unwrap(), Waker::new().unwrap());
+        poller.add(&waker, 1, Interest::Readable).unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| {
+                let mut events = Vec::new();
+                poller.wait(&mut events, None).unwrap();
+                events.len()
+            });
+            waker.wake();
+            assert_eq!(waiting.join().unwrap(), 1);
+        });
+    }
+
+    #[test]
+    fn modify_replaces_token_and_interest_and_remove_ends_the_watch() {
+        let (poller, waker, mut events) = (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        poller.add(&waker, 1, Interest::Readable).unwrap();
+        poller.modify(&waker, 2, Interest::Writable).unwrap();
+        poller.wait(&mut events, None).unwrap();
+        assert_eq!(events, [Event { token: 2, readable: false, writable: true, closed: false }]);
+        poller.remove(&waker).unwrap();
+        poller.wait(&mut events, Some(0)).unwrap();
+        assert_eq!(events, []);
+        assert_eq!(poller.remove(&waker).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn the_end_of_a_pipe_is_reported_without_asking() {
+        let (reader, writer) = io::pipe().unwrap();
+        let (poller, mut events) = (Poller::new().unwrap(), Vec::new());
+        poller.add(&reader, 3, Interest::Closed).unwrap();
+        drop(writer);
+        poller.wait(&mut events, None).unwrap();
+        assert_eq!(events, [Event { token: 3, readable: false, writable: false, closed: true }]);
+    }
+
+    #[test]
+    fn more_events_than_one_batch_are_all_reported_in_turn() {
+        let poller = Poller::new().unwrap();
+        let wakers: Vec<_> = (0..BATCH as u64 + 10)
+            .map(|token| {
+                let waker = Waker::new().unwrap();
+                waker.wake();
+                poller.add(&waker, token, Interest::Readable).unwrap();
+                waker
+            })
+            .collect();
+        let mut events = Vec::new();
+        let mut seen = std::collections::BTreeSet::new();
+        while seen.len() < wakers.len() {
+            poller.wait(&mut events, None).unwrap();
+            for event in &events {
+                assert!(wakers[event.token as usize].reset());
+                assert!(seen.insert(event.token));
+            }
+        }
+    }
+}

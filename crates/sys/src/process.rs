@@ -1,0 +1,201 @@
+//! This process, its limits, and handles on others.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::PollFlags;
+use rustix::mm::{MlockAllFlags, mlockall};
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal,
+    set_dumpable_behavior, setrlimit,
+};
+
+use crate::poll;
+use crate::signals::Signal;
+
+/// A handle on one process that no reuse of its id can confuse.
+///
+/// Its descriptor becomes readable when the process has ended and its memory is torn down.
+#[derive(Debug)]
+pub struct PidFd {
+    pidfd: OwnedFd,
+}
+
+impl PidFd {
+    /// The process that has the id `process_id` now.
+    ///
+    /// # Errors
+    /// `ESRCH` if there is none, `InvalidInput` if the id is not a possible one.
+    pub fn open(process_id: u32) -> io::Result<Self> {
+        let pid = i32::try_from(process_id).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+        Ok(Self { pidfd: pidfd_open(pid, PidfdFlags::empty())? })
+    }
+
+    /// Sends `signal`.
+    ///
+    /// # Errors
+    /// `ESRCH` if the process has ended, `PermissionDenied` if it is another user's.
+    pub fn kill(&self, signal: Signal) -> io::Result<()> {
+        Ok(pidfd_send_signal(&self.pidfd, signal.into_rustix())?)
+    }
+
+    /// Whether the process has ended by now.
+    ///
+    /// # Errors
+    /// Those of `poll`.
+    pub fn has_ended(&self) -> io::Result<bool> {
+        self.wait_until(Some(0))
+    }
+
+    /// Waits for the process to end; `false` once the deadline has passed. Does not reap a child.
+    ///
+    /// # Errors
+    /// Those of `poll`; not an interruption.
+    pub fn wait_until(&self, deadline_ns: Option<u64>) -> io::Result<bool> {
+        poll::wait_for(self.as_fd(), PollFlags::IN, deadline_ns)
+    }
+}
+
+/// A pidfd from elsewhere, as from `SO_PEERPIDFD`. Another kind of descriptor fails at the first use.
+impl From<OwnedFd> for PidFd {
+    fn from(pidfd: OwnedFd) -> Self {
+        Self { pidfd }
+    }
+}
+
+impl AsFd for PidFd {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+/// The real user id.
+#[must_use]
+pub fn real_user_id() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// The id of this process, asked anew at every call: a forked child sees its own.
+#[must_use]
+pub fn process_id() -> u32 {
+    std::process::id()
+}
+
+/// With `false`, other processes of the user can neither trace this one nor open its descriptors through /proc,
+/// and it leaves no core file.
+///
+/// # Errors
+/// Those of `prctl(PR_SET_DUMPABLE)`.
+pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
+    let behavior = if dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
+    Ok(set_dumpable_behavior(behavior)?)
+}
+
+/// Raises the soft limit on open descriptors to the hard one; answers the limit now (`None` = unlimited).
+///
+/// # Errors
+/// Those of `setrlimit`.
+pub fn raise_file_limit() -> io::Result<Option<u64>> {
+    let hard = getrlimit(Resource::Nofile).maximum;
+    setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
+    Ok(getrlimit(Resource::Nofile).current)
+}
+
+/// The highest SCHED_FIFO priority that an unprivileged thread of this process may take; 0 = none.
+#[must_use]
+pub fn rtprio_limit() -> u32 {
+    const HIGHEST: u64 = 99;
+    getrlimit(Resource::Rtprio).current.unwrap_or(HIGHEST).min(HIGHEST) as u32
+}
+
+/// How many bytes this process may lock into memory (`None` = unlimited).
+#[must_use]
+pub fn memlock_limit() -> Option<u64> {
+    getrlimit(Resource::Memlock).current
+}
+
+/// Keeps every page, present and future, in memory once it has been touched.
+///
+/// # Errors
+/// `OutOfMemory` if the limit ([`memlock_limit`]) is too small, `PermissionDenied` if it is 0.
+pub fn lock_all_memory_on_fault() -> io::Result<()> {
+    Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::Read;
+    use std::process::Command;
+
+    use super::*;
+    use crate::forked;
+
+    #[test]
+    fn a_pidfd_is_readable_once_its_process_was_killed() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let pidfd = PidFd::open(child.id()).unwrap();
+        assert!(!pidfd.has_ended().unwrap());
+        pidfd.kill(Signal::Kill).unwrap();
+        assert!(pidfd.wait_until(None).unwrap());
+        assert!(!child.wait().unwrap().success());
+        assert_eq!(pidfd.kill(Signal::Kill).unwrap_err().raw_os_error(), Some(libc::ESRCH));
+    }
+
+    #[test]
+    fn ids_that_no_process_can_have_are_refused() {
+        for process_id in [0, 1 << 31, u32::MAX] {
+            assert_eq!(PidFd::open(process_id).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        }
+    }
+
+    #[test]
+    fn the_raised_file_limit_is_the_hard_limit() {
+        let hard = getrlimit(Resource::Nofile).maximum;
+        assert_eq!(raise_file_limit().unwrap(), hard);
+        assert_eq!(getrlimit(Resource::Nofile).current, hard);
+    }
+
+    #[test]
+    fn dumpable_can_be_taken_away_and_given_back() {
+        let is_dumpable = || rustix::process::dumpable_behavior() == Ok(DumpableBehavior::Dumpable);
+        let status = forked::exit_status(|| {
+            let taken = set_dumpable(false).is_ok() && !is_dumpable();
+            let given_back = set_dumpable(true).is_ok() && is_dumpable();
+            u8::from(taken) | u8::from(given_back) << 1
+        });
+        assert_eq!(status, 0b11);
+    }
+
+    /// `VmLck` of this process is not zero. Does not allocate.
+    fn has_locked_memory() -> bool {
+        let mut status = [0; 4096];
+        let read = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
+        let text = std::str::from_utf8(&status[..read]).unwrap_or_default();
+        text.lines()
+            .any(|line| line.starts_with("VmLck:") && line.contains(|digit: char| matches!(digit, '1'..='9')))
+    }
+
+    #[test]
+    fn locking_all_memory_locks_it_or_says_that_it_is_not_permitted() {
+        const LOCKED: i32 = 0;
+        const REFUSED: i32 = 1;
+        const NOT_LOCKED: i32 = 2;
+        assert!(!has_locked_memory());
+        let status = forked::exit_status(|| match lock_all_memory_on_fault() {
+            Ok(()) if has_locked_memory() => LOCKED as u8,
+            Ok(()) => NOT_LOCKED as u8,
+            Err(_) => REFUSED as u8,
+        });
+        match memlock_limit() {
+            None => assert_eq!(status, LOCKED),
+            Some(_) => assert!(matches!(status, LOCKED | REFUSED), "{status}"),
+        }
+    }
+
+    #[test]
+    fn the_realtime_priority_limit_is_a_possible_priority() {
+        assert!(rtprio_limit() <= 99);
+    }
+}

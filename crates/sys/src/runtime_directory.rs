@@ -1,0 +1,208 @@
+//! Where the sockets and lock files of this user's servers live.
+
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Why there is no directory that is safe to use.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RuntimeDirectoryError {
+    /// It could be neither found nor made.
+    #[error("cannot use {} for sockets: {source}; set XDG_RUNTIME_DIR to a directory of your own", path.display())]
+    Unusable {
+        /// The last candidate.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Somebody else made it first, or it is open to others, and so they could replace the sockets in it.
+    #[error(
+        "{} is not a directory that only user {user_id} can use; remove it, or set XDG_RUNTIME_DIR to a directory \
+         of your own",
+        path.display()
+    )]
+    NotPrivate {
+        /// The last candidate.
+        path: PathBuf,
+        /// Who it should belong to.
+        user_id: u32,
+    },
+}
+
+/// `$XDG_RUNTIME_DIR` if it is a directory of ours, else `/run/user/UID` likewise, else `consort-UID` in the
+/// temporary folder, which is made if need be.
+///
+/// # Errors
+/// [`RuntimeDirectoryError`] if the last of them is not ours alone.
+pub fn runtime_directory() -> Result<PathBuf, RuntimeDirectoryError> {
+    let candidates = Candidates {
+        user_id: crate::process::real_user_id(),
+        xdg_runtime_dir: std::env::var_os("XDG_RUNTIME_DIR"),
+        run_user: PathBuf::from("/run/user"),
+        temporary: std::env::temp_dir(),
+    };
+    candidates.choose()
+}
+
+/// Where the server `server` keeps its sockets and its lock: `consort/SERVER` in the [`runtime_directory`]. Not made
+/// here. `server` is a checked name, so that it cannot leave the directory.
+///
+/// # Errors
+/// Those of [`runtime_directory`].
+pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
+    Ok(runtime_directory()?.join("consort").join(server))
+}
+
+/// The socket at which the server `server` takes programs in.
+///
+/// # Errors
+/// Those of [`runtime_directory`].
+pub fn control_socket(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
+    Ok(server_directory(server)?.join("control"))
+}
+
+struct Candidates {
+    user_id: u32,
+    xdg_runtime_dir: Option<OsString>,
+    run_user: PathBuf,
+    temporary: PathBuf,
+}
+
+impl Candidates {
+    fn choose(self) -> Result<PathBuf, RuntimeDirectoryError> {
+        let xdg = self.xdg_runtime_dir.map(PathBuf::from).filter(|path| path.is_absolute());
+        let run_user = self.run_user.join(self.user_id.to_string());
+        if let Some(path) = xdg.into_iter().chain([run_user]).find(|path| is_ours(path, self.user_id)) {
+            return Ok(path);
+        }
+        make_private(self.temporary.join(format!("consort-{}", self.user_id)), self.user_id)
+    }
+}
+
+fn is_ours(path: &Path, user_id: u32) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user_id)
+}
+
+/// Makes `path`, or accepts it as it is if nobody else can have put something into it.
+fn make_private(path: PathBuf, user_id: u32) -> Result<PathBuf, RuntimeDirectoryError> {
+    const RIGHTS_OF_OTHERS: u32 = 0o077;
+    let made = match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        // Not followed if it is a symbolic link: others may write to the temporary folder.
+        _ => path.symlink_metadata(),
+    };
+    match made {
+        Ok(found) if found.is_dir() && found.uid() == user_id && found.mode() & RIGHTS_OF_OTHERS == 0 => {
+            Ok(path)
+        }
+        Ok(_) => Err(RuntimeDirectoryError::NotPrivate { path, user_id }),
+        Err(source) => Err(RuntimeDirectoryError::Unusable { path, source }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    struct Root(PathBuf);
+
+    impl Root {
+        fn new(name: &str) -> Self {
+            let root = std::env::temp_dir().join(format!("consort-runtime-{name}-{}", std::process::id()));
+            for folder in ["xdg", "run", "tmp"] {
+                fs::create_dir_all(root.join(folder)).unwrap();
+            }
+            Self(root)
+        }
+
+        fn candidates(&self, xdg: Option<&str>) -> Candidates {
+            Candidates {
+                user_id: crate::process::real_user_id(),
+                xdg_runtime_dir: xdg.map(OsString::from),
+                run_user: self.0.join("run"),
+                temporary: self.0.join("tmp"),
+            }
+        }
+
+        fn private(&self) -> PathBuf {
+            self.0.join("tmp").join(format!("consort-{}", crate::process::real_user_id()))
+        }
+    }
+
+    impl Drop for Root {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn xdg_runtime_dir_comes_first_then_run_user() {
+        let root = Root::new("order");
+        let run_user = root.0.join("run").join(crate::process::real_user_id().to_string());
+        fs::create_dir(&run_user).unwrap();
+        let xdg = root.0.join("xdg");
+        let missing = root.0.join("missing");
+        assert_eq!(root.candidates(xdg.to_str()).choose().unwrap(), xdg);
+        for (case, value) in
+            [("unset", None), ("empty", Some("")), ("relative", Some("xdg")), ("missing", missing.to_str())]
+        {
+            assert_eq!(root.candidates(value).choose().unwrap(), run_user, "{case}");
+        }
+    }
+
+    #[test]
+    fn without_either_a_private_directory_is_made_and_found_again() {
+        let root = Root::new("private");
+        for _ in 0..2 {
+            assert_eq!(root.candidates(None).choose().unwrap(), root.private());
+        }
+        assert_eq!(fs::metadata(root.private()).unwrap().mode() & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_directory_of_another_user_is_passed_over_and_refused_as_the_last() {
+        let root = Root::new("foreign");
+        let mut candidates = root.candidates(root.0.join("xdg").to_str());
+        candidates.user_id += 1;
+        let path = root.0.join("tmp").join(format!("consort-{}", candidates.user_id));
+        fs::create_dir(&path).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+        assert!(matches!(candidates.choose(), Err(RuntimeDirectoryError::NotPrivate { .. })));
+    }
+
+    #[test]
+    fn a_private_directory_that_others_can_reach_is_refused() {
+        let root = Root::new("open");
+        let path = root.private();
+        fs::create_dir(&path).unwrap();
+        for mode in [0o701, 0o710, 0o755, 0o777] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = root.candidates(None).choose();
+            assert!(matches!(refused, Err(RuntimeDirectoryError::NotPrivate { .. })), "{mode:o}");
+        }
+    }
+
+    #[test]
+    fn a_symbolic_link_or_a_file_in_its_place_is_refused() {
+        let root = Root::new("link");
+        symlink(root.0.join("xdg"), root.private()).unwrap();
+        assert!(matches!(root.candidates(None).choose(), Err(RuntimeDirectoryError::NotPrivate { .. })));
+        fs::remove_file(root.private()).unwrap();
+        fs::write(root.private(), b"").unwrap();
+        assert!(matches!(root.candidates(None).choose(), Err(RuntimeDirectoryError::NotPrivate { .. })));
+    }
+
+    #[test]
+    fn a_temporary_folder_that_does_not_exist_is_an_error() {
+        let root = Root::new("nowhere");
+        let mut candidates = root.candidates(None);
+        candidates.temporary = root.0.join("missing");
+        assert!(matches!(candidates.choose(), Err(RuntimeDirectoryError::Unusable { .. })));
+    }
+}

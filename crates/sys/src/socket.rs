@@ -1,0 +1,62 @@
+//! Unix sockets that carry whole messages and descriptors (`SOCK_SEQPACKET`).
+
+mod connection;
+mod listener;
+mod peer;
+
+pub use connection::{Connection, MAX_DESCRIPTORS, Received};
+pub use listener::Listener;
+pub use peer::PeerCredentials;
+
+use std::io;
+
+use rustix::io::Errno;
+
+/// Why a message was not sent or received.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SocketError {
+    /// The other end is gone.
+    #[error("the other end has closed the connection")]
+    Closed,
+    /// Nothing to receive, or no room to send, until the deadline (or now, for the `try_` calls).
+    #[error("the other end was not ready in time")]
+    NotReady,
+    /// Larger than the buffer to receive it, or than the kernel sends in one piece. It is lost.
+    #[error("the message is too long for one datagram or for the buffer")]
+    TooLong,
+    /// More than [`MAX_DESCRIPTORS`] came with the message, or more than this process may open. All are closed
+    /// and the message is lost.
+    #[error("the message carries more descriptors than fit")]
+    TooManyDescriptors,
+    /// An empty message cannot be told from the end of the connection.
+    #[error("an empty message cannot be sent")]
+    Empty,
+    /// Anything else.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for SocketError {
+    fn from(errno: Errno) -> Self {
+        match errno {
+            Errno::PIPE | Errno::CONNRESET | Errno::NOTCONN => Self::Closed,
+            Errno::WOULDBLOCK => Self::NotReady,
+            Errno::MSGSIZE => Self::TooLong,
+            errno => Self::Io(errno.into()),
+        }
+    }
+}
+
+impl From<SocketError> for io::Error {
+    fn from(error: SocketError) -> Self {
+        let kind = match error {
+            SocketError::Io(error) => return error,
+            SocketError::Closed => io::ErrorKind::BrokenPipe,
+            SocketError::NotReady => io::ErrorKind::WouldBlock,
+            SocketError::Empty => io::ErrorKind::InvalidInput,
+            SocketError::TooLong | SocketError::TooManyDescriptors => io::ErrorKind::InvalidData,
+        };
+        Self::new(kind, error)
+    }
+}

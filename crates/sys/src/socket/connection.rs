@@ -1,0 +1,366 @@
+//! One end of a connection.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::PollFlags;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::sockopt::{Timeout, set_socket_timeout};
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg,
+    socket_with, socketpair,
+};
+
+use super::SocketError;
+use crate::clock;
+use crate::poll::wait_for;
+
+/// How many descriptors one message can carry.
+pub const MAX_DESCRIPTORS: usize = 16;
+
+const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
+
+/// One message that has arrived whole.
+#[derive(Debug)]
+pub struct Received {
+    /// Its length in the buffer; never 0.
+    pub bytes: usize,
+    /// The descriptors that came with it, in the sender's order, close-on-exec; at most [`MAX_DESCRIPTORS`].
+    pub descriptors: Vec<OwnedFd>,
+}
+
+/// A connected `SOCK_SEQPACKET` socket. The socket itself never blocks: whether to wait is the call's choice.
+#[derive(Debug)]
+pub struct Connection {
+    socket: OwnedFd,
+}
+
+impl Connection {
+    /// Connects to the [`Listener`](super::Listener) at `path`, waiting for room in its queue until `deadline_ns`.
+    ///
+    /// # Errors
+    /// [`SocketError::NotReady`] once the deadline has passed, and those of `connect`: `NotFound` or
+    /// `ConnectionRefused` if nobody listens there.
+    pub fn connect(path: &Path, deadline_ns: Option<u64>) -> Result<Self, SocketError> {
+        let address = SocketAddrUnix::new(path)?;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        loop {
+            // A full queue is the only thing that a Unix connect waits for; it obeys the send timeout (socket(7)).
+            set_socket_timeout(&socket, Timeout::Send, connect_timeout(deadline_ns))?;
+            match connect(&socket, &address) {
+                Ok(()) => return Ok(Self { socket }),
+                Err(Errno::INTR) if !clock::has_passed(deadline_ns) => {}
+                Err(Errno::INTR) => return Err(SocketError::NotReady),
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Two connected ends.
+    ///
+    /// # Errors
+    /// Those of `socketpair`: no descriptor or memory left.
+    pub fn pair() -> io::Result<(Self, Self)> {
+        let flags = SocketFlags::CLOEXEC;
+        let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        Ok((Self::from_socket(one), Self::from_socket(other)))
+    }
+
+    pub(super) fn from_socket(socket: OwnedFd) -> Self {
+        Self { socket }
+    }
+
+    /// Sends one message if there is room for it now. Descriptors are duplicated into it; the caller keeps its own.
+    ///
+    /// # Errors
+    /// [`SocketError::NotReady`] if the other end's queue is full, [`SocketError::TooManyDescriptors`] above
+    /// [`MAX_DESCRIPTORS`]; nothing was sent then.
+    pub fn try_send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), SocketError> {
+        if message.is_empty() {
+            return Err(SocketError::Empty);
+        }
+        if descriptors.len() > MAX_DESCRIPTORS {
+            return Err(SocketError::TooManyDescriptors);
+        }
+        let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+            return Err(SocketError::TooManyDescriptors);
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        retry_on_intr(|| sendmsg(&self.socket, &[IoSlice::new(message)], &mut control, flags))?;
+        Ok(())
+    }
+
+    /// Sends one message, waiting for room until `deadline_ns`.
+    ///
+    /// # Errors
+    /// As [`Connection::try_send`]; [`SocketError::NotReady`] once the deadline has passed.
+    pub fn send_until(
+        &self,
+        message: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+        deadline_ns: Option<u64>,
+    ) -> Result<(), SocketError> {
+        self.until(PollFlags::OUT, deadline_ns, || self.try_send(message, descriptors))
+    }
+
+    /// Takes the next message into `buffer` if one is there.
+    ///
+    /// # Errors
+    /// [`SocketError::NotReady`] if there is none, [`SocketError::Closed`] after the last one,
+    /// [`SocketError::TooLong`] and [`SocketError::TooManyDescriptors`] if it did not fit: then it is lost, with
+    /// every descriptor that came with it closed.
+    pub fn try_receive(&self, buffer: &mut [u8]) -> Result<Received, SocketError> {
+        let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let mut parts = [IoSliceMut::new(buffer)];
+        let message = retry_on_intr(|| recvmsg(&self.socket, &mut parts, &mut control, flags))?;
+        // Owned from here on, so that every way out closes them.
+        let mut descriptors = Vec::new();
+        for part in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(rights) = part {
+                descriptors.extend(rights);
+            }
+        }
+        // The kernel rounds the space up, so that one more than the limit may fit.
+        if message.flags.contains(ReturnFlags::CTRUNC) || descriptors.len() > MAX_DESCRIPTORS {
+            return Err(SocketError::TooManyDescriptors);
+        }
+        if message.flags.contains(ReturnFlags::TRUNC) {
+            return Err(SocketError::TooLong);
+        }
+        if message.bytes == 0 {
+            return Err(SocketError::Closed);
+        }
+        Ok(Received { bytes: message.bytes, descriptors })
+    }
+
+    /// Takes the next message into `buffer`, waiting for it until `deadline_ns`.
+    ///
+    /// # Errors
+    /// As [`Connection::try_receive`]; [`SocketError::NotReady`] once the deadline has passed.
+    pub fn receive_until(
+        &self,
+        buffer: &mut [u8],
+        deadline_ns: Option<u64>,
+    ) -> Result<Received, SocketError> {
+        self.until(PollFlags::IN, deadline_ns, || self.try_receive(buffer))
+    }
+
+    /// Repeats `attempt` whenever the socket is ready again, once at least.
+    fn until<T>(
+        &self,
+        ready: PollFlags,
+        deadline_ns: Option<u64>,
+        mut attempt: impl FnMut() -> Result<T, SocketError>,
+    ) -> Result<T, SocketError> {
+        loop {
+            match attempt() {
+                Err(SocketError::NotReady) => {}
+                decided => return decided,
+            }
+            if !wait_for(self.as_fd(), ready, deadline_ns)? {
+                return Err(SocketError::NotReady);
+            }
+        }
+    }
+}
+
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A socket from elsewhere, as one that a service manager has made. It must be a connected `SOCK_SEQPACKET` one.
+impl From<OwnedFd> for Connection {
+    fn from(socket: OwnedFd) -> Self {
+        Self { socket }
+    }
+}
+
+fn connect_timeout(deadline_ns: Option<u64>) -> Option<Duration> {
+    // The socket option counts in microseconds and takes zero for "for ever".
+    const SHORTEST: Duration = Duration::from_micros(1);
+    deadline_ns
+        .map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns())).max(SHORTEST))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use rustix::io::{FdFlags, fcntl_getfd};
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    use super::*;
+    use crate::forked;
+
+    const SOON_NS: u64 = 3_000_000;
+    const LONG_NS: u64 = 20_000_000_000;
+
+    fn soon() -> Option<u64> {
+        Some(clock::now_ns() + SOON_NS)
+    }
+
+    /// A pipe whose writing end shows, by its reader's end, when its last duplicate is closed.
+    fn pipe() -> (io::PipeReader, OwnedFd) {
+        let (reader, writer) = io::pipe().unwrap();
+        (reader, writer.into())
+    }
+
+    /// Whether no duplicate of the writing end is open (any more, within `patience_ns`: a program that another
+    /// test starts holds one for a moment).
+    fn all_closed(reader: &io::PipeReader, patience_ns: u64) -> bool {
+        wait_for(reader.as_fd(), PollFlags::IN, Some(clock::now_ns() + patience_ns)).unwrap()
+    }
+
+    #[test]
+    fn messages_arrive_whole_and_in_order() {
+        let (one, other) = Connection::pair().unwrap();
+        one.try_send(b"first", &[]).unwrap();
+        one.try_send(b"the second", &[]).unwrap();
+        let mut buffer = [0; 64];
+        for sent in [&b"first"[..], b"the second"] {
+            let received = other.receive_until(&mut buffer, None).unwrap();
+            assert_eq!(&buffer[..received.bytes], sent);
+            assert!(received.descriptors.is_empty());
+        }
+        assert!(matches!(other.try_receive(&mut buffer), Err(SocketError::NotReady)));
+    }
+
+    #[test]
+    fn descriptors_arrive_in_order_and_close_on_exec() {
+        let (one, other) = Connection::pair().unwrap();
+        let (null, zero) = (File::open("/dev/null").unwrap(), File::open("/dev/zero").unwrap());
+        one.try_send(b"x", &[null.as_fd(), zero.as_fd()]).unwrap();
+        let received = other.try_receive(&mut [0; 8]).unwrap();
+        let device = |fd: &dyn AsFd| rustix::fs::fstat(fd.as_fd()).unwrap().st_rdev;
+        let devices: Vec<_> = received.descriptors.iter().map(|fd| device(fd)).collect();
+        assert_eq!(devices, [device(&null), device(&zero)]);
+        for descriptor in &received.descriptors {
+            assert!(fcntl_getfd(descriptor).unwrap().contains(FdFlags::CLOEXEC));
+        }
+    }
+
+    #[test]
+    fn as_many_descriptors_as_promised_fit() {
+        let (one, other) = Connection::pair().unwrap();
+        let null = File::open("/dev/null").unwrap();
+        one.try_send(b"x", &[null.as_fd(); MAX_DESCRIPTORS]).unwrap();
+        assert_eq!(other.try_receive(&mut [0; 8]).unwrap().descriptors.len(), MAX_DESCRIPTORS);
+        let refused = one.try_send(b"x", &[null.as_fd(); MAX_DESCRIPTORS + 1]);
+        assert!(matches!(refused, Err(SocketError::TooManyDescriptors)));
+    }
+
+    /// Sends more descriptors than [`Connection::try_send`] would.
+    fn send_rudely(to: &Connection, message: &[u8], descriptors: &[BorrowedFd<'_>]) {
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors.len()))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        sendmsg(&to.socket, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL).unwrap();
+    }
+
+    #[test]
+    fn more_descriptors_than_fit_are_an_error_and_leak_none() {
+        for count in [MAX_DESCRIPTORS + 1, MAX_DESCRIPTORS + 2, MAX_DESCRIPTORS + 3, 253] {
+            let (one, other) = Connection::pair().unwrap();
+            let (reader, writer) = pipe();
+            send_rudely(&one, b"x", &vec![writer.as_fd(); count]);
+            drop(writer);
+            assert!(!all_closed(&reader, 0), "{count}");
+            let refused = other.try_receive(&mut [0; 8]);
+            assert!(matches!(refused, Err(SocketError::TooManyDescriptors)), "{count}");
+            assert!(all_closed(&reader, LONG_NS), "{count}");
+        }
+    }
+
+    #[test]
+    fn descriptors_that_this_process_may_not_open_are_an_error() {
+        let (one, other) = Connection::pair().unwrap();
+        one.try_send(b"x", &[one.as_fd()]).unwrap();
+        let status = forked::exit_status(|| {
+            let maximum = getrlimit(Resource::Nofile).maximum;
+            setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum }).is_ok_and(|()| {
+                matches!(other.try_receive(&mut [0; 8]), Err(SocketError::TooManyDescriptors))
+            }) as u8
+        });
+        assert_eq!(status, 1);
+    }
+
+    #[test]
+    fn a_message_larger_than_the_buffer_is_an_error_and_leaks_no_descriptor() {
+        let (one, other) = Connection::pair().unwrap();
+        let (reader, writer) = pipe();
+        one.try_send(b"123456789", &[writer.as_fd()]).unwrap();
+        one.try_send(b"12345678", &[]).unwrap();
+        drop(writer);
+        let mut buffer = [0; 8];
+        assert!(matches!(other.try_receive(&mut buffer), Err(SocketError::TooLong)));
+        assert!(all_closed(&reader, LONG_NS));
+        assert_eq!(other.try_receive(&mut buffer).unwrap().bytes, 8);
+    }
+
+    #[test]
+    fn the_end_comes_after_the_last_message_and_kills_nobody() {
+        let (one, other) = Connection::pair().unwrap();
+        one.try_send(b"last", &[]).unwrap();
+        drop(one);
+        let mut buffer = [0; 8];
+        assert_eq!(other.receive_until(&mut buffer, None).unwrap().bytes, 4);
+        assert!(matches!(other.receive_until(&mut buffer, None), Err(SocketError::Closed)));
+        assert!(matches!(other.send_until(b"x", &[], None), Err(SocketError::Closed)));
+    }
+
+    #[test]
+    fn an_empty_message_is_not_sent() {
+        let (one, _other) = Connection::pair().unwrap();
+        assert!(matches!(one.try_send(b"", &[]), Err(SocketError::Empty)));
+    }
+
+    #[test]
+    fn waiting_for_a_silent_peer_ends_at_the_deadline() {
+        let (one, _other) = Connection::pair().unwrap();
+        let deadline_ns = soon();
+        assert!(matches!(one.receive_until(&mut [0; 8], deadline_ns), Err(SocketError::NotReady)));
+        assert!(clock::has_passed(deadline_ns));
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_holds_nobody_beyond_the_deadline() {
+        let (one, other) = Connection::pair().unwrap();
+        let message = [0; 4096];
+        let refused = loop {
+            if let Err(error) = one.try_send(&message, &[]) {
+                break error;
+            }
+        };
+        assert!(matches!(refused, SocketError::NotReady));
+        assert!(matches!(one.send_until(&message, &[], soon()), Err(SocketError::NotReady)));
+        let mut buffer = [0; 4096];
+        while other.try_receive(&mut buffer).is_ok() {}
+        one.send_until(&message, &[], None).unwrap();
+    }
+
+    #[test]
+    fn a_message_beyond_what_the_kernel_sends_in_one_piece_is_refused() {
+        let (one, _other) = Connection::pair().unwrap();
+        assert!(matches!(one.try_send(&vec![0; 1 << 24], &[]), Err(SocketError::TooLong)));
+    }
+
+    #[test]
+    fn a_receiver_is_woken_by_a_message_sent_later() {
+        let (one, other) = Connection::pair().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| other.receive_until(&mut [0; 8], None).unwrap().bytes);
+            one.send_until(b"123", &[], None).unwrap();
+            assert_eq!(waiting.join().unwrap(), 3);
+        });
+    }
+}

@@ -1,0 +1,231 @@
+//! The end that others connect to.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+
+use rustix::event::PollFlags;
+use rustix::fs::{Mode, fchmod};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
+};
+
+use super::{Connection, SocketError};
+use crate::poll::wait_for;
+
+const BACKLOG: i32 = 128;
+
+/// A socket with a name, which is unlinked on drop.
+#[derive(Debug)]
+pub struct Listener {
+    socket: OwnedFd,
+    path: PathBuf,
+}
+
+impl Listener {
+    /// Listens at `path`, mode 0600 from its first moment on; a missing parent directory is made with mode 0700.
+    /// A socket that lies there already is replaced: who calls this holds the [lock](crate::lock::LockFile) of
+    /// the name, so its owner is dead.
+    ///
+    /// # Errors
+    /// `AlreadyExists` if something else than a socket lies there, `InvalidInput` (`ENAMETOOLONG`) above 107
+    /// bytes, and those of `mkdir` and `bind`.
+    pub fn bind(path: &Path) -> io::Result<Self> {
+        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
+        }
+        remove_stale_socket(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+        // On Linux the name takes its mode from the socket; a chmod after the bind would come too late.
+        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+        bind(&socket, &SocketAddrUnix::new(path)?)?;
+        let listener = Self { socket, path: path.to_owned() };
+        listen(&listener.socket, BACKLOG)?;
+        Ok(listener)
+    }
+
+    /// Takes the next connection if one is there.
+    ///
+    /// # Errors
+    /// [`SocketError::NotReady`] if there is none, and those of `accept4` (no descriptor left, for one: the
+    /// connection then stays queued).
+    pub fn try_accept(&self) -> Result<Connection, SocketError> {
+        loop {
+            match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+                Ok(socket) => return Ok(Connection::from_socket(socket)),
+                Err(Errno::INTR | Errno::CONNABORTED) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+
+    /// Waits for the next connection.
+    ///
+    /// # Errors
+    /// [`SocketError::NotReady`] once the deadline has passed; as [`Listener::try_accept`] otherwise.
+    pub fn accept_until(&self, deadline_ns: Option<u64>) -> Result<Connection, SocketError> {
+        loop {
+            match self.try_accept() {
+                Err(SocketError::NotReady) => {}
+                decided => return decided,
+            }
+            if !wait_for(self.as_fd(), PollFlags::IN, deadline_ns)? {
+                return Err(SocketError::NotReady);
+            }
+        }
+    }
+
+    /// Where it listens.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        // Gone already is as good.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+fn remove_stale_socket(path: &Path) -> io::Result<()> {
+    match path.symlink_metadata() {
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path),
+        Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+    use crate::clock;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("consort-listener-{name}-{}", std::process::id())))
+        }
+
+        fn socket(&self) -> PathBuf {
+            self.0.join("server").join("socket")
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().unwrap().permissions().mode() & 0o777
+    }
+
+    fn soon() -> Option<u64> {
+        Some(clock::now_ns() + 3_000_000)
+    }
+
+    #[test]
+    fn a_connection_carries_messages_both_ways() {
+        let folder = Folder::new("both-ways");
+        let listener = Listener::bind(&folder.socket()).unwrap();
+        assert!(matches!(listener.try_accept(), Err(SocketError::NotReady)));
+        let client = Connection::connect(listener.path(), None).unwrap();
+        let server = listener.accept_until(None).unwrap();
+        let mut buffer = [0; 8];
+        client.try_send(b"ask", &[]).unwrap();
+        assert_eq!(server.receive_until(&mut buffer, None).unwrap().bytes, 3);
+        server.try_send(b"answer", &[]).unwrap();
+        assert_eq!(client.receive_until(&mut buffer, None).unwrap().bytes, 6);
+        assert_eq!(server.peer().unwrap().process_id, Some(std::process::id()));
+    }
+
+    #[test]
+    fn only_the_owner_can_reach_the_socket_and_its_directory() {
+        let folder = Folder::new("mode");
+        let listener = Listener::bind(&folder.socket()).unwrap();
+        assert_eq!(mode(listener.path()), 0o600);
+        assert_eq!(mode(&folder.0.join("server")), 0o700);
+    }
+
+    #[test]
+    fn the_name_goes_with_the_listener() {
+        let folder = Folder::new("unlink");
+        drop(Listener::bind(&folder.socket()).unwrap());
+        assert!(!folder.socket().exists());
+        let refused = io::Error::from(Connection::connect(&folder.socket(), None).unwrap_err());
+        assert_eq!(refused.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_socket_left_by_a_dead_server_is_replaced() {
+        let folder = Folder::new("stale");
+        std::mem::forget(Listener::bind(&folder.socket()).unwrap());
+        let listener = Listener::bind(&folder.socket()).unwrap();
+        let _client = Connection::connect(&folder.socket(), None).unwrap();
+        listener.accept_until(None).unwrap();
+    }
+
+    #[test]
+    fn a_file_or_link_in_the_socket_s_place_is_left_alone() {
+        let folder = Folder::new("file");
+        let path = folder.socket();
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, b"mine").unwrap();
+        assert_eq!(Listener::bind(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(std::fs::read(&path).unwrap(), b"mine");
+        let link = path.with_extension("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(Listener::bind(&link).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert!(link.is_symlink());
+    }
+
+    #[test]
+    fn a_name_too_long_for_the_kernel_is_refused() {
+        let folder = Folder::new("long");
+        let error = Listener::bind(&folder.socket().with_extension("x".repeat(108))).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENAMETOOLONG));
+    }
+
+    #[test]
+    fn a_server_that_accepts_nobody_holds_nobody_beyond_the_deadline() {
+        let folder = Folder::new("backlog");
+        let listener = Listener::bind(&folder.socket()).unwrap();
+        let mut queued = Vec::new();
+        let refused = loop {
+            match Connection::connect(listener.path(), soon()) {
+                Ok(connection) => queued.push(connection),
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refused, SocketError::NotReady));
+        assert!(queued.len() > BACKLOG as usize);
+        listener.accept_until(None).unwrap();
+        Connection::connect(listener.path(), None).unwrap();
+    }
+
+    #[test]
+    fn waiting_for_a_connection_ends_at_the_deadline() {
+        let folder = Folder::new("deadline");
+        let listener = Listener::bind(&folder.socket()).unwrap();
+        let deadline_ns = soon();
+        assert!(matches!(listener.accept_until(deadline_ns), Err(SocketError::NotReady)));
+        assert!(clock::has_passed(deadline_ns));
+    }
+}

@@ -1,0 +1,154 @@
+//! The calling thread: its id, name, stack, CPU time, signals and floating-point mode; and how it is scheduled.
+
+mod affinity;
+mod cpu_set;
+mod denormals;
+mod scheduling;
+mod stack;
+
+pub use affinity::{affinity, affinity_of, current_cpu, set_affinity};
+pub use cpu_set::{CpuSet, CpuSetParseError};
+pub use denormals::flush_denormals_to_zero;
+pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
+pub use stack::prefault_stack;
+
+use std::ffi::CString;
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::clock;
+use crate::signals::SavedMask;
+
+/// The kernel's id of the calling thread, asked anew at every call: a forked child sees its own.
+#[must_use]
+pub fn thread_id() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get() as u32
+}
+
+/// The CPU time that the calling thread has used so far, in nanoseconds.
+#[must_use]
+pub fn cpu_time_ns() -> u64 {
+    clock::nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+}
+
+/// Lets the kernel prefer the calling thread to ordinary ones (nice -11), where that is permitted: it answers
+/// others, and has little to do.
+pub fn favour() {
+    // Without the right, it stays an ordinary thread.
+    let _ = rustix::process::setpriority_process(
+        rustix::process::Pid::from_raw(thread_id().cast_signed()),
+        FAVOURED_NICE,
+    );
+}
+
+const FAVOURED_NICE: i32 = -11;
+
+/// Names the calling thread, as `top -H` shows it: the first 15 bytes, cut at a character, up to a NUL.
+pub fn set_name(name: &str) {
+    // Cannot fail: it is terminated and not too long.
+    let _ = rustix::thread::set_name(&kernel_name(name));
+}
+
+fn kernel_name(name: &str) -> CString {
+    const LONGEST: usize = 15;
+    let name = &name[..name.floor_char_boundary(LONGEST)];
+    let name = name.split('\0').next().unwrap_or_default();
+    CString::new(name).unwrap_or_default()
+}
+
+/// Starts a thread with the name (cut as in [`set_name`]) and stack size given, that inherits everything else.
+///
+/// # Errors
+/// Those of `pthread_create`: no memory, or too many threads.
+pub fn spawn_named<T: Send + 'static>(
+    name: &str,
+    stack_bytes: usize,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let name = kernel_name(name).into_string().unwrap_or_default();
+    Builder::new().name(name).stack_size(stack_bytes).spawn(body)
+}
+
+/// As [`spawn_named`], for a helper thread inside somebody else's program: it never runs one of the program's
+/// signal handlers, not even at its start.
+///
+/// # Errors
+/// Those of [`spawn_named`].
+pub fn spawn_without_signals<T: Send + 'static>(
+    name: &str,
+    stack_bytes: usize,
+    body: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    let _inherited_then_put_back = SavedMask::block_all()?;
+    spawn_named(name, stack_bytes, body)
+}
+
+/// Blocks, for good, every signal for the calling thread except the faults that it causes itself.
+///
+/// # Errors
+/// Those of `pthread_sigmask`.
+pub fn block_all_signals() -> io::Result<()> {
+    SavedMask::block_all().map(SavedMask::forget)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_cut_to_what_the_kernel_keeps() {
+        for (case, given, kept) in [
+            ("short", "driver", "driver"),
+            ("fifteen bytes", "123456789012345", "123456789012345"),
+            ("longer", "1234567890123456", "123456789012345"),
+            ("a character across the end", "12345678901234é", "12345678901234"),
+            ("a NUL", "a\0b", "a"),
+            ("empty", "", ""),
+        ] {
+            assert_eq!(kernel_name(given).to_str().unwrap(), kept, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_spawned_thread_has_its_name_and_an_id_of_its_own() {
+        let body = || (thread_id(), rustix::thread::name().unwrap());
+        let (id, name) = spawn_named("consort-test-thread", 1 << 18, body).unwrap().join().unwrap();
+        assert_ne!(id, thread_id());
+        assert_eq!(name.to_str().unwrap(), "consort-test-th");
+    }
+
+    #[test]
+    fn cpu_time_of_a_thread_advances_with_its_work() {
+        let before_ns = cpu_time_ns();
+        let mut sum = 0_u64;
+        while cpu_time_ns() == before_ns {
+            sum = std::hint::black_box(sum + 1);
+        }
+        assert!(cpu_time_ns() > before_ns);
+    }
+
+    fn blocks(number: libc::c_int) -> bool {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap() >> (number - 1) & 1 == 1
+    }
+
+    #[test]
+    fn a_thread_without_signals_blocks_them_and_its_maker_does_not() {
+        let body = || [libc::SIGTERM, libc::SIGUSR1, libc::SIGSEGV].map(blocks);
+        let found = spawn_without_signals("helper", 1 << 18, body).unwrap().join().unwrap();
+        assert_eq!(found, [true, true, false]);
+        assert!(!blocks(libc::SIGUSR1));
+    }
+
+    #[test]
+    fn blocking_all_signals_lasts_beyond_the_call() {
+        let body = || {
+            block_all_signals().unwrap();
+            blocks(libc::SIGUSR1)
+        };
+        assert!(std::thread::spawn(body).join().unwrap());
+    }
+}

@@ -1,0 +1,64 @@
+//! Which CPUs a thread runs on.
+
+use std::io;
+
+use rustix::thread::{sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use super::CpuSet;
+use super::scheduling::rustix_id;
+
+/// The CPUs that the calling thread may run on.
+///
+/// # Errors
+/// `InvalidInput` on machines with more than [`CpuSet::MAX_CPUS`].
+pub fn affinity() -> io::Result<CpuSet> {
+    Ok(CpuSet::from_rustix(sched_getaffinity(None)?))
+}
+
+/// The CPUs that another thread may run on.
+///
+/// # Errors
+/// `ESRCH` if there is no such thread.
+pub fn affinity_of(thread_id: u32) -> io::Result<CpuSet> {
+    Ok(CpuSet::from_rustix(sched_getaffinity(rustix_id(thread_id)?)?))
+}
+
+/// Restricts the calling thread to `cpus`; CPUs outside its cpuset are ignored.
+///
+/// # Errors
+/// `InvalidInput` if no usable CPU is among them.
+pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
+    Ok(sched_setaffinity(None, cpus.as_rustix())?)
+}
+
+/// The CPU that the calling thread ran on a moment ago.
+#[must_use]
+pub fn current_cpu() -> usize {
+    sched_getcpu()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_pinned_to_one_cpu_runs_there() {
+        let body = || {
+            let allowed = affinity().unwrap();
+            for cpu in allowed.iter() {
+                let pin = CpuSet::from_iter([cpu]);
+                set_affinity(&pin).unwrap();
+                assert_eq!(affinity().unwrap(), pin);
+                assert_eq!(affinity_of(super::super::thread_id()).unwrap(), pin);
+                assert_eq!(current_cpu(), cpu);
+            }
+            set_affinity(&allowed).unwrap();
+        };
+        std::thread::spawn(body).join().unwrap();
+    }
+
+    #[test]
+    fn no_cpu_at_all_is_refused() {
+        assert_eq!(set_affinity(&CpuSet::new()).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+}

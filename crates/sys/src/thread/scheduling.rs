@@ -1,0 +1,206 @@
+//! Real-time scheduling of threads, which rustix lacks (sched(7)).
+
+use std::io;
+use std::mem::MaybeUninit;
+
+use rustix::thread::Pid;
+
+/// How the kernel schedules a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Scheduling {
+    /// `SCHED_FIFO` at this priority, 1 (lowest) to 99.
+    Fifo(u32),
+    /// `SCHED_RR` at this priority, 1 (lowest) to 99.
+    RoundRobin(u32),
+    /// Everything that is not real-time.
+    Other,
+}
+
+/// Why a thread's scheduling was not changed or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SchedulingError {
+    /// Neither privileged nor within `RLIMIT_RTPRIO`.
+    #[error(
+        "no permission for real-time priority {priority}; the limit of this process is {limit} (see `ulimit -r` and /etc/security/limits.d)"
+    )]
+    NotPermitted {
+        /// The thread, 0 = the calling one.
+        thread_id: u32,
+        /// The real-time priority asked for, 0 = none.
+        priority: u32,
+        /// `RLIMIT_RTPRIO` of this process.
+        limit: u32,
+    },
+    /// The thread has ended.
+    #[error("there is no thread {thread_id}")]
+    NoSuchThread {
+        /// The thread asked for.
+        thread_id: u32,
+    },
+    /// Not from 1 to 99.
+    #[error("{priority} is not a real-time priority (1 to 99)")]
+    BadPriority {
+        /// The priority asked for.
+        priority: u32,
+    },
+    /// Anything else.
+    #[error("cannot schedule thread {thread_id}: {source}")]
+    Other {
+        /// The thread, 0 = the calling one.
+        thread_id: u32,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// Makes a thread (0 = the calling one) `SCHED_FIFO`. Processes and threads that it makes later start as
+/// `SCHED_OTHER` (`SCHED_RESET_ON_FORK`).
+///
+/// # Errors
+/// [`SchedulingError`]; the scheduling is as before then.
+pub fn set_fifo(thread_id: u32, priority: u32) -> Result<(), SchedulingError> {
+    if !(1..=99).contains(&priority) {
+        return Err(SchedulingError::BadPriority { priority });
+    }
+    set_policy(thread_id, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
+}
+
+/// Makes a thread (0 = the calling one) `SCHED_OTHER`.
+///
+/// # Errors
+/// [`SchedulingError`]; the scheduling is as before then.
+pub fn set_other(thread_id: u32) -> Result<(), SchedulingError> {
+    // Once set, only the privileged may clear the flag: leaving it out would make the demotion fail.
+    let reset_on_fork = policy(thread_id)? & libc::SCHED_RESET_ON_FORK;
+    set_policy(thread_id, libc::SCHED_OTHER | reset_on_fork, 0)
+}
+
+/// How a thread (0 = the calling one) is scheduled.
+///
+/// # Errors
+/// [`SchedulingError::NoSuchThread`].
+pub fn scheduling(thread_id: u32) -> Result<Scheduling, SchedulingError> {
+    let policy = policy(thread_id)?;
+    let mut parameter = MaybeUninit::<libc::sched_param>::zeroed();
+    // SAFETY: the kernel writes one sched_param, which lives through the call.
+    let answer = unsafe { libc::syscall(libc::SYS_sched_getparam, thread_id, parameter.as_mut_ptr()) };
+    if answer < 0 {
+        return Err(error(thread_id, 0));
+    }
+    // SAFETY: zeroed, then filled by the kernel; an integer in C.
+    let priority = unsafe { parameter.assume_init() }.sched_priority as u32;
+    Ok(match policy & !libc::SCHED_RESET_ON_FORK {
+        libc::SCHED_FIFO => Scheduling::Fifo(priority),
+        libc::SCHED_RR => Scheduling::RoundRobin(priority),
+        _ => Scheduling::Other,
+    })
+}
+
+// The raw calls and not libc's: musl's are stubs that answer ENOSYS, since they apply to threads and POSIX wants
+// processes.
+
+fn set_policy(thread_id: u32, policy: libc::c_int, priority: u32) -> Result<(), SchedulingError> {
+    // SAFETY: a C struct of integers, for which zero is valid.
+    let mut parameter = unsafe { MaybeUninit::<libc::sched_param>::zeroed().assume_init() };
+    parameter.sched_priority = priority as libc::c_int;
+    // SAFETY: the kernel reads one sched_param, which lives through the call.
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread_id, policy, &raw const parameter) };
+    if answer < 0 { Err(error(thread_id, priority)) } else { Ok(()) }
+}
+
+fn policy(thread_id: u32) -> Result<libc::c_int, SchedulingError> {
+    // SAFETY: no pointers.
+    let policy = unsafe { libc::syscall(libc::SYS_sched_getscheduler, thread_id) };
+    if policy < 0 { Err(error(thread_id, 0)) } else { Ok(policy as libc::c_int) }
+}
+
+fn error(thread_id: u32, priority: u32) -> SchedulingError {
+    let source = io::Error::last_os_error();
+    match source.raw_os_error() {
+        Some(libc::ESRCH) => SchedulingError::NoSuchThread { thread_id },
+        Some(libc::EPERM) => {
+            let limit = crate::process::rtprio_limit();
+            SchedulingError::NotPermitted { thread_id, priority, limit }
+        }
+        _ => SchedulingError::Other { thread_id, source },
+    }
+}
+
+/// A thread id as rustix takes it: `None` is the calling thread.
+pub(super) fn rustix_id(thread_id: u32) -> io::Result<Option<Pid>> {
+    let raw = i32::try_from(thread_id).map_err(|_| io::ErrorKind::InvalidInput)?;
+    Ok(Pid::from_raw(raw))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+    use crate::thread::thread_id;
+
+    /// Whether the machine that runs the tests lets us take real-time priorities; says so if it does not.
+    fn real_time_is_permitted() -> bool {
+        let permitted = std::thread::spawn(|| set_fifo(0, 1).is_ok()).join().unwrap();
+        if !permitted {
+            eprintln!("skipped: no right to real-time priorities here");
+        }
+        permitted
+    }
+
+    #[test]
+    fn a_fifo_thread_keeps_it_from_the_threads_that_it_makes() {
+        if !real_time_is_permitted() {
+            return;
+        }
+        let body = || {
+            set_fifo(0, 3).unwrap();
+            assert_eq!(scheduling(0).unwrap(), Scheduling::Fifo(3));
+            assert_eq!(scheduling(thread_id()).unwrap(), Scheduling::Fifo(3));
+            std::thread::spawn(|| scheduling(0).unwrap()).join().unwrap()
+        };
+        assert_eq!(std::thread::spawn(body).join().unwrap(), Scheduling::Other);
+    }
+
+    #[test]
+    fn a_thread_can_be_demoted_and_promoted_by_another() {
+        if !real_time_is_permitted() {
+            return;
+        }
+        let (say_id, hear_id) = mpsc::channel();
+        let (say_end, hear_end) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            say_id.send(thread_id()).unwrap();
+            let _ = hear_end.recv();
+        });
+        let id = hear_id.recv().unwrap();
+        for _ in 0..2 {
+            set_fifo(id, 2).unwrap();
+            assert_eq!(scheduling(id).unwrap(), Scheduling::Fifo(2));
+            set_other(id).unwrap();
+            assert_eq!(scheduling(id).unwrap(), Scheduling::Other);
+        }
+        drop(say_end);
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn priorities_that_do_not_exist_are_refused() {
+        for wrong in [0, 100, u32::MAX] {
+            let refused = set_fifo(0, wrong);
+            assert!(matches!(refused, Err(SchedulingError::BadPriority { priority }) if priority == wrong));
+        }
+        assert_eq!(scheduling(0).unwrap(), Scheduling::Other);
+    }
+
+    #[test]
+    fn a_thread_that_does_not_exist_is_told_from_a_missing_right() {
+        // Beyond the highest id that the kernel gives (PID_MAX_LIMIT, 2^22).
+        let nobody = 1 << 30;
+        assert!(matches!(set_other(nobody), Err(SchedulingError::NoSuchThread { .. })));
+        assert!(matches!(scheduling(nobody), Err(SchedulingError::NoSuchThread { .. })));
+    }
+}

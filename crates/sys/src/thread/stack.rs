@@ -1,0 +1,75 @@
+//! Touching a stack before it is needed.
+
+use std::hint::black_box;
+use std::mem::MaybeUninit;
+
+/// What is left untouched above the stack's end, for the guard page and for this code itself.
+const RESERVE_BYTES: usize = 64 * 1024;
+/// Less than a page, so that with the rest of a frame no page is stepped over.
+const STEP_BYTES: usize = 2048;
+
+/// Touches the next `bytes` of the calling thread's stack (as far as it reaches), so that a cycle does not fault
+/// there. Answers how many bytes were touched.
+pub fn prefault_stack(bytes: usize) -> usize {
+    let here = address();
+    let lowest = stack_start().saturating_add(RESERVE_BYTES);
+    let target = here.saturating_sub(bytes).max(lowest);
+    if target >= here {
+        return 0;
+    }
+    here - touch_down_to(target)
+}
+
+/// Calls itself until its frame lies at or below `target`; answers that frame's address.
+#[inline(never)]
+fn touch_down_to(target: usize) -> usize {
+    let mut page = [MaybeUninit::<u8>::uninit(); STEP_BYTES];
+    page[0].write(0);
+    let reached = black_box(&mut page).as_ptr() as usize;
+    let deepest = if reached > target { touch_down_to(target) } else { reached };
+    // Used again after the call, so that no frame is given up early.
+    black_box(&mut page);
+    deepest
+}
+
+#[inline(never)]
+fn address() -> usize {
+    let here = 0_u8;
+    black_box(&raw const here) as usize
+}
+
+/// The lowest address of the calling thread's stack, or the highest of all if it is not known.
+fn stack_start() -> usize {
+    let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    let (mut start, mut size) = (std::ptr::null_mut(), 0);
+    // SAFETY: pthread_getattr_np initialises the attributes when it answers 0; only then are they read, once, and
+    // destroyed.
+    unsafe {
+        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
+            return usize::MAX;
+        }
+        let answer = libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut start, &raw mut size);
+        libc::pthread_attr_destroy(attributes.as_mut_ptr());
+        if answer != 0 { usize::MAX } else { start as usize }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_much_as_was_asked_is_touched() {
+        let body = || prefault_stack(256 * 1024);
+        let touched = crate::thread::spawn_named("stack", 1 << 20, body).unwrap().join().unwrap();
+        assert!((256 * 1024..512 * 1024).contains(&touched), "{touched}");
+    }
+
+    #[test]
+    fn a_stack_smaller_than_asked_is_touched_but_not_overrun() {
+        // Its real size is asked for: the C library may reuse a larger one.
+        let body = || (prefault_stack(1 << 30), address() - stack_start());
+        let (touched, whole) = crate::thread::spawn_named("stack", 1 << 20, body).unwrap().join().unwrap();
+        assert!((whole - 2 * RESERVE_BYTES..whole).contains(&touched), "{touched} of {whole}");
+    }
+}
