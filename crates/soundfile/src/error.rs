@@ -1,0 +1,99 @@
+//! What can go wrong with a sound file.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a sound file could not be read or written, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SoundFileError {
+    /// There is no such file.
+    #[error("there is no sound file {path}: check the name")]
+    Missing {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// The file could not be opened, or not be read once open.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file being read.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The file starts with neither a WAV nor a FLAC header.
+    #[error("{path} is not a sound file: give a WAV or FLAC file")]
+    NotASoundFile {
+        /// The file being read.
+        path: PathBuf,
+    },
+    /// The file is a sound file of a kind that is not read here.
+    #[error(
+        "cannot decode {path} ({reason}): convert it to WAV with PCM samples and at most 26 channels, or to FLAC"
+    )]
+    Unsupported {
+        /// The file being read.
+        path: PathBuf,
+        /// What is not supported.
+        reason: String,
+    },
+    /// The file contradicts its own format.
+    #[error("{path} is damaged after frame {frame} ({reason}): replace it by an intact copy")]
+    Damaged {
+        /// The file being read.
+        path: PathBuf,
+        /// Frames that could be read before the damage.
+        frame: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The file ends before the number of frames that its header announces.
+    #[error("{path} ends after {frame} of {frames} frames: replace it by a complete copy")]
+    Truncated {
+        /// The file being read.
+        path: PathBuf,
+        /// Frames that are there.
+        frame: u64,
+        /// Frames that the header announces.
+        frames: u64,
+    },
+    /// No WAV file can have so many channels, or none, at this rate.
+    #[error(
+        "cannot make {path} with {channels} channels at {sample_rate_hz} Hz: \
+         a WAV file takes 1 to 16383 channels and at most 2^32 bytes per second; use several files"
+    )]
+    Shape {
+        /// The file to be made.
+        path: PathBuf,
+        /// Channels asked for.
+        channels: u16,
+        /// Frames per second asked for.
+        sample_rate_hz: u32,
+    },
+    /// The file could not be created or written.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file being written.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// There is no room left. What was written before is a valid file.
+    #[error("the disk is full: {path} ends after {frames} frames; make room or write elsewhere")]
+    DiskFull {
+        /// The file being written.
+        path: PathBuf,
+        /// Frames that the file holds.
+        frames: u64,
+    },
+    /// A WAV file holds at most 4 GiB. What was written before is a valid file.
+    #[error(
+        "{path} has reached the 4 GiB that a WAV file can hold after {frames} frames: go on in another file"
+    )]
+    FileFull {
+        /// The file being written.
+        path: PathBuf,
+        /// Frames that the file holds.
+        frames: u64,
+    },
+}
