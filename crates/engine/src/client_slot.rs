@@ -1,0 +1,177 @@
+//! What the control thread keeps of one connected client: its memory and what it has mapped.
+
+use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use proto::request::Activation;
+use rt::shm::{ABSENT, Orders, OwnPage, SignalPage};
+use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
+
+use crate::mapped::MappedTable;
+use crate::outbox::Outbox;
+use crate::plan::{Pulse, Sleep};
+
+/// A slab of a client's output ports.
+#[derive(Debug, Clone)]
+pub struct Slab {
+    /// For its readers.
+    pub memory: Arc<OwnedFd>,
+    /// For the server itself.
+    pub peer: Arc<PeerSlab>,
+}
+
+/// Orders as they were written last, so that an unchanged client costs nothing.
+#[derive(Debug)]
+struct Issued {
+    words: Vec<u32>,
+    valid_from: u64,
+}
+
+/// The memory that the server shares with one client.
+#[derive(Debug)]
+pub struct ClientMemory {
+    orders: Shared<Orders>,
+    issued: Issued,
+    /// Its own page.
+    pub own: Arc<Shared<OwnPage>>,
+    /// Its signal page.
+    pub signals: Arc<Shared<SignalPage>>,
+    /// The signal page, for its predecessors.
+    pub signals_memory: Arc<OwnedFd>,
+    /// Its slabs, in the order in which it added them.
+    pub slabs: Vec<Slab>,
+}
+
+impl ClientMemory {
+    /// Fresh memory, and the descriptors that the client receives: orders, own page, signal page.
+    ///
+    /// # Errors
+    /// [`SegmentError`] if the kernel has none.
+    pub fn create() -> Result<(Self, [OwnedFd; 3]), SegmentError> {
+        let orders_segment = Segment::create("consort-orders", size_of::<Orders>())?;
+        let orders = Shared::<Orders>::create(&orders_segment)?;
+        orders_segment.seal_future_writes()?;
+        orders_segment.seal_seals()?;
+        let own_segment = Segment::create("consort-own", size_of::<OwnPage>())?;
+        let own = Arc::new(Shared::create(&own_segment)?);
+        own_segment.seal_seals()?;
+        let signals_segment = Segment::create("consort-signals", size_of::<SignalPage>())?;
+        let signals = Arc::new(Shared::create(&signals_segment)?);
+        signals_segment.seal_seals()?;
+        let signals_memory = Arc::new(duplicate(&signals_segment)?);
+        let descriptors = [orders_segment.into_fd(), own_segment.into_fd(), signals_segment.into_fd()];
+        let issued = Issued { words: Vec::new(), valid_from: 0 };
+        Ok((Self { orders, issued, own, signals, signals_memory, slabs: Vec::new() }, descriptors))
+    }
+
+    /// Writes the client's orders from plan `generation` on; `in_force` is the plan that the driver runs.
+    pub fn issue(&mut self, words: Vec<u32>, generation: u64, in_force: u64) {
+        if self.issued.words == words {
+            return;
+        }
+        let written = if self.issued.valid_from > in_force {
+            self.orders.replace_newest(generation, &words)
+        } else {
+            self.orders.publish(generation, &words)
+        };
+        debug_assert!(written, "the builder keeps to the room");
+        self.issued = Issued { words, valid_from: generation };
+    }
+
+    /// Orders to do nothing.
+    pub fn issue_absent(&mut self, generation: u64, in_force: u64) {
+        if !self.issued.words.is_empty() {
+            self.issue(ABSENT.to_vec(), generation, in_force);
+        }
+    }
+}
+
+fn duplicate(segment: &Segment) -> Result<OwnedFd, SegmentError> {
+    let size_bytes = segment.size_bytes() as u64;
+    segment.fd().try_clone_to_owned().map_err(|source| SegmentError::Create { size_bytes, source })
+}
+
+/// Lately measured durations of a client, ns.
+#[derive(Debug, Default)]
+pub struct Measured {
+    /// (Signaled to awake, awake to finished), newest last.
+    pub dates: VecDeque<(u64, u64)>,
+    /// CPU that it ran on last.
+    pub cpu: Option<u32>,
+    average_ns: f64,
+}
+
+/// A duration's weight in the average: it follows a change within some tens of cycles.
+const WEIGHT: f64 = 1.0 / 32.0;
+
+impl Measured {
+    /// Notes one cycle: from signaled to awake, from awake to finished, and where.
+    pub fn note(&mut self, scheduling_ns: u64, duration_ns: u64, cpu: u32) {
+        self.dates.push_back((scheduling_ns, duration_ns));
+        if self.dates.len() > MEASURED_CYCLES {
+            self.dates.pop_front();
+        }
+        self.cpu = Some(cpu);
+        self.average_ns += (duration_ns as f64 - self.average_ns) * WEIGHT;
+    }
+
+    /// From awake to finished, lately.
+    pub fn duration_ns(&self) -> u64 {
+        self.average_ns as u64
+    }
+}
+
+/// Cycles that [`Measured`] remembers.
+const MEASURED_CYCLES: usize = 1024;
+
+/// A client that is bypassed: when to look whether it answers again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bypass {
+    /// `CLOCK_MONOTONIC` ns.
+    pub look_at_ns: u64,
+    /// How often the client had looked for its turn when it was looked at last.
+    pub looks: u32,
+}
+
+/// One connected client.
+#[derive(Debug)]
+pub struct ClientSlot {
+    /// Its connection's serial number.
+    pub connection: u64,
+    /// Process id as the kernel gave it; `None` in another pid namespace.
+    pub process: Option<u32>,
+    /// Events to it.
+    pub outbox: Outbox,
+    /// Memory shared with it.
+    pub memory: ClientMemory,
+    /// What it said when it became active.
+    pub activation: Option<Activation>,
+    /// How it keeps up.
+    pub pulse: Arc<Pulse>,
+    /// Where it sleeps in the plan in force.
+    pub sleep: Sleep,
+    /// Signal pages that it has mapped, by client.
+    pub pages: MappedTable<u32>,
+    /// Slabs that it has mapped, by client and number.
+    pub slabs: MappedTable<(u32, u32)>,
+    /// It is left out of plans.
+    pub bypass: Option<Bypass>,
+    /// How often it was left out lately: each time it is let in later.
+    pub bypasses: u32,
+    /// When it was left out last.
+    pub bypassed_ns: u64,
+    /// Cycles in which it was late, since it opened.
+    pub late_cycles: u64,
+    /// Its durations.
+    pub measured: Measured,
+    /// It is not told where to run before this, because it was late.
+    pub released_until_ns: u64,
+}
+
+impl ClientSlot {
+    /// Whether it takes part in cycles.
+    pub fn runs(&self) -> bool {
+        self.bypass.is_none() && self.activation.is_some_and(|activation| activation.process_thread.is_some())
+    }
+}

@@ -1,0 +1,79 @@
+//! How a server is started.
+
+use std::path::PathBuf;
+
+use sys::thread::CpuSet;
+
+/// Everything that can be said when a server starts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Its name.
+    pub name: String,
+    /// What starts cycles.
+    pub driver: DriverChoice,
+    /// Length of a cycle, frames.
+    pub quantum: u32,
+    /// The driver waits for the graph's end in each cycle.
+    pub sync: bool,
+    /// `SCHED_FIFO` priority of the driver thread; `None`: nothing is real-time.
+    pub realtime_priority: Option<u32>,
+    /// How long a client may be late before it is left out; `None`: three quanta.
+    pub client_timeout_ms: Option<u32>,
+    /// Ports at once.
+    pub port_max: u32,
+    /// Stop when the last client has left.
+    pub temporary: bool,
+    /// Loops in the graph become feedback; otherwise a connection that closes one is refused.
+    pub feedback: bool,
+    /// Say more.
+    pub verbose: bool,
+    /// What a client may do with its own ports.
+    pub self_connect: SelfConnect,
+    /// Process threads are told on which CPU to run; otherwise the kernel decides.
+    pub placement: bool,
+    /// The CPUs that driver and clients may use; `None`: those that the server may.
+    pub cpus: Option<Box<CpuSet>>,
+}
+
+/// A driver and its parameters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DriverChoice {
+    /// Cycles by the clock, ports that lead nowhere.
+    Timer {
+        /// Capture ports.
+        capture: u32,
+        /// Playback ports.
+        playback: u32,
+        /// Hz.
+        sample_rate_hz: u32,
+    },
+    /// Ports that play and record sound files.
+    File {
+        /// What the capture ports play.
+        input: Option<PathBuf>,
+        /// Where the playback ports are recorded.
+        output: Option<PathBuf>,
+        /// Hz; `None`: the input's.
+        sample_rate_hz: Option<u32>,
+        /// Playback ports; `None`: as many as the input has channels.
+        playback: Option<u32>,
+        /// As fast as the graph can, not in real time.
+        fast: bool,
+    },
+}
+
+/// What happens when a client connects its own ports (jackd's `-a`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SelfConnect {
+    /// It is done.
+    #[default]
+    Allow,
+    /// Connections to other clients' ports are refused.
+    FailExternal,
+    /// Connections to other clients' ports are not made, and the client is told that they were.
+    IgnoreExternal,
+    /// All are refused.
+    FailAll,
+    /// None is made, and the client is told that they were.
+    IgnoreAll,
+}

@@ -1,0 +1,401 @@
+//! Connections: who may connect, the first packet, and the end.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+
+use proto::event::{Answer, Event};
+use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
+use proto::request::{Numbered, Reply, Request, RequestError};
+use proto::{MAX_PACKET_BYTES, decode, encode};
+use rt::park::Park;
+use rt::shm::LAYOUT_VERSION;
+use rt::sync::Ordering;
+use sys::futex::Futex;
+use sys::poll::{Event as Ready, Interest};
+use sys::socket::{Connection, SocketError};
+
+use super::{Asked, Control, FIRST_CONNECTION, LISTENER};
+use crate::client_slot::{ClientMemory, ClientSlot, Measured};
+use crate::mapped::MappedTable;
+use crate::outbox::{Flushed, Outbox};
+use crate::plan::{Pulse, Sleep};
+
+/// What a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Peer {
+    /// It has not said anything; it is closed at this date.
+    Silent { deadline_ns: u64 },
+    /// It looks and asks.
+    Observer,
+    /// It has ports.
+    Client(u32),
+}
+
+#[derive(Debug)]
+struct Entry {
+    socket: Connection,
+    peer: Peer,
+}
+
+/// All connections, by serial number.
+#[derive(Debug, Default)]
+pub(super) struct Connections {
+    entries: HashMap<u64, Entry>,
+    next: u64,
+    /// The listener is not looked at before.
+    paused_until_ns: Option<u64>,
+}
+
+/// A program that connects and says nothing is sent away after this.
+const GREETING_NS: u64 = 2_000_000_000;
+/// How long nobody is accepted when there was no descriptor for it.
+const PAUSE_NS: u64 = 50_000_000;
+/// Programs that may be in that state at once.
+const SILENT_AT_ONCE: usize = 64;
+/// Packets taken from one socket before the others have their turn.
+const PACKETS_IN_A_ROW: usize = 16;
+
+fn request_token(serial: u64) -> u64 {
+    FIRST_CONNECTION + serial * 2
+}
+
+fn event_token(serial: u64) -> u64 {
+    request_token(serial) + 1
+}
+
+impl Control {
+    pub(super) fn accept_all(&mut self) {
+        for _ in 0..PACKETS_IN_A_ROW {
+            match self.parts.listener.try_accept() {
+                Ok(socket) => self.accept(socket),
+                Err(SocketError::NotReady) => return,
+                // No descriptor is left: who waits is served when one is.
+                Err(_) => return self.pause_listening(),
+            }
+        }
+    }
+
+    /// Does not look at who wants to connect until the next tick, instead of failing again and again.
+    fn pause_listening(&mut self) {
+        if self.poller.remove(&self.parts.listener).is_ok() {
+            self.connections.paused_until_ns = Some(Futex.now_ns() + PAUSE_NS);
+        }
+    }
+
+    pub(super) fn resume_listening(&mut self) {
+        let due = self.connections.paused_until_ns.is_some_and(|until_ns| until_ns <= Futex.now_ns());
+        if due && self.poller.add(&self.parts.listener, LISTENER, Interest::Readable).is_ok() {
+            self.connections.paused_until_ns = None;
+        }
+    }
+
+    fn accept(&mut self, socket: Connection) {
+        let ours = socket.peer().is_ok_and(|peer| peer.user_id == sys::process::real_user_id());
+        let silent = self
+            .connections
+            .entries
+            .values()
+            .filter(|entry| matches!(entry.peer, Peer::Silent { .. }))
+            .count();
+        if !ours {
+            let reason = "this server serves another user".into();
+            let refused = Welcome::Refused(RequestError::NotAllowed(reason));
+            let _ = socket.try_send(&encode_first(&refused), &[]);
+            return;
+        }
+        if silent >= SILENT_AT_ONCE {
+            self.close_oldest_silent();
+        }
+        let serial = self.connections.next;
+        self.connections.next += 1;
+        if self.poller.add(&socket, request_token(serial), Interest::Readable).is_ok() {
+            let peer = Peer::Silent { deadline_ns: Futex.now_ns() + GREETING_NS };
+            self.connections.entries.insert(serial, Entry { socket, peer });
+        }
+    }
+
+    fn close_oldest_silent(&mut self) {
+        let silent = |entry: &Entry| matches!(entry.peer, Peer::Silent { .. });
+        let oldest = self
+            .connections
+            .entries
+            .iter()
+            .filter(|(_, entry)| silent(entry))
+            .map(|(serial, _)| *serial)
+            .min();
+        if let Some(serial) = oldest {
+            self.close_connection(serial);
+        }
+    }
+
+    pub(super) fn close_silent_connections(&mut self) {
+        let now_ns = Futex.now_ns();
+        let late = |entry: &Entry| matches!(entry.peer, Peer::Silent { deadline_ns } if deadline_ns < now_ns);
+        let serials: Vec<u64> = self
+            .connections
+            .entries
+            .iter()
+            .filter(|(_, entry)| late(entry))
+            .map(|(serial, _)| *serial)
+            .collect();
+        serials.into_iter().for_each(|serial| self.close_connection(serial));
+    }
+
+    pub(super) fn handle_connection(&mut self, event: &Ready) {
+        let serial = (event.token - FIRST_CONNECTION) / 2;
+        if event.token == event_token(serial) {
+            self.handle_event_socket(serial, event);
+            return;
+        }
+        let mut buffer = std::mem::take(&mut self.packet);
+        buffer.resize(MAX_PACKET_BYTES, 0);
+        self.receive_packets(serial, &mut buffer);
+        self.packet = buffer;
+    }
+
+    fn receive_packets(&mut self, serial: u64, buffer: &mut [u8]) {
+        for _ in 0..PACKETS_IN_A_ROW {
+            let Some(entry) = self.connections.entries.get(&serial) else { return };
+            match entry.socket.try_receive(buffer) {
+                Ok(received) => self.handle_packet(serial, &buffer[..received.bytes], received.descriptors),
+                Err(SocketError::NotReady) => return,
+                Err(error @ (SocketError::TooLong | SocketError::TooManyDescriptors)) => {
+                    let malformed = RequestError::Malformed(error.to_string());
+                    if matches!(entry.peer, Peer::Silent { .. }) {
+                        return self.send_away(serial, malformed);
+                    }
+                    self.refuse(serial, 0, malformed);
+                }
+                Err(_) => return self.close_connection(serial),
+            }
+        }
+    }
+
+    fn handle_packet(&mut self, serial: u64, packet: &[u8], descriptors: Vec<OwnedFd>) {
+        let Some(entry) = self.connections.entries.get(&serial) else { return };
+        match entry.peer {
+            Peer::Silent { .. } => self.greet(serial, packet),
+            Peer::Observer => self.handle_numbered(serial, None, packet, descriptors),
+            Peer::Client(client) => self.handle_numbered(serial, Some(client), packet, descriptors),
+        }
+    }
+
+    fn handle_numbered(
+        &mut self,
+        serial: u64,
+        client: Option<u32>,
+        packet: &[u8],
+        descriptors: Vec<OwnedFd>,
+    ) {
+        match decode::<Numbered<Request>>(packet) {
+            Ok(Numbered { number, message }) => self.request(serial, client, number, message, descriptors),
+            Err(error) => self.refuse(serial, 0, RequestError::Malformed(error.to_string())),
+        }
+    }
+
+    pub(super) fn refuse(&mut self, serial: u64, number: u32, error: RequestError) {
+        self.reply(serial, number, Reply::Error(error));
+    }
+
+    /// Answers a request. A client that does not take its answers is closed: it waits for each of them.
+    pub(super) fn reply(&mut self, serial: u64, number: u32, reply: Reply) {
+        let Some(entry) = self.connections.entries.get(&serial) else { return };
+        if entry.socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_err() {
+            self.close_connection(serial);
+        }
+    }
+
+    fn greet(&mut self, serial: u64, packet: &[u8]) {
+        let hello = match decode_first::<Hello>(packet) {
+            Ok(hello) => hello,
+            Err(error) => return self.send_away(serial, RequestError::Version(error.to_string())),
+        };
+        if hello.layout != LAYOUT_VERSION {
+            let reason = format!(
+                "the program's libjack.so.0 uses memory layout {}, this server {LAYOUT_VERSION}: install both from one release",
+                hello.layout
+            );
+            return self.send_away(serial, RequestError::Version(reason));
+        }
+        let welcomed = match hello.role {
+            Role::Observer => self.welcome_observer(serial),
+            Role::Client { name, exact } => self.welcome_client(serial, &name, exact),
+        };
+        if let Err(error) = welcomed {
+            self.send_away(serial, error);
+        }
+    }
+
+    fn send_away(&mut self, serial: u64, error: RequestError) {
+        if let Some(entry) = self.connections.entries.get(&serial) {
+            let _ = entry.socket.try_send(&encode_first(&Welcome::Refused(error)), &[]);
+        }
+        self.close_connection(serial);
+    }
+
+    fn welcome_observer(&mut self, serial: u64) -> Result<(), RequestError> {
+        let memory = &self.parts.memory;
+        let descriptors = [memory.engine.as_fd(), memory.registry.as_fd()];
+        let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
+        entry.peer = Peer::Observer;
+        let sent = entry.socket.try_send(&encode_first(&Welcome::Observer), &descriptors);
+        sent.map_err(|error| RequestError::Failed(error.to_string()))
+    }
+
+    fn welcome_client(&mut self, serial: u64, name: &str, exact: bool) -> Result<(), RequestError> {
+        let failed = |error: &dyn std::fmt::Display| {
+            RequestError::Failed(format!("no memory for another client: {error}"))
+        };
+        let (memory, [orders, own, signals]) = ClientMemory::create().map_err(|error| failed(&error))?;
+        let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
+        self.poller.add(&ours, event_token(serial), Interest::Readable).map_err(|error| failed(&error))?;
+        let client = self.parts.model.open_client(name, exact)?;
+        let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
+        entry.peer = Peer::Client(client);
+        let process = entry.socket.peer().ok().and_then(|peer| peer.process_id);
+        let name = self.parts.model.client(client).map(|client| client.name.clone()).unwrap_or_default();
+        let welcome = Welcome::Client { client, name, server_name: self.parts.config.name.clone() };
+        let descriptors = [
+            self.parts.memory.engine.as_fd(),
+            self.parts.memory.registry.as_fd(),
+            orders.as_fd(),
+            own.as_fd(),
+            signals.as_fd(),
+            theirs.as_fd(),
+        ];
+        let sent = entry.socket.try_send(&encode_first(&welcome), &descriptors);
+        let slot = ClientSlot {
+            connection: serial,
+            process,
+            outbox: Outbox::new(ours),
+            memory,
+            activation: None,
+            pulse: Arc::new(Pulse::default()),
+            sleep: Sleep::Absent,
+            pages: MappedTable::default(),
+            slabs: MappedTable::default(),
+            bypass: None,
+            bypasses: 0,
+            bypassed_ns: 0,
+            late_cycles: 0,
+            measured: Measured::default(),
+            released_until_ns: 0,
+        };
+        self.clients.insert(client, slot);
+        self.had_clients = true;
+        self.carry_changes();
+        self.parts.mirror.note_process(client, process.unwrap_or(0));
+        if sent.is_err() {
+            self.close_connection(serial);
+        }
+        Ok(())
+    }
+
+    fn handle_event_socket(&mut self, serial: u64, event: &Ready) {
+        let Some(Entry { peer: Peer::Client(client), .. }) = self.connections.entries.get(&serial) else {
+            return;
+        };
+        let client = *client;
+        if event.writable {
+            self.flush(client, true);
+        }
+        let mut buffer = [0; 64];
+        for _ in 0..PACKETS_IN_A_ROW * 4 {
+            let Some(slot) = self.clients.get(&client) else { return };
+            match slot.outbox.socket().try_receive(&mut buffer) {
+                Ok(received) => {
+                    if let Ok(answer) = decode::<Answer>(&buffer[..received.bytes]) {
+                        self.answered(client, answer);
+                    }
+                }
+                Err(SocketError::NotReady) => return,
+                Err(SocketError::TooLong | SocketError::TooManyDescriptors) => {}
+                Err(_) => return self.close_connection(serial),
+            }
+        }
+    }
+
+    fn answered(&mut self, from: u32, answer: Answer) {
+        let (token, done) = match answer {
+            Answer::Mapped { token } | Answer::Called { token } => (token, true),
+            Answer::NotMapped { token } => (token, false),
+        };
+        let client = match self.asked.get(&token) {
+            Some(Asked::Page { client, .. } | Asked::Slab { client, .. }) => *client,
+            Some(Asked::Latency { client } | Asked::Quantum { client }) => *client,
+            None => return,
+        };
+        if client != from {
+            return; // A token of somebody else's.
+        }
+        let Some(asked) = self.asked.remove(&token) else { return };
+        let Some(slot) = self.clients.get_mut(&client) else { return };
+        let usable = match asked {
+            Asked::Page { of, .. } => slot.pages.answer(of, done),
+            Asked::Slab { of, .. } => slot.slabs.answer(of, done),
+            Asked::Latency { .. } => {
+                self.latency_called(token);
+                false
+            }
+            Asked::Quantum { .. } => {
+                self.quantum_called(token);
+                false
+            }
+        };
+        if usable {
+            self.plans.need_soon(sys::clock::now_ns());
+        }
+    }
+
+    pub(super) fn flush_outboxes(&mut self) {
+        let clients: Vec<u32> = self
+            .clients
+            .iter()
+            .filter(|(_, slot)| slot.outbox.can_flush())
+            .map(|(client, _)| *client)
+            .collect();
+        clients.into_iter().for_each(|client| self.flush(client, false));
+    }
+
+    /// Sends a client what its socket takes; `was_full`: the poller has been asked to tell when it is not.
+    fn flush(&mut self, client: u32, was_full: bool) {
+        let Some(slot) = self.clients.get_mut(&client) else { return };
+        let serial = slot.connection;
+        let interest = match slot.outbox.flush() {
+            Flushed::All if was_full => Interest::Readable,
+            Flushed::Waiting if !was_full => Interest::ReadableOrWritable,
+            Flushed::All | Flushed::Waiting => return,
+            Flushed::Closed => return self.close_connection(serial),
+        };
+        // Fails only if the kernel has no memory: the events wait for the next ones then.
+        let _ = self.poller.modify(slot.outbox.socket(), event_token(serial), interest);
+    }
+
+    /// Ends a connection, and the client that it was.
+    pub(super) fn close_connection(&mut self, serial: u64) {
+        let Some(entry) = self.connections.entries.remove(&serial) else { return };
+        let _ = self.poller.remove(&entry.socket);
+        self.pending.retain(|pending| pending.connection != serial);
+        if let Peer::Client(client) = entry.peer {
+            self.remove_client(client);
+        }
+    }
+
+    fn remove_client(&mut self, client: u32) {
+        let Some(slot) = self.clients.remove(&client) else { return };
+        slot.pulse.departed.store(1, Ordering::Relaxed);
+        let _ = self.poller.remove(slot.outbox.socket());
+        self.parts.model.close_client(client);
+        self.forget_mappings_of(client);
+        self.carry_changes();
+    }
+
+    /// Tells all clients that the server stops.
+    pub(super) fn say_goodbye(&mut self, reason: &str) {
+        for slot in self.clients.values_mut() {
+            slot.outbox.push(&Event::Shutdown { reason: reason.into() });
+            slot.outbox.flush();
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! One latency pass after the other: capture in the order of the clients, then playback backwards, then
+//! everybody is told that the order of the graph is another.
+
+use proto::event::Event;
+use rt::park::Park;
+use sys::futex::Futex;
+
+use super::{Asked, Control};
+use crate::latency::{enter, pass_through};
+use crate::order::order;
+use crate::plan::SYSTEM;
+use rt::shm::LatencyRange;
+
+/// A pass under way.
+#[derive(Debug)]
+pub(super) struct LatencyPass {
+    capture: bool,
+    /// Clients to come, the next one last.
+    left: Vec<u32>,
+    /// The token of the question under way, and until when its answer is waited for.
+    asked: Option<(u64, u64)>,
+    /// The graph has another order: everybody is told at the end.
+    tells_order: bool,
+}
+
+/// A latency callback that does not return holds up nothing but other latencies, and these not longer.
+const CALLBACK_NS: u64 = 1_000_000_000;
+
+impl Control {
+    /// Computes all latencies anew, from the beginning. `order_changed`: everybody is told so at the end.
+    pub(super) fn restart_latencies(&mut self, order_changed: bool) {
+        self.state_system_latencies();
+        let before = self.latency.take();
+        if let Some((token, _)) = before.as_ref().and_then(|pass| pass.asked) {
+            self.asked.remove(&token);
+        }
+        let tells_order = order_changed || before.is_some_and(|pass| pass.tells_order);
+        self.latency = Some(self.latency_pass(true, tells_order));
+    }
+
+    fn latency_pass(&self, capture: bool, tells_order: bool) -> LatencyPass {
+        let clients: Vec<u32> =
+            self.parts.model.clients().map(|client| client.id).filter(|id| *id != SYSTEM).collect();
+        let mut left = order(&self.parts.model, &clients).clients;
+        if capture {
+            left.reverse();
+        }
+        LatencyPass { capture, left, asked: None, tells_order }
+    }
+
+    /// What the driver's own ports add: a quantum to fetch, and one or (async) two until it is heard.
+    fn state_system_latencies(&mut self) {
+        let latency = self.parts.driver.latency;
+        let cycles = if self.parts.config.sync || self.parts.driver.when_done { 1 } else { 2 };
+        let capture = self.quantum.saturating_add(latency.capture_frames);
+        let playback = (self.quantum * cycles).saturating_add(latency.playback_frames);
+        let ports: Vec<(u32, bool)> =
+            self.parts.model.ports_of(SYSTEM).map(|port| (port.id, port.is_output())).collect();
+        for (port, output) in ports {
+            let frames = if output { capture } else { playback };
+            if self.parts.model.set_latency(port, output, LatencyRange { min: frames, max: frames }) {
+                self.parts.mirror.note_latency(&self.parts.model, port);
+            }
+        }
+    }
+
+    /// Goes on with the pass under way as far as it can.
+    pub(super) fn step_latencies(&mut self) {
+        while let Some(pass) = &mut self.latency {
+            let capture = pass.capture;
+            if let Some((token, deadline_ns)) = pass.asked {
+                if Futex.now_ns() < deadline_ns {
+                    return;
+                }
+                self.asked.remove(&token);
+                self.latency_called(token);
+                continue;
+            }
+            let tells_order = pass.tells_order;
+            let Some(client) = pass.left.pop() else {
+                self.end_pass(capture, tells_order);
+                continue;
+            };
+            self.note_latencies(|control| enter(&mut control.parts.model, client, capture));
+            let has_callback = self.clients.get(&client).and_then(|slot| slot.activation);
+            if has_callback.is_some_and(|activation| activation.latency_callback) {
+                self.ask_latency(client, capture);
+            } else {
+                self.note_latencies(|control| pass_through(&mut control.parts.model, client, capture));
+            }
+        }
+    }
+
+    fn end_pass(&mut self, capture: bool, tells_order: bool) {
+        // What enters the driver's own ports at the end of the paths.
+        self.note_latencies(|control| enter(&mut control.parts.model, SYSTEM, capture));
+        self.latency = capture.then(|| self.latency_pass(false, tells_order));
+        if !capture && tells_order {
+            self.tell_all(&Event::GraphOrder, None);
+        }
+    }
+
+    fn note_latencies(&mut self, compute: impl FnOnce(&mut Self) -> Vec<u32>) {
+        for port in compute(self) {
+            self.parts.mirror.note_latency(&self.parts.model, port);
+        }
+    }
+
+    fn ask_latency(&mut self, client: u32, capture: bool) {
+        let token = self.token(Asked::Latency { client });
+        if let Some(slot) = self.clients.get_mut(&client) {
+            slot.outbox.push(&Event::Latency { capture, token });
+        }
+        if let Some(pass) = &mut self.latency {
+            pass.asked = Some((token, Futex.now_ns() + CALLBACK_NS));
+        }
+    }
+
+    /// The question has been answered, or will not be.
+    pub(super) fn latency_called(&mut self, token: u64) {
+        if let Some(pass) =
+            self.latency.as_mut().filter(|pass| pass.asked.is_some_and(|(asked, _)| asked == token))
+        {
+            pass.asked = None;
+        }
+    }
+}

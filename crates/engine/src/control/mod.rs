@@ -1,0 +1,256 @@
+//! The control thread: owns the model and every client's books, answers requests, publishes plans.
+//!
+//! One event loop, no lock, no wait on any client. What a request changes is in the registry before it is
+//! answered; the plan follows after it, and a cycle is never held up for it.
+
+mod connections;
+mod cycles;
+mod latencies;
+mod notify;
+mod places;
+mod plans;
+mod quantum;
+mod requests;
+
+use std::collections::{BTreeMap, HashMap};
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rt::park::Park;
+use rtrb::Consumer;
+use sys::futex::Futex;
+use sys::poll::{Event as Ready, Interest, Poller};
+use sys::signals::TerminationSignals;
+use sys::socket::Listener;
+
+use crate::client_slot::{ClientSlot, Slab};
+use crate::config::Config;
+use crate::cycle_thread::{CycleShared, Retired};
+use crate::driver::DeviceLatency;
+use crate::model::Model;
+use crate::plan::PlanPool;
+use crate::records::Record;
+use crate::registry::Mirror;
+
+use connections::Connections;
+use cycles::Load;
+use latencies::LatencyPass;
+pub use places::Ground;
+use places::Places;
+use quantum::QuantumChange;
+
+/// What the control thread knows of the driver.
+#[derive(Debug)]
+pub struct DriverFacts {
+    /// For people.
+    pub description: String,
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// Beyond the quantum, for the quantum that it was asked for.
+    pub latency: DeviceLatency,
+    /// Cycles wait for the graph, so nobody is late.
+    pub when_done: bool,
+}
+
+/// Descriptors that every program receives.
+#[derive(Debug)]
+pub struct SharedMemory {
+    /// The engine segment.
+    pub engine: OwnedFd,
+    /// The registry.
+    pub registry: OwnedFd,
+}
+
+/// What the control thread starts with.
+pub struct Parts {
+    /// How the server was started.
+    pub config: Config,
+    /// Where programs connect.
+    pub listener: Listener,
+    /// SIGTERM and the like.
+    pub signals: TerminationSignals,
+    /// Shared with the driver thread.
+    pub shared: Arc<CycleShared>,
+    /// For programs.
+    pub memory: SharedMemory,
+    /// The registry.
+    pub mirror: Mirror,
+    /// The model, with the driver's ports in it.
+    pub model: Model,
+    /// Slabs of the capture ports.
+    pub system_slabs: Vec<Slab>,
+    /// From the driver thread.
+    pub records: Consumer<Record>,
+    /// From the driver thread.
+    pub retired: Consumer<Retired>,
+    /// The plans.
+    pub pool: PlanPool,
+    /// About the driver.
+    pub driver: DriverFacts,
+    /// Where clients are placed; `None`: the kernel decides.
+    pub ground: Option<Ground>,
+    /// Tells the driver that a plan in force has an audience for it: the file driver begins then.
+    pub on_audience: Option<Box<dyn FnMut() + Send>>,
+}
+
+/// Something that is answered later.
+#[derive(Debug)]
+struct Pending {
+    connection: u64,
+    number: u32,
+    /// Answered when the driver runs a plan of this generation.
+    generation: u64,
+    /// ... and at this date at the latest.
+    deadline_ns: u64,
+    /// The connection closes with the answer.
+    closes: bool,
+}
+
+/// The control thread.
+pub struct Control {
+    parts: Parts,
+    poller: Poller,
+    connections: Connections,
+    /// Room for a packet that is being received.
+    packet: Vec<u8>,
+    clients: BTreeMap<u32, ClientSlot>,
+    /// Which (client, memory) a token of a `Map…` event asks about.
+    asked: HashMap<u64, Asked>,
+    next_token: u64,
+    plans: plans::Plans,
+    places: Option<Places>,
+    latency: Option<LatencyPass>,
+    /// The graph has changed since the latencies were computed.
+    latencies_due: bool,
+    quantum: u32,
+    quantum_change: Option<QuantumChange>,
+    pending: Vec<Pending>,
+    load: Load,
+    cycles: u64,
+    stopping: Option<String>,
+    had_clients: bool,
+}
+
+/// What a client was asked and has not answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    /// To map a signal page.
+    Page { client: u32, of: u32 },
+    /// To map a slab.
+    Slab { client: u32, of: (u32, u32) },
+    /// To call its latency callback.
+    Latency { client: u32 },
+    /// To call its buffer-size callback.
+    Quantum { client: u32 },
+}
+
+const LISTENER: u64 = 0;
+const WAKER: u64 = 1;
+const SIGNALS: u64 = 2;
+/// Tokens from here on are connections': two for each.
+const FIRST_CONNECTION: u64 = 16;
+
+/// The control thread looks at the cycle records at least so often.
+const TICK_NS: u64 = 40_000_000;
+
+impl Control {
+    /// A control thread that has not run yet.
+    ///
+    /// # Errors
+    /// If the kernel has no descriptor left.
+    pub fn new(parts: Parts) -> std::io::Result<Self> {
+        let poller = Poller::new()?;
+        poller.add(&parts.listener, LISTENER, Interest::Readable)?;
+        poller.add(&parts.shared.waker, WAKER, Interest::Readable)?;
+        poller.add(&parts.signals, SIGNALS, Interest::Readable)?;
+        let quantum = parts.config.quantum;
+        let places = parts.ground.clone().map(Places::new);
+        Ok(Self {
+            parts,
+            poller,
+            connections: Connections::default(),
+            packet: Vec::new(),
+            clients: BTreeMap::new(),
+            asked: HashMap::new(),
+            next_token: 0,
+            plans: plans::Plans::default(),
+            places,
+            latency: None,
+            latencies_due: true,
+            quantum,
+            quantum_change: None,
+            pending: Vec::new(),
+            load: Load::default(),
+            cycles: 0,
+            stopping: None,
+            had_clients: false,
+        })
+    }
+
+    /// Serves until the server is told to stop or its driver ends; gives the reason.
+    ///
+    /// # Errors
+    /// If the kernel refuses to poll.
+    pub fn run(mut self) -> std::io::Result<String> {
+        self.carry_changes();
+        let mut events = Vec::new();
+        while self.stopping.is_none() {
+            self.settle();
+            let deadline_ns = self.next_look_ns();
+            self.poller.wait(&mut events, Some(deadline_ns))?;
+            for event in std::mem::take(&mut events) {
+                self.handle(&event);
+            }
+        }
+        let reason = self.stopping.take().unwrap_or_default();
+        self.say_goodbye(&reason);
+        Ok(reason)
+    }
+
+    fn handle(&mut self, event: &Ready) {
+        match event.token {
+            LISTENER => self.accept_all(),
+            WAKER => {
+                self.parts.shared.waker.reset();
+            }
+            SIGNALS => {
+                if let Ok(Some(signal)) = self.parts.signals.read() {
+                    self.stopping = Some(format!("signal {signal:?}"));
+                }
+            }
+            _ => self.handle_connection(event),
+        }
+    }
+
+    /// Does what is due after events, or by the clock.
+    fn settle(&mut self) {
+        self.look_at_cycles();
+        self.look_at_places();
+        self.notice_adoption();
+        self.step_quantum_change();
+        self.step_latencies();
+        self.publish_plan();
+        self.answer_pending();
+        self.close_silent_connections();
+        self.resume_listening();
+        self.flush_outboxes();
+        if self.parts.config.temporary && self.had_clients && self.clients.is_empty() {
+            self.stopping = Some("the last client has left".into());
+        }
+    }
+
+    fn next_look_ns(&self) -> u64 {
+        let tick_ns = Futex.now_ns() + TICK_NS;
+        self.plans.due_ns().map_or(tick_ns, |due_ns| due_ns.min(tick_ns))
+    }
+
+    fn token(&mut self, asked: Asked) -> u64 {
+        self.next_token += 1;
+        self.asked.insert(self.next_token, asked);
+        self.next_token
+    }
+
+    fn engine(&self) -> &rt::shm::EngineSegment {
+        &self.parts.shared.engine
+    }
+}

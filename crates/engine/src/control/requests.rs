@@ -1,0 +1,279 @@
+//! What programs ask, one function for each request that is more than a call of the model.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use proto::limits::QUANTUM_FRAMES;
+use proto::request::{Activation, NewPort, Reply, Request, RequestError};
+use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB};
+use rt::sync::Ordering;
+use sys::memory::PeerSlab;
+
+use super::{Control, Pending};
+use crate::client_slot::Slab;
+use crate::config::SelfConnect;
+use crate::model::flags;
+use crate::order::would_close_loop;
+use crate::plan::has_room;
+
+/// How a request is answered.
+enum Outcome {
+    Now(Reply),
+    /// When the plan that is needed now is in force, and then the connection may close.
+    Adopted {
+        closes: bool,
+    },
+    /// When the driver runs cycles of this many frames.
+    Quantum(u32),
+    /// At once, and then the connection closes.
+    Closes,
+}
+
+/// Slabs of one client: 16 ports each.
+const SLABS: usize = 4096;
+
+impl Control {
+    pub(super) fn request(
+        &mut self,
+        serial: u64,
+        client: Option<u32>,
+        number: u32,
+        request: Request,
+        descriptors: Vec<OwnedFd>,
+    ) {
+        let outcome = self.answer(client, request, descriptors);
+        self.carry_changes();
+        match outcome {
+            Ok(Outcome::Now(reply)) => self.reply(serial, number, reply),
+            Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(serial, number, closes),
+            Ok(Outcome::Quantum(frames)) => self.begin_quantum_change(frames, serial, number),
+            Ok(Outcome::Closes) => {
+                self.reply(serial, number, Reply::Done);
+                self.close_connection(serial);
+            }
+            Err(error) => self.refuse(serial, number, error),
+        }
+    }
+
+    fn answer(
+        &mut self,
+        client: Option<u32>,
+        request: Request,
+        descriptors: Vec<OwnedFd>,
+    ) -> Result<Outcome, RequestError> {
+        let only_clients = || RequestError::NotAllowed("only a client can ask this".into());
+        let done = Ok(Outcome::Now(Reply::Done));
+        let model = &mut self.parts.model;
+        match request {
+            Request::Connect { source, destination } => self.connect(client, &source, &destination),
+            Request::Disconnect { source, destination } => {
+                model.disconnect(&source, &destination)?;
+                done
+            }
+            Request::DisconnectPort { port } => {
+                model.port_by_id(port)?;
+                model.disconnect_all(port);
+                done
+            }
+            Request::RenamePort { port, name } => model.rename_port(port, &name).and(done),
+            Request::SetAlias { port, alias } => model.set_alias(port, &alias).and(done),
+            Request::UnsetAlias { port, alias } => model.unset_alias(port, &alias).and(done),
+            Request::RecomputeLatencies => {
+                self.restart_latencies(false);
+                done
+            }
+            Request::SetQuantum { frames } => self.check_quantum(frames),
+            Request::ResetMaxDelay => {
+                self.engine().reset_max_delay();
+                done
+            }
+            Request::Status => Ok(Outcome::Now(Reply::Status(Box::new(self.status())))),
+            Request::Stop => {
+                self.stopping = Some("a program asked for it".into());
+                done
+            }
+            Request::Activate(activation) => self.activate(client.ok_or_else(only_clients)?, activation),
+            Request::Deactivate => {
+                self.deactivate(client.ok_or_else(only_clients)?);
+                Ok(Outcome::Adopted { closes: false })
+            }
+            Request::Close => Ok(self.close(client)),
+            Request::RegisterPort(new) => self.register_port(client.ok_or_else(only_clients)?, &new),
+            Request::UnregisterPort { port } => {
+                model.unregister_port(client.ok_or_else(only_clients)?, port).and(done)
+            }
+            Request::AddSlab => self.add_slab(client.ok_or_else(only_clients)?, descriptors).and(done),
+            Request::SetLatency { port, capture, min, max } => {
+                let owner = model.port_by_id(port)?.owner;
+                if client != Some(owner) {
+                    return Err(RequestError::NotYours(model.port_by_id(port)?.name.clone()));
+                }
+                if model.set_latency(port, capture, LatencyRange { min, max }) {
+                    self.parts.mirror.note_latency(&self.parts.model, port);
+                }
+                done
+            }
+        }
+    }
+
+    fn connect(
+        &mut self,
+        client: Option<u32>,
+        source: &str,
+        destination: &str,
+    ) -> Result<Outcome, RequestError> {
+        let done = Ok(Outcome::Now(Reply::Done));
+        if let Some(client) = client {
+            let owns = |name: &str| self.parts.model.find(name).is_ok_and(|port| port.owner == client);
+            let owned = usize::from(owns(source)) + usize::from(owns(destination));
+            let refused = || {
+                RequestError::NotAllowed(
+                    "the server was started so that clients cannot connect their own ports (-a)".into(),
+                )
+            };
+            match self.parts.config.self_connect {
+                SelfConnect::FailExternal if owned == 1 => return Err(refused()),
+                SelfConnect::FailAll if owned > 0 => return Err(refused()),
+                SelfConnect::IgnoreExternal if owned == 1 => return done,
+                SelfConnect::IgnoreAll if owned > 0 => return done,
+                _ => {}
+            }
+        }
+        if !self.parts.config.feedback {
+            self.refuse_loop(source, destination)?;
+        }
+        self.check_room(source, destination)?;
+        self.parts.model.connect(source, destination)?;
+        done
+    }
+
+    /// A client's orders have room for so many connections and no more.
+    fn check_room(&self, source: &str, destination: &str) -> Result<(), RequestError> {
+        for port in [self.parts.model.find(source)?, self.parts.model.find(destination)?] {
+            if !has_room(&self.parts.model, port.owner) {
+                let client = self.parts.model.client(port.owner).map_or("", |client| &client.name);
+                let advice = format!("disconnect some ports of '{client}'");
+                let limit = u32::try_from(ORDERS_WORDS).unwrap_or(u32::MAX);
+                return Err(RequestError::Full { what: "connection of one client".into(), limit, advice });
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse_loop(&self, source: &str, destination: &str) -> Result<(), RequestError> {
+        let model = &self.parts.model;
+        let (writer, reader) = (model.find(source)?.owner, model.find(destination)?.owner);
+        if would_close_loop(model, writer, reader) {
+            let reason = "the connection would close a loop, and the server was started with --no-feedback";
+            return Err(RequestError::NotAllowed(reason.into()));
+        }
+        Ok(())
+    }
+
+    fn activate(&mut self, client: u32, activation: Activation) -> Result<Outcome, RequestError> {
+        let Some(slot) = self.clients.get_mut(&client) else {
+            return Err(RequestError::NotAllowed("the client has been closed".into()));
+        };
+        let thread = activation.process_thread.filter(|thread| belongs(slot.process, *thread));
+        slot.pulse.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
+        slot.pulse.late_cycles.store(0, Ordering::Relaxed);
+        slot.activation = Some(activation);
+        slot.bypass = None;
+        self.parts.mirror.note_late(client, slot.late_cycles, false);
+        self.parts.model.set_active(client, true);
+        self.plans.need(sys::clock::now_ns());
+        Ok(Outcome::Adopted { closes: false })
+    }
+
+    fn deactivate(&mut self, client: u32) {
+        self.parts.model.set_active(client, false);
+        // Told of its own ports' end first, as an active client.
+        self.carry_changes();
+        if let Some(slot) = self.clients.get_mut(&client) {
+            slot.activation = None;
+        }
+        self.plans.need(sys::clock::now_ns());
+    }
+
+    /// No cycle waits for a client that was not active.
+    fn close(&mut self, client: Option<u32>) -> Outcome {
+        let active = client.filter(|id| self.parts.model.client(*id).is_some_and(|client| client.active));
+        let Some(client) = active else { return Outcome::Closes };
+        self.deactivate(client);
+        Outcome::Adopted { closes: true }
+    }
+
+    fn register_port(&mut self, client: u32, new: &NewPort) -> Result<Outcome, RequestError> {
+        let output = new.flags & flags::OUTPUT != 0;
+        let slabs = self.clients.get(&client).map_or(0, |slot| slot.memory.slabs.len());
+        let slot_exists =
+            new.slot.is_some_and(|slot| (slot.slab as usize) < slabs && slot.slot < SLOTS_PER_SLAB);
+        if output && !slot_exists {
+            return Err(RequestError::Memory(
+                "an output port needs a slot in a slab that was added before".into(),
+            ));
+        }
+        if !output && new.slot.is_some() {
+            return Err(RequestError::Memory("an input port has no slot".into()));
+        }
+        let port = self.parts.model.register_port(client, new)?;
+        Ok(Outcome::Now(Reply::Port(port)))
+    }
+
+    fn add_slab(&mut self, client: u32, descriptors: Vec<OwnedFd>) -> Result<(), RequestError> {
+        let memory = |text: String| RequestError::Memory(text);
+        let Some(slot) = self.clients.get_mut(&client) else { return Ok(()) };
+        let [descriptor] = <[OwnedFd; 1]>::try_from(descriptors)
+            .map_err(|all| memory(format!("one descriptor is expected, {} came", all.len())))?;
+        if slot.memory.slabs.len() >= SLABS {
+            return Err(memory("a client cannot have more slabs".into()));
+        }
+        let copy = descriptor.try_clone().map_err(|error| memory(error.to_string()))?;
+        let peer = PeerSlab::receive(copy).map_err(|error| memory(error.to_string()))?;
+        slot.memory.slabs.push(Slab { memory: Arc::new(descriptor), peer: Arc::new(peer) });
+        Ok(())
+    }
+
+    fn check_quantum(&self, frames: u32) -> Result<Outcome, RequestError> {
+        if !QUANTUM_FRAMES.contains(&frames) {
+            return Err(RequestError::Quantum(frames));
+        }
+        if self.quantum_change.is_some() {
+            return Err(RequestError::Failed("another change of the buffer size is under way".into()));
+        }
+        if frames == self.quantum {
+            return Ok(Outcome::Now(Reply::Done));
+        }
+        Ok(Outcome::Quantum(frames))
+    }
+
+    fn answer_when_adopted(&mut self, connection: u64, number: u32, closes: bool) {
+        let deadline_ns = sys::clock::now_ns() + ADOPTION_NS;
+        // The generation that the next plan will have: the one that holds what was asked.
+        let generation = if self.plans.needed() { self.plans.next_generation() } else { self.plans.newest() };
+        self.pending.push(Pending { connection, number, generation, deadline_ns, closes });
+    }
+
+    pub(super) fn answer_pending(&mut self) {
+        let now_ns = sys::clock::now_ns();
+        let running = self.plans.running();
+        let due = |pending: &Pending| pending.generation <= running || pending.deadline_ns <= now_ns;
+        let (answered, waiting) = std::mem::take(&mut self.pending).into_iter().partition(due);
+        self.pending = waiting;
+        let answered: Vec<Pending> = answered;
+        for pending in answered {
+            self.reply(pending.connection, pending.number, Reply::Done);
+            if pending.closes {
+                self.close_connection(pending.connection);
+            }
+        }
+    }
+}
+
+/// An answer that waits for a cycle waits at most so long: the driver may have none.
+const ADOPTION_NS: u64 = 2_000_000_000;
+
+/// Whether `thread` is one of `process`: nobody may have another program's threads demoted.
+fn belongs(process: Option<u32>, thread: u32) -> bool {
+    process.is_some_and(|process| std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists())
+}

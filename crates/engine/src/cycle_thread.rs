@@ -1,0 +1,338 @@
+//! The driver thread: wakes with the driver, runs one cycle after the other, says what it saw.
+//!
+//! Nothing here allocates, locks, logs or waits without a bound, from the first cycle on.
+
+use std::mem;
+use std::sync::Arc;
+
+use rt::clock::Dll;
+use rt::cycle::{await_end, begin, has_finished, signal_for};
+use rt::park::Park;
+use rt::shm::{CycleInfo, EngineSegment, Handover};
+use rt::sync::{AtomicU32, Ordering};
+use rtrb::Producer;
+use sys::futex::Futex;
+use sys::memory::{OwnSlab, Shared};
+use sys::poll::Waker;
+
+use crate::driver::{Capture, Driver, Pace, Playback, Wake};
+use crate::plan::{Plan, PlanSeat};
+use crate::records::Record;
+
+/// What the driver thread and the control thread share.
+#[derive(Debug)]
+pub struct CycleShared {
+    /// The engine segment.
+    pub engine: Shared<EngineSegment>,
+    /// The next plan.
+    pub next: Handover<Plan>,
+    /// Wakes the control thread.
+    pub waker: Waker,
+    /// 1: stop. 2: the driver thread has ended.
+    pub stop: AtomicU32,
+}
+
+/// A plan that is not in force any more, and the generation of the one that is.
+pub type Retired = (&'static mut Plan, u64);
+
+/// The driver thread's own state.
+pub struct CycleThread {
+    /// Starts cycles.
+    pub driver: Box<dyn Driver>,
+    /// Shared with the control thread.
+    pub shared: Arc<CycleShared>,
+    /// The plan in force.
+    pub plan: &'static mut Plan,
+    /// Slabs of the capture ports.
+    pub capture: Vec<OwnSlab>,
+    /// Cycle records.
+    pub records: Producer<Record>,
+    /// Plans that are not in force any more.
+    pub retired: Producer<Retired>,
+    /// Whether the driver waits for the graph's end in each cycle.
+    pub sync: bool,
+}
+
+/// A client that is late for the first time has this part of the next cycle to catch up, before its
+/// followers go on without it.
+const GRACE_DIVISOR: u64 = 4;
+
+/// How long a driver that is not bound to real time waits for the graph.
+const WHEN_DONE_LIMIT_NS: u64 = 10_000_000_000;
+/// How often it looks meanwhile whether somebody has gone.
+const WHEN_DONE_LOOK_NS: u64 = 5_000_000;
+
+struct State {
+    info: CycleInfo,
+    clock: Option<Dll>,
+}
+
+impl CycleThread {
+    /// Runs cycles until the driver or the server ends; gives what the driver has to say of it.
+    pub fn run(mut self) -> Option<String> {
+        let mut state = State {
+            info: CycleInfo {
+                quantum: self.plan.quantum,
+                plan: self.plan.generation,
+                ..CycleInfo::default()
+            },
+            clock: None,
+        };
+        while self.shared.stop.load(Ordering::Acquire) == 0 {
+            match self.driver.wait() {
+                Wake::Cycle { due_ns, xrun_us } => {
+                    sys::cycle_guard::enter();
+                    self.cycle(&mut state, due_ns, xrun_us);
+                    sys::cycle_guard::leave();
+                }
+                Wake::End => break,
+            }
+        }
+        self.driver.stop();
+        self.shared.stop.store(2, Ordering::Release);
+        self.shared.waker.wake();
+        self.driver.report()
+    }
+
+    fn waits(&self) -> bool {
+        self.sync || self.driver.pace() == Pace::WhenDone
+    }
+
+    fn cycle(&mut self, state: &mut State, due_ns: u64, xrun_us: Option<u32>) {
+        let woken_ns = Futex.now_ns();
+        let before = state.info;
+        if !self.waits() {
+            self.write_playback(before.cycle, before.quantum);
+        }
+        let replaced = self.adopt();
+        let info = self.next_info(state, woken_ns, due_ns, xrun_us.is_some());
+        self.read_capture(info);
+        begin(&self.shared.engine, &self.plan.seats, info, replaced.is_some(), &Futex);
+        let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);
+        let late = count_late(ended, before.cycle, info.cycle);
+        collect(ended, before, &mut self.records);
+        let switched = replaced.is_some();
+        if let Some(plan) = replaced {
+            // The ring has room for every plan of the pool.
+            let _ = self.retired.push((plan, self.plan.generation));
+        }
+        if late > 0 {
+            self.go_on_without(info, before.cycle);
+        }
+        if self.waits() {
+            self.await_end(info);
+            self.write_playback(info.cycle, info.quantum);
+        }
+        self.report(info, due_ns, xrun_us, late);
+        if switched || late > 0 || xrun_us.is_some() {
+            self.shared.waker.wake();
+        }
+    }
+
+    /// Takes the next plan, if there is one; gives the one before.
+    fn adopt(&mut self) -> Option<&'static mut Plan> {
+        let next = self.shared.next.take()?;
+        if next.quantum != self.plan.quantum {
+            self.driver.set_quantum(next.quantum);
+        }
+        Some(mem::replace(&mut self.plan, next))
+    }
+
+    fn next_info(&self, state: &mut State, woken_ns: u64, due_ns: u64, xrun: bool) -> CycleInfo {
+        let (quantum, sample_rate_hz) = (self.plan.quantum, self.driver.sample_rate_hz());
+        let nominal_ns = CycleInfo::nominal_period_ns(quantum, sample_rate_hz);
+        let running = state.clock.as_mut().filter(|_| !xrun && quantum == state.info.quantum);
+        let (wakeup_ns, next_wakeup_ns) = match running {
+            Some(clock) => clock.update(due_ns),
+            None => {
+                state.clock = Some(Dll::locked_at(due_ns, nominal_ns));
+                (due_ns, due_ns.saturating_add(nominal_ns as u64))
+            }
+        };
+        state.info = CycleInfo {
+            cycle: state.info.cycle.wrapping_add(1),
+            plan: self.plan.generation,
+            quantum,
+            sample_rate_hz,
+            frames: state.info.frames.wrapping_add(u64::from(state.info.quantum)),
+            woken_ns,
+            wakeup_ns,
+            next_wakeup_ns,
+            period_ns: state.clock.as_ref().map_or(nominal_ns, Dll::period_ns),
+        };
+        state.info
+    }
+
+    fn read_capture(&mut self, info: CycleInfo) {
+        self.driver.read(&mut CaptureBuffers { slabs: &mut self.capture, frames: info.quantum as usize });
+        for slab in &self.capture {
+            slab.header().finish(info.cycle);
+        }
+    }
+
+    fn write_playback(&mut self, cycle: u32, quantum: u32) {
+        self.driver.write(quantum, &mut PlaybackMix { plan: &*self.plan, cycle });
+    }
+
+    /// Signals the followers of late clients for them, and takes their priority: who was late before at
+    /// once, the others if they have not caught up after a part of the cycle.
+    fn go_on_without(&mut self, info: CycleInfo, before: u32) {
+        let first_time = self.skip(info.cycle, before, |late_cycles| late_cycles > 1);
+        if first_time == 0 {
+            return;
+        }
+        let grace_ns = info.next_wakeup_ns.saturating_sub(info.wakeup_ns) / GRACE_DIVISOR;
+        sys::clock::sleep_until(info.woken_ns.saturating_add(grace_ns));
+        self.skip(info.cycle, before, |_| true);
+    }
+
+    /// Goes on without those late clients for which `now` holds; gives the number of the others.
+    fn skip(&mut self, cycle: u32, before: u32, now: impl Fn(u32) -> bool) -> u32 {
+        let mut others = 0;
+        for (index, seat) in self.plan.seats.iter().enumerate() {
+            let late_cycles = seat.pulse.late_cycles.load(Ordering::Relaxed);
+            if late_cycles == 0 || has_ended(seat, before, cycle) {
+                continue;
+            }
+            if !now(late_cycles) {
+                others += 1;
+                continue;
+            }
+            signal_for(&self.plan.seats, index, cycle, &Futex);
+            let thread = seat.pulse.thread.load(Ordering::Relaxed);
+            let still_late = !has_ended(seat, before, cycle);
+            if thread != 0 && late_cycles <= 2 && still_late && sys::thread::set_other(thread).is_ok() {
+                seat.own.note_demoted();
+            }
+        }
+        others
+    }
+
+    fn await_end(&mut self, info: CycleInfo) {
+        if self.driver.pace() == Pace::RealTime {
+            await_end(&self.plan.seats, info.cycle, self.driver.next_due_ns(), &Futex);
+            return;
+        }
+        let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
+        while Futex.now_ns() < deadline_ns && self.shared.stop.load(Ordering::Relaxed) == 0 {
+            let look_ns = Futex.now_ns().saturating_add(WHEN_DONE_LOOK_NS).min(deadline_ns);
+            if await_end(&self.plan.seats, info.cycle, look_ns, &Futex) || !self.any_left(info.cycle) {
+                return;
+            }
+        }
+    }
+
+    /// Goes on without clients whose connection has ended; true if others still run the cycle.
+    fn any_left(&self, cycle: u32) -> bool {
+        let mut left = false;
+        for (index, seat) in self.plan.seats.iter().enumerate() {
+            if seat.pulse.departed.load(Ordering::Relaxed) != 0 {
+                signal_for(&self.plan.seats, index, cycle, &Futex);
+            } else {
+                left |= !has_finished(seat, cycle);
+            }
+        }
+        left
+    }
+
+    fn report(&mut self, info: CycleInfo, due_ns: u64, xrun_us: Option<u32>, late: u32) {
+        let end_ns = Futex.now_ns();
+        let delay_us =
+            |from_ns: u64| u32::try_from(end_ns.saturating_sub(from_ns) / 1000).unwrap_or(u32::MAX);
+        if let Some(xrun_us) = xrun_us {
+            self.shared.engine.count_xrun(xrun_us);
+        }
+        for _ in 0..late {
+            self.shared.engine.count_xrun(delay_us(due_ns));
+        }
+        let (cycle, quantum, woken_ns) = (info.cycle, info.quantum, info.woken_ns);
+        // A full ring loses records, not time: the control thread is behind.
+        let _ = self.records.push(Record::Cycle { cycle, quantum, due_ns, woken_ns, end_ns, xrun_us });
+    }
+}
+
+/// Whether the client has finished the cycle before, or already the one that has begun since.
+fn has_ended(seat: &PlanSeat, before: u32, now: u32) -> bool {
+    has_finished(seat, before) || has_finished(seat, now)
+}
+
+/// Counts, for each client of the plan that has ended, how many cycles in a row it has not finished; gives the
+/// number of those that have not finished the last one by their own fault.
+///
+/// A client that never began it because a predecessor is late is not late itself. Seats are in the order of
+/// the graph, so a predecessor is judged before.
+fn count_late(ended: &Plan, before: u32, now: u32) -> u32 {
+    if before == 0 {
+        return 0;
+    }
+    for seat in &ended.seats {
+        seat.pulse.starved.store(0, Ordering::Relaxed);
+    }
+    let mut late = 0;
+    for seat in &ended.seats {
+        if has_ended(seat, before, now) {
+            seat.pulse.late_cycles.store(0, Ordering::Relaxed);
+            continue;
+        }
+        for follower in seat.followers.iter().filter_map(|follower| ended.seats.get(follower.seat)) {
+            follower.pulse.starved.store(1, Ordering::Relaxed);
+        }
+        let victim = seat.pulse.starved.load(Ordering::Relaxed) != 0 && seat.own.awake() != before;
+        if !victim {
+            seat.pulse.late_cycles.fetch_add(1, Ordering::Relaxed);
+            late += 1;
+        }
+    }
+    late
+}
+
+/// Records every client's dates of the cycle that has ended.
+fn collect(plan: &Plan, ended: CycleInfo, records: &mut Producer<Record>) {
+    if ended.cycle == 0 {
+        return;
+    }
+    for seat in &plan.seats {
+        let dates = seat.own.dates(ended.cycle);
+        let signaled_ns = if seat.edges.count() == 0 { ended.woken_ns } else { seat.signals.signaled_ns() };
+        // A full ring loses records, not time: the control thread is behind.
+        let _ = records.push(Record::Client {
+            cycle: ended.cycle,
+            client: seat.client,
+            woken_ns: ended.woken_ns,
+            signaled_ns,
+            awake_ns: dates.awake_ns,
+            finished_ns: dates.finished_ns,
+            cpu: dates.cpu,
+            late_cycles: seat.pulse.late_cycles.load(Ordering::Relaxed),
+        });
+    }
+}
+
+struct CaptureBuffers<'a> {
+    slabs: &'a mut [OwnSlab],
+    frames: usize,
+}
+
+impl Capture for CaptureBuffers<'_> {
+    fn channel(&mut self, channel: u32) -> Option<&mut [f32]> {
+        let slab = self.slabs.get_mut((channel / rt::shm::SLOTS_PER_SLAB) as usize)?;
+        slab.samples_mut(channel % rt::shm::SLOTS_PER_SLAB, self.frames)
+    }
+}
+
+struct PlaybackMix<'a> {
+    plan: &'a Plan,
+    cycle: u32,
+}
+
+impl Playback for PlaybackMix<'_> {
+    fn mix_into(&mut self, channel: u32, samples: &mut [f32]) {
+        dsp::silence(samples);
+        for source in self.plan.playback.get(channel as usize).into_iter().flatten() {
+            if let Some(heard) = source.samples(self.cycle, samples.len()) {
+                dsp::add(heard, samples);
+            }
+        }
+        dsp::scrub(samples);
+    }
+}

@@ -1,0 +1,111 @@
+//! What starts cycles: a timer, or sound files.
+//!
+//! A driver knows its device and its clock, nothing of clients. The driver thread calls it, cycle for
+//! cycle, so that the quantum and the rule by which it wakes may differ from one cycle to the next.
+
+mod file;
+mod timer;
+
+pub use file::{FileDriver, FileDriverError, FileOptions};
+pub use timer::Timer;
+
+/// How far from real time a driver's cycles are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// A cycle must end before the next is due; a client that does not finish is late.
+    RealTime,
+    /// The next cycle begins when the graph has ended: nobody is late.
+    WhenDone,
+}
+
+/// Why a driver woke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// A cycle is due.
+    Cycle {
+        /// When it should have begun, `CLOCK_MONOTONIC` ns: what the frame clock is fed with.
+        due_ns: u64,
+        /// The device lost frames before it: an xrun that was noticed so late, in µs.
+        xrun_us: Option<u32>,
+    },
+    /// There is nothing more to drive: the server stops.
+    End,
+}
+
+/// Numbers of a driver's channels, which become ports of the client `system`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Channels {
+    /// Capture ports, and so slots of the server's slabs.
+    pub capture: u32,
+    /// Playback ports.
+    pub playback: u32,
+}
+
+/// Frames that pass in the device itself, beyond the quantum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceLatency {
+    /// From the connector to the capture ports.
+    pub capture_frames: u32,
+    /// From the playback ports to the connector.
+    pub playback_frames: u32,
+}
+
+/// Samples of the playback ports, mixed when the driver asks for them.
+pub trait Playback {
+    /// Mixes channel `channel` of the cycle into `samples`, silence where nobody is connected; no NaN, no
+    /// infinity. Thread: cycle.
+    fn mix_into(&mut self, channel: u32, samples: &mut [f32]);
+}
+
+/// Where the driver puts what it captured.
+pub trait Capture {
+    /// The samples of capture port `channel` for the coming cycle, one quantum of them. Thread: cycle.
+    fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
+}
+
+/// A device or a clock that starts cycles. All methods but the first four run on the driver thread.
+pub trait Driver: Send {
+    /// What it is, for people: "timer", "file in.wav → out.wav".
+    fn description(&self) -> String;
+
+    /// Its channels; constant.
+    fn channels(&self) -> Channels;
+
+    /// Hz; constant between `start` and `stop`.
+    fn sample_rate_hz(&self) -> u32;
+
+    /// Latency of the device at this quantum.
+    fn latency(&self, quantum: u32) -> DeviceLatency;
+
+    /// Whether cycles wait for the clock or for the graph.
+    fn pace(&self) -> Pace;
+
+    /// Begins; the first cycle is due a quantum later.
+    ///
+    /// # Errors
+    /// A sentence that says what the device refused and what to do.
+    fn start(&mut self, quantum: u32) -> Result<(), String>;
+
+    /// Sleeps until the next cycle is due. Thread: cycle.
+    fn wait(&mut self) -> Wake;
+
+    /// When the cycle after the one that has begun is due: the deadline of this one. Thread: cycle.
+    fn next_due_ns(&self) -> u64;
+
+    /// The cycle that begins, and all after it, have this length. Thread: cycle.
+    fn set_quantum(&mut self, quantum: u32);
+
+    /// Fetches the coming cycle's input. Thread: cycle.
+    fn read(&mut self, capture: &mut dyn Capture);
+
+    /// Takes the output of a cycle of `frames` frames. Thread: cycle.
+    fn write(&mut self, frames: u32, playback: &mut dyn Playback);
+
+    /// Ends; everything written so far reaches the device.
+    fn stop(&mut self) {}
+
+    /// What there is to say of its work, once it has ended.
+    fn report(&self) -> Option<String> {
+        None
+    }
+}

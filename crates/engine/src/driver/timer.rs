@@ -1,0 +1,90 @@
+//! The timer driver: cycles by an absolute clock, with ports that lead nowhere (jackd's "dummy").
+
+use rt::shm::CycleInfo;
+
+use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Wake};
+
+/// Starts a cycle every quantum, on dates that do not drift.
+#[derive(Debug)]
+pub struct Timer {
+    channels: Channels,
+    sample_rate_hz: u32,
+    quantum: u32,
+    /// The date from which cycles are counted, and frames since then: exact at any rate. `None`: none began.
+    origin_ns: Option<u64>,
+    frames: u64,
+}
+
+impl Timer {
+    /// A timer with these ports.
+    #[must_use]
+    pub fn new(channels: Channels, sample_rate_hz: u32) -> Self {
+        Self { channels, sample_rate_hz, quantum: 0, origin_ns: None, frames: 0 }
+    }
+
+    fn due_ns(&self) -> u64 {
+        let ns = u128::from(self.frames) * 1_000_000_000 / u128::from(self.sample_rate_hz.max(1));
+        self.origin_ns.unwrap_or(0).saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+    }
+}
+
+impl Driver for Timer {
+    fn description(&self) -> String {
+        "timer".into()
+    }
+
+    fn channels(&self) -> Channels {
+        self.channels.clone()
+    }
+
+    fn sample_rate_hz(&self) -> u32 {
+        self.sample_rate_hz
+    }
+
+    fn latency(&self, _quantum: u32) -> DeviceLatency {
+        DeviceLatency::default()
+    }
+
+    fn pace(&self) -> Pace {
+        Pace::RealTime
+    }
+
+    fn start(&mut self, quantum: u32) -> Result<(), String> {
+        self.quantum = quantum;
+        self.frames = u64::from(quantum);
+        self.origin_ns = None;
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Wake {
+        self.origin_ns.get_or_insert_with(sys::clock::now_ns);
+        let due_ns = self.due_ns();
+        sys::clock::sleep_until(due_ns);
+        let late_ns = sys::clock::now_ns().saturating_sub(due_ns);
+        self.frames += u64::from(self.quantum);
+        let period_ns = CycleInfo::nominal_period_ns(self.quantum, self.sample_rate_hz) as u64;
+        if late_ns <= period_ns {
+            return Wake::Cycle { due_ns, xrun_us: None };
+        }
+        // A whole cycle was missed: go on from now, rather than run the missed ones in a burst.
+        let now_ns = due_ns + late_ns;
+        self.origin_ns = Some(now_ns);
+        self.frames = u64::from(self.quantum);
+        Wake::Cycle { due_ns: now_ns, xrun_us: Some(u32::try_from(late_ns / 1000).unwrap_or(u32::MAX)) }
+    }
+
+    fn next_due_ns(&self) -> u64 {
+        self.due_ns()
+    }
+
+    fn set_quantum(&mut self, quantum: u32) {
+        // The cycle that begins now was due when it was; its successors follow at the new distance.
+        let begun = self.frames.saturating_sub(u64::from(self.quantum));
+        self.quantum = quantum;
+        self.frames = begun + u64::from(quantum);
+    }
+
+    fn read(&mut self, _capture: &mut dyn Capture) {}
+
+    fn write(&mut self, _frames: u32, _playback: &mut dyn Playback) {}
+}

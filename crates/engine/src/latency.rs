@@ -1,0 +1,52 @@
+//! Latencies: how long the paths from the capture side and to the playback side are.
+//!
+//! One pass goes over the clients in their order (backwards for playback). A client that computes its
+//! latencies itself is asked when everything before it is known; for all others the rule of `jack.h` holds:
+//! what leaves is the smallest and largest of what enters.
+
+use rt::shm::LatencyRange;
+
+use crate::model::{Model, Port};
+
+/// The range over all of `ranges`; no path: zero.
+fn widest(ranges: impl Iterator<Item = LatencyRange>) -> LatencyRange {
+    ranges
+        .reduce(|left, right| LatencyRange { min: left.min.min(right.min), max: left.max.max(right.max) })
+        .unwrap_or_default()
+}
+
+/// Whether data of this direction's paths enter the client at `port`.
+fn enters(port: &Port, capture: bool) -> bool {
+    port.is_input() == capture
+}
+
+/// Recomputes where the paths enter `client` from the ports that are connected there; gives the ports
+/// whose latency changed.
+pub fn enter(model: &mut Model, client: u32, capture: bool) -> Vec<u32> {
+    let ranges: Vec<(u32, LatencyRange)> = model
+        .ports_of(client)
+        .filter(|port| enters(port, capture))
+        .map(|port| {
+            let others = port.links.iter().filter_map(|link| model.port(link.other));
+            (port.id, widest(others.map(|other| other.latency(capture))))
+        })
+        .collect();
+    set(model, capture, ranges)
+}
+
+/// Carries the latencies through `client` by the default rule; gives the ports whose latency changed.
+pub fn pass_through(model: &mut Model, client: u32, capture: bool) -> Vec<u32> {
+    let entering = model.ports_of(client).filter(|port| enters(port, capture));
+    let range = widest(entering.map(|port| port.latency(capture)));
+    let leaving = model.ports_of(client).filter(|port| !enters(port, capture));
+    let ranges: Vec<_> = leaving.map(|port| (port.id, range)).collect();
+    set(model, capture, ranges)
+}
+
+fn set(model: &mut Model, capture: bool, ranges: Vec<(u32, LatencyRange)>) -> Vec<u32> {
+    ranges
+        .into_iter()
+        .filter(|(port, range)| model.set_latency(*port, capture, *range))
+        .map(|(port, _)| port)
+        .collect()
+}

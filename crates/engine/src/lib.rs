@@ -1,0 +1,30 @@
+//! The server: it owns the graph, builds plans, drives cycles, and answers programs.
+//!
+//! Two threads matter. The control thread (`control`) owns everything that changes and publishes plans;
+//! the driver thread (`cycle_thread`) runs them. Between the two cross only a plan (in), and retired
+//! plans and cycle records (out).
+#![forbid(unsafe_code)]
+
+pub mod config;
+mod control;
+pub mod driver;
+mod latency;
+mod model;
+mod order;
+#[cfg_attr(not(test), expect(dead_code, reason = "wired by the plan builder next"))]
+mod placement;
+mod plan;
+mod records;
+pub mod server;
+
+mod client_slot;
+mod cycle_thread;
+mod mapped;
+mod outbox;
+mod registry;
+
+pub use config::{Config, DriverChoice, SelfConnect};
+/// The graph alone, for its fuzz target.
+#[cfg(fuzzing)]
+pub use model::{Change, Limits, Model};
+pub use server::{ServerError, run};

@@ -1,0 +1,51 @@
+//! What happened to the model: the registry and the clients' notifications follow from it.
+
+/// One change, in the order in which it happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// A client opened.
+    ClientOpened(u32),
+    /// A client became active or inactive.
+    ClientActivity(u32),
+    /// A client closed; its ports went before.
+    ClientClosed {
+        /// Its id, free again.
+        client: u32,
+        /// The name that it had.
+        name: String,
+    },
+    /// A port was registered.
+    PortRegistered(u32),
+    /// A port went; its connections went before.
+    PortUnregistered {
+        /// Its id.
+        port: u32,
+        /// Its client was active, so that others knew the port.
+        announced: bool,
+    },
+    /// A port has another name.
+    PortRenamed {
+        /// Its id.
+        port: u32,
+        /// Full name before.
+        old: String,
+        /// Full name now.
+        new: String,
+    },
+    /// A port's aliases changed.
+    PortAliases(u32),
+    /// Two ports were connected.
+    Connected {
+        /// The output port.
+        source: u32,
+        /// The input port.
+        destination: u32,
+    },
+    /// Two ports were disconnected.
+    Disconnected {
+        /// The output port.
+        source: u32,
+        /// The input port.
+        destination: u32,
+    },
+}

@@ -1,0 +1,77 @@
+//! Finding a port by a name that a person typed.
+
+use proto::limits::FULL_NAME_BYTES;
+use proto::request::RequestError;
+
+use super::{Model, Port};
+
+impl Model {
+    /// The port with this name or alias. `ALSA:capture…` and `ALSA:playback…` mean `alsa_pcm:…`, as in JACK.
+    pub fn find(&self, name: &str) -> Result<&Port, RequestError> {
+        let rewritten = name
+            .strip_prefix("ALSA:")
+            .filter(|rest| rest.starts_with("capture") || rest.starts_with("playback"))
+            .map(|rest| format!("alsa_pcm:{rest}"));
+        let name = rewritten.as_deref().unwrap_or(name);
+        let by_name = self.port_names.get(name).and_then(|id| self.ports.get(id));
+        by_name
+            .or_else(|| self.ports.values().find(|port| port.aliases.iter().any(|alias| alias == name)))
+            .ok_or_else(|| RequestError::UnknownPort { name: shown(name), nearest: self.nearest(name) })
+    }
+
+    /// The name that needs the fewest changes, if that is few. Nothing for names that nobody types: the control
+    /// thread has others to answer.
+    fn nearest(&self, name: &str) -> Option<String> {
+        let few = 3 + name.len() / 4;
+        let similar = self.ports.values().filter(|port| port.name.len().abs_diff(name.len()) <= few);
+        let candidates = similar.filter(|_| name.len() <= TYPED_BYTES);
+        let counted = candidates.map(|port| (distance(name, &port.name), port));
+        let (changes, port) = counted.min_by_key(|(changes, _)| *changes)?;
+        (changes <= few).then(|| port.name.clone())
+    }
+}
+
+/// A longer name was not typed, but made by a program.
+const TYPED_BYTES: usize = 64;
+
+/// What an error says of a name that may be of any length.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(FULL_NAME_BYTES) {
+        Some((end, _)) => format!("{}…", &name[..end]),
+        None => name.into(),
+    }
+}
+
+/// Insertions, deletions and replacements from one text to the other.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (index, left) in from.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = index + 1;
+        for (column, right) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(left != *right);
+            diagonal = row[column + 1];
+            row[column + 1] = replaced.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row[to.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_of_two_names_counts_their_differences() {
+        for (from, to, expected) in [
+            ("", "", 0),
+            ("abc", "abc", 0),
+            ("abc", "abd", 1),
+            ("abc", "ab", 1),
+            ("system:playbak_1", "system:playback_1", 1),
+        ] {
+            assert_eq!(distance(from, to), expected, "{from} {to}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which client runs on which CPU.
+//!
+//! A hop to a client on the same CPU costs a context switch; a hop to another CPU costs waking that CPU, which
+//! is several times as much. A chain is therefore fastest on one CPU, and branches are worth spreading only
+//! where they have more work than the hops cost. What hops cost here is measured once ([`calibrate()`]); what
+//! the clients cost is measured all the time; from both, [`schedule()`] says who runs
+//! where.
+//!
+//! Everything here belongs to the control thread: it allocates.
+
+use std::collections::HashMap;
+
+mod calibrate;
+mod schedule;
+mod simulation;
+#[cfg(test)]
+mod tests;
+
+pub use calibrate::calibrate;
+pub use schedule::schedule;
+
+use simulation::{DRIVER_CPU, Simulation, Tasks};
+
+/// What it costs to hand over from one client to the next: from the wake to the woken one's first instruction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Costs {
+    /// To a client on the same CPU, in nanoseconds.
+    pub same_cpu_hop_ns: u64,
+    /// To a client on another CPU, which sleeps, in nanoseconds; not less than on the same.
+    pub cross_cpu_hop_ns: u64,
+}
+
+impl Costs {
+    /// From a CPU to a CPU.
+    fn hop_ns(self, from: usize, to: usize) -> u64 {
+        if from == to { self.same_cpu_hop_ns } else { self.cross_cpu_hop_ns }
+    }
+}
+
+/// The clients of a plan, and who waits for whom.
+#[derive(Debug, Clone)]
+pub struct Graph<'a> {
+    /// Id and duration (CPU time per cycle, in nanoseconds); each client after those that it waits for.
+    pub clients: Vec<(u32, u64)>,
+    /// (Predecessor, follower) pairs of ids, each once, as in [`Order`](crate::order::Order). An edge of a client
+    /// that is not in `clients`, or against their order, makes nobody wait.
+    pub edges: &'a [(u32, u32)],
+}
+
+/// How long the graph takes from the driver's wake to the end of the last client, in nanoseconds, if everybody
+/// runs on the CPU that `assignment` says; the driver and whoever is missing there run on `driver_cpu`.
+///
+/// Clients on one CPU run in the order in which they become ready, and uninterrupted, as under `SCHED_FIFO` at one
+/// priority; of clients that become ready together, the first in the graph's order.
+#[must_use]
+pub fn makespan(graph: &Graph, costs: Costs, driver_cpu: u32, assignment: &HashMap<u32, u32>) -> u64 {
+    let mut cpus = vec![driver_cpu];
+    let cpu_of = graph.clients.iter().map(|(client, _)| {
+        let Some(assigned) = assignment.get(client) else { return DRIVER_CPU };
+        cpus.iter().position(|cpu| cpu == assigned).unwrap_or_else(|| {
+            cpus.push(*assigned);
+            cpus.len() - 1
+        })
+    });
+    let cpu_of: Vec<usize> = cpu_of.collect();
+    let tasks = Tasks::new(graph);
+    Simulation::new(&tasks, costs, cpus.len()).run(&cpu_of).makespan_ns
+}

@@ -1,0 +1,221 @@
+//! What a hop costs on this machine.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use rt::park::Park;
+use rt::sync::{AtomicU32, AtomicU64, Ordering};
+use sys::futex::Futex;
+use sys::thread::CpuSet;
+
+use super::Costs;
+
+/// What hops cost where it cannot be measured: on the machine that design decisions were measured on.
+const TYPICAL: Costs = Costs { same_cpu_hop_ns: 5_000, cross_cpu_hop_ns: 25_000 };
+/// Less than a system call, or more than any scheduler needs: something else was measured.
+const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
+
+const HANDOVERS: u32 = 200;
+/// How long each of the two measurements may take.
+const BUDGET_NS: u64 = 9_000_000;
+/// Before each handover the other thread gets this long to fall asleep, and its CPU with it.
+const REST_NS: u64 = 20_000;
+/// What the threads may take to start and to be heard.
+const GRACE_NS: u64 = 1_000_000;
+const STACK_BYTES: usize = 128 * 1024;
+/// The lowest real-time priority: above all that is ordinary, below all that is not ours.
+const PRIORITY: u32 = 1;
+
+/// Measures what hops cost between the CPUs given, of those that the calling thread may use: between two threads
+/// that hand over as clients do, real-time where that is permitted. With one CPU, both costs are the same.
+///
+/// Takes some 20 milliseconds at most, on an ordinary thread. Answers typical costs where nothing could be
+/// measured, because threads could not be pinned or did not get to run.
+#[must_use]
+pub fn calibrate(cpus: &CpuSet) -> Costs {
+    let allowed = sys::thread::affinity().map_or_else(|_| *cpus, |own| own.intersection(cpus));
+    // The first and the last are the least likely to be two halves of one core.
+    let (Some(first), Some(last)) = (allowed.iter().next(), allowed.iter().last()) else { return TYPICAL };
+    let same_ns = measure(first, first);
+    if first == last {
+        let costs = plausible(same_ns, None);
+        return Costs { cross_cpu_hop_ns: costs.same_cpu_hop_ns, ..costs };
+    }
+    plausible(same_ns, measure(first, last))
+}
+
+/// What was measured, or what is typical, as far as it can be true.
+fn plausible(same_ns: Option<u64>, cross_ns: Option<u64>) -> Costs {
+    let clamp = |cost_ns: u64| cost_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end());
+    let same_cpu_hop_ns = clamp(same_ns.unwrap_or(TYPICAL.same_cpu_hop_ns));
+    let cross_cpu_hop_ns = clamp(cross_ns.unwrap_or(TYPICAL.cross_cpu_hop_ns)).max(same_cpu_hop_ns);
+    Costs { same_cpu_hop_ns, cross_cpu_hop_ns }
+}
+
+/// The median of the handovers from a thread on one CPU to a thread on another, or on the same.
+fn measure(from_cpu: usize, to_cpu: usize) -> Option<u64> {
+    let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
+    let baton = Arc::new(Baton::default());
+    let theirs = Arc::clone(&baton);
+    // Neither is joined: on a CPU that somebody else keeps busy in real time they may start late, and end then.
+    sys::thread::spawn_named("hop-receiver", STACK_BYTES, move || {
+        if pin(to_cpu) {
+            theirs.receive(deadline_ns);
+        }
+    })
+    .ok()?;
+    let (report, reported) = channel();
+    sys::thread::spawn_named("hop-sender", STACK_BYTES, move || {
+        if pin(from_cpu) {
+            let _ = report.send(baton.send(deadline_ns));
+        }
+    })
+    .ok()?;
+    let patience = Duration::from_nanos(BUDGET_NS + GRACE_NS);
+    median(reported.recv_timeout(patience).ok()?)
+}
+
+/// Makes the calling thread run as a client does.
+fn pin(cpu: usize) -> bool {
+    // Without the right to be real-time, clients are ordinary, too.
+    let _ = sys::thread::set_fifo(0, PRIORITY);
+    sys::thread::set_affinity(&CpuSet::from_iter([cpu])).is_ok()
+}
+
+fn median(mut samples: Vec<u64>) -> Option<u64> {
+    samples.sort_unstable();
+    samples.get(samples.len() / 2).copied()
+}
+
+/// What is handed over, and back.
+#[derive(Debug, Default)]
+struct Baton {
+    /// The round that the sender has started; [`OVER`] after the last.
+    sent: AtomicU32,
+    /// The round that the receiver has woken in.
+    received: AtomicU32,
+    /// When it did.
+    received_at_ns: AtomicU64,
+}
+
+const OVER: u32 = u32::MAX;
+
+impl Baton {
+    /// How long each handover took, until all are done or the deadline has passed.
+    fn send(&self, deadline_ns: u64) -> Vec<u64> {
+        let mut hops_ns = Vec::with_capacity(HANDOVERS as usize);
+        for round in 1..=HANDOVERS {
+            let sent_at_ns = rest();
+            hand_over(&self.sent, round);
+            if changed(&self.received, round - 1, deadline_ns).is_none() {
+                break;
+            }
+            hops_ns.push(self.received_at_ns.load(Ordering::Relaxed).saturating_sub(sent_at_ns));
+        }
+        hand_over(&self.sent, OVER);
+        hops_ns
+    }
+
+    fn receive(&self, deadline_ns: u64) {
+        let mut known = 0;
+        while let Some(round) = changed(&self.sent, known, deadline_ns).filter(|round| *round != OVER) {
+            self.received_at_ns.store(sys::clock::now_ns(), Ordering::Relaxed);
+            hand_over(&self.received, round);
+            known = round;
+        }
+    }
+}
+
+/// Lets the other thread fall asleep; answers the time at the end.
+fn rest() -> u64 {
+    let until_ns = sys::clock::now_ns() + REST_NS;
+    loop {
+        let now_ns = sys::clock::now_ns();
+        if now_ns >= until_ns {
+            return now_ns;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn hand_over(word: &AtomicU32, round: u32) {
+    // Publishes the time of the handover as well.
+    word.store(round, Ordering::Release);
+    Futex.wake(word, 1);
+}
+
+/// Sleeps until the word is no longer `known`; nothing at the deadline.
+fn changed(word: &AtomicU32, known: u32, deadline_ns: u64) -> Option<u32> {
+    loop {
+        let value = word.load(Ordering::Acquire);
+        if value != known {
+            return Some(value);
+        }
+        if sys::clock::now_ns() >= deadline_ns {
+            return None;
+        }
+        Futex.wait(word, known, Some(deadline_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_made_plausible() {
+        let costs = |same_cpu_hop_ns, cross_cpu_hop_ns| Costs { same_cpu_hop_ns, cross_cpu_hop_ns };
+        for (case, same_ns, cross_ns, expected) in [
+            ("plausible", Some(4_000), Some(20_000), costs(4_000, 20_000)),
+            ("another CPU seems nearer than the own", Some(4_000), Some(3_000), costs(4_000, 4_000)),
+            ("nothing measured", None, None, TYPICAL),
+            ("too fast to be true", Some(0), Some(0), costs(200, 200)),
+            ("too slow to be true", Some(u64::MAX), Some(u64::MAX), costs(200_000, 200_000)),
+            ("only hops on one CPU measured, and slow ones", Some(90_000), None, costs(90_000, 90_000)),
+        ] {
+            assert_eq!(plausible(same_ns, cross_ns), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn the_median_ignores_what_is_out_of_the_ordinary() {
+        assert_eq!(median(vec![3, 1, 1_000_000, 2, 0]), Some(2));
+        assert_eq!(median(vec![]), None);
+    }
+
+    #[test]
+    fn every_handover_arrives_and_the_receiver_is_told_the_end() {
+        let baton = Baton::default();
+        let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
+        let hops_ns = std::thread::scope(|scope| {
+            scope.spawn(|| baton.receive(deadline_ns));
+            baton.send(deadline_ns)
+        });
+        assert_eq!(hops_ns.len(), HANDOVERS as usize);
+        assert!(hops_ns.iter().all(|hop_ns| *hop_ns > 0));
+        assert_eq!(baton.received.into_inner(), HANDOVERS);
+        assert!(sys::clock::now_ns() < deadline_ns);
+    }
+
+    #[test]
+    fn a_receiver_that_never_answers_ends_the_measurement_at_its_deadline() {
+        assert_eq!(Baton::default().send(sys::clock::now_ns() + 1_000_000), []);
+        Baton::default().receive(sys::clock::now_ns() + 1_000_000);
+    }
+
+    #[test]
+    fn another_cpu_is_never_nearer_than_the_own_and_with_one_cpu_it_is_the_own() {
+        let allowed = sys::thread::affinity().unwrap();
+        let costs = calibrate(&allowed);
+        assert!(costs.same_cpu_hop_ns > 0 && costs.cross_cpu_hop_ns >= costs.same_cpu_hop_ns, "{costs:?}");
+        let alone = calibrate(&allowed.iter().take(1).collect());
+        assert_eq!(alone.same_cpu_hop_ns, alone.cross_cpu_hop_ns);
+        assert_eq!(sys::thread::affinity().unwrap(), allowed, "the caller is not pinned");
+    }
+
+    #[test]
+    fn without_a_cpu_to_measure_on_the_costs_are_typical() {
+        assert_eq!(calibrate(&CpuSet::new()), TYPICAL);
+    }
+}

@@ -1,0 +1,321 @@
+//! A server's life: directory and lock, memory, driver, the two threads, and the end.
+
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
+use proto::names::NameError;
+use proto::request::{NewPort, PortType, SlabSlot};
+use rt::shm::{CycleInfo, EngineSegment, Handover, RegistryShape, SLOTS_PER_SLAB, ServerFlags};
+use rt::sync::{AtomicU32, Ordering};
+use sys::lock::{LockError, LockFile};
+use sys::memory::{OwnSlab, PeerSlab, Segment, SegmentError, Shared, SharedRegistry};
+use sys::poll::Waker;
+use sys::runtime_directory::{RuntimeDirectoryError, server_directory};
+use sys::signals::TerminationSignals;
+use sys::socket::Listener;
+use sys::thread::CpuSet;
+
+use crate::client_slot::Slab;
+use crate::config::{Config, DriverChoice};
+use crate::control::{Control, DriverFacts, Ground, Parts, SharedMemory};
+use crate::cycle_thread::{CycleShared, CycleThread};
+use crate::driver::{Channels, Driver, FileDriver, FileOptions, Pace, Timer};
+use crate::model::{Limits, Model, flags};
+use crate::placement::calibrate;
+use crate::plan::PlanPool;
+use crate::registry::Mirror;
+
+/// Why a server did not start, or ended badly.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServerError {
+    /// Another server has this name.
+    #[error(
+        "a server named '{name}' runs already: stop it with 'consort stop -n {name}', or start this one under another name with -n"
+    )]
+    AlreadyRunning {
+        /// The name.
+        name: String,
+    },
+    /// A parameter cannot be.
+    #[error("{what} of {value} is out of range: {least} to {most}")]
+    OutOfRange {
+        /// The parameter.
+        what: &'static str,
+        /// Its value.
+        value: u32,
+        /// Smallest.
+        least: u32,
+        /// Largest.
+        most: u32,
+    },
+    /// A name that cannot be a server's.
+    #[error("server name: {0}")]
+    Name(#[from] NameError),
+    /// There is no place for the socket.
+    #[error(transparent)]
+    Directory(#[from] RuntimeDirectoryError),
+    /// The socket's directory cannot be used.
+    #[error("cannot use {path}: {source}")]
+    Path {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// No memory to share.
+    #[error("no memory to share with programs: {0}")]
+    Memory(#[from] SegmentError),
+    /// The driver's device, files or parameters.
+    #[error("{0}")]
+    Driver(String),
+    /// A thread, a descriptor.
+    #[error("the kernel refused {what}: {source}")]
+    Kernel {
+        /// What was asked for.
+        what: &'static str,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+/// Cycle records that wait for the control thread: some tens of milliseconds with hundreds of clients.
+const RECORDS: usize = 16 * 1024;
+
+/// Distance from the driver's priority to its clients', as in JACK.
+const CLIENT_PRIORITY_DISTANCE: u32 = 5;
+
+/// Runs a server in this thread until it is told to stop.
+///
+/// # Errors
+/// [`ServerError`]: why it did not start.
+pub fn run(config: Config) -> Result<(), ServerError> {
+    check(&config)?;
+    // Before any thread: all of them inherit the blocked signals.
+    let signals =
+        TerminationSignals::block().map_err(|source| ServerError::Kernel { what: "signals", source })?;
+    let directory = server_directory(&config.name)?;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&directory);
+    made.map_err(|source| ServerError::Path { path: directory.clone(), source })?;
+    let lock_path = directory.join("lock");
+    let lock = LockFile::acquire(&lock_path).map_err(|error| match error {
+        LockError::AlreadyLocked { .. } => ServerError::AlreadyRunning { name: config.name.clone() },
+        other => ServerError::Path { path: lock_path, source: io::Error::other(other.to_string()) },
+    })?;
+    let _ = sys::process::raise_file_limit();
+    let socket_path = directory.join("control");
+    let listener =
+        Listener::bind(&socket_path).map_err(|source| ServerError::Path { path: socket_path, source })?;
+    let reason = start(config, listener, signals)?;
+    eprintln!("consort: stopped: {reason}");
+    drop(lock);
+    Ok(())
+}
+
+fn check(config: &Config) -> Result<(), ServerError> {
+    let within = |what, value, least, most| match (least..=most).contains(&value) {
+        true => Ok(()),
+        false => Err(ServerError::OutOfRange { what, value, least, most }),
+    };
+    proto::names::check_server(&config.name)?;
+    within("a buffer size", config.quantum, *QUANTUM_FRAMES.start(), *QUANTUM_FRAMES.end())?;
+    within("a port limit", config.port_max, 16, 1 << 20)?;
+    within("a priority", config.realtime_priority.unwrap_or(10), 1, 98)?;
+    if let DriverChoice::Timer { capture, playback, sample_rate_hz } = &config.driver {
+        within("a sample rate", *sample_rate_hz, *SAMPLE_RATE_HZ.start(), *SAMPLE_RATE_HZ.end())?;
+        within("a number of capture ports", *capture, 0, config.port_max / 2)?;
+        within("a number of playback ports", *playback, 0, config.port_max / 2)?;
+    }
+    Ok(())
+}
+
+/// Begins a driver that waits for an audience.
+type Gate = Option<Box<dyn FnMut() + Send>>;
+
+fn open_driver(choice: &DriverChoice) -> Result<(Box<dyn Driver>, Gate), ServerError> {
+    match choice {
+        DriverChoice::Timer { capture, playback, sample_rate_hz } => {
+            let channels = Channels { capture: *capture, playback: *playback };
+            Ok((Box::new(Timer::new(channels, *sample_rate_hz)), None))
+        }
+        DriverChoice::File { input, output, sample_rate_hz, playback, fast } => {
+            let file = FileDriver::open(FileOptions {
+                input: input.clone(),
+                output: output.clone(),
+                sample_rate_hz: *sample_rate_hz,
+                playback_channels: *playback,
+                pace: if *fast { Pace::WhenDone } else { Pace::RealTime },
+                tail_frames: 0,
+            })
+            .map_err(|error| ServerError::Driver(error.to_string()))?;
+            let gate = file.gate();
+            let begin = Box::new(move || gate.store(true, std::sync::atomic::Ordering::Release));
+            Ok((Box::new(file), Some(begin)))
+        }
+    }
+}
+
+fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Result<String, ServerError> {
+    dsp::detect_processor();
+    sys::cycle_guard::look_for_checker();
+    let (mut driver, gate) = open_driver(&config.driver)?;
+    let channels = driver.channels();
+    let limits =
+        Limits { clients: config.port_max, ports: config.port_max, connections: config.port_max * 16 };
+    let shape =
+        RegistryShape { ports: limits.ports, clients: limits.clients, connections: limits.connections };
+    let (registry, registry_segment) = SharedRegistry::create(shape)?;
+    let engine_segment = Segment::create("consort-engine", size_of::<EngineSegment>())?;
+    let engine = Shared::<EngineSegment>::create(&engine_segment)?;
+    engine_segment.seal_future_writes()?;
+    engine_segment.seal_seals()?;
+    let priority =
+        config.realtime_priority.map_or(0, |driver| driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1));
+    let server_flags = ServerFlags { realtime: config.realtime_priority.is_some(), sync: config.sync };
+    engine.describe(server_flags, priority, sys::process::process_id());
+
+    // What programs may ask before the first cycle.
+    let (quantum, sample_rate_hz) = (config.quantum, driver.sample_rate_hz());
+    engine.publish(CycleInfo { quantum, sample_rate_hz, ..CycleInfo::default() });
+
+    let (capture, system_slabs) = capture_slabs(channels.capture, config.quantum)?;
+    let mut model = Model::new(limits);
+    add_system(&mut model, &channels)?;
+    let waker = Waker::new().map_err(|source| ServerError::Kernel { what: "an event descriptor", source })?;
+    let shared = Arc::new(CycleShared { engine, next: Handover::default(), waker, stop: AtomicU32::new(0) });
+    let (records_in, records) = rtrb::RingBuffer::new(RECORDS);
+    let (retired_in, retired) = rtrb::RingBuffer::new(16);
+    let mut pool = PlanPool::new();
+    let plan = pool.take().ok_or_else(|| ServerError::Driver("no plan".into()))?;
+    plan.quantum = config.quantum;
+
+    let facts = DriverFacts {
+        description: driver.description(),
+        sample_rate_hz: driver.sample_rate_hz(),
+        latency: driver.latency(config.quantum),
+        when_done: driver.pace() == Pace::WhenDone,
+    };
+    driver.start(config.quantum).map_err(ServerError::Driver)?;
+    let sync = config.sync;
+    let cycles = CycleThread {
+        driver,
+        shared: Arc::clone(&shared),
+        plan,
+        capture,
+        records: records_in,
+        retired: retired_in,
+        sync,
+    };
+    let announced = format!(
+        "consort: server '{}' runs: {} at {} Hz, {} frames{}",
+        config.name,
+        facts.description,
+        facts.sample_rate_hz,
+        config.quantum,
+        if sync { ", sync" } else { "" }
+    );
+    let realtime = config.realtime_priority;
+    let ground = ground(&config);
+    let driver_cpu = ground.as_ref().and_then(|ground| ground.cpus.first().copied());
+    let control = Control::new(Parts {
+        config,
+        listener,
+        signals,
+        shared: Arc::clone(&shared),
+        memory: SharedMemory { engine: engine_segment.into_fd(), registry: registry_segment.into_fd() },
+        mirror: Mirror::new(registry),
+        model,
+        system_slabs,
+        records,
+        retired,
+        pool,
+        driver: facts,
+        ground,
+        on_audience: gate,
+    })
+    .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
+    let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
+    eprintln!("{announced}");
+    sys::thread::favour();
+    let ended = control.run();
+    let _ = shared.stop.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
+    if let Ok(Some(report)) = thread.join() {
+        eprintln!("consort: {report}");
+    }
+    ended.map_err(|source| ServerError::Kernel { what: "to poll", source })
+}
+
+/// The CPUs to place clients on. Where nothing is real-time, a pinned thread would only wait behind others.
+fn ground(config: &Config) -> Option<Ground> {
+    if !config.placement || config.realtime_priority.is_none() {
+        return None;
+    }
+    let own = sys::thread::affinity().ok()?;
+    let allowed = config.cpus.as_deref().map_or(own, |cpus| cpus.intersection(&own));
+    let cpus: Vec<u32> = allowed.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
+    (!cpus.is_empty()).then(|| Ground { cpus, costs: calibrate(&allowed) })
+}
+
+const DRIVER_STACK_BYTES: usize = 512 * 1024;
+
+fn spawn_driver_thread(
+    cycles: CycleThread,
+    realtime: Option<u32>,
+    cpu: Option<u32>,
+) -> Result<std::thread::JoinHandle<Option<String>>, ServerError> {
+    let body = move || {
+        if let Some(priority) = realtime
+            && let Err(error) = sys::thread::set_fifo(0, priority)
+        {
+            eprintln!("consort: the driver thread is not real-time, expect xruns under load: {error}");
+        }
+        if let Some(cpu) = cpu {
+            let mut only = CpuSet::new();
+            // Without the right to pin itself, the driver runs where the kernel likes.
+            let _ = only.insert(cpu as usize) && sys::thread::set_affinity(&only).is_ok();
+        }
+        sys::thread::flush_denormals_to_zero();
+        sys::thread::prefault_stack(64 * 1024);
+        cycles.run()
+    };
+    sys::thread::spawn_named("consort-driver", DRIVER_STACK_BYTES, body)
+        .map_err(|source| ServerError::Kernel { what: "a thread", source })
+}
+
+fn capture_slabs(channels: u32, quantum: u32) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
+    let (mut own, mut shared) = (Vec::new(), Vec::new());
+    for _ in 0..channels.div_ceil(SLOTS_PER_SLAB) {
+        let mut slab = OwnSlab::create()?;
+        (0..SLOTS_PER_SLAB).for_each(|slot| slab.silence(slot, quantum as usize));
+        let memory = slab.segment().fd().try_clone_to_owned();
+        let memory = memory.map_err(|source| ServerError::Kernel { what: "a descriptor", source })?;
+        shared.push(Slab { memory: Arc::new(memory), peer: Arc::new(PeerSlab::map(slab.segment())?) });
+        own.push(slab);
+    }
+    Ok((own, shared))
+}
+
+/// The driver's channels as ports of the client `system`, which is the first client.
+fn add_system(model: &mut Model, channels: &Channels) -> Result<(), ServerError> {
+    let refused = |error: proto::request::RequestError| ServerError::Driver(error.to_string());
+    let system = model.open_client("system", true).map_err(refused)?;
+    let physical = flags::PHYSICAL | flags::TERMINAL;
+    for channel in 0..channels.capture {
+        let slot = SlabSlot { slab: channel / SLOTS_PER_SLAB, slot: channel % SLOTS_PER_SLAB };
+        let name = format!("capture_{}", channel + 1);
+        let flags = flags::OUTPUT | physical;
+        let port = NewPort { name, port_type: PortType::Audio, flags, number: channel, slot: Some(slot) };
+        model.register_port(system, &port).map_err(refused)?;
+    }
+    for channel in 0..channels.playback {
+        let name = format!("playback_{}", channel + 1);
+        let flags = flags::INPUT | physical;
+        let port = NewPort { name, port_type: PortType::Audio, flags, number: channel, slot: None };
+        model.register_port(system, &port).map_err(refused)?;
+    }
+    model.set_active(system, true);
+    Ok(())
+}
