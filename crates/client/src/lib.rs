@@ -1,0 +1,42 @@
+//! A client of the audio server, inside somebody else's program.
+//!
+//! [`Client`] is for Rust programs: `Client<Inactive>` → [`activate`](Client::activate) → `Client<Active>`, with ports
+//! whose buffers live as long as a cycle. [`Session`] below it has no types and every call: `libjack` is made of it.
+//! [`Observer`] looks and asks, without ports.
+//!
+//! Threads: one service thread per process maps memory and never runs the program's code; each client has a
+//! notification thread for callbacks, and while it is active a process thread for its part in cycles. Items marked
+//! Thread: cycle. may be called within a cycle; those marked Thread: any., from any thread without waiting.
+#![forbid(unsafe_code)]
+
+mod autostart;
+mod callbacks;
+mod error;
+mod joinable;
+mod locked;
+pub mod log;
+mod notification;
+mod observer;
+mod port_kind;
+mod process;
+mod registry_view;
+mod requests;
+mod service;
+mod session;
+mod time;
+mod typed;
+
+pub use callbacks::{Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
+pub use error::Error;
+pub use observer::Observer;
+pub use port_kind::PortKind;
+pub use process::CycleScope;
+pub use registry_view::{ClientInfo, PortInfo, RegistryView};
+pub use session::{OpenOptions, Session};
+pub use time::CycleTimes;
+pub use typed::{
+    Active, Client, Control, Inactive, InputBuffer, InputPort, Notifications, OutputBuffer, OutputPort,
+    Process,
+};
+
+pub use proto::request::{PortType, Request, RequestError};

@@ -1,0 +1,102 @@
+//! The notification thread: the program's callbacks, one at a time, off the real-time path.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use proto::event::{Answer, Event};
+
+use crate::Error;
+use crate::callbacks::Shutdown;
+use crate::joinable::Joinable;
+use crate::locked::locked;
+use crate::session::Core;
+
+const STACK_BYTES: usize = 512 * 1024;
+
+/// What the notification thread is told.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    /// The client is about to be active.
+    Activated,
+    /// The server said something that the program may want to know.
+    Event(Event),
+    /// The process thread has left by itself.
+    ProcessEnded {
+        /// In which activation.
+        activation: u32,
+    },
+    /// There is no server any more.
+    Shutdown(Shutdown),
+    /// The client is closed.
+    Quit,
+}
+
+/// Starts the thread of `core`.
+pub(crate) fn start(core: &Arc<Core>, notices: Receiver<Notice>) -> Result<(), Error> {
+    let of_thread = Arc::clone(core);
+    let name = format!("{}:notify", core.name);
+    let thread = Joinable::spawn(&name, STACK_BYTES, move || run(&of_thread, &notices))?;
+    *locked(&core.notification_thread) = Some(thread);
+    Ok(())
+}
+
+fn run(core: &Core, notices: &Receiver<Notice>) {
+    while let Ok(notice) = notices.recv() {
+        match notice {
+            Notice::Activated => core.initialize_thread(),
+            Notice::Event(event) => deliver(core, event),
+            Notice::ProcessEnded { activation } => core.process_ended(activation),
+            Notice::Shutdown(shutdown) => {
+                core.call(|callbacks| &mut callbacks.shutdown, |callback| callback(&shutdown));
+            }
+            Notice::Quit => return,
+        }
+    }
+}
+
+/// Calls the program for `event` if it is active, and tells the server where it waits for it.
+fn deliver(core: &Core, event: Event) {
+    let answer = match event {
+        Event::Quantum { token, .. } | Event::Latency { token, .. } => Some(Answer::Called { token }),
+        _ => None,
+    };
+    if core.is_active() {
+        call(core, event);
+    }
+    if let Some(answer) = answer {
+        core.answer(answer);
+    }
+}
+
+fn call(core: &Core, event: Event) {
+    match event {
+        Event::ClientRegistration { name, registered } => {
+            core.call(|callbacks| &mut callbacks.client_registration, |callback| callback(&name, registered))
+        }
+        Event::PortRegistration { port, registered } => {
+            core.call(|callbacks| &mut callbacks.port_registration, |callback| callback((port, registered)))
+        }
+        Event::PortRename { port, old, new } => {
+            core.call(|callbacks| &mut callbacks.port_rename, |callback| callback(port, &old, &new))
+        }
+        Event::Connection { source, destination, connected } => core.call(
+            |callbacks| &mut callbacks.connection,
+            |callback| callback((source, destination, connected)),
+        ),
+        Event::GraphOrder => core.call(|callbacks| &mut callbacks.graph_order, |callback| callback()),
+        Event::Xrun { delay_us } => core.call(|callbacks| &mut callbacks.xrun, |callback| callback(delay_us)),
+        Event::Quantum { frames, .. } => {
+            core.call(|callbacks| &mut callbacks.quantum, |callback| callback(frames))
+        }
+        Event::Latency { capture, .. } => {
+            core.call(|callbacks| &mut callbacks.latency, |callback| callback(capture))
+        }
+        Event::Lost { events } => core.call(|callbacks| &mut callbacks.lost, |callback| callback(events)),
+        // The service thread has taken these.
+        Event::MapSignals { .. }
+        | Event::MapSlab { .. }
+        | Event::UnmapSignals { .. }
+        | Event::UnmapSlab { .. }
+        | Event::Shutdown { .. } => false,
+    };
+}

@@ -1,0 +1,108 @@
+//! A program that looks and asks, without ports: the command line.
+
+use std::os::fd::OwnedFd;
+
+use proto::hello::{Role, Welcome};
+use proto::request::{Reply, Request};
+use proto::status::Status;
+use rt::shm::EngineSegment;
+use sys::memory::{Access, Shared, SharedRegistry};
+
+use crate::Error;
+use crate::registry_view::RegistryView;
+use crate::requests::{Introduction, Requests, introduce, server_name};
+use crate::session::receive;
+
+/// An observer of a server. It takes no part in cycles and has no threads.
+#[derive(Debug)]
+pub struct Observer {
+    server: String,
+    requests: Requests,
+    engine: Shared<EngineSegment>,
+    registry: SharedRegistry,
+}
+
+impl Observer {
+    /// Connects to a server: `None` is that of `JACK_DEFAULT_SERVER`, or `default`.
+    ///
+    /// # Errors
+    /// [`Error::NoServer`] and the others of connecting.
+    pub fn open(server: Option<&str>) -> Result<Self, Error> {
+        let server = server_name(server)?;
+        let Introduction { requests, welcome, descriptors } = introduce(&server, Role::Observer)?;
+        if welcome != Welcome::Observer {
+            return Err(Error::Protocol("it did not welcome an observer"));
+        }
+        let descriptors: [OwnedFd; 2] =
+            descriptors.try_into().map_err(|_| Error::Protocol("it did not send its memory"))?;
+        let [engine, registry] = descriptors;
+        let engine = receive(engine, Access::ReadOnly)?;
+        Ok(Self { server, requests, engine, registry: SharedRegistry::receive(registry)? })
+    }
+
+    /// The server's name.
+    pub fn server_name(&self) -> &str {
+        &self.server
+    }
+
+    /// Clients, ports, connections and latencies, as they are now.
+    pub fn registry(&self) -> RegistryView<'_> {
+        RegistryView::new(&self.registry)
+    }
+
+    /// The cycle, the flags and the counters, as they are now.
+    pub fn engine(&self) -> &EngineSegment {
+        &self.engine
+    }
+
+    /// Sends a request that is answered by `Done`.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn order(&self, request: Request) -> Result<(), Error> {
+        self.requests.order(request)
+    }
+
+    /// Connects an output port to an input port, by names or aliases.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn connect(&self, source: &str, destination: &str) -> Result<(), Error> {
+        self.order(Request::Connect { source: source.to_owned(), destination: destination.to_owned() })
+    }
+
+    /// Removes a connection.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn disconnect(&self, source: &str, destination: &str) -> Result<(), Error> {
+        self.order(Request::Disconnect { source: source.to_owned(), destination: destination.to_owned() })
+    }
+
+    /// How the server is.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn status(&self) -> Result<Status, Error> {
+        match self.requests.ask(Request::Status, &[])? {
+            Reply::Status(status) => Ok(*status),
+            _ => Err(Error::Protocol("it answered with another reply than its status")),
+        }
+    }
+
+    /// Changes the quantum, in frames; returns when the driver runs it.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn set_quantum(&self, frames: u32) -> Result<(), Error> {
+        self.order(Request::SetQuantum { frames })
+    }
+
+    /// Stops the server.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn stop(&self) -> Result<(), Error> {
+        self.order(Request::Stop)
+    }
+}

@@ -1,0 +1,349 @@
+//! What a client's inputs hear in a cycle.
+
+use std::ptr::null_mut;
+
+use dsp::PeerSamples;
+use rt::shm::{InputSource, ORDERS_WORDS, OrdersReader};
+use sys::buffers::BUFFER_FRAMES;
+
+use super::ports::{OwnSlabs, PortCell, PortTable};
+use super::tables::Tables;
+
+/// The inputs of one set of orders, in memory that was allocated before the first cycle.
+#[derive(Debug)]
+pub(crate) struct Inputs {
+    /// Of all groups, one after the other; packed [`InputSource`]s.
+    sources: Vec<u32>,
+    groups: Vec<Group>,
+    connected: Vec<Connected>,
+}
+
+/// Inputs with the same sources, so that one mix serves them all.
+#[derive(Debug, Clone, Copy, Default)]
+struct Group {
+    start: usize,
+    length: usize,
+    /// The first input of the group: what it hears, the others hear too.
+    first_port: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Connected {
+    port: u32,
+    group: u32,
+}
+
+/// What there is to hear from in a cycle.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heard<'a> {
+    pub(crate) tables: &'a Tables,
+    pub(crate) own: &'a OwnSlabs,
+    pub(crate) cycle: u32,
+    pub(crate) frames: usize,
+    /// Every audio input gets a copy of its own, which the program may write to.
+    pub(crate) copies: bool,
+}
+
+/// Room for `count` values, with its pages present.
+fn room<T: Clone + Default>(count: usize) -> Vec<T> {
+    let mut room = vec![std::hint::black_box(T::default()); count];
+    std::hint::black_box(&mut room).clear();
+    room
+}
+
+/// Adds `value` where there is room: there always is, since these are no more than the words of the orders. Thread: cycle.
+fn push<T>(list: &mut Vec<T>, value: T) {
+    if list.len() < list.capacity() {
+        list.push(value);
+    }
+}
+
+impl Inputs {
+    pub(crate) fn new() -> Self {
+        Self { sources: room(ORDERS_WORDS), groups: room(ORDERS_WORDS), connected: room(ORDERS_WORDS) }
+    }
+
+    /// Obeys new orders. Ports that are connected no more hear silence. Thread: cycle.
+    pub(crate) fn obey(&mut self, orders: OrdersReader<'_>, ports: &PortTable) {
+        for connected in &self.connected {
+            if let Some(cell) = ports.cell(connected.port) {
+                cell.set_source(null_mut());
+            }
+        }
+        self.sources.clear();
+        self.groups.clear();
+        self.connected.clear();
+        for words in orders.groups() {
+            let group = Group { start: self.sources.len(), length: words.len(), first_port: None };
+            push(&mut self.groups, group);
+            for word in words {
+                push(&mut self.sources, *word);
+            }
+        }
+        for (port, group) in orders.inputs() {
+            push(&mut self.connected, Connected { port, group });
+            if let Some(group) = self.groups.get_mut(group as usize) {
+                group.first_port.get_or_insert(port);
+            }
+        }
+    }
+
+    /// Makes what every connected input hears in this cycle. Process thread, before the program's part, so that
+    /// the client's own outputs still hold the cycle before. Thread: cycle.
+    pub(crate) fn prepare(&self, ports: &PortTable, heard: Heard<'_>) {
+        for connected in &self.connected {
+            let Some(cell) = ports.cell(connected.port) else { continue };
+            let Some(group) = self.groups.get(connected.group as usize) else { continue };
+            let shared = group
+                .first_port
+                .filter(|first| *first != connected.port && (!heard.copies || cell.is_midi_input()));
+            let samples = match shared {
+                Some(first) => ports.cell(first).map_or(null_mut(), PortCell::source),
+                None => {
+                    let sources = self.sources.get(group.start..group.start + group.length);
+                    heard.samples_for(cell, sources.unwrap_or_default())
+                }
+            };
+            cell.set_source(samples);
+        }
+    }
+}
+
+impl Heard<'_> {
+    /// The address of what `cell` hears from `sources`; null: silence. Thread: cycle.
+    fn samples_for(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
+        let midi = cell.is_midi_input();
+        match sources {
+            [] => null_mut(),
+            [word] => {
+                let source = InputSource::from_word(*word);
+                if source.own || (self.copies && !midi) {
+                    self.mix(cell, sources)
+                } else {
+                    self.foreign(source).map_or(null_mut(), |samples| samples.as_ptr().cast_mut())
+                }
+            }
+            // Events of several sources are not merged yet: the port hears none.
+            _ if midi => null_mut(),
+            _ => self.mix(cell, sources),
+        }
+    }
+
+    /// The sum of the sources in the cell's private buffer. Thread: cycle.
+    fn mix(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
+        // A MIDI buffer is of one length whatever the quantum is.
+        let frames = if cell.is_midi_input() { BUFFER_FRAMES } else { self.frames };
+        let Some(private) = cell.private() else { return null_mut() };
+        let Some(mut into) = private.borrow(frames) else { return null_mut() };
+        let mut silent = true;
+        for word in sources {
+            self.with_samples(InputSource::from_word(*word), frames, |samples| {
+                if silent {
+                    dsp::copy(samples, &mut into);
+                } else {
+                    dsp::add(samples, &mut into);
+                }
+                silent = false;
+            });
+        }
+        if silent { null_mut() } else { private.base().as_ptr() }
+    }
+
+    /// Gives the source's samples to `take`, if they are of the cycle that is to be heard. Thread: cycle.
+    fn with_samples(self, source: InputSource, frames: usize, take: impl FnOnce(PeerSamples<'_>)) {
+        if !source.own {
+            if let Some(samples) = self.foreign(source) {
+                take(samples.truncated(frames));
+            }
+            return;
+        }
+        let Some(slab) = self.own.get(source.slab) else { return };
+        let finished = slab.slab().header().finished();
+        if finished != self.cycle.wrapping_sub(1) {
+            return;
+        }
+        if let Some(samples) = slab.borrow(source.slot, frames) {
+            take(PeerSamples::from_slice(&samples));
+        }
+    }
+
+    /// Another client's samples, if it has finished them for this cycle; for a feedback, for the one before. Thread: cycle.
+    fn foreign(&self, source: InputSource) -> Option<PeerSamples<'_>> {
+        let slab = self.tables.slab(source.slab)?;
+        let finished = slab.header().finished();
+        let before = source.feedback && finished == self.cycle.wrapping_sub(1);
+        (finished == self.cycle || before).then(|| slab.samples(source.slot, BUFFER_FRAMES)).flatten()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proto::request::PortType;
+    use rt::shm::{Edges, OrdersWriter};
+    use sys::memory::{OwnSlab, PeerSlab};
+
+    use super::*;
+
+    const FRAMES: usize = 64;
+    const CYCLE: u32 = 9;
+
+    /// Two foreign slabs, 0 and 1, and one of our own; slot 3 of each holds a value of its own.
+    struct Graph {
+        ports: PortTable,
+        own: OwnSlabs,
+        foreign: Vec<OwnSlab>,
+        tables: Tables,
+        inputs: Inputs,
+    }
+
+    const VALUES: [f32; 2] = [0.25, 0.5];
+    const OWN_VALUE: f32 = 1.0;
+
+    impl Graph {
+        fn new() -> Self {
+            let ports = PortTable::new(16);
+            for number in 0..3 {
+                ports.add_input(number, PortType::Audio).unwrap();
+                ports.name(number, number + 1);
+            }
+            ports.add_input(3, PortType::Midi).unwrap();
+            ports.name(3, 4);
+            let (own, mut tables, mut foreign) = (OwnSlabs::new(), Tables::default(), Vec::new());
+            let slab = own.add(0, OwnSlab::create().unwrap()).unwrap();
+            slab.borrow(3, FRAMES).unwrap().fill(OWN_VALUE);
+            slab.slab().header().finish(CYCLE - 1);
+            for (index, value) in (0..).zip(VALUES) {
+                let mut slab = OwnSlab::create().unwrap();
+                slab.samples_mut(3, FRAMES).unwrap().fill(value);
+                slab.header().finish(CYCLE);
+                let peer = PeerSlab::map(slab.segment()).unwrap();
+                assert!(tables.set_slab(index, Some(Arc::new(peer))));
+                foreign.push(slab);
+            }
+            Self { ports, own, foreign, tables, inputs: Inputs::new() }
+        }
+
+        fn obey(&mut self, groups: &[&[InputSource]], inputs: &[(u32, u32)]) {
+            let mut words = vec![0; ORDERS_WORDS];
+            let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
+            groups.iter().for_each(|group| writer.group(group.iter().copied()));
+            inputs.iter().for_each(|(port, group)| writer.input(*port, *group));
+            self.inputs.obey(OrdersReader::new(writer.finish().unwrap()), &self.ports);
+        }
+
+        fn prepare(&self, copies: bool) {
+            let heard = Heard { tables: &self.tables, own: &self.own, cycle: CYCLE, frames: FRAMES, copies };
+            self.inputs.prepare(&self.ports, heard);
+        }
+
+        fn source(&self, port: u32) -> *const f32 {
+            self.ports.cell(port).unwrap().source()
+        }
+
+        fn private(&self, port: u32) -> (*const f32, f32) {
+            let private = self.ports.cell(port).unwrap().private().unwrap();
+            let samples = private.borrow(FRAMES).unwrap();
+            assert!(samples.iter().all(|sample| *sample == samples[0]));
+            (private.base().as_ptr(), samples[0])
+        }
+
+        fn foreign(&self, slab: u32) -> *const f32 {
+            self.tables.slab(slab).unwrap().samples(3, FRAMES).unwrap().as_ptr()
+        }
+    }
+
+    const FIRST: InputSource = InputSource { slab: 0, slot: 3, feedback: false, own: false };
+    const SECOND: InputSource = InputSource { slab: 1, slot: 3, feedback: false, own: false };
+    const OWN: InputSource = InputSource { slab: 0, slot: 3, feedback: false, own: true };
+
+    #[test]
+    fn one_source_is_heard_without_a_copy() {
+        let mut graph = Graph::new();
+        graph.obey(&[&[SECOND]], &[(0, 0), (3, 0)]);
+        graph.prepare(false);
+        assert_eq!(graph.source(0), graph.foreign(1));
+        assert_eq!(graph.source(3), graph.foreign(1), "and so is MIDI");
+    }
+
+    #[test]
+    fn a_program_that_writes_to_its_inputs_gets_copies() {
+        let mut graph = Graph::new();
+        graph.obey(&[&[SECOND]], &[(0, 0), (2, 0)]);
+        graph.prepare(true);
+        for port in [0, 2] {
+            assert_eq!(graph.private(port), (graph.source(port), VALUES[1]));
+        }
+        assert_ne!(graph.source(0), graph.source(2));
+    }
+
+    #[test]
+    fn inputs_with_the_same_sources_share_one_mix() {
+        let mut graph = Graph::new();
+        graph.obey(&[&[FIRST], &[FIRST, SECOND]], &[(2, 1), (0, 1), (1, 0)]);
+        graph.prepare(false);
+        assert_eq!(graph.private(2), (graph.source(2), 0.75));
+        assert_eq!(graph.source(0), graph.source(2));
+        assert_eq!(graph.source(1), graph.foreign(0));
+    }
+
+    #[test]
+    fn a_source_that_has_not_finished_the_cycle_is_silent() {
+        for (case, finished, feedback, heard) in [
+            ("this cycle", CYCLE, false, true),
+            ("the one before", CYCLE - 1, false, false),
+            ("feedback: the one before", CYCLE - 1, true, true),
+            ("feedback: this cycle", CYCLE, true, true),
+            ("feedback: an older one", CYCLE - 2, true, false),
+        ] {
+            let mut graph = Graph::new();
+            graph.foreign[0].header().finish(finished);
+            let source = InputSource { feedback, ..FIRST };
+            graph.obey(&[&[source], &[source, SECOND]], &[(0, 0), (1, 1)]);
+            graph.prepare(false);
+            assert_eq!(!graph.source(0).is_null(), heard, "{case}");
+            assert_eq!(graph.private(1).1, if heard { 0.75 } else { 0.5 }, "{case}, in a mix");
+        }
+    }
+
+    #[test]
+    fn an_output_of_the_client_itself_is_heard_one_cycle_later() {
+        let mut graph = Graph::new();
+        graph.obey(&[&[OWN], &[OWN, FIRST]], &[(0, 0), (1, 1)]);
+        graph.prepare(false);
+        graph.own.get(0).unwrap().borrow(3, FRAMES).unwrap().fill(0.125);
+        assert_eq!(graph.private(0), (graph.source(0), OWN_VALUE), "what is written now is not heard yet");
+        assert_eq!(graph.private(1), (graph.source(1), OWN_VALUE + VALUES[0]));
+    }
+
+    #[test]
+    fn disconnected_inputs_are_silent_again() {
+        let mut graph = Graph::new();
+        graph.obey(&[&[FIRST]], &[(0, 0)]);
+        graph.prepare(false);
+        graph.obey(&[], &[]);
+        graph.prepare(false);
+        assert!(graph.source(0).is_null());
+    }
+
+    #[test]
+    fn orders_that_name_nothing_we_have_are_silent() {
+        let mut graph = Graph::new();
+        let nowhere = InputSource { slab: 77, ..FIRST };
+        graph.obey(
+            &[&[nowhere], &[nowhere, InputSource { own: true, ..nowhere }]],
+            &[(0, 0), (1, 1), (2, 9), (90, 0)],
+        );
+        graph.prepare(false);
+        assert!((0..3).all(|port| graph.source(port).is_null()));
+    }
+
+    #[test]
+    fn several_sources_of_events_are_no_events() {
+        let mut graph = Graph::new();
+        graph.obey(&[&[FIRST, SECOND]], &[(3, 0)]);
+        graph.prepare(false);
+        assert!(graph.source(3).is_null());
+    }
+}

@@ -1,0 +1,15 @@
+//! A client's part in cycles: the process thread, and what other threads share with it.
+
+mod growing;
+mod inputs;
+mod ports;
+mod runner;
+mod scope;
+mod tables;
+mod thread;
+
+pub(crate) use ports::{OwnSlabs, PortCell, PortTable};
+pub(crate) use runner::{current_cycle, cycle_signal, cycle_wait, in_cycle};
+pub use scope::CycleScope;
+pub(crate) use tables::{Tables, TablesSender};
+pub(crate) use thread::{Body, ProcessThread, Start};

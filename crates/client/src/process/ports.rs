@@ -1,0 +1,230 @@
+//! A client's own ports as its cycles see them.
+
+use std::ptr::{NonNull, null_mut};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+
+use proto::request::{PortType, SlabSlot};
+use sys::buffers::{OwnBuffers, PrivateBuffer};
+use sys::memory::{OwnSlab, SegmentError};
+
+use super::growing::Growing;
+
+/// In the header of a MIDI buffer every count is in its first samples: zero there is "no events".
+const MIDI_HEADER_FRAMES: usize = 16;
+
+/// The slabs with this client's output buffers, in the order in which the server was told of them.
+#[derive(Debug)]
+pub(crate) struct OwnSlabs(Growing<OnceLock<OwnBuffers>>);
+
+impl OwnSlabs {
+    pub(crate) fn new() -> Self {
+        Self(Growing::new())
+    }
+
+    /// The slab of that number. Thread: cycle.
+    pub(crate) fn get(&self, slab: u32) -> Option<&OwnBuffers> {
+        self.0.get(slab)?.get()
+    }
+
+    /// All slabs. Thread: cycle.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &OwnBuffers> {
+        self.0.iter().map_while(OnceLock::get)
+    }
+
+    /// Adds a slab as number `slab`; `None` past the last that there can be. Allocates.
+    pub(crate) fn add(&self, slab: u32, segment: OwnSlab) -> Option<&OwnBuffers> {
+        Some(self.0.make(slab)?.get_or_init(|| OwnBuffers::new(segment)))
+    }
+
+    /// A fresh slab that is not in the list yet.
+    pub(crate) fn create() -> Result<OwnSlab, SegmentError> {
+        OwnSlab::create()
+    }
+}
+
+/// What a place of the table holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+enum Kind {
+    Free = 0,
+    AudioInput = 1,
+    MidiInput = 2,
+    Output = 3,
+}
+
+/// One of the client's ports. All fields are for any thread.
+#[derive(Debug, Default)]
+pub(crate) struct PortCell {
+    kind: AtomicU32,
+    /// An input's own buffer: silence, a copy, or a mix.
+    private: OnceLock<PrivateBuffer>,
+    /// What the program gets; null for an input that hears nothing.
+    samples: AtomicPtr<f32>,
+    slab: AtomicU32,
+    slot: AtomicU32,
+}
+
+impl PortCell {
+    fn is(&self, kind: Kind) -> bool {
+        // Acquire: pairs with the store that follows the rest of the cell.
+        self.kind.load(Ordering::Acquire) == kind as u32
+    }
+
+    /// Whether it is an input that carries MIDI.
+    pub(crate) fn is_midi_input(&self) -> bool {
+        self.is(Kind::MidiInput)
+    }
+
+    fn is_input(&self) -> bool {
+        self.is(Kind::AudioInput) || self.is(Kind::MidiInput)
+    }
+
+    /// The input's private buffer. Thread: cycle.
+    pub(crate) fn private(&self) -> Option<&PrivateBuffer> {
+        self.private.get().filter(|_| self.is_input())
+    }
+
+    /// What the input reads in this cycle; null: silence. Process thread. Thread: cycle.
+    pub(crate) fn set_source(&self, samples: *mut f32) {
+        if self.is_input() {
+            // Release: threads that the program woke for the cycle see the mix behind it.
+            self.samples.store(samples, Ordering::Release);
+        }
+    }
+
+    /// What the input reads in this cycle. Thread: cycle.
+    pub(crate) fn source(&self) -> *mut f32 {
+        self.samples.load(Ordering::Acquire)
+    }
+
+    /// Where an output's samples lie.
+    pub(crate) fn slab_slot(&self) -> Option<SlabSlot> {
+        let slot =
+            SlabSlot { slab: self.slab.load(Ordering::Relaxed), slot: self.slot.load(Ordering::Relaxed) };
+        self.is(Kind::Output).then_some(slot)
+    }
+
+    fn buffer(&self, frames: usize) -> Option<NonNull<f32>> {
+        if let Some(samples) = NonNull::new(self.source()) {
+            return Some(samples);
+        }
+        let private = self.private()?;
+        let frames = if self.is_midi_input() { MIDI_HEADER_FRAMES } else { frames };
+        // Somebody else is silencing it at this moment, if it is borrowed.
+        if let Some(mut samples) = private.borrow(frames) {
+            samples.fill(0.0);
+        }
+        Some(private.base())
+    }
+}
+
+/// The client's ports by its own numbers, and the way there from the server's ids.
+#[derive(Debug)]
+pub(crate) struct PortTable {
+    cells: Growing<PortCell>,
+    /// By port id: number + 1; 0: not a port of ours.
+    numbers: Box<[AtomicU32]>,
+}
+
+impl PortTable {
+    /// For a server with ports `1..=last_id`.
+    pub(crate) fn new(last_id: u32) -> Self {
+        let numbers = (0..=last_id).map(|_| AtomicU32::new(0)).collect();
+        Self { cells: Growing::new(), numbers }
+    }
+
+    /// The port with the client's own number `number`. Thread: cycle.
+    pub(crate) fn cell(&self, number: u32) -> Option<&PortCell> {
+        self.cells.get(number).filter(|cell| !cell.is(Kind::Free))
+    }
+
+    /// The client's own number of port `id`. Thread: cycle.
+    pub(crate) fn number(&self, id: u32) -> Option<u32> {
+        self.numbers.get(id as usize)?.load(Ordering::Acquire).checked_sub(1)
+    }
+
+    /// The address of the port's samples in this cycle: see `Session::port_buffer`. Thread: cycle.
+    pub(crate) fn buffer(&self, id: u32, frames: usize) -> Option<NonNull<f32>> {
+        self.cell(self.number(id)?)?.buffer(frames)
+    }
+
+    /// Makes number `number` an input. Allocates. `None` past the last number that there can be.
+    pub(crate) fn add_input(&self, number: u32, port_type: PortType) -> Option<()> {
+        let cell = self.cells.make(number)?;
+        cell.private.get_or_init(PrivateBuffer::new);
+        cell.samples.store(null_mut(), Ordering::Relaxed);
+        let kind = if port_type == PortType::Midi { Kind::MidiInput } else { Kind::AudioInput };
+        cell.kind.store(kind as u32, Ordering::Release);
+        Some(())
+    }
+
+    /// Makes number `number` an output, whose samples lie in `place`, at `samples`. Allocates.
+    pub(crate) fn add_output(&self, number: u32, place: SlabSlot, samples: NonNull<f32>) -> Option<()> {
+        let cell = self.cells.make(number)?;
+        cell.samples.store(samples.as_ptr(), Ordering::Relaxed);
+        cell.slab.store(place.slab, Ordering::Relaxed);
+        cell.slot.store(place.slot, Ordering::Relaxed);
+        cell.kind.store(Kind::Output as u32, Ordering::Release);
+        Some(())
+    }
+
+    /// The server knows number `number` as port `id`.
+    pub(crate) fn name(&self, number: u32, id: u32) {
+        if let Some(place) = self.numbers.get(id as usize) {
+            place.store(number + 1, Ordering::Release);
+        }
+    }
+
+    /// Number `number` is free again.
+    pub(crate) fn remove(&self, number: u32, id: Option<u32>) {
+        if let Some(place) = id.and_then(|id| self.numbers.get(id as usize)) {
+            place.store(0, Ordering::Release);
+        }
+        if let Some(cell) = self.cells.get(number) {
+            cell.kind.store(Kind::Free as u32, Ordering::Release);
+            cell.samples.store(null_mut(), Ordering::Relaxed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_unconnected_input_is_silent_again_at_each_call() {
+        let table = PortTable::new(8);
+        table.add_input(3, PortType::Audio).unwrap();
+        table.name(3, 7);
+        let buffer = table.buffer(7, 64).unwrap();
+        table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().fill(0.5);
+        assert_eq!(table.buffer(7, 64), Some(buffer));
+        assert!(table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().iter().all(|x| *x == 0.0));
+    }
+
+    #[test]
+    fn ports_of_others_and_ports_that_are_gone_have_no_buffer() {
+        let table = PortTable::new(8);
+        table.add_input(0, PortType::Midi).unwrap();
+        table.name(0, 8);
+        assert!(table.buffer(8, 64).is_some());
+        assert!(table.buffer(0, 64).is_none());
+        assert!(table.buffer(9, 64).is_none(), "past the last id");
+        table.remove(0, Some(8));
+        assert!(table.buffer(8, 64).is_none());
+        assert!(table.cell(0).is_none());
+    }
+
+    #[test]
+    fn an_output_is_its_slot() {
+        let slabs = OwnSlabs::new();
+        let own = slabs.add(0, OwnSlabs::create().unwrap()).unwrap();
+        let samples = own.slab().slot(5).unwrap();
+        let table = PortTable::new(8);
+        table.add_output(0, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
+        table.name(0, 1);
+        assert_eq!(table.buffer(1, 64), Some(samples));
+        assert_eq!(slabs.iter().count(), 1);
+    }
+}

@@ -1,0 +1,202 @@
+//! The process thread's loop in its two halves: until it is our turn, and after the program's part.
+
+use std::cell::{Cell, RefCell};
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rt::park::Park;
+use rt::shm::{CycleInfo, ORDERS_WORDS};
+use rt::turn::{Pages, Turn, TurnState, signal_follower};
+use sys::futex::Futex;
+use sys::thread::CpuSet;
+
+use super::inputs::{Heard, Inputs};
+use super::tables::TablesReceiver;
+use crate::session::Core;
+
+/// How long the thread sleeps at most before it looks whether it is to stop, or the server is gone.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// What the process thread knows from cycle to cycle.
+#[derive(Debug)]
+pub(crate) struct Runner {
+    core: Arc<Core>,
+    stop: Arc<AtomicBool>,
+    /// The program has ended its own loop.
+    ended: bool,
+    turn: TurnState<Box<[u32]>>,
+    /// The plan whose orders are in `inputs`, and obeyed in where the thread runs.
+    obeyed: u64,
+    spurious: u32,
+    tables: TablesReceiver,
+    inputs: Inputs,
+    /// Where the thread may run when no order says otherwise.
+    original_cpus: Option<CpuSet>,
+    cpu: Option<u32>,
+    /// The cycle that the program is in.
+    info: Option<CycleInfo>,
+}
+
+impl Runner {
+    /// For the calling thread. Allocates all that cycles need.
+    pub(crate) fn new(core: Arc<Core>, stop: Arc<AtomicBool>, tables: TablesReceiver) -> Self {
+        let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
+        Self {
+            core,
+            stop,
+            ended: false,
+            turn: TurnState::new(words),
+            obeyed: 0,
+            spurious: 0,
+            tables,
+            inputs: Inputs::new(),
+            original_cpus: sys::thread::affinity().ok(),
+            cpu: None,
+            info: None,
+        }
+    }
+
+    /// Sleeps until it is the client's turn, and makes its inputs. `None`: the thread is to leave. Thread: cycle.
+    pub(crate) fn wait(&mut self) -> Option<CycleInfo> {
+        let info = self.turn()?;
+        sys::cycle_guard::enter();
+        self.tables.refresh();
+        if self.turn.valid_from != self.obeyed {
+            self.obeyed = self.turn.valid_from;
+            self.inputs.obey(self.turn.orders(), &self.core.ports);
+            self.go_to(self.turn.orders().cpu());
+        }
+        self.core.own.begin(info.cycle, Futex.now_ns());
+        let heard = Heard {
+            tables: self.tables.current(),
+            own: &self.core.own_slabs,
+            cycle: info.cycle,
+            frames: info.quantum as usize,
+            copies: self.core.copies_inputs(),
+        };
+        self.inputs.prepare(&self.core.ports, heard);
+        self.info = Some(info);
+        CURRENT.set(Some(info));
+        sys::cycle_guard::leave();
+        Some(info)
+    }
+
+    fn turn(&mut self) -> Option<CycleInfo> {
+        loop {
+            if self.ended || self.stop.load(Ordering::Acquire) || self.core.is_gone() {
+                return None;
+            }
+            let pages = Pages {
+                engine: &self.core.server.engine,
+                orders: &self.core.orders,
+                own: &self.core.own,
+                signals: &self.core.signals,
+            };
+            let deadline_ns = Some(Futex.now_ns().saturating_add(LOOK_NS));
+            if let Turn::Run(info) = self.turn.next(pages, deadline_ns, &mut self.spurious, &Futex) {
+                return Some(info);
+            }
+            self.core.own.note_look();
+        }
+    }
+
+    /// Runs on `cpu` if it is among those that the thread had at first, else where it likes. Thread: cycle.
+    fn go_to(&mut self, cpu: Option<u32>) {
+        let Some(original) = self.original_cpus.as_ref() else { return };
+        let cpu = cpu.filter(|cpu| original.contains(*cpu as usize));
+        if cpu == self.cpu {
+            return;
+        }
+        let pinned = cpu.is_some_and(|cpu| {
+            let mut only = CpuSet::new();
+            only.insert(cpu as usize) && sys::thread::set_affinity(&only).is_ok()
+        });
+        if !pinned {
+            let _ = sys::thread::set_affinity(original);
+        }
+        self.cpu = cpu;
+    }
+
+    /// Passes the turn on: the program has written its outputs. Nothing happens outside a cycle. Thread: cycle.
+    pub(crate) fn finish(&mut self) {
+        let Some(info) = self.info.take() else { return };
+        sys::cycle_guard::enter();
+        self.pass_on(info);
+        sys::cycle_guard::leave();
+    }
+
+    fn pass_on(&mut self, info: CycleInfo) {
+        CURRENT.set(None);
+        for slab in self.core.own_slabs.iter() {
+            slab.slab().header().finish(info.cycle);
+        }
+        let now_ns = Futex.now_ns();
+        let cpu = u32::try_from(sys::thread::current_cpu()).unwrap_or(rt::shm::NO_CPU);
+        self.core.own.finish(info.cycle, now_ns, cpu);
+        let orders = self.turn.orders();
+        for follower in orders.followers() {
+            if let Some(page) = self.tables.current().page(follower.page) {
+                signal_follower(page, follower, info.cycle, now_ns, &Futex);
+            }
+        }
+        if orders.driver_waits() {
+            self.core.own.wake_driver(&Futex);
+        }
+        if self.core.own.take_demoted()
+            && let Some(priority) = self.core.server.engine.client_priority()
+        {
+            let _ = sys::thread::set_fifo(0, priority);
+        }
+    }
+}
+
+thread_local! {
+    /// On the process thread, while the program is in its part of a cycle: which one it is.
+    static CURRENT: Cell<Option<CycleInfo>> = const { Cell::new(None) };
+    /// On a process thread whose loop is the program's own.
+    static RUNNER: RefCell<Option<Runner>> = const { RefCell::new(None) };
+}
+
+/// Whether the calling thread is in a client's cycle, where it must not wait for the server.
+pub(crate) fn in_cycle() -> bool {
+    current_cycle().is_some()
+}
+
+/// The cycle that the calling thread is in. The server may be ahead of a client that is late. Thread: cycle.
+pub(crate) fn current_cycle() -> Option<CycleInfo> {
+    CURRENT.get()
+}
+
+/// Leaves the loop to `program` on the calling thread.
+pub(crate) fn lend(runner: Runner, program: impl FnOnce()) {
+    RUNNER.set(Some(runner));
+    program();
+    RUNNER.set(None);
+    CURRENT.set(None);
+}
+
+fn with_runner<R>(core: &Core, body: impl FnOnce(&mut Runner) -> R) -> Option<R> {
+    RUNNER.with(|runner| {
+        let mut runner = runner.try_borrow_mut().ok()?;
+        runner.as_mut().filter(|runner| ptr::eq(&raw const *runner.core, core)).map(body)
+    })
+}
+
+/// The first half of a cycle in the program's own loop; `None` on any other thread, and when it is to leave. Thread: cycle.
+pub(crate) fn cycle_wait(core: &Core) -> Option<CycleInfo> {
+    with_runner(core, |runner| {
+        // A program that waits twice has nothing more to do in the cycle before.
+        runner.finish();
+        runner.wait()
+    })
+    .flatten()
+}
+
+/// The second half; a `status` other than 0 ends the loop at the next wait. Thread: cycle.
+pub(crate) fn cycle_signal(core: &Core, status: i32) {
+    with_runner(core, |runner| {
+        runner.finish();
+        runner.ended |= status != 0;
+    });
+}

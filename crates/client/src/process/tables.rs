@@ -1,0 +1,202 @@
+//! The memory of others that a client has mapped, and how its process thread gets to know of changes.
+
+use std::sync::Arc;
+
+use rt::shm::SignalPage;
+use rtrb::{Consumer, Producer, RingBuffer};
+use sys::memory::{PeerSlab, Shared};
+
+/// Changes that may be on their way to the process thread at one time.
+const CHANGES: usize = 64;
+/// More pages or slabs than this do not fit the orders.
+const LAST_INDEX: u32 = 1 << 16;
+
+/// What the orders' indices stand for.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Tables {
+    pages: Vec<Option<Arc<Shared<SignalPage>>>>,
+    slabs: Vec<Option<Arc<PeerSlab>>>,
+}
+
+impl Tables {
+    /// A follower's signal page. Thread: cycle.
+    pub(crate) fn page(&self, index: u32) -> Option<&SignalPage> {
+        Some(self.pages.get(index as usize)?.as_ref()?)
+    }
+
+    /// A slab to read from. Thread: cycle.
+    pub(crate) fn slab(&self, index: u32) -> Option<&PeerSlab> {
+        Some(self.slabs.get(index as usize)?.as_ref()?)
+    }
+
+    /// Keeps (or gives up) a signal page; false if there can be no such index.
+    pub(crate) fn set_page(&mut self, index: u32, page: Option<Arc<Shared<SignalPage>>>) -> bool {
+        set(&mut self.pages, index, page)
+    }
+
+    /// Keeps (or gives up) a slab; false if there can be no such index.
+    pub(crate) fn set_slab(&mut self, index: u32, slab: Option<Arc<PeerSlab>>) -> bool {
+        set(&mut self.slabs, index, slab)
+    }
+}
+
+fn set<T>(places: &mut Vec<Option<T>>, index: u32, value: Option<T>) -> bool {
+    if index > LAST_INDEX {
+        return false;
+    }
+    let index = index as usize;
+    if places.len() <= index {
+        places.resize_with(index + 1, || None);
+    }
+    places[index] = value;
+    true
+}
+
+/// The changing side, under the session's lock. Tables are replaced as a whole and never changed in use.
+#[derive(Debug, Default)]
+pub(crate) struct TablesSender {
+    current: Arc<Tables>,
+    /// While there is a process thread.
+    queue: Option<Queue>,
+    /// `current` is not in the queue yet.
+    unsent: bool,
+    /// Mappings that the server is told of once they are in the queue.
+    waiting: Vec<u64>,
+}
+
+#[derive(Debug)]
+struct Queue {
+    changes: Producer<Arc<Tables>>,
+    retired: Consumer<Arc<Tables>>,
+    /// Sent, and what it replaced has not come back.
+    under_way: usize,
+}
+
+/// The process thread's side.
+#[derive(Debug)]
+pub(crate) struct TablesReceiver {
+    current: Arc<Tables>,
+    changes: Consumer<Arc<Tables>>,
+    retired: Producer<Arc<Tables>>,
+}
+
+impl TablesSender {
+    /// Changes a copy of the tables and makes it the current one; false if `change` refuses. `token` is answered
+    /// by a later [`settle`](Self::settle).
+    pub(crate) fn change(&mut self, token: Option<u64>, change: impl FnOnce(&mut Tables) -> bool) -> bool {
+        let mut tables = Tables::clone(&self.current);
+        if !change(&mut tables) {
+            return false;
+        }
+        self.current = Arc::new(tables);
+        self.unsent = true;
+        self.waiting.extend(token);
+        true
+    }
+
+    /// Sends what is to be sent, drops what has come back, and gives the tokens of changes that the process thread
+    /// finds at its next cycle.
+    pub(crate) fn settle(&mut self) -> Vec<u64> {
+        if let Some(queue) = &mut self.queue {
+            while queue.retired.pop().is_ok() {
+                queue.under_way -= 1;
+            }
+            // Never more under way than fit the way back, so that the process thread never has to drop one.
+            if self.unsent && queue.under_way < CHANGES {
+                self.unsent = queue.changes.push(Arc::clone(&self.current)).is_err();
+                queue.under_way += usize::from(!self.unsent);
+            }
+        } else {
+            self.unsent = false;
+        }
+        if self.unsent { Vec::new() } else { std::mem::take(&mut self.waiting) }
+    }
+
+    /// Whether [`settle`](Self::settle) should be called again soon.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsent || self.queue.as_ref().is_some_and(|queue| queue.under_way > 0)
+    }
+
+    /// A process thread begins, with the tables as they are.
+    pub(crate) fn start(&mut self) -> TablesReceiver {
+        let (changes, receiver) = RingBuffer::new(CHANGES);
+        let (retirer, retired) = RingBuffer::new(CHANGES);
+        self.queue = Some(Queue { changes, retired, under_way: 0 });
+        self.unsent = false;
+        TablesReceiver { current: Arc::clone(&self.current), changes: receiver, retired: retirer }
+    }
+
+    /// There is no process thread any more.
+    pub(crate) fn stop(&mut self) {
+        self.queue = None;
+    }
+}
+
+impl TablesReceiver {
+    /// Takes the newest tables that were sent. Thread: cycle.
+    pub(crate) fn refresh(&mut self) {
+        while let Ok(tables) = self.changes.pop() {
+            let old = std::mem::replace(&mut self.current, tables);
+            // Always fits: see `settle`.
+            let _ = self.retired.push(old);
+        }
+    }
+
+    /// The tables in use. Thread: cycle.
+    pub(crate) fn current(&self) -> &Tables {
+        &self.current
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn slab() -> Arc<PeerSlab> {
+        let own = sys::memory::OwnSlab::create().unwrap();
+        Arc::new(PeerSlab::map(own.segment()).unwrap())
+    }
+
+    #[test]
+    fn a_mapping_is_answered_when_the_process_thread_can_find_it() {
+        let mut sender = TablesSender::default();
+        assert!(sender.change(Some(1), |tables| tables.set_slab(2, Some(slab()))));
+        assert_eq!(sender.settle(), [1], "without a process thread at once");
+        let mut receiver = sender.start();
+        assert!(receiver.current().slab(2).is_some());
+        for token in 0..CHANGES as u64 {
+            assert!(sender.change(Some(token), |tables| tables.set_slab(3, Some(slab()))));
+            assert_eq!(sender.settle(), [token]);
+        }
+        assert!(sender.change(Some(99), |tables| tables.set_slab(4, Some(slab()))));
+        assert_eq!(sender.settle(), [], "the process thread stands still");
+        assert!(sender.is_unsettled());
+        receiver.refresh();
+        assert_eq!(sender.settle(), [99]);
+        receiver.refresh();
+        assert!(receiver.current().slab(4).is_some());
+    }
+
+    #[test]
+    fn what_is_unmapped_goes_when_the_process_thread_has_let_go_of_it() {
+        let mut sender = TablesSender::default();
+        let held = slab();
+        assert!(sender.change(None, |tables| tables.set_slab(0, Some(Arc::clone(&held)))));
+        let mut receiver = sender.start();
+        assert!(sender.change(None, |tables| tables.set_slab(0, None)));
+        sender.settle();
+        assert_eq!(Arc::strong_count(&held), 2, "the process thread reads it still");
+        receiver.refresh();
+        assert_eq!(Arc::strong_count(&held), 2, "it does not unmap");
+        sender.settle();
+        assert_eq!(Arc::strong_count(&held), 1);
+        assert!(!sender.is_unsettled());
+    }
+
+    #[test]
+    fn an_index_that_no_orders_can_hold_is_refused() {
+        let mut sender = TablesSender::default();
+        assert!(!sender.change(Some(1), |tables| tables.set_page(u32::MAX, None)));
+        assert_eq!(sender.settle(), []);
+    }
+}

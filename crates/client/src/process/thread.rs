@@ -1,0 +1,142 @@
+//! The process thread: its start, its modes, its end.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use sys::futex::Futex;
+
+use super::CycleScope;
+use super::runner::{Runner, lend};
+use super::tables::TablesReceiver;
+use crate::Error;
+use crate::callbacks::{ProcessCallback, ThreadFunction};
+use crate::joinable::Joinable;
+use crate::notification::Notice;
+use crate::session::Core;
+
+/// As much as programs know from other servers: their callbacks keep arrays there.
+const STACK_BYTES: usize = 512 * 1024;
+const PREFAULTED_BYTES: usize = 128 * 1024;
+/// For the program's initialization, and for its last cycle.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The program's part.
+pub(crate) enum Body {
+    /// Called once in each cycle.
+    Process(ProcessCallback),
+    /// Runs the loop itself.
+    Function(ThreadFunction),
+}
+
+/// What a process thread begins with.
+pub(crate) struct Start {
+    pub(crate) core: Arc<Core>,
+    pub(crate) body: Body,
+    pub(crate) tables: TablesReceiver,
+    /// Tells this activation from others.
+    pub(crate) activation: u32,
+}
+
+/// A running process thread.
+#[derive(Debug)]
+pub(crate) struct ProcessThread {
+    thread: Joinable<Body>,
+    stop: Arc<AtomicBool>,
+    /// The kernel's id.
+    pub(crate) id: u32,
+}
+
+impl std::fmt::Debug for Body {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(match self {
+            Self::Process(_) => "Process",
+            Self::Function(_) => "Function",
+        })
+    }
+}
+
+impl ProcessThread {
+    /// Starts the thread and waits, in bounded time, until it is ready for cycles.
+    pub(crate) fn start(start: Start) -> Result<Self, Error> {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (ready, is_ready) = channel();
+        let name = start.core.name.clone();
+        let stop_of_thread = Arc::clone(&stop);
+        let run = move || run(start, stop_of_thread, ready);
+        let thread = Joinable::spawn(&name, STACK_BYTES, run).map_err(Error::ProcessThread)?;
+        match is_ready.recv_timeout(PATIENCE) {
+            Ok(id) => Ok(Self { thread, stop, id }),
+            Err(_) => {
+                stop.store(true, Ordering::Release);
+                Err(Error::ProcessThread(io::ErrorKind::TimedOut.into()))
+            }
+        }
+    }
+
+    /// Asks the thread to leave, waits for it in bounded time, and gives back the program's part.
+    pub(crate) fn stop(self, core: &Core) -> Option<Body> {
+        self.stop.store(true, Ordering::Release);
+        core.signals.wake_up(&Futex);
+        self.thread.join(PATIENCE)
+    }
+}
+
+/// Says that the thread has left by itself, however it did.
+struct Leaving {
+    core: Arc<Core>,
+    stop: Arc<AtomicBool>,
+    activation: u32,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if !self.stop.load(Ordering::Acquire) || std::thread::panicking() {
+            self.core.notify(Notice::ProcessEnded { activation: self.activation });
+        }
+    }
+}
+
+fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
+    let Start { core, mut body, tables, activation } = start;
+    sys::thread::flush_denormals_to_zero();
+    dsp::detect_processor();
+    sys::cycle_guard::look_for_checker();
+    core.initialize_process_thread();
+    let runner = Runner::new(Arc::clone(&core), Arc::clone(&stop), tables);
+    sys::thread::prefault_stack(PREFAULTED_BYTES);
+    become_realtime(&core);
+    let _leaving = Leaving { core: Arc::clone(&core), stop, activation };
+    // Nobody waits for it any more, if this fails: then `stop` is set.
+    let _ = ready.send(sys::thread::thread_id());
+    match &mut body {
+        Body::Process(process) => cycles(&core, runner, process),
+        Body::Function(function) => lend(runner, function),
+    }
+    body
+}
+
+/// Cycle after cycle, until the thread is to stop or the program ends it.
+fn cycles(core: &Core, mut runner: Runner, process: &mut ProcessCallback) {
+    while let Some(info) = runner.wait() {
+        let status = process(&CycleScope::new(core, info));
+        runner.finish();
+        if status != 0 {
+            break;
+        }
+    }
+}
+
+fn become_realtime(core: &Core) {
+    let Some(priority) = core.server.engine.client_priority() else { return };
+    if let Err(error) = sys::thread::set_fifo(0, priority) {
+        crate::log::warn(&format!(
+            "client '{}' runs without real-time priority and may be late: {error}. Allow it with a line \
+             '@audio - rtprio 95' in /etc/security/limits.d/audio.conf (and log in anew as a member of the group \
+             audio), or with rtkit",
+            core.name
+        ));
+    }
+}

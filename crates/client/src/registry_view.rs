@@ -1,0 +1,299 @@
+//! Clients, ports and connections as they are at the moment of the call, read without a lock or a request.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use proto::request::PortType;
+use rt::shm::{ALIASES_PER_PORT, FULL_NAME_BYTES, LatencyRange, PortEntry, Registry, Text};
+
+/// `JackPortIsOutput`
+const OUTPUT: u32 = 2;
+const FREE: u32 = 0;
+const ACTIVE: u32 = 2;
+
+/// Reads the registry. Ids begin at 1; an id that is free, or out of range, is nothing. Thread: any., unless a method
+/// answers a `String` or a `Vec`: those allocate.
+#[derive(Debug, Clone, Copy)]
+pub struct RegistryView<'a> {
+    registry: Option<&'a Registry>,
+}
+
+/// A client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientInfo {
+    /// Its id.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Process id, as the server sees it.
+    pub process: u32,
+    /// It takes part in cycles.
+    pub active: bool,
+    /// Left out of cycles, because it did not answer.
+    pub bypassed: bool,
+    /// Cycles in which it was late.
+    pub late_cycles: u32,
+}
+
+/// A port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PortInfo {
+    /// Its id.
+    pub id: u32,
+    /// `client:port`.
+    pub name: String,
+    /// `JackPortFlags`.
+    pub flags: u32,
+    /// What travels through it.
+    pub port_type: PortType,
+    /// Id of its client.
+    pub owner: u32,
+    /// Its client takes part in cycles.
+    pub active: bool,
+    /// Other full names.
+    pub aliases: Vec<String>,
+}
+
+fn text<const W: usize>(text: &Text<W>) -> String {
+    let mut buffer = [0; FULL_NAME_BYTES];
+    let length = text.copy_to(&mut buffer);
+    String::from_utf8_lossy(&buffer[..length]).into_owned()
+}
+
+fn equals<const W: usize>(text: &Text<W>, name: &str) -> bool {
+    let mut buffer = [0; FULL_NAME_BYTES];
+    let length = text.copy_to(&mut buffer);
+    buffer[..length] == *name.as_bytes()
+}
+
+fn port_type(entry: &PortEntry) -> PortType {
+    if entry.port_type.load(Relaxed) == 0 { PortType::Audio } else { PortType::Midi }
+}
+
+impl<'a> RegistryView<'a> {
+    pub(crate) fn new(registry: &'a Registry) -> Self {
+        Self { registry: Some(registry) }
+    }
+
+    /// Nothing at all.
+    pub(crate) fn empty() -> Self {
+        Self { registry: None }
+    }
+
+    /// Changes since the server started: unchanged means that nothing is to be read again.
+    pub fn changes(&self) -> u64 {
+        self.registry.map_or(0, Registry::changes)
+    }
+
+    fn entry(&self, port: u32) -> Option<&'a PortEntry> {
+        self.registry?.port(port).filter(|entry| entry.state.load(Relaxed) != FREE)
+    }
+
+    fn last_port(&self) -> u32 {
+        self.registry.map_or(0, |registry| registry.shape().ports)
+    }
+
+    /// A port.
+    pub fn port(&self, id: u32) -> Option<PortInfo> {
+        self.entry(id)?
+            .read(|entry| {
+                let state = entry.state.load(Relaxed);
+                (state != FREE).then(|| PortInfo {
+                    id,
+                    name: text(entry.name()),
+                    flags: entry.flags.load(Relaxed),
+                    port_type: port_type(entry),
+                    owner: entry.owner.load(Relaxed),
+                    active: state == ACTIVE,
+                    aliases: entry.aliases.iter().filter(|alias| !alias.is_empty()).map(text).collect(),
+                })
+            })
+            .flatten()
+    }
+
+    /// All ports, by id.
+    pub fn ports(self) -> impl Iterator<Item = PortInfo> + 'a {
+        (1..=self.last_port()).filter_map(move |id| self.port(id))
+    }
+
+    /// The port with that full name or alias.
+    pub fn port_by_name(&self, name: &str) -> Option<u32> {
+        let is_named = |entry: &PortEntry| {
+            equals(entry.name(), name)
+                || entry.aliases.iter().any(|alias| !alias.is_empty() && equals(alias, name))
+        };
+        (1..=self.last_port()).find(|id| {
+            self.entry(*id).is_some_and(|entry| {
+                entry.read(|entry| entry.state.load(Relaxed) != FREE && is_named(entry)).unwrap_or(false)
+            })
+        })
+    }
+
+    /// The full name of a port in the registry's own memory, zero-terminated, for C: valid as long as the session, and
+    /// the last one's text after the port is gone, until another port has the id.
+    pub fn port_name_ptr(&self, port: u32) -> Option<*const u8> {
+        let name = self.registry?.port(port)?.name();
+        (!name.is_empty()).then(|| name.as_ptr())
+    }
+
+    /// The port's flags.
+    pub fn port_flags(&self, port: u32) -> Option<u32> {
+        Some(self.entry(port)?.flags.load(Relaxed))
+    }
+
+    /// What travels through the port.
+    pub fn port_type(&self, port: u32) -> Option<PortType> {
+        self.entry(port).map(port_type)
+    }
+
+    /// Id of the port's client.
+    pub fn port_owner(&self, port: u32) -> Option<u32> {
+        Some(self.entry(port)?.owner.load(Relaxed))
+    }
+
+    /// How many connections the port has.
+    pub fn port_connected(&self, port: u32) -> Option<u32> {
+        Some(self.entry(port)?.connections.load(Relaxed))
+    }
+
+    /// How many monitor requests the port has.
+    pub fn port_monitors(&self, port: u32) -> Option<u32> {
+        Some(self.entry(port)?.monitors.load(Relaxed))
+    }
+
+    /// The port's aliases.
+    pub fn port_aliases(&self, port: u32) -> Option<[Option<String>; ALIASES_PER_PORT]> {
+        let alias = |entry: &PortEntry, index: usize| {
+            entry.aliases.get(index).filter(|alias| !alias.is_empty()).map(text)
+        };
+        self.entry(port)?.read(|entry| std::array::from_fn(|index| alias(entry, index)))
+    }
+
+    /// Latency of the paths through the port: from the capture side, or to the playback side.
+    pub fn port_latency(&self, port: u32, capture: bool) -> Option<LatencyRange> {
+        Some(self.entry(port)?.latency(capture))
+    }
+
+    /// The ports at the other ends of the port's connections, oldest connection first.
+    pub fn connections(&self, port: u32) -> Vec<u32> {
+        let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else { return Vec::new() };
+        entry.read(|entry| walk(registry, entry)).unwrap_or_default()
+    }
+
+    /// A client.
+    pub fn client(&self, id: u32) -> Option<ClientInfo> {
+        self.registry?
+            .client(id)?
+            .read(|entry| {
+                let state = entry.state.load(Relaxed);
+                (state != FREE).then(|| ClientInfo {
+                    id,
+                    name: text(&entry.name),
+                    process: entry.process.load(Relaxed),
+                    active: state == ACTIVE,
+                    bypassed: entry.bypassed.load(Relaxed) != 0,
+                    late_cycles: entry.late_cycles.load(Relaxed),
+                })
+            })
+            .flatten()
+    }
+
+    /// All clients, by id.
+    pub fn clients(self) -> impl Iterator<Item = ClientInfo> + 'a {
+        let last = self.registry.map_or(0, |registry| registry.shape().clients);
+        (1..=last).filter_map(move |id| self.client(id))
+    }
+}
+
+/// Follows the port's list of cells, at most as far as it has connections: a list that is being changed ends anywhere.
+fn walk(registry: &Registry, entry: &PortEntry) -> Vec<u32> {
+    let count = entry.connections.load(Relaxed).min(registry.shape().connections);
+    let output = entry.flags.load(Relaxed) & OUTPUT != 0;
+    let mut next = entry.first_connection.load(Relaxed);
+    let step = || {
+        let cell = registry.connection(next.checked_sub(1)?)?;
+        let (other, following) = if output {
+            (&cell.destination, &cell.next_of_source)
+        } else {
+            (&cell.source, &cell.next_of_destination)
+        };
+        next = following.load(Relaxed);
+        Some(other.load(Relaxed))
+    };
+    std::iter::from_fn(step).take(count as usize).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use rt::shm::RegistryShape;
+    use sys::memory::SharedRegistry;
+
+    use super::*;
+
+    const SHAPE: RegistryShape = RegistryShape { ports: 4, clients: 2, connections: 4 };
+
+    /// Ports 1 and 2 are outputs, 3 and 4 inputs; connected 1-3, 1-4, 2-3 in this order.
+    fn registry() -> SharedRegistry {
+        let (registry, _segment) = SharedRegistry::create(SHAPE).unwrap();
+        for (id, name, flags, first, connections) in [
+            (1, "synth:left", 2, 1, 2),
+            (2, "synth:right", 2, 3, 1),
+            (3, "mixer:a", 1, 1, 2),
+            (4, "mixer:b", 1, 2, 1),
+        ] {
+            registry.port(id).unwrap().write(|entry| {
+                entry.state.store(ACTIVE, Relaxed);
+                entry.flags.store(flags, Relaxed);
+                entry.first_connection.store(first, Relaxed);
+                entry.connections.store(connections, Relaxed);
+                entry.set_name(name);
+            });
+        }
+        for (index, source, destination, next_of_source, next_of_destination) in
+            [(0, 1, 3, 2, 3), (1, 1, 4, 0, 0), (2, 2, 3, 0, 0)]
+        {
+            let cell = registry.connection(index).unwrap();
+            cell.source.store(source, Relaxed);
+            cell.destination.store(destination, Relaxed);
+            cell.next_of_source.store(next_of_source, Relaxed);
+            cell.next_of_destination.store(next_of_destination, Relaxed);
+        }
+        registry
+    }
+
+    #[test]
+    fn connections_are_listed_from_both_ends_in_their_order() {
+        let registry = registry();
+        let view = RegistryView::new(&registry);
+        for (port, expected) in [(1, &[3, 4][..]), (2, &[3]), (3, &[1, 2]), (4, &[1]), (5, &[])] {
+            assert_eq!(view.connections(port), expected, "port {port}");
+        }
+    }
+
+    #[test]
+    fn a_list_of_connections_that_runs_in_a_circle_ends() {
+        let registry = registry();
+        registry.connection(1).unwrap().next_of_source.store(1, Relaxed);
+        assert_eq!(RegistryView::new(&registry).connections(1), [3, 4]);
+    }
+
+    #[test]
+    fn a_port_is_found_by_its_name_and_by_its_aliases_only() {
+        let registry = registry();
+        registry.port(2).unwrap().write(|entry| entry.aliases[1].set("hw:2"));
+        registry.port(4).unwrap().write(|entry| entry.state.store(FREE, Relaxed));
+        let view = RegistryView::new(&registry);
+        for (case, name, expected) in [
+            ("name", "synth:right", Some(2)),
+            ("alias", "hw:2", Some(2)),
+            ("begin of a name", "synth:", None),
+            ("a port that is gone", "mixer:b", None),
+            ("no alias", "", None),
+        ] {
+            assert_eq!(view.port_by_name(name), expected, "{case}");
+        }
+        assert_eq!(view.ports().map(|port| port.id).collect::<Vec<_>>(), [1, 2, 3]);
+        assert_eq!(view.port(2).unwrap().aliases, ["hw:2"]);
+        assert!(view.port(4).is_none());
+        assert!(view.port_name_ptr(4).is_some(), "who is told that a port is gone asks for its name");
+    }
+}

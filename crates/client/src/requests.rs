@@ -1,0 +1,232 @@
+//! The control socket: from the first packet to the last request.
+
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
+use proto::request::{Numbered, Reply, Request};
+use proto::{MAX_PACKET_BYTES, decode, encode};
+use sys::clock::now_ns;
+use sys::socket::{Connection, SocketError};
+
+use crate::Error;
+use crate::locked::locked;
+
+const SECOND_NS: u64 = 1_000_000_000;
+const PATIENCE_SECONDS: u64 = 5;
+/// For requests that wait for cycles, or for other programs.
+const LONG_PATIENCE_SECONDS: u64 = 10;
+
+/// Asks the server and waits for its answer, one request at a time.
+#[derive(Debug)]
+pub(crate) struct Requests {
+    socket: Connection,
+    exchange: Mutex<Exchange>,
+    gone: AtomicBool,
+}
+
+#[derive(Debug)]
+struct Exchange {
+    number: u32,
+    buffer: Vec<u8>,
+}
+
+/// What came with the server's answer to the first packet.
+#[derive(Debug)]
+pub(crate) struct Introduction {
+    pub(crate) requests: Requests,
+    pub(crate) welcome: Welcome,
+    pub(crate) descriptors: Vec<OwnedFd>,
+}
+
+/// Name of the server: the one asked for, else that of the environment, else `default`.
+pub(crate) fn server_name(asked: Option<&str>) -> Result<String, Error> {
+    let named = |name: String| Some(name).filter(|name| !name.is_empty());
+    let name = asked
+        .map(str::to_owned)
+        .and_then(named)
+        .or_else(|| std::env::var("JACK_DEFAULT_SERVER").ok().and_then(named))
+        .unwrap_or_else(|| "default".to_owned());
+    proto::names::check_server(&name)?;
+    Ok(name)
+}
+
+/// Connects to the control socket of `server` as `role`.
+pub(crate) fn introduce(server: &str, role: Role) -> Result<Introduction, Error> {
+    let path = sys::runtime_directory::control_socket(server)?;
+    introduce_at(&path, server, role)
+}
+
+fn introduce_at(path: &Path, server: &str, role: Role) -> Result<Introduction, Error> {
+    let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
+    let socket = Connection::connect(path, deadline_ns).map_err(|error| match error {
+        SocketError::Io(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::ConnectionRefused
+            ) =>
+        {
+            Error::NoServer { server: server.to_owned(), path: path.to_owned() }
+        }
+        error => socket_error(error, PATIENCE_SECONDS),
+    })?;
+    let hello = Hello { layout: rt::shm::LAYOUT_VERSION, role };
+    let failed = |error| socket_error(error, PATIENCE_SECONDS);
+    socket.send_until(&encode_first(&hello), &[], deadline_ns).map_err(failed)?;
+    let mut buffer = vec![0; MAX_PACKET_BYTES];
+    let received = socket.receive_until(&mut buffer, deadline_ns).map_err(failed)?;
+    let welcome = match decode_first(&buffer[..received.bytes])? {
+        Welcome::Refused(error) => return Err(Error::Refused(error)),
+        welcome => welcome,
+    };
+    let requests = Requests {
+        socket,
+        exchange: Mutex::new(Exchange { number: 0, buffer }),
+        gone: AtomicBool::new(false),
+    };
+    Ok(Introduction { requests, welcome, descriptors: received.descriptors })
+}
+
+fn socket_error(error: SocketError, seconds: u64) -> Error {
+    match error {
+        SocketError::Closed => Error::ServerGone,
+        SocketError::NotReady => Error::Timeout { seconds },
+        error => Error::Socket(error),
+    }
+}
+
+impl Requests {
+    /// Sends `request` and waits, in bounded time, for what the server says to it; a refusal is an error.
+    pub(crate) fn ask(&self, request: Request, descriptors: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
+        if self.is_gone() {
+            return Err(Error::ServerGone);
+        }
+        let seconds = match request {
+            Request::Activate(_) | Request::Deactivate | Request::SetQuantum { .. } => LONG_PATIENCE_SECONDS,
+            _ => PATIENCE_SECONDS,
+        };
+        let mut exchange = locked(&self.exchange);
+        let deadline_ns = Some(now_ns() + seconds * SECOND_NS);
+        let answer = self.exchange(&mut exchange, request, descriptors, deadline_ns);
+        match answer {
+            Ok(Reply::Error(error)) => Err(Error::Refused(error)),
+            Ok(reply) => Ok(reply),
+            Err(Failure::Socket(error)) => {
+                let error = socket_error(error, seconds);
+                if matches!(error, Error::ServerGone) {
+                    self.note_gone();
+                }
+                Err(error)
+            }
+            Err(Failure::Malformed) => Err(Error::Protocol("its answer is no reply")),
+        }
+    }
+
+    /// As [`ask`](Self::ask), for the requests that are answered by [`Reply::Done`].
+    pub(crate) fn order(&self, request: Request) -> Result<(), Error> {
+        match self.ask(request, &[])? {
+            Reply::Done => Ok(()),
+            _ => Err(Error::Protocol("it answered with another reply than Done")),
+        }
+    }
+
+    fn exchange(
+        &self,
+        exchange: &mut Exchange,
+        request: Request,
+        descriptors: &[BorrowedFd<'_>],
+        deadline_ns: Option<u64>,
+    ) -> Result<Reply, Failure> {
+        exchange.number = exchange.number.wrapping_add(1);
+        let packet = encode(&Numbered { number: exchange.number, message: request });
+        self.socket.send_until(&packet, descriptors, deadline_ns)?;
+        loop {
+            let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
+            let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
+            let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
+            // Another number is the late answer to a request that was given up.
+            if reply.number == exchange.number {
+                return Ok(reply.message);
+            }
+        }
+    }
+
+    /// The connection has ended: every later request fails at once.
+    pub(crate) fn note_gone(&self) {
+        self.gone.store(true, Ordering::Release);
+    }
+
+    /// Whether the connection has ended.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
+    }
+}
+
+enum Failure {
+    Socket(SocketError),
+    Malformed,
+}
+
+impl From<SocketError> for Failure {
+    fn from(error: SocketError) -> Self {
+        Self::Socket(error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::request::RequestError;
+
+    use super::*;
+
+    fn pair() -> (Requests, Connection) {
+        let (socket, server) = Connection::pair().unwrap();
+        let exchange = Mutex::new(Exchange { number: 0, buffer: vec![0; MAX_PACKET_BYTES] });
+        (Requests { socket, exchange, gone: AtomicBool::new(false) }, server)
+    }
+
+    fn reply(server: &Connection, number: u32, message: Reply) {
+        server.try_send(&encode(&Numbered { number, message }), &[]).unwrap();
+    }
+
+    #[test]
+    fn the_late_answer_to_a_request_that_was_given_up_is_skipped() {
+        let (requests, server) = pair();
+        reply(&server, 0, Reply::Port(1));
+        reply(&server, 1, Reply::Port(2));
+        assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(2));
+    }
+
+    #[test]
+    fn a_refusal_is_the_servers_own_words() {
+        let (requests, server) = pair();
+        reply(&server, 1, Reply::Error(RequestError::Quantum(0)));
+        let error = requests.order(Request::SetQuantum { frames: 0 }).unwrap_err();
+        assert_eq!(error.to_string(), RequestError::Quantum(0).to_string());
+    }
+
+    #[test]
+    fn after_the_servers_end_every_request_fails_at_once() {
+        let (requests, server) = pair();
+        drop(server);
+        for _ in 0..2 {
+            assert!(matches!(requests.order(Request::Stop), Err(Error::ServerGone)));
+        }
+        assert!(requests.is_gone());
+    }
+
+    #[test]
+    fn nobody_listening_is_a_missing_server() {
+        let path = std::env::temp_dir().join(format!("consort-nobody-{}", std::process::id()));
+        let error = introduce_at(&path, "studio", Role::Observer).unwrap_err();
+        assert!(matches!(error, Error::NoServer { server, .. } if server == "studio"));
+    }
+
+    #[test]
+    fn a_server_is_named_by_a_name_that_is_no_path() {
+        assert_eq!(server_name(Some("studio")).unwrap(), "studio");
+        assert!(matches!(server_name(Some("../studio")), Err(Error::Name(_))));
+    }
+}

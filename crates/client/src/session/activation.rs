@@ -1,0 +1,108 @@
+//! Joining and leaving the cycles.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use proto::request::{Activation, Request};
+
+use super::core::Core;
+use crate::Error;
+use crate::locked::locked;
+use crate::notification::Notice;
+use crate::process::{Body, ProcessThread, Start};
+
+/// What belongs to the time between an activation and its end.
+#[derive(Debug, Default)]
+pub(crate) struct Activations {
+    /// Counts them, so that the end of one is not taken for that of another.
+    count: u32,
+    thread: Option<ProcessThread>,
+}
+
+impl Core {
+    /// See `Session::activate`.
+    pub(crate) fn activate(self: &Arc<Self>) -> Result<(), Error> {
+        self.check_request()?;
+        let mut activations = locked(&self.activations);
+        if self.is_active() {
+            return Ok(());
+        }
+        activations.count = activations.count.wrapping_add(1);
+        let thread = self.start_process_thread(activations.count)?;
+        let process_thread = thread.as_ref().map(|thread| thread.id);
+        let activation = {
+            let callbacks = locked(&self.callbacks);
+            Activation {
+                process_thread,
+                latency_callback: callbacks.latency.is_some(),
+                quantum_callback: callbacks.quantum.is_some(),
+                interests: callbacks.interests(),
+            }
+        };
+        self.process_thread.store(process_thread.unwrap_or(0), Ordering::Release);
+        // Before the server tells of the client's own ports.
+        self.notify(Notice::Activated);
+        self.active.store(true, Ordering::Release);
+        let activated = self.requests.order(Request::Activate(activation));
+        activations.thread = thread;
+        if activated.is_err() {
+            self.leave(&mut activations);
+        }
+        activated
+    }
+
+    fn start_process_thread(self: &Arc<Self>, activation: u32) -> Result<Option<ProcessThread>, Error> {
+        let body = {
+            let mut callbacks = locked(&self.callbacks);
+            let function = callbacks.process_thread.take().map(Body::Function);
+            function.or_else(|| callbacks.process.take().map(Body::Process))
+        };
+        let Some(body) = body else { return Ok(None) };
+        let tables = locked(&self.tables).start();
+        let started = ProcessThread::start(Start { core: Arc::clone(self), body, tables, activation });
+        if started.is_err() {
+            locked(&self.tables).stop();
+        }
+        started.map(Some)
+    }
+
+    /// See `Session::deactivate`.
+    pub(crate) fn deactivate(&self) -> Result<(), Error> {
+        self.check_request()?;
+        let mut activations = locked(&self.activations);
+        self.deactivate_locked(&mut activations)
+    }
+
+    /// The process thread of activation `activation` has left by itself. Notification thread.
+    pub(crate) fn process_ended(&self, activation: u32) {
+        let mut activations = locked(&self.activations);
+        if activations.count == activation {
+            // The server finds out by itself if it cannot be told.
+            let _ = self.deactivate_locked(&mut activations);
+        }
+    }
+
+    fn deactivate_locked(&self, activations: &mut Activations) -> Result<(), Error> {
+        if !self.is_active() {
+            return Ok(());
+        }
+        // First, so that no cycle waits for the thread when it leaves.
+        let deactivated = self.requests.order(Request::Deactivate);
+        self.leave(activations);
+        deactivated
+    }
+
+    /// Ends the process thread, and gives its callback back to where the next activation finds it.
+    fn leave(&self, activations: &mut Activations) {
+        self.active.store(false, Ordering::Release);
+        self.process_thread.store(0, Ordering::Release);
+        let body = activations.thread.take().and_then(|thread| thread.stop(self));
+        locked(&self.tables).stop();
+        let mut callbacks = locked(&self.callbacks);
+        match body {
+            Some(Body::Process(process)) => _ = callbacks.process.get_or_insert(process),
+            Some(Body::Function(function)) => _ = callbacks.process_thread.get_or_insert(function),
+            None => {}
+        }
+    }
+}

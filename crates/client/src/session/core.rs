@@ -1,0 +1,230 @@
+//! What a client's threads share.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use proto::event::{Answer, Event};
+use proto::request::Request;
+use rt::shm::{Orders, OwnPage, SignalPage};
+use sys::clock::now_ns;
+use sys::memory::{PeerSlab, Segment, Shared};
+use sys::socket::Connection;
+
+use super::activation::Activations;
+use super::ports::PortBook;
+use super::server_memory::ServerMemory;
+use crate::callbacks::Shutdown;
+use crate::joinable::Joinable;
+use crate::locked::locked;
+use crate::notification::Notice;
+use crate::process::{self, OwnSlabs, PortTable, TablesSender};
+use crate::requests::Requests;
+use crate::time::LastCycle;
+use crate::{Callbacks, Error, service};
+
+/// For an answer on the event socket: the server reads it at once, unless it is stopped.
+const ANSWER_PATIENCE_NS: u64 = 1_000_000_000;
+/// For the notification thread, which may be in the program's code.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One client, as all its threads know it. Memory stays mapped as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) id: u32,
+    pub(crate) name: String,
+    pub(crate) server_name: String,
+    pub(crate) started_server: bool,
+    /// Of the process that opened it: see [`sys::fork::generation`].
+    pub(crate) generation: u32,
+    pub(crate) requests: Requests,
+    /// Events in, answers out.
+    pub(crate) events: Connection,
+    pub(crate) server: Arc<ServerMemory>,
+    pub(crate) orders: Shared<Orders>,
+    pub(crate) own: Shared<OwnPage>,
+    pub(crate) signals: Shared<SignalPage>,
+    pub(crate) ports: PortTable,
+    pub(crate) own_slabs: OwnSlabs,
+    pub(crate) book: Mutex<PortBook>,
+    pub(crate) tables: Mutex<TablesSender>,
+    pub(crate) callbacks: Mutex<Callbacks>,
+    pub(crate) activations: Mutex<Activations>,
+    pub(crate) active: AtomicBool,
+    /// 0: none.
+    pub(crate) process_thread: AtomicU32,
+    pub(crate) notices: Sender<Notice>,
+    pub(crate) notification_thread: Mutex<Option<Joinable<()>>>,
+    pub(crate) last_cycle: LastCycle,
+    pub(crate) copies_inputs: AtomicBool,
+    pub(crate) shutdown_told: AtomicBool,
+    pub(crate) closed: AtomicBool,
+}
+
+impl Core {
+    pub(crate) fn check_fork(&self) -> Result<(), Error> {
+        if self.generation == sys::fork::generation() { Ok(()) } else { Err(Error::Forked) }
+    }
+
+    /// Whether a request may be made here and now.
+    pub(crate) fn check_request(&self) -> Result<(), Error> {
+        self.check_fork()?;
+        if self.closed.load(Ordering::Acquire) {
+            Err(Error::Closed)
+        } else if process::in_cycle() {
+            Err(Error::InCycle)
+        } else {
+            Ok(())
+        }
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.requests.is_gone()
+    }
+
+    pub(crate) fn is_active(&self) -> bool {
+        self.active.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn process_thread(&self) -> Option<u32> {
+        Some(self.process_thread.load(Ordering::Acquire)).filter(|id| *id != 0)
+    }
+
+    pub(crate) fn copies_inputs(&self) -> bool {
+        self.copies_inputs.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_copies_inputs(&self, copies: bool) {
+        self.copies_inputs.store(copies, Ordering::Relaxed);
+    }
+
+    /// Changes the callbacks of an inactive client.
+    pub(crate) fn configure(&self, change: impl FnOnce(&mut Callbacks)) -> Result<(), Error> {
+        self.check_fork()?;
+        if self.is_active() {
+            return Err(Error::Active);
+        }
+        change(&mut locked(&self.callbacks));
+        Ok(())
+    }
+
+    /// Calls one of the callbacks with nothing locked, so that it may use the session. False if there is none.
+    pub(crate) fn call<F: ?Sized>(
+        &self,
+        which: impl Fn(&mut Callbacks) -> &mut Option<Box<F>>,
+        body: impl FnOnce(&mut F),
+    ) -> bool {
+        let Some(mut callback) = which(&mut locked(&self.callbacks)).take() else { return false };
+        body(&mut callback);
+        // Unless it has replaced itself.
+        which(&mut locked(&self.callbacks)).get_or_insert(callback);
+        true
+    }
+
+    /// The program's own initialization of a thread of ours.
+    pub(crate) fn initialize_thread(&self) {
+        let initialize = locked(&self.callbacks).thread_init.clone();
+        if let Some(initialize) = initialize {
+            initialize();
+        }
+    }
+
+    /// The program's part in the start of the process thread.
+    pub(crate) fn initialize_process_thread(&self) {
+        if let Some(info) = self.newest_cycle() {
+            self.call(|callbacks| &mut callbacks.quantum, |quantum| quantum(info.quantum));
+        }
+        self.initialize_thread();
+    }
+
+    /// Gives `notice` to the notification thread.
+    pub(crate) fn notify(&self, notice: Notice) {
+        // Fails once the client is closed: nobody is interested then.
+        let _ = self.notices.send(notice);
+    }
+
+    /// Tells the server that `answer`, waiting for it in bounded time.
+    pub(crate) fn answer(&self, answer: Answer) {
+        let deadline_ns = Some(now_ns() + ANSWER_PATIENCE_NS);
+        // If it fails, the server does without: what it did not hear is mapped counts as silence.
+        let _ = self.events.send_until(&proto::encode(&answer), &[], deadline_ns);
+    }
+
+    /// Obeys an event that came with `descriptors`, or passes it on. Service thread: no code of the program.
+    pub(crate) fn take(&self, event: Event, descriptors: Vec<std::os::fd::OwnedFd>) {
+        let mut descriptors = descriptors.into_iter();
+        match event {
+            Event::MapSignals { page, token } => {
+                let mapped = descriptors.next().and_then(|memfd| {
+                    let wanted = sys::memory::Wanted::exactly(size_of::<SignalPage>() as u64);
+                    let segment = Segment::receive(memfd, &wanted).ok()?;
+                    Shared::open(&segment, sys::memory::Access::Writable).ok().map(Arc::new)
+                });
+                self.keep(token, mapped, |tables, mapped| tables.set_page(page, Some(mapped)));
+            }
+            Event::MapSlab { slab, token } => {
+                let mapped = descriptors.next().and_then(|memfd| PeerSlab::receive(memfd).ok()).map(Arc::new);
+                self.keep(token, mapped, |tables, mapped| tables.set_slab(slab, Some(mapped)));
+            }
+            Event::UnmapSignals { page } => {
+                locked(&self.tables).change(None, |tables| tables.set_page(page, None));
+            }
+            Event::UnmapSlab { slab } => {
+                locked(&self.tables).change(None, |tables| tables.set_slab(slab, None));
+            }
+            Event::Shutdown { reason } => self.server_ended(Shutdown { orderly: true, reason }),
+            event => self.notify(Notice::Event(event)),
+        }
+    }
+
+    fn keep<T>(&self, token: u64, mapped: Option<T>, keep: impl FnOnce(&mut process::Tables, T) -> bool) {
+        let kept = mapped
+            .is_some_and(|mapped| locked(&self.tables).change(Some(token), |tables| keep(tables, mapped)));
+        if !kept {
+            self.answer(Answer::NotMapped { token });
+        }
+    }
+
+    /// Hands changed tables to the process thread as far as it takes them, and says so. True if some are left.
+    pub(crate) fn settle_tables(&self) -> bool {
+        let (tokens, unsettled) = {
+            let mut tables = locked(&self.tables);
+            (tables.settle(), tables.is_unsettled())
+        };
+        for token in tokens {
+            self.answer(Answer::Mapped { token });
+        }
+        unsettled
+    }
+
+    /// There is no server any more. The program is told once.
+    pub(crate) fn server_ended(&self, shutdown: Shutdown) {
+        self.requests.note_gone();
+        self.signals.wake_up(&sys::futex::Futex);
+        if !self.closed.load(Ordering::Acquire) && !self.shutdown_told.swap(true, Ordering::AcqRel) {
+            self.notify(Notice::Shutdown(shutdown));
+        }
+    }
+
+    /// See `Session::close`.
+    pub(crate) fn close(self: &Arc<Self>) {
+        if self.check_fork().is_err() || self.closed.load(Ordering::Acquire) {
+            return;
+        }
+        // Whether or not the server agrees: the socket's end says the same.
+        let _ = self.deactivate();
+        if self.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        if !process::in_cycle() {
+            let _ = self.requests.order(Request::Close);
+        }
+        service::remove(self);
+        self.notify(Notice::Quit);
+        let thread = locked(&self.notification_thread).take();
+        if let Some(thread) = thread {
+            thread.join(PATIENCE);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Becoming a client.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+
+use proto::hello::{Role, Welcome};
+use rt::shm::Layout;
+use sys::memory::{Access, Seals, Segment, Shared, Wanted};
+use sys::socket::Connection;
+
+use super::activation::Activations;
+use super::core::Core;
+use super::ports::PortBook;
+use super::server_memory::ServerMemory;
+use crate::process::{OwnSlabs, PortTable, TablesSender};
+use crate::requests::{Introduction, introduce, server_name};
+use crate::time::LastCycle;
+use crate::{Callbacks, Error, autostart, notification, service};
+
+/// How to become a client.
+#[derive(Debug, Clone, Default)]
+pub struct OpenOptions {
+    /// The server's name; `None`: that of `JACK_DEFAULT_SERVER`, or `default`.
+    pub server: Option<String>,
+    /// Rather fail than get another name than the one asked for.
+    pub exact_name: bool,
+    /// Start a server if there is none (and `JACK_NO_START_SERVER` is not set).
+    pub start_server: bool,
+}
+
+pub(super) fn open(name: &str, options: &OpenOptions) -> Result<Arc<Core>, Error> {
+    proto::names::check_client(name)?;
+    let server = server_name(options.server.as_deref())?;
+    let attempt = || introduce(&server, Role::Client { name: name.to_owned(), exact: options.exact_name });
+    let (introduction, started_server) = match attempt() {
+        Err(error @ Error::NoServer { .. }) => {
+            if !(options.start_server && autostart::is_allowed()) {
+                return Err(error);
+            }
+            (autostart::start(&server, attempt)?, true)
+        }
+        decided => (decided?, false),
+    };
+    begin(introduction, started_server)
+}
+
+/// Maps what the server sent, and starts the threads that listen to it.
+fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, Error> {
+    let Introduction { requests, welcome, descriptors } = introduction;
+    let Welcome::Client { client, name, server_name } = welcome else {
+        return Err(Error::Protocol("it did not welcome a client"));
+    };
+    let descriptors: [OwnedFd; 6] =
+        descriptors.try_into().map_err(|_| Error::Protocol("it did not send the client's memory"))?;
+    let [engine, registry, orders, own, signals, events] = descriptors;
+    let server = ServerMemory::of_server(&server_name, engine, registry)?;
+    let (notices, received) = channel();
+    let core = Arc::new(Core {
+        id: client,
+        name,
+        server_name,
+        started_server,
+        generation: sys::fork::generation(),
+        requests,
+        events: Connection::from(events),
+        orders: receive(orders, Access::ReadOnly)?,
+        own: receive(own, Access::Writable)?,
+        signals: receive(signals, Access::Writable)?,
+        ports: PortTable::new(server.registry.shape().ports),
+        server,
+        own_slabs: OwnSlabs::new(),
+        book: Mutex::new(PortBook::default()),
+        tables: Mutex::new(TablesSender::default()),
+        callbacks: Mutex::new(Callbacks::default()),
+        activations: Mutex::new(Activations::default()),
+        active: AtomicBool::new(false),
+        process_thread: AtomicU32::new(0),
+        notices,
+        notification_thread: Mutex::new(None),
+        last_cycle: LastCycle::default(),
+        copies_inputs: AtomicBool::new(false),
+        shutdown_told: AtomicBool::new(false),
+        closed: AtomicBool::new(false),
+    });
+    notification::start(&core, received)?;
+    if let Err(error) = service::add(&core) {
+        core.close();
+        return Err(error);
+    }
+    Ok(core)
+}
+
+/// Maps a page that the server sent, which has this very size and can be written by nobody else if we only read it.
+pub(crate) fn receive<T: Layout>(memfd: OwnedFd, access: Access) -> Result<Shared<T>, Error> {
+    let exact = Wanted::exactly(size_of::<T>() as u64);
+    let wanted = match access {
+        Access::ReadOnly => Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..exact },
+        Access::Writable => exact,
+    };
+    let segment = Segment::receive(memfd, &wanted)?;
+    Ok(Shared::open(&segment, access)?)
+}

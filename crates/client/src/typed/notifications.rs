@@ -1,0 +1,86 @@
+//! What a typed client is told, off the real-time path.
+
+use std::sync::{Arc, Mutex};
+
+use crate::Callbacks;
+use crate::callbacks::Shutdown;
+use crate::locked::locked;
+
+/// Told of changes on the client's notification thread, one at a time. Every method may block and may call the client;
+/// each does nothing by default.
+#[expect(unused_variables, reason = "the names document what the default methods ignore")]
+pub trait Notifications: Send + 'static {
+    /// The next cycle has this many frames; it waits until this returns, within bounds. Also at activation.
+    fn quantum(&mut self, frames: u32) {}
+    /// Another client came, or went.
+    fn client(&mut self, name: &str, registered: bool) {}
+    /// A port came, or went.
+    fn port(&mut self, port: u32, registered: bool) {}
+    /// A port has a new full name.
+    fn port_renamed(&mut self, port: u32, old: &str, new: &str) {}
+    /// A connection from output `source` to input `destination` came, or went.
+    fn connection(&mut self, source: u32, destination: u32, connected: bool) {}
+    /// The order of the clients changed.
+    fn graph_order(&mut self) {}
+    /// A cycle was not finished in time.
+    fn xrun(&mut self, delay_us: u32) {}
+    /// This many events were lost, since the program did not take them in time: what it knows is to be read again.
+    fn lost(&mut self, events: u32) {}
+    /// There is no server any more; the client can only be closed.
+    fn shutdown(&mut self, shutdown: &Shutdown) {}
+}
+
+/// Makes callbacks of `listener`. The lock is never contended but at activation, since notifications come one at a time.
+pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
+    let listener = Arc::new(Mutex::new(listener));
+    let share = || Arc::clone(&listener);
+    let quantum = share();
+    callbacks.quantum = Some(Box::new(move |frames| locked(&quantum).quantum(frames)));
+    let client = share();
+    callbacks.client_registration =
+        Some(Box::new(move |name, registered| locked(&client).client(name, registered)));
+    let port = share();
+    callbacks.port_registration = Some(Box::new(move |(id, registered)| locked(&port).port(id, registered)));
+    let renamed = share();
+    callbacks.port_rename = Some(Box::new(move |id, old, new| locked(&renamed).port_renamed(id, old, new)));
+    let connection = share();
+    callbacks.connection = Some(Box::new(move |(source, destination, connected)| {
+        locked(&connection).connection(source, destination, connected);
+    }));
+    let graph_order = share();
+    callbacks.graph_order = Some(Box::new(move || locked(&graph_order).graph_order()));
+    let xrun = share();
+    callbacks.xrun = Some(Box::new(move |delay_us| locked(&xrun).xrun(delay_us)));
+    let lost = share();
+    callbacks.lost = Some(Box::new(move |events| locked(&lost).lost(events)));
+    callbacks.shutdown = Some(Box::new(move |shutdown| locked(&listener).shutdown(shutdown)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Default)]
+    struct Log(Arc<Mutex<Vec<String>>>);
+
+    impl Notifications for Log {
+        fn connection(&mut self, source: u32, destination: u32, connected: bool) {
+            locked(&self.0).push(format!("{source}-{destination} {connected}"));
+        }
+        fn xrun(&mut self, delay_us: u32) {
+            locked(&self.0).push(format!("xrun {delay_us}"));
+        }
+    }
+
+    #[test]
+    fn a_listener_is_told_what_it_listens_to_and_the_rest_passes() {
+        let (log, mut callbacks) = (Log::default(), Callbacks::default());
+        let told = Arc::clone(&log.0);
+        install(log, &mut callbacks);
+        callbacks.connection.as_mut().unwrap()((1, 2, true));
+        callbacks.graph_order.as_mut().unwrap()();
+        callbacks.xrun.as_mut().unwrap()(33);
+        assert_eq!(*locked(&told), ["1-2 true", "xrun 33"]);
+        assert!(callbacks.latency.is_none(), "the server computes latencies then");
+    }
+}
