@@ -1,0 +1,397 @@
+//! Setting callbacks. Each answers -1 on an active client; null removes the callback.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use client::{Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
+
+use crate::clients::ClientHandle;
+use crate::convert::{FAILED, order};
+use crate::{messages, own_loop};
+
+/// `JackProcessCallback`, and all others that are told a number of frames.
+pub type FramesCallback = unsafe extern "C" fn(u32, *mut c_void) -> c_int;
+/// `JackThreadCallback`.
+pub type ThreadCallback = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+/// `JackThreadInitCallback` and `JackShutdownCallback`.
+pub type PlainCallback = unsafe extern "C" fn(*mut c_void);
+/// `JackGraphOrderCallback` and `JackXRunCallback`.
+pub type NoticeCallback = unsafe extern "C" fn(*mut c_void) -> c_int;
+/// `JackInfoShutdownCallback`: status bits and the reason.
+pub type InfoShutdownCallback = unsafe extern "C" fn(u32, *const c_char, *mut c_void);
+/// `JackClientRegistrationCallback`.
+pub type ClientRegistrationCallback = unsafe extern "C" fn(*const c_char, c_int, *mut c_void);
+/// `JackPortRegistrationCallback`.
+pub type PortRegistrationCallback = unsafe extern "C" fn(u32, c_int, *mut c_void);
+/// `JackPortConnectCallback`.
+pub type PortConnectCallback = unsafe extern "C" fn(u32, u32, c_int, *mut c_void);
+/// `JackPortRenameCallback`.
+pub type PortRenameCallback = unsafe extern "C" fn(u32, *const c_char, *const c_char, *mut c_void);
+/// `JackLatencyCallback`: the mode is 0 for capture, 1 for playback.
+pub type LatencyCallback = unsafe extern "C" fn(u32, *mut c_void);
+/// `JackFreewheelCallback`.
+pub type FreewheelCallback = unsafe extern "C" fn(c_int, *mut c_void);
+
+/// The program's own pointer, handed back to it on the threads that `jack.h` names.
+#[derive(Debug, Clone, Copy)]
+pub struct Context(pub *mut c_void);
+
+// SAFETY: never dereferenced here. By registering it the program lets it go to the callback's thread.
+unsafe impl Send for Context {}
+// SAFETY: as above.
+unsafe impl Sync for Context {}
+
+impl Context {
+    /// The pointer. A method, so that a closure captures the whole value, which may change threads.
+    pub fn pointer(self) -> *mut c_void {
+        self.0
+    }
+}
+
+/// `JackFailure | JackServerError`
+const SERVER_GONE: u32 = 0x21;
+
+/// What is called by way of this library's own closures.
+#[derive(Debug, Default)]
+pub struct Hooks {
+    /// `pthread_t` of the process thread of the last activation; 0 until it runs.
+    process_thread: AtomicUsize,
+    shutdown: Mutex<ShutdownCallbacks>,
+}
+
+/// Both can be set; the one with the reason goes first.
+#[derive(Debug, Clone, Copy, Default)]
+struct ShutdownCallbacks {
+    plain: Option<(PlainCallback, Context)>,
+    with_reason: Option<(InfoShutdownCallback, Context)>,
+}
+
+impl Hooks {
+    /// The process thread of the last activation, as pthread functions know it.
+    pub fn process_thread(&self) -> usize {
+        self.process_thread.load(Ordering::Acquire)
+    }
+
+    /// An activation begins: its process thread is the first to introduce itself.
+    pub fn expect_process_thread(&self) {
+        self.process_thread.store(0, Ordering::Release);
+    }
+
+    fn introduce_thread(&self) {
+        // SAFETY: has no arguments and cannot fail.
+        let thread = unsafe { libc::pthread_self() } as usize;
+        // Fails for the notification thread, which comes second.
+        let _ = self.process_thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed);
+    }
+
+    fn tell_shutdown(&self, shutdown: &Shutdown) {
+        let ShutdownCallbacks { plain, with_reason } =
+            *self.shutdown.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((callback, context)) = with_reason {
+            let reason = c_text(&shutdown.reason);
+            // SAFETY: the program's callback, called as `jack_on_info_shutdown` promises.
+            unsafe { callback(SERVER_GONE, reason.as_ptr(), context.pointer()) };
+        } else if let Some((callback, context)) = plain {
+            // SAFETY: the program's callback, called as `jack_on_shutdown` promises.
+            unsafe { callback(context.pointer()) };
+        }
+    }
+
+    /// The callbacks of a client that has set none yet.
+    pub fn install(self: &Arc<Self>, callbacks: &mut Callbacks) {
+        callbacks.thread_init = Some(self.thread_init(None));
+        let hooks = Arc::clone(self);
+        callbacks.shutdown = Some(Box::new(move |shutdown| hooks.tell_shutdown(shutdown)));
+        callbacks.lost = Some(Box::new(|events| {
+            messages::error(format_args!(
+                "{events} notifications were lost, because the callbacks took too long: what the program knows of \
+                 ports and connections may be out of date"
+            ));
+        }));
+    }
+
+    fn thread_init(
+        self: &Arc<Self>,
+        callback: Option<(PlainCallback, Context)>,
+    ) -> Arc<dyn Fn() + Send + Sync> {
+        let hooks = Arc::clone(self);
+        Arc::new(move || {
+            hooks.introduce_thread();
+            if let Some((callback, context)) = callback {
+                // SAFETY: the program's callback, on a thread as `jack_set_thread_init_callback` promises.
+                unsafe { callback(context.pointer()) };
+            }
+        })
+    }
+}
+
+fn c_text(text: &str) -> CString {
+    CString::new(text).unwrap_or_default()
+}
+
+fn set(client: ClientHandle, change: impl FnOnce(&mut Callbacks)) -> c_int {
+    order(client, |client| client.session.configure(change))
+}
+
+/// Sets what runs in each cycle, on the process thread. Not beside a process thread of the program's own.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_process_callback(
+    client: ClientHandle,
+    callback: Option<FramesCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    let mut excluded = false;
+    let result = set(client, |callbacks| {
+        excluded = callback.is_some() && callbacks.process_thread.is_some();
+        if !excluded {
+            callbacks.process = callback.map(|callback| process(callback, context));
+        }
+    });
+    if excluded { exclude("callback", "thread") } else { result }
+}
+
+fn process(callback: FramesCallback, context: Context) -> ProcessCallback {
+    // SAFETY: the program's callback, on the process thread and once in a cycle.
+    Box::new(move |scope| unsafe { callback(scope.frames(), context.pointer()) })
+}
+
+/// Sets the program's own loop in place of a process callback.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_process_thread(
+    client: ClientHandle,
+    body: Option<ThreadCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    let mut excluded = false;
+    let result = set(client, |callbacks| {
+        excluded = body.is_some() && callbacks.process.is_some();
+        if !excluded {
+            callbacks.process_thread =
+                body.map(|body| Box::new(move || own_loop::run(body, context)) as ThreadFunction);
+        }
+    });
+    if excluded { exclude("thread", "callback") } else { result }
+}
+
+fn exclude(wanted: &str, present: &str) -> c_int {
+    messages::error(format_args!("a process {wanted} cannot be set: the client has a process {present}"));
+    FAILED
+}
+
+/// Sets what each thread of the library runs before its first callback: the process thread, which comes first, and
+/// the notification thread.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_thread_init_callback(
+    client: ClientHandle,
+    callback: Option<PlainCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    order(client, |client| {
+        let thread_init = client.hooks.thread_init(callback.map(|callback| (callback, context)));
+        client.session.configure(|callbacks| callbacks.thread_init = Some(thread_init))
+    })
+}
+
+/// Sets what runs when the server is gone, unless one with a reason is set too. Ignored on an active client.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_on_shutdown(
+    client: ClientHandle,
+    callback: Option<PlainCallback>,
+    argument: *mut c_void,
+) {
+    let context = Context(argument);
+    set_shutdown(client, |shutdown| shutdown.plain = callback.map(|callback| (callback, context)));
+}
+
+/// Sets what runs with the reason when the server is gone. Ignored on an active client.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_on_info_shutdown(
+    client: ClientHandle,
+    callback: Option<InfoShutdownCallback>,
+    argument: *mut c_void,
+) {
+    let context = Context(argument);
+    set_shutdown(client, |shutdown| shutdown.with_reason = callback.map(|callback| (callback, context)));
+}
+
+fn set_shutdown(client: ClientHandle, change: impl FnOnce(&mut ShutdownCallbacks)) {
+    // The functions of C have no result; the message tells it.
+    let _ = order(client, |client| {
+        let mut shutdown = client.hooks.shutdown.lock().unwrap_or_else(PoisonError::into_inner);
+        client.session.configure(|_| change(&mut shutdown))
+    });
+}
+
+/// Sets what is told a new cycle length, on the notification thread before the first such cycle; and on the process
+/// thread at activation.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_buffer_size_callback(
+    client: ClientHandle,
+    callback: Option<FramesCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.quantum = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackBufferSizeCallback` is documented.
+            Box::new(move |frames| _ = unsafe { callback(frames, context.pointer()) }) as Told<u32>
+        });
+    })
+}
+
+/// Tells the sample rate to `callback`, once and on the calling thread: a server's rate does not change.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_sample_rate_callback(
+    client: ClientHandle,
+    callback: Option<FramesCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    let mut rate_hz = 0;
+    let result = order(client, |client| {
+        rate_hz = client.session.info().map_or(0, |info| info.sample_rate_hz);
+        client.session.configure(|_| {})
+    });
+    if let Some(callback) = callback.filter(|_| result == 0) {
+        // SAFETY: the program's callback, on the program's thread. Nothing is pinned or locked here.
+        unsafe { callback(rate_hz, context.pointer()) };
+    }
+    result
+}
+
+/// Sets what is told of other clients that come and go.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_client_registration_callback(
+    client: ClientHandle,
+    callback: Option<ClientRegistrationCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.client_registration = callback.map(|callback| {
+            Box::new(move |name: &str, registered: bool| {
+                let name = c_text(name);
+                // SAFETY: the program's callback; the text is valid during the call.
+                unsafe { callback(name.as_ptr(), c_int::from(registered), context.pointer()) };
+            }) as Box<dyn FnMut(&str, bool) + Send>
+        });
+    })
+}
+
+/// Sets what is told of ports that come and go.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_port_registration_callback(
+    client: ClientHandle,
+    callback: Option<PortRegistrationCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.port_registration = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackPortRegistrationCallback` is documented.
+            Box::new(move |(port, registered)| unsafe {
+                callback(port, c_int::from(registered), context.pointer());
+            }) as Told<(u32, bool)>
+        });
+    })
+}
+
+/// Sets what is told of connections made and undone.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_port_connect_callback(
+    client: ClientHandle,
+    callback: Option<PortConnectCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.connection = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackPortConnectCallback` is documented.
+            Box::new(move |(source, destination, connected)| unsafe {
+                callback(source, destination, c_int::from(connected), context.pointer());
+            }) as Told<(u32, u32, bool)>
+        });
+    })
+}
+
+/// Sets what is told of ports that change their name.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_port_rename_callback(
+    client: ClientHandle,
+    callback: Option<PortRenameCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.port_rename = callback.map(|callback| {
+            Box::new(move |port: u32, old: &str, new: &str| {
+                let (old, new) = (c_text(old), c_text(new));
+                // SAFETY: the program's callback; the texts are valid during the call.
+                unsafe { callback(port, old.as_ptr(), new.as_ptr(), context.pointer()) };
+            }) as Box<dyn FnMut(u32, &str, &str) + Send>
+        });
+    })
+}
+
+/// Sets what is told that the graph has another order.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_graph_order_callback(
+    client: ClientHandle,
+    callback: Option<NoticeCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.graph_order = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackGraphOrderCallback` is documented.
+            Box::new(move || _ = unsafe { callback(context.pointer()) }) as Box<dyn FnMut() + Send>
+        });
+    })
+}
+
+/// Sets what is told of missed deadlines.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_xrun_callback(
+    client: ClientHandle,
+    callback: Option<NoticeCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.xrun = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackXRunCallback` is documented.
+            Box::new(move |_delay_us| _ = unsafe { callback(context.pointer()) }) as Told<u32>
+        });
+    })
+}
+
+/// Sets what computes the latencies of the client's ports.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_latency_callback(
+    client: ClientHandle,
+    callback: Option<LatencyCallback>,
+    argument: *mut c_void,
+) -> c_int {
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.latency = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackLatencyCallback` is documented.
+            Box::new(move |capture: bool| unsafe { callback(u32::from(!capture), context.pointer()) })
+                as Told<bool>
+        });
+    })
+}
+
+/// Accepts a callback that has no occasion yet: servers of this release do not freewheel.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_freewheel_callback(
+    client: ClientHandle,
+    _callback: Option<FreewheelCallback>,
+    _argument: *mut c_void,
+) -> c_int {
+    set(client, |_| {})
+}

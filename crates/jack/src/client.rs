@@ -1,0 +1,187 @@
+//! Opening, activating and closing clients; the server that they are clients of.
+
+use std::ffi::{CString, c_char, c_int};
+use std::sync::Arc;
+
+use client::{Error, OpenOptions, Request, RequestError, Session};
+
+use crate::callbacks::Hooks;
+use crate::clients::{self, ClientHandle, OpenClient};
+use crate::convert::{answer, complain, order, refuse, store, text};
+use crate::options::{self, Argument, option};
+use crate::{messages, port, ports};
+
+/// `enum JackStatus`.
+pub mod status {
+    /// Set whenever it did not succeed.
+    pub const FAILURE: u32 = 0x01;
+    /// An option that does not belong there.
+    pub const INVALID_OPTION: u32 = 0x02;
+    /// The name was taken.
+    pub const NAME_NOT_UNIQUE: u32 = 0x04;
+    /// The call has started the server.
+    pub const SERVER_STARTED: u32 = 0x08;
+    /// No server answers.
+    pub const SERVER_FAILED: u32 = 0x10;
+    /// Talking to the server failed.
+    pub const SERVER_ERROR: u32 = 0x20;
+    /// No internal client of that name or handle.
+    pub const NO_SUCH_CLIENT: u32 = 0x40;
+    /// An internal client cannot be loaded.
+    pub const LOAD_FAILURE: u32 = 0x80;
+    /// Shared memory cannot be mapped.
+    pub const SHM_FAILURE: u32 = 0x200;
+    /// Library and server are of different releases.
+    pub const VERSION_ERROR: u32 = 0x400;
+}
+
+/// Opens a client. `server_name` and `session_id` are looked at only if `options` announce them: see
+/// [`options`]. A session id is accepted and has no effect yet: there are no sessions.
+///
+/// # Safety
+/// `name` is null or a C string, `status` null or writable, the announced arguments null or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jack_client_open(
+    name: *const c_char,
+    options: u32,
+    status: *mut u32,
+    server_name: Argument,
+    session_id: Argument,
+) -> ClientHandle {
+    // SAFETY: the caller's promise.
+    let (name, options) =
+        unsafe { (text(name), options::OpenOptions::read(options, [server_name, session_id])) };
+    let opened = match (name, options) {
+        (_, Err(options::InvalidOption)) => {
+            messages::error(format_args!("jack_client_open: an option that it does not have"));
+            Err(status::FAILURE | status::INVALID_OPTION)
+        }
+        (None, _) => {
+            messages::error(format_args!("a client's name must be given, in UTF-8"));
+            Err(status::FAILURE)
+        }
+        (Some(name), Ok(options)) => open(name, &options),
+    };
+    let (handle, bits) = opened.unwrap_or_else(|bits| (ClientHandle::NONE, bits));
+    // SAFETY: the caller's promise.
+    unsafe { store(status, bits) };
+    handle
+}
+
+/// Opens a client under exactly this name. A server is started only if `JACK_START_SERVER` is set.
+///
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jack_client_new(name: *const c_char) -> ClientHandle {
+    let start = std::env::var_os("JACK_START_SERVER").is_some();
+    let options = option::USE_EXACT_NAME | if start { 0 } else { option::NO_START_SERVER };
+    let nothing = std::ptr::null();
+    // SAFETY: the caller's promise; no argument is announced.
+    unsafe { jack_client_open(name, options, std::ptr::null_mut(), nothing, nothing) }
+}
+
+/// A handle and status bits, or status bits.
+fn open(name: &str, options: &options::OpenOptions<'_>) -> Result<(ClientHandle, u32), u32> {
+    client::log::set_hook(|message| messages::info(format_args!("{message}")));
+    let server = options.server_name.map(|name| name.to_string_lossy().into_owned());
+    let wanted = OpenOptions {
+        server: server.filter(|name| !name.is_empty()),
+        exact_name: !options.may_change_name,
+        start_server: options.may_start_server,
+    };
+    let session = Session::open(name, &wanted).map_err(|error| {
+        complain(&error);
+        failure(&error)
+    })?;
+    session.copy_inputs(copies_inputs());
+    let renamed = if session.name() == name { 0 } else { status::NAME_NOT_UNIQUE };
+    let started = if session.started_server() { status::SERVER_STARTED } else { 0 };
+    let handle = keep(session).ok_or(status::FAILURE)?;
+    Ok((handle, renamed | started))
+}
+
+/// Whether the user asks for inputs that the program may write to: an input is the sender's own memory otherwise,
+/// mapped read-only, and a write to it ends the program.
+fn copies_inputs() -> bool {
+    std::env::var_os("CONSORT_COPY_INPUTS").is_some_and(|value| !value.is_empty() && value != "0")
+}
+
+fn keep(session: Session) -> Option<ClientHandle> {
+    let hooks = Arc::new(Hooks::default());
+    session.configure(|callbacks| hooks.install(callbacks)).ok()?;
+    port::prepare_scratch();
+    let name = CString::new(session.name()).ok()?;
+    let server = ports::server_number(&session)?;
+    clients::insert(OpenClient { session, name, server, hooks })
+}
+
+/// The status bits of a client that could not be opened.
+fn failure(error: &Error) -> u32 {
+    let reason = match error {
+        Error::NoServer { .. } | Error::NotStarted { .. } => status::SERVER_FAILED,
+        Error::Refused(RequestError::NameTaken(_)) => status::NAME_NOT_UNIQUE | status::SERVER_ERROR,
+        Error::Refused(RequestError::Version(_)) | Error::Hello(_) | Error::Protocol(_) => {
+            status::VERSION_ERROR
+        }
+        Error::Memory(_) => status::SHM_FAILURE,
+        Error::Name(_) => 0,
+        _ => status::SERVER_ERROR,
+    };
+    status::FAILURE | reason
+}
+
+/// Closes a client: 0, or -1 if it is not open.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_client_close(client: ClientHandle) -> c_int {
+    if clients::close(client) { 0 } else { answer(Err(Error::Closed)) }
+}
+
+/// Joins the cycles: 0 (also when it was active), or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_activate(client: ClientHandle) -> c_int {
+    order(client, |client| {
+        if !client.session.is_active() {
+            client.hooks.expect_process_thread();
+        }
+        client.session.activate()
+    })
+}
+
+/// Leaves the cycles and all connections: 0 (also when it was inactive), or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_deactivate(client: ClientHandle) -> c_int {
+    order(client, |client| client.session.deactivate())
+}
+
+/// 1 while process threads are real-time. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_is_realtime(client: ClientHandle) -> c_int {
+    let client = client.pin();
+    let engine = client.as_ref().and_then(|client| client.session.engine());
+    c_int::from(engine.is_some_and(|engine| engine.flags().realtime))
+}
+
+/// In Hz; 0 if the client is not open. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_get_sample_rate(client: ClientHandle) -> u32 {
+    client.pin().and_then(|client| client.session.info()).map_or(0, |info| info.sample_rate_hz)
+}
+
+/// The quantum in frames; 0 if the client is not open. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_get_buffer_size(client: ClientHandle) -> u32 {
+    client.pin().and_then(|client| client.session.info()).map_or(0, |info| info.quantum)
+}
+
+/// Changes the quantum for all clients: 0, or -1.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_buffer_size(client: ClientHandle, frames: u32) -> c_int {
+    order(client, |client| client.session.order(Request::SetQuantum { frames }))
+}
+
+/// Fails: servers of this release do not freewheel.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_set_freewheel(_client: ClientHandle, _on: c_int) -> c_int {
+    refuse("jack_set_freewheel: this server cannot freewheel yet")
+}

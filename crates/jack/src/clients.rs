@@ -1,0 +1,198 @@
+//! Handles of clients: numbers that are looked up, never addresses that are followed.
+//!
+//! A `jack_client_t *` is the index of a slot and the slot's generation, so that null, foreign and closed handles are
+//! told from open ones. A lookup pins the slot: an atomic addition and later a subtraction, legal within a cycle.
+//! What is behind a closed handle is dropped when its last pin is gone, by whoever closes or opens a client next if
+//! that takes long, so that a call may race with `jack_client_close`.
+
+use std::ffi::CString;
+use std::ops::Deref;
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use client::Session;
+
+use crate::callbacks::Hooks;
+use crate::chunks::Chunks;
+
+/// A `jack_client_t *`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct ClientHandle(usize);
+
+/// An open client.
+#[derive(Debug)]
+pub struct OpenClient {
+    /// Its session.
+    pub session: Session,
+    /// What `jack_get_client_name` answers.
+    pub name: CString,
+    /// Its server's number in this process.
+    pub server: u32,
+    /// The callbacks that are the library's own matter.
+    pub hooks: Arc<Hooks>,
+}
+
+/// A place for a client. `state` is the generation (32 bits), `OPEN`, `CLOSING`, `CLOSED`, and the
+/// number of pins.
+#[derive(Debug, Default)]
+struct Slot {
+    state: AtomicU64,
+    /// Not null from the opening until it is dropped.
+    client: AtomicPtr<OpenClient>,
+    server: AtomicU32,
+}
+
+const GENERATION: u64 = 1 << 32;
+/// Lookups succeed.
+const OPEN: u64 = 1 << 31;
+/// Somebody closes it. Lookups go on to succeed, because the process thread may be in the program's code until the
+/// session is closed.
+const CLOSING: u64 = 1 << 30;
+/// The session is closed: without pins, the client may be dropped.
+const CLOSED: u64 = 1 << 29;
+const PINS: u64 = CLOSED - 1;
+const INDEX_BITS: u32 = 24;
+
+static SLOTS: Chunks<Slot> = Chunks::new();
+/// For who fills or empties slots.
+static CHANGES: Mutex<()> = Mutex::new(());
+
+/// A client that is not dropped as long as this lives.
+#[derive(Debug)]
+pub struct Pinned {
+    slot: &'static Slot,
+    client: *const OpenClient,
+}
+
+impl ClientHandle {
+    /// Null.
+    pub const NONE: Self = Self(0);
+
+    /// The handle as the number in it.
+    pub fn number(self) -> u64 {
+        self.0 as u64
+    }
+
+    /// The handle with that number.
+    pub fn from_number(number: u64) -> Self {
+        Self(usize::try_from(number).unwrap_or(0))
+    }
+
+    fn of(index: usize, state: u64) -> Self {
+        Self::from_number((state / GENERATION) << INDEX_BITS | (index as u64 + 1))
+    }
+
+    fn slot(self) -> Option<(&'static Slot, u64)> {
+        let index = (self.0 & ((1 << INDEX_BITS) - 1)).checked_sub(1)?;
+        Some((SLOTS.get(index)?, (self.0 >> INDEX_BITS) as u64))
+    }
+
+    /// The client, if this is the handle of an open one. Thread: any.
+    pub fn pin(self) -> Option<Pinned> {
+        let (slot, generation) = self.slot()?;
+        // Acquire: pairs with the opening, so that the client is seen whole.
+        let before = slot.state.fetch_add(1, Ordering::Acquire);
+        let pinned = Pinned { slot, client: slot.client.load(Ordering::Acquire) };
+        (before / GENERATION == generation && before & OPEN != 0).then_some(pinned)
+    }
+}
+
+impl Deref for Pinned {
+    type Target = OpenClient;
+
+    fn deref(&self) -> &OpenClient {
+        // SAFETY: `pin` gives out only what it found open in the same atomic step that counted the pin. `reap` drops
+        // a client only after it was marked as not open and when no pin is counted, so this one is still there.
+        unsafe { &*self.client }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        // Release: whoever drops the client sees everything done with it before.
+        self.slot.state.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Gives `client` a handle; `None` if there are too many.
+pub fn insert(client: OpenClient) -> Option<ClientHandle> {
+    let reaped = reap();
+    let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let index = (0..1 << INDEX_BITS)
+        .take_while(|index| SLOTS.make(*index).is_some())
+        .find(|index| SLOTS.get(*index).is_some_and(|slot| slot.client.load(Ordering::Relaxed).is_null()))?;
+    let slot = SLOTS.get(index)?;
+    slot.server.store(client.server, Ordering::Relaxed);
+    slot.client.store(Box::into_raw(Box::new(client)), Ordering::Release);
+    // OPEN is not set yet, so the addition sets it. Release: pairs with `pin`.
+    let before = slot.state.fetch_add(GENERATION | OPEN, Ordering::Release);
+    drop(reaped);
+    Some(ClientHandle::of(index, before.wrapping_add(GENERATION)))
+}
+
+/// Any open client on a server of that number. Thread: any.
+pub fn any_on(server: u32) -> Option<(ClientHandle, Pinned)> {
+    any_where(|slot| slot.server.load(Ordering::Relaxed) == server)
+}
+
+/// Any open client of this process. Thread: any.
+pub fn any() -> Option<Pinned> {
+    any_where(|_| true).map(|(_, pinned)| pinned)
+}
+
+fn any_where(wanted: impl Fn(&Slot) -> bool) -> Option<(ClientHandle, Pinned)> {
+    SLOTS.iter().enumerate().filter(|(_, slot)| wanted(slot)).find_map(|(index, slot)| {
+        let handle = ClientHandle::of(index, slot.state.load(Ordering::Relaxed));
+        // The slot may have changed meanwhile: what was pinned decides.
+        Some((handle, handle.pin()?)).filter(|_| wanted(slot))
+    })
+}
+
+/// How long a close waits for the calls that race with it, before it leaves the rest to the next open or close.
+const PATIENCE: Duration = Duration::from_millis(1);
+const TRIES: u32 = 100;
+
+/// Closes the client; false if the handle is not that of an open one.
+pub fn close(handle: ClientHandle) -> bool {
+    let Some(pinned) = handle.pin() else { return false };
+    let slot = pinned.slot;
+    if slot.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
+        return false;
+    }
+    pinned.session.close();
+    slot.state.fetch_and(!OPEN, Ordering::AcqRel);
+    slot.state.fetch_or(CLOSED, Ordering::AcqRel);
+    drop(pinned);
+    for _ in 0..TRIES {
+        drop(reap());
+        if slot.state.load(Ordering::Acquire) & CLOSED == 0 {
+            break;
+        }
+        std::thread::sleep(PATIENCE);
+    }
+    true
+}
+
+/// Takes out the closed clients that nobody has pinned, for the caller to drop.
+fn reap() -> Vec<OpenClient> {
+    let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut reaped = Vec::new();
+    for slot in SLOTS.iter() {
+        // Acquire: pairs with the end of the last pin.
+        let state = slot.state.load(Ordering::Acquire);
+        if state & CLOSED == 0 || state & PINS != 0 {
+            continue;
+        }
+        let client = slot.client.swap(null_mut(), Ordering::AcqRel);
+        if !client.is_null() {
+            // SAFETY: made by `insert` from a box and taken out once, under the lock. It is not open and has no pin,
+            // and a lookup that comes now finds it not open.
+            reaped.push(*unsafe { Box::from_raw(client) });
+        }
+        slot.state.fetch_and(!(CLOSING | CLOSED), Ordering::Release);
+    }
+    reaped
+}

@@ -1,0 +1,113 @@
+//! Between C's values and Rust's.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use client::{Error, PortType};
+
+use crate::clients::{ClientHandle, OpenClient};
+use crate::messages;
+
+/// `JACK_DEFAULT_AUDIO_TYPE`
+pub const AUDIO_TYPE: &CStr = c"32 bit float mono audio";
+/// `JACK_DEFAULT_MIDI_TYPE`
+pub const MIDI_TYPE: &CStr = c"8 bit raw midi";
+/// Bytes of a MIDI buffer, whatever the quantum is.
+pub const MIDI_BUFFER_BYTES: usize = 32 * 1024;
+
+/// C's "it failed", where no other number is documented.
+pub const FAILED: c_int = -1;
+
+/// A text from the program; `None` if it is null or not UTF-8, which names have to be.
+///
+/// # Safety
+/// `text` is null or a C string that stays unchanged for `'a`.
+pub unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
+    if text.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so the caller has promised a C string.
+    unsafe { CStr::from_ptr(text) }.to_str().ok()
+}
+
+/// A copy of `text` for the program to release with `jack_free`; null if there is no memory.
+pub fn allocated(text: &str) -> *mut c_char {
+    let length = text.len();
+    // SAFETY: any size may be asked for.
+    let copy = unsafe { libc::malloc(length + 1) }.cast::<u8>();
+    if !copy.is_null() {
+        // SAFETY: `copy` has room for the text and the terminating 0, and is fresh, so they do not overlap.
+        unsafe {
+            copy.copy_from_nonoverlapping(text.as_ptr(), length);
+            copy.add(length).write(0);
+        }
+    }
+    copy.cast()
+}
+
+/// Stores `value` where the program wants it, if it does.
+///
+/// # Safety
+/// `place` is null or may be written.
+pub unsafe fn store<T>(place: *mut T, value: T) {
+    if !place.is_null() {
+        // SAFETY: not null, so the caller has promised that it may be written. The program's structs may be packed.
+        unsafe { place.write_unaligned(value) };
+    }
+}
+
+/// The type that a port type's name stands for.
+///
+/// # Safety
+/// `name` is null or a C string.
+pub unsafe fn port_type(name: *const c_char) -> Option<PortType> {
+    if name.is_null() {
+        return None;
+    }
+    // SAFETY: not null, so the caller has promised a C string.
+    let name = unsafe { CStr::from_ptr(name) };
+    match name {
+        _ if name == AUDIO_TYPE => Some(PortType::Audio),
+        _ if name == MIDI_TYPE => Some(PortType::Midi),
+        _ => None,
+    }
+}
+
+/// The name of a port type.
+pub fn type_name(port_type: PortType) -> &'static CStr {
+    match port_type {
+        PortType::Audio => AUDIO_TYPE,
+        PortType::Midi => MIDI_TYPE,
+    }
+}
+
+/// 0, or -1 and a message.
+pub fn answer(result: Result<(), Error>) -> c_int {
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            complain(&error);
+            FAILED
+        }
+    }
+}
+
+/// -1, and a message. For calls that may wait.
+pub fn refuse(why: &str) -> c_int {
+    messages::error(format_args!("{why}"));
+    FAILED
+}
+
+/// For [`refuse`].
+pub const NO_SUCH_PORT: &str = "the port handle is none of an open client's server, or a text is missing";
+
+/// Tells the program what went wrong; not within a cycle, where nothing may be formatted or printed.
+pub fn complain(error: &Error) {
+    if !matches!(error, Error::InCycle) {
+        messages::error(format_args!("{error}"));
+    }
+}
+
+/// Calls `call` on an open client and answers 0, or -1 and a message. For calls that may wait.
+pub fn order(client: ClientHandle, call: impl FnOnce(&OpenClient) -> Result<(), Error>) -> c_int {
+    answer(client.pin().ok_or(Error::Closed).and_then(|client| call(&client)))
+}

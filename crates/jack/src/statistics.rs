@@ -1,0 +1,39 @@
+//! Load and delays. Getters are for any thread.
+
+use client::Request;
+
+use crate::clients::ClientHandle;
+use crate::convert::order;
+
+/// Delays of the last xrun and of the worst, in µs.
+fn delays_us(client: ClientHandle) -> (u32, u32) {
+    let client = client.pin();
+    client.as_ref().and_then(|client| client.session.engine()).map_or((0, 0), |engine| engine.delays_us())
+}
+
+/// Delay of the last xrun, in µs. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_get_xrun_delayed_usecs(client: ClientHandle) -> f32 {
+    delays_us(client).0 as f32
+}
+
+/// Longest delay since the server's start or the last reset, in µs. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_get_max_delayed_usecs(client: ClientHandle) -> f32 {
+    delays_us(client).1 as f32
+}
+
+/// Forgets the longest delay, for all clients.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_reset_max_delayed_usecs(client: ClientHandle) {
+    // The function of C has no result; the message tells it.
+    let _ = order(client, |client| client.session.order(Request::ResetMaxDelay));
+}
+
+/// Part of the quantum's time that the graph takes, in percent; 0 if the client is not open. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_cpu_load(client: ClientHandle) -> f32 {
+    let client = client.pin();
+    let engine = client.as_ref().and_then(|client| client.session.engine());
+    engine.map_or(0.0, |engine| (engine.load_ppm() as f32 / 10_000.0).clamp(0.0, 100.0))
+}

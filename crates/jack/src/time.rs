@@ -1,0 +1,62 @@
+//! Frames and dates; see also `jack_get_time`. Any thread.
+
+use std::ffi::c_int;
+
+use crate::clients::ClientHandle;
+use crate::convert::{FAILED, store};
+
+const NS_PER_US: u64 = 1000;
+
+/// The frame that passes now, estimated; 0 if the client is not open. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_frame_time(client: ClientHandle) -> u32 {
+    client.pin().map_or(0, |client| client.session.frame_time())
+}
+
+/// The cycle's first frame. Thread: cycle.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_last_frame_time(client: ClientHandle) -> u32 {
+    client.pin().map_or(0, |client| client.session.last_frame_time())
+}
+
+/// Frames since the driver woke for the cycle. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_frames_since_cycle_start(client: ClientHandle) -> u32 {
+    client.pin().map_or(0, |client| client.session.frames_since_cycle_start())
+}
+
+/// The cycle's first frame, its smoothed date and the next one's, and its smoothed duration, all in µs. -1 before
+/// the first cycle. Thread: cycle.
+///
+/// # Safety
+/// Each pointer is null or may be written.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jack_get_cycle_times(
+    client: ClientHandle,
+    first_frame: *mut u32,
+    start_us: *mut u64,
+    next_us: *mut u64,
+    length_us: *mut f32,
+) -> c_int {
+    let Some(times) = client.pin().and_then(|client| client.session.cycle_times()) else { return FAILED };
+    // SAFETY: the caller's promise.
+    unsafe {
+        store(first_frame, times.frames);
+        store(start_us, times.current_ns / NS_PER_US);
+        store(next_us, times.next_ns / NS_PER_US);
+        store(length_us, (times.period_ns / NS_PER_US as f64) as f32);
+    }
+    0
+}
+
+/// When a frame passes, in µs: the one of that number nearest to now. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_frames_to_time(client: ClientHandle, frame: u32) -> u64 {
+    client.pin().map_or(0, |client| client.session.frames_to_time(frame) / NS_PER_US)
+}
+
+/// The frame at a date in µs. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_time_to_frames(client: ClientHandle, date_us: u64) -> u32 {
+    client.pin().map_or(0, |client| client.session.time_to_frames(date_us.saturating_mul(NS_PER_US)))
+}
