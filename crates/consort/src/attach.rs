@@ -1,0 +1,54 @@
+//! Attaching to a running server, as its observer.
+
+use client::{Observer, PortInfo, RegistryView};
+use proto::status::Status;
+
+use crate::server::{Latency, Port, Server};
+
+/// Connects to the server `name`.
+pub(crate) fn to(name: &str) -> Result<impl Server, client::Error> {
+    Observer::open(Some(name))
+}
+
+impl Server for Observer {
+    fn ports(&self) -> anyhow::Result<Vec<Port>> {
+        let registry = self.registry();
+        Ok(registry.ports().map(|port| read(registry, port)).collect())
+    }
+
+    fn status(&self) -> anyhow::Result<Status> {
+        Ok(Self::status(self)?)
+    }
+
+    fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
+        Ok(Self::connect(self, source, destination)?)
+    }
+
+    fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
+        Ok(Self::disconnect(self, source, destination)?)
+    }
+
+    fn stop(&self) -> anyhow::Result<()> {
+        Ok(Self::stop(self)?)
+    }
+}
+
+/// The port with what the registry knows of it elsewhere. What has gone in the meantime is left out.
+fn read(registry: RegistryView<'_>, port: PortInfo) -> Port {
+    let latency = |capture| {
+        let range = registry.port_latency(port.id, capture).unwrap_or_default();
+        Latency { min_frames: range.min, max_frames: range.max }
+    };
+    let peers = registry.connections(port.id).into_iter();
+    Port {
+        id: port.id,
+        owner: registry.client(port.owner).map(|client| client.name).unwrap_or_default(),
+        port_type: port.port_type,
+        flags: port.flags,
+        peers: peers.filter_map(|peer| Some(registry.port(peer)?.name)).collect(),
+        capture_latency: latency(true),
+        playback_latency: latency(false),
+        name: port.name,
+        aliases: port.aliases,
+    }
+}

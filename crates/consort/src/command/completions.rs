@@ -1,0 +1,44 @@
+//! `consort completions`: what a shell needs to complete consort's command lines.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use clap_complete::Shell;
+
+use crate::{arguments, output};
+
+/// Print the completion script of a shell
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  consort completions bash > ~/.local/share/bash-completion/completions/consort")]
+pub(crate) struct Completions {
+    shell: Shell,
+}
+
+impl Completions {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        output::print(&script(self.shell))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut arguments::command(), "consort", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shell_completes_the_commands_and_their_options() {
+        for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
+            let script = script(shell);
+            for word in ["disconnect", "quantum", "completions"] {
+                assert!(script.contains(word), "{shell}: {word}");
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `consort man`: the man pages, for whoever packages or installs consort.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Args;
+
+use crate::arguments;
+
+/// Write the man pages into a directory
+#[derive(Debug, Args)]
+#[command(
+    hide = true,
+    after_help = "Example:
+  consort man /usr/local/share/man/man1"
+)]
+pub(crate) struct Man {
+    /// It is made if need be
+    directory: PathBuf,
+}
+
+impl Man {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        write(&self.directory)
+            .with_context(|| format!("cannot write man pages into {}", self.directory.display()))?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn write(directory: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(directory)?;
+    clap_mangen::generate_to(arguments::command(), directory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_visible_command_has_a_man_page_that_shows_an_example() {
+        let directory = std::env::temp_dir().join(format!("consort-man-{}", std::process::id()));
+        write(&directory).expect("man pages");
+        let main = fs::read_to_string(directory.join("consort.1")).expect("consort.1");
+        assert!(main.contains("Exit codes") && !main.contains("Write the man pages"));
+        for command in arguments::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let page = fs::read_to_string(directory.join(format!("consort-{}.1", command.get_name())));
+            assert!(page.is_ok_and(|page| page.contains("Example")), "{}", command.get_name());
+        }
+        fs::remove_dir_all(&directory).expect("cleaned");
+    }
+}

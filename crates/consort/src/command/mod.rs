@@ -1,0 +1,11 @@
+//! The commands, one file each.
+
+pub(crate) mod completions;
+pub(crate) mod connect;
+pub(crate) mod disconnect;
+pub(crate) mod exec;
+pub(crate) mod ls;
+pub(crate) mod man;
+pub(crate) mod run;
+pub(crate) mod status;
+pub(crate) mod stop;

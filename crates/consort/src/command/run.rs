@@ -1,0 +1,288 @@
+//! `consort run`: the server itself.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, ValueEnum};
+use engine::{Config, DriverChoice, SelfConnect};
+use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
+use sys::thread::CpuSet;
+
+use crate::exit::UsageError;
+
+/// Channels of a timer, as of jackd's dummy driver.
+pub(crate) const DEFAULT_CHANNELS: u32 = 2;
+/// Hz.
+pub(crate) const DEFAULT_SAMPLE_RATE_HZ: u32 = 48_000;
+/// Frames.
+pub(crate) const DEFAULT_QUANTUM: u32 = 1024;
+/// As jackd's.
+pub(crate) const DEFAULT_REALTIME_PRIORITY: u32 = 10;
+/// As jackd's.
+pub(crate) const DEFAULT_PORT_MAX: u32 = 2048;
+/// What the server's memory is laid out for.
+const PORT_MAX: std::ops::RangeInclusive<u32> = 16..=1 << 20;
+/// The watchdog takes the priority above the driver's, so 98 is the highest that the driver can have.
+pub(crate) const REALTIME_PRIORITY: std::ops::RangeInclusive<u32> = 1..=98;
+
+/// Run a server until it is stopped
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort run --quantum 64
+  consort run --driver file --input song.wav --output mix.wav --fast")]
+pub(crate) struct Run {
+    /// What starts cycles: the clock, or sound files
+    #[arg(long, value_enum, default_value = "timer")]
+    driver: DriverName,
+    /// Capture ports of the timer [default: 2]
+    #[arg(long, value_name = "N")]
+    capture: Option<u32>,
+    /// Playback ports [default: 2; with files: as many as the input has channels]
+    #[arg(long, value_name = "N")]
+    playback: Option<u32>,
+    /// Sample rate in Hz [default: 48000; with files: the input's]
+    #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
+    rate: Option<u32>,
+    /// Length of a cycle in frames
+    #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_QUANTUM, value_parser = in_range(QUANTUM_FRAMES))]
+    quantum: u32,
+    /// Play what was computed in the same cycle: one quantum less latency, no room for a late client
+    #[arg(short = 'S', long)]
+    sync: bool,
+    /// SCHED_FIFO priority of the driver
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_REALTIME_PRIORITY, value_parser = in_range(REALTIME_PRIORITY))]
+    realtime_priority: u32,
+    /// Use no real-time scheduling
+    #[arg(long, conflicts_with = "realtime_priority")]
+    no_realtime: bool,
+    /// How long a client may be late before it is left out [default: three quanta]
+    #[arg(long, value_name = "MS", value_parser = in_range(1..=u32::MAX))]
+    client_timeout: Option<u32>,
+    /// How many ports there can be
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_PORT_MAX, value_parser = in_range(PORT_MAX))]
+    port_max: u32,
+    /// The sound file that the capture ports play
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// The sound file into which the playback ports are recorded
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Go through the files as fast as the clients can, not in real time
+    #[arg(long)]
+    fast: bool,
+    /// End when the last client has left
+    #[arg(long)]
+    temporary: bool,
+    /// Refuse connections that close a loop, instead of delaying them by a cycle
+    #[arg(long)]
+    no_feedback: bool,
+    /// What a client may do with its own ports
+    #[arg(long, value_enum, default_value = "allow")]
+    self_connect: SelfConnectName,
+    /// Tell each program's process thread on which CPU to run, from what it was measured to take
+    #[arg(long, value_enum, default_value = "on")]
+    placement: Switch,
+    /// The CPUs that the driver and the programs' process threads may use, such as 0-3,5
+    #[arg(long, value_name = "LIST")]
+    cpus: Option<CpuSet>,
+    /// Say more on standard error
+    #[arg(short, long)]
+    verbose: bool,
+    /// End when standard input does: whoever started the server holds the other end
+    #[arg(long, hide = true)]
+    while_stdin_is_open: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DriverName {
+    /// The clock; ports that lead nowhere
+    Timer,
+    /// Sound files
+    File,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Switch {
+    /// Do
+    On,
+    /// Do not
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum SelfConnectName {
+    /// Connect them
+    Allow,
+    /// Refuse connections to other clients' ports
+    FailExternal,
+    /// Pretend connections to other clients' ports
+    IgnoreExternal,
+    /// Refuse all
+    FailAll,
+    /// Pretend all
+    IgnoreAll,
+}
+
+/// Numbers of `range`.
+fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
+}
+
+impl Run {
+    pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
+        let while_stdin_is_open = self.while_stdin_is_open;
+        let config = self.config(server)?;
+        let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
+        engine::run(config)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn config(self, name: String) -> Result<Config, UsageError> {
+        let driver = self.driver_choice()?;
+        Ok(Config {
+            name,
+            driver,
+            quantum: self.quantum,
+            sync: self.sync,
+            realtime_priority: (!self.no_realtime).then_some(self.realtime_priority),
+            client_timeout_ms: self.client_timeout,
+            port_max: self.port_max,
+            temporary: self.temporary,
+            feedback: !self.no_feedback,
+            verbose: self.verbose,
+            self_connect: self.self_connect.into(),
+            placement: self.placement == Switch::On,
+            cpus: self.cpus.map(Box::new),
+        })
+    }
+
+    fn driver_choice(&self) -> Result<DriverChoice, UsageError> {
+        let usage = |message: &str| Err(UsageError(message.into()));
+        match self.driver {
+            DriverName::Timer if self.input.is_some() || self.output.is_some() || self.fast => {
+                usage("--input, --output and --fast are for files: add --driver file")
+            }
+            DriverName::Timer => Ok(DriverChoice::Timer {
+                capture: self.capture.unwrap_or(DEFAULT_CHANNELS),
+                playback: self.playback.unwrap_or(DEFAULT_CHANNELS),
+                sample_rate_hz: self.rate.unwrap_or(DEFAULT_SAMPLE_RATE_HZ),
+            }),
+            DriverName::File if self.capture.is_some() => {
+                usage("--capture is for the timer: a file has as many channels as it has")
+            }
+            DriverName::File if self.input.is_none() && self.output.is_none() => {
+                usage("--driver file needs --input FILE, --output FILE or both")
+            }
+            DriverName::File => Ok(DriverChoice::File {
+                input: self.input.clone(),
+                output: self.output.clone(),
+                sample_rate_hz: self.rate,
+                playback: self.playback,
+                fast: self.fast,
+            }),
+        }
+    }
+}
+
+impl From<SelfConnectName> for SelfConnect {
+    fn from(name: SelfConnectName) -> Self {
+        match name {
+            SelfConnectName::Allow => Self::Allow,
+            SelfConnectName::FailExternal => Self::FailExternal,
+            SelfConnectName::IgnoreExternal => Self::IgnoreExternal,
+            SelfConnectName::FailAll => Self::FailAll,
+            SelfConnectName::IgnoreAll => Self::IgnoreAll,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Alone {
+        #[command(flatten)]
+        run: Run,
+    }
+
+    fn parse(words: &str) -> Result<Config, UsageError> {
+        let alone = Alone::try_parse_from(std::iter::once("run").chain(words.split_whitespace()))
+            .map_err(|error| UsageError(error.to_string()))?;
+        alone.run.config("default".into())
+    }
+
+    fn defaults() -> Config {
+        Config {
+            name: "default".into(),
+            driver: DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz: 48_000 },
+            quantum: 1024,
+            sync: false,
+            realtime_priority: Some(10),
+            client_timeout_ms: None,
+            port_max: 2048,
+            temporary: false,
+            feedback: true,
+            verbose: false,
+            self_connect: SelfConnect::Allow,
+            placement: true,
+            cpus: None,
+        }
+    }
+
+    #[test]
+    fn each_option_changes_what_it_names_and_nothing_else() {
+        let file = DriverChoice::File {
+            input: Some("in.wav".into()),
+            output: None,
+            sample_rate_hz: None,
+            playback: Some(1),
+            fast: true,
+        };
+        for (words, expected) in [
+            ("", defaults()),
+            (
+                "--capture 0 --playback 32 --rate 44100",
+                Config {
+                    driver: DriverChoice::Timer { capture: 0, playback: 32, sample_rate_hz: 44_100 },
+                    ..defaults()
+                },
+            ),
+            ("--driver file --input in.wav --playback 1 --fast", Config { driver: file, ..defaults() }),
+            ("--quantum 1", Config { quantum: 1, ..defaults() }),
+            ("-S", Config { sync: true, ..defaults() }),
+            ("--realtime-priority 70", Config { realtime_priority: Some(70), ..defaults() }),
+            ("--no-realtime", Config { realtime_priority: None, ..defaults() }),
+            ("--client-timeout 500", Config { client_timeout_ms: Some(500), ..defaults() }),
+            ("--port-max 64", Config { port_max: 64, ..defaults() }),
+            ("--temporary -v", Config { temporary: true, verbose: true, ..defaults() }),
+            ("--placement off", Config { placement: false, ..defaults() }),
+            ("--cpus 0,2-3", Config { cpus: Some(Box::new("0,2-3".parse().unwrap())), ..defaults() }),
+            ("--no-feedback", Config { feedback: false, ..defaults() }),
+            ("--self-connect fail-all", Config { self_connect: SelfConnect::FailAll, ..defaults() }),
+        ] {
+            assert_eq!(parse(words), Ok(expected), "{words}");
+        }
+    }
+
+    #[test]
+    fn what_no_driver_could_do_is_a_usage_error() {
+        for words in [
+            "--input a.wav",
+            "--fast",
+            "--driver file",
+            "--driver file --input a.wav --capture 2",
+            "--driver alsa",
+            "--quantum 0",
+            "--quantum 8193",
+            "--rate 999",
+            "--realtime-priority 99",
+            "--port-max 15",
+            "--client-timeout 0",
+        ] {
+            assert!(parse(words).is_err(), "{words}");
+        }
+    }
+}

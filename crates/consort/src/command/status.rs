@@ -1,0 +1,244 @@
+//! `consort status`: how the server and its clients are.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use proto::status::{ClientStatus, Status, Timing};
+use serde_json::{Value, json};
+
+use crate::server::Server;
+use crate::{attach, output};
+
+/// Show how the server and its clients are
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort status
+  consort status --json | jq .xruns")]
+pub(crate) struct ShowStatus {
+    /// Print everything as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+impl ShowStatus {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        let status = attach::to(server)?.status()?;
+        if self.json {
+            output::print_json(&as_json(&status))?;
+        } else {
+            output::print(&as_text(&status))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What the state column says.
+fn state(client: &ClientStatus) -> &'static str {
+    match (client.bypassed, client.active) {
+        (true, _) => "bypassed",
+        (false, true) => "active",
+        (false, false) => "inactive",
+    }
+}
+
+fn as_text(status: &Status) -> String {
+    let quantum_ms = f64::from(status.quantum) * 1000.0 / f64::from(status.sample_rate_hz.max(1));
+    let mode = if status.sync { "synchronous" } else { "asynchronous" };
+    let priority = status
+        .realtime_priority
+        .map_or_else(|| "not real-time".into(), |priority| format!("real-time priority {priority}"));
+    let Status { name, version, process, driver, sample_rate_hz, quantum, .. } = status;
+    let (ports, port_max) = status.ports;
+    let mut text = format!(
+        "\
+server   {name}, consort {version}, pid {process}
+driver   {driver}, {sample_rate_hz} Hz, {mode}, {priority}
+quantum  {quantum} frames ({quantum_ms:.3} ms)
+load     {:.1} %
+xruns    {} in {} cycles
+graph    {} clients, {ports} of {port_max} ports, {} connections
+",
+        status.load * 100.0,
+        status.xruns,
+        status.cycles,
+        status.clients.len(),
+        status.connections
+    );
+    if !status.clients.is_empty() {
+        text.push('\n');
+        text.push_str(&client_table(&status.clients));
+        text.push_str("\nTimes in µs, median and longest: scheduling is signaled to awake, duration awake to finished.\n");
+    }
+    text
+}
+
+const HEADINGS: [&str; 9] = ["client", "pid", "state", "cpu", "scheduling", "max", "duration", "max", "late"];
+/// Columns of text; the others are numbers, which end at the right.
+const TEXT_COLUMNS: [usize; 2] = [0, 2];
+
+fn client_table(clients: &[ClientStatus]) -> String {
+    let mut rows = vec![HEADINGS.map(String::from)];
+    rows.extend(clients.iter().map(client_row));
+    let widths: [usize; HEADINGS.len()] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    rows.iter().map(|row| aligned(row, &widths)).collect()
+}
+
+fn client_row(client: &ClientStatus) -> [String; HEADINGS.len()] {
+    let time = |time_ns: fn(Timing) -> u64| client.timing.map_or_else(dash, |timing| us(time_ns(timing)));
+    [
+        client.name.clone(),
+        client.process.to_string(),
+        state(client).into(),
+        client.cpu.map_or_else(dash, |cpu| cpu.to_string()),
+        time(|timing| timing.scheduling_median_ns),
+        time(|timing| timing.scheduling_max_ns),
+        time(|timing| timing.duration_median_ns),
+        time(|timing| timing.duration_max_ns),
+        client.late_cycles.to_string(),
+    ]
+}
+
+fn dash() -> String {
+    "-".into()
+}
+
+/// Nanoseconds in µs with one decimal, rounded.
+fn us(time_ns: u64) -> String {
+    let tenths = time_ns.saturating_add(50) / 100;
+    format!("{}.{}", tenths / 10, tenths % 10)
+}
+
+fn aligned(row: &[String], widths: &[usize]) -> String {
+    let cells: Vec<String> = row
+        .iter()
+        .zip(widths)
+        .enumerate()
+        .map(|(column, (cell, &width))| {
+            if TEXT_COLUMNS.contains(&column) { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+        })
+        .collect();
+    format!("{}\n", cells.join("  ").trim_end())
+}
+
+fn as_json(status: &Status) -> Value {
+    json!({
+        "name": status.name,
+        "version": status.version,
+        "pid": status.process,
+        "driver": status.driver,
+        "sample_rate_hz": status.sample_rate_hz,
+        "quantum": status.quantum,
+        "sync": status.sync,
+        "realtime_priority": status.realtime_priority,
+        "cycles": status.cycles,
+        "xruns": status.xruns,
+        "load": status.load,
+        "ports": {"used": status.ports.0, "max": status.ports.1},
+        "connections": status.connections,
+        "clients": status.clients.iter().map(client_json).collect::<Value>(),
+    })
+}
+
+fn client_json(client: &ClientStatus) -> Value {
+    json!({
+        "id": client.id,
+        "name": client.name,
+        "pid": client.process,
+        "active": client.active,
+        "bypassed": client.bypassed,
+        "late_cycles": client.late_cycles,
+        "cpu": client.cpu,
+        "timing": client.timing,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(name: &str, process: u32) -> ClientStatus {
+        ClientStatus {
+            id: process,
+            name: name.into(),
+            process,
+            active: true,
+            bypassed: false,
+            late_cycles: 0,
+            cpu: None,
+            timing: None,
+        }
+    }
+
+    fn sample() -> Status {
+        let timing = Timing {
+            cycles: 100,
+            scheduling_median_ns: 4_949,
+            scheduling_max_ns: 123_450,
+            duration_median_ns: 49,
+            duration_max_ns: 1_000_000,
+        };
+        Status {
+            name: "default".into(),
+            version: "0.1.0".into(),
+            process: 4321,
+            driver: "timer".into(),
+            sample_rate_hz: 48_000,
+            quantum: 64,
+            sync: false,
+            realtime_priority: Some(10),
+            cycles: 75_000,
+            xruns: 2,
+            load: 0.1234,
+            clients: vec![
+                ClientStatus { cpu: Some(1), timing: Some(timing), late_cycles: 3, ..client("synthé", 17) },
+                ClientStatus { bypassed: true, ..client("a stuck one", 123_456) },
+                ClientStatus { active: false, ..client("idle", 5) },
+            ],
+            ports: (12, 2048),
+            connections: 8,
+        }
+    }
+
+    #[test]
+    fn the_page_is_aligned_whatever_the_names_are() {
+        assert_eq!(
+            as_text(&sample()),
+            "\
+server   default, consort 0.1.0, pid 4321
+driver   timer, 48000 Hz, asynchronous, real-time priority 10
+quantum  64 frames (1.333 ms)
+load     12.3 %
+xruns    2 in 75000 cycles
+graph    3 clients, 12 of 2048 ports, 8 connections
+
+client          pid  state     cpu  scheduling    max  duration     max  late
+synthé           17  active      1         4.9  123.5       0.0  1000.0     3
+a stuck one  123456  bypassed    -           -      -         -       -     0
+idle              5  inactive    -           -      -         -       -     0
+
+Times in µs, median and longest: scheduling is signaled to awake, duration awake to finished.
+"
+        );
+    }
+
+    #[test]
+    fn a_server_without_clients_shows_no_table() {
+        let status = Status { clients: vec![], realtime_priority: None, sync: true, ..sample() };
+        let text = as_text(&status);
+        assert!(text.ends_with("graph    0 clients, 12 of 2048 ports, 8 connections\n"), "{text}");
+        assert!(text.contains("synchronous, not real-time\n"), "{text}");
+    }
+
+    #[test]
+    fn json_keeps_numbers_as_numbers_and_the_unknown_as_null() {
+        let json = as_json(&sample());
+        assert_eq!(json["clients"][0]["timing"]["duration_max_ns"], 1_000_000);
+        assert_eq!(json["clients"][1]["timing"], Value::Null);
+        assert_eq!(json["clients"][2]["active"], false);
+        assert_eq!((&json["ports"]["used"], &json["ports"]["max"]), (&json!(12), &json!(2048)));
+        assert_eq!(json["realtime_priority"], 10);
+        assert_eq!(json["load"], 0.1234);
+    }
+}

@@ -1,0 +1,82 @@
+//! From the words of the command line to the exit code.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+use clap::error::ErrorKind;
+
+use crate::arguments::Arguments;
+use crate::{exit, jackd};
+
+/// Runs the program that `words` ask for; the first is the name that it was called by, `jackd` and `jackdmp`
+/// being JACK's server with its own options. Says on standard error what went wrong, in one line.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let words: Vec<OsString> = words.into_iter().collect();
+    let name = words.first().and_then(|word| Path::new(word).file_name()).unwrap_or_default();
+    let (name, result) = match name.to_str() {
+        Some(name @ ("jackd" | "jackdmp")) => (name, jackd::run(words.get(1..).unwrap_or_default())),
+        _ => ("consort", run_consort(&words)),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("{name}: {error:#}");
+        ExitCode::from(exit::code(&error))
+    })
+}
+
+fn run_consort(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments.run(),
+        Err(error) if is_usage_error(error.kind()) => Err(exit::UsageError(in_one_line(&error)).into()),
+        // Help and version, asked for or for want of a command.
+        Err(error) => {
+            error.print()?;
+            Ok(ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 }))
+        }
+    }
+}
+
+fn is_usage_error(kind: ErrorKind) -> bool {
+    !matches!(
+        kind,
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    )
+}
+
+/// The parser's message without the page that follows it.
+fn in_one_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
+    let message = message.join(" ");
+    let message = message.strip_prefix("error: ").unwrap_or(&message);
+    format!("{message} (try --help)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_command_line_is_explained_in_one_line() {
+        for (what, words, part) in [
+            ("an argument that is missing", vec!["connect", "a:b"], "<DESTINATION>"),
+            ("an unknown option", vec!["ls", "--colour"], "--colour"),
+            ("an unknown command", vec!["lst"], "lst"),
+            ("a value out of range", vec!["run", "--quantum", "8193"], "8193"),
+            (
+                "both ways of real time",
+                vec!["run", "--no-realtime", "--realtime-priority", "5"],
+                "--no-realtime",
+            ),
+        ] {
+            let words = ["consort"].into_iter().chain(words).map(OsString::from).collect::<Vec<_>>();
+            let error = run_consort(&words).expect_err(what);
+            let text = error.to_string();
+            assert!(!text.contains('\n') && text.contains(part), "{what}: {text}");
+            assert_eq!(exit::code(&error), exit::USAGE, "{what}");
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! What the exit code says.
+
+/// The request was refused, or failed on its way.
+pub(crate) const REFUSED: u8 = 1;
+/// The command line makes no sense.
+pub(crate) const USAGE: u8 = 2;
+/// There is no server of that name.
+pub(crate) const NO_SERVER: u8 = 3;
+
+/// For the help and the man page.
+pub(crate) const CODES: &str = "Exit codes:
+  0  done
+  1  refused by the server, or failed
+  2  the command line makes no sense
+  3  no server of that name is running
+  consort exec passes on the exit code of the program that it runs.";
+
+/// A command line that makes no sense; says what to write instead.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UsageError(pub(crate) String);
+
+impl std::fmt::Display for UsageError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for UsageError {}
+
+/// The exit code for `error`.
+pub(crate) fn code(error: &anyhow::Error) -> u8 {
+    if error.is::<UsageError>() {
+        USAGE
+    } else if matches!(error.downcast_ref(), Some(client::Error::NoServer { .. })) {
+        NO_SERVER
+    } else {
+        REFUSED
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::request::RequestError;
+
+    use super::*;
+
+    #[test]
+    fn the_exit_code_tells_a_missing_server_from_a_refusal_and_from_a_wrong_command_line() {
+        let missing = client::Error::NoServer { server: "x".into(), path: "/x".into() };
+        let refused = client::Error::Refused(RequestError::Quantum(0));
+        for (error, expected) in [
+            (anyhow::Error::from(missing), NO_SERVER),
+            (refused.into(), REFUSED),
+            (UsageError("x".into()).into(), USAGE),
+            (anyhow::anyhow!("disk full"), REFUSED),
+        ] {
+            assert_eq!(code(&error), expected, "{error}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! consort as `jackd`: JACK's own options in JACK's order, as start scripts, `~/.jackdrc` and QjackCtl write
+//! them. Read by hand, since the same letters mean one thing before `-d DRIVER` and another after it.
+
+mod driver;
+mod options;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use engine::Config;
+
+use crate::arguments::server_name;
+use crate::exit::UsageError;
+use crate::output;
+use driver::Asked;
+use options::{Options, Order};
+use words::Words;
+
+/// The release of JACK whose interface and command line consort follows.
+const JACK_VERSION: &str = "1.9.22";
+
+const HELP: &str = "\
+Usage: jackd [OPTIONS] -d DRIVER [DRIVER-OPTIONS]
+
+consort's server with JACK's command line. Options before -d:
+    -R, --realtime               use real-time scheduling (default)
+    -r, --no-realtime            do not
+    -P, --realtime-priority N    SCHED_FIFO priority of the driver (default: 10)
+    -n, --name NAME              the server's name (default: $JACK_DEFAULT_SERVER, or 'default')
+    -t, --timeout MS             how long a client may be late (default, and 0: three cycles)
+    -p, --port-max N             how many ports there can be (default: 2048)
+    -S, --sync                   play what was computed in the same cycle
+    -T, --temporary              end when the last client has left
+    -a, --autoconnect MODE       a client connects its own ports: ' ' allow (default), E refuse or e ignore
+                                 with other clients' ports, A refuse or a ignore all
+    -v, --verbose                say more, also which options had no effect
+    -V, --version                print the version
+    -h, --help                   print this; after -d DRIVER: the driver's options
+    -m -u -s -c X -L N -X NAME -I NAME -C FILE -Z, --replace-registry
+                                 accepted, no effect
+
+Drivers: dummy (or timer), file.
+Example: jackd -P70 -n studio -d dummy -r48000 -p64
+
+Exit codes: 0 done, 1 failed, 2 the command line makes no sense.
+";
+
+/// What a command line asks for.
+#[derive(Debug, PartialEq, Eq)]
+enum Asking {
+    Text(String),
+    Run {
+        config: Config,
+        notices: Vec<String>,
+    },
+    /// A driver of jackd's that is not built here.
+    NotBuilt(String),
+}
+
+/// Runs `jackd WORDS`.
+pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    match parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
+        Asking::Text(text) => output::print(&text)?,
+        Asking::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
+        Asking::Run { config, notices } => {
+            if config.verbose {
+                for notice in notices {
+                    eprintln!("jackd: {notice}");
+                }
+            }
+            engine::run(config)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, UsageError> {
+    let mut words = Words::new(words);
+    // Without a name in the environment there is always one that can be had.
+    let default = default_server.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
+    let Options { order, mut config, driver, mut notices } = Options::read(&mut words, default)?;
+    match order {
+        Order::Help => return Ok(Asking::Text(HELP.into())),
+        Order::Version => return Ok(Asking::Text(version())),
+        Order::Start => config.name = server_name(Some(config.name), None)?,
+    }
+    let Some(driver) = driver else { return Ok(Asking::Run { config, notices }) };
+    match driver::read(driver, words)? {
+        Asked::Help(text) => Ok(Asking::Text(text.into())),
+        Asked::NotBuilt => Ok(Asking::NotBuilt(driver.into())),
+        Asked::Run { driver, quantum, notices: more } => {
+            notices.extend(more);
+            Ok(Asking::Run { config: Config { driver, quantum, ..config }, notices })
+        }
+    }
+}
+
+/// Reads a command line of jackd's, for its fuzz target: what would be started, if anything, or the refusal.
+#[cfg(fuzzing)]
+pub fn read_jackd(words: &[String]) -> Result<Option<Config>, String> {
+    match parse(words, None) {
+        Ok(Asking::Run { config, .. }) => Ok(Some(config)),
+        Ok(Asking::Text(_) | Asking::NotBuilt(_)) => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// One line as jackd prints it, for programs that take it apart.
+fn version() -> String {
+    let directory = sys::runtime_directory::runtime_directory()
+        .map_or_else(|_| "unknown".into(), |path| path.join("consort").display().to_string());
+    let (protocol, release) = (proto::hello::PROTOCOL_VERSION, env!("CARGO_PKG_VERSION"));
+    format!("jackdmp version {JACK_VERSION} tmpdir {directory} protocol {protocol} (consort {release})\n")
+}

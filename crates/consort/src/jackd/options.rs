@@ -1,0 +1,189 @@
+//! jackd's own options: those before `-d`.
+
+use engine::{Config, DriverChoice, SelfConnect};
+
+use super::words::{Found, Spec, Value, Words};
+use crate::command::run::{
+    DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY, DEFAULT_SAMPLE_RATE_HZ,
+    REALTIME_PRIORITY,
+};
+use crate::exit::UsageError;
+
+/// What an option means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Id {
+    Autoconnect,
+    Driver,
+    Help,
+    Name,
+    NoRealtime,
+    PortMax,
+    Priority,
+    Realtime,
+    Sync,
+    Temporary,
+    Timeout,
+    Verbose,
+    Version,
+    /// Accepted, with no effect here, for this reason.
+    Ignored(&'static str),
+}
+
+const fn flag(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> {
+    Spec { id, short: Some(short), long, value: Value::None }
+}
+
+const fn valued(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> {
+    Spec { id, short: Some(short), long, value: Value::Required }
+}
+
+const NO_LOCK: Id = Id::Ignored("the server decides itself what memory it locks");
+const NO_INTERNAL: Id = Id::Ignored("clients inside the server are not built yet");
+
+const SPECS: &[Spec<Id>] = &[
+    flag('R', &["realtime"], Id::Realtime),
+    flag('r', &["no-realtime"], Id::NoRealtime),
+    valued('P', &["realtime-priority"], Id::Priority),
+    valued('n', &["name"], Id::Name),
+    valued('t', &["timeout"], Id::Timeout),
+    valued('p', &["port-max"], Id::PortMax),
+    flag('S', &["sync"], Id::Sync),
+    flag('T', &["temporary"], Id::Temporary),
+    flag('v', &["verbose"], Id::Verbose),
+    flag('V', &["version"], Id::Version),
+    flag('h', &["help"], Id::Help),
+    valued('a', &["autoconnect"], Id::Autoconnect),
+    valued('d', &["driver", "audio-driver"], Id::Driver),
+    flag('m', &["no-mlock"], NO_LOCK),
+    flag('u', &["unlock"], NO_LOCK),
+    flag('s', &["silent"], Id::Ignored("messages cannot be turned off")),
+    valued('c', &["clocksource", "clock-source"], Id::Ignored("the clock is always CLOCK_MONOTONIC")),
+    valued('L', &["loopback"], Id::Ignored("there are no loopback ports: connect the programs themselves")),
+    valued(
+        'X',
+        &["slave-backend", "slave-driver", "midi-driver"],
+        Id::Ignored("second drivers are not built yet"),
+    ),
+    valued('I', &["internal-client"], NO_INTERNAL),
+    valued('C', &["internal-session-file"], NO_INTERNAL),
+    flag('Z', &["nozombies"], Id::Ignored("a late client is left out and taken in again, not removed")),
+    Spec {
+        id: Id::Ignored("there is no registry of servers to replace"),
+        short: None,
+        long: &["replace-registry"],
+        value: Value::None,
+    },
+];
+
+/// What jackd is asked to do by the options before `-d`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Help,
+    Version,
+    Start,
+}
+
+/// The options before `-d`.
+#[derive(Debug)]
+pub(super) struct Options<'a> {
+    pub(super) order: Order,
+    /// All but the driver.
+    pub(super) config: Config,
+    /// The word after `-d`.
+    pub(super) driver: Option<&'a str>,
+    /// Options without effect, one line each.
+    pub(super) notices: Vec<String>,
+}
+
+impl<'a> Options<'a> {
+    /// Reads up to and including `-d NAME`; what follows is the driver's.
+    pub(super) fn read(words: &mut Words<'a>, name: String) -> Result<Self, UsageError> {
+        let mut options =
+            Self { order: Order::Start, config: default_config(name), driver: None, notices: Vec::new() };
+        while options.driver.is_none()
+            && let Some(found) = words.next(SPECS)?
+        {
+            options.apply(&found)?;
+        }
+        Ok(options)
+    }
+
+    fn apply(&mut self, found: &Found<'a, Id>) -> Result<(), UsageError> {
+        let value = found.value.unwrap_or_default();
+        match found.id {
+            Id::Autoconnect => self.config.self_connect = self_connect(value)?,
+            Id::Driver => self.driver = Some(value),
+            Id::Help => self.order = Order::Help,
+            Id::Name => self.config.name = value.into(),
+            Id::NoRealtime => self.config.realtime_priority = None,
+            Id::PortMax => self.config.port_max = number(&found.written, value, 1)?,
+            Id::Priority => self.config.realtime_priority = Some(self.priority(found)?),
+            Id::Realtime => {
+                self.config.realtime_priority.get_or_insert(DEFAULT_REALTIME_PRIORITY);
+            }
+            Id::Sync => self.config.sync = true,
+            Id::Temporary => self.config.temporary = true,
+            Id::Timeout => {
+                let ms = number(&found.written, value, 0)?;
+                self.config.client_timeout_ms = (ms != 0).then_some(ms);
+            }
+            Id::Verbose => self.config.verbose = true,
+            Id::Version => self.order = Order::Version,
+            Id::Ignored(reason) => self.notices.push(format!("{} has no effect: {reason}", found.written)),
+        }
+        Ok(())
+    }
+
+    fn priority(&mut self, found: &Found<'_, Id>) -> Result<u32, UsageError> {
+        let value = found.value.unwrap_or_default();
+        let asked = number(&found.written, value, *REALTIME_PRIORITY.start())?;
+        let highest = *REALTIME_PRIORITY.end();
+        if asked > highest {
+            self.notices
+                .push(format!("{} {asked} is taken as {highest}, the highest possible", found.written));
+        }
+        Ok(asked.min(highest))
+    }
+}
+
+/// What jackd does when it is told nothing.
+fn default_config(name: String) -> Config {
+    Config {
+        name,
+        driver: DriverChoice::Timer {
+            capture: DEFAULT_CHANNELS,
+            playback: DEFAULT_CHANNELS,
+            sample_rate_hz: DEFAULT_SAMPLE_RATE_HZ,
+        },
+        quantum: DEFAULT_QUANTUM,
+        sync: false,
+        realtime_priority: Some(DEFAULT_REALTIME_PRIORITY),
+        client_timeout_ms: None,
+        port_max: DEFAULT_PORT_MAX,
+        temporary: false,
+        feedback: true,
+        verbose: false,
+        self_connect: SelfConnect::Allow,
+        placement: true,
+        cpus: None,
+    }
+}
+
+fn self_connect(mode: &str) -> Result<SelfConnect, UsageError> {
+    match mode {
+        " " => Ok(SelfConnect::Allow),
+        "E" => Ok(SelfConnect::FailExternal),
+        "e" => Ok(SelfConnect::IgnoreExternal),
+        "A" => Ok(SelfConnect::FailAll),
+        "a" => Ok(SelfConnect::IgnoreAll),
+        _ => Err(UsageError(format!("-a {mode} is none of ' ', E, e, A and a"))),
+    }
+}
+
+/// A number that is at least `least`.
+pub(super) fn number(written: &str, value: &str, least: u32) -> Result<u32, UsageError> {
+    match value.parse() {
+        Ok(number) if number >= least => Ok(number),
+        _ => Err(UsageError(format!("{written} {value} is no number from {least} up"))),
+    }
+}

@@ -1,0 +1,233 @@
+//! Start lines as they are written by programs, distributions and people.
+
+use engine::{Config, DriverChoice, SelfConnect};
+
+use super::{Asking, driver, parse};
+
+fn ask(line: &str) -> Asking {
+    let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
+    parse(&words, None).unwrap_or_else(|error| panic!("{line}: {error}"))
+}
+
+fn refusal(line: &str) -> String {
+    let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
+    parse(&words, None).expect_err(line).to_string()
+}
+
+fn timer(capture: u32, playback: u32, sample_rate_hz: u32) -> DriverChoice {
+    DriverChoice::Timer { capture, playback, sample_rate_hz }
+}
+
+fn defaults() -> Config {
+    Config {
+        name: "default".into(),
+        driver: timer(2, 2, 48_000),
+        quantum: 1024,
+        sync: false,
+        realtime_priority: Some(10),
+        client_timeout_ms: None,
+        port_max: 2048,
+        temporary: false,
+        feedback: true,
+        verbose: false,
+        self_connect: SelfConnect::Allow,
+        placement: true,
+        cpus: None,
+    }
+}
+
+#[test]
+fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
+    for (what, line, expected) in [
+        ("nothing at all", "jackd", defaults()),
+        ("the driver alone", "/usr/bin/jackd -d dummy", defaults()),
+        ("QjackCtl, dummy driver", "/usr/bin/jackd -ddummy -r48000 -p1024", defaults()),
+        (
+            "QjackCtl, all boxes ticked",
+            "jackd -v -m -s -T -ndefault -R -P70 -t500 -p512 -ddummy -r44100 -p256 -w5804",
+            Config {
+                driver: timer(2, 2, 44_100),
+                quantum: 256,
+                realtime_priority: Some(70),
+                client_timeout_ms: Some(500),
+                port_max: 512,
+                temporary: true,
+                verbose: true,
+                ..defaults()
+            },
+        ),
+        (
+            "without real time",
+            "jackd -r -d dummy -C 0 -P 8 -r 96000 -p 64",
+            Config { driver: timer(0, 8, 96_000), quantum: 64, realtime_priority: None, ..defaults() },
+        ),
+        (
+            "a library that starts its server: the options go after the program's name",
+            "/usr/bin/jackd -T -nstudio -R -P10 -d dummy",
+            Config { name: "studio".into(), temporary: true, ..defaults() },
+        ),
+        (
+            "continuous integration",
+            "jackd --no-realtime --silent --no-mlock --port-max 128 -d dummy --rate=48000 --period 512",
+            Config { port_max: 128, quantum: 512, realtime_priority: None, ..defaults() },
+        ),
+        (
+            "long names throughout",
+            "jackdmp --realtime --realtime-priority=89 --name=x --timeout 2000 --sync --temporary --verbose \
+             --clocksource s --autoconnect E --replace-registry -d timer --capture 16 --playback=16",
+            Config {
+                name: "x".into(),
+                driver: timer(16, 16, 48_000),
+                realtime_priority: Some(89),
+                client_timeout_ms: Some(2000),
+                sync: true,
+                temporary: true,
+                verbose: true,
+                self_connect: SelfConnect::FailExternal,
+                ..defaults()
+            },
+        ),
+        (
+            "letters in one word",
+            "jackd -RSTd dummy -p128",
+            Config { sync: true, temporary: true, quantum: 128, ..defaults() },
+        ),
+        (
+            "the last of two counts",
+            "jackd -r -R -n a -n b -d dummy",
+            Config { name: "b".into(), ..defaults() },
+        ),
+        (
+            "second drivers and internal clients",
+            "jackd -X alsarawmidi -I netmanager -C session.txt -u -c h -L 2 -Z -d dummy -m",
+            defaults(),
+        ),
+        ("a timeout of 0 is the default", "jackd -t0 -d dummy", defaults()),
+        (
+            "a priority above the highest",
+            "jackd -P99 -d dummy",
+            Config { realtime_priority: Some(98), ..defaults() },
+        ),
+        (
+            "sound files",
+            "jackd -d file -i in.wav -o out.wav -P 2 -f -p 32",
+            Config {
+                driver: DriverChoice::File {
+                    input: Some("in.wav".into()),
+                    output: Some("out.wav".into()),
+                    sample_rate_hz: None,
+                    playback: Some(2),
+                    fast: true,
+                },
+                quantum: 32,
+                ..defaults()
+            },
+        ),
+    ] {
+        match ask(line) {
+            Asking::Run { config, .. } => assert_eq!(config, expected, "{what}"),
+            other => panic!("{what}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn lines_for_drivers_that_are_not_built_are_understood_and_say_so() {
+    for (what, line) in [
+        ("QjackCtl's default", "/usr/bin/jackd -dalsa -dhw:0 -r48000 -p1024 -n2"),
+        (
+            "QjackCtl with everything",
+            "jackd -R -P70 -t500 -dalsa -dhw:PCH,0 -r48000 -p256 -n3 -Xseq -D -Chw:PCH -Phw:USB -zs -H -M -m -s -S -i2 -o2 -I10 -O10",
+        ),
+        ("Debian's .jackdrc", "/usr/bin/jackd -T -d alsa"),
+        ("Ardour", "/usr/bin/jackd -t 200 -p 2048 -R -T -d alsa -n 2 -r 48000 -p 1024 -d hw:USB,0 -X raw"),
+        ("duplex without devices", "jackd -d alsa -C -P -p 128"),
+        ("devices in words of their own", "jackd -d alsa -C hw:1 -P hw:2 --softmode"),
+        (
+            "jack_control's names",
+            "jackd -d alsa --device hw:0 --rate 48000 --period 1024 --nperiods 2 --duplex",
+        ),
+        ("FireWire", "jackd -R -d firewire -p128 -n3 -r48000"),
+        ("network", "jackd -d net -a 192.168.1.2 -C -1 -P -1 -l 5"),
+    ] {
+        assert!(matches!(ask(line), Asking::NotBuilt(_)), "{what}");
+    }
+}
+
+#[test]
+fn what_has_no_effect_is_said_once_each() {
+    let Asking::Run { notices, .. } = ask("jackd -m -c s -X alsarawmidi -P99 -d dummy -w 10") else {
+        panic!("it runs");
+    };
+    let options: Vec<&str> = notices.iter().filter_map(|notice| notice.split(' ').next()).collect();
+    assert_eq!(options, ["-m", "-c", "-X", "-P", "-w"]);
+    assert!(notices.iter().all(|notice| !notice.contains('\n')));
+    assert!(matches!(ask("jackd -R -d dummy -p64"), Asking::Run { notices, .. } if notices.is_empty()));
+}
+
+#[test]
+fn wrong_lines_are_refused_with_the_word_that_is_wrong() {
+    for (line, part) in [
+        ("jackd -Q", "-Q"),
+        ("jackd --realtme -d dummy", "--realtme"),
+        ("jackd alsa", "alsa"),
+        ("jackd -P high -d dummy", "-P high"),
+        ("jackd -P 0 -d dummy", "-P 0"),
+        ("jackd -t -5 -d dummy", "-t -5"),
+        ("jackd -p 0 -d dummy", "-p 0"),
+        ("jackd -n ../x -d dummy", "../x"),
+        ("jackd -n", "-n"),
+        ("jackd -a x -d dummy", "-a x"),
+        ("jackd -d", "-d"),
+        ("jackd -d nosuch", "nosuch"),
+        ("jackd -d dummy -p 8193", "-p 8193"),
+        ("jackd -d dummy -p 0", "-p 0"),
+        ("jackd -d dummy -r 12", "-r 12"),
+        ("jackd -d dummy -C -1", "-C -1"),
+        ("jackd -d dummy -n 2", "-n"),
+        ("jackd -d dummy hw:0", "hw:0"),
+        ("jackd -d alsa -p many", "-p many"),
+        ("jackd -d alsa -Q", "-Q"),
+        ("jackd -d file -f", "-i FILE"),
+    ] {
+        let refusal = refusal(line);
+        assert!(refusal.contains(part) && !refusal.contains('\n'), "{line}: {refusal}");
+    }
+}
+
+#[test]
+fn a_space_as_self_connect_mode_can_be_written_in_both_ways() {
+    for words in [vec!["-a", " "], vec!["-a "], vec!["--autoconnect= "]] {
+        let words: Vec<String> = words.into_iter().map(String::from).collect();
+        assert_eq!(parse(&words, None), Ok(Asking::Run { config: defaults(), notices: vec![] }));
+    }
+}
+
+#[test]
+fn help_and_version_are_asked_for_before_and_after_the_driver() {
+    for (line, part) in [
+        ("jackd --help", "Usage: jackd"),
+        ("jackd -h -d dummy", "Usage: jackd"),
+        ("jackd -d dummy --help", driver::TIMER_HELP),
+        ("jackd -d file -h", driver::FILE_HELP),
+        ("jackd -V", "jackdmp version 1.9."),
+    ] {
+        match ask(line) {
+            Asking::Text(text) => assert!(text.contains(part), "{line}: {text}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn the_environment_names_the_server_unless_the_line_does() {
+    let name = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|word| (*word).into()).collect();
+        match parse(&words, Some("studio".into())) {
+            Ok(Asking::Run { config, .. }) => config.name,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(name(&["-d", "dummy"]), "studio");
+    assert_eq!(name(&["-n", "live", "-d", "dummy"]), "live");
+}

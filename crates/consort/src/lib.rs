@@ -1,0 +1,19 @@
+//! The command line: `consort COMMAND`, and the same program as `jackd` with jackd's own options.
+//!
+//! [`run`] is the whole program; [`command`] is its definition, from which help, man pages and completions
+//! come. Every command is a file under `command/`: its arguments, what it asks of the server, what it prints.
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod attach;
+mod command;
+mod entry;
+mod exit;
+mod jackd;
+mod output;
+mod server;
+
+pub use arguments::command;
+pub use entry::run;
+#[cfg(fuzzing)]
+pub use jackd::read_jackd;

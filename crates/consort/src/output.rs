@@ -1,0 +1,17 @@
+//! Writing to standard output.
+
+use std::io::{self, Write};
+
+/// Prints `text`. A reader that has seen enough (`consort ls | head -1`) is no error.
+pub(crate) fn print(text: &str) -> io::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        result => result,
+    }
+}
+
+/// Prints `value` as indented JSON and a line break.
+pub(crate) fn print_json(value: &serde_json::Value) -> io::Result<()> {
+    print(&format!("{value:#}\n"))
+}
