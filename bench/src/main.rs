@@ -1,0 +1,66 @@
+//! Measures any server behind `libjack.so.0`: the same plain JACK clients run against each of them in turn, and
+//! bare futexes in between show what the machine allows. `docs/bench.md` says how to read the figures.
+
+#![forbid(unsafe_code)]
+
+mod arguments;
+mod child;
+mod client;
+mod machine;
+mod measure;
+mod proc;
+mod programs;
+mod recording;
+mod report;
+mod server;
+mod statistics;
+mod workplace;
+
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, ensure};
+use clap::Parser;
+
+use arguments::Arguments;
+use machine::Machine;
+use measure::Part;
+use programs::Programs;
+use report::Report;
+use workplace::Workplace;
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let parts = arguments.parts();
+    let workplace = Workplace::new()?;
+    let candidates = arguments.candidates(&workplace)?;
+    ensure!(
+        !candidates.is_empty(),
+        "no server to measure: build consort (cargo build --release -p consort -p consort-jack), \
+         install jackd2, or name one with --server"
+    );
+    let programs = Programs::compile(&workplace, candidates[0].library_directory.as_deref())?;
+    let mut report = Report::new(Machine::here()?);
+
+    for round in 0..arguments.rounds {
+        for part in &parts {
+            for candidate in &candidates {
+                eprintln!("round {}: {part} of {}", round + 1, candidate.name);
+                let measured = measure::run(*part, candidate, &programs, &workplace, &arguments, &mut report);
+                if let Err(error) = measured {
+                    report.fail(&candidate.name, format!("{part}: {error:#}"));
+                }
+            }
+            if *part == Part::Graph {
+                eprintln!("round {}: floors", round + 1);
+                measure::floor::run(&programs, &workplace, &arguments, &mut report).context("floors")?;
+            }
+        }
+    }
+
+    print!("{report}");
+    if let Some(file) = &arguments.json {
+        let text = serde_json::to_string_pretty(&report.to_json())?;
+        std::fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    Ok(if report.failures().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

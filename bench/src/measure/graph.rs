@@ -1,0 +1,197 @@
+//! Chains and fans of clients without work: what a cycle costs beyond the clients' own.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+
+use crate::client::Node;
+use crate::measure::{Bench, subject, us};
+use crate::proc::{self, Usage};
+use crate::recording::{Record, Recording, complete_cycles};
+use crate::report::{Report, Subject};
+use crate::server::{PERIOD_NS, RATE_HZ, Server, Settings};
+
+/// How the clients of a graph are connected.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Shape {
+    /// Each feeds the next.
+    Chain,
+    /// None feeds another.
+    Fan,
+}
+
+/// The graphs that are measured: shape and number of clients.
+pub const GRAPHS: [(Shape, usize); 3] = [(Shape::Chain, 5), (Shape::Chain, 20), (Shape::Fan, 20)];
+/// Between the last change and the first counted cycle, so that connects and first page faults are over.
+pub const SETTLE: Duration = Duration::from_millis(500);
+
+pub fn run(bench: Bench) -> Result<()> {
+    let Bench { candidate, programs, workplace, arguments, report } = bench;
+    let (server, mut patcher) =
+        Server::start(candidate, programs, workplace, &Settings::new(arguments.sync))?;
+    for (shape, count) in GRAPHS {
+        let recording = Recording::new(workplace, count, capacity(arguments.seconds))?;
+        let mut nodes = Vec::with_capacity(count);
+        for lane in 0..count {
+            let mut arguments = vec!["tone".into(), "1".into(), "1".into()];
+            arguments.extend(recording.arguments(lane));
+            let node = server.node(&format!("g{lane}"), &arguments)?;
+            node.ready()?;
+            nodes.push(node);
+        }
+        if shape == Shape::Chain {
+            for target in 1..count {
+                patcher.connect(&format!("g{}:out_0", target - 1), &format!("g{target}:in_0"))?;
+            }
+        }
+        std::thread::sleep(SETTLE);
+        let subject = subject(&server, &nodes[0])?;
+        let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
+        let window = Window::measure(&recording, 0..count, (server.pid, &pids), arguments.seconds)?;
+        report.priority = report.priority.max(proc::highest_priority(pids[0])?);
+        window.report(&title(shape, count), shape, &subject, report);
+        for node in nodes {
+            node.close()?;
+        }
+    }
+    patcher.close()?;
+    server.stop()
+}
+
+/// What the rows of a graph are called.
+pub fn title(shape: Shape, count: usize) -> String {
+    match shape {
+        Shape::Chain => format!("chain of {count}"),
+        Shape::Fan => format!("{count} in parallel"),
+    }
+}
+
+/// Records that hold a run of this length at twice the nominal pace, as a driver may catch up after a delay.
+pub fn capacity(seconds: u64) -> usize {
+    (2 * (seconds + 3) * 1_000_000_000 / PERIOD_NS) as usize
+}
+
+/// What was recorded in a span of time.
+pub struct Window {
+    cycles: Vec<Vec<Record>>,
+    begun_cycles: usize,
+    driver: Usage,
+    clients: Usage,
+}
+
+impl Window {
+    /// Watches the lanes for `seconds`. `processes` is what drives the cycles, and the clients.
+    pub fn measure(
+        recording: &Recording,
+        lanes: std::ops::Range<usize>,
+        processes: (u32, &[u32]),
+        seconds: u64,
+    ) -> Result<Self> {
+        let usage = || Ok::<_, anyhow::Error>((Usage::of(&[processes.0])?, Usage::of(processes.1)?));
+        let firsts = lanes.clone().map(|lane| recording.count(lane)).collect::<Result<Vec<_>>>()?;
+        let before = usage()?;
+        std::thread::sleep(Duration::from_secs(seconds));
+        let after = usage()?;
+        let records = lanes
+            .zip(&firsts)
+            .map(|(lane, first)| recording.records(lane, *first))
+            .collect::<Result<Vec<_>>>()?;
+        let cycles = complete_cycles(&records);
+        ensure!(!cycles.is_empty(), "no cycle was run by every client");
+        let begun_cycles = records.first().map_or(0, Vec::len);
+        Ok(Self {
+            cycles,
+            begun_cycles,
+            driver: difference(after.0, before.0),
+            clients: difference(after.1, before.1),
+        })
+    }
+
+    /// Adds the rows of this graph.
+    pub fn report(&self, title: &str, shape: Shape, subject: &Subject, report: &mut Report) {
+        if shape == Shape::Chain {
+            let hops = self.cycles.iter().flat_map(|cycle| hops_ns(cycle));
+            report.spread(subject, &format!("{title}: hop"), "µs", hops.map(|ns| ns as f64 / 1000.0));
+        }
+        let whole = self.cycles.iter().map(|cycle| us(first_to_last_ns(cycle)));
+        report.spread(subject, &format!("{title}: first entry to last exit"), "µs", whole);
+        let off = self.cycles.windows(2).map(|two| us(off_period_ns(&two[0], &two[1])));
+        report.spread(subject, &format!("{title}: first entry, off the period"), "µs", off);
+        let per_cycle = |value: u64| value as f64 / self.begun_cycles as f64;
+        report.spread(
+            subject,
+            &format!("{title}: server CPU per cycle"),
+            "µs",
+            [per_cycle(self.driver.cpu_ns) / 1000.0],
+        );
+        report.spread(
+            subject,
+            &format!("{title}: clients' CPU per cycle"),
+            "µs",
+            [per_cycle(self.clients.cpu_ns) / 1000.0],
+        );
+        let switches = per_cycle(self.driver.switches + self.clients.switches);
+        report.spread(subject, &format!("{title}: context switches per cycle"), "switches", [switches]);
+        let incomplete = self.begun_cycles.saturating_sub(self.cycles.len());
+        report.total(subject, &format!("{title}: cycles not run by all"), "cycles", incomplete as u64);
+    }
+}
+
+fn difference(after: Usage, before: Usage) -> Usage {
+    Usage {
+        cpu_ns: after.cpu_ns.saturating_sub(before.cpu_ns),
+        switches: after.switches.saturating_sub(before.switches),
+    }
+}
+
+/// From the exit of each client to the entry of its follower. Negative would be a follower that did not wait.
+fn hops_ns(cycle: &[Record]) -> Vec<i64> {
+    cycle.windows(2).map(|two| two[1].entry_ns as i64 - two[0].exit_ns as i64).collect()
+}
+
+fn first_to_last_ns(cycle: &[Record]) -> u64 {
+    let first = cycle.iter().map(|record| record.entry_ns).min().unwrap_or(0);
+    let last = cycle.iter().map(|record| record.exit_ns).max().unwrap_or(0);
+    last - first
+}
+
+/// How far the first entries of two cycles are from the time that lies between their first frames. Without a date
+/// from the driver itself this is the nearest to its own regularity.
+fn off_period_ns(cycle: &[Record], next: &[Record]) -> u64 {
+    let first = |cycle: &[Record]| cycle.iter().map(|record| record.entry_ns).min().unwrap_or(0);
+    let apart_ns = first(next) as i64 - first(cycle) as i64;
+    let frames = next[0].frame.wrapping_sub(cycle[0].frame);
+    let expected_ns = i64::from(frames) * 1_000_000_000 / i64::from(RATE_HZ);
+    (apart_ns - expected_ns).unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cycle(frame: u32, dates: &[(u64, u64)]) -> Vec<Record> {
+        dates.iter().map(|&(entry_ns, exit_ns)| Record { entry_ns, exit_ns, frame, heard: 0 }).collect()
+    }
+
+    #[test]
+    fn a_hop_is_from_an_exit_to_the_next_entry() {
+        let chain = cycle(64, &[(100, 110), (125, 130), (170, 190)]);
+        assert_eq!(hops_ns(&chain), [15, 40]);
+        assert_eq!(first_to_last_ns(&chain), 90);
+    }
+
+    #[test]
+    fn first_to_last_is_by_date_whoever_comes_first() {
+        assert_eq!(first_to_last_ns(&cycle(64, &[(120, 160), (100, 110), (130, 140)])), 60);
+    }
+
+    #[test]
+    fn missing_cycles_are_no_irregularity() {
+        let first = cycle(64, &[(1_000_000, 1_000_001)]);
+        let third = cycle(192, &[(1_000_000 + 2 * PERIOD_NS + 5, 9_000_000)]);
+        assert!(
+            off_period_ns(&first, &third).abs_diff(5) <= 1,
+            "the period is no whole number of nanoseconds"
+        );
+    }
+}

@@ -1,0 +1,140 @@
+//! What the kernel says about processes, from /proc (proc(5)).
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use anyhow::{Context, Result};
+
+/// CPU time and context switches of all threads of some processes, since they started.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Usage {
+    /// Time on a CPU.
+    pub cpu_ns: u64,
+    /// Context switches, voluntary and not.
+    pub switches: u64,
+}
+
+impl Usage {
+    /// The sum over `pids`. A thread that ends meanwhile is left out.
+    pub fn of(pids: &[u32]) -> Result<Self> {
+        let mut usage = Self::default();
+        for pid in pids {
+            for thread in threads(*pid)? {
+                // "on-CPU ns, waiting ns, timeslices"; Documentation/scheduler/sched-stats.rst.
+                let Ok(schedstat) = fs::read_to_string(format!("{thread}/schedstat")) else { continue };
+                let Ok(status) = fs::read_to_string(format!("{thread}/status")) else { continue };
+                usage.cpu_ns +=
+                    schedstat.split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+                usage.switches += field_sum(&status, "ctxt_switches:");
+            }
+        }
+        Ok(usage)
+    }
+}
+
+fn threads(pid: u32) -> Result<Vec<String>> {
+    let directory = format!("/proc/{pid}/task");
+    let entries = fs::read_dir(&directory).with_context(|| format!("process {pid} has ended"))?;
+    Ok(entries.flatten().map(|entry| entry.path().to_string_lossy().into_owned()).collect())
+}
+
+/// The sum of the numbers in all lines whose key ends so.
+fn field_sum(text: &str, key_end: &str) -> u64 {
+    text.lines()
+        .filter_map(|line| line.split_once(key_end))
+        .filter_map(|(_, value)| value.split_ascii_whitespace().next()?.parse::<u64>().ok())
+        .sum()
+}
+
+/// The proportional set size of a process, in KiB: its private memory, and its share of what it shares.
+pub fn pss_kib(pid: u32) -> Result<u64> {
+    let path = format!("/proc/{pid}/smaps_rollup");
+    let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("Pss:")?.split_ascii_whitespace().next()?.parse().ok())
+        .with_context(|| format!("{path} has no Pss"))
+}
+
+/// Resident memory of a process, in KiB.
+pub fn rss_kib(pid: u32) -> Result<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
+    Ok(field_sum(&text, "Rss:"))
+}
+
+/// Policy and priority of the threads of a process, as "FIFO 10 ×1, OTHER ×3".
+pub fn scheduling(pid: u32) -> Result<String> {
+    let mut counts = BTreeMap::new();
+    for thread in threads(pid)? {
+        if let Some(policy) =
+            fs::read_to_string(format!("{thread}/stat")).ok().and_then(|text| policy_in(&text))
+        {
+            *counts.entry(policy).or_insert(0u32) += 1;
+        }
+    }
+    let texts: Vec<String> = counts.iter().map(|(policy, count)| format!("{policy} ×{count}")).collect();
+    Ok(texts.join(", "))
+}
+
+/// The highest SCHED_FIFO or SCHED_RR priority among the threads of a process; 0 if there is none.
+pub fn highest_priority(pid: u32) -> Result<u32> {
+    let priorities = threads(pid)?.into_iter().filter_map(|thread| {
+        let text = fs::read_to_string(format!("{thread}/stat")).ok()?;
+        stat_fields(&text).get(PRIORITY_FIELD)?.parse().ok()
+    });
+    Ok(priorities.max().unwrap_or(0))
+}
+
+/// Fields 40 and 41 of proc_pid_stat(5), counted from the third, which follows the command's name.
+const PRIORITY_FIELD: usize = 40 - 3;
+const POLICY_FIELD: usize = 41 - 3;
+
+/// The fields from the third on; the second is the name, which may hold blanks and brackets of its own.
+fn stat_fields(stat: &str) -> Vec<&str> {
+    stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_ascii_whitespace().collect())
+}
+
+fn policy_in(stat: &str) -> Option<String> {
+    let fields = stat_fields(stat);
+    let priority = *fields.get(PRIORITY_FIELD)?;
+    // sched(7): SCHED_OTHER 0, SCHED_FIFO 1, SCHED_RR 2, SCHED_BATCH 3, SCHED_IDLE 5, SCHED_DEADLINE 6.
+    Some(match *fields.get(POLICY_FIELD)? {
+        "0" => String::from("OTHER"),
+        "1" => format!("FIFO {priority}"),
+        "2" => format!("RR {priority}"),
+        "6" => String::from("DEADLINE"),
+        other => format!("policy {other}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stat(policy: &str, priority: &str) -> String {
+        let mut fields = vec!["0"; 50];
+        fields[PRIORITY_FIELD] = priority;
+        fields[POLICY_FIELD] = policy;
+        format!("123 (a ) name) {}", fields.join(" "))
+    }
+
+    #[test]
+    fn the_policy_is_read_past_any_command_name() {
+        assert_eq!(policy_in(&stat("1", "10")).as_deref(), Some("FIFO 10"));
+        assert_eq!(policy_in(&stat("0", "0")).as_deref(), Some("OTHER"));
+        assert_eq!(policy_in("123 (short) S 1"), None);
+    }
+
+    #[test]
+    fn switches_of_both_kinds_are_added() {
+        let status = "Name:\tx\nvoluntary_ctxt_switches:\t40\nnonvoluntary_ctxt_switches:\t2\n";
+        assert_eq!(field_sum(status, "ctxt_switches:"), 42);
+    }
+
+    #[test]
+    fn this_process_has_memory_threads_and_has_used_a_cpu() {
+        let pid = std::process::id();
+        assert!(pss_kib(pid).unwrap() > 0 && rss_kib(pid).unwrap() >= pss_kib(pid).unwrap());
+        assert!(Usage::of(&[pid]).unwrap().cpu_ns > 0);
+        assert!(!scheduling(pid).unwrap().is_empty());
+    }
+}

@@ -1,0 +1,238 @@
+//! The figures of a run: a table to read, JSON to keep.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::machine::Machine;
+use crate::statistics::Summary;
+
+/// Who was measured, and how it ran. The same in all rounds of a run, as its threads are looked at once, in the
+/// first measurement that adds a figure.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Subject {
+    /// The server's name, or "floor".
+    pub server: String,
+    /// Its version.
+    pub version: String,
+    /// How it was started.
+    pub command: String,
+    /// Policy and priority of the server's threads.
+    pub server_threads: String,
+    /// Policy and priority of one client's threads.
+    pub client_threads: String,
+}
+
+/// What the samples of a row are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// Each says something by itself: look at median, p99, maximum.
+    Spread,
+    /// Each is a number of events: look at the total.
+    Total,
+}
+
+/// One measurement of one server.
+#[derive(Clone, Debug)]
+struct Row {
+    measure: String,
+    unit: &'static str,
+    reading: Reading,
+    subject: Subject,
+    samples: Vec<f64>,
+}
+
+/// Everything measured so far. Rounds add to the same rows.
+pub struct Report {
+    /// The highest real-time priority of the clients measured so far; the floors take it. 0: none was real-time.
+    pub priority: u32,
+    machine: Machine,
+    rows: Vec<Row>,
+    failures: Vec<String>,
+}
+
+impl Report {
+    /// An empty one.
+    pub fn new(machine: Machine) -> Self {
+        Self { priority: 0, machine, rows: Vec::new(), failures: Vec::new() }
+    }
+
+    /// Adds samples each of which says something by itself.
+    pub fn spread(
+        &mut self,
+        subject: &Subject,
+        measure: &str,
+        unit: &'static str,
+        samples: impl IntoIterator<Item = f64>,
+    ) {
+        self.add(subject, measure, unit, Reading::Spread, samples);
+    }
+
+    /// Adds a number of events.
+    pub fn total(&mut self, subject: &Subject, measure: &str, unit: &'static str, count: u64) {
+        self.add(subject, measure, unit, Reading::Total, [count as f64]);
+    }
+
+    fn add(
+        &mut self,
+        subject: &Subject,
+        measure: &str,
+        unit: &'static str,
+        reading: Reading,
+        samples: impl IntoIterator<Item = f64>,
+    ) {
+        let same = |row: &&mut Row| row.measure == measure && row.subject.server == subject.server;
+        match self.rows.iter_mut().find(same) {
+            Some(row) => row.samples.extend(samples),
+            None => self.rows.push(Row {
+                measure: measure.to_owned(),
+                unit,
+                reading,
+                subject: subject.clone(),
+                samples: samples.into_iter().collect(),
+            }),
+        }
+    }
+
+    /// Notes a measurement that could not be made.
+    pub fn fail(&mut self, server: &str, what: String) {
+        eprintln!("{server}: {what}");
+        self.failures.push(format!("{server}: {what}"));
+    }
+
+    /// The machine of this run.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What could not be measured.
+    pub fn failures(&self) -> &[String] {
+        &self.failures
+    }
+
+    /// Rows in the order of their measures, the servers of one measure beside each other.
+    fn sorted(&self) -> Vec<&Row> {
+        let place = |measure: &str| self.rows.iter().position(|row| row.measure == measure);
+        let mut rows: Vec<&Row> = self.rows.iter().collect();
+        rows.sort_by_key(|row| place(&row.measure));
+        rows
+    }
+
+    /// All rows, each complete in itself, and the machine.
+    pub fn to_json(&self) -> Value {
+        let row = |row: &&Row| {
+            json!({
+                "measure": row.measure,
+                "unit": row.unit,
+                "reading": row.reading,
+                "subject": row.subject,
+                "summary": Summary::of(&row.samples),
+                "machine": self.machine,
+            })
+        };
+        let rows: Vec<Value> = self.sorted().iter().map(row).collect();
+        json!({ "rows": rows, "failures": self.failures })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(formatter, "machine: {}", self.machine)?;
+        let mut known: Vec<&Subject> = Vec::new();
+        for row in &self.rows {
+            if known.iter().any(|subject| subject.server == row.subject.server) {
+                continue;
+            }
+            known.push(&row.subject);
+            let Subject { server, version, command, server_threads, client_threads } = &row.subject;
+            writeln!(formatter, "{}: {command}", format!("{server} {version}").trim_end())?;
+            writeln!(
+                formatter,
+                "    server threads: {server_threads}; threads of a client: {client_threads}"
+            )?;
+        }
+        writeln!(
+            formatter,
+            "\n{:<52} {:<33} {:>7} {:>10} {:>10} {:>10}  unit",
+            "measure", "server", "n", "median", "p99", "max"
+        )?;
+        let mut last = "";
+        for row in self.sorted() {
+            if let Some(summary) = Summary::of(&row.samples) {
+                let name = if row.measure == last { "" } else { &row.measure };
+                write_row(formatter, name, row, &summary)?;
+                last = &row.measure;
+            }
+        }
+        for failure in &self.failures {
+            writeln!(formatter, "NOT MEASURED: {failure}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_row(formatter: &mut fmt::Formatter, name: &str, row: &Row, summary: &Summary) -> fmt::Result {
+    let server = format!("{} {}", row.subject.server, row.subject.version).trim_end().to_owned();
+    write!(formatter, "{name:<52} {server:<33} ")?;
+    match row.reading {
+        Reading::Spread => writeln!(
+            formatter,
+            "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}",
+            summary.samples, summary.median, summary.p99, summary.maximum, row.unit
+        ),
+        Reading::Total => {
+            writeln!(formatter, "{:>7} {:>10} {:>10} {:>10}  {}", "", summary.total, "", "", row.unit)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subject(server: &str) -> Subject {
+        Subject {
+            server: server.into(),
+            version: "1".into(),
+            command: "run".into(),
+            server_threads: "FIFO 10 ×1".into(),
+            client_threads: "FIFO 5 ×1".into(),
+        }
+    }
+
+    #[test]
+    fn rounds_add_to_the_row_of_their_server_and_measure() {
+        let mut report = Report::new(Machine::here().unwrap());
+        for round in [1.0, 2.0] {
+            report.spread(&subject("a"), "hop", "µs", [round]);
+            report.spread(&subject("a"), "other", "µs", [round * 10.0]);
+            report.spread(&subject("b"), "hop", "µs", [round * 100.0]);
+            report.total(&subject("a"), "lost", "cycles", 2);
+        }
+        let json = report.to_json();
+        let rows: Vec<(String, String, f64)> = json["rows"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|row| {
+                let text = |value: &Value| value.as_str().unwrap().to_owned();
+                let total = row["summary"]["total"].as_f64().unwrap();
+                (text(&row["measure"]), text(&row["subject"]["server"]), total)
+            })
+            .collect();
+        let expected = [("hop", "a", 3.0), ("hop", "b", 300.0), ("other", "a", 30.0), ("lost", "a", 4.0)];
+        let expected =
+            expected.map(|(measure, server, total)| (measure.to_owned(), server.to_owned(), total));
+        assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn what_was_not_measured_is_said() {
+        let mut report = Report::new(Machine::here().unwrap());
+        report.fail("b", "connect: no server".into());
+        assert!(report.to_string().contains("NOT MEASURED: b: connect: no server"));
+        assert_eq!(report.to_json()["failures"][0], "b: connect: no server");
+    }
+}

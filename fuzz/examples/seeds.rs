@@ -1,0 +1,167 @@
+//! Writes the seeds: a few real packets for each decoder. `cargo run --example seeds`, after a change of the protocol.
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::path::Path;
+
+use proto::encode;
+use proto::event::{Answer, Event};
+use proto::hello::{Hello, Role, Welcome, encode_first};
+use proto::names::NameError;
+use proto::request::{Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, SlabSlot};
+use proto::status::{ClientStatus, Status, Timing};
+use rt::shm::{Edges, FollowerOrder, InputSource, OrdersWriter};
+use serde::Serialize;
+
+fn main() -> io::Result<()> {
+    let client = |name: &str, exact| Hello { layout: 1, role: Role::Client { name: name.into(), exact } };
+    let observer = Hello { layout: 1, role: Role::Observer };
+    write(
+        "hello",
+        [client("metro", false), client("PulseAudio JACK Sink", true), observer].map(|m| encode_first(&m)),
+    )?;
+    write("welcome", welcomes().map(|welcome| encode_first(&welcome)))?;
+    write("request", requests().map(numbered))?;
+    write("reply", replies().map(numbered))?;
+    write("event", events().map(|event| encode(&event)))?;
+    let answers =
+        [Answer::Mapped { token: 1 }, Answer::NotMapped { token: 300 }, Answer::Called { token: u64::MAX }];
+    write("answer", answers.map(|answer| encode(&answer)))?;
+    write("orders", [orders()])?;
+    write("registry", [registry()])?;
+    let lines = [
+        "-R\n-P70\n-n\nstudio\n-d\ndummy\n-r48000\n-p64",
+        "-RTS\n--name=x\n--driver\nfile\n-i\nin.wav\n-o\nout.wav\n-f",
+        "--port-max=512\n-t\n500\n-a\nE\n-d\nalsa\n-d\nhw:0\n-n3",
+        "-h",
+        "--vers",
+    ];
+    write("jackd", lines.map(|line| line.as_bytes().to_vec()))
+}
+
+fn write<const N: usize>(target: &str, seeds: [Vec<u8>; N]) -> io::Result<()> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
+    std::fs::create_dir_all(&directory)?;
+    seeds
+        .iter()
+        .enumerate()
+        .try_for_each(|(number, seed)| std::fs::write(directory.join(format!("{number:02}")), seed))
+}
+
+fn numbered<M: Serialize>(message: M) -> Vec<u8> {
+    encode(&Numbered { number: 7, message })
+}
+
+fn welcomes() -> [Welcome; 3] {
+    [
+        Welcome::Client { client: 2, name: "metro-01".into(), server_name: "default".into() },
+        Welcome::Observer,
+        Welcome::Refused(RequestError::Name(NameError::TooLong { found: 65, limit: 64 })),
+    ]
+}
+
+fn requests() -> [Request; 9] {
+    let (source, destination) = ("system:capture_1".into(), "metro:in".into());
+    let slot = Some(SlabSlot { slab: 0, slot: 3 });
+    [
+        Request::RegisterPort(NewPort {
+            name: "out".into(),
+            port_type: PortType::Midi,
+            flags: 2,
+            number: 0,
+            slot,
+        }),
+        Request::AddSlab,
+        Request::Activate(Activation {
+            process_thread: Some(4711),
+            latency_callback: true,
+            quantum_callback: false,
+            interests: Interests::ALL,
+        }),
+        Request::Connect { source, destination },
+        Request::SetAlias { port: 5, alias: "hw:1".into() },
+        Request::SetLatency { port: 5, capture: true, min: 64, max: 128 },
+        Request::SetQuantum { frames: 64 },
+        Request::Status,
+        Request::Close,
+    ]
+}
+
+fn replies() -> [Reply; 5] {
+    let timing = Timing {
+        cycles: 1024,
+        scheduling_median_ns: 5_000,
+        scheduling_max_ns: 90_000,
+        duration_median_ns: 30_000,
+        duration_max_ns: 400_000,
+    };
+    let client = ClientStatus {
+        id: 2,
+        name: "metro".into(),
+        process: 4711,
+        active: true,
+        bypassed: false,
+        late_cycles: 3,
+        cpu: Some(1),
+        timing: Some(timing),
+    };
+    let status = Status {
+        name: "default".into(),
+        version: "0.1.0".into(),
+        process: 42,
+        driver: "timer".into(),
+        sample_rate_hz: 48_000,
+        quantum: 64,
+        sync: false,
+        realtime_priority: Some(10),
+        cycles: 1 << 40,
+        xruns: 1,
+        load: 0.25,
+        clients: vec![client],
+        ports: (7, 2048),
+        connections: 3,
+    };
+    let unknown = RequestError::UnknownPort { name: "systm:in".into(), nearest: Some("system:in".into()) };
+    let mismatch = RequestError::TypeMismatch { source_port: "a:b".into(), destination: "c:d".into() };
+    [
+        Reply::Done,
+        Reply::Port(5),
+        Reply::Status(Box::new(status)),
+        Reply::Error(unknown),
+        Reply::Error(mismatch),
+    ]
+}
+
+fn events() -> [Event; 6] {
+    [
+        Event::MapSlab { slab: 70_000, token: 9 },
+        Event::ClientRegistration { name: "metro".into(), registered: true },
+        Event::PortRename { port: 5, old: "metro:a".into(), new: "metro:b".into() },
+        Event::Connection { source: 3, destination: 5, connected: false },
+        Event::Quantum { frames: 128, token: 10 },
+        Event::Shutdown { reason: "signal Terminate".into() },
+    ]
+}
+
+fn orders() -> Vec<u8> {
+    let mut words = [0; 64];
+    let mut writer = OrdersWriter::new(&mut words, Some(1), Edges::new(3).unwrap_or(Edges::NONE), true);
+    writer.follower(FollowerOrder { page: 4, edge: 5, edges: 6 });
+    let source = InputSource { slab: 2, slot: 15, feedback: true, own: false };
+    writer.group([source, source].into_iter());
+    writer.group([].into_iter());
+    writer.input(9, 1);
+    let words = writer.finish().unwrap_or_default();
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// Size less one, the header's words (magic number, kind, version, 0, ports, clients, connections, 0), entries.
+fn registry() -> Vec<u8> {
+    let header: [u32; 16] = [0x434e_5354, 2, 1, 0, 4, 2, 8, 0, 17, 0, 0, 0, 0, 0, 0, 0];
+    let mut seed = u16::to_le_bytes(16 * 1024 - 1).to_vec();
+    seed.extend(header.iter().flat_map(|word| word.to_le_bytes()));
+    let entry: [u32; 18] =
+        [2, 2, 2, 0, 1, 3, 1, 1, 0, 0, 0, 0, 0, 0, 0x7379_733a, 0x6d65_7461, 0x3a6d_6574, 0];
+    seed.extend(entry.iter().flat_map(|word| word.to_le_bytes()));
+    seed
+}

@@ -1,0 +1,28 @@
+//! Any words in the place of a client's orders: reading them ends, and stays within them.
+#![no_main]
+
+use rt::shm::{InputSource, MAX_EDGES, ORDERS_WORDS, OrdersReader};
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
+    let words: Vec<u32> = bytes
+        .chunks_exact(4)
+        .take(ORDERS_WORDS)
+        .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+        .collect();
+    let reader = OrdersReader::new(&words);
+    let _ = (reader.cpu(), reader.runs(), reader.driver_waits());
+    assert!(reader.edges().count() as usize <= MAX_EDGES as usize);
+    assert!(reader.followers().count() * 3 <= words.len());
+    // A group without sources takes one word, so there are at most as many groups as there are words.
+    let mut groups = 0;
+    for group in reader.groups() {
+        groups += 1;
+        assert!(group.len() < words.len());
+        for word in group {
+            let source = InputSource::from_word(*word);
+            assert!(source.slot < 16 && source.to_word() == *word, "packing loses nothing");
+        }
+    }
+    assert!(groups <= words.len());
+    assert!(reader.inputs().count() * 2 <= words.len());
+});

@@ -1,0 +1,11 @@
+//! Bytes, memory, names and manners that no good program has: the sender is refused in words, nobody else notices.
+#![forbid(unsafe_code)]
+
+mod crowds;
+mod directories;
+mod first_packets;
+mod memory;
+mod packets;
+mod requests;
+mod servers;
+mod wire;

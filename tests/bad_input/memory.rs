@@ -1,0 +1,76 @@
+//! Memory that a client offers for its samples: only what nobody can pull from under the server is taken.
+
+use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
+
+use proto::request::Request;
+use rt::shm::SLAB_BYTES;
+use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, open};
+use sys::memory::{OwnSlab, Segment};
+
+use crate::wire::{ByHand, assert_says, beside_others, server};
+
+fn memfd(size_bytes: usize, seals: SealFlags) -> OwnedFd {
+    let memfd = memfd_create("bad", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("memory");
+    ftruncate(&memfd, size_bytes as u64).expect("memory");
+    fcntl_add_seals(&memfd, seals).expect("fresh");
+    memfd
+}
+
+fn read_only(memfd: &OwnedFd) -> OwnedFd {
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", memfd.as_raw_fd());
+    open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).expect("its own memory")
+}
+
+#[test]
+fn memory_that_its_owner_could_still_shrink_rewrite_or_never_filled_is_no_slab() {
+    let mut server = server();
+    let size = SealFlags::SHRINK | SealFlags::GROW;
+    let all = size | SealFlags::FUTURE_WRITE;
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(&vec![0; SLAB_BYTES]).expect("room");
+    let foreign = Segment::create("engine", SLAB_BYTES).expect("memory");
+    foreign.seal_future_writes().expect("not sealed yet");
+    let (pipe, _writer) = std::io::pipe().expect("a pipe");
+    let unsealed = memfd(SLAB_BYTES, SealFlags::empty());
+    let cases: [(&str, OwnedFd, &str); 11] = [
+        (
+            "read-only and unsealed",
+            read_only(&unsealed),
+            "not sealed against: shrinking, growing, future writes",
+        ),
+        ("unsealed", unsealed, "not sealed against: shrinking, growing, future writes"),
+        ("it can shrink", memfd(SLAB_BYTES, SealFlags::GROW | SealFlags::FUTURE_WRITE), "against: shrinking"),
+        ("others can write", memfd(SLAB_BYTES, size), "not sealed against: future writes"),
+        ("too small", memfd(4096, all), "has 4096 bytes"),
+        ("empty", memfd(0, all), "has 0 bytes"),
+        ("too large", memfd(SLAB_BYTES + 4096, all), "bytes, not"),
+        ("all zeroes", memfd(SLAB_BYTES, all), "not one of consort's"),
+        ("another segment", foreign.into_fd(), "not one of consort's"),
+        ("a file", file.into(), "memory that was offered cannot be used"),
+        ("a pipe", pipe.into(), "not a memfd"),
+    ];
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        for (case, descriptor, word) in &cases {
+            let text = client.refusal_with(Request::AddSlab, &[descriptor.as_fd()]);
+            assert_says(case, &text, &["memory that was offered cannot be used", word]);
+        }
+        client.add_slab();
+    });
+}
+
+#[test]
+fn a_slab_is_exactly_one_descriptor() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let slab = OwnSlab::create().expect("memory");
+        let descriptor = slab.segment().fd();
+        assert_says("none", &client.refusal(Request::AddSlab), &["one descriptor is expected, 0 came"]);
+        let text = client.refusal_with(Request::AddSlab, &[descriptor, descriptor]);
+        assert_says("two", &text, &["one descriptor is expected, 2 came"]);
+        client.add_slab();
+    });
+}

@@ -1,0 +1,105 @@
+//! Packets after the first that are no requests, or carry what they must not carry.
+
+use std::os::fd::AsFd;
+
+use proto::request::{Numbered, Reply, Request};
+use proto::{MAX_PACKET_BYTES, encode};
+use sys::socket::MAX_DESCRIPTORS;
+
+use crate::wire::{ByHand, Wire, assert_says, beside_others, refused, server};
+
+#[test]
+fn packets_that_are_no_requests_are_refused_one_by_one_and_the_connection_goes_on() {
+    let mut server = server();
+    let good = encode(&Numbered { number: 9, message: Request::SetQuantum { frames: 64 } });
+    let cases: [(&str, Vec<u8>, &str); 6] = [
+        ("one byte", vec![0xff], "1 bytes are no message"),
+        ("no such request", vec![1, 0xff, 0xff, 0xff, 0xff, 0x0f], "no message of this protocol"),
+        ("truncated", good[..good.len() - 1].to_vec(), "no message of this protocol"),
+        ("with a tail", [&good[..], &[0]].concat(), "ends 1 bytes before its packet does"),
+        ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "message"),
+        ("oversized", vec![0; MAX_PACKET_BYTES + 1], "too long"),
+    ];
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let mut observer = Wire::observer(server);
+        for (case, packet, word) in &cases {
+            for wire in [&mut client.wire, &mut observer] {
+                wire.send(packet, &[]);
+                let answer = wire.answer();
+                assert_eq!(answer.number, 0, "{case}: of no request");
+                assert_says(case, &refused(answer.message), &["did not understand", word]);
+                assert!(
+                    matches!(wire.ask(Request::Status), Reply::Status(_)),
+                    "{case}: the connection goes on"
+                );
+            }
+        }
+    });
+}
+
+#[test]
+fn an_empty_packet_ends_its_connection_only() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let null = std::fs::File::open("/dev/null").expect("a device");
+        client.wire.send(b"", &[null.as_fd()]);
+        client.wire.assert_closed();
+    });
+}
+
+#[test]
+fn descriptors_that_nobody_asked_for_are_closed() {
+    let mut server = server();
+    let null = std::fs::File::open("/dev/null").expect("a device");
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let mut observer = Wire::observer(server);
+        let few = vec![null.as_fd(); MAX_DESCRIPTORS];
+        for _ in 0..20 {
+            assert!(matches!(client.wire.ask_with(Request::Status, &few), Reply::Status(_)));
+            let reply = observer.ask_with(Request::AddSlab, &few);
+            assert_says("an observer's slab", &refused(reply), &["only a client"]);
+        }
+        let silent = Wire::connect(server);
+        silent.send(b"not a hello", &few);
+    });
+}
+
+#[test]
+fn a_packet_with_more_descriptors_than_fit_is_refused_and_the_connection_goes_on() {
+    let mut server = server();
+    let null = std::fs::File::open("/dev/null").expect("a device");
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let status = encode(&Numbered { number: 1, message: Request::Status });
+        for count in [MAX_DESCRIPTORS + 1, MAX_DESCRIPTORS + 2, 253] {
+            client.wire.send(&status, &vec![null.as_fd(); count]);
+            let text = refused(client.wire.answer().message);
+            assert_says(&format!("{count} descriptors"), &text, &["more descriptors than fit"]);
+        }
+        assert!(matches!(client.wire.ask(Request::Status), Reply::Status(_)));
+    });
+}
+
+#[test]
+fn answers_with_tokens_that_the_server_never_gave_change_nothing() {
+    use proto::event::Answer;
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::active(server, "bad");
+        let other = ByHand::active(server, "other");
+        for token in (0..200).chain([u64::MAX]) {
+            let answers = [Answer::Mapped { token }, Answer::NotMapped { token }, Answer::Called { token }];
+            for answer in answers {
+                let sent = client.events.send_until(&encode(&answer), &[], Some(u64::MAX));
+                sent.expect("the server reads answers");
+            }
+        }
+        client.events.try_send(b"no answer at all", &[]).expect("room");
+        client.events.try_send(&[0; 1000], &[]).expect("room");
+        assert!(matches!(client.wire.ask(Request::Status), Reply::Status(_)));
+        drop(other);
+    });
+}

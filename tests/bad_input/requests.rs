@@ -1,0 +1,133 @@
+//! Whole requests that ask for what cannot be.
+
+use proto::MAX_PACKET_BYTES;
+use proto::request::{PortType, Reply, Request, SlabSlot};
+
+use crate::wire::{
+    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, refused, server,
+};
+
+fn connect(source: &str, destination: &str) -> Request {
+    Request::Connect { source: source.into(), destination: destination.into() }
+}
+
+#[test]
+fn ports_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
+    let mut server = server();
+    let slot = |slab, slot| Some(SlabSlot { slab, slot });
+    let oversized = "x".repeat(320);
+    let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
+    let cases = [
+        ("empty name", port("", INPUT, None), "must not be empty"),
+        ("oversized name", port(&oversized, INPUT, None), "is too long: at most"),
+        ("gigantic name", port(&gigantic, INPUT, None), "is too long: at most"),
+        ("control characters", port("a\u{7}b", INPUT, None), "control characters"),
+        ("taken name", port("taken", INPUT, None), "'bad:taken' is taken"),
+        ("no direction", port("p", 0, None), "either an input or an output"),
+        ("both directions", port("p", INPUT | OUTPUT, slot(0, 1)), "either an input or an output"),
+        ("an output without a slot", port("p", OUTPUT, None), "needs a slot in a slab"),
+        ("no such slab", port("p", OUTPUT, slot(1, 0)), "needs a slot in a slab"),
+        ("no such slot", port("p", OUTPUT, slot(0, 16)), "needs a slot in a slab"),
+        ("largest numbers", port("p", OUTPUT, slot(u32::MAX, u32::MAX)), "needs a slot in a slab"),
+        ("an input with a slot", port("p", INPUT, slot(0, 0)), "has no slot"),
+    ];
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        client.add_slab();
+        client.register("taken", INPUT);
+        for (case, port, word) in cases {
+            assert_says(case, &client.refusal(Request::RegisterPort(port)), &[word]);
+        }
+        client.register("still possible", OUTPUT);
+    });
+}
+
+#[test]
+fn connections_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
+    let mut server = server();
+    let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        client.add_slab();
+        client.register("in", INPUT);
+        client.register("out", OUTPUT);
+        let midi = port("midi", INPUT, None);
+        let midi = proto::request::NewPort { port_type: PortType::Midi, ..midi };
+        assert!(matches!(client.wire.ask(Request::RegisterPort(midi)), Reply::Port(_)));
+        let text = client.refusal(connect("bad:out", "system:playback_1"));
+        assert_says("not active", &text, &["'bad:out' is not active yet"]);
+        client.activate();
+        for (case, source, destination, words) in [
+            ("unknown source", "no:such", "system:playback_1", &["no port 'no:such'"][..]),
+            ("a slip", "system:captur_1", "bad:in", &["did you mean 'system:capture_1'?"]),
+            ("empty name", "", "bad:in", &["no port ''"]),
+            ("gigantic name", &gigantic, "bad:in", &["no port"]),
+            ("the wrong way round", "bad:in", "bad:out", &["'bad:in' is no output port"]),
+            ("input to input", "system:playback_1", "bad:in", &["is no output port"]),
+            ("output to output", "bad:out", "system:capture_1", &["is no input port"]),
+            ("audio to MIDI", "bad:out", "bad:midi", &["different types"]),
+        ] {
+            assert_says(case, &client.refusal(connect(source, destination)), words);
+        }
+        assert_eq!(client.wire.ask(connect("bad:out", "bad:in")), Reply::Done);
+        let text = client.refusal(connect("bad:out", "bad:in"));
+        assert_says("twice", &text, &["connected already"]);
+    });
+}
+
+#[test]
+fn nobody_can_take_what_belongs_to_another_client() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut owner = ByHand::open(server, "owner");
+        let owned = owner.register("in", INPUT);
+        let mut client = ByHand::open(server, "bad");
+        let stranger = [owned, 1, 0, u32::MAX];
+        for port in stranger {
+            let expected =
+                if port == 0 || port == u32::MAX { "no port '#" } else { "belongs to another client" };
+            for (case, request) in [
+                ("unregister", Request::UnregisterPort { port }),
+                ("latency", Request::SetLatency { port, capture: true, min: 0, max: u32::MAX }),
+            ] {
+                assert_says(case, &client.refusal(request), &[expected]);
+            }
+        }
+        let mut observer = Wire::observer(server);
+        for request in [
+            Request::RegisterPort(port("p", INPUT, None)),
+            Request::UnregisterPort { port: owned },
+            Request::AddSlab,
+            Request::Deactivate,
+        ] {
+            assert_says("an observer", &refused(observer.ask(request)), &["only a client"]);
+        }
+    });
+}
+
+#[test]
+fn a_buffer_size_that_no_port_could_hold_is_refused_with_the_range() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut observer = Wire::observer(server);
+        for frames in [0, 8193, 10_000_000, u32::MAX] {
+            let text = refused(observer.ask(Request::SetQuantum { frames }));
+            assert_says("a buffer size", &text, &[&frames.to_string(), "out of range: 1 to 8192"]);
+        }
+        let Reply::Status(status) = observer.ask(Request::Status) else { panic!("no status") };
+        assert_eq!(status.quantum, QUANTUM_FRAMES);
+    });
+}
+
+#[test]
+fn a_name_longer_than_any_port_s_is_not_compared_with_all_of_them() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        for number in 0..1000 {
+            client.register(&format!("a port with a name of its own, {number}"), INPUT);
+        }
+        let text = client.refusal(connect(&"x".repeat(MAX_PACKET_BYTES - 100), "bad:in"));
+        assert_says("gigantic name", &text, &["no port"]);
+    });
+}

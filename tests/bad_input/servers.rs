@@ -1,0 +1,68 @@
+//! A second server of one name, and what a server leaves behind that was killed.
+
+use harness::{Program, Server};
+use rustix::process::Signal;
+
+use crate::wire::{assert_says, beside_others, server, socket_path};
+
+#[test]
+fn a_second_server_of_the_same_name_is_refused_in_words_and_leaves_the_first_alone() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        for _ in 0..3 {
+            let second = server.consort(&["run", "-n", "under-test", "--quantum", "64"]);
+            assert_eq!((second.code, second.signal), (Some(1), None), "{second:?}");
+            let words = ["a server named 'under-test' runs already", "consort stop -n under-test", "with -n"];
+            assert_says("a second server", &second.stderr, &words);
+        }
+    });
+}
+
+#[test]
+fn a_server_of_another_name_runs_beside_it() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut command = server.command(&harness::binary("consort").to_string_lossy());
+        command.args(["run", "-n", "another"]);
+        let mut another = Program::start(command);
+        harness::eventually("the other server runs", || another.stderr().contains("runs:").then_some(()));
+        server.consort(&["stop", "-n", "another"]).expect_success();
+        another.finish().expect_success();
+    });
+}
+
+#[test]
+fn after_a_killed_server_the_next_one_of_its_name_starts_at_once() {
+    let mut server = server();
+    for _ in 0..3 {
+        let command = || {
+            let mut command = server_command(&server);
+            command.args(["run", "-n", "again"]);
+            command
+        };
+        let mut killed = Program::start(command());
+        harness::eventually("it runs", || killed.stderr().contains("runs:").then_some(()));
+        killed.signal(Signal::KILL);
+        assert_eq!(killed.finish().signal, Some(9));
+        let socket = server.directory().join("consort/again/control");
+        assert!(socket.exists(), "a killed server leaves its socket behind");
+        let gone = server.consort(&["status", "-n", "again"]);
+        assert_eq!(gone.code, Some(3), "no server: {gone:?}");
+        let mut next = Program::start(command());
+        harness::eventually("the next one runs", || {
+            assert!(next.is_running(), "{}", next.stderr());
+            next.stderr().contains("runs:").then_some(())
+        });
+        server.consort(&["status", "-n", "again"]).expect_success();
+        next.terminate().expect_success();
+        assert!(!socket.exists(), "a server that ends in order removes its socket");
+    }
+    assert!(
+        socket_path(&server).exists() && server.program().is_running(),
+        "the one beside them was left alone"
+    );
+}
+
+fn server_command(server: &Server) -> std::process::Command {
+    server.command(&harness::binary("consort").to_string_lossy())
+}

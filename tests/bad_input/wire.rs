@@ -1,0 +1,284 @@
+//! The control socket without the client library, which would never send what these tests send.
+
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+
+use harness::{Counts, Program, Server, eventually};
+use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
+use proto::request::{Activation, Interests, NewPort, Numbered, PortType, Reply, Request, SlabSlot};
+use proto::{MAX_PACKET_BYTES, decode, encode};
+use rt::shm::LAYOUT_VERSION;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use sys::memory::OwnSlab;
+use sys::socket::{Connection, Received, SocketError};
+
+const PATIENCE_NS: u64 = 30_000_000_000;
+
+fn soon() -> Option<u64> {
+    Some(sys::clock::now_ns() + PATIENCE_NS)
+}
+
+/// Long cycles: that the machine is busy is no excuse for a lost one.
+pub const QUANTUM_FRAMES: u32 = 1024;
+
+/// A server to be treated badly.
+pub fn server() -> Server {
+    Server::timer(QUANTUM_FRAMES)
+}
+
+/// Where the server listens.
+pub fn socket_path(server: &Server) -> PathBuf {
+    server.directory().join("consort/under-test/control")
+}
+
+/// A connection to the server.
+pub struct Wire {
+    socket: Connection,
+    number: u32,
+    buffer: Vec<u8>,
+}
+
+impl Wire {
+    /// Connects and says nothing.
+    pub fn connect(server: &Server) -> Self {
+        let socket = Connection::connect(&socket_path(server), soon()).expect("the server listens");
+        // Longer than any packet that the server may send.
+        Self { socket, number: 0, buffer: vec![0; 4 * MAX_PACKET_BYTES] }
+    }
+
+    /// Connects as an observer.
+    pub fn observer(server: &Server) -> Self {
+        let mut wire = Self::connect(server);
+        assert_eq!(wire.greet(Role::Observer).0, Welcome::Observer);
+        wire
+    }
+
+    /// Says hello, and gives the answer.
+    pub fn greet(&mut self, role: Role) -> (Welcome, Vec<OwnedFd>) {
+        self.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role }), &[]);
+        let Received { bytes, descriptors } = self.receive().expect("an answer");
+        (decode_first(&self.buffer[..bytes]).expect("a welcome"), descriptors)
+    }
+
+    /// Sends any bytes with any number of descriptors.
+    pub fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
+        self.try_send(bytes, descriptors).expect("the server is there");
+    }
+
+    /// As [`send`](Self::send), without waiting for room.
+    pub fn try_send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
+        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors.len()))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        if !descriptors.is_empty() {
+            assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
+        }
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        sendmsg(&self.socket, &[IoSlice::new(bytes)], &mut control, flags).map(drop)
+    }
+
+    fn receive(&mut self) -> Result<Received, SocketError> {
+        self.socket.receive_until(&mut self.buffer, soon())
+    }
+
+    /// Sends a request and gives its number, without waiting for the answer.
+    pub fn request(&mut self, request: Request, descriptors: &[BorrowedFd<'_>]) -> u32 {
+        self.number += 1;
+        self.send(&encode(&Numbered { number: self.number, message: request }), descriptors);
+        self.number
+    }
+
+    /// The next answer with its number.
+    pub fn answer(&mut self) -> Numbered<Reply> {
+        let bytes = self.receive().expect("an answer").bytes;
+        decode(&self.buffer[..bytes]).expect("a reply")
+    }
+
+    /// Sends a request and gives its answer.
+    pub fn ask(&mut self, request: Request) -> Reply {
+        self.ask_with(request, &[])
+    }
+
+    /// As [`ask`](Self::ask), with descriptors.
+    pub fn ask_with(&mut self, request: Request, descriptors: &[BorrowedFd<'_>]) -> Reply {
+        let number = self.request(request, descriptors);
+        let answer = self.answer();
+        assert_eq!(answer.number, number, "answers come in order");
+        answer.message
+    }
+
+    /// The words in which the first packet is refused. The connection ends with them.
+    #[track_caller]
+    pub fn sent_away(&mut self) -> String {
+        let bytes = self.receive().expect("an answer").bytes;
+        match decode_first(&self.buffer[..bytes]) {
+            Ok(Welcome::Refused(error)) => {
+                self.assert_closed();
+                error.to_string()
+            }
+            other => panic!("not refused: {other:?}"),
+        }
+    }
+
+    /// Waits until the server has closed the connection.
+    #[track_caller]
+    pub fn assert_closed(&mut self) {
+        // A socket with unread data is reset rather than ended.
+        let closed = |error: &SocketError| match error {
+            SocketError::Closed => true,
+            SocketError::Io(error) => error.kind() == std::io::ErrorKind::ConnectionReset,
+            _ => false,
+        };
+        match self.receive() {
+            Err(error) if closed(&error) => {}
+            other => panic!("the connection is not closed: {other:?}"),
+        }
+    }
+
+    /// The socket.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// A client of the server, by hand.
+pub struct ByHand {
+    /// Requests and answers.
+    pub wire: Wire,
+    /// Its name.
+    pub name: String,
+    /// Engine, registry, orders, own page, signal page.
+    #[expect(dead_code, reason = "a client holds its memory as long as it lives")]
+    pub memory: Vec<OwnedFd>,
+    /// Events and answers.
+    pub events: Connection,
+    slabs: Vec<OwnSlab>,
+}
+
+impl ByHand {
+    /// Opens a client.
+    pub fn open(server: &Server, name: &str) -> Self {
+        let mut wire = Wire::connect(server);
+        let (welcome, mut memory) = wire.greet(Role::Client { name: name.into(), exact: false });
+        let Welcome::Client { name, .. } = welcome else { panic!("not welcome: {welcome:?}") };
+        assert_eq!(memory.len(), 6);
+        let events = Connection::from(memory.pop().expect("six"));
+        Self { wire, name, memory, events, slabs: Vec::new() }
+    }
+
+    /// Opens a client that is active, without a part in cycles.
+    pub fn active(server: &Server, name: &str) -> Self {
+        let mut client = Self::open(server, name);
+        client.activate();
+        client
+    }
+
+    /// Becomes active, without a part in cycles.
+    pub fn activate(&mut self) {
+        let activation = Activation {
+            process_thread: None,
+            latency_callback: false,
+            quantum_callback: false,
+            interests: Interests::ALL,
+        };
+        assert_eq!(self.wire.ask(Request::Activate(activation)), Reply::Done);
+    }
+
+    /// Adds a slab that is as it must be.
+    pub fn add_slab(&mut self) {
+        let slab = OwnSlab::create().expect("memory");
+        assert_eq!(self.wire.ask_with(Request::AddSlab, &[slab.segment().fd()]), Reply::Done);
+        self.slabs.push(slab);
+    }
+
+    /// Registers an audio port that must be accepted.
+    pub fn register(&mut self, name: &str, flags: u32) -> u32 {
+        let slot = (flags & OUTPUT != 0).then_some(SlabSlot { slab: 0, slot: 0 });
+        match self.wire.ask(Request::RegisterPort(port(name, flags, slot))) {
+            Reply::Port(id) => id,
+            other => panic!("not registered: {other:?}"),
+        }
+    }
+
+    /// The words in which a request is refused.
+    #[track_caller]
+    pub fn refusal(&mut self, request: Request) -> String {
+        self.refusal_with(request, &[])
+    }
+
+    /// As [`refusal`](Self::refusal), with descriptors.
+    #[track_caller]
+    pub fn refusal_with(&mut self, request: Request, descriptors: &[BorrowedFd<'_>]) -> String {
+        refused(self.wire.ask_with(request, descriptors))
+    }
+}
+
+/// `JackPortIsInput`
+pub const INPUT: u32 = 1;
+/// `JackPortIsOutput`
+pub const OUTPUT: u32 = 2;
+
+/// An audio port to be registered.
+pub fn port(name: &str, flags: u32, slot: Option<SlabSlot>) -> NewPort {
+    NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot }
+}
+
+/// The words of a refusal.
+#[track_caller]
+pub fn refused(reply: Reply) -> String {
+    match reply {
+        Reply::Error(error) => error.to_string(),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+/// Demands that `text` says all of `words`.
+#[track_caller]
+pub fn assert_says(case: &str, text: &str, words: &[&str]) {
+    for word in words {
+        assert!(text.contains(word), "{case}: '{word}' is not said in: {text}");
+    }
+}
+
+/// How many descriptors the server has open.
+pub fn descriptors_of(server: &mut Server) -> usize {
+    let path = format!("/proc/{}/fd", server.program().id());
+    std::fs::read_dir(path).expect("the server runs").count()
+}
+
+/// Runs `bad` beside two programs that have nothing to do with it: they lose nothing, the server answers, and it
+/// keeps no descriptor.
+pub fn beside_others<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
+    let source = server.probe(&["source", "src"]);
+    let checker = server.probe(&["check", "chk", "--from", "src:out"]);
+    await_cycles(server, 20);
+    let before = descriptors_of(server);
+    let result = bad(server);
+    eventually("the server keeps no descriptor of a bad program", || {
+        (descriptors_of(server) <= before).then_some(())
+    });
+    server.consort(&["status"]).expect_success();
+    await_cycles(server, 20);
+    assert_lost_nothing(checker);
+    source.terminate().expect_success();
+    result
+}
+
+/// Waits until the server has run so many more cycles.
+fn await_cycles(server: &Server, cycles: u64) {
+    let mut wire = Wire::observer(server);
+    let mut count = || match wire.ask(Request::Status) {
+        Reply::Status(status) => status.cycles,
+        other => panic!("no status: {other:?}"),
+    };
+    let begin = count();
+    eventually("the server runs cycles", || (count() >= begin + cycles).then_some(()));
+}
+
+#[track_caller]
+fn assert_lost_nothing(checker: Program) {
+    let counts = Counts::of(checker);
+    assert!(counts.good > 0, "{counts:?}");
+    assert_eq!((counts.silent, counts.wrong, counts.missed), (0, 0, 0), "{counts:?}");
+}

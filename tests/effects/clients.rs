@@ -1,0 +1,70 @@
+//! Names of clients.
+
+use harness::Server;
+
+use crate::stage::Step::{A, B, Status};
+use crate::stage::{Actor, Row, take};
+
+const CLIENTS: &[Row] = &[
+    (
+        "jack_get_client_name tells the name that others know",
+        &[
+            A("get_client_name", "a"),
+            Status("/clients/0/name", r#""a""#),
+            Status("/clients/1/name", r#""b""#),
+        ],
+    ),
+    (
+        "a client's uuid leads another process to its name, and back",
+        &[
+            B("uuid_and_back a", "a"),
+            B("uuid_and_back b", "b"),
+            B("get_uuid_for_client_name nobody", "(null)"),
+            B("get_client_name_by_uuid 12", "(null)"),
+            B("get_client_name_by_uuid nonsense", "(null)"),
+            B("get_client_pid nobody", "0"),
+        ],
+    ),
+];
+
+#[test]
+fn clients_are_known_to_others_by_name_and_uuid() {
+    take(CLIENTS);
+}
+
+#[test]
+fn the_uuid_that_a_client_has_is_the_one_that_another_process_finds() {
+    let server = Server::timer(256);
+    let (mut a, _) = Actor::open(&server, "a", "a", "");
+    let (mut b, _) = Actor::open(&server, "b", "b", "");
+    let uuid = a.ask("client_get_uuid");
+    assert_eq!(b.ask("get_uuid_for_client_name a"), uuid);
+    assert_eq!(b.ask(&format!("get_client_name_by_uuid {uuid}")), "a");
+    assert_ne!(b.ask("client_get_uuid"), uuid);
+    assert_eq!(b.ask("get_client_pid a"), a.id().to_string());
+    for (port, owner) in [("left", "a"), ("right", "a")] {
+        assert_eq!(a.ask(&format!("port_register {port} audio o")), "ok");
+        let name = format!("{owner}:{port}");
+        assert_eq!(b.ask(&format!("port_uuid {name}")), a.ask(&format!("port_uuid {name}")));
+    }
+    assert_ne!(b.ask("port_uuid a:left"), b.ask("port_uuid a:right"));
+}
+
+#[test]
+fn a_name_that_is_taken_is_changed_or_refused_and_the_status_says_which() {
+    let server = Server::timer(256);
+    let (mut first, opened) = Actor::open(&server, "first", "synth", "exact");
+    assert_eq!(opened, "opened 0x0 synth");
+    // JackNameNotUnique
+    let (mut second, opened) = Actor::open(&server, "second", "synth", "");
+    assert_eq!(opened, "opened 0x4 synth-01");
+    assert_eq!(second.ask("get_client_name"), "synth-01");
+    // JackFailure | JackNameNotUnique, and JackServerError, which is what JACK2 tells of it.
+    let (_refused, opened) = Actor::open(&server, "third", "synth", "exact");
+    assert_eq!(opened, "refused 0x25");
+    assert_eq!(first.ask("uuid_and_back synth-01"), "synth-01");
+    assert_eq!(first.ask("uuid_and_back synth-02"), "(null)");
+    assert_eq!(first.ask("client_close"), "0");
+    let (_again, opened) = Actor::open(&server, "again", "synth", "exact");
+    assert_eq!(opened, "opened 0x0 synth");
+}

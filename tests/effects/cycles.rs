@@ -1,0 +1,111 @@
+//! Process threads, cycles, delays and time.
+
+use harness::{Server, eventually};
+use rustix::process::Signal;
+
+use crate::stage::Step::{A, B, Status};
+use crate::stage::{Actor, Row, json, take};
+
+const THREADS: &[Row] = &[
+    (
+        "jack_client_thread_id is the thread of the process callback, with the priority that is told",
+        &[
+            A("activate", "0"),
+            A("await_cycle", "ran"),
+            A("client_thread_id", "the same"),
+            A("client_real_time_priority", "as the kernel says"),
+            A("is_realtime", "1"),
+        ],
+    ),
+    (
+        "jack_set_process_thread runs a client's cycles in its own loop, and the server counts it active",
+        &[
+            A("set_process_thread", "0"),
+            A("port_register out audio o", "ok"),
+            A("activate", "0"),
+            A("connect a:out system:playback_1", "0"),
+            A("await_cycle", "ran"),
+            A("client_thread_id", "the same"),
+            B("port_get_all_connections system:playback_1", "a:out"),
+            A("cycles_of_wrong_size", "0"),
+        ],
+    ),
+    (
+        "jack_client_create_thread runs a function with its argument",
+        &[A("client_create_thread word", "0 word")],
+    ),
+    (
+        "a process callback that fails leaves the graph: no more cycles, no connections",
+        &[
+            A("port_register out audio o", "ok"),
+            A("activate", "0"),
+            A("connect a:out system:playback_1", "0"),
+            A("await_cycle", "ran"),
+            A("fail_cycle", "done"),
+            B("port_get_all_connections system:playback_1", "(null)"),
+            A("cycles_go_on", "no"),
+            Status("/connections", "0"),
+        ],
+    ),
+    (
+        "jack_cpu_load is a part of the whole",
+        &[A("activate", "0"), A("cpu_load", "in percent"), B("cpu_load", "in percent")],
+    ),
+    (
+        "jack_get_sample_rate and jack_get_buffer_size are the server's",
+        &[B("get_sample_rate", "48000"), B("get_buffer_size", "256"), Status("/sample_rate_hz", "48000")],
+    ),
+];
+
+#[test]
+fn threads_and_cycles_are_as_told() {
+    take(THREADS);
+}
+
+#[test]
+fn when_a_client_is_late_others_are_told_and_read_a_delay_which_any_of_them_resets() {
+    let server = Server::timer(256);
+    let (mut late, _) = Actor::open(&server, "late", "late", "");
+    let (mut observer, _) = Actor::open(&server, "observer", "observer", "");
+    for order in ["port_register out audio o", "activate", "connect late:out system:playback_1"] {
+        late.ask(order);
+    }
+    observer.ask("activate");
+    assert_eq!(late.ask("await_cycle"), "ran");
+    late.signal(Signal::STOP);
+    observer.await_event("a client does not finish", "xrun");
+    eventually("the server counts it", || {
+        (json(&server, "status")["xruns"].as_u64() > Some(0)).then_some(())
+    });
+    late.signal(Signal::CONT);
+    let delayed = |actor: &mut Actor| actor.ask("get_max_delayed_usecs").parse::<f32>().expect("a number");
+    eventually("a delay is told", || (delayed(&mut observer) > 0.0).then_some(()));
+    assert_eq!(observer.ask("get_xrun_delayed_usecs"), "some");
+    // A busy machine may have the next xrun at once.
+    eventually("one resets it, the other reads none", || {
+        assert_eq!(observer.ask("reset_max_delayed_usecs"), "done");
+        (delayed(&mut late) == 0.0).then_some(())
+    });
+}
+
+#[test]
+fn frame_times_are_one_clock_for_all_processes() {
+    let server = Server::timer(256);
+    let (mut a, _) = Actor::open(&server, "a", "a", "");
+    let (mut b, _) = Actor::open(&server, "b", "b", "");
+    for actor in [&mut a, &mut b] {
+        assert_eq!(actor.ask("activate"), "0");
+        assert_eq!(actor.ask("await_cycle"), "ran");
+    }
+    let number = |text: String| text.parse::<u64>().expect("a number");
+    let mut before = [0; 3];
+    for _ in 0..20 {
+        for actor in [&mut a, &mut b] {
+            let now = ["frame_time", "last_frame_time", "get_time"].map(|order| number(actor.ask(order)));
+            for (now, before) in now.iter().zip(&before) {
+                assert!(now >= before, "{now:?} comes after {before:?}");
+            }
+            before = now;
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What each function of JACK's interface does, seen from another process: by a second client, by `jack_lsp`, or by
+//! `consort`.
+#![forbid(unsafe_code)]
+
+mod callbacks;
+mod clients;
+mod cycles;
+mod ports;
+mod stage;

@@ -1,0 +1,37 @@
+//! Clients that end in the middle of a cycle.
+
+use harness::eventually;
+
+use crate::stage::{MODES, Stage, machine_losses};
+
+fn a_death(fault: &str) {
+    for mode in MODES {
+        let mut stage = Stage::new(mode, fault);
+        stage.strike();
+        eventually("the victim is dead", || (!stage.victim.is_running()).then_some(()));
+        eventually("the server knows", || (!stage.has_victim()).then_some(()));
+        stage.expect_new_clients_to_work();
+        stage.await_cycles(100);
+        let (beside, fed) = stage.counts();
+        assert_eq!((beside.wrong, fed.wrong), (0, 0), "{fault} {mode:?}: {beside:?} {fed:?}");
+        assert!(beside.silent + beside.missed <= machine_losses(beside), "{fault} {mode:?}: {beside:?}");
+        // What it fed goes on with silence: it runs its cycles, but for the one in which the victim died.
+        assert!(fed.missed <= 1 + machine_losses(fed), "{fault} {mode:?}: {fed:?}");
+        assert!(fed.silent > 0, "{fault} {mode:?}: {fed:?}");
+    }
+}
+
+#[test]
+fn a_client_killed_in_its_process_callback_costs_its_follower_one_cycle_and_nobody_else_any() {
+    a_death("kill");
+}
+
+#[test]
+fn a_segmentation_fault_in_a_process_callback_costs_no_more_than_a_kill() {
+    a_death("crash");
+}
+
+#[test]
+fn a_program_that_exits_in_its_process_callback_costs_no_more_than_a_kill() {
+    a_death("exit");
+}

@@ -1,0 +1,8 @@
+//! One bad client never stops the music: each test is a fault and what the others may lose by it.
+#![forbid(unsafe_code)]
+
+mod deaths;
+mod hangs;
+mod scribbling;
+mod stage;
+mod written_inputs;

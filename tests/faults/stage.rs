@@ -1,0 +1,80 @@
+//! A graph with a victim in its middle, and checkers that tell what each part of it lost.
+
+use harness::{Counts, Program, Server, eventually};
+use rustix::process::Signal;
+
+/// `source → victim → fed`, and `source → beside`, which does not depend on the victim.
+pub(crate) struct Stage {
+    pub(crate) server: Server,
+    _source: Program,
+    pub(crate) victim: Program,
+    beside: Program,
+    fed: Program,
+}
+
+/// The modes that every fault is tried in.
+pub(crate) const MODES: [&[&str]; 4] = [
+    &["--quantum", "64"],
+    &["--quantum", "256"],
+    &["--quantum", "64", "--sync"],
+    &["--quantum", "256", "--sync"],
+];
+
+impl Stage {
+    /// Sets the stage; everything sounds when this returns.
+    pub(crate) fn new(options: &[&str], fault: &str) -> Self {
+        let server = Server::start(options);
+        let source = server.probe(&["source", "source"]);
+        let victim = server.probe(&["thru", "victim", "--from", "source:out", "--fault", fault]);
+        let beside = server.probe(&["check", "beside", "--from", "source:out"]);
+        let fed = server.probe(&["check", "fed", "--from", "victim:out"]);
+        let mut stage = Self { server, _source: source, victim, beside, fed };
+        stage.await_cycles(100);
+        stage
+    }
+
+    /// Lets the server run this many cycles.
+    pub(crate) fn await_cycles(&mut self, cycles: u64) {
+        let before = self.cycles();
+        eventually("cycles go on", || (self.cycles() >= before + cycles).then_some(()));
+    }
+
+    fn cycles(&self) -> u64 {
+        let status = self.server.consort(&["status", "--json"]).expect_success().stdout;
+        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+        status["cycles"].as_u64().expect("a count of cycles")
+    }
+
+    /// Has the fault happen, inside the victim's process callback or beside it.
+    pub(crate) fn strike(&self) {
+        self.victim.signal(Signal::USR1);
+    }
+
+    /// Whether the server has left the victim out of its plans.
+    pub(crate) fn is_bypassed(&self) -> bool {
+        let status = self.server.consort(&["status"]).expect_success().stdout;
+        status.lines().any(|line| line.starts_with("victim") && line.contains("bypassed"))
+    }
+
+    /// Whether the victim is still a client.
+    pub(crate) fn has_victim(&self) -> bool {
+        self.server.lsp(&[]).contains("victim:")
+    }
+
+    /// A new client opens and connects.
+    pub(crate) fn expect_new_clients_to_work(&self) {
+        let newcomer = self.server.probe(&["check", "newcomer", "--from", "source:out"]);
+        drop(newcomer);
+    }
+
+    /// Ends the checkers: what the client beside the victim counted, and the one that it feeds.
+    pub(crate) fn counts(self) -> (Counts, Counts) {
+        (Counts::of(self.beside), Counts::of(self.fed))
+    }
+}
+
+/// Cycles that a survivor may lose to this machine, which is shared and stops for whole cycles at times: the
+/// same share of all cycles is lost without any fault.
+pub(crate) fn machine_losses(counts: Counts) -> u64 {
+    counts.cycles / 100 + 2
+}

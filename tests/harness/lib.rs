@@ -1,0 +1,57 @@
+//! Starts the real server and real programs in a private runtime directory, and ends all of them.
+//!
+//! Nothing here depends on how fast the machine is: a test waits for a state with [`eventually`], whose
+//! bound is generous, and then asserts content, order and counts.
+#![forbid(unsafe_code)]
+
+mod built;
+mod guard;
+mod probe;
+mod program;
+mod python;
+mod server;
+mod sound;
+
+pub use built::{binary, c_program, example, library_directory};
+pub use guard::Guard;
+pub use probe::Counts;
+pub use program::{Finished, Program};
+pub use python::python;
+pub use server::{Server, command_in};
+pub use sound::{Sound, Stretch, noise, tone};
+
+use std::time::{Duration, Instant};
+
+/// How long a test waits for something that must come.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks again and again until `found` gives something.
+///
+/// # Panics
+/// If it has not after [`PATIENCE`]; `what` says what was missing.
+pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        if let Some(value) = found() {
+            return value;
+        }
+        assert!(Instant::now() < end, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Repeats what a busy machine may spoil: in real time, cycles can be lost.
+///
+/// # Panics
+/// If three attempts fail; the message has why each did.
+#[track_caller]
+pub fn in_three_attempts<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let mut failures = Vec::new();
+    for _ in 0..3 {
+        match attempt() {
+            Ok(value) => return value,
+            Err(failure) => failures.push(failure),
+        }
+    }
+    panic!("three attempts failed: {failures:?}");
+}

@@ -1,0 +1,87 @@
+//! The plain JACK client of `victims/probe.c`, compiled once, and what it counts.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::{Program, Server, binary, eventually, library_directory};
+
+/// The compiled probe.
+fn probe() -> &'static Path {
+    static PROBE: OnceLock<PathBuf> = OnceLock::new();
+    PROBE.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let program = binary(&format!("probe-{}", std::process::id()));
+        let status = Command::new("gcc")
+            .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+            .arg(&program)
+            .arg(root.join("victims/probe.c"))
+            .arg("-I")
+            .arg(root.join("../crates/jack/include"))
+            .arg("-L")
+            .arg(library_directory())
+            .arg("-ljack")
+            .status()
+            .expect("gcc runs; 'cargo xtask setup' installs it");
+        assert!(status.success(), "the probe does not compile");
+        program
+    })
+}
+
+/// What a checking probe counted since its first good cycle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Cycles that it ran.
+    pub cycles: u64,
+    /// With the right samples.
+    pub good: u64,
+    /// With silence.
+    pub silent: u64,
+    /// With anything else.
+    pub wrong: u64,
+    /// Cycles that the server began and it did not run.
+    pub missed: u64,
+}
+
+impl Server {
+    /// Starts a probe and waits until it is ready.
+    pub fn probe(&self, arguments: &[&str]) -> Program {
+        self.probe_with(arguments, |_| {})
+    }
+
+    /// A probe that is not started yet.
+    pub fn probe_command(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(&probe().to_string_lossy());
+        command.args(arguments);
+        command
+    }
+
+    /// As `probe`, with a last word on its command.
+    pub fn probe_with(&self, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Program {
+        let mut command = self.probe_command(arguments);
+        prepare(&mut command);
+        let mut program = Program::start(command);
+        eventually(&format!("probe {arguments:?} is ready"), || {
+            let ready = program.stdout().contains("ready\n");
+            assert!(ready || program.is_running(), "probe {arguments:?}: {}", program.stderr());
+            ready.then_some(())
+        });
+        program
+    }
+}
+
+impl Counts {
+    /// Ends a checking probe and reads its counts.
+    ///
+    /// # Panics
+    /// If it did not end in order.
+    #[track_caller]
+    pub fn of(checker: Program) -> Self {
+        let finished = checker.terminate().expect_success();
+        let line =
+            finished.stdout.lines().find(|line| line.starts_with("cycles ")).expect("a line of counts");
+        let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+        let [cycles, good, silent, wrong, missed] = numbers[..] else { panic!("not counts: {line}") };
+        Self { cycles, good, silent, wrong, missed }
+    }
+}

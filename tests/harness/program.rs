@@ -1,0 +1,163 @@
+//! A program that a test starts, and must not outlive it.
+
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+
+use crate::PATIENCE;
+
+/// A running program with its output.
+#[derive(Debug)]
+pub struct Program {
+    name: String,
+    child: Child,
+    output: Receiver<(bool, Vec<u8>)>,
+    printed: String,
+    complained: String,
+}
+
+/// A program that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finished {
+    /// Exit code; `None`: a signal ended it.
+    pub code: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// What it printed.
+    pub stdout: String,
+    /// What it complained.
+    pub stderr: String,
+}
+
+impl Program {
+    /// Starts `command` with no input, in a process group of its own.
+    ///
+    /// # Panics
+    /// If the program does not exist: a test that needs it fails.
+    pub fn start(mut command: Command) -> Self {
+        let name = command.get_program().to_string_lossy().into_owned();
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        let mut child = command.spawn().unwrap_or_else(|error| {
+            panic!("cannot start {name}: {error}; run 'cargo xtask setup' for what tests need")
+        });
+        let (sender, output) = channel();
+        let pipes: [(bool, Box<dyn Read + Send>); 2] = [
+            (true, Box::new(child.stdout.take().expect("piped"))),
+            (false, Box::new(child.stderr.take().expect("piped"))),
+        ];
+        for (is_stdout, mut pipe) in pipes {
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                let mut buffer = [0; 4096];
+                while let Ok(bytes @ 1..) = pipe.read(&mut buffer) {
+                    let _ = sender.send((is_stdout, buffer[..bytes].to_vec()));
+                }
+            });
+        }
+        Self { name, child, output, printed: String::new(), complained: String::new() }
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What it has printed so far.
+    pub fn stdout(&mut self) -> &str {
+        self.take_output();
+        &self.printed
+    }
+
+    /// What it has complained so far.
+    pub fn stderr(&mut self) -> &str {
+        self.take_output();
+        &self.complained
+    }
+
+    fn take_output(&mut self) {
+        while let Ok((is_stdout, bytes)) = self.output.try_recv() {
+            let text = String::from_utf8_lossy(&bytes);
+            if is_stdout { self.printed.push_str(&text) } else { self.complained.push_str(&text) }
+        }
+    }
+
+    /// Whether it still runs.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        let _ = kill_process(self.pid(), signal);
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    /// Asks it to end, and waits for it.
+    pub fn terminate(self) -> Finished {
+        self.signal(Signal::TERM);
+        self.finish()
+    }
+
+    /// Waits until it ends by itself.
+    ///
+    /// # Panics
+    /// If it does not end within [`PATIENCE`] and a minute.
+    pub fn finish(mut self) -> Finished {
+        let end = Instant::now() + PATIENCE + Duration::from_secs(60);
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("a child of this process") {
+                break status;
+            }
+            if Instant::now() > end {
+                self.take_output();
+                panic!("{} does not end: {}{}", self.name, self.printed, self.complained);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        // The pipes end with the program, unless it left children behind.
+        while let Ok((is_stdout, bytes)) = self.output.recv_timeout(Duration::from_millis(500)) {
+            let text = String::from_utf8_lossy(&bytes);
+            if is_stdout { self.printed.push_str(&text) } else { self.complained.push_str(&text) }
+        }
+        Finished {
+            code: status.code(),
+            signal: status.signal(),
+            stdout: std::mem::take(&mut self.printed),
+            stderr: std::mem::take(&mut self.complained),
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        if self.is_running() {
+            let _ = kill_process_group(self.pid(), Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Finished {
+    /// Demands that it ended well.
+    ///
+    /// # Panics
+    /// If it did not; the message has what it printed.
+    #[track_caller]
+    pub fn expect_success(self) -> Self {
+        assert_eq!(
+            (self.code, self.signal),
+            (Some(0), None),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+}

@@ -1,0 +1,164 @@
+//! A server of a test's own.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::{Finished, Program, Sound, binary, eventually, library_directory};
+
+/// A running server in a private runtime directory.
+#[derive(Debug)]
+pub struct Server {
+    // Before the directory: the server ends, then its directory goes.
+    program: Program,
+    directory: TempDir,
+}
+
+/// Its name: never the one that a person's own server has.
+const NAME: &str = "under-test";
+/// The file that a server records into.
+const RECORDED: &str = "recorded.wav";
+
+impl Server {
+    /// Starts `consort run` with these options and waits until programs can connect.
+    pub fn start(options: &[&str]) -> Self {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        Self::start_in(directory, options)
+    }
+
+    /// Starts it in a directory in which programs may already wait for it (see [`command_in`]).
+    pub fn start_in(directory: TempDir, options: &[&str]) -> Self {
+        Self::start_with(directory, options, |_| {})
+    }
+
+    /// As `start_in`, with a last word on the server's command.
+    pub(crate) fn start_with(
+        directory: TempDir,
+        options: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Self {
+        let mut command = command_in(directory.path(), &binary("consort"));
+        command.args(["run", "-n", NAME]).args(options);
+        prepare(&mut command);
+        let mut server = Self { program: Program::start(command), directory };
+        eventually("the server runs", || {
+            assert!(server.program.is_running(), "the server ended: {}", server.program.stderr());
+            server.program.stderr().contains("runs:").then_some(())
+        });
+        server
+    }
+
+    /// A timer server with 2 capture and 2 playback ports at 48 kHz.
+    pub fn timer(quantum: u32) -> Self {
+        Self::start(&["--quantum", &quantum.to_string()])
+    }
+
+    /// A server that plays these channels at its capture ports and records its playback ports, frame for frame.
+    /// It begins with the first client that hears a capture port and ends with the sound.
+    pub fn playing(sound: &Sound, options: &[&str]) -> Self {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let (input, output) = (directory.path().join("played.wav"), directory.path().join(RECORDED));
+        sound.write(&input);
+        let paths = [input.to_string_lossy().into_owned(), output.to_string_lossy().into_owned()];
+        let mut all = vec!["--driver", "file", "--input", &paths[0], "--output", &paths[1]];
+        all.extend(options);
+        Self::start_in(directory, &all)
+    }
+
+    /// A server without capture ports, in real time at 48 kHz or the `--rate` of `options`, that records its 2
+    /// playback ports from the first connection to one of them until it is stopped.
+    pub fn recording(options: &[&str]) -> Self {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let output = directory.path().join(RECORDED).to_string_lossy().into_owned();
+        let mut all = vec!["--driver", "file", "--output", &output];
+        all.extend(options);
+        Self::start_in(directory, &all)
+    }
+
+    /// Waits until a [playing](Self::playing) server has ended; what it recorded.
+    pub fn played(self) -> Sound {
+        let Self { program, directory } = self;
+        program.finish().expect_success();
+        Sound::read(&directory.path().join(RECORDED))
+    }
+
+    /// Stops a server; what it recorded.
+    pub fn recorded(self) -> Sound {
+        self.program.signal(rustix::process::Signal::TERM);
+        self.played()
+    }
+
+    /// The server's own process.
+    pub fn program(&mut self) -> &mut Program {
+        &mut self.program
+    }
+
+    /// A place for a test's files.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// A command that finds this server and the library under test.
+    pub fn command(&self, program: &str) -> Command {
+        command_in(self.directory(), Path::new(program))
+    }
+
+    /// Starts a program that somebody else wrote, with its output unbuffered where it goes through stdio.
+    pub fn spawn(&self, program: &str, arguments: &[&str]) -> Program {
+        let mut command = self.command("stdbuf");
+        command.args(["-o0", program]).args(arguments);
+        Program::start(command)
+    }
+
+    /// Runs a program to its end.
+    pub fn run(&self, program: &str, arguments: &[&str]) -> Finished {
+        self.spawn(program, arguments).finish()
+    }
+
+    /// Runs `consort` with these arguments.
+    pub fn consort(&self, arguments: &[&str]) -> Finished {
+        let mut command = self.command(&binary("consort").to_string_lossy());
+        command.args(arguments);
+        Program::start(command).finish()
+    }
+
+    /// What Debian's `jack_lsp` prints.
+    pub fn lsp(&self, arguments: &[&str]) -> String {
+        self.run("jack_lsp", arguments).expect_success().stdout
+    }
+
+    /// Waits until a port exists.
+    pub fn await_port(&self, name: &str) {
+        eventually(&format!("port {name}"), || self.lsp(&[]).lines().any(|line| line == name).then_some(()));
+    }
+
+    /// Waits until a port is connected with another.
+    pub fn await_connection(&self, port: &str, peer: &str) {
+        eventually(&format!("{port} is connected with {peer}"), || {
+            let listed = self.lsp(&["-c"]);
+            let mut lines = listed.lines().skip_while(|line| *line != port).skip(1);
+            let mut peers = lines.by_ref().map_while(|line| line.strip_prefix("   "));
+            peers.any(|found| found == peer).then_some(())
+        });
+    }
+
+    /// Stops the server as a service manager would.
+    pub fn stop(self) -> Finished {
+        self.program.terminate()
+    }
+}
+
+/// A command that looks for its server in `directory`, and finds the library under test.
+pub fn command_in(directory: &Path, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("XDG_RUNTIME_DIR", directory)
+        .env("HOME", directory)
+        .env("JACK_DEFAULT_SERVER", NAME)
+        .env("JACK_NO_START_SERVER", "1")
+        .env("LD_LIBRARY_PATH", library_directory())
+        .env_remove("JACK_PROMISCUOUS_SERVER")
+        .current_dir(directory);
+    command
+}

@@ -1,0 +1,165 @@
+//! What came out: a recording, measured.
+
+use std::path::Path;
+
+use soundfile::{Reader, Writer};
+
+/// A recording, a vector of samples for each channel.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sound {
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// The samples of each channel.
+    pub channels: Vec<Vec<f32>>,
+}
+
+impl Sound {
+    /// Reads a sound file.
+    ///
+    /// # Panics
+    /// If it is none.
+    pub fn read(path: &Path) -> Self {
+        let mut reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
+        let mut channels = vec![Vec::new(); reader.channels()];
+        let mut block = vec![vec![0.0; 4096]; reader.channels()];
+        while let frames @ 1.. = reader.read(&mut block).expect("readable") {
+            for (channel, block) in channels.iter_mut().zip(&block) {
+                channel.extend_from_slice(&block[..frames]);
+            }
+        }
+        Self { sample_rate_hz: reader.sample_rate_hz(), channels }
+    }
+
+    /// A sound of these channels.
+    pub fn of(sample_rate_hz: u32, channels: &[Vec<f32>]) -> Self {
+        Self { sample_rate_hz, channels: channels.to_vec() }
+    }
+
+    /// Writes it as a WAV of 32-bit floating point, which holds every sample as it is.
+    ///
+    /// # Panics
+    /// If that cannot be.
+    pub fn write(&self, path: &Path) {
+        let channels = u16::try_from(self.channels.len()).expect("few channels");
+        let mut writer = Writer::create(path, channels, self.sample_rate_hz).expect("a file");
+        writer.write(&self.channels).expect("written");
+        writer.finish().expect("on the disk");
+    }
+
+    /// One channel alone, from its first sample that is not silent to its last.
+    pub fn sounding(&self, channel: usize) -> Self {
+        let samples = &self.channels[channel];
+        let is_sound = |sample: &f32| *sample != 0.0;
+        let begin = samples.iter().position(is_sound).unwrap_or(0);
+        let end = samples.iter().rposition(is_sound).map_or(0, |last| last + 1);
+        Self::of(self.sample_rate_hz, &[samples[begin..end].to_vec()])
+    }
+
+    /// Root of the mean square of a channel.
+    pub fn rms(&self, channel: usize) -> f64 {
+        let samples = &self.channels[channel];
+        let sum: f64 = samples.iter().map(|sample| f64::from(*sample).powi(2)).sum();
+        (sum / samples.len() as f64).sqrt()
+    }
+
+    /// Largest absolute sample of a channel.
+    pub fn peak(&self, channel: usize) -> f32 {
+        self.channels[channel].iter().fold(0.0, |peak, sample| sample.abs().max(peak))
+    }
+
+    /// The frequency of a tone, by its upward zero crossings.
+    pub fn frequency_hz(&self, channel: usize) -> f64 {
+        let samples = &self.channels[channel];
+        let crossings: Vec<usize> =
+            (1..samples.len()).filter(|index| samples[index - 1] < 0.0 && samples[*index] >= 0.0).collect();
+        match (crossings.first(), crossings.last()) {
+            (Some(first), Some(last)) if last > first => {
+                (crossings.len() - 1) as f64 * f64::from(self.sample_rate_hz) / (last - first) as f64
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+/// A part of a recording that equals a part of what was sent, sample for sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Where it begins in what was sent, in frames.
+    pub sent_at: usize,
+    /// Where it begins in the recording, in frames.
+    pub recorded_at: usize,
+    /// Its length.
+    pub frames: usize,
+}
+
+impl Stretch {
+    /// The longest stretch of `sent` in `recorded`; it is found for certain if it is longer than
+    /// [`Self::ALWAYS_FOUND_FRAMES`]. What was sent must not repeat itself.
+    pub fn longest(sent: &[f32], recorded: &[f32]) -> Self {
+        const ANCHOR_FRAMES: usize = 64;
+        let mut longest = Self { sent_at: 0, recorded_at: 0, frames: 0 };
+        for sent_at in (0..sent.len().saturating_sub(ANCHOR_FRAMES)).step_by(Self::ALWAYS_FOUND_FRAMES / 2) {
+            let anchor = &sent[sent_at..][..ANCHOR_FRAMES];
+            let is_known = longest.frames > 0 && sent_at < longest.sent_at + longest.frames;
+            let at = recorded.windows(ANCHOR_FRAMES).position(|window| !is_known && window == anchor);
+            let Some(recorded_at) = at else { continue };
+            let before = sent[..sent_at].iter().rev().zip(recorded[..recorded_at].iter().rev());
+            let before = before.take_while(|(sent, recorded)| sent == recorded).count();
+            let after = sent[sent_at..].iter().zip(&recorded[recorded_at..]);
+            let after = after.take_while(|(sent, recorded)| sent == recorded).count();
+            if before + after > longest.frames {
+                longest = Self {
+                    sent_at: sent_at - before,
+                    recorded_at: recorded_at - before,
+                    frames: before + after,
+                };
+            }
+        }
+        longest
+    }
+
+    /// Twice the distance of the places at which the search begins.
+    pub const ALWAYS_FOUND_FRAMES: usize = 8192;
+}
+
+/// A sine of half the full scale.
+pub fn tone(frequency_hz: f64, sample_rate_hz: u32, frames: usize) -> Vec<f32> {
+    let step = std::f64::consts::TAU * frequency_hz / f64::from(sample_rate_hz);
+    (0..frames).map(|frame| (0.5 * (step * frame as f64).sin()) as f32).collect()
+}
+
+/// Noise that never repeats itself and is never 0, softer than half the full scale, on the grid of 16-bit samples:
+/// it passes unchanged through every format that a program may record in, whether 1 is 32767 there or 32768. `seed` is not 0.
+pub fn noise(seed: u64, frames: usize) -> Vec<f32> {
+    let mut state = seed;
+    let next = || {
+        // Marsaglia, "Xorshift RNGs", 2003.
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let size = (state >> 40) % 16_000 + 1;
+        let sign = if state >> 63 == 0 { 1.0 } else { -1.0 };
+        sign * size as f32 / 32_768.0
+    };
+    std::iter::repeat_with(next).take(frames).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_longest_stretch_is_found_wherever_it_begins_and_ends() {
+        let sent = noise(1, 60_000);
+        for (what, lost, expected) in [
+            ("nothing lost", 0..0, Stretch { sent_at: 0, recorded_at: 0, frames: 60_000 }),
+            ("the begin lost", 0..100, Stretch { sent_at: 100, recorded_at: 0, frames: 59_900 }),
+            ("a hole", 20_000..20_001, Stretch { sent_at: 20_001, recorded_at: 20_000, frames: 39_999 }),
+        ] {
+            let mut recorded = sent.clone();
+            recorded.drain(lost);
+            assert_eq!(Stretch::longest(&sent, &recorded), expected, "{what}");
+        }
+        assert_eq!(Stretch::longest(&sent, &noise(2, 60_000)).frames, 0, "another sound");
+    }
+}

@@ -1,0 +1,12 @@
+//! Programs that nobody here wrote, unmodified, against the server: each test looks at sound or state.
+#![forbid(unsafe_code)]
+
+mod examples;
+mod generators;
+mod listing;
+mod metering;
+mod notifications;
+mod numbers;
+mod recorders;
+mod roundtrip;
+mod through;

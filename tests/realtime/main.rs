@@ -1,0 +1,47 @@
+//! Nothing in a cycle allocates, locks, logs or blocks: the guard is armed in the server and in every program
+//! here, while the graph does everything that it can do.
+#![forbid(unsafe_code)]
+
+use harness::{Guard, eventually};
+use rustix::process::Signal;
+
+#[test]
+fn cycles_keep_the_rule_through_connects_quanta_and_deaths() {
+    for options in [&["--quantum", "128"][..], &["--quantum", "128", "--sync"]] {
+        let (mut server, guard) = Guard::server(options);
+        let _source = guard.probe(&server, &["source", "source"]);
+        let mut victim = guard.probe(&server, &["thru", "victim", "--from", "source:out", "--fault", "kill"]);
+        let mut hung = guard.probe(&server, &["thru", "hung", "--from", "source:out", "--fault", "hang"]);
+        let mut check = guard.probe(&server, &["check", "check", "--from", "victim:out"]);
+        let mut metro = guard.spawn(&server, "jack_metro", &["-b", "240"]);
+        server.await_port("metro:240_bpm");
+        for _ in 0..20 {
+            server.run("jack_connect", &["source:out", "check:in"]).expect_success();
+            server.run("jack_connect", &["check:in", "metro:240_bpm"]).expect_success();
+            server.run("jack_disconnect", &["source:out", "check:in"]).expect_success();
+            server.run("jack_disconnect", &["check:in", "metro:240_bpm"]).expect_success();
+        }
+        // A loop, a client with itself, and two inputs with the same sources.
+        for (source, destination) in
+            [("hung:out", "victim:in"), ("victim:out", "hung:in"), ("victim:out", "victim:in")]
+        {
+            server.run("jack_connect", &[source, destination]).expect_success();
+        }
+        for frames in ["256", "64", "128"] {
+            server.run("jack_bufsize", &[frames]).expect_success();
+        }
+        hung.signal(Signal::USR1);
+        eventually("the hung client is left out", || {
+            let status = server.consort(&["status"]).expect_success().stdout;
+            status.contains("bypassed").then_some(())
+        });
+        victim.signal(Signal::USR1);
+        eventually("the victim is dead", || (!victim.is_running()).then_some(()));
+        for program in [&mut check, &mut metro, &mut hung] {
+            assert!(program.is_running(), "{}", program.stderr());
+        }
+        assert!(server.program().is_running(), "{}", server.program().stderr());
+        // The server, four probes, the metronome.
+        assert_eq!(guard.guarded_processes(), 6);
+    }
+}

@@ -1,0 +1,222 @@
+/* Clients for tests of faults and of sound, in plain JACK: nothing here knows how the server works.
+ *
+ *   probe source NAME          out: for each frame its number, so that a reader can tell every sample
+ *   probe check NAME           in: counts cycles whose samples are the right ones, silence, or wrong
+ *   probe thru NAME            in -> out; at SIGUSR1 the fault that --fault names happens inside process;
+ *                              with --fault write-input it makes what it hears silent once it has copied it
+ *
+ * check and thru connect to the port given by --from once they are active. All print one line when they
+ * are ready ("ready") and check prints its counts at SIGTERM:
+ *   cycles N good N silent N wrong N missed N
+ * "missed" counts cycles that the client itself did not run, by the frame time. */
+#include <errno.h>
+#include <jack/jack.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static jack_client_t *client;
+static jack_port_t *input, *output;
+static const char *fault = "none";
+static int writes_input;
+static atomic_int fault_now, quit, shutdown_seen;
+static atomic_ulong cycles, good, silent, wrong, missed;
+static jack_nframes_t expected_time;
+static atomic_int settled;
+
+/* A sample that tells its frame: never 0, exact in a float. */
+static float sample_of(jack_nframes_t frame) { return (float)((frame & 0xfffff) + 1) / 2097152.0f; }
+
+static void count_missed(jack_nframes_t frames) {
+    jack_nframes_t now = jack_last_frame_time(client);
+    if (expected_time != 0 && now != expected_time && frames != 0)
+        atomic_fetch_add(&missed, (unsigned long)((now - expected_time) / frames));
+    expected_time = now + frames;
+}
+
+static int run_source(jack_nframes_t frames, void *unused) {
+    float *out = jack_port_get_buffer(output, frames);
+    jack_nframes_t now = jack_last_frame_time(client);
+    (void)unused;
+    for (jack_nframes_t i = 0; i < frames; i++)
+        out[i] = sample_of(now + i);
+    return 0;
+}
+
+static int run_check(jack_nframes_t frames, void *unused) {
+    const float *in = jack_port_get_buffer(input, frames);
+    jack_nframes_t now = jack_last_frame_time(client);
+    int is_silent = 1, is_good = 1;
+    (void)unused;
+    for (jack_nframes_t i = 0; i < frames; i++) {
+        if (in[i] != 0.0f)
+            is_silent = 0;
+        if (in[i] != sample_of(now + i))
+            is_good = 0;
+    }
+    /* Counting begins with the first good cycle: before it, the connection is still being made. */
+    if (is_good)
+        atomic_store(&settled, 1);
+    if (!atomic_load(&settled))
+        return 0;
+    count_missed(frames);
+    atomic_fetch_add(&cycles, 1);
+    atomic_fetch_add(is_good ? &good : is_silent ? &silent : &wrong, 1);
+    return 0;
+}
+
+static void sleep_ns(long ns) {
+    struct timespec time = {ns / 1000000000, ns % 1000000000};
+    nanosleep(&time, NULL);
+}
+
+static void happen(jack_nframes_t frames) {
+    double period = (double)frames / jack_get_sample_rate(client);
+    if (strcmp(fault, "hang") == 0) {
+        for (;;)
+            ;
+    } else if (strcmp(fault, "sleep") == 0) {
+        for (;;)
+            sleep_ns(1000000000);
+    } else if (strcmp(fault, "kill") == 0) {
+        kill(getpid(), SIGKILL);
+    } else if (strcmp(fault, "crash") == 0) {
+        *(volatile int *)0 = 1;
+    } else if (strcmp(fault, "exit") == 0) {
+        _exit(3);
+    } else if (strcmp(fault, "end-thread") == 0) {
+        syscall(SYS_exit, 0);
+    } else if (strcmp(fault, "slow") == 0) {
+        sleep_ns((long)(3 * period * 1e9));
+    } else if (strcmp(fault, "slow-once") == 0) {
+        sleep_ns((long)(20 * period * 1e9));
+        atomic_store(&fault_now, 0);
+    } else if (strcmp(fault, "stop") == 0) {
+        atomic_store(&fault_now, 0);
+        kill(getpid(), SIGSTOP);
+    }
+}
+
+static int run_thru(jack_nframes_t frames, void *unused) {
+    const float *in = jack_port_get_buffer(input, frames);
+    float *out = jack_port_get_buffer(output, frames);
+    (void)unused;
+    memcpy(out, in, frames * sizeof(float));
+    if (writes_input)
+        memset(jack_port_get_buffer(input, frames), 0, frames * sizeof(float));
+    if (atomic_load(&fault_now))
+        happen(frames);
+    return 0;
+}
+
+/* Overwrites every byte of shared memory that this process can write, again and again for ten seconds. */
+static void scribble(void) {
+    struct {
+        char *begin, *end;
+    } ranges[256];
+    int count = 0;
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (maps && fgets(line, sizeof line, maps) && count < 256) {
+        unsigned long begin, end;
+        char rights[8];
+        if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) == 3 && rights[1] == 'w' && rights[3] == 's') {
+            ranges[count].begin = (char *)begin;
+            ranges[count++].end = (char *)end;
+        }
+    }
+    if (maps)
+        fclose(maps);
+    printf("scribbling over %d mappings\n", count);
+    fflush(stdout);
+    uint64_t seed = 88172645463325252ull;
+    struct timespec start, now;
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    do {
+        for (int i = 0; i < count; i++)
+            for (uint64_t *at = (uint64_t *)ranges[i].begin; (char *)at < ranges[i].end; at++) {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                *(volatile uint64_t *)at = seed;
+            }
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    } while (now.tv_sec - start.tv_sec < 10);
+    printf("scribbled\n");
+    fflush(stdout);
+}
+
+static void on_signal(int signal) {
+    if (signal == SIGUSR1)
+        atomic_store(&fault_now, 1);
+    else
+        atomic_store(&quit, 1);
+}
+
+static void on_shutdown(jack_status_t code, const char *reason, void *unused) {
+    (void)code, (void)unused;
+    fprintf(stderr, "shutdown: %s\n", reason);
+    atomic_store(&shutdown_seen, 1);
+}
+
+int main(int argc, char **argv) {
+    const char *from = NULL, *role;
+    jack_status_t status;
+    if (argc < 3)
+        return 2;
+    role = argv[1];
+    for (int i = 3; i + 1 < argc; i += 2) {
+        if (strcmp(argv[i], "--from") == 0)
+            from = argv[i + 1];
+        else if (strcmp(argv[i], "--fault") == 0)
+            fault = argv[i + 1];
+    }
+    writes_input = strcmp(fault, "write-input") == 0;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGUSR1, on_signal);
+    signal(SIGTERM, on_signal);
+    client = jack_client_open(argv[2], JackNoStartServer, &status);
+    if (!client) {
+        fprintf(stderr, "cannot open: 0x%x\n", status);
+        return 1;
+    }
+    int is_source = strcmp(role, "source") == 0, is_check = strcmp(role, "check") == 0;
+    if (!is_source)
+        input = jack_port_register(client, "in", JACK_DEFAULT_AUDIO_TYPE, JackPortIsInput, 0);
+    if (!is_check)
+        output = jack_port_register(client, "out", JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
+    jack_on_info_shutdown(client, on_shutdown, NULL);
+    jack_set_process_callback(client, is_source ? run_source : is_check ? run_check : run_thru, NULL);
+    if (jack_activate(client) != 0) {
+        fprintf(stderr, "cannot activate\n");
+        return 1;
+    }
+    if (from && jack_connect(client, from, jack_port_name(input)) != 0) {
+        fprintf(stderr, "cannot connect %s\n", from);
+        return 1;
+    }
+    printf("ready\n");
+    fflush(stdout);
+    while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
+        if (atomic_load(&fault_now) && strcmp(fault, "scribble") == 0) {
+            atomic_store(&fault_now, 0);
+            scribble();
+        }
+        sleep_ns(2000000);
+    }
+    if (is_check) {
+        printf("cycles %lu good %lu silent %lu wrong %lu missed %lu\n", atomic_load(&cycles), atomic_load(&good),
+               atomic_load(&silent), atomic_load(&wrong), atomic_load(&missed));
+        fflush(stdout);
+    }
+    jack_client_close(client);
+    return 0;
+}

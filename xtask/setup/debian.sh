@@ -1,0 +1,53 @@
+#!/bin/sh
+# Installs the Debian 12 packages that consort's build and its tests need.
+#
+# Run as root. Says nothing and changes nothing when everything is installed already. Debian's JACK programs
+# are clients that the tests run, unmodified, against consort; jackd2 itself is only ever started as the
+# rival in a benchmark, and its headers are only ever compared with ours, never built against.
+set -eu
+
+# Build: the C compiler for header and ABI tests, ALSA's headers.
+build="gcc g++ libc6-dev binutils pkg-config libasound2-dev"
+# The demonstration plays one of its recordings.
+recordings="alsa-utils"
+# Compared with our own: JACK's headers and the library behind them.
+reference="libjack-jackd2-dev libjack-jackd2-0 jackd2"
+# Debian 12 has no jack-example-tools package: its jackd2 carries jack_lsp, jack_metro and the rest.
+clients="jack-capture meterbridge jackmeter ecasound ffmpeg sox
+    fluidsynth timgm6mb-soundfont
+    gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
+    python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
+# Meterbridge draws its meters, so it needs an X server and its X and SDL libraries need one to start.
+display="xvfb xauth"
+
+packages="$build $recordings $reference $clients $display"
+
+fail() {
+    echo "setup/debian.sh: $1" >&2
+    exit 1
+}
+
+command -v dpkg-query >/dev/null && command -v apt-get >/dev/null ||
+    fail "apt-get and dpkg-query are missing: this script is for Debian 12"
+
+missing=
+for package in $packages; do
+    status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
+    [ "$status" = installed ] || missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+[ "$(id -u)" = 0 ] || fail "must be run as root to install:$missing"
+
+export DEBIAN_FRONTEND=noninteractive
+# Installing jackd2 asks whether its group may use real-time scheduling. The tests do not depend on it.
+command -v debconf-set-selections >/dev/null &&
+    echo "jackd2 jackd/tweak_rt_limits boolean false" | debconf-set-selections
+
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+apt-get update >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
+# The package list is split into words on purpose.
+# shellcheck disable=SC2086
+apt-get install --no-install-recommends --yes $missing >"$log" 2>&1 ||
+    { tail -n 20 "$log" >&2; fail "apt-get could not install:$missing"; }

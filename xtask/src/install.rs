@@ -1,0 +1,225 @@
+//! `cargo xtask install --prefix DIR`: a tree that works wherever it is moved.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::command::root;
+
+/// The release of JACK whose headers and library interface consort has: what programs' build systems ask for.
+const JACK_VERSION: &str = "1.9.22";
+
+/// What the linker and pkg-config find relative to this file, so that the tree can be moved.
+const JACK_PC: &str = "\
+prefix=${pcfiledir}/../..
+exec_prefix=${prefix}
+libdir=${exec_prefix}/lib
+includedir=${prefix}/include
+jack_implementation=consort
+
+Name: jack
+Description: consort's implementation of the JACK client library
+Version: @VERSION@
+Libs: -L${libdir} -ljack
+Cflags: -I${includedir}
+";
+
+/// Shell, and where it looks for the completions of `consort`.
+const COMPLETIONS: [(&str, &str); 3] = [
+    ("bash", "share/bash-completion/completions/consort"),
+    ("zsh", "share/zsh/site-functions/_consort"),
+    ("fish", "share/fish/vendor_completions.d/consort.fish"),
+];
+
+/// Builds, and lays everything out under the prefix.
+pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
+    let prefix = prefix(arguments)?;
+    let artifacts = build()?;
+    let consort = artifact(&artifacts, "consort")?;
+    let library = artifact(&artifacts, "libjack.so")?;
+    let tree = Tree { prefix };
+    tree.programs_and_library(&consort, &library)?;
+    tree.headers(&root().join("crates/jack/include/jack"))?;
+    tree.documents()?;
+    println!("consort is installed in {}", tree.prefix.display());
+    Ok(())
+}
+
+/// The directory after `--prefix`, made absolute.
+fn prefix(arguments: &[String]) -> anyhow::Result<PathBuf> {
+    let directory = match arguments {
+        [option, directory] if option == "--prefix" => directory,
+        [option] => option.strip_prefix("--prefix=").context("say where to: install --prefix DIR")?,
+        _ => bail!("say where to: install --prefix DIR"),
+    };
+    std::path::absolute(directory).with_context(|| format!("'{directory}' is no directory's name"))
+}
+
+/// Every file that building the two packages makes, wherever cargo was told to put it.
+fn build() -> anyhow::Result<Vec<PathBuf>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .current_dir(root())
+        .args(["build", "--release", "--locked", "--package", "consort-jack", "--package", "consort"])
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cannot run cargo")?;
+    if !output.status.success() {
+        bail!("the build failed: {}", output.status);
+    }
+    files(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// The files that cargo's messages, one JSON object a line, tell of.
+fn files(messages: &str) -> anyhow::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for line in messages.lines() {
+        let message: Value = serde_json::from_str(line).context("cargo's messages are not JSON")?;
+        let names = message["filenames"].as_array().into_iter().flatten();
+        files.extend(names.filter_map(Value::as_str).map(PathBuf::from));
+    }
+    Ok(files)
+}
+
+fn artifact(files: &[PathBuf], name: &str) -> anyhow::Result<PathBuf> {
+    let found = files.iter().find(|file| file.file_name().is_some_and(|file| file == name));
+    found.cloned().with_context(|| format!("the build made no {name}"))
+}
+
+/// An installation.
+struct Tree {
+    prefix: PathBuf,
+}
+
+impl Tree {
+    fn programs_and_library(&self, consort: &Path, library: &Path) -> anyhow::Result<()> {
+        self.copy(consort, "bin/consort")?;
+        self.link_hard("bin/consort", "bin/jackd")?;
+        self.copy(library, "lib/libjack.so.0")?;
+        self.link("libjack.so.0", "lib/libjack.so")?;
+        self.write("lib/pkgconfig/jack.pc", JACK_PC.replace("@VERSION@", JACK_VERSION).as_bytes())
+    }
+
+    fn headers(&self, source: &Path) -> anyhow::Result<()> {
+        let entries = fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))?;
+        for entry in entries {
+            let path = entry?.path();
+            if let Some(name) = path.file_name().filter(|_| path.extension().is_some_and(|end| end == "h")) {
+                self.copy(&path, &format!("include/jack/{}", name.to_string_lossy()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Man pages and completions, as the installed program writes them.
+    fn documents(&self) -> anyhow::Result<()> {
+        let consort = self.prefix.join("bin/consort");
+        crate::succeed(Command::new(&consort).arg("man").arg(self.prefix.join("share/man/man1")))?;
+        for (shell, path) in COMPLETIONS {
+            let script = Command::new(&consort).args(["completions", shell]).output();
+            let script = script.with_context(|| format!("cannot run {}", consort.display()))?;
+            if !script.status.success() {
+                bail!("consort completions {shell} failed: {}", script.status);
+            }
+            self.write(path, &script.stdout)?;
+        }
+        Ok(())
+    }
+
+    fn copy(&self, from: &Path, to: &str) -> anyhow::Result<()> {
+        self.replace(to, |new| fs::copy(from, new).map(drop))
+    }
+
+    fn write(&self, to: &str, content: &[u8]) -> anyhow::Result<()> {
+        self.replace(to, |new| fs::write(new, content))
+    }
+
+    /// A symbolic link to `target`, which is relative to the link.
+    fn link(&self, target: &str, to: &str) -> anyhow::Result<()> {
+        self.replace(to, |new| std::os::unix::fs::symlink(target, new))
+    }
+
+    /// A second name for a file of the tree; a copy where the file system knows no second names.
+    fn link_hard(&self, target: &str, to: &str) -> anyhow::Result<()> {
+        let target = self.prefix.join(target);
+        self.replace(to, |new| fs::hard_link(&target, new).or_else(|_| fs::copy(&target, new).map(drop)))
+    }
+
+    /// Makes a file beside `to` and moves it there, so that programs which have the old one open keep it whole.
+    fn replace(&self, to: &str, make: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<()> {
+        let path = self.prefix.join(to);
+        let new = path.with_file_name(format!(".consort-install-{}", std::process::id()));
+        let directory = path.parent().context("a file lies in a directory")?;
+        let replace = || {
+            fs::create_dir_all(directory)?;
+            make(&new)?;
+            // Renaming one name of a file onto another of the same file does nothing.
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            fs::rename(&new, &path)
+        };
+        replace().with_context(|| format!("cannot install {}", path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+
+    use super::*;
+
+    fn tree(name: &str) -> Tree {
+        let prefix = std::env::temp_dir().join(format!("consort-install-{name}-{}", std::process::id()));
+        Tree { prefix }
+    }
+
+    #[test]
+    fn the_prefix_is_asked_for_by_its_option_only() {
+        let prefix = |words: &[&str]| prefix(&words.iter().map(|word| (*word).into()).collect::<Vec<_>>());
+        assert_eq!(prefix(&["--prefix", "/opt/x"]).expect("given"), Path::new("/opt/x"));
+        assert_eq!(prefix(&["--prefix=/opt/x"]).expect("given"), Path::new("/opt/x"));
+        assert!(prefix(&["--prefix", "x"]).expect("given").is_absolute());
+        for words in [&[][..], &["--prefix"], &["/opt/x"], &["--prefix", "/a", "/b"]] {
+            assert!(prefix(words).is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn artifacts_are_found_by_their_file_names_in_cargos_messages() {
+        let messages = r#"{"reason":"compiler-artifact","filenames":["/t/libjack.rlib","/t/libjack.so"]}
+{"reason":"compiler-artifact","filenames":["/t/libconsort.rlib"]}
+{"reason":"compiler-artifact","filenames":["/t/consort"]}
+{"reason":"build-finished","success":true}"#;
+        let files = files(messages).expect("JSON");
+        assert_eq!(artifact(&files, "consort").expect("made"), Path::new("/t/consort"));
+        assert_eq!(artifact(&files, "libjack.so").expect("made"), Path::new("/t/libjack.so"));
+        assert!(artifact(&files, "libjack.so.0").is_err());
+    }
+
+    #[test]
+    fn installing_twice_leaves_the_second_and_no_path_into_the_first_place() {
+        let tree = tree("twice");
+        let source = tree.prefix.join("source");
+        for content in ["first", "second"] {
+            tree.write("source", content.as_bytes()).expect("written");
+            tree.programs_and_library(&source, &source).expect("installed");
+        }
+        let read = |path: &str| fs::read_to_string(tree.prefix.join(path)).expect(path);
+        for path in ["bin/consort", "bin/jackd", "lib/libjack.so.0", "lib/libjack.so"] {
+            assert_eq!(read(path), "second", "{path}");
+        }
+        let inode = |path: &str| fs::metadata(tree.prefix.join(path)).expect(path).ino();
+        assert_eq!(inode("bin/consort"), inode("bin/jackd"));
+        let link = fs::read_link(tree.prefix.join("lib/libjack.so")).expect("a link");
+        assert_eq!(link, Path::new("libjack.so.0"));
+        assert!(!read("lib/pkgconfig/jack.pc").contains(tree.prefix.to_str().expect("text")));
+        assert_eq!(fs::read_dir(tree.prefix.join("bin")).expect("bin").count(), 2, "nothing else is left");
+        fs::remove_dir_all(&tree.prefix).expect("removed");
+    }
+}

@@ -1,0 +1,60 @@
+//! `cargo xtask`: what building consort needs beyond cargo itself.
+#![forbid(unsafe_code)]
+
+mod command;
+mod demo;
+mod fuzz;
+mod install;
+mod mutate;
+mod test;
+
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result, bail, ensure};
+
+const HELP: &str = "\
+Usage: cargo xtask TASK
+
+Tasks:
+  demo                     play a recording through a chain of programs, and show what came out
+  fuzz [--seconds N | --short] [TARGET...]
+                           give every decoder random bytes, for 30 seconds each
+  install --prefix DIR     build consort and lay it out under DIR, to be used or packaged
+  mutate [--short | --only NAME]
+                           break the real-time core in known places: the models must notice
+  setup                    install the Debian packages that building and testing need (as root)
+  test [NAME]              run every check
+";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    run(&words).unwrap_or_else(|error| {
+        eprintln!("xtask: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(words: &[String]) -> Result<ExitCode> {
+    match words.split_first().map(|(task, arguments)| (task.as_str(), arguments)) {
+        Some(("demo", [])) => demo::run()?,
+        Some(("fuzz", arguments)) => fuzz::run(arguments)?,
+        Some(("install", arguments)) => install::run(arguments)?,
+        Some(("mutate", arguments)) => return Ok(mutate::run(arguments)?),
+        Some(("setup", [])) => {
+            succeed(Command::new("sh").arg(command::root().join("xtask/setup/debian.sh")))?
+        }
+        Some(("test", arguments)) => test::run(arguments)?,
+        Some(("help" | "--help" | "-h", [])) => print!("{HELP}"),
+        Some((task, _)) => bail!("there is no task '{task}', or not with these arguments\n\n{HELP}"),
+        None => bail!("which task?\n\n{HELP}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Runs `command`, and fails if it does.
+fn succeed(command: &mut Command) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let status = command.status().with_context(|| format!("cannot run {program}"))?;
+    ensure!(status.success(), "{program} failed: {status}");
+    Ok(())
+}

@@ -1,0 +1,26 @@
+//! `cargo xtask test`: every check, in the order in which a failure is cheapest to find.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, ensure};
+
+use crate::command::cargo;
+
+/// Runs all checks; stops at the first that fails. `arguments` go to the tests (a name, say).
+pub fn run(arguments: &[String]) -> Result<()> {
+    cargo(&["fmt", "--all", "--check"])?;
+    cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
+    cargo(&["build", "--workspace", "--quiet"])?;
+    // Process-level tests share two processors with the servers that they start.
+    let mut test = vec!["test", "--workspace", "--no-fail-fast", "--", "--test-threads=2"];
+    test.extend(arguments.iter().map(String::as_str));
+    cargo(&test)?;
+    ensure!(
+        crate::mutate::run(&["--short".into()])? == ExitCode::SUCCESS,
+        "a model misses what it is there for"
+    );
+    crate::command::cargo_with(
+        &["doc", "--workspace", "--no-deps", "--quiet"],
+        &[("RUSTDOCFLAGS", "-D warnings")],
+    )
+}
