@@ -35,7 +35,11 @@ static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
 
 impl ServerMemory {
     /// The mapping of the segments received: the one that the process has, or a new one.
-    pub(crate) fn of_server(server_name: &str, engine: OwnedFd, registry: OwnedFd) -> Result<Arc<Self>, Error> {
+    pub(crate) fn of_server(
+        server_name: &str,
+        engine: OwnedFd,
+        registry: OwnedFd,
+    ) -> Result<Arc<Self>, Error> {
         let identity = SegmentIdentity::of(&registry)?;
         let generation = sys::fork::generation();
         let mut kept = locked(&KEPT);

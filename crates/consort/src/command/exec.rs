@@ -54,7 +54,8 @@ impl Execute {
                 signals.unblock_in(&mut command);
                 match command.spawn() {
                     Ok(program) => {
-                        let status = supervision::wait(program, &signals).context("cannot wait for the program")?;
+                        let status =
+                            supervision::wait(program, &signals).context("cannot wait for the program")?;
                         temporary.end()?;
                         Ok(end_like(status))
                     }
