@@ -1,6 +1,6 @@
 //! Clients that do not come back from their process callback, or come back late.
 
-use harness::eventually;
+use harness::{Counts, eventually};
 use rustix::process::Signal;
 
 use crate::stage::{MODES, Stage, machine_losses};
@@ -81,4 +81,25 @@ fn expect_survivors_of_slowness(stage: Stage) {
     let (beside, fed) = stage.counts();
     assert_eq!((beside.wrong, fed.wrong), (0, 0), "{beside:?} {fed:?}");
     assert!(beside.silent + beside.missed <= machine_losses(beside), "{beside:?}");
+}
+
+#[test]
+fn a_buffer_size_callback_that_blocks_keeps_only_its_own_client_out_until_it_returns() {
+    let mut stage = Stage::new(MODES[1], "block-buffer-size");
+    stage.server.run("jack_bufsize", &["512"]).expect_success();
+    stage.await_cycles(100);
+    assert!(stage.server.run("jack_bufsize", &[]).expect_success().stdout.contains("512"));
+    stage.expect_new_clients_to_work();
+    let heard = stage.server.probe(&["check", "heard", "--from", "source:out"]);
+    stage.await_cycles(100);
+    let heard = Counts::of(heard);
+    assert!(heard.good > 50 && heard.wrong == 0, "the others go on: {heard:?}");
+    stage.strike();
+    eventually("the victim sounds again", || {
+        let listener = stage.server.probe(&["check", "listener", "--from", "victim:out"]);
+        stage.await_cycles(100);
+        let heard = Counts::of(listener);
+        assert_eq!(heard.wrong, 0, "{heard:?}");
+        (heard.good > 50).then_some(())
+    });
 }

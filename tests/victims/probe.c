@@ -3,7 +3,8 @@
  *   probe source NAME          out: for each frame its number, so that a reader can tell every sample
  *   probe check NAME           in: counts cycles whose samples are the right ones, silence, or wrong
  *   probe thru NAME            in -> out; at SIGUSR1 the fault that --fault names happens inside process;
- *                              with --fault write-input it makes what it hears silent once it has copied it
+ *                              with --fault write-input it makes what it hears silent once it has copied it;
+ *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1
  *
  * check and thru connect to the port given by --from once they are active. All print one line when they
  * are ready ("ready") and check prints its counts at SIGTERM:
@@ -117,6 +118,17 @@ static int run_thru(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
+/* Blocks until SIGUSR1 when the buffer size is another than it was at the beginning. */
+static int on_buffer_size(jack_nframes_t frames, void *unused) {
+    static jack_nframes_t first;
+    (void)unused;
+    if (first == 0)
+        first = frames;
+    while (frames != first && !atomic_load(&fault_now) && !atomic_load(&quit))
+        sleep_ns(1000000);
+    return 0;
+}
+
 /* Overwrites every byte of shared memory that this process can write, again and again for ten seconds. */
 static void scribble(void) {
     struct {
@@ -195,6 +207,8 @@ int main(int argc, char **argv) {
         output = jack_port_register(client, "out", JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
     jack_on_info_shutdown(client, on_shutdown, NULL);
     jack_set_process_callback(client, is_source ? run_source : is_check ? run_check : run_thru, NULL);
+    if (strcmp(fault, "block-buffer-size") == 0)
+        jack_set_buffer_size_callback(client, on_buffer_size, NULL);
     if (jack_activate(client) != 0) {
         fprintf(stderr, "cannot activate\n");
         return 1;

@@ -147,6 +147,8 @@ pub struct ClientSlot {
     pub memory: ClientMemory,
     /// What it said when it became active.
     pub activation: Option<Activation>,
+    /// The quantum that its buffer-size callback, if it has one, knows of.
+    pub told_quantum: u32,
     /// How it keeps up.
     pub pulse: Arc<Pulse>,
     /// Where it sleeps in the plan in force.
@@ -170,8 +172,15 @@ pub struct ClientSlot {
 }
 
 impl ClientSlot {
-    /// Whether it takes part in cycles.
-    pub fn runs(&self) -> bool {
-        self.bypass.is_none() && self.activation.is_some_and(|activation| activation.process_thread.is_some())
+    /// Whether it takes part in cycles of `quantum` frames.
+    pub fn runs(&self, quantum: u32) -> bool {
+        let has_thread = self.activation.is_some_and(|activation| activation.process_thread.is_some());
+        has_thread && self.bypass.is_none() && !self.must_be_told(quantum)
+    }
+
+    /// Whether it has a buffer-size callback that does not know of `quantum` yet.
+    pub fn must_be_told(&self, quantum: u32) -> bool {
+        let has_callback = self.activation.is_some_and(|activation| activation.quantum_callback);
+        has_callback && self.told_quantum != quantum
     }
 }

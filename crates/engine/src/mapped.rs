@@ -9,9 +9,10 @@ enum State {
     Asked,
     /// Orders may name it.
     Mapped,
-    /// It could not: the edge stays silent.
-    Refused,
 }
+
+/// Before every plan's generation.
+const NO_PLAN: u64 = 0;
 
 /// Indexes for keys of type `K` (a client whose signal page it is, a slab).
 ///
@@ -36,7 +37,7 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         self.entries.get(&key).filter(|(_, state)| *state == State::Mapped).map(|(index, _)| *index)
     }
 
-    /// Whether the client was never asked to map `key`.
+    /// Whether the client has neither mapped `key` nor been asked to.
     pub fn is_unknown(&self, key: K) -> bool {
         !self.entries.contains_key(&key)
     }
@@ -55,11 +56,16 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         index
     }
 
-    /// Notes the client's answer. True if orders may name `key` from now on.
+    /// Notes the client's answer: orders may name `key` from now on, or the edge stays silent and the client is asked
+    /// again with the next plan. True if orders may name it.
     pub fn answer(&mut self, key: K, mapped: bool) -> bool {
+        if !mapped {
+            self.forget(key, NO_PLAN);
+            return false;
+        }
         let Some((_, state)) = self.entries.get_mut(&key) else { return false };
-        *state = if mapped { State::Mapped } else { State::Refused };
-        mapped
+        *state = State::Mapped;
+        true
     }
 
     /// Forgets `key`, whose memory is gone; gives its index. `newest`: generation of the newest plan.
@@ -87,6 +93,7 @@ mod tests {
         assert_eq!(table.mapped('a'), None, "not answered yet");
         assert!(table.answer('a', true) && !table.answer('b', false));
         assert_eq!((table.mapped('a'), table.mapped('b')), (Some(0), None));
+        assert!(table.is_unknown('b'), "it is asked again");
         assert_eq!((table.forget('a', 5), table.forget('a', 5), table.mapped('a')), (Some(0), None, None));
         assert!(!table.answer('a', true), "an answer that comes too late");
     }

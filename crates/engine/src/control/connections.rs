@@ -271,6 +271,7 @@ impl Control {
             outbox: Outbox::new(ours),
             memory,
             activation: None,
+            told_quantum: self.quantum,
             pulse: Arc::new(Pulse::default()),
             sleep: Sleep::Absent,
             pages: MappedTable::default(),
@@ -323,7 +324,7 @@ impl Control {
         };
         let client = match self.asked.get(&token) {
             Some(Asked::Page { client, .. } | Asked::Slab { client, .. }) => *client,
-            Some(Asked::Latency { client } | Asked::Quantum { client }) => *client,
+            Some(Asked::Latency { client, .. } | Asked::Quantum { client, .. }) => *client,
             None => return,
         };
         if client != from {
@@ -334,13 +335,10 @@ impl Control {
         let usable = match asked {
             Asked::Page { of, .. } => slot.pages.answer(of, done),
             Asked::Slab { of, .. } => slot.slabs.answer(of, done),
-            Asked::Latency { .. } => {
-                self.latency_called(token);
-                false
-            }
-            Asked::Quantum { .. } => {
-                self.quantum_called(token);
-                false
+            Asked::Latency { .. } => false,
+            Asked::Quantum { frames, .. } => {
+                self.quantum_called(token, client, frames);
+                true
             }
         };
         if usable {

@@ -17,24 +17,21 @@ pub(super) struct LatencyPass {
     capture: bool,
     /// Clients to come, the next one last.
     left: Vec<u32>,
-    /// The token of the question under way, and until when its answer is waited for.
-    asked: Option<(u64, u64)>,
+    /// The next client was asked in this pass.
+    asked: bool,
     /// The graph has another order: everybody is told at the end.
     tells_order: bool,
 }
 
-/// A latency callback that does not return holds up nothing but other latencies, and these not longer.
+/// A latency callback that does not return holds up nothing but other latencies, these not longer, and only once:
+/// it is not called again before it has returned.
 const CALLBACK_NS: u64 = 1_000_000_000;
 
 impl Control {
     /// Computes all latencies anew, from the beginning. `order_changed`: everybody is told so at the end.
     pub(super) fn restart_latencies(&mut self, order_changed: bool) {
         self.state_system_latencies();
-        let before = self.latency.take();
-        if let Some((token, _)) = before.as_ref().and_then(|pass| pass.asked) {
-            self.asked.remove(&token);
-        }
-        let tells_order = order_changed || before.is_some_and(|pass| pass.tells_order);
+        let tells_order = order_changed || self.latency.take().is_some_and(|pass| pass.tells_order);
         self.latency = Some(self.latency_pass(true, tells_order));
     }
 
@@ -45,7 +42,7 @@ impl Control {
         if capture {
             left.reverse();
         }
-        LatencyPass { capture, left, asked: None, tells_order }
+        LatencyPass { capture, left, asked: false, tells_order }
     }
 
     /// What the driver's own ports add: a quantum to fetch, and one or (async) two until it is heard.
@@ -67,26 +64,27 @@ impl Control {
     /// Goes on with the pass under way as far as it can.
     pub(super) fn step_latencies(&mut self) {
         while let Some(pass) = &mut self.latency {
-            let capture = pass.capture;
-            if let Some((token, deadline_ns)) = pass.asked {
-                if Futex.now_ns() < deadline_ns {
-                    return;
-                }
-                self.asked.remove(&token);
-                self.latency_called(token);
-                continue;
-            }
-            let tells_order = pass.tells_order;
-            let Some(client) = pass.left.pop() else {
+            let (capture, tells_order) = (pass.capture, pass.tells_order);
+            let Some(&client) = pass.left.last() else {
                 self.end_pass(capture, tells_order);
                 continue;
             };
-            self.note_latencies(|control| enter(&mut control.parts.model, client, capture));
-            let has_callback = self.clients.get(&client).and_then(|slot| slot.activation);
-            if has_callback.is_some_and(|activation| activation.latency_callback) {
-                self.ask_latency(client, capture);
-            } else {
+            let answer_due_ns = self.asked.values().find_map(|asked| match asked {
+                Asked::Latency { client: asked, deadline_ns } if *asked == client => Some(*deadline_ns),
+                _ => None,
+            });
+            if answer_due_ns.is_some_and(|due_ns| Futex.now_ns() < due_ns) {
+                return;
+            }
+            if !std::mem::take(&mut pass.asked) {
+                self.note_latencies(|control| enter(&mut control.parts.model, client, capture));
+                if answer_due_ns.is_none() && self.ask_latency(client, capture) {
+                    continue;
+                }
                 self.note_latencies(|control| pass_through(&mut control.parts.model, client, capture));
+            }
+            if let Some(pass) = &mut self.latency {
+                pass.left.pop();
             }
         }
     }
@@ -106,22 +104,19 @@ impl Control {
         }
     }
 
-    fn ask_latency(&mut self, client: u32, capture: bool) {
-        let token = self.token(Asked::Latency { client });
+    /// Has the client's latency callback called; false if it has none.
+    fn ask_latency(&mut self, client: u32, capture: bool) -> bool {
+        let activation = self.clients.get(&client).and_then(|slot| slot.activation);
+        if !activation.is_some_and(|activation| activation.latency_callback) {
+            return false;
+        }
+        let token = self.token(Asked::Latency { client, deadline_ns: Futex.now_ns() + CALLBACK_NS });
         if let Some(slot) = self.clients.get_mut(&client) {
             slot.outbox.push(&Event::Latency { capture, token });
         }
         if let Some(pass) = &mut self.latency {
-            pass.asked = Some((token, Futex.now_ns() + CALLBACK_NS));
+            pass.asked = true;
         }
-    }
-
-    /// The question has been answered, or will not be.
-    pub(super) fn latency_called(&mut self, token: u64) {
-        if let Some(pass) =
-            self.latency.as_mut().filter(|pass| pass.asked.is_some_and(|(asked, _)| asked == token))
-        {
-            pass.asked = None;
-        }
+        true
     }
 }

@@ -139,9 +139,9 @@ enum Asked {
     /// To map a slab.
     Slab { client: u32, of: (u32, u32) },
     /// To call its latency callback.
-    Latency { client: u32 },
+    Latency { client: u32, deadline_ns: u64 },
     /// To call its buffer-size callback.
-    Quantum { client: u32 },
+    Quantum { client: u32, frames: u32 },
 }
 
 const LISTENER: u64 = 0;

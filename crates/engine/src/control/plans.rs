@@ -160,7 +160,8 @@ impl Control {
     }
 
     pub(super) fn members(&self) -> Vec<u32> {
-        self.clients.iter().filter(|(_, slot)| slot.runs()).map(|(client, _)| *client).collect()
+        let runs = |slot: &ClientSlot| slot.runs(self.quantum);
+        self.clients.iter().filter(|(_, slot)| runs(slot)).map(|(client, _)| *client).collect()
     }
 
     /// Takes back a plan that the driver has not taken; if it has, that one is in force.
@@ -279,7 +280,7 @@ impl Control {
         let is_gone = |asked: &Asked| match asked {
             Asked::Page { client, of } => *client == gone || *of == gone,
             Asked::Slab { client, of: (owner, _) } => *client == gone || *owner == gone,
-            Asked::Latency { client } | Asked::Quantum { client } => *client == gone,
+            Asked::Latency { client, .. } | Asked::Quantum { client, .. } => *client == gone,
         };
         let unanswered: Vec<(u64, Asked)> = self.asked.extract_if(|_, asked| is_gone(asked)).collect();
         let newest = self.plans.newest + 1;
@@ -302,8 +303,8 @@ impl Control {
     /// Takes back what a client was asked and will not answer; memory only if it still waits to be sent.
     fn cancel(&mut self, token: u64, asked: Asked, newest: u64) {
         match asked {
-            Asked::Latency { .. } => self.latency_called(token),
-            Asked::Quantum { .. } => self.quantum_called(token),
+            Asked::Latency { .. } => {}
+            Asked::Quantum { .. } => self.waits_no_more(token),
             Asked::Page { client, of } => {
                 if let Some(slot) = self.clients.get_mut(&client).filter(|slot| slot.outbox.holds(token)) {
                     slot.outbox.cancel(token);

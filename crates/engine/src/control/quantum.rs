@@ -1,6 +1,9 @@
 //! A new quantum: the clients pause, are told, and go on with it in the same cycle.
+//!
+//! A client whose buffer-size callback has not returned by then joins when it has: it runs no cycle of a length that
+//! it does not know of, and the others do not wait for it.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use proto::event::Event;
 use proto::request::Reply;
@@ -28,8 +31,10 @@ enum Step {
     Resuming { generation: u64, deadline_ns: u64 },
 }
 
-/// Bound of each step: a client that has not answered goes on all the same.
-const STEP_NS: u64 = 2_000_000_000;
+/// A plan is taken with the next cycle, unless the driver has none.
+const PLAN_NS: u64 = 2_000_000_000;
+/// So long everybody waits for a buffer-size callback: programs allocate in it, and some compute filters.
+const CALLBACKS_NS: u64 = 500_000_000;
 
 impl QuantumChange {
     /// Whether plans are to be without clients.
@@ -42,7 +47,7 @@ impl Control {
     pub(super) fn begin_quantum_change(&mut self, frames: u32, connection: u64, number: u32) {
         self.plans.need(sys::clock::now_ns());
         let generation = self.plans.next_generation();
-        let step = Step::Pausing { generation, deadline_ns: Futex.now_ns() + STEP_NS };
+        let step = Step::Pausing { generation, deadline_ns: Futex.now_ns() + PLAN_NS };
         self.quantum_change = Some(QuantumChange { frames, connection, number, step });
     }
 
@@ -73,31 +78,35 @@ impl Control {
 
     fn tell_quantum(&mut self) {
         let Some(frames) = self.quantum_change.as_ref().map(|change| change.frames) else { return };
-        let told: Vec<u32> = self
-            .clients
-            .iter()
-            .filter(|(_, slot)| slot.activation.is_some_and(|activation| activation.quantum_callback))
-            .map(|(client, _)| *client)
-            .collect();
-        let mut waiting = HashSet::new();
-        for client in told {
-            let token = self.token(Asked::Quantum { client });
+        let waiting = self.tell_who_does_not_know(frames);
+        self.set_step(Step::Telling { waiting, deadline_ns: Futex.now_ns() + CALLBACKS_NS });
+        self.step_quantum_change();
+    }
+
+    /// Has every buffer-size callback called that does not know of `frames`; gives the tokens of all that have not
+    /// answered.
+    fn tell_who_does_not_know(&mut self, frames: u32) -> HashSet<u64> {
+        let mut waiting: HashMap<u32, u64> = self.asked.iter().filter_map(told(frames)).collect();
+        let unaware = self.clients.iter().filter(|(_, slot)| slot.must_be_told(frames));
+        let unasked = unaware.map(|(client, _)| *client).filter(|client| !waiting.contains_key(client));
+        for client in unasked.collect::<Vec<u32>>() {
+            let token = self.token(Asked::Quantum { client, frames });
             if let Some(slot) = self.clients.get_mut(&client) {
                 slot.outbox.push(&Event::Quantum { frames, token });
-                waiting.insert(token);
+                waiting.insert(client, token);
             }
         }
-        self.set_step(Step::Telling { waiting, deadline_ns: Futex.now_ns() + STEP_NS });
-        self.step_quantum_change();
+        waiting.into_values().collect()
     }
 
     fn resume(&mut self) {
         let Some(frames) = self.quantum_change.as_ref().map(|change| change.frames) else { return };
         self.quantum = frames;
+        // Those that became active while the others were told.
+        self.tell_who_does_not_know(frames);
         self.plans.need(sys::clock::now_ns());
         let generation = self.plans.next_generation();
-        self.set_step(Step::Resuming { generation, deadline_ns: Futex.now_ns() + STEP_NS });
-        self.forget_unanswered_quanta();
+        self.set_step(Step::Resuming { generation, deadline_ns: Futex.now_ns() + PLAN_NS });
         self.restart_latencies(false);
     }
 
@@ -107,15 +116,30 @@ impl Control {
         }
     }
 
-    /// Answers that come later belong to no change any more.
-    fn forget_unanswered_quanta(&mut self) {
-        self.asked.retain(|_, asked| !matches!(asked, Asked::Quantum { .. }));
+    /// The callback of `client` has returned.
+    pub(super) fn quantum_called(&mut self, token: u64, client: u32, frames: u32) {
+        if let Some(slot) = self.clients.get_mut(&client) {
+            slot.told_quantum = frames;
+        }
+        self.waits_no_more(token);
+        if !self.quantum_change.as_ref().is_some_and(QuantumChange::pauses) {
+            // An answer of an earlier change may have come after this one's.
+            self.tell_who_does_not_know(self.quantum);
+        }
     }
 
     /// The question has been answered, or its client is gone.
-    pub(super) fn quantum_called(&mut self, token: u64) {
+    pub(super) fn waits_no_more(&mut self, token: u64) {
         if let Some(QuantumChange { step: Step::Telling { waiting, .. }, .. }) = &mut self.quantum_change {
             waiting.remove(&token);
         }
+    }
+}
+
+/// Who was asked to call its callback for `frames`, and with which token.
+fn told(frames: u32) -> impl Fn((&u64, &Asked)) -> Option<(u32, u64)> {
+    move |(token, asked)| match asked {
+        Asked::Quantum { client, frames: told } if *told == frames => Some((*client, *token)),
+        _ => None,
     }
 }

@@ -178,6 +178,7 @@ impl Control {
         slot.pulse.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
         slot.pulse.late_cycles.store(0, Ordering::Relaxed);
         slot.activation = Some(activation);
+        slot.told_quantum = self.quantum;
         slot.bypass = None;
         self.parts.mirror.note_late(client, slot.late_cycles, false);
         self.parts.model.set_active(client, true);
