@@ -2,7 +2,7 @@
 //! here, while the graph does everything that it can do.
 #![forbid(unsafe_code)]
 
-use harness::{Guard, eventually};
+use harness::{Guard, Server, eventually};
 use rustix::process::Signal;
 
 #[test]
@@ -44,4 +44,19 @@ fn cycles_keep_the_rule_through_connects_quanta_and_deaths() {
         // The server, four probes, the metronome.
         assert_eq!(guard.guarded_processes(), 6);
     }
+}
+
+#[test]
+fn cpus_sleep_no_deeper_than_the_quantum_bears_while_a_client_runs() {
+    // No other test has this quantum, and the kernel gives the least of all limits.
+    let server = Server::start(&["--quantum", "32"]);
+    let limit_us = || {
+        let device = std::fs::read("/dev/cpu_dma_latency").expect("the kernel's device, as root");
+        i32::from_ne_bytes(device.try_into().expect("a 32-bit integer"))
+    };
+    assert_ne!(limit_us(), 20, "nobody runs");
+    let client = server.probe(&["source", "source"]);
+    assert!(limit_us() <= 20, "a thirty-second of 667 µs");
+    drop(client);
+    eventually("the limit is gone", || (limit_us() != 20).then_some(()));
 }

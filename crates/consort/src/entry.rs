@@ -8,7 +8,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 use crate::arguments::Arguments;
-use crate::{exit, jackd};
+use crate::{exit, jackd, output};
 
 /// Runs the program that `words` ask for; the first is the name that it was called by, `jackd` and `jackdmp`
 /// being JACK's server with its own options. Says on standard error what went wrong, in one line.
@@ -31,7 +31,7 @@ fn run_consort(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Err(error) if is_usage_error(error.kind()) => Err(exit::UsageError(in_one_line(&error)).into()),
         // Help and version, asked for or for want of a command.
         Err(error) => {
-            error.print()?;
+            output::unless_unread(error.print())?;
             Ok(ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 }))
         }
     }

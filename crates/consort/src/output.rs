@@ -5,10 +5,12 @@ use std::io::{self, Write};
 /// Prints `text`. A reader that has seen enough (`consort ls | head -1`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        result => result,
-    }
+    unless_unread(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// The result of a write, a reader that has gone being no error.
+pub(crate) fn unless_unread(written: io::Result<()>) -> io::Result<()> {
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
 /// Prints `value` as indented JSON and a line break.

@@ -6,7 +6,6 @@
 pub mod buffers;
 pub mod clock;
 pub mod cycle_guard;
-pub mod dma_latency;
 pub mod fork;
 #[cfg(test)]
 mod forked;
@@ -19,3 +18,4 @@ pub mod runtime_directory;
 pub mod signals;
 pub mod socket;
 pub mod thread;
+pub mod wake_latency;

@@ -5,6 +5,7 @@
 
 mod connections;
 mod cycles;
+mod idle;
 mod latencies;
 mod notify;
 mod places;
@@ -34,6 +35,7 @@ use crate::registry::Mirror;
 
 use connections::Connections;
 use cycles::Load;
+use idle::IdleLimit;
 use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
@@ -126,6 +128,7 @@ pub struct Control {
     quantum_change: Option<QuantumChange>,
     pending: Vec<Pending>,
     load: Load,
+    idle: IdleLimit,
     cycles: u64,
     stopping: Option<String>,
     had_clients: bool,
@@ -181,6 +184,7 @@ impl Control {
             quantum_change: None,
             pending: Vec::new(),
             load: Load::default(),
+            idle: IdleLimit::default(),
             cycles: 0,
             stopping: None,
             had_clients: false,

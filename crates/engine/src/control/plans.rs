@@ -138,6 +138,7 @@ impl Control {
         let paused = self.quantum_change.as_ref().is_some_and(super::quantum::QuantumChange::pauses);
         let members: Vec<u32> = if paused { Vec::new() } else { self.members() };
         let order = order(&self.parts.model, &members);
+        self.limit_idle(!members.is_empty());
         self.ask_for_mappings(&order.edges, &order.feedback.iter().copied().collect::<Vec<_>>());
         self.place(&order);
         let mut orders = build(plan, &self.parts.model, &order, &View { control: self });
