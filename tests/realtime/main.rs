@@ -2,7 +2,9 @@
 //! here, while the graph does everything that it can do.
 #![forbid(unsafe_code)]
 
-use harness::{Guard, Server, eventually};
+use std::path::Path;
+
+use harness::{Guard, Program, Server, binary, command_in, eventually};
 use rustix::process::Signal;
 
 #[test]
@@ -59,4 +61,31 @@ fn cpus_sleep_no_deeper_than_the_quantum_bears_while_a_client_runs() {
     assert!(limit_us() <= 20, "a thirty-second of 667 µs");
     drop(client);
     eventually("the limit is gone", || (limit_us() != 20).then_some(()));
+}
+
+#[test]
+fn without_the_right_to_real_time_the_server_says_so_once_and_everything_runs_all_the_same() {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let mut command = command_in(directory.path(), Path::new("prlimit"));
+    command.args(["--rtprio=0", "setpriv", "--bounding-set", "-sys_nice"]).arg(binary("consort")).args([
+        "run",
+        "--quantum",
+        "1024",
+    ]);
+    let mut server = Program::start(command);
+    eventually("the server runs", || server.stderr().contains("runs: timer").then_some(()));
+    assert_eq!(server.stderr().matches("audio.conf").count(), 1, "{}", server.stderr());
+    let run = |words: &[&str]| {
+        let mut command = command_in(directory.path(), &binary("consort"));
+        command.args(words);
+        Program::start(command).finish().expect_success().stdout
+    };
+    assert!(run(&["status"]).contains("not real-time"));
+    let mut metro = Program::start({
+        let mut command = command_in(directory.path(), Path::new("jack_metro"));
+        command.args(["-b", "240"]);
+        command
+    });
+    eventually("its port", || run(&["ls"]).contains("metro:240_bpm").then_some(()));
+    assert!(metro.is_running() && !metro.stderr().contains("audio.conf"), "{}", metro.stderr());
 }

@@ -22,6 +22,7 @@ mod cycle_thread;
 mod mapped;
 mod outbox;
 mod registry;
+mod rights;
 
 pub use config::{Config, DriverChoice, SelfConnect};
 /// The graph alone, for its fuzz target.

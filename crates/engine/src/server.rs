@@ -27,6 +27,7 @@ use crate::model::{Limits, Model, flags};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::registry::Mirror;
+use crate::rights::granted;
 
 /// Why a server did not start, or ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -109,7 +110,7 @@ pub fn run(config: Config) -> Result<(), ServerError> {
     let socket_path = directory.join("control");
     let listener =
         Listener::bind(&socket_path).map_err(|source| ServerError::Path { path: socket_path, source })?;
-    let reason = start(config, listener, signals)?;
+    let reason = start(granted(config), listener, signals)?;
     eprintln!("consort: stopped: {reason}");
     drop(lock);
     Ok(())
@@ -267,10 +268,9 @@ fn spawn_driver_thread(
     cpu: Option<u32>,
 ) -> Result<std::thread::JoinHandle<Option<String>>, ServerError> {
     let body = move || {
-        if let Some(priority) = realtime
-            && let Err(error) = sys::thread::set_fifo(0, priority)
-        {
-            eprintln!("consort: the driver thread is not real-time, expect xruns under load: {error}");
+        if let Some(priority) = realtime {
+            // Refused only if the right was taken away since the server started.
+            let _ = sys::thread::set_fifo(0, priority);
         }
         if let Some(cpu) = cpu {
             let mut only = CpuSet::new();

@@ -133,9 +133,7 @@ fn become_realtime(core: &Core) {
     let Some(priority) = core.server.engine.client_priority() else { return };
     if let Err(error) = sys::thread::set_fifo(0, priority) {
         crate::log::warn(&format!(
-            "client '{}' runs without real-time priority and may be late: {error}. Allow it with a line \
-             '@audio - rtprio 95' in /etc/security/limits.d/audio.conf (and log in anew as a member of the group \
-             audio), or with rtkit",
+            "client '{}' runs without real-time priority and may be late: {error}",
             core.name
         ));
     }

@@ -23,7 +23,9 @@ pub enum Scheduling {
 pub enum SchedulingError {
     /// Neither privileged nor within `RLIMIT_RTPRIO`.
     #[error(
-        "no permission for real-time priority {priority}; the limit of this process is {limit} (see `ulimit -r` and /etc/security/limits.d)"
+        "no permission for real-time priority {priority}, the limit of this process is {limit} (ulimit -r): allow it \
+         with a line '@audio - rtprio 95' in /etc/security/limits.d/audio.conf, and log in anew as a member of the \
+         group audio"
     )]
     NotPermitted {
         /// The thread, 0 = the calling one.
