@@ -15,6 +15,7 @@ mod error;
 mod joinable;
 mod locked;
 pub mod log;
+pub mod midi;
 mod notification;
 mod observer;
 mod port_kind;

@@ -8,6 +8,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rt::midi::MidiWords;
 use rt::shm::{SLOT_BYTES, SLOTS_PER_SLAB};
 
 use crate::memory::OwnSlab;
@@ -38,8 +39,21 @@ pub struct OwnBuffers {
 #[derive(Debug)]
 pub struct BorrowedSamples<'a> {
     samples: &'a mut [f32],
-    borrowed: &'a AtomicBool,
+    #[expect(dead_code, reason = "gives the buffer back when it is dropped")]
+    borrowed: Borrowed<'a>,
 }
+
+/// Exclusive access to a slot as a MIDI buffer, given back on drop.
+#[derive(Debug)]
+pub struct BorrowedMidi<'a> {
+    words: &'a MidiWords,
+    #[expect(dead_code, reason = "gives the buffer back when it is dropped")]
+    borrowed: Borrowed<'a>,
+}
+
+/// A flag that says that a buffer is borrowed, for as long as this lives.
+#[derive(Debug)]
+struct Borrowed<'a>(&'a AtomicBool);
 
 // SAFETY: the lines are reached only through `borrow`, which lets one thread in at a time, or through the address
 // in foreign code, which answers for itself.
@@ -104,16 +118,38 @@ impl OwnBuffers {
         // which lives as long as `self`. The slab is ours alone, so nobody borrows by another flag.
         unsafe { borrow(borrowed, base, frames) }
     }
+
+    /// Slot `slot` as a MIDI buffer, under the same rule as [`borrow`](Self::borrow). Thread: cycle.
+    #[must_use]
+    pub fn borrow_midi(&self, slot: u32) -> Option<BorrowedMidi<'_>> {
+        let (base, borrowed) = (self.slab.slot(slot)?, self.borrowed.get(slot as usize)?);
+        let borrowed = Borrowed::take(borrowed)?;
+        // SAFETY: a slot is aligned, as large as a MIDI buffer, and lives as long as `self`; the flag was clear, so
+        // nobody has its samples.
+        Some(BorrowedMidi { words: unsafe { base.cast::<MidiWords>().as_ref() }, borrowed })
+    }
+}
+
+impl<'a> Borrowed<'a> {
+    fn take(flag: &'a AtomicBool) -> Option<Self> {
+        // Acquire: pairs with the end of the borrow before.
+        // Lazily: a value that is made and not kept would give back what somebody else has.
+        (!flag.swap(true, Ordering::Acquire)).then(|| Self(flag))
+    }
+}
+
+impl Drop for Borrowed<'_> {
+    fn drop(&mut self) {
+        // Release: the next borrower sees what was written.
+        self.0.store(false, Ordering::Release);
+    }
 }
 
 /// # Safety
 /// From `base` on there are [`BUFFER_FRAMES`] samples, writable by this process only, that live as long as
 /// `borrowed`, and safe code reaches them only by way of `borrowed`.
 unsafe fn borrow(borrowed: &AtomicBool, base: NonNull<f32>, frames: usize) -> Option<BorrowedSamples<'_>> {
-    // Acquire: pairs with the end of the borrow before.
-    if borrowed.swap(true, Ordering::Acquire) {
-        return None;
-    }
+    let borrowed = Borrowed::take(borrowed)?;
     let frames = frames.min(BUFFER_FRAMES);
     // SAFETY: within the memory that the caller promises; the flag was clear, so no other reference exists.
     let samples = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), frames) };
@@ -134,10 +170,11 @@ impl DerefMut for BorrowedSamples<'_> {
     }
 }
 
-impl Drop for BorrowedSamples<'_> {
-    fn drop(&mut self) {
-        // Release: the next borrower sees what was written.
-        self.borrowed.store(false, Ordering::Release);
+impl Deref for BorrowedMidi<'_> {
+    type Target = MidiWords;
+
+    fn deref(&self) -> &MidiWords {
+        self.words
     }
 }
 
@@ -173,5 +210,11 @@ mod tests {
         assert!(buffers.borrow(0, 8).is_none());
         assert!(buffers.borrow(SLOTS_PER_SLAB, 8).is_none());
         assert_eq!((first[7], last[7]), (0.0, 1.0));
+        assert!(buffers.borrow_midi(0).is_none(), "neither as events");
+        drop(first);
+        let events = buffers.borrow_midi(0).unwrap();
+        assert!(buffers.borrow(0, 8).is_none() && buffers.borrow_midi(0).is_none());
+        drop(events);
+        assert!(buffers.borrow(0, 8).is_some());
     }
 }

@@ -3,8 +3,10 @@
 use std::ptr::null_mut;
 
 use dsp::PeerSamples;
+use rt::midi::{Cursor, MidiReader, MidiSources, merge};
 use rt::shm::{InputSource, ORDERS_WORDS, OrdersReader};
-use sys::buffers::BUFFER_FRAMES;
+use sys::buffers::{BUFFER_FRAMES, OwnBuffers};
+use sys::memory::PeerSlab;
 
 use super::ports::{OwnSlabs, PortCell, PortTable};
 use super::tables::Tables;
@@ -16,6 +18,8 @@ pub(crate) struct Inputs {
     sources: Vec<u32>,
     groups: Vec<Group>,
     connected: Vec<Connected>,
+    /// Room to merge events.
+    cursors: Vec<Cursor>,
 }
 
 /// Inputs with the same sources, so that one mix serves them all.
@@ -40,7 +44,7 @@ pub(crate) struct Heard<'a> {
     pub(crate) own: &'a OwnSlabs,
     pub(crate) cycle: u32,
     pub(crate) frames: usize,
-    /// Every audio input gets a copy of its own, which the program may write to.
+    /// Every input gets a copy of its own, which the program may write to.
     pub(crate) copies: bool,
 }
 
@@ -60,7 +64,13 @@ fn push<T>(list: &mut Vec<T>, value: T) {
 
 impl Inputs {
     pub(crate) fn new() -> Self {
-        Self { sources: room(ORDERS_WORDS), groups: room(ORDERS_WORDS), connected: room(ORDERS_WORDS) }
+        let cursors = vec![std::hint::black_box(Cursor::default()); ORDERS_WORDS];
+        Self {
+            sources: room(ORDERS_WORDS),
+            groups: room(ORDERS_WORDS),
+            connected: room(ORDERS_WORDS),
+            cursors,
+        }
     }
 
     /// Obeys new orders. Ports that are connected no more hear silence. Thread: cycle.
@@ -90,18 +100,16 @@ impl Inputs {
 
     /// Makes what every connected input hears in this cycle. Process thread, before the program's part, so that
     /// the client's own outputs still hold the cycle before. Thread: cycle.
-    pub(crate) fn prepare(&self, ports: &PortTable, heard: Heard<'_>) {
+    pub(crate) fn prepare(&mut self, ports: &PortTable, heard: Heard<'_>) {
         for connected in &self.connected {
             let Some(cell) = ports.cell(connected.port) else { continue };
             let Some(group) = self.groups.get(connected.group as usize) else { continue };
-            let shared = group
-                .first_port
-                .filter(|first| *first != connected.port && (!heard.copies || cell.is_midi_input()));
+            let shared = group.first_port.filter(|first| *first != connected.port && !heard.copies);
             let samples = match shared {
                 Some(first) => ports.cell(first).map_or(null_mut(), PortCell::source),
                 None => {
                     let sources = self.sources.get(group.start..group.start + group.length);
-                    heard.samples_for(cell, sources.unwrap_or_default())
+                    heard.buffer_for(cell, sources.unwrap_or_default(), &mut self.cursors)
                 }
             };
             cell.set_source(samples);
@@ -110,34 +118,35 @@ impl Inputs {
 }
 
 impl Heard<'_> {
-    /// The address of what `cell` hears from `sources`; null: silence. Thread: cycle.
-    fn samples_for(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
-        let midi = cell.is_midi_input();
+    /// The address of what `cell` hears from `sources`; null: nothing. Thread: cycle.
+    fn buffer_for(self, cell: &PortCell, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
+        if let Some(events) = cell.events() {
+            // Copied even from one source, so that the program never reads what another process may change.
+            let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
+            merge(&Events { heard: self, sources }, cursors, events.writer(frames), frames);
+            return events.base().as_ptr();
+        }
         match sources {
             [] => null_mut(),
             [word] => {
                 let source = InputSource::from_word(*word);
-                if source.own || (self.copies && !midi) {
+                if source.own || self.copies {
                     self.mix(cell, sources)
                 } else {
                     self.foreign(source).map_or(null_mut(), |samples| samples.as_ptr().cast_mut())
                 }
             }
-            // Events of several sources are not merged yet: the port hears none.
-            _ if midi => null_mut(),
             _ => self.mix(cell, sources),
         }
     }
 
     /// The sum of the sources in the cell's private buffer. Thread: cycle.
     fn mix(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
-        // A MIDI buffer is of one length whatever the quantum is.
-        let frames = if cell.is_midi_input() { BUFFER_FRAMES } else { self.frames };
         let Some(private) = cell.private() else { return null_mut() };
-        let Some(mut into) = private.borrow(frames) else { return null_mut() };
+        let Some(mut into) = private.borrow(self.frames) else { return null_mut() };
         let mut silent = true;
         for word in sources {
-            self.with_samples(InputSource::from_word(*word), frames, |samples| {
+            self.with_samples(InputSource::from_word(*word), self.frames, |samples| {
                 if silent {
                     dsp::copy(samples, &mut into);
                 } else {
@@ -157,22 +166,51 @@ impl Heard<'_> {
             }
             return;
         }
-        let Some(slab) = self.own.get(source.slab) else { return };
-        let finished = slab.slab().header().finished();
-        if finished != self.cycle.wrapping_sub(1) {
-            return;
-        }
+        let Some(slab) = self.own_before(source) else { return };
         if let Some(samples) = slab.borrow(source.slot, frames) {
             take(PeerSamples::from_slice(&samples));
         }
     }
 
-    /// Another client's samples, if it has finished them for this cycle; for a feedback, for the one before. Thread: cycle.
+    /// Another client's samples, if there are any to be heard. Thread: cycle.
     fn foreign(&self, source: InputSource) -> Option<PeerSamples<'_>> {
+        self.foreign_slab(source)?.samples(source.slot, BUFFER_FRAMES)
+    }
+
+    /// Another client's slab, if it has finished it for this cycle; for a feedback, for the one before. Thread: cycle.
+    fn foreign_slab(&self, source: InputSource) -> Option<&PeerSlab> {
         let slab = self.tables.slab(source.slab)?;
         let finished = slab.header().finished();
         let before = source.feedback && finished == self.cycle.wrapping_sub(1);
-        (finished == self.cycle || before).then(|| slab.samples(source.slot, BUFFER_FRAMES)).flatten()
+        (finished == self.cycle || before).then_some(slab)
+    }
+
+    /// The client's own slab, if it was finished in the cycle before. Thread: cycle.
+    fn own_before(&self, source: InputSource) -> Option<&OwnBuffers> {
+        let slab = self.own.get(source.slab)?;
+        (slab.slab().header().finished() == self.cycle.wrapping_sub(1)).then_some(slab)
+    }
+}
+
+/// The sources of a MIDI input.
+struct Events<'a> {
+    heard: Heard<'a>,
+    sources: &'a [u32],
+}
+
+impl MidiSources for Events<'_> {
+    fn count(&self) -> usize {
+        self.sources.len()
+    }
+
+    fn with<R>(&self, index: usize, read: impl FnOnce(MidiReader<'_>) -> R) -> Option<R> {
+        let source = InputSource::from_word(*self.sources.get(index)?);
+        if source.own {
+            let events = self.heard.own_before(source)?.borrow_midi(source.slot)?;
+            MidiReader::of(&events).map(read)
+        } else {
+            MidiReader::of(self.heard.foreign_slab(source)?.midi(source.slot)?).map(read)
+        }
     }
 }
 
@@ -181,8 +219,9 @@ mod tests {
     use std::sync::Arc;
 
     use proto::request::PortType;
+    use rt::midi::{MidiEvent, MidiWords, MidiWriter};
     use rt::shm::{Edges, OrdersWriter};
-    use sys::memory::{OwnSlab, PeerSlab};
+    use sys::memory::OwnSlab;
 
     use super::*;
 
@@ -233,7 +272,7 @@ mod tests {
             self.inputs.obey(OrdersReader::new(writer.finish().unwrap()), &self.ports);
         }
 
-        fn prepare(&self, copies: bool) {
+        fn prepare(&mut self, copies: bool) {
             let heard = Heard { tables: &self.tables, own: &self.own, cycle: CYCLE, frames: FRAMES, copies };
             self.inputs.prepare(&self.ports, heard);
         }
@@ -261,10 +300,9 @@ mod tests {
     #[test]
     fn one_source_is_heard_without_a_copy() {
         let mut graph = Graph::new();
-        graph.obey(&[&[SECOND]], &[(0, 0), (3, 0)]);
+        graph.obey(&[&[SECOND]], &[(0, 0)]);
         graph.prepare(false);
         assert_eq!(graph.source(0), graph.foreign(1));
-        assert_eq!(graph.source(3), graph.foreign(1), "and so is MIDI");
     }
 
     #[test]
@@ -339,11 +377,63 @@ mod tests {
         assert!((0..3).all(|port| graph.source(port).is_null()));
     }
 
+    const EVENTS_SLOT: u32 = 4;
+    const FIRST_EVENTS: InputSource = InputSource { slot: EVENTS_SLOT, ..FIRST };
+    const SECOND_EVENTS: InputSource = InputSource { slot: EVENTS_SLOT, ..SECOND };
+    const OWN_EVENTS: InputSource = InputSource { slot: EVENTS_SLOT, ..OWN };
+
+    impl Graph {
+        /// A graph whose three sources say events at these times, each with a number of its own.
+        fn with_events(times: [&[u32]; 3]) -> Self {
+            let mut graph = Self::new();
+            let [own, foreign @ ..] = times;
+            write_events(&graph.own.get(0).unwrap().borrow_midi(EVENTS_SLOT).unwrap(), 0, own);
+            for (number, times) in (1..).zip(foreign) {
+                let slab = OwnBuffers::new(OwnSlab::create().unwrap());
+                write_events(&slab.borrow_midi(EVENTS_SLOT).unwrap(), number, times);
+                slab.slab().header().finish(CYCLE);
+                let peer = Arc::new(PeerSlab::map(slab.slab().segment()).unwrap());
+                assert!(graph.tables.set_slab(u32::from(number) - 1, Some(peer)));
+            }
+            graph
+        }
+
+        /// (Time, number of the source) of what the MIDI input hears.
+        fn events(&self) -> Vec<(u32, u8)> {
+            let events = self.ports.cell(3).unwrap().events().unwrap();
+            assert_eq!(self.source(3), events.base().as_ptr().cast_const());
+            let number = |event: MidiEvent<'_>| event.copy_to(&mut [0]).unwrap()[0];
+            events.reader().unwrap().events().map(|event| (event.time(), number(event))).collect()
+        }
+    }
+
+    fn write_events(words: &MidiWords, number: u8, times: &[u32]) {
+        let writer = MidiWriter::begin(words, FRAMES as u32);
+        times.iter().for_each(|time| writer.write(*time, &[number]).unwrap());
+    }
+
     #[test]
-    fn several_sources_of_events_are_no_events() {
-        let mut graph = Graph::new();
-        graph.obey(&[&[FIRST, SECOND]], &[(3, 0)]);
+    fn events_of_several_sources_are_heard_by_time_and_then_by_source() {
+        let mut graph = Graph::with_events([&[0, 5], &[5, 6], &[2, 5, 7]]);
+        graph.obey(&[&[FIRST_EVENTS, OWN_EVENTS, SECOND_EVENTS]], &[(3, 0)]);
         graph.prepare(false);
-        assert!(graph.source(3).is_null());
+        assert_eq!(graph.events(), [(0, 0), (2, 2), (5, 1), (5, 0), (5, 2), (6, 1), (7, 2)]);
+    }
+
+    #[test]
+    fn events_of_one_source_are_copied_so_that_it_cannot_change_them_any_more() {
+        let mut graph = Graph::with_events([&[], &[3], &[]]);
+        graph.obey(&[&[FIRST_EVENTS]], &[(3, 0)]);
+        graph.prepare(false);
+        assert_eq!(graph.events(), [(3, 1)]);
+    }
+
+    #[test]
+    fn memory_without_events_and_sources_that_are_late_say_nothing_and_the_others_are_heard() {
+        let mut graph = Graph::with_events([&[1], &[3], &[4]]);
+        graph.own.get(0).unwrap().slab().header().finish(CYCLE - 2);
+        graph.obey(&[&[FIRST, FIRST_EVENTS, OWN_EVENTS]], &[(3, 0)]);
+        graph.prepare(false);
+        assert_eq!(graph.events(), [(3, 1)]);
     }
 }

@@ -5,13 +5,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use proto::request::{PortType, SlabSlot};
-use sys::buffers::{OwnBuffers, PrivateBuffer};
+use rt::midi::{MIDI_WORDS, MidiReader, MidiWords, MidiWriter};
+use rt::sync::AtomicU32 as Word;
+use sys::buffers::{BorrowedMidi, OwnBuffers, PrivateBuffer};
 use sys::memory::{OwnSlab, SegmentError};
 
 use super::growing::Growing;
-
-/// In the header of a MIDI buffer every count is in its first samples: zero there is "no events".
-const MIDI_HEADER_FRAMES: usize = 16;
 
 /// The slabs with this client's output buffers, in the order in which the server was told of them.
 #[derive(Debug)]
@@ -50,16 +49,50 @@ enum Kind {
     Free = 0,
     AudioInput = 1,
     MidiInput = 2,
-    Output = 3,
+    AudioOutput = 3,
+    MidiOutput = 4,
+}
+
+/// The events that an input hears, in this process's own memory, all of it present.
+#[derive(Debug)]
+pub(crate) struct HeardEvents(Box<MidiWords>);
+
+impl HeardEvents {
+    /// Allocates; `None` never, but for the compiler.
+    fn new() -> Option<Self> {
+        // Written word by word from a value that the compiler does not know, so that no page is left for later.
+        let words = std::iter::repeat_with(|| Word::new(std::hint::black_box(0)));
+        let words: Box<[Word]> = words.take(MIDI_WORDS).collect();
+        let events = Self(words.try_into().ok()?);
+        MidiWriter::begin(&events.0, 0);
+        Some(events)
+    }
+
+    /// To be filled. Thread: cycle.
+    pub(crate) fn writer(&self, frames: u32) -> MidiWriter<'_> {
+        MidiWriter::begin(&self.0, frames)
+    }
+
+    /// What is there. Thread: cycle.
+    pub(crate) fn reader(&self) -> Option<MidiReader<'_>> {
+        MidiReader::of(&self.0)
+    }
+
+    /// Where the events are, for foreign code; as long as this lives.
+    pub(crate) fn base(&self) -> NonNull<f32> {
+        NonNull::from_ref(&*self.0).cast()
+    }
 }
 
 /// One of the client's ports. All fields are for any thread.
 #[derive(Debug, Default)]
 pub(crate) struct PortCell {
     kind: AtomicU32,
-    /// An input's own buffer: silence, a copy, or a mix.
+    /// An audio input's own buffer: silence, a copy, or a mix.
     private: OnceLock<PrivateBuffer>,
-    /// What the program gets; null for an input that hears nothing.
+    /// A MIDI input's own buffer.
+    events: OnceLock<HeardEvents>,
+    /// What the program gets, samples or events; null for an input that hears nothing.
     samples: AtomicPtr<f32>,
     slab: AtomicU32,
     slot: AtomicU32,
@@ -71,18 +104,18 @@ impl PortCell {
         self.kind.load(Ordering::Acquire) == kind as u32
     }
 
-    /// Whether it is an input that carries MIDI.
-    pub(crate) fn is_midi_input(&self) -> bool {
-        self.is(Kind::MidiInput)
-    }
-
     fn is_input(&self) -> bool {
         self.is(Kind::AudioInput) || self.is(Kind::MidiInput)
     }
 
-    /// The input's private buffer. Thread: cycle.
+    /// The audio input's private buffer. Thread: cycle.
     pub(crate) fn private(&self) -> Option<&PrivateBuffer> {
-        self.private.get().filter(|_| self.is_input())
+        self.private.get().filter(|_| self.is(Kind::AudioInput))
+    }
+
+    /// The MIDI input's own buffer. Thread: cycle.
+    pub(crate) fn events(&self) -> Option<&HeardEvents> {
+        self.events.get().filter(|_| self.is(Kind::MidiInput))
     }
 
     /// What the input reads in this cycle; null: silence. Process thread. Thread: cycle.
@@ -98,19 +131,35 @@ impl PortCell {
         self.samples.load(Ordering::Acquire)
     }
 
-    /// Where an output's samples lie.
+    /// Where an output's samples or events lie.
     pub(crate) fn slab_slot(&self) -> Option<SlabSlot> {
         let slot =
             SlabSlot { slab: self.slab.load(Ordering::Relaxed), slot: self.slot.load(Ordering::Relaxed) };
-        self.is(Kind::Output).then_some(slot)
+        (self.is(Kind::AudioOutput) || self.is(Kind::MidiOutput)).then_some(slot)
     }
 
-    fn buffer(&self, frames: usize) -> Option<NonNull<f32>> {
+    /// A MIDI output's buffer; `None` while somebody else has it. Thread: cycle.
+    pub(crate) fn borrow_output_events<'a>(&self, own: &'a OwnSlabs) -> Option<BorrowedMidi<'a>> {
+        let SlabSlot { slab, slot } = self.slab_slot().filter(|_| self.is(Kind::MidiOutput))?;
+        own.get(slab)?.borrow_midi(slot)
+    }
+
+    fn buffer(&self, own: &OwnSlabs, frames: u32) -> Option<NonNull<f32>> {
+        // What the program writes now must lie within this cycle. It keeps what it wrote in the last one.
+        if let Some(events) = self.borrow_output_events(own)
+            && let Some(writer) = MidiWriter::of(&events)
+        {
+            writer.set_frames(frames);
+        }
         if let Some(samples) = NonNull::new(self.source()) {
             return Some(samples);
         }
+        if let Some(events) = self.events() {
+            events.writer(frames);
+            return Some(events.base());
+        }
         let private = self.private()?;
-        let frames = if self.is_midi_input() { MIDI_HEADER_FRAMES } else { frames };
+        let frames = frames as usize;
         // Somebody else is silencing it at this moment, if it is borrowed.
         if let Some(mut samples) = private.borrow(frames) {
             samples.fill(0.0);
@@ -144,28 +193,46 @@ impl PortTable {
         self.numbers.get(id as usize)?.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// The address of the port's samples in this cycle: see `Session::port_buffer`. Thread: cycle.
-    pub(crate) fn buffer(&self, id: u32, frames: usize) -> Option<NonNull<f32>> {
-        self.cell(self.number(id)?)?.buffer(frames)
+    /// The address of the port's samples or events in this cycle: see `Session::port_buffer`. Thread: cycle.
+    pub(crate) fn buffer(&self, own: &OwnSlabs, id: u32, frames: u32) -> Option<NonNull<f32>> {
+        self.cell(self.number(id)?)?.buffer(own, frames)
     }
 
     /// Makes number `number` an input. Allocates. `None` past the last number that there can be.
     pub(crate) fn add_input(&self, number: u32, port_type: PortType) -> Option<()> {
         let cell = self.cells.make(number)?;
-        cell.private.get_or_init(PrivateBuffer::new);
+        let kind = match port_type {
+            PortType::Audio => {
+                cell.private.get_or_init(PrivateBuffer::new);
+                Kind::AudioInput
+            }
+            PortType::Midi => {
+                if cell.events.get().is_none() {
+                    // Fails only if somebody else was faster, with the same.
+                    let _ = cell.events.set(HeardEvents::new()?);
+                }
+                Kind::MidiInput
+            }
+        };
         cell.samples.store(null_mut(), Ordering::Relaxed);
-        let kind = if port_type == PortType::Midi { Kind::MidiInput } else { Kind::AudioInput };
         cell.kind.store(kind as u32, Ordering::Release);
         Some(())
     }
 
-    /// Makes number `number` an output, whose samples lie in `place`, at `samples`. Allocates.
-    pub(crate) fn add_output(&self, number: u32, place: SlabSlot, samples: NonNull<f32>) -> Option<()> {
+    /// Makes number `number` an output, whose samples or events lie in `place`, at `samples`. Allocates.
+    pub(crate) fn add_output(
+        &self,
+        number: u32,
+        port_type: PortType,
+        place: SlabSlot,
+        samples: NonNull<f32>,
+    ) -> Option<()> {
         let cell = self.cells.make(number)?;
         cell.samples.store(samples.as_ptr(), Ordering::Relaxed);
         cell.slab.store(place.slab, Ordering::Relaxed);
         cell.slot.store(place.slot, Ordering::Relaxed);
-        cell.kind.store(Kind::Output as u32, Ordering::Release);
+        let kind = if port_type == PortType::Midi { Kind::MidiOutput } else { Kind::AudioOutput };
+        cell.kind.store(kind as u32, Ordering::Release);
         Some(())
     }
 
@@ -194,25 +261,39 @@ mod tests {
 
     #[test]
     fn an_unconnected_input_is_silent_again_at_each_call() {
-        let table = PortTable::new(8);
+        let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Audio).unwrap();
         table.name(3, 7);
-        let buffer = table.buffer(7, 64).unwrap();
+        let buffer = table.buffer(&own, 7, 64).unwrap();
         table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().fill(0.5);
-        assert_eq!(table.buffer(7, 64), Some(buffer));
+        assert_eq!(table.buffer(&own, 7, 64), Some(buffer));
         assert!(table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().iter().all(|x| *x == 0.0));
     }
 
     #[test]
+    fn an_unconnected_midi_input_has_no_events_again_at_each_call() {
+        let (table, own) = (PortTable::new(8), OwnSlabs::new());
+        table.add_input(3, PortType::Midi).unwrap();
+        table.name(3, 7);
+        let buffer = table.buffer(&own, 7, 64).unwrap();
+        let events = table.cell(3).unwrap().events().unwrap();
+        assert_eq!(events.base(), buffer);
+        events.writer(64).write(63, &[0xf8]).unwrap();
+        assert_eq!(events.reader().unwrap().len(), 1);
+        assert_eq!(table.buffer(&own, 7, 64), Some(buffer));
+        assert!(events.reader().unwrap().is_empty());
+    }
+
+    #[test]
     fn ports_of_others_and_ports_that_are_gone_have_no_buffer() {
-        let table = PortTable::new(8);
+        let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(0, PortType::Midi).unwrap();
         table.name(0, 8);
-        assert!(table.buffer(8, 64).is_some());
-        assert!(table.buffer(0, 64).is_none());
-        assert!(table.buffer(9, 64).is_none(), "past the last id");
+        assert!(table.buffer(&own, 8, 64).is_some());
+        assert!(table.buffer(&own, 0, 64).is_none());
+        assert!(table.buffer(&own, 9, 64).is_none(), "past the last id");
         table.remove(0, Some(8));
-        assert!(table.buffer(8, 64).is_none());
+        assert!(table.buffer(&own, 8, 64).is_none());
         assert!(table.cell(0).is_none());
     }
 
@@ -222,9 +303,27 @@ mod tests {
         let own = slabs.add(0, OwnSlabs::create().unwrap()).unwrap();
         let samples = own.slab().slot(5).unwrap();
         let table = PortTable::new(8);
-        table.add_output(0, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
+        table.add_output(0, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
         table.name(0, 1);
-        assert_eq!(table.buffer(1, 64), Some(samples));
+        assert_eq!(table.buffer(&slabs, 1, 64), Some(samples));
         assert_eq!(slabs.iter().count(), 1);
+    }
+
+    #[test]
+    fn a_midi_output_keeps_its_events_and_takes_those_of_the_present_quantum() {
+        let slabs = OwnSlabs::new();
+        let own = slabs.add(0, OwnSlabs::create().unwrap()).unwrap();
+        let place = SlabSlot { slab: 0, slot: 2 };
+        MidiWriter::begin(&own.borrow_midi(2).unwrap(), 0);
+        let table = PortTable::new(8);
+        table.add_output(0, PortType::Midi, place, own.slab().slot(2).unwrap()).unwrap();
+        table.name(0, 1);
+        for (frames, time, written) in [(64, 63, true), (64, 64, false), (128, 127, true), (64, 100, false)] {
+            assert!(table.buffer(&slabs, 1, frames).is_some());
+            let events = own.borrow_midi(2).unwrap();
+            let writer = MidiWriter::of(&events).unwrap();
+            assert_eq!(writer.write(time, &[0xf8]).is_ok(), written, "{time} of {frames}");
+        }
+        assert_eq!(MidiReader::of(&own.borrow_midi(2).unwrap()).unwrap().len(), 2);
     }
 }

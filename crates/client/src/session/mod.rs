@@ -143,14 +143,14 @@ impl Session {
     /// the process thread or the program's helper threads, in each cycle anew; `None` if the port is not this
     /// client's. Inputs may be another client's memory: to be read only. Thread: cycle.
     ///
-    /// An output's samples are those of the cycle before. An input hears silence where nothing is connected, where a
-    /// source was late, and (not merged yet) where several MIDI sources are connected; an input that is not connected
-    /// is silenced again at each call.
+    /// An output's samples, or events, are those of the cycle before. An input hears silence where nothing is connected,
+    /// and where a source was late; an input that is not connected is silenced again at each call. A MIDI input's
+    /// events are copies, in this process's own memory.
     pub fn port_buffer(&self, port: u32, frames: u32) -> Option<NonNull<f32>> {
         if self.core.check_fork().is_err() {
             return None;
         }
-        self.core.ports.buffer(port, frames as usize)
+        self.core.ports.buffer(&self.core.own_slabs, port, frames)
     }
 
     /// Sends a request that is answered by `Done`: all that need no memory here. What was changed is in the registry

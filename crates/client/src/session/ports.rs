@@ -1,6 +1,7 @@
 //! Registering ports: numbers and buffers are the client's own to give out.
 
 use proto::request::{NewPort, PortType, Reply, Request, SlabSlot};
+use rt::midi::MidiWriter;
 use rt::shm::SLOTS_PER_SLAB;
 use sys::buffers::BUFFER_FRAMES;
 
@@ -83,7 +84,7 @@ impl Core {
             self.ports.add_input(number, port.port_type).ok_or(NO_ROOM)?;
         } else {
             let slot = book.slots.take();
-            if let Err(error) = self.prepare_output(book, number, place(slot)) {
+            if let Err(error) = self.prepare_output(book, number, port.port_type, place(slot)) {
                 book.slots.give_back(slot);
                 return Err(error);
             }
@@ -97,7 +98,13 @@ impl Core {
     }
 
     /// Makes a silent buffer for output `number`, in a new slab if need be.
-    fn prepare_output(&self, book: &mut PortBook, number: u32, at: SlabSlot) -> Result<(), Error> {
+    fn prepare_output(
+        &self,
+        book: &mut PortBook,
+        number: u32,
+        port_type: PortType,
+        at: SlabSlot,
+    ) -> Result<(), Error> {
         if at.slab >= book.slabs {
             let slab = OwnSlabs::create()?;
             let segment = slab.segment().fd().try_clone_to_owned()?;
@@ -114,7 +121,11 @@ impl Core {
         if let Some(mut samples) = slab.borrow(at.slot, BUFFER_FRAMES) {
             samples.fill(0.0);
         }
-        self.ports.add_output(number, at, samples).ok_or(NO_ROOM)
+        if let Some(events) = slab.borrow_midi(at.slot).filter(|_| port_type == PortType::Midi) {
+            let quantum = self.newest_cycle().map_or(0, |info| info.quantum);
+            MidiWriter::begin(&events, quantum);
+        }
+        self.ports.add_output(number, port_type, at, samples).ok_or(NO_ROOM)
     }
 
     /// See `Session::unregister_port`.

@@ -1,5 +1,6 @@
 //! The client as a Rust program sees it: what is possible in a state is what its type offers.
 
+mod midi_port;
 mod notifications;
 mod port;
 
@@ -7,6 +8,7 @@ use std::sync::Arc;
 
 use proto::request::PortType;
 
+pub use midi_port::{MidiInputBuffer, MidiInputPort, MidiOutputBuffer, MidiOutputPort};
 pub use notifications::Notifications;
 pub use port::{InputBuffer, InputPort, OutputBuffer, OutputPort};
 
@@ -165,6 +167,24 @@ impl<State> Client<State> {
     pub fn output_port(&self, name: &str) -> Result<OutputPort, Error> {
         let id = self.session.register_port(name, PortType::Audio, OUTPUT)?;
         OutputPort::new(&self.session, id)
+    }
+
+    /// Registers a MIDI input.
+    ///
+    /// # Errors
+    /// Those of [`Session::register_port`].
+    pub fn midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
+        let id = self.session.register_port(name, PortType::Midi, INPUT)?;
+        MidiInputPort::new(&self.session, id)
+    }
+
+    /// Registers a MIDI output.
+    ///
+    /// # Errors
+    /// Those of [`Session::register_port`].
+    pub fn midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
+        let id = self.session.register_port(name, PortType::Midi, OUTPUT)?;
+        MidiOutputPort::new(&self.session, id)
     }
 
     /// Connects an output port to an input port, by full names or aliases.

@@ -13,7 +13,7 @@ use crate::{CycleScope, Error};
 
 /// What both kinds of port know.
 #[derive(Debug)]
-struct Port {
+pub(super) struct Port {
     id: u32,
     number: u32,
     name: String,
@@ -21,21 +21,29 @@ struct Port {
 }
 
 impl Port {
-    fn new(session: &Session, id: u32) -> Result<Self, Error> {
+    pub(super) fn new(session: &Session, id: u32) -> Result<Self, Error> {
         let core = session.core();
         let number = core.ports.number(id).ok_or(Error::NotOwnPort(id))?;
         let name = session.registry().port(id).map(|port| port.name).unwrap_or_default();
         Ok(Self { id, number, name, core: Arc::downgrade(core) })
     }
 
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Where the port's samples are in `cycle`; `None` in a cycle of another client. Thread: cycle.
-    fn cell<'a>(&self, cycle: &CycleScope<'a>) -> Option<(&'a Core, &'a PortCell)> {
+    pub(super) fn cell<'a>(&self, cycle: &CycleScope<'a>) -> Option<(&'a Core, &'a PortCell)> {
         let core = cycle.core();
         let cell = core.ports.cell(self.number)?;
         std::ptr::eq(self.core.as_ptr(), core).then_some((core, cell))
     }
 
-    fn unregister(&self) -> Result<(), Error> {
+    pub(super) fn unregister(&self) -> Result<(), Error> {
         self.core.upgrade().ok_or(Error::Closed)?.unregister_port(self.id)
     }
 }

@@ -24,7 +24,14 @@ pub struct Cursor {
 impl Cursor {
     /// The source's first event of at least `time`, from number `after` on. Events that make no sense (outside of
     /// the buffer or of the cycle, or before the one before) are counted as lost and left out.
-    fn at(source: u32, after: u32, events: u32, time: u32, from: MidiReader<'_>, into: Hearing<'_>) -> Option<Self> {
+    fn at(
+        source: u32,
+        after: u32,
+        events: u32,
+        time: u32,
+        from: MidiReader<'_>,
+        into: Hearing<'_>,
+    ) -> Option<Self> {
         let is_sound = |record: &Record| record.time >= time && record.time < into.frames;
         for index in after..events {
             if let Some(next) = from.record(index).filter(is_sound) {

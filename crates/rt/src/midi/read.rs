@@ -1,6 +1,8 @@
 //! Looking at a buffer that anybody may have written.
 
-use super::{HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiWords, RECORD_WORDS, WORD_BYTES, word};
+use super::{
+    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiWords, RECORD_WORDS, WORD_BYTES, word,
+};
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 
 /// The events of a buffer. Thread: cycle.

@@ -1,7 +1,8 @@
 //! Filling a buffer of this process's own.
 
 use super::{
-    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiEvent, MidiWords, RECORD_WORDS, WORD_BYTES, word,
+    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiEvent, MidiWords, RECORD_WORDS, WORD_BYTES,
+    word,
 };
 use crate::shm::SLOT_BYTES;
 use crate::sync::{AtomicU32, Ordering::Relaxed};
@@ -96,7 +97,8 @@ impl<'a> MidiWriter<'a> {
     /// # Errors
     /// [`MidiError`]; nothing is added then.
     pub fn reserve(self, time: u32, bytes: usize) -> Result<&'a [AtomicU32], MidiError> {
-        if time >= self.words[word::FRAMES].load(Relaxed) || self.last_time().is_some_and(|last| time < last) {
+        if time >= self.words[word::FRAMES].load(Relaxed) || self.last_time().is_some_and(|last| time < last)
+        {
             return Err(MidiError::Time);
         }
         self.add(time, bytes).ok_or_else(|| {

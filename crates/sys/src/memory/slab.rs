@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
 use dsp::PeerSamples;
+use rt::midi::MidiWords;
 use rt::shm::{Layout, SLAB_BYTES, SLOT_BYTES, SlabHeader};
 
 use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
@@ -119,6 +120,15 @@ impl PeerSlab {
         // SAFETY: the slot is mapped and at least this long, as long as the mapping; whoever keeps the
         // samples keeps the slab.
         Some(unsafe { PeerSamples::new(base, frames.min(SAMPLES_PER_SLOT)) })
+    }
+
+    /// A slot as a MIDI buffer, which may be anything: to be read only.
+    #[must_use]
+    pub fn midi(&self, number: u32) -> Option<&MidiWords> {
+        let base = slot(&self.mapping, number)?;
+        // SAFETY: the slot is mapped, aligned and as large as a MIDI buffer, as long as the mapping. The words are
+        // atomics, so that the owner may write them at any time; `MidiReader` only loads them.
+        Some(unsafe { base.cast::<MidiWords>().as_ref() })
     }
 }
 
