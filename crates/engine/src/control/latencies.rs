@@ -63,6 +63,10 @@ impl Control {
 
     /// Goes on with the pass under way as far as it can.
     pub(super) fn step_latencies(&mut self) {
+        // A program hears of a connection before it is asked what latency that makes.
+        if self.is_announcing() {
+            return;
+        }
         while let Some(pass) = &mut self.latency {
             let (capture, tells_order) = (pass.capture, pass.tells_order);
             let Some(&client) = pass.left.last() else {

@@ -122,6 +122,7 @@ pub struct Control {
     plans: plans::Plans,
     places: Option<Places>,
     latency: Option<LatencyPass>,
+    announcements: notify::Announcements,
     /// The graph has changed since the latencies were computed.
     latencies_due: bool,
     quantum: u32,
@@ -179,6 +180,7 @@ impl Control {
             plans: plans::Plans::default(),
             places,
             latency: None,
+            announcements: notify::Announcements::default(),
             latencies_due: true,
             quantum,
             quantum_change: None,
@@ -232,6 +234,7 @@ impl Control {
         self.look_at_places();
         self.notice_adoption();
         self.step_quantum_change();
+        self.announce();
         self.step_latencies();
         self.publish_plan();
         self.answer_pending();

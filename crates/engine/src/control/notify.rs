@@ -1,12 +1,39 @@
 //! From changes of the model to the registry, the clients' notifications, and a new plan.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use proto::encode;
 use proto::event::Event;
 
 use sys::clock::now_ns;
 
-use super::Control;
+use super::{Asked, Control};
 use crate::model::Change;
+
+/// Notifications that wait for a connection to carry sound, in their order: a program that is told of a connection may
+/// send its one event at once, and nobody must miss it.
+#[derive(Debug, Default)]
+pub(super) struct Announcements(VecDeque<Announcement>);
+
+#[derive(Debug)]
+struct Announcement {
+    packet: Arc<[u8]>,
+    to: Vec<u32>,
+    awaits: Option<Awaited>,
+}
+
+/// A connection that is told of when a plan with it runs.
+#[derive(Debug, Clone, Copy)]
+struct Awaited {
+    source: u32,
+    destination: u32,
+    /// It is told of at this date at the latest: a client may be stopped, and a driver may have no cycles.
+    deadline_ns: u64,
+}
+
+/// Some cycles, of all but the longest quanta.
+const CARRIED_NS: u64 = 250_000_000;
 
 impl Control {
     /// Carries what happened to the model to everybody: the registry first, so that an answer that is sent
@@ -83,14 +110,66 @@ impl Control {
         }
     }
 
-    /// Tells every client but one.
+    /// Tells every client but one, after all that was told before.
     pub(super) fn tell_all(&mut self, event: &Event, except: Option<u32>) {
-        let packet = encode(event).into();
-        for (client, slot) in &mut self.clients {
+        let wanted = |(client, slot): (&u32, &crate::client_slot::ClientSlot)| {
             let wanted = slot.activation.is_some_and(|activation| activation.interests.include(event));
-            if Some(*client) != except && wanted {
-                slot.outbox.push_packet(&packet);
+            (Some(*client) != except && wanted).then_some(*client)
+        };
+        let to: Vec<u32> = self.clients.iter().filter_map(wanted).collect();
+        if to.is_empty() {
+            return;
+        }
+        let awaits = match event {
+            Event::Connection { source, destination, connected: true } => Some(Awaited {
+                source: *source,
+                destination: *destination,
+                deadline_ns: now_ns() + CARRIED_NS,
+            }),
+            _ => None,
+        };
+        self.announcements.0.push_back(Announcement { packet: encode(event).into(), to, awaits });
+        self.announce();
+    }
+
+    /// Sends the notifications that need not wait any more.
+    pub(super) fn announce(&mut self) {
+        let is_due = |control: &Self| {
+            let next = control.announcements.0.front()?;
+            next.awaits.is_none_or(|awaited| control.is_carried(awaited)).then_some(())
+        };
+        while is_due(self).is_some() {
+            let Some(Announcement { packet, to, .. }) = self.announcements.0.pop_front() else { return };
+            for client in to {
+                if let Some(slot) = self.clients.get_mut(&client) {
+                    slot.outbox.push_packet(&packet);
+                }
             }
         }
+    }
+
+    /// Whether notifications wait, so that those that come by another way should, too.
+    pub(super) fn is_announcing(&self) -> bool {
+        !self.announcements.0.is_empty()
+    }
+
+    /// Whether the connection can be heard: the memory for it is mapped, and the newest plan runs. Also if it cannot
+    /// be any more, or not in time.
+    fn is_carried(&self, awaited: Awaited) -> bool {
+        let Awaited { source, destination, deadline_ns } = awaited;
+        let model = &self.parts.model;
+        let Some((source, destination)) = model.port(source).zip(model.port(destination)) else {
+            return true;
+        };
+        let between = |one: u32, other: u32| {
+            [(source.owner, destination.owner), (destination.owner, source.owner)].contains(&(one, other))
+        };
+        let is_asked = |asked: &Asked| match asked {
+            Asked::Page { client, of } | Asked::Slab { client, of: (of, _) } => between(*client, *of),
+            Asked::Latency { .. } | Asked::Quantum { .. } => false,
+        };
+        let mapped = !self.asked.values().any(is_asked);
+        let runs = !self.plans.needed() && self.plans.running() >= self.plans.newest();
+        (mapped && runs) || !model.are_connected(source.id, destination.id) || deadline_ns <= now_ns()
     }
 }
