@@ -5,6 +5,7 @@ mod examples;
 mod generators;
 mod listing;
 mod metering;
+mod midi;
 mod notifications;
 mod numbers;
 mod recorders;
