@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Run(run::Run),
+    Run(Box<run::Run>),
     Status(status::ShowStatus),
     Ls(ls::List),
     Connect(connect::Connect),

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use sys::thread::CpuSet;
 
+use crate::driver::AlsaOptions;
+
 /// Everything that can be said when a server starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -47,6 +49,8 @@ pub enum DriverChoice {
         /// Hz.
         sample_rate_hz: u32,
     },
+    /// A sound card.
+    Alsa(Box<AlsaOptions>),
     /// Ports that play and record sound files.
     File {
         /// What the capture ports play.

@@ -245,9 +245,11 @@ impl CycleThread {
         for _ in 0..late {
             self.shared.engine.count_xrun(delay_us(due_ns));
         }
+        let is_away = self.driver.is_away();
         let (cycle, quantum, woken_ns) = (info.cycle, info.quantum, info.woken_ns);
         // A full ring loses records, not time: the control thread is behind.
-        let _ = self.records.push(Record::Cycle { cycle, quantum, due_ns, woken_ns, end_ns, xrun_us });
+        let _ =
+            self.records.push(Record::Cycle { cycle, quantum, due_ns, woken_ns, end_ns, xrun_us, is_away });
     }
 }
 

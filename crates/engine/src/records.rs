@@ -17,6 +17,8 @@ pub enum Record {
         end_ns: u64,
         /// The device lost frames before it: an xrun that was noticed so late.
         xrun_us: Option<u32>,
+        /// The device was gone, and a timer began the cycle.
+        is_away: bool,
     },
     /// A client's part of a cycle.
     Client {

@@ -22,7 +22,7 @@ use crate::client_slot::Slab;
 use crate::config::{Config, DriverChoice};
 use crate::control::{Control, DriverFacts, Ground, Parts, SharedMemory};
 use crate::cycle_thread::{CycleShared, CycleThread};
-use crate::driver::{Channels, Driver, FileDriver, FileOptions, Pace, Timer};
+use crate::driver::{AlsaDriver, AlsaSide, Channels, Driver, FileDriver, FileOptions, Pace, Timer};
 use crate::model::{Limits, Model, flags};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
@@ -95,6 +95,7 @@ const CLIENT_PRIORITY_DISTANCE: u32 = 5;
 /// [`ServerError`]: why it did not start.
 pub fn run(config: Config) -> Result<(), ServerError> {
     check(&config)?;
+    pcm::be_single_threaded_in_the_library();
     // Before any thread: all of them inherit the blocked signals.
     let signals =
         TerminationSignals::block().map_err(|source| ServerError::Kernel { what: "signals", source })?;
@@ -136,11 +137,29 @@ fn check(config: &Config) -> Result<(), ServerError> {
 /// Begins a driver that waits for an audience.
 type Gate = Option<Box<dyn FnMut() + Send>>;
 
-fn open_driver(choice: &DriverChoice) -> Result<(Box<dyn Driver>, Gate), ServerError> {
+/// What a timer has that stands in for a card.
+const CHANNELS_WITHOUT_CARD: u32 = 2;
+/// Hz.
+const SAMPLE_RATE_WITHOUT_CARD_HZ: u32 = 48_000;
+
+fn open_driver(choice: &DriverChoice, quantum: u32) -> Result<(Box<dyn Driver>, Gate), ServerError> {
     match choice {
         DriverChoice::Timer { capture, playback, sample_rate_hz } => {
             let channels = Channels { capture: *capture, playback: *playback };
             Ok((Box::new(Timer::new(channels, *sample_rate_hz)), None))
+        }
+        DriverChoice::Alsa(options) => {
+            let alsa = AlsaDriver::open((**options).clone(), quantum).map_err(ServerError::Driver)?;
+            if let Some(alsa) = alsa {
+                return Ok((Box::new(alsa), None));
+            }
+            eprintln!("consort: this machine has no sound card that can be heard: a timer starts the cycles");
+            let count = |side: &Option<AlsaSide>| {
+                side.as_ref().map_or(0, |side| side.channels.unwrap_or(CHANNELS_WITHOUT_CARD))
+            };
+            let channels = Channels { capture: count(&options.capture), playback: count(&options.playback) };
+            let sample_rate_hz = options.sample_rate_hz.unwrap_or(SAMPLE_RATE_WITHOUT_CARD_HZ);
+            Ok((Box::new(Timer::new(channels, sample_rate_hz)), None))
         }
         DriverChoice::File { input, output, sample_rate_hz, playback, fast } => {
             let file = FileDriver::open(FileOptions {
@@ -162,7 +181,7 @@ fn open_driver(choice: &DriverChoice) -> Result<(Box<dyn Driver>, Gate), ServerE
 fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Result<String, ServerError> {
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
-    let (mut driver, gate) = open_driver(&config.driver)?;
+    let (mut driver, gate) = open_driver(&config.driver, config.quantum)?;
     let channels = driver.channels();
     let limits =
         Limits { clients: config.port_max, ports: config.port_max, connections: config.port_max * 16 };
@@ -196,7 +215,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let facts = DriverFacts {
         description: driver.description(),
         sample_rate_hz: driver.sample_rate_hz(),
-        latency: driver.latency(config.quantum),
+        latency: driver.latency(),
         when_done: driver.pace() == Pace::WhenDone,
     };
     driver.start(config.quantum).map_err(ServerError::Driver)?;

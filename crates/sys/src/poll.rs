@@ -166,7 +166,10 @@ impl AsFd for Waker {
 }
 
 /// Waits until `fd` shows one of `flags` (or its end); `false` once the deadline has passed.
-pub(crate) fn wait_for(fd: BorrowedFd<'_>, flags: PollFlags, deadline_ns: Option<u64>) -> io::Result<bool> {
+///
+/// # Errors
+/// Those of `ppoll`; not an interruption.
+pub fn wait_for(fd: BorrowedFd<'_>, flags: PollFlags, deadline_ns: Option<u64>) -> io::Result<bool> {
     loop {
         let timeout = clock::remaining(deadline_ns);
         match rustix::event::poll(&mut [PollFd::from_borrowed_fd(fd, flags)], timeout.as_ref()) {

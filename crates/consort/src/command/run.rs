@@ -1,5 +1,7 @@
 //! `consort run`: the server itself.
 
+mod alsa;
+
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -29,15 +31,16 @@ pub(crate) const REALTIME_PRIORITY: std::ops::RangeInclusive<u32> = 1..=98;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort run --quantum 64
+  consort run --driver alsa --device hw:USB --quantum 64 --periods 3
   consort run --driver file --input song.wav --output mix.wav --fast")]
 pub(crate) struct Run {
-    /// What starts cycles: the clock, or sound files
+    /// What starts cycles: a sound card, the clock, or sound files
     #[arg(long, value_enum, default_value = "timer")]
     driver: DriverName,
-    /// Capture ports of the timer [default: 2]
+    /// Capture ports; 0: none [default: 2; of a card: as many as it has]
     #[arg(long, value_name = "N")]
     capture: Option<u32>,
-    /// Playback ports [default: 2; with files: as many as the input has channels]
+    /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as the input has]
     #[arg(long, value_name = "N")]
     playback: Option<u32>,
     /// Sample rate in Hz [default: 48000; with files: the input's]
@@ -70,6 +73,8 @@ pub(crate) struct Run {
     /// Go through the files as fast as the clients can, not in real time
     #[arg(long)]
     fast: bool,
+    #[command(flatten)]
+    alsa: alsa::AlsaArguments,
     /// End when the last client has left
     #[arg(long)]
     temporary: bool,
@@ -95,6 +100,8 @@ pub(crate) struct Run {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum DriverName {
+    /// A sound card
+    Alsa,
     /// The clock; ports that lead nowhere
     Timer,
     /// Sound files
@@ -158,7 +165,20 @@ impl Run {
 
     fn driver_choice(&self) -> Result<DriverChoice, UsageError> {
         let usage = |message: &str| Err(UsageError(message.into()));
+        if self.alsa.is_used() && self.driver != DriverName::Alsa {
+            return usage("options of a sound card: add --driver alsa");
+        }
         match self.driver {
+            DriverName::Alsa if self.input.is_some() || self.output.is_some() || self.fast => {
+                usage("--input, --output and --fast are for files: add --driver file")
+            }
+            DriverName::Alsa if (self.capture, self.playback) == (Some(0), Some(0)) => {
+                usage("with --capture 0 and --playback 0 there is nothing for a card to do")
+            }
+            DriverName::Alsa => {
+                let options = self.alsa.options(self.capture, self.playback, self.rate);
+                Ok(DriverChoice::Alsa(Box::new(options)))
+            }
             DriverName::Timer if self.input.is_some() || self.output.is_some() || self.fast => {
                 usage("--input, --output and --fast are for files: add --driver file")
             }
@@ -274,7 +294,12 @@ mod tests {
             "--fast",
             "--driver file",
             "--driver file --input a.wav --capture 2",
-            "--driver alsa",
+            "--device hw:0",
+            "--periods 3 --driver timer",
+            "--driver alsa --input a.wav",
+            "--driver alsa --capture 0 --playback 0",
+            "--driver alsa --periods 1",
+            "--driver alsa --format s8",
             "--quantum 0",
             "--quantum 8193",
             "--rate 999",

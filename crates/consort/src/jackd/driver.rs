@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use engine::DriverChoice;
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
+use super::alsa;
 use super::options::number;
 use super::words::{Found, Spec, Value, Words};
 use crate::command::run::{DEFAULT_CHANNELS, DEFAULT_QUANTUM, DEFAULT_SAMPLE_RATE_HZ};
@@ -56,30 +57,6 @@ const FILE: &[Spec<Id>] = &[
     spec('f', &["fast"], Value::None, Id::Fast),
 ];
 
-const ALSA_OPTION: Id = Id::Ignored("the alsa driver is not built yet");
-
-const ALSA: &[Spec<Id>] = &[
-    HELP,
-    RATE,
-    PERIOD,
-    spec('d', &["device"], Value::Required, ALSA_OPTION),
-    spec('C', &["capture"], Value::Optional, ALSA_OPTION),
-    spec('P', &["playback"], Value::Optional, ALSA_OPTION),
-    spec('n', &["nperiods"], Value::Required, ALSA_OPTION),
-    spec('H', &["hwmon"], Value::None, ALSA_OPTION),
-    spec('M', &["hwmeter"], Value::None, ALSA_OPTION),
-    spec('D', &["duplex"], Value::None, ALSA_OPTION),
-    spec('s', &["softmode"], Value::None, ALSA_OPTION),
-    spec('m', &["monitor"], Value::None, ALSA_OPTION),
-    spec('z', &["dither"], Value::Required, ALSA_OPTION),
-    spec('i', &["inchannels"], Value::Required, ALSA_OPTION),
-    spec('o', &["outchannels"], Value::Required, ALSA_OPTION),
-    spec('S', &["shorts"], Value::None, ALSA_OPTION),
-    spec('I', &["input-latency"], Value::Required, ALSA_OPTION),
-    spec('O', &["output-latency"], Value::Required, ALSA_OPTION),
-    spec('X', &["midi-driver"], Value::Required, ALSA_OPTION),
-];
-
 pub(super) const TIMER_HELP: &str = "\
 Options of the driver 'dummy' (also called 'timer'):
     -C, --capture N    capture ports (default: 2)
@@ -125,9 +102,9 @@ pub(super) fn read(name: &str, words: Words<'_>) -> Result<Asked, UsageError> {
     match name {
         "dummy" | "timer" => timer(words),
         "file" => file(words),
-        "alsa" => alsa(words),
+        "alsa" => alsa::read(words),
         _ if NOT_BUILT.contains(&name) => Ok(Asked::NotBuilt),
-        _ => Err(UsageError(format!("there is no driver '{name}': use -d dummy or -d file"))),
+        _ => Err(UsageError(format!("there is no driver '{name}': use -d alsa, -d dummy or -d file"))),
     }
 }
 
@@ -140,8 +117,8 @@ fn timer(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Help => return Ok(Asked::Help(TIMER_HELP)),
             Id::Capture => capture = number(&found.written, value(&found), 0)?,
             Id::Playback => playback = number(&found.written, value(&found), 0)?,
-            Id::Rate => sample_rate_hz = number_in(&found, SAMPLE_RATE_HZ)?,
-            Id::Period => quantum = number_in(&found, QUANTUM_FRAMES)?,
+            Id::Rate => sample_rate_hz = number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?,
+            Id::Period => quantum = number_in(&found.written, value(&found), QUANTUM_FRAMES)?,
             id => notices.extend(notice(id, &found.written)),
         }
     }
@@ -159,8 +136,8 @@ fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Input => input = Some(value(&found).into()),
             Id::Output => output = Some(value(&found).into()),
             Id::Playback => playback = Some(number(&found.written, value(&found), 0)?),
-            Id::Rate => sample_rate_hz = Some(number_in(&found, SAMPLE_RATE_HZ)?),
-            Id::Period => quantum = number_in(&found, QUANTUM_FRAMES)?,
+            Id::Rate => sample_rate_hz = Some(number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?),
+            Id::Period => quantum = number_in(&found.written, value(&found), QUANTUM_FRAMES)?,
             Id::Fast => fast = true,
             id => notices.extend(notice(id, &found.written)),
         }
@@ -170,19 +147,6 @@ fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
     }
     let driver = DriverChoice::File { input, output, sample_rate_hz, playback, fast };
     Ok(Asked::Run { driver, quantum, notices })
-}
-
-/// Its options are checked, so that a wrong line is not mistaken for a missing driver.
-fn alsa(mut words: Words<'_>) -> Result<Asked, UsageError> {
-    while let Some(found) = words.next(ALSA)? {
-        let range = match found.id {
-            Id::Rate => SAMPLE_RATE_HZ,
-            Id::Period => QUANTUM_FRAMES,
-            _ => continue,
-        };
-        number_in(&found, range)?;
-    }
-    Ok(Asked::NotBuilt)
 }
 
 fn value<'a>(found: &Found<'a, Id>) -> &'a str {
@@ -196,13 +160,11 @@ fn notice(id: Id, written: &str) -> Option<String> {
     }
 }
 
-fn number_in(found: &Found<'_, Id>, range: RangeInclusive<u32>) -> Result<u32, UsageError> {
-    match value(found).parse() {
+pub(super) fn number_in(written: &str, value: &str, range: RangeInclusive<u32>) -> Result<u32, UsageError> {
+    match value.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
         _ => Err(UsageError(format!(
-            "{} {} is no number from {} to {}",
-            found.written,
-            value(found),
+            "{written} {value} is no number from {} to {}",
             range.start(),
             range.end()
         ))),

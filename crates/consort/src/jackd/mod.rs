@@ -1,6 +1,7 @@
 //! consort as `jackd`: JACK's own options in JACK's order, as start scripts, `~/.jackdrc` and QjackCtl write
 //! them. Read by hand, since the same letters mean one thing before `-d DRIVER` and another after it.
 
+mod alsa;
 mod driver;
 mod options;
 #[cfg(test)]
@@ -43,8 +44,8 @@ consort's server with JACK's command line. Options before -d:
     -m -u -s -c X -L N -X NAME -I NAME -C FILE -Z, --replace-registry
                                  accepted, no effect
 
-Drivers: dummy (or timer), file.
-Example: jackd -P70 -n studio -d dummy -r48000 -p64
+Drivers: alsa, dummy (or timer), file.
+Example: jackd -P70 -n studio -d alsa -d hw:USB -r48000 -p64 -n3
 
 Exit codes: 0 done, 1 failed, 2 the command line makes no sense.
 ";

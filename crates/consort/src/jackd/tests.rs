@@ -1,8 +1,9 @@
 //! Start lines as they are written by programs, distributions and people.
 
+use engine::driver::{AlsaOptions, AlsaSide, Dither};
 use engine::{Config, DriverChoice, SelfConnect};
 
-use super::{Asking, driver, parse};
+use super::{Asking, alsa, driver, parse};
 
 fn ask(line: &str) -> Asking {
     let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
@@ -131,22 +132,101 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
     }
 }
 
+fn side(device: &str) -> AlsaSide {
+    AlsaSide { device: Some(device.into()), ..AlsaSide::default() }
+}
+
+fn both(device: &str) -> AlsaOptions {
+    AlsaOptions { capture: Some(side(device)), playback: Some(side(device)), ..AlsaOptions::default() }
+}
+
+#[test]
+fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
+    let rate = Some(48_000);
+    let required = |device: &str| AlsaSide { required: true, ..side(device) };
+    for (what, line, quantum, expected) in [
+        ("Debian's .jackdrc", "/usr/bin/jackd -T -d alsa", 1024, AlsaOptions::default()),
+        (
+            "QjackCtl's default",
+            "/usr/bin/jackd -dalsa -dhw:0 -r48000 -p1024 -n2",
+            1024,
+            AlsaOptions { sample_rate_hz: rate, ..both("hw:0") },
+        ),
+        (
+            "QjackCtl with everything",
+            "jackd -R -P70 -t500 -dalsa -dhw:PCH,0 -r48000 -p256 -n3 -Xseq -D -Chw:PCH -Phw:USB -zs -H -M -m -s -S \
+             -i2 -o4 -I10 -O20",
+            256,
+            AlsaOptions {
+                capture: Some(AlsaSide { channels: Some(2), extra_latency_frames: 10, ..required("hw:PCH") }),
+                playback: Some(AlsaSide {
+                    channels: Some(4),
+                    extra_latency_frames: 20,
+                    ..required("hw:USB")
+                }),
+                sample_rate_hz: rate,
+                periods: 3,
+                prefer_16_bits: true,
+                dither: Dither::Shaped,
+                soft: true,
+                ..AlsaOptions::default()
+            },
+        ),
+        (
+            "Ardour",
+            "/usr/bin/jackd -t 200 -p 2048 -R -T -d alsa -n 2 -r 48000 -p 1024 -d hw:USB,0 -X raw",
+            1024,
+            AlsaOptions { sample_rate_hz: rate, ..both("hw:USB,0") },
+        ),
+        (
+            "duplex without devices",
+            "jackd -d alsa -C -P -p 128",
+            128,
+            AlsaOptions {
+                capture: Some(AlsaSide { required: true, ..AlsaSide::default() }),
+                playback: Some(AlsaSide { required: true, ..AlsaSide::default() }),
+                ..AlsaOptions::default()
+            },
+        ),
+        (
+            "devices in words of their own",
+            "jackd -d alsa -C hw:1 -P hw:2 --softmode",
+            1024,
+            AlsaOptions {
+                capture: Some(required("hw:1")),
+                playback: Some(required("hw:2")),
+                soft: true,
+                ..AlsaOptions::default()
+            },
+        ),
+        (
+            "playback only",
+            "jackd -d alsa -d hw:1 -P -o 0",
+            1024,
+            AlsaOptions { capture: None, playback: Some(required("hw:1")), ..AlsaOptions::default() },
+        ),
+        (
+            "capture only",
+            "jackd -d alsa -C hw:1",
+            1024,
+            AlsaOptions { capture: Some(required("hw:1")), playback: None, ..AlsaOptions::default() },
+        ),
+        (
+            "jack_control's names",
+            "jackd -d alsa --device hw:0 --rate 48000 --period 512 --nperiods 2 --duplex --dither none",
+            512,
+            AlsaOptions { sample_rate_hz: rate, ..both("hw:0") },
+        ),
+    ] {
+        let Asking::Run { config, .. } = ask(line) else { panic!("{what}") };
+        assert_eq!(config.driver, DriverChoice::Alsa(Box::new(expected)), "{what}");
+        assert_eq!(config.quantum, quantum, "{what}");
+    }
+}
+
 #[test]
 fn lines_for_drivers_that_are_not_built_are_understood_and_say_so() {
     for (what, line) in [
-        ("QjackCtl's default", "/usr/bin/jackd -dalsa -dhw:0 -r48000 -p1024 -n2"),
-        (
-            "QjackCtl with everything",
-            "jackd -R -P70 -t500 -dalsa -dhw:PCH,0 -r48000 -p256 -n3 -Xseq -D -Chw:PCH -Phw:USB -zs -H -M -m -s -S -i2 -o2 -I10 -O10",
-        ),
-        ("Debian's .jackdrc", "/usr/bin/jackd -T -d alsa"),
-        ("Ardour", "/usr/bin/jackd -t 200 -p 2048 -R -T -d alsa -n 2 -r 48000 -p 1024 -d hw:USB,0 -X raw"),
-        ("duplex without devices", "jackd -d alsa -C -P -p 128"),
-        ("devices in words of their own", "jackd -d alsa -C hw:1 -P hw:2 --softmode"),
-        (
-            "jack_control's names",
-            "jackd -d alsa --device hw:0 --rate 48000 --period 1024 --nperiods 2 --duplex",
-        ),
         ("FireWire", "jackd -R -d firewire -p128 -n3 -r48000"),
         ("network", "jackd -d net -a 192.168.1.2 -C -1 -P -1 -l 5"),
     ] {
@@ -187,6 +267,8 @@ fn wrong_lines_are_refused_with_the_word_that_is_wrong() {
         ("jackd -d dummy -n 2", "-n"),
         ("jackd -d dummy hw:0", "hw:0"),
         ("jackd -d alsa -p many", "-p many"),
+        ("jackd -d alsa -n 1", "-n 1"),
+        ("jackd -d alsa -z loud", "-z loud"),
         ("jackd -d alsa -Q", "-Q"),
         ("jackd -d file -f", "-i FILE"),
     ] {
@@ -210,6 +292,7 @@ fn help_and_version_are_asked_for_before_and_after_the_driver() {
         ("jackd -h -d dummy", "Usage: jackd"),
         ("jackd -d dummy --help", driver::TIMER_HELP),
         ("jackd -d file -h", driver::FILE_HELP),
+        ("jackd -d alsa -h", alsa::HELP),
         ("jackd -V", "jackdmp version 1.9."),
     ] {
         match ask(line) {

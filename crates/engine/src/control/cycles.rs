@@ -78,8 +78,9 @@ impl Control {
         let mut xruns = Vec::new();
         while let Ok(record) = self.parts.records.pop() {
             match record {
-                Record::Cycle { xrun_us, .. } => {
+                Record::Cycle { xrun_us, is_away, .. } => {
                     self.cycles += 1;
+                    self.note_device(is_away);
                     xruns.extend(xrun_us);
                 }
                 Record::Client { client, late_cycles, woken_ns, .. } if late_cycles > 0 => {
@@ -96,6 +97,15 @@ impl Control {
         self.let_in_again();
         if self.parts.shared.stop.load(Ordering::Acquire) != 0 && self.stopping.is_none() {
             self.stopping = Some("the driver has nothing more to play".into());
+        }
+    }
+
+    /// Says it when the device has gone, or come back.
+    fn note_device(&mut self, is_away: bool) {
+        if self.is_away != is_away {
+            self.is_away = is_away;
+            let news = if is_away { "is not there: cycles go on by timer" } else { "is back" };
+            eprintln!("consort: {} {news}", self.parts.driver.description);
         }
     }
 
@@ -164,6 +174,11 @@ impl Control {
         }
     }
 
+    fn driver_now(&self) -> String {
+        let description = &self.parts.driver.description;
+        if self.is_away { format!("{description}, not there: cycles by timer") } else { description.clone() }
+    }
+
     /// The server, for the command line.
     pub(super) fn status(&self) -> Status {
         let (ports, connections) = self.parts.model.counts();
@@ -175,7 +190,7 @@ impl Control {
             name: self.parts.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             process: sys::process::process_id(),
-            driver: self.parts.driver.description.clone(),
+            driver: self.driver_now(),
             sample_rate_hz: self.parts.driver.sample_rate_hz,
             quantum: self.quantum,
             sync: self.parts.config.sync,

@@ -48,9 +48,10 @@ impl Control {
     /// What the driver's own ports add: a quantum to fetch, and one or (async) two until it is heard.
     fn state_system_latencies(&mut self) {
         let latency = self.parts.driver.latency;
-        let cycles = if self.parts.config.sync || self.parts.driver.when_done { 1 } else { 2 };
+        let own_cycles = if self.parts.config.sync || self.parts.driver.when_done { 1 } else { 2 };
+        let cycles = latency.playback_quanta.saturating_add(own_cycles);
         let capture = self.quantum.saturating_add(latency.capture_frames);
-        let playback = (self.quantum * cycles).saturating_add(latency.playback_frames);
+        let playback = self.quantum.saturating_mul(cycles).saturating_add(latency.playback_frames);
         let ports: Vec<(u32, bool)> =
             self.parts.model.ports_of(SYSTEM).map(|port| (port.id, port.is_output())).collect();
         for (port, output) in ports {

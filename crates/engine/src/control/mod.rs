@@ -131,6 +131,8 @@ pub struct Control {
     load: Load,
     idle: IdleLimit,
     cycles: u64,
+    /// The driver's device is gone.
+    is_away: bool,
     stopping: Option<String>,
     had_clients: bool,
 }
@@ -188,6 +190,7 @@ impl Control {
             load: Load::default(),
             idle: IdleLimit::default(),
             cycles: 0,
+            is_away: false,
             stopping: None,
             had_clients: false,
         })

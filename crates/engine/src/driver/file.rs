@@ -25,7 +25,7 @@ use soundfile::{Reader, Writer};
 use self::clock::Clock;
 use self::input::Input;
 use self::output::Output;
-use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Wake};
+use super::{Capture, Channels, Driver, Pace, Playback, Wake};
 
 const DEFAULT_SAMPLE_RATE_HZ: u32 = 48_000;
 const DEFAULT_PLAYBACK_CHANNELS: u32 = 2;
@@ -189,10 +189,6 @@ impl Driver for FileDriver {
 
     fn sample_rate_hz(&self) -> u32 {
         self.sample_rate_hz
-    }
-
-    fn latency(&self, _quantum: u32) -> DeviceLatency {
-        DeviceLatency::default()
     }
 
     fn pace(&self) -> Pace {

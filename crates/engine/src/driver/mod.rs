@@ -1,11 +1,13 @@
-//! What starts cycles: a timer, or sound files.
+//! What starts cycles: a sound card, a timer, or sound files.
 //!
 //! A driver knows its device and its clock, nothing of clients. The driver thread calls it, cycle for
 //! cycle, so that the quantum and the rule by which it wakes may differ from one cycle to the next.
 
+mod alsa;
 mod file;
 mod timer;
 
+pub use alsa::{AlsaDriver, AlsaOptions, AlsaSide, Dither, WakeRule};
 pub use file::{FileDriver, FileDriverError, FileOptions};
 pub use timer::Timer;
 
@@ -41,13 +43,15 @@ pub struct Channels {
     pub playback: u32,
 }
 
-/// Frames that pass in the device itself, beyond the quantum.
+/// What the device adds to the way of a sample, beyond the quantum in which it is fetched or computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DeviceLatency {
-    /// From the connector to the capture ports.
+    /// Frames from the connector to the capture ports.
     pub capture_frames: u32,
-    /// From the playback ports to the connector.
+    /// Frames from the playback ports to the connector.
     pub playback_frames: u32,
+    /// Quanta that wait in the device before the one that is written, beyond the one that plays meanwhile.
+    pub playback_quanta: u32,
 }
 
 /// Samples of the playback ports, mixed when the driver asks for them.
@@ -74,8 +78,10 @@ pub trait Driver: Send {
     /// Hz; constant between `start` and `stop`.
     fn sample_rate_hz(&self) -> u32;
 
-    /// Latency of the device at this quantum.
-    fn latency(&self, quantum: u32) -> DeviceLatency;
+    /// Latency of the device; constant.
+    fn latency(&self) -> DeviceLatency {
+        DeviceLatency::default()
+    }
 
     /// Whether cycles wait for the clock or for the graph.
     fn pace(&self) -> Pace;
@@ -88,6 +94,11 @@ pub trait Driver: Send {
 
     /// Sleeps until the next cycle is due. Thread: cycle.
     fn wait(&mut self) -> Wake;
+
+    /// Whether the device is gone, or being made ready, and cycles go on by a timer meanwhile. Thread: cycle.
+    fn is_away(&self) -> bool {
+        false
+    }
 
     /// When the cycle after the one that has begun is due: the deadline of this one. Thread: cycle.
     fn next_due_ns(&self) -> u64;

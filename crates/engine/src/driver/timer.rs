@@ -2,7 +2,7 @@
 
 use rt::shm::CycleInfo;
 
-use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Wake};
+use super::{Capture, Channels, Driver, Pace, Playback, Wake};
 
 /// Starts a cycle every quantum, on dates that do not drift.
 #[derive(Debug)]
@@ -22,6 +22,11 @@ impl Timer {
         Self { channels, sample_rate_hz, quantum: 0, origin_ns: None, frames: 0 }
     }
 
+    /// Goes on for another driver: the first cycle is due at `due_ns`. Thread: cycle.
+    pub(super) fn take_over(&mut self, due_ns: u64, quantum: u32) {
+        (self.origin_ns, self.frames, self.quantum) = (Some(due_ns), 0, quantum);
+    }
+
     fn due_ns(&self) -> u64 {
         let ns = u128::from(self.frames) * 1_000_000_000 / u128::from(self.sample_rate_hz.max(1));
         self.origin_ns.unwrap_or(0).saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
@@ -39,10 +44,6 @@ impl Driver for Timer {
 
     fn sample_rate_hz(&self) -> u32 {
         self.sample_rate_hz
-    }
-
-    fn latency(&self, _quantum: u32) -> DeviceLatency {
-        DeviceLatency::default()
     }
 
     fn pace(&self) -> Pace {

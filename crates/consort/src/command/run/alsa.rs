@@ -1,0 +1,130 @@
+//! `consort run --driver alsa`: the options of a sound card.
+
+use clap::{Args, ValueEnum};
+use engine::driver::{AlsaOptions, AlsaSide, Dither, WakeRule};
+
+/// Periods that are of use.
+const PERIODS: std::ops::RangeInclusive<u32> = 2..=64;
+/// Frames of extra latency that can be.
+const EXTRA_FRAMES: std::ops::RangeInclusive<u32> = 0..=1 << 20;
+
+/// What the driver `alsa` is told beyond channels and rate.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Options of the driver alsa")]
+pub(super) struct AlsaArguments {
+    /// The sound card, as ALSA calls it, such as hw:USB [default: the most sensible card]
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// Another card to capture from
+    #[arg(long, value_name = "NAME")]
+    capture_device: Option<String>,
+    /// Another card to play on
+    #[arg(long, value_name = "NAME")]
+    playback_device: Option<String>,
+    /// Quanta that wait in the card when a cycle has been written [default: 2]
+    #[arg(long, value_name = "N", value_parser = super::in_range(PERIODS))]
+    periods: Option<u32>,
+    /// Use only this format, such as S24_3LE [default: the best that the card has]
+    #[arg(long, value_name = "FORMAT", value_parser = format)]
+    format: Option<dsp::Format>,
+    /// What starts a cycle [default: interrupt if the card can make one each quantum, else timer]
+    #[arg(long, value_enum, value_name = "RULE")]
+    wake: Option<WakeName>,
+    /// Noise that 16 bits are rounded with
+    #[arg(long, value_enum, value_name = "KIND")]
+    dither: Option<DitherName>,
+    /// Recover from xruns without reporting them
+    #[arg(long)]
+    soft: bool,
+    /// Frames that capturing takes and the card does not tell of
+    #[arg(long, value_name = "FRAMES", value_parser = super::in_range(EXTRA_FRAMES))]
+    input_latency: Option<u32>,
+    /// Frames that playing takes and the card does not tell of
+    #[arg(long, value_name = "FRAMES", value_parser = super::in_range(EXTRA_FRAMES))]
+    output_latency: Option<u32>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WakeName {
+    /// The card's interrupts
+    Interrupt,
+    /// A timer that follows the card's position
+    Timer,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DitherName {
+    /// One step wide
+    Rectangular,
+    /// Two steps wide, rarer at the ends
+    Triangular,
+    /// Triangular, moved to where it is heard least
+    Shaped,
+}
+
+fn format(name: &str) -> Result<dsp::Format, String> {
+    let names = || dsp::Format::ALL.map(pcm::format_name).join(", ");
+    pcm::parse_format(name).ok_or_else(|| format!("it is none of {}", names()))
+}
+
+impl AlsaArguments {
+    /// Whether anything was said that only this driver understands.
+    pub(super) fn is_used(&self) -> bool {
+        let Self {
+            device,
+            capture_device,
+            playback_device,
+            periods,
+            format,
+            wake,
+            dither,
+            soft,
+            input_latency,
+            output_latency,
+        } = self;
+        [device, capture_device, playback_device].iter().any(|name| name.is_some())
+            || [periods, input_latency, output_latency].iter().any(|number| number.is_some())
+            || format.is_some()
+            || wake.is_some()
+            || dither.is_some()
+            || *soft
+    }
+
+    /// What is asked of the driver, with numbers of ports (0: that direction is not used) and rate.
+    pub(super) fn options(
+        &self,
+        capture: Option<u32>,
+        playback: Option<u32>,
+        sample_rate_hz: Option<u32>,
+    ) -> AlsaOptions {
+        let side = |channels: Option<u32>, device: &Option<String>, latency: Option<u32>| {
+            (channels != Some(0)).then(|| AlsaSide {
+                device: device.clone().or_else(|| self.device.clone()),
+                channels,
+                extra_latency_frames: latency.unwrap_or(0),
+                required: channels.is_some() || device.is_some(),
+            })
+        };
+        let defaults = AlsaOptions::default();
+        AlsaOptions {
+            capture: side(capture, &self.capture_device, self.input_latency),
+            playback: side(playback, &self.playback_device, self.output_latency),
+            sample_rate_hz,
+            periods: self.periods.unwrap_or(defaults.periods),
+            format: self.format,
+            prefer_16_bits: false,
+            wake: match self.wake {
+                None => WakeRule::Best,
+                Some(WakeName::Interrupt) => WakeRule::Interrupt,
+                Some(WakeName::Timer) => WakeRule::Timer,
+            },
+            dither: match self.dither {
+                None => Dither::None,
+                Some(DitherName::Rectangular) => Dither::Rectangular,
+                Some(DitherName::Triangular) => Dither::Triangular,
+                Some(DitherName::Shaped) => Dither::Shaped,
+            },
+            soft: self.soft,
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! An open device and its cycles. Thread: cycle, unless said otherwise.
+
+use pcm::{Access, Fault, Pcm};
+
+use super::pace::Pace;
+use crate::driver::{Capture, Playback};
+
+/// What wakes the driver for this device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The device's interrupts.
+    Interrupt,
+    /// A timer that follows the device's position.
+    Timer,
+}
+
+/// One or both directions of a card, configured. Capture and playback run in step: a cycle reads a quantum from
+/// one and writes a quantum to the other, so that what lies between them stays the same to the frame.
+#[derive(Debug)]
+pub(super) struct Device {
+    pub(super) capture: Option<Pcm>,
+    pub(super) playback: Option<Pcm>,
+    pub(super) quantum: u32,
+    /// Frames that wait in the playback device when a cycle has been written.
+    queue_frames: u32,
+    rate_hz: u32,
+    rule: Rule,
+    /// One start and one stop is both directions'.
+    linked: bool,
+    /// It takes and gives any number of frames at any time, as `null` does.
+    without_clock: bool,
+    /// `None`: it does not run.
+    pace: Option<Pace>,
+    /// Played instead of nothing: one quantum of one channel.
+    samples: Box<[f32]>,
+}
+
+/// A device that does not move for so long, and two quanta, is stuck.
+const STALL_NS: u64 = 250_000_000;
+/// A timer that went off too early tries again after so long at least.
+const SHORTEST_NAP_NS: u64 = 50_000;
+
+impl Device {
+    /// A device that does not run yet. Thread: not the cycle's.
+    pub(super) fn new(
+        capture: Option<Pcm>,
+        playback: Option<Pcm>,
+        quantum: u32,
+        queue_frames: u32,
+        rate_hz: u32,
+        rule: Rule,
+    ) -> Self {
+        let linked =
+            capture.as_ref().zip(playback.as_ref()).is_some_and(|(left, right)| left.link(right).is_ok());
+        let samples = vec![0.0; queue_frames.max(quantum) as usize].into_boxed_slice();
+        let without_clock = false;
+        Self {
+            capture,
+            playback,
+            quantum,
+            queue_frames,
+            rate_hz,
+            rule,
+            linked,
+            without_clock,
+            pace: None,
+            samples,
+        }
+    }
+
+    /// Whether it has a clock to go by; known once it has been started.
+    pub(super) fn has_clock(&self) -> bool {
+        !self.without_clock
+    }
+
+    /// What wakes the driver, and how samples get in and out, for people. Thread: any.
+    pub(super) fn manner(&self) -> &'static str {
+        match self.rule {
+            Rule::Interrupt => "by its interrupts",
+            Rule::Timer => "by timer",
+        }
+    }
+
+    /// When the next cycle is due; `None`: it does not run.
+    pub(super) fn next_due_ns(&self) -> Option<u64> {
+        self.pace.as_ref().map(Pace::next_due_ns)
+    }
+
+    /// Starts it, or starts it again, with a full queue of silence.
+    pub(super) fn start(&mut self) -> Result<(), Fault> {
+        self.pace = None;
+        let directions = [&mut self.capture, &mut self.playback];
+        for pcm in directions.into_iter().flatten() {
+            pcm.stop();
+            pcm.prepare()?;
+        }
+        if let Some(playback) = &mut self.playback {
+            self.samples.fill(0.0);
+            let silence = self.samples.get(..self.queue_frames as usize).unwrap_or_default();
+            write(playback, self.queue_frames, |block, channel| block.encode(channel, silence))?;
+        }
+        if let Some(capture) = &mut self.capture {
+            capture.start()?;
+        }
+        let own_start = self.capture.is_none() || !self.linked;
+        if let Some(playback) = self.playback.as_mut().filter(|_| own_start) {
+            playback.start()?;
+        }
+        self.pace = Some(Pace::started_at(sys::clock::now_ns(), self.quantum, self.rate_hz));
+        self.without_clock = self.takes_anything()?;
+        Ok(())
+    }
+
+    /// Whether all is read, or played, as soon as it is started.
+    fn takes_anything(&self) -> Result<bool, Fault> {
+        let Some(pcm) = self.playback.as_ref().or(self.capture.as_ref()) else { return Ok(false) };
+        let Some(setup) = pcm.setup().filter(|setup| setup.access == Access::Copied) else {
+            return Ok(false);
+        };
+        Ok(pcm.position(true)?.avail_frames >= setup.buffer_frames)
+    }
+
+    /// Sleeps until the next cycle is due; gives when that was, ns.
+    pub(super) fn wait(&mut self) -> Result<u64, Fault> {
+        let pace = self.pace.as_ref().ok_or(Fault::Stalled)?;
+        let limit_ns = self.quanta_ns(2) + STALL_NS + pace.next_due_ns();
+        if self.rule == Rule::Timer {
+            sys::clock::sleep_until(pace.next_wakeup_ns());
+        }
+        loop {
+            let (ahead_frames, at_ns) = self.ahead()?;
+            if let Ok(ahead_frames) = u64::try_from(ahead_frames) {
+                let due_ns = at_ns.saturating_sub(self.frames_ns(ahead_frames));
+                self.pace.as_mut().ok_or(Fault::Stalled)?.note(due_ns);
+                return Ok(due_ns);
+            }
+            if sys::clock::now_ns() > limit_ns {
+                return Err(Fault::Stalled);
+            }
+            self.sleep_on(ahead_frames.unsigned_abs(), limit_ns);
+        }
+    }
+
+    /// Sleeps until the device has come `short_frames` further, as far as that can be known.
+    fn sleep_on(&mut self, short_frames: u64, limit_ns: u64) {
+        match self.rule {
+            Rule::Interrupt => {
+                // One after the other: whoever is ready stays ready meanwhile.
+                for pcm in self.capture.iter().chain(&self.playback) {
+                    let _ = pcm.sleep_until_ready(limit_ns);
+                }
+            }
+            Rule::Timer => {
+                let nap_ns = self.frames_ns(short_frames).max(SHORTEST_NAP_NS);
+                if let Some(pace) = &mut self.pace {
+                    pace.note_early(nap_ns);
+                }
+                sys::clock::sleep_until(sys::clock::now_ns() + nap_ns);
+            }
+        }
+    }
+
+    /// How many frames the device is beyond the end of the quantum (negative: short of it), and when it was there.
+    fn ahead(&self) -> Result<(i64, u64), Fault> {
+        let ask = self.rule == Rule::Timer;
+        let mut least = None;
+        for pcm in self.capture.iter().chain(&self.playback) {
+            let position = pcm.position(ask)?;
+            let ahead = i64::from(position.avail_frames) - i64::from(self.awaited_frames(pcm));
+            if least.is_none_or(|(least, _)| ahead < least) {
+                least = Some((ahead, position.at_ns));
+            }
+        }
+        least.ok_or(Fault::Gone)
+    }
+
+    /// Frames that can be read or written at the end of a quantum.
+    fn awaited_frames(&self, pcm: &Pcm) -> u32 {
+        match (pcm.direction(), pcm.setup()) {
+            (pcm::Direction::Playback, Some(setup)) => {
+                setup.buffer_frames.saturating_sub(self.queue_frames) + self.quantum
+            }
+            _ => self.quantum,
+        }
+    }
+
+    fn quanta_ns(&self, quanta: u64) -> u64 {
+        self.frames_ns(quanta * u64::from(self.quantum))
+    }
+
+    fn frames_ns(&self, frames: u64) -> u64 {
+        frames.saturating_mul(1_000_000_000) / u64::from(self.rate_hz.max(1))
+    }
+
+    /// Fetches a quantum.
+    pub(super) fn read(&mut self, into: &mut dyn Capture) -> Result<(), Fault> {
+        let Some(capture) = &mut self.capture else { return Ok(()) };
+        let channels = capture.setup().map_or(0, |setup| setup.channels);
+        let block = capture.read(self.quantum)?;
+        for channel in 0..channels {
+            if let Some(samples) = into.channel(channel) {
+                block.decode(channel, samples);
+            }
+        }
+        block.commit()
+    }
+
+    /// Hands over a quantum; `finish` has the last word on each channel's samples.
+    pub(super) fn write(
+        &mut self,
+        from: &mut dyn Playback,
+        mut finish: impl FnMut(u32, &mut [f32]),
+    ) -> Result<(), Fault> {
+        let Some(playback) = &mut self.playback else { return Ok(()) };
+        let samples = self.samples.get_mut(..self.quantum as usize).unwrap_or_default();
+        write(playback, self.quantum, |block, channel| {
+            from.mix_into(channel, samples);
+            finish(channel, samples);
+            block.encode(channel, samples);
+        })
+    }
+
+    /// Stops it at once. Thread: any.
+    pub(super) fn stop(&mut self) {
+        self.pace = None;
+        self.capture.iter_mut().chain(&mut self.playback).for_each(Pcm::stop);
+    }
+}
+
+/// Writes `frames` frames, channel for channel.
+fn write(
+    playback: &mut Pcm,
+    frames: u32,
+    mut encode: impl FnMut(&mut pcm::WriteBlock<'_>, u32),
+) -> Result<(), Fault> {
+    let channels = playback.setup().map_or(0, |setup| setup.channels);
+    let mut block = playback.write(frames)?;
+    for channel in 0..channels {
+        encode(&mut block, channel);
+    }
+    block.commit()
+}

@@ -1,0 +1,108 @@
+//! The thread that opens and closes devices while cycles go on: a card that was pulled out comes back, and a new
+//! quantum is configured, without the cycle thread waiting for either.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread::JoinHandle;
+
+use rtrb::{Consumer, Producer, RingBuffer};
+use sys::poll::{Interest, Poller, Waker};
+
+use super::device::Device;
+use super::recipe::Recipe;
+
+/// A device that is not there is looked for after this.
+const LOOK_NS: u64 = 250_000_000;
+const STACK_BYTES: usize = 256 * 1024;
+
+#[derive(Debug)]
+struct Shared {
+    waker: Waker,
+    stop: AtomicBool,
+    /// Frames that a device is to be configured for.
+    quantum: AtomicU32,
+}
+
+/// The cycle thread's end of the keeper.
+#[derive(Debug)]
+pub(super) struct Keeper {
+    shared: Arc<Shared>,
+    away: Producer<Box<Device>>,
+    ready: Consumer<Box<Device>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Keeper {
+    /// Starts the thread. Thread: not the cycle's.
+    pub(super) fn start(recipe: Recipe, quantum: u32) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared {
+            waker: Waker::new()?,
+            stop: AtomicBool::new(false),
+            quantum: AtomicU32::new(quantum),
+        });
+        let poller = Poller::new()?;
+        poller.add(&shared.waker, 0, Interest::Readable)?;
+        // There is one device, so one place each is enough.
+        let (away, returned) = RingBuffer::new(1);
+        let (opened, ready) = RingBuffer::new(1);
+        let of_thread = Arc::clone(&shared);
+        let body = move || keep(&recipe, &of_thread, &poller, returned, opened);
+        let thread = Some(sys::thread::spawn_named("consort-device", STACK_BYTES, body)?);
+        Ok(Self { shared, away, ready, thread })
+    }
+
+    /// Takes a device that is to be closed, and opened again for `quantum` as soon as it can be. Thread: cycle.
+    pub(super) fn take(&mut self, device: Box<Device>, quantum: u32) {
+        self.expect_quantum(quantum);
+        // The only device there is always finds a place.
+        let _ = self.away.push(device);
+        self.shared.waker.wake();
+    }
+
+    /// The device that comes back is to be configured for `quantum`. Thread: cycle.
+    pub(super) fn expect_quantum(&mut self, quantum: u32) {
+        // Relaxed: a device that was configured for another is sent back.
+        self.shared.quantum.store(quantum, Ordering::Relaxed);
+    }
+
+    /// The device, if it has come back. Thread: cycle.
+    pub(super) fn give(&mut self) -> Option<Box<Device>> {
+        self.ready.pop().ok()
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        // Relaxed: the waker's system call orders it.
+        self.shared.stop.store(true, Ordering::Relaxed);
+        self.shared.waker.wake();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has been printed, and there is nothing more to do for it.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn keep(
+    recipe: &Recipe,
+    shared: &Shared,
+    poller: &Poller,
+    mut returned: Consumer<Box<Device>>,
+    mut opened: Producer<Box<Device>>,
+) {
+    let (mut away, mut events) = (false, Vec::new());
+    loop {
+        let look_ns = away.then(|| sys::clock::now_ns() + LOOK_NS);
+        if poller.wait(&mut events, look_ns).is_err() || shared.stop.load(Ordering::Relaxed) {
+            return;
+        }
+        shared.waker.reset();
+        if let Ok(mut device) = returned.pop() {
+            device.stop();
+            away = true;
+        }
+        if away && let Ok(device) = recipe.open_again(shared.quantum.load(Ordering::Relaxed)) {
+            away = opened.push(Box::new(device)).is_err();
+        }
+    }
+}

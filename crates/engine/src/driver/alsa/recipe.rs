@@ -1,0 +1,177 @@
+//! How a device is opened, the first time and every time it comes back. Thread: not the cycle's.
+
+use dsp::Format;
+use pcm::{Access, Direction, OpenError, Pcm, Refusal, Wish};
+use proto::limits::QUANTUM_FRAMES;
+
+use super::device::{Device, Rule};
+use super::options::{AlsaOptions, AlsaSide, WakeRule};
+use super::{choose, explain};
+
+/// Hz, where nobody asks for another.
+const SAMPLE_RATE_HZ: u32 = 48_000;
+
+/// What to open, and how. After the first time nothing is left open in it: the device that comes back has the same
+/// channels as the one that went.
+#[derive(Debug, Clone)]
+pub(super) struct Recipe {
+    pub(super) capture: Option<SideRecipe>,
+    pub(super) playback: Option<SideRecipe>,
+    pub(super) rate_hz: u32,
+    periods: u32,
+    formats: Vec<Format>,
+    wake: WakeRule,
+}
+
+/// One direction of it.
+#[derive(Debug, Clone)]
+pub(super) struct SideRecipe {
+    /// ALSA's name.
+    pub(super) name: String,
+    /// `None`: as many as there are.
+    pub(super) channels: Option<u32>,
+    required: bool,
+}
+
+impl Recipe {
+    /// What these options ask for. `None`: a card, and this machine has none.
+    pub(super) fn new(options: &AlsaOptions) -> Option<Self> {
+        let named = |side: &Option<AlsaSide>| side.as_ref().and_then(|side| side.device.clone());
+        let (capture_name, playback_name) = (named(&options.capture), named(&options.playback));
+        let cards = pcm::cards();
+        let card = choose::sensible(&cards);
+        let side = |side: &Option<AlsaSide>, own: &Option<String>, other: &Option<String>, direction| {
+            let Some(side) = side else { return Some(None) };
+            let device = own.clone().or_else(|| other.clone());
+            let name = match (device, card) {
+                (Some(device), _) => device,
+                // A card without this direction: whoever insists on it is told so when it is opened.
+                (None, Some(card)) => {
+                    choose::device_of(card, direction).unwrap_or_else(|| card.device_name(0))
+                }
+                (None, None) => return None,
+            };
+            Some(Some(SideRecipe { name, channels: side.channels, required: side.required }))
+        };
+        Some(Self {
+            capture: side(&options.capture, &capture_name, &playback_name, Direction::Capture)?,
+            playback: side(&options.playback, &playback_name, &capture_name, Direction::Playback)?,
+            rate_hz: options.sample_rate_hz.unwrap_or(SAMPLE_RATE_HZ),
+            periods: options.periods,
+            formats: options.formats(),
+            wake: options.wake,
+        })
+    }
+
+    /// Opens it for the first time, and notes what it is, so that it is found again.
+    pub(super) fn open_first(&mut self, quantum: u32) -> Result<Device, String> {
+        let playback = open_or_leave(&mut self.playback, Direction::Playback)?;
+        let capture = open_or_leave(&mut self.capture, Direction::Capture)?;
+        if playback.is_none() && capture.is_none() {
+            return Err("the device neither plays nor records".into());
+        }
+        let device = self.configure(capture, playback, quantum)?;
+        let sides = [(&mut self.capture, &device.capture), (&mut self.playback, &device.playback)];
+        for (side, pcm) in sides {
+            if let (Some(side), Some(pcm)) = (side, pcm) {
+                side.name = choose::lasting_name(pcm, &side.name);
+                side.channels = pcm.setup().map(|setup| setup.channels);
+            }
+        }
+        Ok(device)
+    }
+
+    /// Opens it again.
+    pub(super) fn open_again(&self, quantum: u32) -> Result<Device, String> {
+        let open = |side: &Option<SideRecipe>, direction| {
+            let Some(side) = side else { return Ok(None) };
+            if !choose::may_exist(&side.name) {
+                return Err(format!("'{}' is not there", side.name));
+            }
+            let opened = Pcm::open(&side.name, direction);
+            opened.map(Some).map_err(|error| explain::not_opened(&side.name, direction, error))
+        };
+        let playback = open(&self.playback, Direction::Playback)?;
+        let capture = open(&self.capture, Direction::Capture)?;
+        self.configure(capture, playback, quantum)
+    }
+
+    fn configure(
+        &self,
+        mut capture: Option<Pcm>,
+        mut playback: Option<Pcm>,
+        quantum: u32,
+    ) -> Result<Device, String> {
+        let hardware = capture.iter().chain(&playback).all(Pcm::is_hardware);
+        let interrupts = match self.wake {
+            WakeRule::Interrupt if !hardware => {
+                return Err("only hw: devices wake by their interrupts; leave out --wake".into());
+            }
+            WakeRule::Interrupt => true,
+            WakeRule::Best => hardware,
+            WakeRule::Timer => false,
+        };
+        if interrupts {
+            match self.configure_both(&mut capture, &mut playback, quantum, true) {
+                Ok(()) => return Ok(self.device(capture, playback, quantum, Rule::Interrupt)),
+                Err((Refusal::Period, _)) if self.wake == WakeRule::Best => {}
+                Err((_, text)) => return Err(text),
+            }
+        }
+        self.configure_both(&mut capture, &mut playback, quantum, false).map_err(|(_, text)| text)?;
+        Ok(self.device(capture, playback, quantum, Rule::Timer))
+    }
+
+    fn device(&self, capture: Option<Pcm>, playback: Option<Pcm>, quantum: u32, rule: Rule) -> Device {
+        Device::new(capture, playback, quantum, self.queue_frames(quantum), self.rate_hz, rule)
+    }
+
+    fn queue_frames(&self, quantum: u32) -> u32 {
+        self.periods.max(2).saturating_mul(quantum)
+    }
+
+    fn configure_both(
+        &self,
+        capture: &mut Option<Pcm>,
+        playback: &mut Option<Pcm>,
+        quantum: u32,
+        period_wakeups: bool,
+    ) -> Result<(), (Refusal, String)> {
+        let sides = [(capture, &self.capture), (playback, &self.playback)];
+        for (pcm, side) in sides {
+            let (Some(pcm), Some(side)) = (pcm, side) else { continue };
+            let wish = Wish {
+                rate_hz: self.rate_hz,
+                channels: side.channels,
+                formats: self.formats.clone(),
+                quantum,
+                queue_frames: self.queue_frames(quantum),
+                longest_quantum: *QUANTUM_FRAMES.end(),
+                period_wakeups,
+            };
+            pcm.configure(&wish)
+                .map_err(|refusal| (refusal, explain::not_configured(&side.name, pcm, &wish, refusal)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Opens a direction; one that nobody insists on and that the device has not got is left out from then on.
+fn open_or_leave(side: &mut Option<SideRecipe>, direction: Direction) -> Result<Option<Pcm>, String> {
+    let Some(wanted) = side else { return Ok(None) };
+    match Pcm::open(&wanted.name, direction) {
+        Ok(pcm) => Ok(Some(pcm)),
+        Err(OpenError::Missing) if !wanted.required => {
+            *side = None;
+            Ok(None)
+        }
+        Err(error) => Err(explain::not_opened(&wanted.name, direction, error)),
+    }
+}
+
+/// "S16_LE, 2 channels" of a configured device.
+pub(super) fn layout(pcm: &Pcm) -> String {
+    let Some(setup) = pcm.setup() else { return String::new() };
+    let copied = if setup.access == Access::Copied { ", copied" } else { "" };
+    format!("{} {}{copied}", setup.channels, pcm::format_name(setup.format))
+}

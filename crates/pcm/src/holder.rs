@@ -1,0 +1,57 @@
+//! Who has a device open: `/proc/asound` says it of every card.
+
+use std::fs;
+
+use crate::Direction;
+
+/// A process that has a device open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// Process id.
+    pub process: u32,
+    /// Its name, if it may be read.
+    pub program: Option<String>,
+}
+
+/// Who has the device open in this direction; `None`: nobody, or it cannot be told.
+#[must_use]
+pub fn holder(card: u32, device: u32, direction: Direction) -> Option<Holder> {
+    let letter = match direction {
+        Direction::Capture => 'c',
+        Direction::Playback => 'p',
+    };
+    let subdevices = fs::read_dir(format!("/proc/asound/card{card}/pcm{device}{letter}")).ok()?;
+    let process = subdevices.flatten().find_map(|entry| {
+        fs::read_to_string(entry.path().join("status")).ok().and_then(|status| owner(&status))
+    })?;
+    let program = fs::read_to_string(format!("/proc/{process}/comm")).ok();
+    Some(Holder { process, program: program.map(|name| name.trim().to_owned()) })
+}
+
+/// The process in a substream's status. It names the thread that opened it, which may have ended.
+fn owner(status: &str) -> Option<u32> {
+    let line = status.lines().find_map(|line| line.strip_prefix("owner_pid"))?;
+    let thread: u32 = line.trim_start_matches([' ', ':']).trim().parse().ok()?;
+    let group = fs::read_to_string(format!("/proc/{thread}/status")).ok();
+    let leader = group.and_then(|text| {
+        text.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|id| id.trim().parse().ok())
+    });
+    Some(leader.unwrap_or(thread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_is_read_from_a_status_and_a_closed_one_has_none() {
+        let open = "state: RUNNING\nowner_pid   : 4294967\ntrigger_time: 26.8\n";
+        assert_eq!(owner(open), Some(4_294_967));
+        assert_eq!(owner("closed\n"), None);
+    }
+
+    #[test]
+    fn a_card_that_does_not_exist_is_held_by_nobody() {
+        assert_eq!(holder(31, 31, Direction::Playback), None);
+    }
+}

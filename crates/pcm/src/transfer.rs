@@ -1,0 +1,229 @@
+//! Samples of one cycle, into a device and out of it. Thread: cycle, all of it.
+
+use std::ptr::null;
+use std::slice;
+
+use alsa_sys as ffi;
+
+use crate::configure::{Access, Setup};
+use crate::error::Fault;
+use crate::handle::{Pcm, check};
+
+/// A part of a device's memory without a break: what is there of one block before the memory's end, or after it.
+#[derive(Debug, Clone, Copy)]
+struct Stretch {
+    /// One area for each channel.
+    areas: *const ffi::snd_pcm_channel_area_t,
+    offset_frames: usize,
+    frames: usize,
+}
+
+/// Where one channel's samples lie in bytes: as channel `channel` of `channels` that lie side by side.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: *mut u8,
+    bytes: usize,
+    channel: usize,
+    channels: usize,
+}
+
+impl Stretch {
+    /// `None`: the layout is none that can be.
+    fn place(&self, channel: u32, setup: &Setup) -> Option<Place> {
+        if channel >= setup.channels {
+            return None;
+        }
+        // SAFETY: the library gives an area for each of the configured channels, and `channel` is one of them; the
+        // areas stay until the device is configured anew, for which the block would have to end first.
+        let area = unsafe { *self.areas.add(channel as usize) };
+        let width = setup.format.bytes_per_sample();
+        let (first, step) = ((area.first / 8) as usize, (area.step / 8) as usize);
+        if area.addr.is_null() || step < width || step % width != 0 || (first % step) % width != 0 {
+            return None;
+        }
+        // SAFETY: the area reaches over the whole buffer, and the stretch lies in it.
+        let start = unsafe { area.addr.cast::<u8>().add(first - first % step + self.offset_frames * step) };
+        Some(Place {
+            start,
+            bytes: self.frames * step,
+            channel: (first % step) / width,
+            channels: step / width,
+        })
+    }
+}
+
+/// The two stretches of `frames` frames from where the application stands.
+fn stretches(pcm: &Pcm, setup: &Setup, frames: u32) -> Result<[Stretch; 2], Fault> {
+    let (mut areas, mut offset, mut contiguous) = (null(), 0, ffi::snd_pcm_uframes_t::from(frames));
+    // SAFETY: the handle is open and configured for mapped access; the places outlive the call.
+    let result = unsafe { ffi::snd_pcm_mmap_begin(pcm.raw(), &mut areas, &mut offset, &mut contiguous) };
+    check(result.into())?;
+    let (offset, buffer, frames) = (offset as usize, setup.buffer_frames as usize, frames as usize);
+    if areas.is_null() || offset >= buffer || frames > buffer {
+        return Err(Fault::Other(libc::EINVAL));
+    }
+    let first = frames.min(buffer - offset);
+    Ok([
+        Stretch { areas, offset_frames: offset, frames: first },
+        Stretch { areas, offset_frames: 0, frames: frames - first },
+    ])
+}
+
+fn commit(pcm: &Pcm, stretches: &[Stretch; 2]) -> Result<(), Fault> {
+    for stretch in stretches.iter().filter(|stretch| stretch.frames > 0) {
+        let (offset, frames) = (stretch.offset_frames as _, stretch.frames as ffi::snd_pcm_uframes_t);
+        // SAFETY: the handle is open; the frames were given out by `snd_pcm_mmap_begin`, or follow them.
+        let done = check(unsafe { ffi::snd_pcm_mmap_commit(pcm.raw(), offset, frames) })?;
+        if done != stretch.frames as i64 {
+            return Err(Fault::Xrun);
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Memory {
+    Mapped([Stretch; 2]),
+    /// The first so many bytes of `Pcm::staging`.
+    Copied(usize),
+}
+
+impl Memory {
+    fn of(pcm: &Pcm, setup: &Setup, frames: u32) -> Result<Self, Fault> {
+        if let Access::Mapped { .. } = setup.access {
+            return stretches(pcm, setup, frames).map(Self::Mapped);
+        }
+        let bytes = setup.format.bytes_per_sample() * setup.channels as usize * frames as usize;
+        if bytes > pcm.staging.len() { Err(Fault::Other(libc::EINVAL)) } else { Ok(Self::Copied(bytes)) }
+    }
+}
+
+/// One cycle's frames on their way to a device.
+#[derive(Debug)]
+pub struct WriteBlock<'a> {
+    pcm: &'a mut Pcm,
+    setup: Setup,
+    memory: Memory,
+}
+
+/// One cycle's frames from a device.
+#[derive(Debug)]
+pub struct ReadBlock<'a> {
+    pcm: &'a mut Pcm,
+    setup: Setup,
+    memory: Memory,
+}
+
+impl Pcm {
+    /// The next `frames` frames of a playback device, for which it must have room ([`Pcm::position`]).
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn write(&mut self, frames: u32) -> Result<WriteBlock<'_>, Fault> {
+        let setup = self.setup.ok_or(Fault::Stalled)?;
+        let memory = Memory::of(self, &setup, frames)?;
+        Ok(WriteBlock { pcm: self, setup, memory })
+    }
+
+    /// The next `frames` frames of a capture device, which must have them ([`Pcm::position`]).
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn read(&mut self, frames: u32) -> Result<ReadBlock<'_>, Fault> {
+        let setup = self.setup.ok_or(Fault::Stalled)?;
+        let memory = Memory::of(self, &setup, frames)?;
+        if let Memory::Copied(_) = memory {
+            let into = self.staging.as_mut_ptr().cast();
+            // SAFETY: the handle is open and configured for copies; `staging` has room for the frames, as
+            // `Memory::of` has checked.
+            let done = check(unsafe { ffi::snd_pcm_readi(self.raw(), into, frames.into()) })?;
+            if done != i64::from(frames) {
+                return Err(Fault::Xrun);
+            }
+        }
+        Ok(ReadBlock { pcm: self, setup, memory })
+    }
+}
+
+impl WriteBlock<'_> {
+    /// Converts one channel's samples. A channel that is never given keeps what the memory held before.
+    pub fn encode(&mut self, channel: u32, samples: &[f32]) {
+        let Setup { format, channels, .. } = self.setup;
+        match self.memory {
+            Memory::Mapped(stretches) => {
+                let mut rest = samples;
+                for stretch in stretches {
+                    let (part, after) = rest.split_at(rest.len().min(stretch.frames));
+                    rest = after;
+                    let Some(place) = stretch.place(channel, &self.setup) else { continue };
+                    // SAFETY: the bytes lie in the mapped memory, in the frames that the application may write
+                    // until it commits them; `place` lives for this call only, and no other reference to them
+                    // exists. The device does not write to memory that it plays from.
+                    let into = unsafe { slice::from_raw_parts_mut(place.start, place.bytes) };
+                    dsp::encode(format, part, into, place.channel, place.channels);
+                }
+            }
+            Memory::Copied(bytes) => {
+                let into = self.pcm.staging.get_mut(..bytes).unwrap_or_default();
+                dsp::encode(format, samples, into, channel as usize, channels as usize);
+            }
+        }
+    }
+
+    /// Hands the frames to the device.
+    ///
+    /// # Errors
+    /// [`Fault`]: it did not take them all.
+    pub fn commit(self) -> Result<(), Fault> {
+        match self.memory {
+            Memory::Mapped(stretches) => commit(self.pcm, &stretches),
+            Memory::Copied(bytes) => {
+                let frame_bytes = self.setup.format.bytes_per_sample() * self.setup.channels as usize;
+                let frames = bytes / frame_bytes.max(1);
+                let from = self.pcm.staging.as_ptr().cast();
+                // SAFETY: the handle is open and configured for copies; `staging` holds the frames, as
+                // `Memory::of` has checked.
+                let done = check(unsafe { ffi::snd_pcm_writei(self.pcm.raw(), from, frames as _) })?;
+                if done == frames as i64 { Ok(()) } else { Err(Fault::Xrun) }
+            }
+        }
+    }
+}
+
+impl ReadBlock<'_> {
+    /// Converts one channel's samples.
+    pub fn decode(&self, channel: u32, into: &mut [f32]) {
+        let Setup { format, channels, .. } = self.setup;
+        match self.memory {
+            Memory::Mapped(stretches) => {
+                let mut rest = into;
+                for stretch in stretches {
+                    let split = rest.len().min(stretch.frames);
+                    let (part, after) = rest.split_at_mut(split);
+                    rest = after;
+                    let Some(place) = stretch.place(channel, &self.setup) else { continue };
+                    // SAFETY: the bytes lie in the mapped memory, in frames that the device has filled and does not
+                    // touch again before they are committed. (A device that runs over stops; what it overwrote
+                    // until it has stopped is heard as it is, as noise of that one cycle, which is an xrun.)
+                    let from = unsafe { slice::from_raw_parts(place.start, place.bytes) };
+                    dsp::decode(format, from, part, place.channel, place.channels);
+                }
+            }
+            Memory::Copied(bytes) => {
+                let from = self.pcm.staging.get(..bytes).unwrap_or_default();
+                dsp::decode(format, from, into, channel as usize, channels as usize);
+            }
+        }
+    }
+
+    /// Gives the frames back to the device.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn commit(self) -> Result<(), Fault> {
+        match self.memory {
+            Memory::Mapped(stretches) => commit(self.pcm, &stretches),
+            Memory::Copied(_) => Ok(()),
+        }
+    }
+}
