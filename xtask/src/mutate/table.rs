@@ -37,6 +37,8 @@ const ORDERS_WHOLE: &str = "a_client_that_copies_its_orders_never_gets_a_mixture
 const ORDERS_IN_FORCE: &str = "orders_of_a_plan_withdrawn_before_any_cycle_leave_those_in_force_alone";
 const SNAPSHOT: &str = "a_snapshot_is_never_half_old_and_half_new";
 const ONE_OWNER: &str = "each_plan_is_run_or_comes_back_and_never_both";
+const ASKED_IS_HEARD: &str = "what_two_threads_ask_is_heard_whoever_tells_last";
+const POSITIONS_IN_ORDER: &str = "positions_are_heard_whole_and_in_their_order_and_the_last_one_always";
 const RETIRED: &str = "a_retired_plan_comes_back_as_the_driver_left_it";
 
 /// All mutations.
@@ -392,5 +394,69 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         new: "Ordering::Release",
         model: ONE_OWNER,
         short: true,
+    },
+    Mutation {
+        name: "requests: the news overwrite those before",
+        file: "shm/transport_requests.rs",
+        old: "self.news.fetch_or(1, Ordering::Release)",
+        new: "self.news.store(1, Ordering::Release)",
+        model: ASKED_IS_HEARD,
+        short: true,
+    },
+    Mutation {
+        name: "requests: the news do not release",
+        file: "shm/transport_requests.rs",
+        old: "self.news.fetch_or(1, Ordering::Release)",
+        new: "self.news.fetch_or(1, Ordering::Relaxed)",
+        model: ASKED_IS_HEARD,
+        short: false,
+    },
+    Mutation {
+        name: "requests: the driver does not acquire the news",
+        file: "shm/transport_requests.rs",
+        old: "self.news.swap(0, Ordering::Acquire)",
+        new: "self.news.swap(0, Ordering::Relaxed)",
+        model: ASKED_IS_HEARD,
+        short: false,
+    },
+    Mutation {
+        name: "requests: the end of a position is not released",
+        file: "shm/transport_requests.rs",
+        old: "place.state.store(ticket << 2 | READY, Ordering::Release)",
+        new: "place.state.store(ticket << 2 | READY, Ordering::Relaxed)",
+        model: POSITIONS_IN_ORDER,
+        short: true,
+    },
+    Mutation {
+        name: "requests: the copy of a position is not checked",
+        file: "shm/transport_requests.rs",
+        old: "whole.then(|| Position::from_words(&words))",
+        new: "(whole || !whole).then(|| Position::from_words(&words))",
+        model: POSITIONS_IN_ORDER,
+        short: false,
+    },
+    Mutation {
+        name: "requests: the newest position makes room",
+        file: "shm/transport_requests.rs",
+        old: "is_newer(oldest, state))",
+        new: "is_newer(state, oldest))",
+        model: POSITIONS_IN_ORDER,
+        short: false,
+    },
+    Mutation {
+        name: "requests: older positions stay",
+        file: "shm/transport_requests.rs",
+        old: "is_newer(state, *other)",
+        new: "is_newer(state, *other) && false",
+        model: POSITIONS_IN_ORDER,
+        short: false,
+    },
+    Mutation {
+        name: "requests: the oldest position is heard",
+        file: "shm/transport_requests.rs",
+        old: "if is_newer(other.1, newest.1)",
+        new: "if !is_newer(other.1, newest.1)",
+        model: POSITIONS_IN_ORDER,
+        short: false,
     },
 ];

@@ -4,6 +4,7 @@ use super::header::{Layout, SegmentHeader};
 use super::snapshot::Snapshot;
 use crate::park::Park;
 use crate::sync::{AtomicU32, Ordering};
+use crate::transport::{TRANSPORT_WORDS, Transport};
 
 /// What a cycle is: the same value for every client that runs in it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -33,6 +34,9 @@ const INFO_WORDS: usize = 8;
 /// How many of them are shared: in models only those by which a client decides.
 const SHARED_WORDS: usize = if cfg!(loom) { 2 } else { INFO_WORDS };
 
+/// The same for the transport.
+const SHARED_TRANSPORT_WORDS: usize = if cfg!(loom) { 1 } else { TRANSPORT_WORDS };
+
 /// How the server was started; constant while it lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ServerFlags {
@@ -57,8 +61,12 @@ pub struct EngineSegment {
     max_delay_us: AtomicU32,
     /// DSP load in millionths of a quantum.
     load_ppm: AtomicU32,
-    reserved: [AtomicU32; 5],
+    /// 1: cycles follow each other as fast as the graph can.
+    freewheels: AtomicU32,
+    reserved: [AtomicU32; 4],
     info: Snapshot<SHARED_WORDS>,
+    /// By parity of the cycle, so that a client reads that of its own cycle when the next has begun.
+    transport: [Snapshot<SHARED_TRANSPORT_WORDS>; 2],
     cycle: CycleWord,
 }
 
@@ -142,6 +150,29 @@ impl EngineSegment {
     /// Makes `info` the newest cycle without starting it. Driver thread; before [`release`](Self::release).
     pub fn publish(&self, info: CycleInfo) {
         self.info.write(&info.to_words());
+    }
+
+    /// States the transport of the cycle that is about to begin. Driver thread; before [`release`](Self::release).
+    pub fn publish_transport(&self, transport: &Transport) {
+        let words = transport.to_words();
+        self.transport[(transport.cycle % 2) as usize].write(&core::array::from_fn(|index| words[index]));
+    }
+
+    /// The transport in `cycle`; if that is long over, in a later one. `None` only while the server stands in the
+    /// middle of writing it. Thread: any.
+    pub fn transport_in(&self, cycle: u32) -> Option<Transport> {
+        let words = self.transport[(cycle % 2) as usize].read()?;
+        Some(Transport::from_words(&core::array::from_fn(|index| words.get(index).copied().unwrap_or(0))))
+    }
+
+    /// Whether cycles follow each other as fast as the graph can. Thread: any.
+    pub fn freewheels(&self) -> bool {
+        self.freewheels.load(Ordering::Relaxed) != 0
+    }
+
+    /// Notes it. Driver thread; before [`release`](Self::release), with which it is seen.
+    pub fn note_freewheel(&self, on: bool) {
+        self.freewheels.store(u32::from(on), Ordering::Relaxed);
     }
 
     /// Starts the published cycle: clients that wait for nothing but the driver may run. Driver thread. Thread: cycle.

@@ -22,6 +22,7 @@ mod registry;
 mod signal;
 mod slab;
 mod snapshot;
+mod transport_requests;
 
 pub use engine::{CycleInfo, EngineSegment, ServerFlags};
 pub use handover::Handover;
@@ -37,3 +38,4 @@ pub use registry::{
 pub use signal::{Edges, MAX_EDGES, SignalPage};
 pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};
 pub use snapshot::Snapshot;
+pub use transport_requests::{TransportRequest, TransportRequests};

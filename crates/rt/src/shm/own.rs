@@ -1,8 +1,11 @@
 //! A client's own page: its dates and state, between it and the server only.
 
 use super::header::{Layout, SegmentHeader};
+use super::snapshot::Snapshot;
+use super::transport_requests::TransportRequests;
 use crate::park::Park;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::transport::{POSITION_WORDS, Position};
 
 /// When a client woke and finished in a cycle, and where.
 ///
@@ -34,9 +37,22 @@ pub struct OwnPage {
     demoted: AtomicU32,
     /// Counts how often the client looked whether it is its turn: a stopped one does not.
     looks: AtomicU32,
+    /// [`QUICK`]; or [`NEEDS_TIME`]; or [`IS_READY`] and, in the lower half, for which round of the transport.
+    sync: AtomicU64,
     /// By parity of the cycle: one can be read while the next is written.
     dates: [DatesCell; 2],
+    /// What it wants of the transport.
+    transport: TransportRequests,
+    /// As timebase master: the cycle in which it ran, and the position for the next one.
+    timebase: Snapshot<TIMEBASE_WORDS>,
 }
+
+const QUICK: u64 = 0;
+const IS_READY: u64 = 1 << 32;
+const NEEDS_TIME: u64 = 2 << 32;
+
+/// None of it is read in models.
+const TIMEBASE_WORDS: usize = if cfg!(loom) { 1 } else { POSITION_WORDS + 1 };
 
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
@@ -127,6 +143,49 @@ impl OwnPage {
             finished_ns: cell.finished_ns.load(Ordering::Relaxed),
             cpu: cell.cpu.load(Ordering::Relaxed),
         }
+    }
+
+    /// Where the client's threads ask for the transport to be changed.
+    pub fn transport(&self) -> &TransportRequests {
+        &self.transport
+    }
+
+    /// The transport need not wait for the client. Process thread. Thread: cycle.
+    pub fn note_quick(&self) {
+        self.sync.store(QUICK, Ordering::Relaxed);
+    }
+
+    /// The client needs time before the transport rolls. Process thread. Thread: cycle.
+    pub fn note_needs_time(&self) {
+        self.sync.store(NEEDS_TIME, Ordering::Relaxed);
+    }
+
+    /// The client is ready to roll in `round`. Process thread. Thread: cycle.
+    pub fn note_ready(&self, round: u32) {
+        // Relaxed, as above: the driver looks when the client has finished the cycle or later.
+        self.sync.store(IS_READY | u64::from(round), Ordering::Relaxed);
+    }
+
+    /// Whether the transport is to wait for the client in `round`: its own word, believed up to the sync timeout.
+    pub fn holds_up(&self, round: u32) -> bool {
+        let sync = self.sync.load(Ordering::Relaxed);
+        sync != QUICK && sync != IS_READY | u64::from(round)
+    }
+
+    /// The timebase master states the position of the cycle after `cycle`. Process thread. Thread: cycle.
+    pub fn state_position(&self, cycle: u32, position: &Position) {
+        let position = position.to_words();
+        self.timebase.write(&core::array::from_fn(|index| match index.checked_sub(1) {
+            None => u64::from(cycle),
+            Some(index) => position[index],
+        }));
+    }
+
+    /// What it stated in `cycle`, not checked yet. Driver thread. Thread: cycle.
+    pub fn stated_position(&self, cycle: u32) -> Option<Position> {
+        let words = self.timebase.read()?;
+        let position = core::array::from_fn(|index| words.get(index + 1).copied().unwrap_or(0));
+        (words[0] == u64::from(cycle)).then(|| Position::from_words(&position))
     }
 
     /// The client looks whether it is its turn, and it is not. Process thread. Thread: cycle.

@@ -15,6 +15,7 @@ mod snapshot;
 mod stage;
 mod stragglers;
 mod switching;
+mod transport_requests;
 
 /// Runs `body` under every schedule with at most `preemptions` switches away from a thread that could go on.
 ///
