@@ -180,6 +180,7 @@ impl ByHand {
             process_thread: None,
             latency_callback: false,
             quantum_callback: false,
+            freewheel_callback: false,
             interests: Interests::ALL,
         };
         assert_eq!(self.wire.ask(Request::Activate(activation)), Reply::Done);

@@ -43,6 +43,8 @@ pub struct Callbacks {
     pub thread_init: Option<Arc<dyn Fn() + Send + Sync>>,
     /// The quantum in frames: at activation (on the process thread), and before the first cycle of a new length.
     pub quantum: Option<Told<u32>>,
+    /// Cycles are about to follow each other as fast as the graph can (true), or by the driver's clock again.
+    pub freewheel: Option<Told<bool>>,
     /// Latencies are to be stated anew: from the capture side if true, otherwise to the playback side.
     pub latency: Option<Told<bool>>,
     /// Another client came (true) or went.

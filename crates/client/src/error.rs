@@ -65,6 +65,9 @@ pub enum Error {
     /// A port that this client does not have.
     #[error("this client has no port {0}")]
     NotOwnPort(u32),
+    /// Too many threads of the client are in the middle of the same call.
+    #[error("too many threads of this client move the transport at once: try again")]
+    TransportBusy,
     /// The process thread did not start, or its initialization did not end in time.
     #[error("the process thread did not start: {0}")]
     ProcessThread(io::Error),

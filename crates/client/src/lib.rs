@@ -25,13 +25,14 @@ mod requests;
 mod service;
 mod session;
 mod time;
+mod transport;
 mod typed;
 
 pub use callbacks::{Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
 pub use error::Error;
 pub use observer::Observer;
 pub use port_kind::PortKind;
-pub use process::CycleScope;
+pub use process::{CycleScope, SyncCallback, TimebaseCallback};
 pub use registry_view::{ClientInfo, PortInfo, RegistryView};
 pub use session::{OpenOptions, Session};
 pub use time::CycleTimes;
@@ -41,3 +42,4 @@ pub use typed::{
 };
 
 pub use proto::request::{PortType, Request, RequestError};
+pub use rt::transport::{Position, Transport, TransportState, valid};

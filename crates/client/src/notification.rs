@@ -57,7 +57,9 @@ fn run(core: &Core, notices: &Receiver<Notice>) {
 /// Calls the program for `event` if it is active, and tells the server where it waits for it.
 fn deliver(core: &Core, event: Event) {
     let answer = match event {
-        Event::Quantum { token, .. } | Event::Latency { token, .. } => Some(Answer::Called { token }),
+        Event::Quantum { token, .. } | Event::Freewheel { token, .. } | Event::Latency { token, .. } => {
+            Some(Answer::Called { token })
+        }
         _ => None,
     };
     if core.is_active() {
@@ -87,6 +89,9 @@ fn call(core: &Core, event: Event) {
         Event::Xrun { delay_us } => core.call(|callbacks| &mut callbacks.xrun, |callback| callback(delay_us)),
         Event::Quantum { frames, .. } => {
             core.call(|callbacks| &mut callbacks.quantum, |callback| callback(frames))
+        }
+        Event::Freewheel { on, .. } => {
+            core.call(|callbacks| &mut callbacks.freewheel, |callback| callback(on))
         }
         Event::Latency { capture, .. } => {
             core.call(|callbacks| &mut callbacks.latency, |callback| callback(capture))

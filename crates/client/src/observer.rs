@@ -6,12 +6,14 @@ use proto::hello::{Role, Welcome};
 use proto::request::{Reply, Request};
 use proto::status::Status;
 use rt::shm::EngineSegment;
+use rt::transport::{Position, Transport};
 use sys::memory::{Access, Shared, SharedRegistry};
 
 use crate::Error;
 use crate::registry_view::RegistryView;
 use crate::requests::{Introduction, Requests, introduce, server_name};
 use crate::session::receive;
+use crate::transport::newest;
 
 /// An observer of a server. It takes no part in cycles and has no threads.
 #[derive(Debug)]
@@ -55,6 +57,11 @@ impl Observer {
         &self.engine
     }
 
+    /// The transport in the newest cycle.
+    pub fn transport(&self) -> Transport {
+        newest(&self.engine).unwrap_or_default()
+    }
+
     /// Sends a request that is answered by `Done`.
     ///
     /// # Errors
@@ -77,6 +84,23 @@ impl Observer {
     /// Those of [`order`](Self::order).
     pub fn disconnect(&self, source: &str, destination: &str) -> Result<(), Error> {
         self.order(Request::Disconnect { source: source.to_owned(), destination: destination.to_owned() })
+    }
+
+    /// Has the transport roll, or stand still.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn roll_transport(&self, roll: bool) -> Result<(), Error> {
+        self.order(Request::Transport { roll: Some(roll), position: None, sync_timeout_us: None })
+    }
+
+    /// Moves the transport.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn locate_transport(&self, position: &Position) -> Result<(), Error> {
+        let position = Some(position.to_words());
+        self.order(Request::Transport { roll: None, position, sync_timeout_us: None })
     }
 
     /// How the server is.

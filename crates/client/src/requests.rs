@@ -104,7 +104,10 @@ impl Requests {
             return Err(Error::ServerGone);
         }
         let seconds = match request {
-            Request::Activate(_) | Request::Deactivate | Request::SetQuantum { .. } => LONG_PATIENCE_SECONDS,
+            Request::Activate(_)
+            | Request::Deactivate
+            | Request::SetQuantum { .. }
+            | Request::SetFreewheel { .. } => LONG_PATIENCE_SECONDS,
             _ => PATIENCE_SECONDS,
         };
         let mut exchange = locked(&self.exchange);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::command::{completions, connect, disconnect, exec, ls, man, run, status, stop};
+use crate::command::{completions, connect, disconnect, exec, ls, man, run, status, stop, transport};
 use crate::exit;
 
 /// One audio server for Linux
@@ -25,6 +25,7 @@ enum Command {
     Ls(ls::List),
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
+    Transport(transport::ShowTransport),
     Exec(exec::Execute),
     Stop(stop::Stop),
     Completions(completions::Completions),
@@ -47,6 +48,7 @@ impl Arguments {
             Command::Ls(command) => command.run(&server),
             Command::Connect(command) => command.run(&server),
             Command::Disconnect(command) => command.run(&server),
+            Command::Transport(command) => command.run(&server),
             Command::Exec(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
             Command::Completions(command) => command.run(),

@@ -3,7 +3,7 @@
 use client::{Observer, PortInfo, RegistryView};
 use proto::status::Status;
 
-use crate::server::{Latency, Port, Server};
+use crate::server::{Latency, Port, Server, TransportView};
 
 /// Connects to the server `name`.
 pub(crate) fn to(name: &str) -> Result<impl Server, client::Error> {
@@ -26,6 +26,21 @@ impl Server for Observer {
 
     fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
         Ok(Self::disconnect(self, source, destination)?)
+    }
+
+    fn transport(&self) -> anyhow::Result<TransportView> {
+        let transport = Self::transport(self);
+        let timebase = self.registry().client(transport.master).map(|client| client.name);
+        let sample_rate_hz = self.engine().info().map_or(0, |info| info.sample_rate_hz);
+        Ok(TransportView { transport, sample_rate_hz, timebase })
+    }
+
+    fn roll(&self, roll: bool) -> anyhow::Result<()> {
+        Ok(self.roll_transport(roll)?)
+    }
+
+    fn locate(&self, frame: u32) -> anyhow::Result<()> {
+        Ok(self.locate_transport(&client::Position::at(frame))?)
     }
 
     fn stop(&self) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! What the commands ask of a running server.
 
+use client::Transport;
 use proto::request::PortType;
 use proto::status::Status;
 
@@ -28,6 +29,15 @@ pub(crate) struct Port {
     pub(crate) capture_latency: Latency,
     /// From here to the playback side.
     pub(crate) playback_latency: Latency,
+}
+
+/// The transport, with what it is read by.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct TransportView {
+    pub(crate) transport: Transport,
+    pub(crate) sample_rate_hz: u32,
+    /// Name of the timebase master.
+    pub(crate) timebase: Option<String>,
 }
 
 /// Names of the `JackPortFlags`, lowest bit first.
@@ -66,6 +76,12 @@ pub(crate) trait Server {
     fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()>;
     /// Removes a connection, by names or aliases.
     fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()>;
+    /// Where the transport stands.
+    fn transport(&self) -> anyhow::Result<TransportView>;
+    /// Has the transport roll or stand still.
+    fn roll(&self, roll: bool) -> anyhow::Result<()>;
+    /// Moves the transport to a frame.
+    fn locate(&self, frame: u32) -> anyhow::Result<()>;
     /// Asks it to end.
     fn stop(&self) -> anyhow::Result<()>;
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rt::clock::Dll;
 use rt::cycle::{await_end, begin, has_finished, signal_for};
 use rt::park::Park;
-use rt::shm::{CycleInfo, EngineSegment, Handover};
+use rt::shm::{CycleInfo, EngineSegment, Handover, TransportRequest, TransportRequests};
 use rt::sync::{AtomicU32, Ordering};
 use rtrb::Producer;
 use sys::futex::Futex;
@@ -18,6 +18,7 @@ use sys::poll::Waker;
 use crate::driver::{Capture, Driver, Pace, Playback, Wake};
 use crate::plan::{Plan, PlanSeat};
 use crate::records::Record;
+use crate::transport::{Coming, Machine, Said};
 
 /// What the driver thread and the control thread share.
 #[derive(Debug)]
@@ -26,6 +27,12 @@ pub struct CycleShared {
     pub engine: Shared<EngineSegment>,
     /// The next plan.
     pub next: Handover<Plan>,
+    /// What programs want of the transport that are in no cycle; the others write it on their own pages.
+    pub transport: TransportRequests,
+    /// Id of the timebase master; 0: none. Control thread writes.
+    pub timebase: AtomicU32,
+    /// 1: a change waits for a graph that does not end: it is not waited for any more. Control thread writes.
+    pub hurry: AtomicU32,
     /// Wakes the control thread.
     pub waker: Waker,
     /// 1: stop. 2: the driver thread has ended.
@@ -51,6 +58,10 @@ pub struct CycleThread {
     pub retired: Producer<Retired>,
     /// Whether the driver waits for the graph's end in each cycle.
     pub sync: bool,
+    /// Of this thread under `SCHED_FIFO`; `None`: it is not real-time.
+    pub realtime_priority: Option<u32>,
+    /// The transport.
+    pub transport: Machine,
 }
 
 /// A client that is late for the first time has this part of the next cycle to catch up, before its
@@ -79,7 +90,7 @@ impl CycleThread {
             clock: None,
         };
         while self.shared.stop.load(Ordering::Acquire) == 0 {
-            match self.driver.wait() {
+            match self.wait() {
                 Wake::Cycle { due_ns, xrun_us } => {
                     sys::cycle_guard::enter();
                     self.cycle(&mut state, due_ns, xrun_us);
@@ -94,8 +105,19 @@ impl CycleThread {
         self.driver.report()
     }
 
+    fn wait(&mut self) -> Wake {
+        if self.plan.freewheels {
+            return Wake::Cycle { due_ns: Futex.now_ns(), xrun_us: None };
+        }
+        self.driver.wait()
+    }
+
     fn waits(&self) -> bool {
-        self.sync || self.driver.pace() == Pace::WhenDone
+        self.sync || self.pace() == Pace::WhenDone
+    }
+
+    fn pace(&self) -> Pace {
+        if self.plan.freewheels { Pace::WhenDone } else { self.driver.pace() }
     }
 
     fn cycle(&mut self, state: &mut State, due_ns: u64, xrun_us: Option<u32>) {
@@ -106,7 +128,10 @@ impl CycleThread {
         }
         let replaced = self.adopt();
         let info = self.next_info(state, woken_ns, due_ns, xrun_us.is_some());
-        self.read_capture(info);
+        if !self.plan.freewheels {
+            self.read_capture(info);
+        }
+        self.decide_transport(info, before.cycle);
         begin(&self.shared.engine, &self.plan.seats, info, replaced.is_some(), &Futex);
         let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);
         let late = count_late(ended, before.cycle, info.cycle);
@@ -121,7 +146,9 @@ impl CycleThread {
         }
         if self.waits() {
             self.await_end(info);
-            self.write_playback(info.cycle, info.quantum);
+            if !self.plan.freewheels {
+                self.write_playback(info.cycle, info.quantum);
+            }
         }
         self.report(info, due_ns, xrun_us, late);
         if switched || late > 0 || xrun_us.is_some() {
@@ -135,13 +162,56 @@ impl CycleThread {
         if next.quantum != self.plan.quantum {
             self.driver.set_quantum(next.quantum);
         }
+        if next.freewheels != self.plan.freewheels {
+            self.enter_freewheel(next.freewheels);
+        }
         Some(mem::replace(&mut self.plan, next))
+    }
+
+    /// Leaves the driver's clock, or goes back to it. Freewheeling threads would leave no time to anybody else if
+    /// they were real-time; clients see the note, and do the same.
+    fn enter_freewheel(&mut self, on: bool) {
+        self.shared.engine.note_freewheel(on);
+        if on {
+            self.driver.pause()
+        } else {
+            self.driver.resume()
+        }
+        if let Some(priority) = self.realtime_priority {
+            // Without the right to it, the thread was not real-time before.
+            let _ = if on { sys::thread::set_other(0) } else { sys::thread::set_fifo(0, priority) };
+        }
+    }
+
+    /// Hears what was asked since the cycle before, and states the transport of the coming one.
+    fn decide_transport(&mut self, info: CycleInfo, before: u32) {
+        let round = self.transport.round();
+        // Relaxed: says nothing about other memory.
+        let master = self.shared.timebase.load(Ordering::Relaxed);
+        let mut said = Said { master, ..Said::default() };
+        let mut hear = |request: Option<TransportRequest>| {
+            said.request = said.request.and_then(request.unwrap_or_default());
+        };
+        for seat in &self.plan.seats {
+            hear(seat.own.transport().take());
+        }
+        hear(self.shared.transport.take());
+        for seat in &self.plan.seats {
+            said.held_up |= seat.own.holds_up(round);
+            if seat.client == master {
+                said.stated = seat.own.stated_position(before);
+            }
+        }
+        let CycleInfo { cycle, quantum, sample_rate_hz, wakeup_ns, .. } = info;
+        let coming = Coming { cycle, quantum, sample_rate_hz, wakeup_ns };
+        self.shared.engine.publish_transport(&self.transport.decide(coming, said));
     }
 
     fn next_info(&self, state: &mut State, woken_ns: u64, due_ns: u64, xrun: bool) -> CycleInfo {
         let (quantum, sample_rate_hz) = (self.plan.quantum, self.driver.sample_rate_hz());
         let nominal_ns = CycleInfo::nominal_period_ns(quantum, sample_rate_hz);
-        let running = state.clock.as_mut().filter(|_| !xrun && quantum == state.info.quantum);
+        let keeps_time = !xrun && quantum == state.info.quantum && !self.plan.freewheels;
+        let running = state.clock.as_mut().filter(|_| keeps_time);
         let (wakeup_ns, next_wakeup_ns) = match running {
             Some(clock) => clock.update(due_ns),
             None => {
@@ -209,12 +279,14 @@ impl CycleThread {
     }
 
     fn await_end(&mut self, info: CycleInfo) {
-        if self.driver.pace() == Pace::RealTime {
+        if self.pace() == Pace::RealTime {
             await_end(&self.plan.seats, info.cycle, self.driver.next_due_ns(), &Futex);
             return;
         }
         let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
-        while Futex.now_ns() < deadline_ns && self.shared.stop.load(Ordering::Relaxed) == 0 {
+        let gives_up =
+            || [&self.shared.stop, &self.shared.hurry].iter().any(|word| word.load(Ordering::Relaxed) != 0);
+        while Futex.now_ns() < deadline_ns && !gives_up() {
             let look_ns = Futex.now_ns().saturating_add(WHEN_DONE_LOOK_NS).min(deadline_ns);
             if await_end(&self.plan.seats, info.cycle, look_ns, &Futex) || !self.any_left(info.cycle) {
                 return;

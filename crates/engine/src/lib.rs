@@ -23,6 +23,7 @@ mod mapped;
 mod outbox;
 mod registry;
 mod rights;
+mod transport;
 
 pub use config::{Config, DriverChoice, SelfConnect};
 /// The graph alone, for its fuzz target.

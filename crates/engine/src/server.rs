@@ -8,7 +8,9 @@ use std::sync::Arc;
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use proto::names::NameError;
 use proto::request::{NewPort, PortType, SlabSlot};
-use rt::shm::{CycleInfo, EngineSegment, Handover, RegistryShape, SLOTS_PER_SLAB, ServerFlags};
+use rt::shm::{
+    CycleInfo, EngineSegment, Handover, RegistryShape, SLOTS_PER_SLAB, ServerFlags, TransportRequests,
+};
 use rt::sync::{AtomicU32, Ordering};
 use sys::lock::{LockError, LockFile};
 use sys::memory::{OwnSlab, PeerSlab, Segment, SegmentError, Shared, SharedRegistry};
@@ -28,6 +30,7 @@ use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::registry::Mirror;
 use crate::rights::granted;
+use crate::transport::Machine;
 
 /// Why a server did not start, or ended badly.
 #[derive(Debug, thiserror::Error)]
@@ -205,7 +208,15 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let mut model = Model::new(limits);
     add_system(&mut model, &channels)?;
     let waker = Waker::new().map_err(|source| ServerError::Kernel { what: "an event descriptor", source })?;
-    let shared = Arc::new(CycleShared { engine, next: Handover::default(), waker, stop: AtomicU32::new(0) });
+    let shared = Arc::new(CycleShared {
+        engine,
+        next: Handover::default(),
+        transport: TransportRequests::default(),
+        timebase: AtomicU32::new(0),
+        hurry: AtomicU32::new(0),
+        waker,
+        stop: AtomicU32::new(0),
+    });
     let (records_in, records) = rtrb::RingBuffer::new(RECORDS);
     let (retired_in, retired) = rtrb::RingBuffer::new(16);
     let mut pool = PlanPool::new();
@@ -228,6 +239,8 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         records: records_in,
         retired: retired_in,
         sync,
+        realtime_priority: config.realtime_priority,
+        transport: Machine::default(),
     };
     let announced = format!(
         "consort: server '{}' runs: {} at {} Hz, {} frames{}",

@@ -386,12 +386,19 @@ pub extern "C" fn jack_set_latency_callback(
     })
 }
 
-/// Accepts a callback that has no occasion yet: servers of this release do not freewheel.
+/// Sets what is told that cycles are about to follow each other as fast as the graph can, or by the driver's clock
+/// again.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_freewheel_callback(
     client: ClientHandle,
-    _callback: Option<FreewheelCallback>,
-    _argument: *mut c_void,
+    callback: Option<FreewheelCallback>,
+    argument: *mut c_void,
 ) -> c_int {
-    set(client, |_| {})
+    let context = Context(argument);
+    set(client, |callbacks| {
+        callbacks.freewheel = callback.map(|callback| {
+            // SAFETY: the program's callback, as `JackFreewheelCallback` is documented.
+            Box::new(move |on: bool| unsafe { callback(c_int::from(on), context.pointer()) }) as Told<bool>
+        });
+    })
 }

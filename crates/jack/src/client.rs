@@ -7,7 +7,7 @@ use client::{Error, OpenOptions, Request, RequestError, Session};
 
 use crate::callbacks::Hooks;
 use crate::clients::{self, ClientHandle, OpenClient};
-use crate::convert::{answer, complain, order, refuse, store, text};
+use crate::convert::{answer, complain, order, store, text};
 use crate::options::{self, Argument, option};
 use crate::{messages, port, ports};
 
@@ -154,12 +154,10 @@ pub extern "C" fn jack_deactivate(client: ClientHandle) -> c_int {
     order(client, |client| client.session.deactivate())
 }
 
-/// 1 while process threads are real-time. Thread: any.
+/// 1 while process threads are real-time: not in freewheel. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_is_realtime(client: ClientHandle) -> c_int {
-    let client = client.pin();
-    let engine = client.as_ref().and_then(|client| client.session.engine());
-    c_int::from(engine.is_some_and(|engine| engine.flags().realtime))
+    c_int::from(client.pin().is_some_and(|client| client.session.is_realtime()))
 }
 
 /// In Hz; 0 if the client is not open. Thread: any.
@@ -180,8 +178,9 @@ pub extern "C" fn jack_set_buffer_size(client: ClientHandle, frames: u32) -> c_i
     order(client, |client| client.session.order(Request::SetQuantum { frames }))
 }
 
-/// Fails: servers of this release do not freewheel.
+/// Has cycles follow each other as fast as the graph can (not 0), or go by the driver's clock: 0, or -1, also if it is
+/// so already.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_set_freewheel(_client: ClientHandle, _on: c_int) -> c_int {
-    refuse("jack_set_freewheel: this server cannot freewheel yet")
+pub extern "C" fn jack_set_freewheel(client: ClientHandle, on: c_int) -> c_int {
+    order(client, |client| client.session.set_freewheel(on != 0))
 }

@@ -1,12 +1,15 @@
-//! The transport. Servers of this release have none: it stands still at frame 0, and nobody can lead or slow it.
+//! The transport: where the piece stands, starting and moving it, and taking part.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_int, c_long, c_void};
+use std::sync::Arc;
 
-use crate::clients::ClientHandle;
-use crate::convert::{FAILED, refuse, store};
+use client::{CycleScope, Error, RequestError, Transport, TransportState, valid};
 
-/// `JackTransportStopped`
-const STOPPED: u32 = 0;
+use crate::callbacks::Context;
+use crate::clients::{ClientHandle, OpenClient};
+use crate::convert::{FAILED, complain, order, refuse, store};
+
+const NS_PER_US: u64 = 1000;
 
 /// `jack_position_t`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -61,93 +64,292 @@ pub type SyncCallback = unsafe extern "C" fn(u32, *mut Position, *mut c_void) ->
 /// `JackTimebaseCallback`.
 pub type TimebaseCallback = unsafe extern "C" fn(u32, u32, *mut Position, c_int, *mut c_void);
 
-/// Does nothing: there is no transport yet. Thread: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_transport_start(_client: ClientHandle) {}
+impl Position {
+    /// What the server knows of a place, at a rate and a date.
+    fn of(place: &client::Position, transport: &Transport, frame_rate: u32) -> Self {
+        // Any two cycles differ, and so do the whole snapshots of them.
+        let unique = u64::from(transport.cycle);
+        Self {
+            unique_1: unique,
+            usecs: transport.wakeup_ns / NS_PER_US,
+            frame_rate,
+            frame: place.frame,
+            valid: place.valid,
+            bar: place.bar,
+            beat: place.beat,
+            tick: place.tick,
+            bar_start_tick: place.bar_start_tick,
+            beats_per_bar: place.beats_per_bar,
+            beat_type: place.beat_type,
+            ticks_per_beat: place.ticks_per_beat,
+            beats_per_minute: place.beats_per_minute,
+            frame_time: place.frame_time,
+            next_time: place.next_time,
+            bbt_offset: place.bbt_offset,
+            audio_frames_per_video_frame: place.audio_frames_per_video_frame,
+            video_offset: place.video_offset,
+            tick_double: place.tick_double,
+            padding: [0; 5],
+            unique_2: unique,
+        }
+    }
 
-/// Does nothing: there is no transport yet. Thread: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_transport_stop(_client: ClientHandle) {}
-
-/// Fails: there is no transport yet. Thread: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_transport_locate(_client: ClientHandle, _frame: u32) -> c_int {
-    FAILED
+    /// What the server wants to know of it.
+    fn place(self) -> client::Position {
+        client::Position {
+            frame: self.frame,
+            valid: self.valid,
+            bar: self.bar,
+            beat: self.beat,
+            tick: self.tick,
+            bbt_offset: self.bbt_offset,
+            bar_start_tick: self.bar_start_tick,
+            beats_per_bar: self.beats_per_bar,
+            beat_type: self.beat_type,
+            ticks_per_beat: self.ticks_per_beat,
+            beats_per_minute: self.beats_per_minute,
+            frame_time: self.frame_time,
+            next_time: self.next_time,
+            audio_frames_per_video_frame: self.audio_frames_per_video_frame,
+            video_offset: self.video_offset,
+            tick_double: self.tick_double,
+        }
+    }
 }
 
-/// Fails with `EINVAL`: there is no transport yet. Thread: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_transport_reposition(_client: ClientHandle, _position: *const Position) -> c_int {
-    libc::EINVAL
+/// The transport in the calling thread's cycle, and the rate in Hz.
+fn transport_of(client: &OpenClient) -> Option<(Transport, u32)> {
+    Some((client.session.transport()?, client.session.info()?.sample_rate_hz))
 }
 
-/// Stopped, at frame 0; the rate is 0 if the client is not open. Thread: any.
+/// 0 or -1, without a message: the call may come from a cycle.
+fn quietly(client: ClientHandle, call: impl FnOnce(&OpenClient) -> Result<(), Error>) -> c_int {
+    let done = client.pin().is_some_and(|client| call(&client).is_ok());
+    if done { 0 } else { FAILED }
+}
+
+/// Has the transport roll, once all slow clients are ready. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_transport_start(client: ClientHandle) {
+    // The function of C has no result.
+    let _ = quietly(client, |client| client.session.start_transport());
+}
+
+/// Has the transport stand still. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_transport_stop(client: ClientHandle) {
+    // The function of C has no result.
+    let _ = quietly(client, |client| client.session.stop_transport());
+}
+
+/// Moves the transport: 0, or -1. Thread: any.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_transport_locate(client: ClientHandle, frame: u32) -> c_int {
+    quietly(client, |client| client.session.locate_transport(&client::Position::at(frame)))
+}
+
+/// Moves the transport to a position with all that is known of it: 0, `EINVAL` for null and for unknown bits in
+/// `valid`, or -1. Thread: any.
+///
+/// # Safety
+/// `position` is null or may be read.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jack_transport_reposition(client: ClientHandle, position: *const Position) -> c_int {
+    if position.is_null() {
+        return libc::EINVAL;
+    }
+    // SAFETY: not null, so by the caller's promise it may be read. The program's struct is packed.
+    let place = unsafe { position.read_unaligned() }.place();
+    if place.valid & !valid::ALL != 0 {
+        return libc::EINVAL;
+    }
+    quietly(client, |client| client.session.locate_transport(&place))
+}
+
+/// The state, and where the transport stands: in a process thread, at the first frame of its cycle. Stopped at frame
+/// 0 at a rate of 0 if the client is not open. Thread: any.
 ///
 /// # Safety
 /// `position` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_transport_query(client: ClientHandle, position: *mut Position) -> u32 {
-    let info = client.pin().and_then(|client| client.session.info());
-    let frame_rate = info.map_or(0, |info| info.sample_rate_hz);
-    let usecs = info.map_or(0, |info| info.wakeup_ns / 1000);
+    let found = client.pin().and_then(|client| transport_of(&client));
+    let told = found.map(|(transport, rate_hz)| Position::of(&transport.position, &transport, rate_hz));
     // SAFETY: the caller's promise.
-    unsafe { store(position, Position { usecs, frame_rate, ..Position::default() }) };
-    STOPPED
+    unsafe { store(position, told.unwrap_or_default()) };
+    found.map_or(TransportState::Stopped, |(transport, _)| transport.state) as u32
 }
 
-/// Frame 0: there is no transport yet. Thread: any.
+/// The frame of the piece that passes now, estimated. Thread: any.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_get_current_transport_frame(_client: ClientHandle) -> u32 {
-    0
+pub extern "C" fn jack_get_current_transport_frame(client: ClientHandle) -> u32 {
+    client.pin().map_or(0, |client| client.session.transport_frame())
 }
 
-/// Fails: there is no transport yet.
+/// Has the transport wait for this client before it rolls; null takes it back. 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_sync_callback(
-    _client: ClientHandle,
-    _callback: Option<SyncCallback>,
-    _argument: *mut c_void,
+    client: ClientHandle,
+    callback: Option<SyncCallback>,
+    argument: *mut c_void,
 ) -> c_int {
-    refuse("jack_set_sync_callback: this server has no transport yet")
+    let context = Context(argument);
+    order(client, |client| {
+        client.session.set_sync_callback(callback.map(|callback| {
+            Arc::new(move |cycle: &CycleScope<'_>| {
+                let transport = cycle.transport();
+                let mut position = Position::of(&transport.position, &transport, cycle.sample_rate_hz());
+                // SAFETY: the program's callback, on the process thread; the position is valid during the call.
+                unsafe { callback(transport.state as u32, &raw mut position, context.pointer()) != 0 }
+            }) as client::SyncCallback
+        }))
+    })
 }
 
-/// Fails: there is no transport yet.
+/// Sets how long the transport waits for slow clients, in µs: 0, or -1. Thread: any.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_set_sync_timeout(_client: ClientHandle, _timeout_us: u64) -> c_int {
-    FAILED
+pub extern "C" fn jack_set_sync_timeout(client: ClientHandle, timeout_us: u64) -> c_int {
+    quietly(client, |client| client.session.set_sync_timeout(timeout_us))
 }
 
-/// Fails with `EINVAL`: there is no transport yet.
+/// Makes the client the timebase master, whose callback completes positions: 0; `EBUSY` if it was to be so only without
+/// another, and there is one; `EINVAL` for anything else.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_timebase_callback(
-    _client: ClientHandle,
-    _conditional: c_int,
-    _callback: Option<TimebaseCallback>,
-    _argument: *mut c_void,
+    client: ClientHandle,
+    conditional: c_int,
+    callback: Option<TimebaseCallback>,
+    argument: *mut c_void,
 ) -> c_int {
-    refuse("jack_set_timebase_callback: this server has no transport yet");
-    libc::EINVAL
+    let Some(callback) = callback else {
+        refuse(
+            "jack_set_timebase_callback: there is no callback; use jack_release_timebase to give the role back",
+        );
+        return libc::EINVAL;
+    };
+    let context = Context(argument);
+    let completed = move |cycle: &CycleScope<'_>, place: &mut client::Position, is_new: bool| {
+        let transport = cycle.transport();
+        let mut position = Position::of(place, &transport, cycle.sample_rate_hz());
+        let (state, frames) = (transport.state as u32, cycle.frames());
+        // SAFETY: the program's callback, on the process thread; the position is valid during the call.
+        unsafe { callback(state, frames, &raw mut position, c_int::from(is_new), context.pointer()) };
+        *place = position.place();
+    };
+    let taken = client.pin().ok_or(Error::Closed);
+    let taken = taken.and_then(|client| client.session.take_timebase(conditional != 0, Arc::new(completed)));
+    match taken {
+        Ok(()) => 0,
+        // What a program asks that leaves the role to others: no message.
+        Err(Error::Refused(RequestError::TimebaseTaken(_))) => libc::EBUSY,
+        Err(error) => {
+            complain(&error);
+            libc::EINVAL
+        }
+    }
 }
 
-/// Fails with `EINVAL`: this client does not lead, since there is no transport yet.
+/// Gives the role of the timebase master back: 0, or `EINVAL` if the client does not have it.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_release_timebase(_client: ClientHandle) -> c_int {
-    libc::EINVAL
+pub extern "C" fn jack_release_timebase(client: ClientHandle) -> c_int {
+    let released = client.pin().is_some_and(|client| client.session.release_timebase().is_ok());
+    if released { 0 } else { libc::EINVAL }
 }
 
-/// Bytes of a `jack_transport_info_t`.
-const OLD_INFO_BYTES: usize = 120;
+/// `jack_transport_info_t`, of the transport interface before this one.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct OldInfo {
+    frame_rate: u32,
+    usecs: u64,
+    valid: u32,
+    transport_state: u32,
+    frame: u32,
+    loop_start: u32,
+    loop_end: u32,
+    smpte_offset: c_long,
+    smpte_frame_rate: f32,
+    bar: c_int,
+    beat: c_int,
+    tick: c_int,
+    bar_start_tick: f64,
+    beats_per_bar: f32,
+    beat_type: f32,
+    ticks_per_beat: f64,
+    beats_per_minute: f64,
+}
 
-/// Zeroes the struct of the transport interface before this one.
+/// `JackTransportState | JackTransportPosition`
+const OLD_VALID: u32 = 1 | 2;
+/// `JackTransportBBT`
+const OLD_BBT: u32 = 1 << 4;
+
+/// Tells what [`jack_transport_query`] does, in the struct of the interface before; zeroes if the client is not open.
+/// Thread: any.
 ///
 /// # Safety
-/// `info` is null or points to a `jack_transport_info_t` that may be written.
+/// `info` is null or may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_get_transport_info(_client: ClientHandle, info: *mut c_void) {
+pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mut OldInfo) {
+    let found = client.pin().and_then(|client| transport_of(&client));
+    let told = found.map(|(transport, frame_rate)| {
+        let place = transport.position;
+        OldInfo {
+            frame_rate,
+            usecs: transport.wakeup_ns / NS_PER_US,
+            valid: OLD_VALID | if place.valid & valid::BBT != 0 { OLD_BBT } else { 0 },
+            transport_state: transport.state as u32,
+            frame: place.frame,
+            bar: place.bar,
+            beat: place.beat,
+            tick: place.tick,
+            bar_start_tick: place.bar_start_tick,
+            beats_per_bar: place.beats_per_bar,
+            beat_type: place.beat_type,
+            ticks_per_beat: place.ticks_per_beat,
+            beats_per_minute: place.beats_per_minute,
+            ..OldInfo::default()
+        }
+    });
     // SAFETY: the caller's promise.
-    unsafe { store(info.cast(), [0_u8; OLD_INFO_BYTES]) };
+    unsafe { store(info, told.unwrap_or_default()) };
 }
 
-/// Does nothing: the transport interface before this one is gone.
+/// Does nothing: positions are stated by the timebase callback.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_set_transport_info(_client: ClientHandle, _info: *mut c_void) {}
+pub extern "C" fn jack_set_transport_info(_client: ClientHandle, _info: *mut OldInfo) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn structs_are_laid_out_as_in_c() {
+        assert_eq!(size_of::<Position>(), 136);
+        #[cfg(target_pointer_width = "64")]
+        assert_eq!(size_of::<OldInfo>(), 96);
+    }
+
+    #[test]
+    fn every_member_of_a_position_comes_back_from_the_program_as_it_was_given() {
+        let place = client::Position {
+            frame: 1,
+            valid: valid::ALL,
+            bar: 2,
+            beat: 3,
+            tick: 4,
+            bbt_offset: 5,
+            bar_start_tick: 6.0,
+            beats_per_bar: 7.0,
+            beat_type: 8.0,
+            ticks_per_beat: 9.0,
+            beats_per_minute: 10.0,
+            frame_time: 11.0,
+            next_time: 12.0,
+            audio_frames_per_video_frame: 13.0,
+            video_offset: 14,
+            tick_double: 15.0,
+        };
+        assert_eq!(Position::of(&place, &Transport::default(), 48_000).place(), place);
+    }
+}

@@ -75,6 +75,14 @@ pub enum Event {
         /// For the answer.
         token: u64,
     },
+    /// Cycles are about to follow each other as fast as the graph can, or by the driver's clock again.
+    /// [`Answer::Called`], when the program knows.
+    Freewheel {
+        /// As fast as the graph can.
+        on: bool,
+        /// For the answer.
+        token: u64,
+    },
     /// Compute the latencies of this direction. [`Answer::Called`].
     Latency {
         /// From the capture side; otherwise to the playback side.

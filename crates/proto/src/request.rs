@@ -48,6 +48,8 @@ pub struct Activation {
     pub latency_callback: bool,
     /// It is told of a new quantum before the first cycle of that length.
     pub quantum_callback: bool,
+    /// It is told of freewheel before the first cycle in it, and after the last.
+    pub freewheel_callback: bool,
     /// What else it is told.
     pub interests: Interests,
 }
@@ -88,6 +90,7 @@ impl Interests {
             | Event::UnmapSignals { .. }
             | Event::UnmapSlab { .. }
             | Event::Quantum { .. }
+            | Event::Freewheel { .. }
             | Event::Latency { .. }
             | Event::Lost { .. }
             | Event::Shutdown { .. } => true,
@@ -179,6 +182,28 @@ pub enum Request {
         /// Frames.
         frames: u32,
     },
+    /// Asks the transport for what is given. [`Reply::Done`], before the cycle that decides it.
+    Transport {
+        /// To start, or to stop.
+        roll: Option<bool>,
+        /// To go there: a position, packed as in shared memory.
+        position: Option<[u64; POSITION_WORDS]>,
+        /// How long the transport waits for clients that need time, µs.
+        sync_timeout_us: Option<u64>,
+    },
+    /// Becomes the timebase master. [`Reply::Done`].
+    TakeTimebase {
+        /// Not if there is one.
+        conditional: bool,
+    },
+    /// Is the timebase master no more. [`Reply::Done`].
+    ReleaseTimebase,
+    /// Cycles as fast as the graph can, or by the driver's clock. [`Reply::Done`], once every client was told and the
+    /// driver does it.
+    SetFreewheel {
+        /// As fast as the graph can.
+        on: bool,
+    },
     /// Forgets the longest delay. [`Reply::Done`].
     ResetMaxDelay,
     /// [`Reply::Status`].
@@ -188,6 +213,9 @@ pub enum Request {
     /// Ends the client in order. [`Reply::Done`]; the server closes the connection after it.
     Close,
 }
+
+/// Words of a packed position of the transport.
+pub const POSITION_WORDS: usize = 11;
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -277,6 +305,12 @@ pub enum RequestError {
     /// A quantum that no port could hold.
     #[error("a buffer size of {0} frames is out of range: 1 to 8192")]
     Quantum(u32),
+    /// Conditional, and there is one.
+    #[error("'{0}' is the timebase master, and was not to be replaced")]
+    TimebaseTaken(String),
+    /// Only the master can give it back.
+    #[error("this client is not the timebase master")]
+    NotTimebase,
     /// The driver cannot do it.
     #[error("{0}")]
     Driver(String),

@@ -19,6 +19,8 @@ pub struct Status {
     pub quantum: u32,
     /// The driver waits for the graph's end in each cycle.
     pub sync: bool,
+    /// Cycles follow each other as fast as the graph can.
+    pub freewheel: bool,
     /// Priority of the driver thread under `SCHED_FIFO`; `None`: not real-time.
     pub realtime_priority: Option<u32>,
     /// Cycles since the start.

@@ -7,9 +7,12 @@ mod runner;
 mod scope;
 mod tables;
 mod thread;
+mod transport;
 
 pub(crate) use ports::{OwnSlabs, PortCell, PortTable};
 pub(crate) use runner::{current_cycle, cycle_signal, cycle_wait, in_cycle};
 pub use scope::CycleScope;
 pub(crate) use tables::{Tables, TablesSender};
 pub(crate) use thread::{Body, ProcessThread, Start};
+pub(crate) use transport::{Numbered, TransportCallbacks};
+pub use transport::{SyncCallback, TimebaseCallback};

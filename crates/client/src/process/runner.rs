@@ -13,6 +13,7 @@ use sys::thread::CpuSet;
 
 use super::inputs::{Heard, Inputs};
 use super::tables::TablesReceiver;
+use super::transport::TransportPart;
 use crate::session::Core;
 
 /// How long the thread sleeps at most before it looks whether it is to stop, or the server is gone.
@@ -34,6 +35,9 @@ pub(crate) struct Runner {
     /// Where the thread may run when no order says otherwise.
     original_cpus: Option<CpuSet>,
     cpu: Option<u32>,
+    transport: TransportPart,
+    /// The server freewheels, and so the thread is not real-time.
+    freewheels: bool,
     /// The cycle that the program is in.
     info: Option<CycleInfo>,
 }
@@ -41,6 +45,8 @@ pub(crate) struct Runner {
 impl Runner {
     /// For the calling thread. Allocates all that cycles need.
     pub(crate) fn new(core: Arc<Core>, stop: Arc<AtomicBool>, tables: TablesReceiver) -> Self {
+        // Of an activation before.
+        core.own.note_quick();
         let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
         Self {
             core,
@@ -53,6 +59,8 @@ impl Runner {
             inputs: Inputs::new(),
             original_cpus: sys::thread::affinity().ok(),
             cpu: None,
+            transport: TransportPart::default(),
+            freewheels: false,
             info: None,
         }
     }
@@ -62,6 +70,7 @@ impl Runner {
         let info = self.turn()?;
         sys::cycle_guard::enter();
         self.tables.refresh();
+        self.follow_freewheel();
         if self.turn.valid_from != self.obeyed {
             self.obeyed = self.turn.valid_from;
             self.inputs.obey(self.turn.orders(), &self.core.ports);
@@ -79,7 +88,22 @@ impl Runner {
         self.info = Some(info);
         CURRENT.set(Some(info));
         sys::cycle_guard::leave();
+        self.transport.get_ready(&self.tables.current().transport, &self.core, info);
         Some(info)
+    }
+
+    /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
+    fn follow_freewheel(&mut self) {
+        let engine = &self.core.server.engine;
+        let freewheels = engine.freewheels();
+        if freewheels == self.freewheels {
+            return;
+        }
+        self.freewheels = freewheels;
+        if let Some(priority) = engine.client_priority() {
+            // Without the right to it, the thread was not real-time before.
+            let _ = if freewheels { sys::thread::set_other(0) } else { sys::thread::set_fifo(0, priority) };
+        }
     }
 
     fn turn(&mut self) -> Option<CycleInfo> {
@@ -118,9 +142,13 @@ impl Runner {
         self.cpu = cpu;
     }
 
-    /// Passes the turn on: the program has written its outputs. Nothing happens outside a cycle. Thread: cycle.
-    pub(crate) fn finish(&mut self) {
+    /// Passes the turn on: the program has written its outputs, and answered `status`. Nothing happens outside a
+    /// cycle. Thread: cycle.
+    pub(crate) fn finish(&mut self, status: i32) {
         let Some(info) = self.info.take() else { return };
+        if status == 0 {
+            self.transport.lead(&self.tables.current().transport, &self.core, info);
+        }
         sys::cycle_guard::enter();
         self.pass_on(info);
         sys::cycle_guard::leave();
@@ -144,6 +172,7 @@ impl Runner {
             self.core.own.wake_driver(&Futex);
         }
         if self.core.own.take_demoted()
+            && !self.freewheels
             && let Some(priority) = self.core.server.engine.client_priority()
         {
             let _ = sys::thread::set_fifo(0, priority);
@@ -187,7 +216,7 @@ fn with_runner<R>(core: &Core, body: impl FnOnce(&mut Runner) -> R) -> Option<R>
 pub(crate) fn cycle_wait(core: &Core) -> Option<CycleInfo> {
     with_runner(core, |runner| {
         // A program that waits twice has nothing more to do in the cycle before.
-        runner.finish();
+        runner.finish(0);
         runner.wait()
     })
     .flatten()
@@ -196,7 +225,7 @@ pub(crate) fn cycle_wait(core: &Core) -> Option<CycleInfo> {
 /// The second half; a `status` other than 0 ends the loop at the next wait. Thread: cycle.
 pub(crate) fn cycle_signal(core: &Core, status: i32) {
     with_runner(core, |runner| {
-        runner.finish();
+        runner.finish(status);
         runner.ended |= status != 0;
     });
 }

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use rt::shm::CycleInfo;
+use rt::transport::Transport;
 
 use crate::session::Core;
 
@@ -32,6 +33,11 @@ impl<'a> CycleScope<'a> {
     /// In Hz.
     pub fn sample_rate_hz(&self) -> u32 {
         self.info.sample_rate_hz
+    }
+
+    /// Where the piece stands in this cycle, and whether it rolls: the same for every client of the cycle.
+    pub fn transport(&self) -> Transport {
+        self.core.server.engine.transport_in(self.info.cycle).unwrap_or_default()
     }
 
     /// Everything the server says of the cycle: its number, its dates, the frame count at its begin.

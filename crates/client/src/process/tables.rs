@@ -1,10 +1,13 @@
-//! The memory of others that a client has mapped, and how its process thread gets to know of changes.
+//! The memory of others that a client has mapped, what the program is called for besides, and how its process thread
+//! gets to know of changes.
 
 use std::sync::Arc;
 
 use rt::shm::SignalPage;
 use rtrb::{Consumer, Producer, RingBuffer};
 use sys::memory::{PeerSlab, Shared};
+
+use super::transport::TransportCallbacks;
 
 /// Changes that may be on their way to the process thread at one time.
 const CHANGES: usize = 64;
@@ -16,6 +19,8 @@ const LAST_INDEX: u32 = 1 << 16;
 pub(crate) struct Tables {
     pages: Vec<Option<Arc<Shared<SignalPage>>>>,
     slabs: Vec<Option<Arc<PeerSlab>>>,
+    /// The callbacks that may be changed while the client is active.
+    pub(crate) transport: TransportCallbacks,
 }
 
 impl Tables {
@@ -124,6 +129,11 @@ impl TablesSender {
         self.queue = Some(Queue { changes, retired, under_way: 0 });
         self.unsent = false;
         TablesReceiver { current: Arc::clone(&self.current), changes: receiver, retired: retirer }
+    }
+
+    /// The newest tables.
+    pub(crate) fn current(&self) -> &Tables {
+        &self.current
     }
 
     /// There is no process thread any more.

@@ -29,6 +29,8 @@ pub(crate) enum Body {
     Process(ProcessCallback),
     /// Runs the loop itself.
     Function(ThreadFunction),
+    /// Nothing: the client is in cycles for its part in the transport.
+    Transport,
 }
 
 /// What a process thread begins with.
@@ -54,6 +56,7 @@ impl std::fmt::Debug for Body {
         formatter.write_str(match self {
             Self::Process(_) => "Process",
             Self::Function(_) => "Function",
+            Self::Transport => "Transport",
         })
     }
 }
@@ -112,17 +115,18 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
     // Nobody waits for it any more, if this fails: then `stop` is set.
     let _ = ready.send(sys::thread::thread_id());
     match &mut body {
-        Body::Process(process) => cycles(&core, runner, process),
+        Body::Process(process) => cycles(&core, runner, |scope| process(scope)),
+        Body::Transport => cycles(&core, runner, |_| 0),
         Body::Function(function) => lend(runner, function),
     }
     body
 }
 
 /// Cycle after cycle, until the thread is to stop or the program ends it.
-fn cycles(core: &Core, mut runner: Runner, process: &mut ProcessCallback) {
+fn cycles(core: &Core, mut runner: Runner, mut process: impl FnMut(&CycleScope<'_>) -> i32) {
     while let Some(info) = runner.wait() {
         let status = process(&CycleScope::new(core, info));
-        runner.finish();
+        runner.finish(status);
         if status != 0 {
             break;
         }

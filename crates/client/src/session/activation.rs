@@ -36,6 +36,7 @@ impl Core {
                 process_thread,
                 latency_callback: callbacks.latency.is_some(),
                 quantum_callback: callbacks.quantum.is_some(),
+                freewheel_callback: callbacks.freewheel.is_some(),
                 interests: callbacks.interests(),
             }
         };
@@ -55,7 +56,9 @@ impl Core {
         let body = {
             let mut callbacks = locked(&self.callbacks);
             let function = callbacks.process_thread.take().map(Body::Function);
-            function.or_else(|| callbacks.process.take().map(Body::Process))
+            let body = function.or_else(|| callbacks.process.take().map(Body::Process));
+            let transport = || !locked(&self.tables).current().transport.is_empty();
+            body.or_else(|| transport().then_some(Body::Transport))
         };
         let Some(body) = body else { return Ok(None) };
         let tables = locked(&self.tables).start();
@@ -102,7 +105,7 @@ impl Core {
         match body {
             Some(Body::Process(process)) => _ = callbacks.process.get_or_insert(process),
             Some(Body::Function(function)) => _ = callbacks.process_thread.get_or_insert(function),
-            None => {}
+            Some(Body::Transport) | None => {}
         }
     }
 }

@@ -60,8 +60,8 @@ mod tests {
     use proto::status::Status;
 
     use super::*;
-    use crate::server::Port;
     use crate::server::tests::port;
+    use crate::server::{Port, TransportView};
 
     struct Fake {
         ports: Vec<Port>,
@@ -84,6 +84,18 @@ mod tests {
         fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
             self.removed.borrow_mut().push(format!("{source} > {destination}"));
             Ok(())
+        }
+
+        fn transport(&self) -> anyhow::Result<TransportView> {
+            anyhow::bail!("not asked here")
+        }
+
+        fn roll(&self, _: bool) -> anyhow::Result<()> {
+            anyhow::bail!("not asked here")
+        }
+
+        fn locate(&self, _: u32) -> anyhow::Result<()> {
+            anyhow::bail!("not asked here")
         }
 
         fn stop(&self) -> anyhow::Result<()> {

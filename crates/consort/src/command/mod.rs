@@ -9,3 +9,4 @@ pub(crate) mod man;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod transport;

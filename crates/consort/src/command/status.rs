@@ -43,7 +43,11 @@ fn state(client: &ClientStatus) -> &'static str {
 
 fn as_text(status: &Status) -> String {
     let quantum_ms = f64::from(status.quantum) * 1000.0 / f64::from(status.sample_rate_hz.max(1));
-    let mode = if status.sync { "synchronous" } else { "asynchronous" };
+    let mode = match (status.freewheel, status.sync) {
+        (true, _) => "freewheel",
+        (false, true) => "synchronous",
+        (false, false) => "asynchronous",
+    };
     let priority = status
         .realtime_priority
         .map_or_else(|| "not real-time".into(), |priority| format!("real-time priority {priority}"));
@@ -131,6 +135,7 @@ fn as_json(status: &Status) -> Value {
         "sample_rate_hz": status.sample_rate_hz,
         "quantum": status.quantum,
         "sync": status.sync,
+        "freewheel": status.freewheel,
         "realtime_priority": status.realtime_priority,
         "cycles": status.cycles,
         "xruns": status.xruns,
@@ -187,6 +192,7 @@ mod tests {
             sample_rate_hz: 48_000,
             quantum: 64,
             sync: false,
+            freewheel: false,
             realtime_priority: Some(10),
             cycles: 75_000,
             xruns: 2,

@@ -1,21 +1,32 @@
-//! A new quantum: the clients pause, are told, and go on with it in the same cycle.
+//! A new quantum, or freewheel on or off: the clients pause, are told, and go on with it in the same cycle.
 //!
 //! A client whose buffer-size callback has not returned by then joins when it has: it runs no cycle of a length that
-//! it does not know of, and the others do not wait for it.
+//! it does not know of, and the others do not wait for it. One whose freewheel callback has not returned goes on.
 
 use std::collections::{HashMap, HashSet};
 
 use proto::event::Event;
 use proto::request::Reply;
 use rt::park::Park;
+use rt::sync::Ordering;
 use sys::futex::Futex;
 
 use super::{Asked, Control};
+use crate::client_slot::ClientSlot;
+
+/// What cycles are to be like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// Of so many frames.
+    Quantum(u32),
+    /// As fast as the graph can, or by the driver's clock.
+    Freewheel(bool),
+}
 
 /// A change under way.
 #[derive(Debug)]
-pub(super) struct QuantumChange {
-    frames: u32,
+pub(super) struct Changeover {
+    mode: Mode,
     connection: u64,
     number: u32,
     step: Step,
@@ -23,64 +34,91 @@ pub(super) struct QuantumChange {
 
 #[derive(Debug)]
 enum Step {
-    /// A plan without clients is published, so that no process callback runs beside a buffer-size callback.
+    /// A plan without clients is published, so that no process callback runs beside a callback that tells.
     Pausing { generation: u64, deadline_ns: u64 },
     /// The callbacks run.
     Telling { waiting: HashSet<u64>, deadline_ns: u64 },
-    /// The plan with the new quantum is published.
+    /// The plan of the new mode is published.
     Resuming { generation: u64, deadline_ns: u64 },
 }
 
 /// A plan is taken with the next cycle, unless the driver has none.
 const PLAN_NS: u64 = 2_000_000_000;
-/// So long everybody waits for a buffer-size callback: programs allocate in it, and some compute filters.
+/// So long everybody waits for a callback that tells: programs allocate in it, and some compute filters.
 const CALLBACKS_NS: u64 = 500_000_000;
 
-impl QuantumChange {
+impl Changeover {
     /// Whether plans are to be without clients.
     pub(super) fn pauses(&self) -> bool {
         !matches!(self.step, Step::Resuming { .. })
     }
+
+    fn concerns_freewheel(&self) -> bool {
+        matches!(self.mode, Mode::Freewheel(_))
+    }
 }
 
 impl Control {
-    pub(super) fn begin_quantum_change(&mut self, frames: u32, connection: u64, number: u32) {
+    pub(super) fn begin_changeover(&mut self, mode: Mode, connection: u64, number: u32) {
         self.plans.need(sys::clock::now_ns());
         let generation = self.plans.next_generation();
         let step = Step::Pausing { generation, deadline_ns: Futex.now_ns() + PLAN_NS };
-        self.quantum_change = Some(QuantumChange { frames, connection, number, step });
+        self.changeover = Some(Changeover { mode, connection, number, step });
     }
 
     /// Goes on with the change under way, if its step is done or has lasted too long.
-    pub(super) fn step_quantum_change(&mut self) {
+    pub(super) fn step_changeover(&mut self) {
         let (now_ns, running) = (Futex.now_ns(), self.plans.running());
-        let Some(change) = &self.quantum_change else { return };
+        let Some(change) = &self.changeover else { return };
         let adopted = |generation: u64, deadline_ns: u64| running >= generation || now_ns > deadline_ns;
         match &change.step {
             Step::Pausing { generation, deadline_ns } if adopted(*generation, *deadline_ns) => {
-                self.tell_quantum()
+                // In freewheel the driver may be waiting for a client that hangs: not any longer then.
+                self.parts.shared.hurry.store(u32::from(running < *generation), Ordering::Relaxed);
+                self.tell_mode()
             }
             Step::Telling { waiting, deadline_ns } if waiting.is_empty() || now_ns > *deadline_ns => {
                 self.resume()
             }
             Step::Resuming { generation, deadline_ns } if adopted(*generation, *deadline_ns) => {
-                self.end_change()
+                self.end_changeover()
             }
             _ => {}
         }
     }
 
     fn set_step(&mut self, step: Step) {
-        if let Some(change) = &mut self.quantum_change {
+        if let Some(change) = &mut self.changeover {
             change.step = step;
         }
     }
 
-    fn tell_quantum(&mut self) {
-        let Some(frames) = self.quantum_change.as_ref().map(|change| change.frames) else { return };
-        let waiting = self.tell_who_does_not_know(frames);
+    fn tell_mode(&mut self) {
+        let waiting = match self.changeover.as_ref().map(|change| change.mode) {
+            Some(Mode::Quantum(frames)) => self.tell_who_does_not_know(frames),
+            Some(Mode::Freewheel(on)) => self.tell_freewheel(on),
+            None => return,
+        };
         self.set_step(Step::Telling { waiting, deadline_ns: Futex.now_ns() + CALLBACKS_NS });
-        self.step_quantum_change();
+        self.step_changeover();
+    }
+
+    /// Has every freewheel callback called; gives the tokens of all.
+    fn tell_freewheel(&mut self, on: bool) -> HashSet<u64> {
+        // Answers that come later belong to no change any more.
+        self.asked.retain(|_, asked| !matches!(asked, Asked::Freewheel { .. }));
+        let has_callback =
+            |slot: &ClientSlot| slot.activation.is_some_and(|activation| activation.freewheel_callback);
+        let told = self.clients.iter().filter(|(_, slot)| has_callback(slot)).map(|(client, _)| *client);
+        let mut waiting = HashSet::new();
+        for client in told.collect::<Vec<u32>>() {
+            let token = self.token(Asked::Freewheel { client });
+            if let Some(slot) = self.clients.get_mut(&client) {
+                slot.outbox.push(&Event::Freewheel { on, token });
+                waiting.insert(token);
+            }
+        }
+        waiting
     }
 
     /// Has every buffer-size callback called that does not know of `frames`; gives the tokens of all that have not
@@ -100,18 +138,25 @@ impl Control {
     }
 
     fn resume(&mut self) {
-        let Some(frames) = self.quantum_change.as_ref().map(|change| change.frames) else { return };
-        self.quantum = frames;
-        // Those that became active while the others were told.
-        self.tell_who_does_not_know(frames);
+        match self.changeover.as_ref().map(|change| change.mode) {
+            Some(Mode::Quantum(frames)) => {
+                self.quantum = frames;
+                // Those that became active while the others were told.
+                self.tell_who_does_not_know(frames);
+            }
+            Some(Mode::Freewheel(on)) => self.freewheels = on,
+            None => return,
+        }
         self.plans.need(sys::clock::now_ns());
         let generation = self.plans.next_generation();
         self.set_step(Step::Resuming { generation, deadline_ns: Futex.now_ns() + PLAN_NS });
-        self.restart_latencies(false);
+        // With the driver's ports, the order of the graph changes too, and programs are told of it.
+        self.restart_latencies(self.changeover.as_ref().is_some_and(Changeover::concerns_freewheel));
     }
 
-    fn end_change(&mut self) {
-        if let Some(change) = self.quantum_change.take() {
+    fn end_changeover(&mut self) {
+        self.parts.shared.hurry.store(0, Ordering::Relaxed);
+        if let Some(change) = self.changeover.take() {
             self.reply(change.connection, change.number, Reply::Done);
         }
     }
@@ -122,7 +167,7 @@ impl Control {
             slot.told_quantum = frames;
         }
         self.waits_no_more(token);
-        if !self.quantum_change.as_ref().is_some_and(QuantumChange::pauses) {
+        if !self.changeover.as_ref().is_some_and(Changeover::pauses) {
             // An answer of an earlier change may have come after this one's.
             self.tell_who_does_not_know(self.quantum);
         }
@@ -130,7 +175,7 @@ impl Control {
 
     /// The question has been answered, or its client is gone.
     pub(super) fn waits_no_more(&mut self, token: u64) {
-        if let Some(QuantumChange { step: Step::Telling { waiting, .. }, .. }) = &mut self.quantum_change {
+        if let Some(Changeover { step: Step::Telling { waiting, .. }, .. }) = &mut self.changeover {
             waiting.remove(&token);
         }
     }

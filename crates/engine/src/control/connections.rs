@@ -324,7 +324,9 @@ impl Control {
         };
         let client = match self.asked.get(&token) {
             Some(Asked::Page { client, .. } | Asked::Slab { client, .. }) => *client,
-            Some(Asked::Latency { client, .. } | Asked::Quantum { client, .. }) => *client,
+            Some(
+                Asked::Latency { client, .. } | Asked::Quantum { client, .. } | Asked::Freewheel { client },
+            ) => *client,
             None => return,
         };
         if client != from {
@@ -340,6 +342,10 @@ impl Control {
                 self.quantum_called(token, client, frames);
                 true
             }
+            Asked::Freewheel { .. } => {
+                self.waits_no_more(token);
+                false
+            }
         };
         if usable {
             self.plans.need_soon(sys::clock::now_ns());
@@ -354,6 +360,13 @@ impl Control {
             .map(|(client, _)| *client)
             .collect();
         clients.into_iter().for_each(|client| self.flush(client, false));
+    }
+
+    /// Sends one client what waits for it, as far as its socket takes it.
+    pub(super) fn flush_outbox(&mut self, client: u32) {
+        if self.clients.get(&client).is_some_and(|slot| slot.outbox.can_flush()) {
+            self.flush(client, false);
+        }
     }
 
     /// Sends a client what its socket takes; `was_full`: the poller has been asked to tell when it is not.
@@ -381,6 +394,9 @@ impl Control {
     }
 
     fn remove_client(&mut self, client: u32) {
+        self.take_over_transport_requests(client);
+        // Fails if it is not the master.
+        let _ = self.release_timebase(client);
         let Some(slot) = self.clients.remove(&client) else { return };
         slot.pulse.departed.store(1, Ordering::Relaxed);
         let _ = self.poller.remove(slot.outbox.socket());

@@ -132,7 +132,8 @@ impl Control {
     }
 
     fn client_was_late(&mut self, client: u32, late_cycles: u32) {
-        let (timeout_cycles, when_done) = (self.timeout_cycles(), self.parts.driver.when_done);
+        let (timeout_cycles, when_done) =
+            (self.timeout_cycles(), self.parts.driver.when_done || self.freewheels);
         let Some(slot) = self.clients.get_mut(&client) else { return };
         slot.late_cycles += 1;
         slot.released_until_ns = Futex.now_ns() + RELEASE_NS;
@@ -194,6 +195,7 @@ impl Control {
             sample_rate_hz: self.parts.driver.sample_rate_hz,
             quantum: self.quantum,
             sync: self.parts.config.sync,
+            freewheel: self.freewheels,
             realtime_priority: self.parts.config.realtime_priority,
             cycles: self.cycles,
             xruns: self.engine().xruns(),

@@ -26,7 +26,8 @@ impl Control {
     /// Limits how long CPUs take to wake while real-time clients run, and no longer. To be called when it is known who
     /// runs.
     pub(super) fn limit_idle(&mut self, anybody_runs: bool) {
-        let real_time = self.parts.config.realtime_priority.is_some() && !self.parts.driver.when_done;
+        let real_time =
+            self.parts.config.realtime_priority.is_some() && !self.parts.driver.when_done && !self.freewheels;
         let wanted =
             (real_time && anybody_runs).then(|| bearable_us(self.quantum, self.parts.driver.sample_rate_hz));
         if wanted != self.idle.asked_us {

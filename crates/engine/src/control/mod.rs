@@ -3,6 +3,7 @@
 //! One event loop, no lock, no wait on any client. What a request changes is in the registry before it is
 //! answered; the plan follows after it, and a cycle is never held up for it.
 
+mod changeover;
 mod connections;
 mod cycles;
 mod idle;
@@ -10,8 +11,8 @@ mod latencies;
 mod notify;
 mod places;
 mod plans;
-mod quantum;
 mod requests;
+mod transport;
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -33,13 +34,13 @@ use crate::plan::PlanPool;
 use crate::records::Record;
 use crate::registry::Mirror;
 
+use changeover::Changeover;
 use connections::Connections;
 use cycles::Load;
 use idle::IdleLimit;
 use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
-use quantum::QuantumChange;
 
 /// What the control thread knows of the driver.
 #[derive(Debug)]
@@ -126,7 +127,9 @@ pub struct Control {
     /// The graph has changed since the latencies were computed.
     latencies_due: bool,
     quantum: u32,
-    quantum_change: Option<QuantumChange>,
+    /// Cycles follow each other as fast as the graph can.
+    freewheels: bool,
+    changeover: Option<Changeover>,
     pending: Vec<Pending>,
     load: Load,
     idle: IdleLimit,
@@ -148,6 +151,8 @@ enum Asked {
     Latency { client: u32, deadline_ns: u64 },
     /// To call its buffer-size callback.
     Quantum { client: u32, frames: u32 },
+    /// To call its freewheel callback.
+    Freewheel { client: u32 },
 }
 
 const LISTENER: u64 = 0;
@@ -185,7 +190,8 @@ impl Control {
             announcements: notify::Announcements::default(),
             latencies_due: true,
             quantum,
-            quantum_change: None,
+            freewheels: false,
+            changeover: None,
             pending: Vec::new(),
             load: Load::default(),
             idle: IdleLimit::default(),
@@ -236,7 +242,7 @@ impl Control {
         self.look_at_cycles();
         self.look_at_places();
         self.notice_adoption();
-        self.step_quantum_change();
+        self.step_changeover();
         self.announce();
         self.step_latencies();
         self.publish_plan();

@@ -101,6 +101,9 @@ impl Books for View<'_> {
         if port.owner == reader {
             return SourceView::Own;
         }
+        if port.owner == SYSTEM && self.control.freewheels {
+            return SourceView::Silent;
+        }
         let mapped = self.slot(reader).and_then(|reader| reader.slabs.mapped((port.owner, slot.slab)));
         mapped.map_or(SourceView::Silent, SourceView::Mapped)
     }
@@ -119,7 +122,7 @@ impl Books for View<'_> {
     }
 
     fn driver_waits(&self) -> bool {
-        self.control.parts.config.sync || self.control.parts.driver.when_done
+        self.control.parts.config.sync || self.control.freewheels || self.control.parts.driver.when_done
     }
 }
 
@@ -135,7 +138,7 @@ impl Control {
         if std::mem::take(&mut self.latencies_due) {
             self.restart_latencies(true);
         }
-        let paused = self.quantum_change.as_ref().is_some_and(super::quantum::QuantumChange::pauses);
+        let paused = self.changeover.as_ref().is_some_and(super::changeover::Changeover::pauses);
         let members: Vec<u32> = if paused { Vec::new() } else { self.members() };
         let order = order(&self.parts.model, &members);
         self.limit_idle(!members.is_empty());
@@ -145,6 +148,7 @@ impl Control {
         self.plans.newest += 1;
         plan.generation = self.plans.newest;
         plan.quantum = self.quantum;
+        plan.freewheels = self.freewheels;
         let (newest, in_force) = (self.plans.newest, self.plans.in_force);
         for (client, slot) in &mut self.clients {
             match orders.remove(client) {
@@ -281,7 +285,9 @@ impl Control {
         let is_gone = |asked: &Asked| match asked {
             Asked::Page { client, of } => *client == gone || *of == gone,
             Asked::Slab { client, of: (owner, _) } => *client == gone || *owner == gone,
-            Asked::Latency { client, .. } | Asked::Quantum { client, .. } => *client == gone,
+            Asked::Latency { client, .. } | Asked::Quantum { client, .. } | Asked::Freewheel { client } => {
+                *client == gone
+            }
         };
         let unanswered: Vec<(u64, Asked)> = self.asked.extract_if(|_, asked| is_gone(asked)).collect();
         let newest = self.plans.newest + 1;
@@ -305,7 +311,7 @@ impl Control {
     fn cancel(&mut self, token: u64, asked: Asked, newest: u64) {
         match asked {
             Asked::Latency { .. } => {}
-            Asked::Quantum { .. } => self.waits_no_more(token),
+            Asked::Quantum { .. } | Asked::Freewheel { .. } => self.waits_no_more(token),
             Asked::Page { client, of } => {
                 if let Some(slot) = self.clients.get_mut(&client).filter(|slot| slot.outbox.holds(token)) {
                     slot.outbox.cancel(token);

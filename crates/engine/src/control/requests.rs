@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use proto::limits::QUANTUM_FRAMES;
 use proto::request::{Activation, NewPort, Reply, Request, RequestError};
-use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB};
+use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB, TransportRequest};
 use rt::sync::Ordering;
+use rt::transport::Position;
 use sys::memory::PeerSlab;
 
+use super::changeover::Mode;
 use super::{Control, Pending};
 use crate::client_slot::Slab;
 use crate::config::SelfConnect;
@@ -23,8 +25,8 @@ enum Outcome {
     Adopted {
         closes: bool,
     },
-    /// When the driver runs cycles of this many frames.
-    Quantum(u32),
+    /// When the driver runs cycles in this mode.
+    Mode(Mode),
     /// At once, and then the connection closes.
     Closes,
 }
@@ -43,10 +45,12 @@ impl Control {
     ) {
         let outcome = self.answer(client, request, descriptors);
         self.carry_changes();
+        // What its own callbacks are told of the request is on its way before the answer.
+        client.into_iter().for_each(|client| self.flush_outbox(client));
         match outcome {
             Ok(Outcome::Now(reply)) => self.reply(serial, number, reply),
             Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(serial, number, closes),
-            Ok(Outcome::Quantum(frames)) => self.begin_quantum_change(frames, serial, number),
+            Ok(Outcome::Mode(mode)) => self.begin_changeover(mode, serial, number),
             Ok(Outcome::Closes) => {
                 self.reply(serial, number, Reply::Done);
                 self.close_connection(serial);
@@ -83,6 +87,15 @@ impl Control {
                 done
             }
             Request::SetQuantum { frames } => self.check_quantum(frames),
+            Request::SetFreewheel { on } => self.check_freewheel(on),
+            Request::Transport { roll, position, sync_timeout_us } => {
+                let position = position.as_ref().map(Position::from_words);
+                self.ask_transport(TransportRequest { roll, position, sync_timeout_us }).and(done)
+            }
+            Request::TakeTimebase { conditional } => {
+                self.take_timebase(client.ok_or_else(only_clients)?, conditional).and(done)
+            }
+            Request::ReleaseTimebase => self.release_timebase(client.ok_or_else(only_clients)?).and(done),
             Request::ResetMaxDelay => {
                 self.engine().reset_max_delay();
                 done
@@ -190,6 +203,7 @@ impl Control {
         self.parts.model.set_active(client, false);
         // Told of its own ports' end first, as an active client.
         self.carry_changes();
+        self.take_over_transport_requests(client);
         if let Some(slot) = self.clients.get_mut(&client) {
             slot.activation = None;
         }
@@ -239,13 +253,27 @@ impl Control {
         if !QUANTUM_FRAMES.contains(&frames) {
             return Err(RequestError::Quantum(frames));
         }
-        if self.quantum_change.is_some() {
-            return Err(RequestError::Failed("another change of the buffer size is under way".into()));
-        }
+        self.check_no_changeover()?;
         if frames == self.quantum {
             return Ok(Outcome::Now(Reply::Done));
         }
-        Ok(Outcome::Quantum(frames))
+        Ok(Outcome::Mode(Mode::Quantum(frames)))
+    }
+
+    fn check_freewheel(&self, on: bool) -> Result<Outcome, RequestError> {
+        self.check_no_changeover()?;
+        if on == self.freewheels {
+            let already = if on { "freewheels" } else { "does not freewheel" };
+            return Err(RequestError::NotAllowed(format!("the server {already} already")));
+        }
+        Ok(Outcome::Mode(Mode::Freewheel(on)))
+    }
+
+    fn check_no_changeover(&self) -> Result<(), RequestError> {
+        if self.changeover.is_none() {
+            return Ok(());
+        }
+        Err(RequestError::Failed("another change of the buffer size, or of freewheel, is under way".into()))
     }
 
     fn answer_when_adopted(&mut self, connection: u64, number: u32, closes: bool) {

@@ -232,6 +232,10 @@ impl Driver for FileDriver {
         self.clock.set_quantum(quantum);
     }
 
+    fn resume(&mut self) {
+        self.clock.resume();
+    }
+
     fn read(&mut self, capture: &mut dyn Capture) {
         // Relaxed: the gate says nothing about other memory.
         self.has_begun |= self.gate.load(Ordering::Relaxed);

@@ -112,6 +112,13 @@ pub trait Driver: Send {
     /// Takes the output of a cycle of `frames` frames. Thread: cycle.
     fn write(&mut self, frames: u32, playback: &mut dyn Playback);
 
+    /// Cycles follow each other without the driver from now on: none of its methods is called until `resume`, but
+    /// `set_quantum`. Thread: cycle.
+    fn pause(&mut self) {}
+
+    /// The cycle that begins now is the driver's again, and the next is due a quantum later. Thread: cycle.
+    fn resume(&mut self);
+
     /// Ends; everything written so far reaches the device.
     fn stop(&mut self) {}
 

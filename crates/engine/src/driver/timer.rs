@@ -85,6 +85,11 @@ impl Driver for Timer {
         self.frames = begun + u64::from(quantum);
     }
 
+    fn resume(&mut self) {
+        self.origin_ns = Some(sys::clock::now_ns());
+        self.frames = u64::from(self.quantum);
+    }
+
     fn read(&mut self, _capture: &mut dyn Capture) {}
 
     fn write(&mut self, _frames: u32, _playback: &mut dyn Playback) {}

@@ -60,6 +60,8 @@ pub struct Plan {
     pub generation: u64,
     /// Length of a cycle, frames.
     pub quantum: u32,
+    /// Cycles follow each other as fast as the graph can, and the driver rests.
+    pub freewheels: bool,
     /// The clients that run; each after its predecessors.
     pub seats: Vec<PlanSeat>,
     /// The sources of each playback channel.

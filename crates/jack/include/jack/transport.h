@@ -44,9 +44,9 @@ int jack_set_timebase_callback(jack_client_t *client, int conditional, JackTimeb
 /** Gives the role back. Returns 0, or EINVAL when this client is not the master. */
 int jack_release_timebase(jack_client_t *client) JACK_OPTIONAL_WEAK_EXPORT;
 
-/* Without function; declared so that old programs link. */
+/* For old programs. */
 
-/** Zeroes `*info`. Use jack_transport_query(). */
+/** Tells what jack_transport_query() does. Use that. */
 void jack_get_transport_info(jack_client_t *client, jack_transport_info_t *info) JACK_OPTIONAL_WEAK_EXPORT;
 /** Does nothing. Use jack_set_timebase_callback(). */
 void jack_set_transport_info(jack_client_t *client, jack_transport_info_t *info) JACK_OPTIONAL_WEAK_EXPORT;

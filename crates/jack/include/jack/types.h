@@ -207,7 +207,7 @@ typedef int (*JackSyncCallback)(jack_transport_state_t state, jack_position_t *p
 typedef void (*JackTimebaseCallback)(jack_transport_state_t state, jack_nframes_t frames,
                                      jack_position_t *position, int new_position, void *context);
 
-/* The transport interface of long ago. The types remain so that old sources compile; the functions do nothing. */
+/* The transport interface of long ago, for old programs. */
 
 typedef enum {
     JackTransportState = 1 << 0,

@@ -67,6 +67,14 @@ impl Clock {
         }
     }
 
+    /// The cycle that begins now is due now.
+    pub(super) fn resume(&mut self) {
+        match self {
+            Self::RealTime(timer) => timer.resume(),
+            Self::WhenDone(dates) => (dates.origin_ns, dates.frames) = (sys::clock::now_ns(), 0),
+        }
+    }
+
     pub(super) fn set_quantum(&mut self, quantum: u32) {
         match self {
             Self::RealTime(timer) => timer.set_quantum(quantum),

@@ -1,0 +1,105 @@
+//! The client's part in the transport: ready to roll before the program's callback, bar and beat after it.
+
+use std::sync::Arc;
+
+use rt::shm::CycleInfo;
+use rt::transport::{Position, Transport};
+
+use super::CycleScope;
+use crate::session::Core;
+
+/// Answers whether the program is ready to roll from where the cycle's transport stands (or, after the sync timeout,
+/// rolls already). On the process thread before the process callback, again in each cycle until it is ready.
+pub type SyncCallback = Arc<dyn Fn(&CycleScope<'_>) -> bool + Send + Sync>;
+
+/// Completes the position of the next cycle: all but the frame. `true`: the position is of a start or a jump, or this
+/// is the first call, and nothing that was counted before holds; otherwise what it holds is of this cycle, but for the
+/// frame. On the process thread after the process callback.
+pub type TimebaseCallback = Arc<dyn Fn(&CycleScope<'_>, &mut Position, bool) + Send + Sync>;
+
+/// A callback, and which one it is among all that were ever set.
+#[derive(Clone)]
+pub(crate) struct Numbered<C> {
+    /// From 1.
+    pub(crate) serial: u32,
+    pub(crate) callback: C,
+}
+
+/// The program's part in the transport, as the process thread knows it.
+#[derive(Clone, Default)]
+pub(crate) struct TransportCallbacks {
+    pub(crate) sync: Option<Numbered<SyncCallback>>,
+    pub(crate) timebase: Option<Numbered<TimebaseCallback>>,
+}
+
+impl std::fmt::Debug for TransportCallbacks {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("TransportCallbacks")
+            .field("sync", &self.sync.is_some())
+            .field("timebase", &self.timebase.is_some())
+            .finish()
+    }
+}
+
+impl TransportCallbacks {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sync.is_none() && self.timebase.is_none()
+    }
+}
+
+/// What the process thread remembers of it from cycle to cycle.
+#[derive(Debug, Default)]
+pub(crate) struct TransportPart {
+    /// The sync callback that has said to be ready once; 0: none has.
+    ready_serial: u32,
+    /// For which round.
+    ready_round: u32,
+    /// The server knows that this client needs time.
+    needs_time: bool,
+    /// The timebase callback that was called last, and for which round.
+    led: Option<(u32, u32)>,
+}
+
+impl TransportPart {
+    /// Asks the program whether it is ready to roll, where that is to be known. Thread: cycle.
+    pub(crate) fn get_ready(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
+        let Some(sync) = &callbacks.sync else {
+            if self.needs_time {
+                core.own.note_quick();
+                *self = Self { led: self.led, ..Self::default() };
+            }
+            return;
+        };
+        let Some(transport) = core.server.engine.transport_in(info.cycle) else { return };
+        let is_new = self.ready_serial != sync.serial;
+        if !is_new && (!transport.asks || self.ready_round == transport.round) {
+            return;
+        }
+        if !self.needs_time {
+            self.needs_time = true;
+            core.own.note_needs_time();
+        }
+        if (sync.callback)(&CycleScope::new(core, info)) {
+            (self.ready_serial, self.ready_round) = (sync.serial, transport.round);
+            core.own.note_ready(transport.round);
+        }
+    }
+
+    /// Has the program complete the next cycle's position, if it is the timebase master. Thread: cycle.
+    pub(crate) fn lead(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
+        let Some(timebase) = &callbacks.timebase else { return };
+        let Some(transport) = core.server.engine.transport_in(info.cycle) else { return };
+        let Transport { state, master, round, .. } = transport;
+        let called_for = Some((timebase.serial, round));
+        let new_position = self.led != called_for;
+        if master != core.id || !(new_position || state.passes()) {
+            return;
+        }
+        self.led = called_for;
+        let frame = transport.next_frame(info.quantum);
+        let mut position = Position { frame, ..transport.position };
+        (timebase.callback)(&CycleScope::new(core, info), &mut position, new_position);
+        core.own.state_position(info.cycle, &Position { frame, ..position });
+    }
+}

@@ -1,0 +1,59 @@
+//! The transport's part that is no matter of a cycle: requests of programs that are in none, and who is the
+//! timebase master.
+
+use proto::request::RequestError;
+use rt::shm::TransportRequest;
+use rt::sync::Ordering;
+
+use super::Control;
+
+impl Control {
+    /// Passes a request on to the driver; it is decided with the next cycle.
+    pub(super) fn ask_transport(&self, request: TransportRequest) -> Result<(), RequestError> {
+        let requests = &self.parts.shared.transport;
+        if let Some(position) = &request.position
+            && !requests.ask_position(position)
+        {
+            return Err(RequestError::Failed("the transport cannot be moved now: try again".into()));
+        }
+        if let Some(roll) = request.roll {
+            requests.ask_to_roll(roll);
+        }
+        if let Some(timeout_us) = request.sync_timeout_us {
+            requests.ask_sync_timeout(timeout_us);
+        }
+        Ok(())
+    }
+
+    /// What a client has asked for in its last cycle is not lost with its place in the graph.
+    pub(super) fn take_over_transport_requests(&self, client: u32) {
+        let asked = self.clients.get(&client).and_then(|slot| slot.memory.own.transport().take());
+        if let Some(asked) = asked {
+            // Refused only if the server's own requests stood half written, which they never do.
+            let _ = self.ask_transport(asked);
+        }
+    }
+
+    /// The timebase master.
+    fn timebase(&self) -> Option<u32> {
+        // Relaxed: only this thread writes it.
+        Some(self.parts.shared.timebase.load(Ordering::Relaxed)).filter(|master| *master != 0)
+    }
+
+    pub(super) fn take_timebase(&self, client: u32, conditional: bool) -> Result<(), RequestError> {
+        if let Some(master) = self.timebase().filter(|master| conditional && *master != client) {
+            let name = self.parts.model.client(master).map(|client| client.name.clone());
+            return Err(RequestError::TimebaseTaken(name.unwrap_or_default()));
+        }
+        self.parts.shared.timebase.store(client, Ordering::Relaxed);
+        Ok(())
+    }
+
+    pub(super) fn release_timebase(&self, client: u32) -> Result<(), RequestError> {
+        if self.timebase() != Some(client) {
+            return Err(RequestError::NotTimebase);
+        }
+        self.parts.shared.timebase.store(0, Ordering::Relaxed);
+        Ok(())
+    }
+}
