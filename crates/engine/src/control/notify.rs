@@ -166,7 +166,7 @@ impl Control {
         };
         let is_asked = |asked: &Asked| match asked {
             Asked::Page { client, of } | Asked::Slab { client, of: (of, _) } => between(*client, *of),
-            Asked::Latency { .. } | Asked::Quantum { .. } => false,
+            Asked::Latency { .. } | Asked::Quantum { .. } | Asked::Freewheel { .. } => false,
         };
         let mapped = !self.asked.values().any(is_asked);
         let runs = !self.plans.needed() && self.plans.running() >= self.plans.newest();

@@ -250,6 +250,19 @@ impl Driver for AlsaDriver {
         self.fault = outcome.err().or(self.fault);
     }
 
+    fn pause(&mut self) {
+        if let Some(device) = &mut self.device {
+            device.stop();
+        }
+    }
+
+    fn resume(&mut self) {
+        // The device is started when the next cycle is waited for: this one has none of its frames.
+        self.is_fresh = true;
+        let length_ns = CycleInfo::nominal_period_ns(self.quantum, self.recipe.rate_hz) as u64;
+        self.timer.take_over(sys::clock::now_ns() + length_ns, self.quantum);
+    }
+
     fn stop(&mut self) {
         if let Some(device) = &mut self.device {
             device.stop();
