@@ -1,25 +1,26 @@
 //! A client that overwrites every byte of shared memory that it can write.
 
-use harness::eventually;
+use harness::{eventually, in_three_attempts};
 
-use crate::stage::{MODES, Stage, machine_losses};
+use crate::stage::{MODES, Stage, expect_undisturbed};
 
 #[test]
 fn a_client_that_scribbles_over_all_its_shared_memory_disturbs_nobody_that_it_does_not_feed() {
     for mode in [MODES[1], MODES[3]] {
-        let mut stage = Stage::new(mode, "scribble");
-        stage.strike();
-        eventually("it has begun", || stage.victim.stdout().contains("scribbling over").then_some(()));
-        stage.expect_new_clients_to_work();
-        eventually("it is done", || {
-            let done = stage.victim.stdout().contains("scribbled\n");
-            (done || !stage.victim.is_running()).then_some(())
+        in_three_attempts(|| {
+            let mut stage = Stage::new(mode, "scribble");
+            stage.strike();
+            eventually("it has begun", || stage.victim.stdout().contains("scribbling over").then_some(()));
+            stage.expect_new_clients_to_work();
+            eventually("it is done", || {
+                let done = stage.victim.stdout().contains("scribbled\n");
+                (done || !stage.victim.is_running()).then_some(())
+            });
+            stage.expect_new_clients_to_work();
+            assert!(stage.server.program().is_running(), "{}", stage.server.program().stderr());
+            stage.await_cycles(100);
+            let (beside, _) = stage.counts();
+            expect_undisturbed(&format!("{mode:?}"), beside)
         });
-        stage.expect_new_clients_to_work();
-        assert!(stage.server.program().is_running(), "{}", stage.server.program().stderr());
-        stage.await_cycles(100);
-        let (beside, _) = stage.counts();
-        assert_eq!(beside.wrong, 0, "{mode:?}: {beside:?}");
-        assert!(beside.silent + beside.missed <= machine_losses(beside), "{mode:?}: {beside:?}");
     }
 }
