@@ -1,5 +1,5 @@
 /*
- * A JACK client that does what it is told: `actor PIPE NAME [exact]`.
+ * A JACK client that does what it is told: `actor PIPE NAME [exact | new | plain-shutdown | both-shutdowns]`.
  *
  * It makes a pipe at PIPE and reads lines from it. Each line names one function of the interface with its arguments;
  * the function is called, and one line that begins with "= " tells what came of it. What the server tells through
@@ -11,6 +11,7 @@
 #include <jack/session.h>
 #include <jack/statistics.h>
 #include <jack/thread.h>
+#include <jack/uuid.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 /* What is deprecated has effects all the same. */
@@ -27,6 +29,8 @@ static jack_client_t *client;
 /* Written by the process thread. */
 static atomic_uint cycles, wrong_frames;
 static atomic_ulong process_thread;
+/* As the kernel numbers it. */
+static atomic_int process_thread_id;
 /* What the buffer size callback said last. */
 static atomic_uint told_frames;
 /* What the process callback returns. */
@@ -57,9 +61,13 @@ static void told(const char *format, ...) {
 
 /* Callbacks */
 
+static void measure(jack_nframes_t frames);
+
 static int process(jack_nframes_t frames, void *unused) {
     (void)unused;
     atomic_store(&process_thread, (unsigned long)pthread_self());
+    atomic_store(&process_thread_id, (int)syscall(SYS_gettid));
+    measure(frames);
     if (frames != atomic_load(&told_frames))
         atomic_fetch_add(&wrong_frames, 1);
     atomic_fetch_add(&cycles, 1);
@@ -326,6 +334,8 @@ COMMAND(frame_time) { UNUSED; answer("%u", jack_frame_time(client)); }
 COMMAND(last_frame_time) { UNUSED; answer("%u", jack_last_frame_time(client)); }
 COMMAND(microseconds) { UNUSED; answer("%llu", (unsigned long long)jack_get_time()); }
 
+#include "actor_threads.h"
+
 static const struct {
     const char *name;
     void (*run)(char **words);
@@ -352,6 +362,7 @@ static const struct {
     {"get_xrun_delayed_usecs", xrun_delayed}, {"get_max_delayed_usecs", max_delayed},
     {"reset_max_delayed_usecs", reset_max}, {"frame_time", frame_time},
     {"last_frame_time", last_frame_time}, {"get_time", microseconds},
+    THREAD_COMMANDS,
 };
 
 static void obey(char *text) {
@@ -370,7 +381,9 @@ static void obey(char *text) {
     answer("unknown command %s", words[0]);
 }
 
-static void set_callbacks(int with_reason) {
+enum { WITH_REASON = 1, PLAIN = 2 };
+
+static void set_callbacks(int shutdown_callbacks) {
     jack_set_process_callback(client, process, NULL);
     jack_set_thread_init_callback(client, on_thread, NULL);
     jack_set_buffer_size_callback(client, on_frames, NULL);
@@ -381,9 +394,9 @@ static void set_callbacks(int with_reason) {
     jack_set_graph_order_callback(client, on_order, NULL);
     jack_set_xrun_callback(client, on_xrun, NULL);
     jack_set_latency_callback(client, on_latency, NULL);
-    if (with_reason)
+    if (shutdown_callbacks & WITH_REASON)
         jack_on_info_shutdown(client, on_info_shutdown, NULL);
-    else
+    if (shutdown_callbacks & PLAIN)
         jack_on_shutdown(client, on_shutdown, NULL);
 }
 
@@ -392,14 +405,18 @@ int main(int count, char **arguments) {
         return 2;
     int exact = count > 3 && strcmp(arguments[3], "exact") == 0;
     int plain = count > 3 && strcmp(arguments[3], "plain-shutdown") == 0;
+    int both = count > 3 && strcmp(arguments[3], "both-shutdowns") == 0;
     jack_status_t status = 0;
-    client = jack_client_open(arguments[2], JackNoStartServer | (exact ? JackUseExactName : 0), &status);
+    if (count > 3 && strcmp(arguments[3], "new") == 0)
+        client = jack_client_new(arguments[2]);
+    else
+        client = jack_client_open(arguments[2], JackNoStartServer | (exact ? JackUseExactName : 0), &status);
     if (!client) {
         answer("refused 0x%x", (unsigned)status);
         return 1;
     }
     atomic_store(&told_frames, jack_get_buffer_size(client));
-    set_callbacks(!plain);
+    set_callbacks(both ? WITH_REASON | PLAIN : plain ? PLAIN : WITH_REASON);
     if (mkfifo(arguments[1], 0600) != 0)
         return 4;
     /* For writing too: the pipe does not end when a writer goes. */

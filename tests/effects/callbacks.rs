@@ -79,6 +79,16 @@ const TOLD: &[Row] = &[
         ],
     ),
     (
+        "jack_set_thread_init_callback runs on each of the library's threads before other callbacks",
+        &[
+            A("activate", "0"),
+            ToldA("a thread begins"),
+            ToldA("a thread begins"),
+            BDoes("set_buffer_size 512", "0"),
+            ToldA("quantum 512"),
+        ],
+    ),
+    (
         "jack_set_buffer_size of nothing is refused, and nothing changes",
         &[A("set_buffer_size 0", "-1"), BDoes("get_buffer_size", "256"), Status("/quantum", "256")],
     ),
@@ -102,20 +112,42 @@ fn a_client_is_told_when_another_comes_and_when_it_is_gone_and_not_of_itself() {
     assert_eq!(clients.collect::<Vec<_>>(), ["client other came", "client other went"]);
 }
 
-/// With `JackFailure | JackServerError` and the reason, where it asks for them.
+/// With `JackFailure | JackServerError` and the reason, where it asks for them; and only so where it asks for both.
 #[test]
 fn when_the_server_stops_clients_are_told_once_by_whichever_shutdown_callback_they_have_set() {
+    const WITH_REASON: &str = "shutdown 0x21 a program asked for it";
     let server = Server::timer(256);
-    let (mut informed, _) = Actor::open(&server, "informed", "informed", "");
-    let (mut plain, _) = Actor::open(&server, "plain", "plain", "plain-shutdown");
-    for actor in [&mut informed, &mut plain] {
+    let asked = [
+        ("informed", "", WITH_REASON),
+        ("plain", "plain-shutdown", "shutdown"),
+        ("both", "both-shutdowns", WITH_REASON),
+    ];
+    let mut actors = asked.map(|(name, option, told)| {
+        let (mut actor, _) = Actor::open(&server, name, name, option);
         assert_eq!(actor.ask("activate"), "0");
-    }
+        // On an active client, this is too late and has no effect.
+        assert_eq!(actor.ask("on_info_shutdown"), "done");
+        (actor, told)
+    });
     server.consort(&["stop"]).expect_success();
-    plain.await_event("the server has stopped", "shutdown");
-    informed.await_event("the server has stopped", "shutdown 0x21 a program asked for it");
-    for actor in [&mut informed, &mut plain] {
-        let count = actor.events().iter().filter(|event| event.starts_with("shutdown")).count();
-        assert_eq!(count, 1, "{:?}", actor.events());
+    for (actor, told) in &mut actors {
+        actor.await_event("the server has stopped", told);
+    }
+    // A second call would come at once after the first.
+    for (actor, told) in &mut actors {
+        let all: Vec<_> = actor.events().into_iter().filter(|event| event.starts_with("shutdown")).collect();
+        assert_eq!(all, [*told]);
+    }
+}
+
+#[test]
+fn jack_set_sample_rate_callback_tells_the_rate_before_it_returns_and_is_refused_when_active() {
+    let server = Server::start(&["--rate", "44100", "--quantum", "256"]);
+    let (mut a, _) = Actor::open(&server, "a", "a", "");
+    let (mut b, _) = Actor::open(&server, "b", "b", "");
+    for actor in [&mut a, &mut b] {
+        assert_eq!(actor.ask("set_sample_rate_callback"), "0 44100");
+        assert_eq!(actor.ask("activate"), "0");
+        assert_eq!(actor.ask("set_sample_rate_callback"), "-1 0");
     }
 }

@@ -3,7 +3,7 @@
 use harness::Server;
 
 use crate::stage::Step::{A, B, Status};
-use crate::stage::{Actor, Row, take};
+use crate::stage::{Actor, Row, json, take};
 
 const CLIENTS: &[Row] = &[
     (
@@ -62,9 +62,30 @@ fn a_name_that_is_taken_is_changed_or_refused_and_the_status_says_which() {
     // JackFailure | JackNameNotUnique, and JackServerError, which is what JACK2 tells of it.
     let (_refused, opened) = Actor::open(&server, "third", "synth", "exact");
     assert_eq!(opened, "refused 0x25");
+    // jack_client_new has no status.
+    let (_refused, opened) = Actor::open(&server, "fourth", "synth", "new");
+    assert_eq!(opened, "refused 0x0");
+    let (mut new, opened) = Actor::open(&server, "fifth", "drums", "new");
+    assert_eq!(opened, "opened 0x0 drums");
+    assert_eq!(first.ask("uuid_and_back drums"), "drums");
+    assert_eq!(new.ask("client_close"), "0");
     assert_eq!(first.ask("uuid_and_back synth-01"), "synth-01");
     assert_eq!(first.ask("uuid_and_back synth-02"), "(null)");
     assert_eq!(first.ask("client_close"), "0");
     let (_again, opened) = Actor::open(&server, "again", "synth", "exact");
     assert_eq!(opened, "opened 0x0 synth");
+}
+
+#[test]
+fn a_ports_uuid_is_made_from_the_number_that_others_know_it_by() {
+    let server = Server::timer(256);
+    let (mut a, _) = Actor::open(&server, "a", "a", "");
+    let (mut b, _) = Actor::open(&server, "b", "b", "");
+    assert_eq!(a.ask("port_register out audio o"), "ok");
+    let ports = json(&server, "ls");
+    let port = ports.as_array().and_then(|ports| ports.iter().find(|port| port["name"] == "a:out"));
+    let number = port.and_then(|port| port["id"].as_u64()).expect("the port is listed");
+    for actor in [&mut a, &mut b] {
+        assert_eq!(actor.ask("port_uuid_number a:out"), format!("0 the same {number}"));
+    }
 }

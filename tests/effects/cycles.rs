@@ -109,3 +109,70 @@ fn frame_times_are_one_clock_for_all_processes() {
         }
     }
 }
+
+/// What one cycle of a client was told, all of it inside this cycle.
+#[derive(Debug)]
+struct Measured {
+    result: u64,
+    first_frame: u64,
+    last_frame_time: u64,
+    back: u64,
+    since_begin: u64,
+    since_later: u64,
+    start_us: u64,
+    next_us: u64,
+    start_again_us: u64,
+    next_again_us: u64,
+    length_us: u64,
+}
+
+impl Measured {
+    fn of(actor: &mut Actor) -> Self {
+        let answer = actor.ask("measure_cycle");
+        let numbers: Vec<u64> = answer.split(' ').filter_map(|number| number.parse().ok()).collect();
+        let Ok(numbers) = <[u64; 11]>::try_from(numbers) else { panic!("not measured: {answer}") };
+        let [result, first_frame, last_frame_time, back, since_begin, since_later, start_us, next_us, ..] =
+            numbers;
+        let [.., start_again_us, next_again_us, length_us] = numbers;
+        Self {
+            result,
+            first_frame,
+            last_frame_time,
+            back,
+            since_begin,
+            since_later,
+            start_us,
+            next_us,
+            start_again_us,
+            next_again_us,
+            length_us,
+        }
+    }
+}
+
+#[test]
+fn in_a_cycle_all_times_are_this_cycles_and_other_processes_have_the_same_clock() {
+    let server = Server::timer(1024);
+    let (mut a, _) = Actor::open(&server, "a", "a", "");
+    let (mut b, _) = Actor::open(&server, "b", "b", "");
+    for actor in [&mut a, &mut b] {
+        assert_eq!(actor.ask("activate"), "0");
+        assert_eq!(actor.ask("await_cycle"), "ran");
+    }
+    for _ in 0..10 {
+        let cycle = Measured::of(&mut a);
+        assert_eq!((cycle.result, cycle.last_frame_time), (0, cycle.first_frame), "{cycle:?}");
+        // Dates are rounded to microseconds, of which a frame has 20.
+        assert!(cycle.first_frame.abs_diff(cycle.back) <= 1, "{cycle:?}");
+        assert!(cycle.start_us.abs_diff(cycle.start_again_us) <= 1, "{cycle:?}");
+        assert!(cycle.next_us.abs_diff(cycle.next_again_us) <= 1, "{cycle:?}");
+        assert!((cycle.next_us - cycle.start_us).abs_diff(cycle.length_us) <= 2, "{cycle:?}");
+        // It slept for 2 ms in between, which are 96 frames.
+        assert!(cycle.since_later >= cycle.since_begin + 95, "{cycle:?}");
+        // Another process, in a later cycle: not exact, but far from another origin or unit.
+        let date_us: u64 = b.ask(&format!("frames_to_time {}", cycle.first_frame)).parse().expect("a date");
+        assert!(date_us.abs_diff(cycle.start_us) < 1_000_000, "{date_us} in b, {cycle:?} in a");
+        let frame: u64 = b.ask(&format!("time_to_frames {}", cycle.start_us)).parse().expect("a frame");
+        assert!(frame.abs_diff(cycle.first_frame) < 48_000, "{frame} in b, {cycle:?} in a");
+    }
+}

@@ -5,5 +5,9 @@
 mod callbacks;
 mod clients;
 mod cycles;
+mod functions;
+mod later;
+mod names;
 mod ports;
 mod stage;
+mod threads;

@@ -294,6 +294,17 @@ const LATENCIES: &[Row] = &[
             ToldB("latency playback"),
         ],
     ),
+    (
+        "jack_recompute_total_latency does the same",
+        &[
+            BDoes("activate", "0"),
+            ToldB("latency capture"),
+            ToldB("latency playback"),
+            A("recompute_total_latency system:capture_1", "0"),
+            ToldB("latency capture"),
+            ToldB("latency playback"),
+        ],
+    ),
 ];
 
 #[test]

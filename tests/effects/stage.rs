@@ -30,7 +30,8 @@ fn actor_program(server: &Server) -> String {
 }
 
 impl Actor {
-    /// Starts one that asks for this name; `option` is empty, `exact` or `plain-shutdown`. With what opening answers.
+    /// Starts one that asks for this name; `option` is empty, `exact`, `new`, `plain-shutdown` or
+    /// `both-shutdowns`. With what opening answers.
     pub(crate) fn open(server: &Server, pipe: &str, name: &str, option: &str) -> (Self, String) {
         let pipe = server.directory().join(format!("{pipe}.orders"));
         let program = server.spawn(&actor_program(server), &[&pipe.to_string_lossy(), name, option]);

@@ -160,7 +160,7 @@ int jack_port_unregister(jack_client_t *client, jack_port_t *port) JACK_OPTIONAL
 /** Process thread: the port's memory for this cycle, `frames` samples or a MIDI buffer. Ask again in every cycle.
  * Inputs are read only: the memory may be the source's own. Outputs have to be written whole. */
 void *jack_port_get_buffer(jack_port_t *port, jack_nframes_t frames) JACK_OPTIONAL_WEAK_EXPORT;
-/** [app] Gives a port another short name. Returns 0, or not 0: taken, too long, not this client's. */
+/** [app] Gives a port another short name, also one of another client's. Returns 0, or not 0: empty, taken, too long. */
 int jack_port_rename(jack_client_t *client, jack_port_t *port, const char *name) JACK_OPTIONAL_WEAK_EXPORT;
 /** [app] As jack_port_rename(), without the client. */
 int jack_port_set_name(jack_port_t *port, const char *name) JACK_OPTIONAL_WEAK_DEPRECATED_EXPORT;

@@ -1,0 +1,72 @@
+//! Which test sees what each function does: `functions.txt` says it, and this checks that it says it of every
+//! function that libjack exports, of tests that exist, and of programs that call it.
+//!
+//! A line has a symbol, what there is to see, the file and the name of the test, and the program that calls it.
+//! There is to see: its `effect`, from another process; what it does in its `own` process, where it concerns no other;
+//! or the documented error of what comes `later`.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+struct Line {
+    symbol: &'static str,
+    kind: &'static str,
+    file: &'static str,
+    test: &'static str,
+    program: &'static str,
+}
+
+fn lines() -> Vec<Line> {
+    let split = |line: &'static str| {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [symbol, kind, file, test, program] = words[..] else { panic!("not five words: {line}") };
+        Line { symbol, kind, file, test, program }
+    };
+    include_str!("functions.txt").lines().map(split).collect()
+}
+
+/// A file of the repository.
+fn read(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a directory of the repository");
+    std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Whether `text` has `word` with nothing of a name before and behind it.
+fn has_word(text: &str, word: &str) -> bool {
+    let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    text.match_indices(word)
+        .any(|(at, _)| !text[..at].ends_with(is_name) && !text[at + word.len()..].starts_with(is_name))
+}
+
+#[test]
+fn every_function_of_libjack_has_a_test_that_exists_and_a_program_that_calls_it() {
+    let lines = lines();
+    let listed: Vec<&str> = lines.iter().map(|line| line.symbol).collect();
+    let symbols = include_str!("../../crates/jack/abi/symbols.txt").lines();
+    let exported: Vec<&str> = symbols.map(|line| line.trim_end_matches(" DATA")).collect();
+    assert_eq!(listed, exported);
+    for Line { symbol, kind, file, test, program } in lines {
+        assert!(["effect", "own", "later"].contains(&kind), "{symbol}: {kind}");
+        assert!(
+            read(file).contains(&format!("#[test]\nfn {test}() {{")),
+            "{symbol}: no test {test} in {file}"
+        );
+        assert!(has_word(&read(program), symbol), "{symbol}: {program} does not call it");
+        let name = Path::new(program).file_stem().and_then(|name| name.to_str()).expect("a name");
+        // The actor is run by all of these tests, in parts; other programs by the test that names them.
+        assert!(
+            name.starts_with("actor") || read(file).contains(name),
+            "{symbol}: {file} does not run {program}"
+        );
+    }
+}
+
+#[test]
+fn what_is_seen_from_another_process_is_seen_by_a_process_level_test() {
+    let elsewhere: BTreeSet<_> = lines()
+        .iter()
+        .filter(|line| line.kind != "own" && !line.file.starts_with("tests/"))
+        .map(|line| line.symbol)
+        .collect();
+    assert!(elsewhere.is_empty(), "{elsewhere:?}");
+}
