@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::arguments;
+use crate::{arguments, jackd};
 
 /// Write the man pages into a directory
 #[derive(Debug, Args)]
@@ -31,7 +31,8 @@ impl Man {
 
 fn write(directory: &Path) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
-    clap_mangen::generate_to(arguments::command(), directory)
+    clap_mangen::generate_to(arguments::command(), directory)?;
+    fs::write(directory.join("jackd.1"), jackd::man::page())
 }
 
 #[cfg(test)]
@@ -48,6 +49,7 @@ mod tests {
             let page = fs::read_to_string(directory.join(format!("consort-{}.1", command.get_name())));
             assert!(page.is_ok_and(|page| page.contains("Example")), "{}", command.get_name());
         }
+        assert!(directory.join("jackd.1").exists());
         fs::remove_dir_all(&directory).expect("cleaned");
     }
 }

@@ -13,7 +13,7 @@ use crate::exit::UsageError;
 
 /// What an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
+pub(super) enum Id {
     Capture,
     Fast,
     Help,
@@ -37,7 +37,7 @@ const PLAYBACK: Spec<Id> = spec('P', &["playback"], Value::Required, Id::Playbac
 const MONITOR: Spec<Id> =
     spec('m', &["monitor"], Value::None, Id::Ignored("monitor ports are not built yet"));
 
-const TIMER: &[Spec<Id>] = &[
+pub(super) const TIMER: &[Spec<Id>] = &[
     HELP,
     RATE,
     PERIOD,
@@ -47,7 +47,7 @@ const TIMER: &[Spec<Id>] = &[
     spec('w', &["wait"], Value::Required, Id::Ignored("a cycle is due when its samples have passed")),
 ];
 
-const FILE: &[Spec<Id>] = &[
+pub(super) const FILE: &[Spec<Id>] = &[
     HELP,
     RATE,
     PERIOD,

@@ -3,6 +3,7 @@
 
 mod alsa;
 mod driver;
+pub(crate) mod man;
 mod options;
 #[cfg(test)]
 mod tests;

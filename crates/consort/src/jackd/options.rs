@@ -11,7 +11,7 @@ use crate::exit::UsageError;
 
 /// What an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
+pub(super) enum Id {
     Autoconnect,
     Driver,
     Help,
@@ -40,7 +40,8 @@ const fn valued(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> 
 const NO_LOCK: Id = Id::Ignored("the server decides itself what memory it locks");
 const NO_INTERNAL: Id = Id::Ignored("clients inside the server are not built yet");
 
-const SPECS: &[Spec<Id>] = &[
+/// All of them.
+pub(super) const SPECS: &[Spec<Id>] = &[
     flag('R', &["realtime"], Id::Realtime),
     flag('r', &["no-realtime"], Id::NoRealtime),
     valued('P', &["realtime-priority"], Id::Priority),
