@@ -8,6 +8,7 @@ mod metering;
 mod midi;
 mod notifications;
 mod numbers;
+mod qjackctl;
 mod recorders;
 mod roundtrip;
 mod through;

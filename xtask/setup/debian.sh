@@ -17,8 +17,8 @@ clients="jack-capture meterbridge jackmeter ecasound ffmpeg sox
     fluidsynth timgm6mb-soundfont
     gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
-# Meterbridge draws its meters, so it needs an X server and its X and SDL libraries need one to start.
-display="xvfb xauth"
+# QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
+display="qjackctl xvfb xauth"
 
 packages="$build $recordings $reference $clients $display"
 
