@@ -1,0 +1,119 @@
+//! What `cargo xtask install` lays out works wherever it is moved to, with nothing else of this repository.
+#![forbid(unsafe_code)]
+
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use harness::{Finished, Program, Sound, eventually, in_three_attempts};
+use rustix::process::Signal;
+
+use tree::Tree;
+
+/// The C example, compiled with what pkg-config says of the tree and of no other JACK.
+fn example(tree: &Tree) -> PathBuf {
+    let flags = Command::new("pkg-config")
+        .args(["--cflags", "--libs", "jack"])
+        .env("PKG_CONFIG_LIBDIR", tree.path("lib/pkgconfig"))
+        .output()
+        .expect("pkg-config runs; 'cargo xtask setup' installs it");
+    let flags = String::from_utf8(flags.stdout).expect("text");
+    let directories =
+        flags.split_whitespace().filter_map(|flag| Path::new(flag.get(2..)?).canonicalize().ok());
+    let directories: Vec<PathBuf> = directories.collect();
+    assert_eq!(directories, [tree.path("include"), tree.path("lib")], "{flags}");
+    let program = tree.outside("tone");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/jack/examples/tone.c");
+    let compiled = Command::new("gcc")
+        .args(["-std=c11", "-D_GNU_SOURCE", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
+        .arg(&program)
+        .arg(source)
+        .args(flags.split_whitespace())
+        .arg("-lm")
+        .status();
+    assert!(compiled.expect("gcc runs; 'cargo xtask setup' installs it").success());
+    program
+}
+
+fn run(command: Command) -> Finished {
+    Program::start(command).finish()
+}
+
+#[test]
+fn an_installed_tree_is_complete_and_a_c_program_is_built_and_run_with_it_wherever_it_is() {
+    let tree = Tree::install_and_move();
+    tree.expect_layout();
+    tree.expect_no_trace_of_the_build();
+    expect_versions(&tree);
+    let tone = example(&tree);
+    expect_own_library(&tree, &tone);
+    in_three_attempts(|| expect_sound(&tree, &tone));
+    expect_server_of_its_own(&tree, &tone);
+}
+
+fn expect_versions(tree: &Tree) {
+    let version = concat!("consort ", env!("CARGO_PKG_VERSION"), "\n");
+    let mut command = tree.command("bin/consort");
+    command.arg("--version");
+    assert_eq!(run(command).expect_success().stdout, version);
+    let mut command = tree.command("bin/jackd");
+    command.arg("--version");
+    let printed = run(command).expect_success().stdout;
+    assert!(printed.starts_with("jackdmp version 1.9.22 "), "{printed}");
+    let version = Command::new("pkg-config")
+        .args(["--modversion", "jack"])
+        .env("PKG_CONFIG_LIBDIR", tree.path("lib/pkgconfig"))
+        .output()
+        .expect("pkg-config runs");
+    assert_eq!(version.stdout, b"1.9.22\n");
+}
+
+/// `consort exec` has a program find the library of its own tree.
+fn expect_own_library(tree: &Tree, tone: &Path) {
+    let mut command = tree.command("bin/consort");
+    command.args(["exec", "--", "ldd"]).arg(tone);
+    let printed = run(command).expect_success().stdout;
+    let library = format!("libjack.so.0 => {} (", tree.path("lib/libjack.so.0").display());
+    assert!(printed.contains(&library), "{library}… is not in {printed}");
+}
+
+/// At a server of the tree, what it records is the tone.
+fn expect_sound(tree: &Tree, tone: &Path) -> Result<(), String> {
+    let recording = tree.outside("recorded.wav");
+    let mut command = tree.command("bin/consort");
+    command.args(["run", "-n", "studio", "--driver", "file", "--output"]).arg(&recording);
+    let mut server = Program::start(command);
+    eventually("the server runs", || {
+        assert!(server.is_running(), "{}", server.stderr());
+        server.stderr().contains("runs:").then_some(())
+    });
+    let mut command = tree.command("bin/consort");
+    command.args(["-n", "studio", "exec", "--"]).arg(tone).args(["1000", "2"]);
+    assert_eq!(run(command).expect_success().stdout, "tone plays to 2 inputs at 48000 Hz\n");
+    server.signal(Signal::TERM);
+    server.finish().expect_success();
+    let recorded = Sound::read(&recording);
+    for channel in [0, 1] {
+        let heard = recorded.sounding(channel);
+        // A busy machine may have taken cycles from it.
+        let (frequency_hz, peak) = (heard.frequency_hz(0), heard.peak(0));
+        if (frequency_hz - 1000.0).abs() > 20.0 || (peak - 0.5).abs() > 0.001 {
+            return Err(format!("{frequency_hz} Hz with a peak of {peak}"));
+        }
+    }
+    Ok(())
+}
+
+/// Where no server runs, `consort exec` starts one for the program, and so does the library: `jackd` of the tree.
+fn expect_server_of_its_own(tree: &Tree, tone: &Path) {
+    let mut command = tree.command("bin/consort");
+    command.args(["exec", "--"]).arg(tone).args(["1000", "0.1"]);
+    assert_eq!(run(command).expect_success().stdout, "tone plays to 2 inputs at 48000 Hz\n");
+
+    let line = format!("{} -T -d dummy -r 44100", tree.path("bin/jackd").display());
+    std::fs::write(tree.outside("home/.jackdrc"), line).expect("a start line");
+    let mut command = tree.command_of(tone);
+    command.args(["1000", "0.1"]).env("LD_LIBRARY_PATH", tree.path("lib"));
+    assert_eq!(run(command).expect_success().stdout, "tone plays to 2 inputs at 44100 Hz\n");
+}
