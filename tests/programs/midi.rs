@@ -21,15 +21,21 @@ fn played(server: Server) -> Vec<f32> {
     server.played().channels.remove(0)
 }
 
-/// (Frame, message) as `jack_midi_dump -a` prints them.
-fn dumped(monitor: &mut Program) -> Vec<(u64, String)> {
+/// The first events, so many of them: (frame, message) as `jack_midi_dump -a` prints them.
+fn dumped(monitor: &mut Program, count: usize) -> Vec<(u64, String)> {
     let event = |line: &str| {
         let (frame, rest) = line.split_once(':')?;
         let is_byte = |word: &&str| word.len() == 2 && u8::from_str_radix(word, 16).is_ok();
         let message: Vec<&str> = rest.split_whitespace().take_while(is_byte).collect();
         Some((frame.trim().parse().ok()?, message.join(" ")))
     };
-    monitor.stdout().lines().filter_map(event).collect()
+    eventually("so many events", || {
+        let printed = monitor.stdout();
+        // A line may have come in part.
+        let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
+        let events: Vec<_> = whole.lines().filter_map(event).take(count).collect();
+        (events.len() == count).then_some(events)
+    })
 }
 
 /// A loop of 12000 frames in which C sounds for 6000.
@@ -62,26 +68,24 @@ fn jack_midisine_plays_what_jack_midiseq_says_from_the_very_frame() {
 
 #[test]
 fn jack_midi_dump_hears_two_sequencers_at_one_port_each_to_the_frame_and_all_in_order() {
-    let server = patient(8);
+    let server = patient(1);
     let mut monitor = server.spawn("jack_midi_dump", &["-a", "monitor"]);
     let _first = server.spawn("jack_midiseq", &["first", "12000", "0", "60", "6000"]);
     let _second = server.spawn("jack_midiseq", &["second", "9000", "10", "72", "100"]);
-    for (port, name) in [("monitor:input", "first:out"), ("monitor:input", "second:out")] {
-        server.await_port(name);
-        server.await_port(port);
-        connect(&server, name, port);
+    server.await_port("monitor:input");
+    for output in ["first:out", "second:out"] {
+        server.await_port(output);
+        connect(&server, output, "monitor:input");
     }
-    played(server);
-    let events = dumped(&mut monitor);
+    let events = dumped(&mut monitor, 40);
     assert!(events.is_sorted_by_key(|(frame, _)| *frame), "{events:?}");
     for (message, round) in
         [("90 3c 40", 12_000), ("80 3c 40", 12_000), ("90 48 40", 9000), ("80 48 40", 9000)]
     {
-        let frames: Vec<u64> =
-            events.iter().filter(|(_, found)| found == message).map(|(frame, _)| *frame).collect();
-        // The first may be of before the connection, of a cycle whose begin was not heard.
+        let of_message = events.iter().filter(|(_, found)| found == message);
+        let frames: Vec<u64> = of_message.map(|(frame, _)| *frame).collect();
         let in_time = frames.windows(2).all(|pair| pair[1] - pair[0] == round);
-        assert!(in_time && frames.len() as u64 >= 8 * 48_000 / round - 1, "{message}: {frames:?}");
+        assert!(in_time && frames.len() >= 5, "{message}: {frames:?}");
     }
 }
 
@@ -104,7 +108,7 @@ fn jack_midi_latency_test_gets_back_every_message_one_cycle_later() {
 
 #[test]
 fn the_example_of_the_client_library_plays_an_octave_higher() {
-    let server = patient(4);
+    let server = patient(1);
     let mut monitor = server.spawn("jack_midi_dump", &["-a", "monitor"]);
     let _sequencer = server.spawn("jack_midiseq", &SEQUENCE);
     server.await_port("sequence:out");
@@ -113,15 +117,12 @@ fn the_example_of_the_client_library_plays_an_octave_higher() {
         &example("transpose").to_string_lossy(),
         &["--seconds", "600", "--from", "sequence:out", "--to", "monitor:input"],
     );
-    server.await_connection("transpose:out", "monitor:input");
-    played(server);
-    let events = dumped(&mut monitor);
-    let messages: Vec<&str> = events.iter().map(|(_, message)| message.as_str()).collect();
-    assert!(
-        messages.len() >= 30 && messages.iter().all(|message| ["90 48 40", "80 48 40"].contains(message))
-    );
-    let in_time = events.windows(3).all(|three| three[2].0 - three[0].0 == 12_000);
-    assert!(in_time, "{events:?}");
+    let events = dumped(&mut monitor, 12);
+    for pair in events.windows(2) {
+        let [(at, message), (next, other)] = pair else { continue };
+        let expected = if message == "90 48 40" { "80 48 40" } else { "90 48 40" };
+        assert_eq!((next - at, other.as_str()), (6000, expected), "{events:?}");
+    }
 }
 
 /// A Standard MIDI File (RP-001) of format 0 for the ocarina, at 480 ticks to a half second: A4, E5, A5, half a second
@@ -154,32 +155,29 @@ fn start_player(server: &Server, file: &Path) -> Program {
 
 #[test]
 fn a_midi_file_that_python_sends_to_the_frame_arrives_so() {
-    let server = patient(10);
+    let server = patient(1);
     let file = server.directory().join("notes.mid");
     std::fs::write(&file, three_notes()).expect("written");
     let mut monitor = server.spawn("jack_midi_dump", &["-a", "monitor"]);
     server.await_port("monitor:input");
     let _player = start_player(&server, &file);
     connect(&server, "player:out", "monitor:input");
-    played(server);
-    let events = dumped(&mut monitor);
+    // A round may have begun: one whole one is among these.
+    let events = dumped(&mut monitor, 14);
     let begin = events.iter().position(|(_, message)| message == "c0 4f").expect("a round's begin");
-    let rounds: Vec<_> = events[begin..].chunks_exact(7).collect();
-    assert!(rounds.len() >= 2, "{events:?}");
-    for round in rounds {
-        let since = |(frame, message): &(u64, String)| (frame - round[0].0, message.clone());
-        let expected = [
-            (0, "c0 4f"),
-            (0, "90 45 64"),
-            (24_000, "80 45 00"),
-            (48_000, "90 4c 64"),
-            (72_000, "80 4c 00"),
-            (96_000, "90 51 64"),
-            (120_000, "80 51 00"),
-        ];
-        let expected = expected.map(|(frame, message)| (frame, message.to_owned()));
-        assert_eq!(round.iter().map(since).collect::<Vec<_>>(), expected);
-    }
+    let round = &events[begin..begin + 7];
+    let since = |(frame, message): &(u64, String)| (frame - round[0].0, message.clone());
+    let expected = [
+        (0, "c0 4f"),
+        (0, "90 45 64"),
+        (24_000, "80 45 00"),
+        (48_000, "90 4c 64"),
+        (72_000, "80 4c 00"),
+        (96_000, "90 51 64"),
+        (120_000, "80 51 00"),
+    ];
+    let expected = expected.map(|(frame, message)| (frame, message.to_owned()));
+    assert_eq!(round.iter().map(since).collect::<Vec<_>>(), expected);
 }
 
 #[test]
