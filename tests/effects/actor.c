@@ -12,6 +12,7 @@
 #include <jack/statistics.h>
 #include <jack/thread.h>
 #include <jack/uuid.h>
+#include <jack/transport.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -62,9 +63,11 @@ static void told(const char *format, ...) {
 /* Callbacks */
 
 static void measure(jack_nframes_t frames);
+static void ask_in_cycle(void);
 
 static int process(jack_nframes_t frames, void *unused) {
     (void)unused;
+    ask_in_cycle();
     atomic_store(&process_thread, (unsigned long)pthread_self());
     atomic_store(&process_thread_id, (int)syscall(SYS_gettid));
     measure(frames);
@@ -335,11 +338,13 @@ COMMAND(last_frame_time) { UNUSED; answer("%u", jack_last_frame_time(client)); }
 COMMAND(microseconds) { UNUSED; answer("%llu", (unsigned long long)jack_get_time()); }
 
 #include "actor_threads.h"
+#include "transport_commands.h"
 
 static const struct {
     const char *name;
     void (*run)(char **words);
 } COMMANDS[] = {
+    TRANSPORT_COMMANDS,
     {"activate", activate}, {"deactivate", deactivate}, {"client_close", close_client},
     {"get_client_name", client_name}, {"client_get_uuid", own_uuid}, {"get_uuid_for_client_name", uuid_of},
     {"get_client_name_by_uuid", name_of}, {"uuid_and_back", uuid_and_back}, {"get_client_pid", client_pid},
@@ -394,6 +399,7 @@ static void set_callbacks(int shutdown_callbacks) {
     jack_set_graph_order_callback(client, on_order, NULL);
     jack_set_xrun_callback(client, on_xrun, NULL);
     jack_set_latency_callback(client, on_latency, NULL);
+    jack_set_freewheel_callback(client, on_freewheel, NULL);
     if (shutdown_callbacks & WITH_REASON)
         jack_on_info_shutdown(client, on_info_shutdown, NULL);
     if (shutdown_callbacks & PLAIN)

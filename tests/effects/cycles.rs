@@ -75,7 +75,7 @@ fn when_a_client_is_late_others_are_told_and_read_a_delay_which_any_of_them_rese
     late.signal(Signal::STOP);
     observer.await_event("a client does not finish", "xrun");
     eventually("the server counts it", || {
-        (json(&server, "status")["xruns"].as_u64() > Some(0)).then_some(())
+        (json(&server, &["status"])["xruns"].as_u64() > Some(0)).then_some(())
     });
     late.signal(Signal::CONT);
     let delayed = |actor: &mut Actor| actor.ask("get_max_delayed_usecs").parse::<f32>().expect("a number");

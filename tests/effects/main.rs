@@ -11,3 +11,4 @@ mod names;
 mod ports;
 mod stage;
 mod threads;
+mod transport;

@@ -109,14 +109,16 @@ pub(crate) enum Step {
     Ls(&'static str, &'static str, &'static str),
     /// `consort status --json` has this, as JSON, at this pointer.
     Status(&'static str, &'static str),
+    /// `consort transport show --json` has this, as JSON, at this pointer.
+    Transport(&'static str, &'static str),
 }
 
 /// What a function promises, and the steps that show it.
 pub(crate) type Row = (&'static str, &'static [Step]);
 
 /// What `consort` prints as JSON.
-pub(crate) fn json(server: &Server, command: &str) -> serde_json::Value {
-    let printed = server.consort(&[command, "--json"]).expect_success().stdout;
+pub(crate) fn json(server: &Server, command: &[&str]) -> serde_json::Value {
+    let printed = server.consort(&[command, &["--json"]].concat()).expect_success().stdout;
     serde_json::from_str(&printed).expect("JSON")
 }
 
@@ -150,14 +152,19 @@ pub(crate) fn take(rows: &[Row]) {
                 Step::ToldB(event) => b.await_event(&what, event),
                 Step::Lsp(arguments, printed) => await_equal(&what, printed, || server.lsp(arguments)),
                 Step::Ls(port, pointer, expected) => await_equal(&what, expected, || {
-                    let ports = json(&server, "ls");
+                    let ports = json(&server, &["ls"]);
                     at(
                         ports.as_array().and_then(|ports| ports.iter().find(|found| found["name"] == port)),
                         pointer,
                     )
                 }),
                 Step::Status(pointer, expected) => {
-                    await_equal(&what, expected, || at(Some(&json(&server, "status")), pointer));
+                    await_equal(&what, expected, || at(Some(&json(&server, &["status"])), pointer));
+                }
+                Step::Transport(pointer, expected) => {
+                    await_equal(&what, expected, || {
+                        at(Some(&json(&server, &["transport", "show"])), pointer)
+                    });
                 }
             }
         }

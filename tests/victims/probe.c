@@ -6,12 +6,20 @@
  *                              with --fault write-input it makes what it hears silent once it has copied it;
  *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1
  *
- * check and thru connect to the port given by --from once they are active. All print one line when they
+ *   probe follow NAME          out: for each frame of the piece its number while the transport rolls, else silence;
+ *                              with --slow N it is ready to roll when it is asked for the Nth time;
+ *                              with --sync-timeout S the transport waits for slow clients so many seconds
+ *   probe conduct NAME         in: a sample of 1 starts the transport, 0.5 moves it to frame 100000, 0.25 stops it,
+ *                              all from the process callback
+ *   probe lead NAME            the timebase master: the piece has a bar for each 1000 frames
+ *
+ * check, conduct and thru connect to the port given by --from once they are active. All print one line when they
  * are ready ("ready") and check prints its counts at SIGTERM:
  *   cycles N good N silent N wrong N missed N
  * "missed" counts cycles that the client itself did not run, by the frame time. */
 #include <errno.h>
 #include <jack/jack.h>
+#include <jack/transport.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -27,6 +35,7 @@
 static jack_client_t *client;
 static jack_port_t *input, *output;
 static const char *fault = "none";
+static int slow = 1, sync_timeout_s;
 static int writes_input;
 static atomic_int fault_now, quit, shutdown_seen;
 static atomic_ulong cycles, good, silent, wrong, missed;
@@ -129,6 +138,53 @@ static int on_buffer_size(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
+static int run_follow(jack_nframes_t frames, void *unused) {
+    float *out = jack_port_get_buffer(output, frames);
+    jack_position_t position;
+    int rolls = jack_transport_query(client, &position) == JackTransportRolling;
+    (void)unused;
+    for (jack_nframes_t i = 0; i < frames; i++)
+        out[i] = rolls ? sample_of(position.frame + i) : 0.0f;
+    return 0;
+}
+
+static int be_ready(jack_transport_state_t state, jack_position_t *position, void *unused) {
+    static int asked;
+    (void)position, (void)unused;
+    if (state == JackTransportStarting && ++asked < slow)
+        return 0;
+    asked = 0;
+    return 1;
+}
+
+static int run_conduct(jack_nframes_t frames, void *unused) {
+    const float *in = jack_port_get_buffer(input, frames);
+    (void)unused;
+    for (jack_nframes_t i = 0; i < frames; i++) {
+        if (in[i] == 1.0f)
+            jack_transport_start(client);
+        else if (in[i] == 0.5f)
+            jack_transport_locate(client, 100000);
+        else if (in[i] == 0.25f)
+            jack_transport_stop(client);
+    }
+    return 0;
+}
+
+static void lead(jack_transport_state_t state, jack_nframes_t frames, jack_position_t *position, int is_new,
+                 void *unused) {
+    (void)state, (void)frames, (void)is_new, (void)unused;
+    position->valid = JackPositionBBT;
+    position->bar = (int32_t)(position->frame / 1000) + 1;
+    position->beat = 1;
+    position->tick = (int32_t)(position->frame % 1000);
+    position->bar_start_tick = position->frame - position->frame % 1000;
+    position->beats_per_bar = 1;
+    position->beat_type = 4;
+    position->ticks_per_beat = 1000;
+    position->beats_per_minute = 2880;
+}
+
 /* Overwrites every byte of shared memory that this process can write, again and again for ten seconds. */
 static void scribble(void) {
     struct {
@@ -190,6 +246,10 @@ int main(int argc, char **argv) {
             from = argv[i + 1];
         else if (strcmp(argv[i], "--fault") == 0)
             fault = argv[i + 1];
+        else if (strcmp(argv[i], "--slow") == 0)
+            slow = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--sync-timeout") == 0)
+            sync_timeout_s = atoi(argv[i + 1]);
     }
     writes_input = strcmp(fault, "write-input") == 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -200,13 +260,30 @@ int main(int argc, char **argv) {
         fprintf(stderr, "cannot open: 0x%x\n", status);
         return 1;
     }
-    int is_source = strcmp(role, "source") == 0, is_check = strcmp(role, "check") == 0;
-    if (!is_source)
-        input = jack_port_register(client, "in", JACK_DEFAULT_AUDIO_TYPE, JackPortIsInput, 0);
-    if (!is_check)
-        output = jack_port_register(client, "out", JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
+    int is_check = strcmp(role, "check") == 0;
+    static const struct {
+        const char *name;
+        int (*run)(jack_nframes_t, void *);
+        int has_input, has_output;
+    } roles[] = {{"source", run_source, 0, 1},   {"check", run_check, 1, 0}, {"thru", run_thru, 1, 1},
+                 {"follow", run_follow, 0, 1},   {"conduct", run_conduct, 1, 0}, {"lead", NULL, 0, 0}};
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
+        if (strcmp(role, roles[i].name) != 0)
+            continue;
+        if (roles[i].has_input)
+            input = jack_port_register(client, "in", JACK_DEFAULT_AUDIO_TYPE, JackPortIsInput, 0);
+        if (roles[i].has_output)
+            output = jack_port_register(client, "out", JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
+        if (roles[i].run)
+            jack_set_process_callback(client, roles[i].run, NULL);
+    }
+    if (slow > 1)
+        jack_set_sync_callback(client, be_ready, NULL);
+    if (sync_timeout_s > 0)
+        jack_set_sync_timeout(client, (jack_time_t)sync_timeout_s * 1000000);
+    if (strcmp(role, "lead") == 0 && jack_set_timebase_callback(client, 1, lead, NULL) != 0)
+        return 1;
     jack_on_info_shutdown(client, on_shutdown, NULL);
-    jack_set_process_callback(client, is_source ? run_source : is_check ? run_check : run_thru, NULL);
     if (strcmp(fault, "block-buffer-size") == 0)
         jack_set_buffer_size_callback(client, on_buffer_size, NULL);
     if (jack_activate(client) != 0) {

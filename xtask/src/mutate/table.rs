@@ -436,14 +436,6 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         short: false,
     },
     Mutation {
-        name: "requests: the newest position makes room",
-        file: "shm/transport_requests.rs",
-        old: "is_newer(oldest, state))",
-        new: "is_newer(state, oldest))",
-        model: POSITIONS_IN_ORDER,
-        short: false,
-    },
-    Mutation {
         name: "requests: older positions stay",
         file: "shm/transport_requests.rs",
         old: "is_newer(state, *other)",

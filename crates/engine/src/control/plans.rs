@@ -148,7 +148,8 @@ impl Control {
         self.plans.newest += 1;
         plan.generation = self.plans.newest;
         plan.quantum = self.quantum;
-        plan.freewheels = self.freewheels;
+        // Without clients, as in a pause, it would only burn time.
+        plan.freewheels = self.freewheels && !members.is_empty();
         let (newest, in_force) = (self.plans.newest, self.plans.in_force);
         for (client, slot) in &mut self.clients {
             match orders.remove(client) {

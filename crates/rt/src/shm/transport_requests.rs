@@ -110,19 +110,17 @@ impl TransportRequests {
         false
     }
 
-    /// A free place, or else the one with the oldest request: a newer one comes in its stead.
+    /// A free place, or else one with an older request: the newer one comes in its stead.
     fn place_to_write(&self) -> Option<(&Place, u32)> {
-        let mut found: Option<(&Place, u32)> = None;
-        for place in &self.places {
-            let state = place.state.load(Ordering::Relaxed);
-            if state == FREE {
-                return Some((place, state));
-            }
-            if state != WRITING && found.is_none_or(|(_, oldest)| is_newer(oldest, state)) {
-                found = Some((place, state));
-            }
+        let state = |place: &Place| place.state.load(Ordering::Relaxed);
+        let mut places =
+            self.places.iter().map(|place| (place, state(place))).filter(|(_, state)| *state != WRITING);
+        let first = places.next()?;
+        if first.1 == FREE {
+            Some(first)
+        } else {
+            Some(places.find(|(_, state)| *state == FREE).unwrap_or(first))
         }
-        found
     }
 
     fn tell(&self) {

@@ -1,0 +1,102 @@
+//! Freewheel: cycles that wait for the graph and for nothing else.
+
+use harness::{Counts, Server, eventually, in_three_attempts};
+use rustix::process::Signal;
+
+use crate::json;
+
+fn cycles(server: &Server) -> u64 {
+    json(server, &["status"])["cycles"].as_u64().expect("a count")
+}
+
+fn xruns(server: &Server) -> u64 {
+    json(server, &["status"])["xruns"].as_u64().expect("a count")
+}
+
+fn await_cycles(server: &Server, count: u64) {
+    let before = cycles(server);
+    eventually(&format!("{count} cycles"), || (cycles(server) >= before + count).then_some(()));
+}
+
+fn freewheel(server: &Server, on: &str) {
+    server.run("jack_freewheel", &[on]).expect_success();
+    assert_eq!(json(server, &["status"])["freewheel"], on == "y");
+}
+
+#[test]
+fn in_freewheel_cycles_do_not_wait_for_the_clock_and_every_sample_arrives() {
+    // A cycle takes 170 ms by the clock: what is awaited below takes four minutes by it.
+    let server = Server::timer(8192);
+    let _source = server.probe(&["source", "source"]);
+    let _thru = server.probe(&["thru", "thru", "--from", "source:out"]);
+    freewheel(&server, "y");
+    let check = server.probe(&["check", "check", "--from", "thru:out"]);
+    await_cycles(&server, 1500);
+    let Counts { cycles, good, silent, wrong, missed } = Counts::of(check);
+    assert!(cycles > 1000, "the checker took part: {cycles}");
+    assert_eq!((good, silent, wrong, missed), (cycles, 0, 0, 0));
+    freewheel(&server, "n");
+}
+
+#[test]
+fn after_freewheel_the_clock_is_back_without_xruns_and_clients_sound_on() {
+    in_three_attempts(|| {
+        let server = Server::timer(1024);
+        let _source = server.probe(&["source", "source"]);
+        let check = server.probe(&["check", "check", "--from", "source:out"]);
+        await_cycles(&server, 20);
+        for _ in 0..3 {
+            freewheel(&server, "y");
+            await_cycles(&server, 500);
+            freewheel(&server, "n");
+            let before = xruns(&server);
+            await_cycles(&server, 30);
+            let after = xruns(&server);
+            if after != before {
+                return Err(format!("{} xruns in 30 cycles", after - before));
+            }
+        }
+        let counts = Counts::of(check);
+        assert_eq!((counts.wrong, counts.silent), (0, 0), "{counts:?}");
+        Ok(())
+    });
+}
+
+#[test]
+fn nothing_is_played_or_recorded_in_freewheel_and_the_drivers_connections_are_there_afterwards() {
+    let server = Server::timer(256);
+    let _source = server.probe(&["source", "source"]);
+    server.run("jack_connect", &["source:out", "system:playback_1"]).expect_success();
+    freewheel(&server, "y");
+    let check = server.probe(&["check", "check", "--from", "source:out"]);
+    server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
+    await_cycles(&server, 100);
+    drop(check);
+    freewheel(&server, "n");
+    for port in ["system:playback_1", "system:playback_2"] {
+        server.await_connection(port, "source:out");
+    }
+}
+
+#[test]
+fn freewheel_ends_when_it_is_told_to_even_if_a_client_hangs_in_it() {
+    let server = Server::timer(256);
+    let _source = server.probe(&["source", "source"]);
+    let victim = server.probe(&["thru", "victim", "--from", "source:out"]);
+    freewheel(&server, "y");
+    await_cycles(&server, 100);
+    victim.signal(Signal::STOP);
+    freewheel(&server, "n");
+    await_cycles(&server, 100);
+    let check = server.probe(&["check", "check", "--from", "source:out"]);
+    await_cycles(&server, 100);
+    assert_eq!(Counts::of(check).wrong, 0);
+}
+
+#[test]
+fn what_is_so_already_is_refused() {
+    let server = Server::timer(256);
+    // The program does not tell whether it was.
+    let complaint = server.run("jack_freewheel", &["n"]).expect_success().stderr;
+    assert!(complaint.contains("does not freewheel already"), "{complaint}");
+}
