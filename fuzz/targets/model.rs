@@ -84,6 +84,7 @@ impl Heard {
             }
             Change::PortUnregistered { port, .. } => assert!(self.ports.remove(&port).is_some()),
             Change::PortRenamed { port, old, new } => assert_eq!(self.ports.insert(port, new), Some(old)),
+            Change::Property { .. } => panic!("nobody sets any"),
             Change::PortAliases(port) => assert!(self.ports.contains_key(&port)),
             Change::Connected { source, destination } => {
                 assert!(self.connections.insert((source, destination)));

@@ -1,6 +1,7 @@
 //! Whole requests that ask for what cannot be.
 
 use proto::MAX_PACKET_BYTES;
+use proto::property::{Property, PropertyPage, PropertyRequest, PropertyValue, client_uuid, port_uuid};
 use proto::request::{PortType, Reply, Request, SlabSlot};
 
 use crate::wire::{
@@ -72,6 +73,82 @@ fn connections_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
         assert_eq!(client.wire.ask(connect("bad:out", "bad:in")), Reply::Done);
         let text = client.refusal(connect("bad:out", "bad:in"));
         assert_says("twice", &text, &["connected already"]);
+    });
+}
+
+#[test]
+fn properties_that_cannot_be_are_refused_for_what_is_wrong_with_them_and_observers_cannot_set_any() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let property = |subject, key: &str, text: &str, type_name: &str| {
+            let value = PropertyValue { text: text.into(), type_name: type_name.into() };
+            Request::Property(PropertyRequest::Set(Property { subject, key: key.into(), value }))
+        };
+        let subject = client_uuid(1);
+        let long = "x".repeat(MAX_PACKET_BYTES - 100);
+        for (case, request, word) in [
+            ("no key", property(subject, "", "v", ""), "needs a key and a value"),
+            ("no value", property(subject, "k", "", ""), "needs a key and a value"),
+            ("nothing's", property(0, "k", "v", ""), "names nothing"),
+            ("a 0 in the key", property(subject, "k\0k", "v", ""), "must not contain a 0"),
+            ("a 0 in the type", property(subject, "k", "v", "\0"), "must not contain a 0"),
+            ("gigantic key", property(subject, &long, "v", ""), "at most 1024"),
+            ("gigantic value", property(subject, "k", &long, ""), "at most 49152"),
+            ("gigantic type", property(subject, "k", "v", &long), "at most 256"),
+            (
+                "unknown",
+                Request::Property(PropertyRequest::Get { subject, key: "no such".into() }),
+                "no property 'no such'",
+            ),
+            (
+                "unknown",
+                Request::Property(PropertyRequest::Remove { subject, key: "no such".into() }),
+                "no property 'no such'",
+            ),
+        ] {
+            assert_says(case, &client.refusal(request), &[word]);
+        }
+        let mut observer = Wire::observer(server);
+        for request in [
+            property(subject, "k", "v", ""),
+            Request::Property(PropertyRequest::Remove { subject, key: "k".into() }),
+            Request::Property(PropertyRequest::RemoveAllOf { subject }),
+            Request::Property(PropertyRequest::RemoveAll),
+        ] {
+            assert_says("an observer", &refused(observer.ask(request)), &["only a client"]);
+        }
+        let past_the_end = PropertyPage { subject: None, after: Some((u64::MAX, long)) };
+        let nothing = Reply::Properties { properties: Vec::new(), more: false };
+        assert_eq!(observer.ask(Request::Property(PropertyRequest::List(past_the_end))), nothing);
+    });
+}
+
+#[test]
+fn a_client_that_sets_properties_without_end_is_stopped_and_leaves_none_behind() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open(server, "bad");
+        let port = client.register("in", INPUT);
+        let mut set = 0;
+        let refusal = loop {
+            let value = PropertyValue { text: "x".into(), type_name: String::new() };
+            let subject = port_uuid(port);
+            let property = Property { subject, key: set.to_string(), value };
+            match client.wire.ask(Request::Property(PropertyRequest::Set(property))) {
+                Reply::Done => set += 1,
+                other => break refused(other),
+            }
+        };
+        assert_eq!(set, proto::limits::PROPERTIES_PER_CLIENT);
+        assert_says("too many", &refusal, &["no room for another property", "remove some"]);
+        drop(client);
+        let mut observer = Wire::observer(server);
+        harness::eventually("they went with the client", || {
+            let page = PropertyPage { subject: None, after: None };
+            let nothing = Reply::Properties { properties: Vec::new(), more: false };
+            (observer.ask(Request::Property(PropertyRequest::List(page))) == nothing).then_some(())
+        });
     });
 }
 

@@ -4,6 +4,7 @@
 mod examples;
 mod generators;
 mod listing;
+mod metadata;
 mod metering;
 mod midi;
 mod notifications;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use proto::property::PropertyChange;
 use proto::request::Interests;
 
 use crate::CycleScope;
@@ -27,6 +28,8 @@ pub struct Shutdown {
 pub type ToldOfClient = Box<dyn FnMut(&str, bool) + Send>;
 /// Takes a port's id, its full name before, and its full name now.
 pub type ToldOfRename = Box<dyn FnMut(u32, &str, &str) + Send>;
+/// Takes the subject's uuid (0: everything), the key (empty: all of the subject's), and what happened.
+pub type ToldOfProperty = Box<dyn FnMut(u64, &str, PropertyChange) + Send>;
 /// Takes why there is no server any more.
 pub type ToldOfShutdown = Box<dyn FnMut(&Shutdown) + Send>;
 
@@ -59,6 +62,8 @@ pub struct Callbacks {
     pub graph_order: Option<Box<dyn FnMut() + Send>>,
     /// A cycle was not finished in time: by how many µs.
     pub xrun: Option<Told<u32>>,
+    /// A property was set or removed.
+    pub property: Option<ToldOfProperty>,
     /// This many events were lost because the program did not take them.
     pub lost: Option<Told<u32>>,
     /// There is no server any more. Once.
@@ -75,6 +80,7 @@ impl Callbacks {
             connections: self.connection.is_some(),
             order: self.graph_order.is_some(),
             xruns: self.xrun.is_some(),
+            properties: self.property.is_some(),
         }
     }
 }

@@ -20,6 +20,7 @@ mod notification;
 mod observer;
 mod port_kind;
 mod process;
+mod properties;
 mod registry_view;
 mod requests;
 mod service;
@@ -41,5 +42,6 @@ pub use typed::{
     Process,
 };
 
+pub use proto::property::{Property, PropertyChange, PropertyValue, client_uuid, port_uuid};
 pub use proto::request::{PortType, Request, RequestError};
 pub use rt::transport::{Position, Transport, TransportState, valid};

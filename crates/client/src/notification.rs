@@ -96,6 +96,9 @@ fn call(core: &Core, event: Event) {
         Event::Latency { capture, .. } => {
             core.call(|callbacks| &mut callbacks.latency, |callback| callback(capture))
         }
+        Event::Property { subject, key, change } => {
+            core.call(|callbacks| &mut callbacks.property, |callback| callback(subject, &key, change))
+        }
         Event::Lost { events } => core.call(|callbacks| &mut callbacks.lost, |callback| callback(events)),
         // The service thread has taken these.
         Event::MapSignals { .. }

@@ -70,6 +70,10 @@ impl Observer {
         self.requests.order(request)
     }
 
+    pub(crate) fn exchange(&self, request: Request) -> Result<Reply, Error> {
+        self.requests.ask(request, &[])
+    }
+
     /// Connects an output port to an input port, by names or aliases.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! Attaching to a running server, as its observer.
 
-use client::{Observer, PortInfo, RegistryView};
+use client::{Observer, PortInfo, Property, RegistryView, port_uuid};
 use proto::status::Status;
 
 use crate::server::{Latency, Port, Server, TransportView};
@@ -13,7 +13,8 @@ pub(crate) fn to(name: &str) -> Result<impl Server, client::Error> {
 impl Server for Observer {
     fn ports(&self) -> anyhow::Result<Vec<Port>> {
         let registry = self.registry();
-        Ok(registry.ports().map(|port| read(registry, port)).collect())
+        let properties = self.properties(None)?;
+        Ok(registry.ports().map(|port| read(registry, port, &properties)).collect())
     }
 
     fn status(&self) -> anyhow::Result<Status> {
@@ -49,14 +50,16 @@ impl Server for Observer {
 }
 
 /// The port with what the registry knows of it elsewhere. What has gone in the meantime is left out.
-fn read(registry: RegistryView<'_>, port: PortInfo) -> Port {
+fn read(registry: RegistryView<'_>, port: PortInfo, properties: &[Property]) -> Port {
     let latency = |capture| {
         let range = registry.port_latency(port.id, capture).unwrap_or_default();
         Latency { min_frames: range.min, max_frames: range.max }
     };
     let peers = registry.connections(port.id).into_iter();
+    let subject = port_uuid(port.id);
     Port {
         id: port.id,
+        properties: properties.iter().filter(|property| property.subject == subject).cloned().collect(),
         owner: registry.client(port.owner).map(|client| client.name).unwrap_or_default(),
         port_type: port.port_type,
         flags: port.flags,

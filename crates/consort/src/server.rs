@@ -1,6 +1,7 @@
 //! What the commands ask of a running server.
 
 use client::Transport;
+use proto::property::Property;
 use proto::request::PortType;
 use proto::status::Status;
 
@@ -23,6 +24,8 @@ pub(crate) struct Port {
     /// `JackPortFlags`.
     pub(crate) flags: u32,
     pub(crate) aliases: Vec<String>,
+    /// What programs have said of it.
+    pub(crate) properties: Vec<Property>,
     /// Full names of the ports at the other ends.
     pub(crate) peers: Vec<String>,
     /// From the capture side to here.
@@ -99,6 +102,7 @@ pub(crate) mod tests {
             port_type: PortType::Audio,
             flags,
             aliases: Vec::new(),
+            properties: Vec::new(),
             peers: Vec::new(),
             capture_latency: Latency::default(),
             playback_latency: Latency::default(),

@@ -65,6 +65,7 @@ impl Mirror {
                     entry.write(|entry| entry.set_name(new));
                 }
             }
+            Change::Property { .. } => {}
             Change::PortAliases(port) => {
                 if let Some((port, entry)) = model.port(*port).zip(self.registry.port(*port)) {
                     entry.write(|entry| write_aliases(entry, &port.aliases));

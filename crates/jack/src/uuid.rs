@@ -6,31 +6,23 @@ use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+pub use client::{client_uuid as of_client, port_uuid as of_port};
+
 /// `jack_uuid_t`; 0 names nothing.
 pub type Uuid = u64;
 
 /// Bytes of the longest text with its terminating 0 (`JACK_UUID_STRING_SIZE`).
 pub const TEXT_BYTES: usize = 37;
 
-const PORT: Uuid = 1 << 32;
-const CLIENT: Uuid = 2 << 32;
-
-/// The uuid of client number `number`, which counts from 1.
-pub const fn of_client(number: u32) -> Uuid {
-    CLIENT | number as Uuid
-}
-
-/// The uuid of the port with this number. The last of the 2^32 numbers is not a port's.
-pub const fn of_port(port_id: u32) -> Uuid {
-    PORT | port_id.wrapping_add(1) as Uuid
-}
+/// The least number that is a uuid.
+const LEAST: Uuid = 1 << 32;
 
 /// The uuid that a decimal text stands for, unless it is too small or too large to be one.
 pub fn parse(text: &[u8]) -> Option<Uuid> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok().filter(|&uuid| uuid >= PORT)
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|&uuid| uuid >= LEAST)
 }
 
 /// A client uuid that this process has not given before. A server gives its own.

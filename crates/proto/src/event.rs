@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::property::PropertyChange;
+
 /// From the server. Events never wait for a client: one that does not read loses them, and is told so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
@@ -89,6 +91,15 @@ pub enum Event {
         capture: bool,
         /// For the answer.
         token: u64,
+    },
+    /// A property was set or removed.
+    Property {
+        /// Uuid of what has it; 0: everything.
+        subject: u64,
+        /// Its key; empty: all properties of the subject.
+        key: String,
+        /// What happened.
+        change: PropertyChange,
     },
     /// The client did not read, and events were lost: what it knows is to be read again.
     Lost {

@@ -9,6 +9,7 @@ pub mod event;
 pub mod hello;
 pub mod limits;
 pub mod names;
+pub mod property;
 pub mod request;
 pub mod status;
 

@@ -11,3 +11,26 @@ pub const CLIENT_NAME_BYTES: usize = 64;
 
 /// Bytes of `client:port`.
 pub const FULL_NAME_BYTES: usize = 319;
+
+/// Bytes of a property's key.
+pub const PROPERTY_KEY_BYTES: usize = 1024;
+
+/// Bytes of a property's value: the largest icon that JACK's headers speak of, in base64.
+pub const PROPERTY_VALUE_BYTES: usize = 48 * 1024;
+
+/// Bytes of a property's type.
+pub const PROPERTY_TYPE_BYTES: usize = 256;
+
+/// Properties of one client and its ports.
+pub const PROPERTIES_PER_CLIENT: usize = 1024;
+
+/// Bytes of all properties of one client and its ports.
+pub const PROPERTY_BYTES_PER_CLIENT: usize = 1024 * 1024;
+
+/// Bytes of properties in one packet, unless it is a single one.
+pub const PROPERTY_PAGE_BYTES: usize = 48 * 1024;
+
+const _: () = assert!(
+    PROPERTY_KEY_BYTES + PROPERTY_VALUE_BYTES + PROPERTY_TYPE_BYTES + 64 < crate::MAX_PACKET_BYTES
+        && PROPERTY_PAGE_BYTES < crate::MAX_PACKET_BYTES
+);

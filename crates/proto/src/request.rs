@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
 use crate::names::NameError;
+use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::status::Status;
 
 /// What travels through a port.
@@ -69,12 +70,21 @@ pub struct Interests {
     pub order: bool,
     /// Cycles that were not finished in time.
     pub xruns: bool,
+    /// Properties that are set and removed.
+    pub properties: bool,
 }
 
 impl Interests {
     /// Everything.
-    pub const ALL: Self =
-        Self { clients: true, ports: true, names: true, connections: true, order: true, xruns: true };
+    pub const ALL: Self = Self {
+        clients: true,
+        ports: true,
+        names: true,
+        connections: true,
+        order: true,
+        xruns: true,
+        properties: true,
+    };
 
     /// Whether the client is to be told. What needs an answer, or concerns it alone, it is always told.
     pub const fn include(self, event: &Event) -> bool {
@@ -85,6 +95,7 @@ impl Interests {
             Event::Connection { .. } => self.connections,
             Event::GraphOrder => self.order,
             Event::Xrun { .. } => self.xruns,
+            Event::Property { .. } => self.properties,
             Event::MapSignals { .. }
             | Event::MapSlab { .. }
             | Event::UnmapSignals { .. }
@@ -204,6 +215,8 @@ pub enum Request {
         /// As fast as the graph can.
         on: bool,
     },
+    /// About properties of clients and ports. The answer is its own.
+    Property(PropertyRequest),
     /// Forgets the longest delay. [`Reply::Done`].
     ResetMaxDelay,
     /// [`Reply::Status`].
@@ -224,6 +237,17 @@ pub enum Reply {
     Done,
     /// The port's id.
     Port(u32),
+    /// A property's value.
+    Property(PropertyValue),
+    /// Some properties, by subject and key.
+    Properties {
+        /// As many as fit.
+        properties: Vec<Property>,
+        /// There are more after the last of these.
+        more: bool,
+    },
+    /// So many were concerned.
+    Count(u32),
     /// How the server is.
     Status(Box<Status>),
     /// Nothing was changed.
@@ -311,6 +335,9 @@ pub enum RequestError {
     /// Only the master can give it back.
     #[error("this client is not the timebase master")]
     NotTimebase,
+    /// There is no such property, or it cannot be.
+    #[error("{0}")]
+    Property(String),
     /// The driver cannot do it.
     #[error("{0}")]
     Driver(String),

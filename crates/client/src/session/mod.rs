@@ -9,7 +9,7 @@ mod server_memory;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use proto::request::{PortType, Request};
+use proto::request::{PortType, Reply, Request};
 use rt::shm::EngineSegment;
 
 pub(crate) use self::core::Core;
@@ -190,6 +190,11 @@ impl Session {
     /// The server's segment: flags, xruns, load. `None` in a forked child. Thread: any.
     pub fn engine(&self) -> Option<&EngineSegment> {
         self.core.check_fork().is_ok().then(|| &*self.core.server.engine)
+    }
+
+    pub(crate) fn exchange(&self, request: Request) -> Result<Reply, Error> {
+        self.core.check_request()?;
+        self.core.requests.ask(request, &[])
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

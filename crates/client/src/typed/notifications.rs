@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use proto::property::PropertyChange;
+
 use crate::Callbacks;
 use crate::callbacks::Shutdown;
 use crate::locked::locked;
@@ -24,6 +26,9 @@ pub trait Notifications: Send + 'static {
     fn graph_order(&mut self) {}
     /// A cycle was not finished in time.
     fn xrun(&mut self, delay_us: u32) {}
+    /// A property of the client or port with that uuid was set or removed; uuid 0: of everything; no key: all of its
+    /// properties.
+    fn property(&mut self, subject: u64, key: &str, change: PropertyChange) {}
     /// This many events were lost, since the program did not take them in time: what it knows is to be read again.
     fn lost(&mut self, events: u32) {}
     /// There is no server any more; the client can only be closed.
@@ -51,6 +56,9 @@ pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
     callbacks.graph_order = Some(Box::new(move || locked(&graph_order).graph_order()));
     let xrun = share();
     callbacks.xrun = Some(Box::new(move |delay_us| locked(&xrun).xrun(delay_us)));
+    let property = share();
+    callbacks.property =
+        Some(Box::new(move |subject, key, change| locked(&property).property(subject, key, change)));
     let lost = share();
     callbacks.lost = Some(Box::new(move |events| locked(&lost).lost(events)));
     callbacks.shutdown = Some(Box::new(move |shutdown| locked(&listener).shutdown(shutdown)));

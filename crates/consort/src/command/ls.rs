@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::Args;
+use proto::property::Property;
 use proto::request::PortType;
 use serde_json::{Value, json};
 
@@ -32,7 +33,7 @@ struct Details {
     /// Show what each port is connected to
     #[arg(short, long)]
     connections: bool,
-    /// Show flags, type, owner and aliases
+    /// Show flags, type, owner, aliases, and the properties that programs have set
     #[arg(short, long)]
     properties: bool,
     /// Show latencies
@@ -84,6 +85,10 @@ fn add_text(text: &mut String, port: &Port, details: Details) -> std::fmt::Resul
         for alias in &port.aliases {
             writeln!(text, "    alias     {alias}")?;
         }
+        for Property { key, value, .. } in &port.properties {
+            // A value may have lines of its own.
+            writeln!(text, "    property  {key} = {:?}", value.text)?;
+        }
     }
     if details.latency {
         writeln!(text, "    capture   {}", latency_text(port.capture_latency))?;
@@ -110,6 +115,10 @@ fn latency_text(latency: Latency) -> String {
 fn as_json(port: &Port) -> Value {
     let latency =
         |latency: Latency| json!({"min_frames": latency.min_frames, "max_frames": latency.max_frames});
+    let property = |Property { key, value, .. }: &Property| {
+        let type_name = Some(&value.type_name).filter(|name| !name.is_empty());
+        (key.clone(), json!({"value": value.text, "type": type_name}))
+    };
     json!({
         "id": port.id,
         "name": port.name,
@@ -117,6 +126,7 @@ fn as_json(port: &Port) -> Value {
         "type": type_name(port.port_type),
         "flags": port.flag_names(),
         "aliases": port.aliases,
+        "properties": port.properties.iter().map(property).collect::<serde_json::Map<_, _>>(),
         "connections": port.peers,
         "capture_latency": latency(port.capture_latency),
         "playback_latency": latency(port.playback_latency),
@@ -125,6 +135,8 @@ fn as_json(port: &Port) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use proto::property::PropertyValue;
+
     use super::*;
     use crate::server::tests::port;
 
@@ -132,6 +144,11 @@ mod tests {
         vec![
             Port {
                 aliases: vec!["mic:left".into()],
+                properties: vec![Property {
+                    subject: proto::property::port_uuid(1),
+                    key: "order".into(),
+                    value: PropertyValue { text: "1\n".into(), type_name: "text/plain".into() },
+                }],
                 peers: vec!["rec:in 1".into(), "rec:in 2".into()],
                 capture_latency: Latency { min_frames: 64, max_frames: 64 },
                 playback_latency: Latency { min_frames: 64, max_frames: 128 },
@@ -159,6 +176,7 @@ system:capture_1
     type      audio
     owner     system
     alias     mic:left
+    property  order = \"1\\n\"
     capture   64 frames
     playback  64 to 128 frames
     -> rec:in 1
@@ -207,6 +225,7 @@ keys:out
                 "type": "audio",
                 "flags": ["output", "physical", "terminal"],
                 "aliases": ["mic:left"],
+                "properties": {"order": {"value": "1\n", "type": "text/plain"}},
                 "connections": ["rec:in 1", "rec:in 2"],
                 "capture_latency": {"min_frames": 64, "max_frames": 64},
                 "playback_latency": {"min_frames": 64, "max_frames": 128},

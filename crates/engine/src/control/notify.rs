@@ -81,6 +81,9 @@ impl Control {
                 Event::PortRename { port: *port, old: old.clone(), new: new.clone() }
             }
             Change::PortAliases(_) => return,
+            Change::Property { subject, key, change } => {
+                Event::Property { subject: *subject, key: key.clone(), change: *change }
+            }
             Change::Connected { source, destination } => {
                 Event::Connection { source: *source, destination: *destination, connected: true }
             }

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use proto::limits::QUANTUM_FRAMES;
+use proto::property::PropertyRequest;
 use proto::request::{Activation, NewPort, Reply, Request, RequestError};
 use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB, TransportRequest};
 use rt::sync::Ordering;
@@ -14,7 +15,7 @@ use super::changeover::Mode;
 use super::{Control, Pending};
 use crate::client_slot::Slab;
 use crate::config::SelfConnect;
-use crate::model::flags;
+use crate::model::{Model, flags};
 use crate::order::would_close_loop;
 use crate::plan::has_room;
 
@@ -96,6 +97,7 @@ impl Control {
                 self.take_timebase(client.ok_or_else(only_clients)?, conditional).and(done)
             }
             Request::ReleaseTimebase => self.release_timebase(client.ok_or_else(only_clients)?).and(done),
+            Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
             Request::ResetMaxDelay => {
                 self.engine().reset_max_delay();
                 done
@@ -295,6 +297,29 @@ impl Control {
             if pending.closes {
                 self.close_connection(pending.connection);
             }
+        }
+    }
+}
+
+fn answer_property(
+    model: &mut Model,
+    is_client: bool,
+    request: PropertyRequest,
+) -> Result<Reply, RequestError> {
+    let done = Ok(Reply::Done);
+    match request {
+        PropertyRequest::Get { subject, key } => model.property(subject, &key).map(Reply::Property),
+        PropertyRequest::List(page) => {
+            let (properties, more) = model.properties(&page);
+            Ok(Reply::Properties { properties, more })
+        }
+        _ if !is_client => Err(RequestError::NotAllowed("only a client can ask this".into())),
+        PropertyRequest::Set(property) => model.set_property(property).and(done),
+        PropertyRequest::Remove { subject, key } => model.remove_property(subject, &key).and(done),
+        PropertyRequest::RemoveAllOf { subject } => Ok(Reply::Count(model.remove_properties(subject))),
+        PropertyRequest::RemoveAll => {
+            model.remove_all_properties();
+            done
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What happened to the model: the registry and the clients' notifications follow from it.
 
+use proto::property::PropertyChange;
+
 /// One change, in the order in which it happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -34,6 +36,15 @@ pub enum Change {
     },
     /// A port's aliases changed.
     PortAliases(u32),
+    /// A property was set or removed.
+    Property {
+        /// Uuid of what has it; 0: everything.
+        subject: u64,
+        /// Its key; empty: all properties of the subject.
+        key: String,
+        /// What happened.
+        change: PropertyChange,
+    },
     /// Two ports were connected.
     Connected {
         /// The output port.

@@ -4,6 +4,7 @@
 
 mod change;
 mod ids;
+mod metadata;
 mod names;
 mod port;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use proto::request::{NewPort, RequestError};
 
 pub use change::Change;
 use ids::Ids;
+use metadata::Metadata;
 pub use port::{Link, Port, flags};
 
 /// Aliases that a port can have.
@@ -57,6 +59,7 @@ pub struct Model {
     port_ids: Ids,
     connections: u32,
     next_age: u64,
+    metadata: Metadata,
     changes: Vec<Change>,
 }
 
@@ -73,6 +76,7 @@ impl Model {
             port_ids: Ids::new(limits.ports),
             connections: 0,
             next_age: 0,
+            metadata: Metadata::default(),
             changes: Vec::new(),
         }
     }
@@ -157,6 +161,7 @@ impl Model {
         for port in self.clients.get(&id).map_or_else(Vec::new, |client| client.ports.clone()) {
             self.remove_port(port, announced);
         }
+        self.forget_client_properties(id);
         if let Some(client) = self.clients.remove(&id) {
             self.client_names.remove(&client.name);
             self.client_ids.give_back(id);
@@ -216,6 +221,7 @@ impl Model {
 
     fn remove_port(&mut self, id: u32, announced: bool) {
         self.disconnect_all(id);
+        self.forget_port_properties(id);
         let Some(port) = self.ports.remove(&id) else { return };
         self.port_names.remove(&port.name);
         self.port_ids.give_back(id);

@@ -1,0 +1,137 @@
+//! Properties of clients and ports, by uuid.
+//!
+//! A uuid is JACK's: its upper half says what it names, 1 a port and 2 a client; its lower half is a number that is
+//! never 0.
+
+use serde::{Deserialize, Serialize};
+
+const PORT: u64 = 1 << 32;
+const CLIENT: u64 = 2 << 32;
+
+/// The uuid of client number `number`, which counts from 1.
+pub const fn client_uuid(number: u32) -> u64 {
+    CLIENT | number as u64
+}
+
+/// The uuid of the port with this number. The last of the 2^32 numbers is not a port's.
+pub const fn port_uuid(port_id: u32) -> u64 {
+    PORT | port_id.wrapping_add(1) as u64
+}
+
+/// What a uuid names, whether or not it exists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Subject {
+    /// A client, by its id.
+    Client(u32),
+    /// A port, by its id.
+    Port(u32),
+}
+
+impl Subject {
+    /// What `uuid` names, if a server of ours may have made it.
+    pub const fn of(uuid: u64) -> Option<Self> {
+        let number = uuid as u32;
+        match (uuid >> 32, number) {
+            (1, 1..) => Some(Self::Port(number - 1)),
+            (2, 1..) => Some(Self::Client(number)),
+            _ => None,
+        }
+    }
+}
+
+/// A property.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Property {
+    /// Uuid of what has it.
+    pub subject: u64,
+    /// Usually a URI.
+    pub key: String,
+    /// What it has.
+    pub value: PropertyValue,
+}
+
+/// A property's value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertyValue {
+    /// UTF-8, whatever the type says.
+    pub text: String,
+    /// A MIME type; empty: none was given.
+    pub type_name: String,
+}
+
+/// Which properties come next in a listing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PropertyPage {
+    /// Those of one subject; `None`: all.
+    pub subject: Option<u64>,
+    /// After this one (subject and key), with which the page before ended.
+    pub after: Option<(u64, String)>,
+}
+
+/// What is asked about properties. The comment names the answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PropertyRequest {
+    /// By clients only. [`Reply::Done`](crate::request::Reply::Done).
+    Set(Property),
+    /// [`Reply::Property`](crate::request::Reply::Property).
+    Get {
+        /// Uuid of what has it.
+        subject: u64,
+        /// Its key.
+        key: String,
+    },
+    /// [`Reply::Properties`](crate::request::Reply::Properties).
+    List(PropertyPage),
+    /// By clients only. [`Reply::Done`](crate::request::Reply::Done).
+    Remove {
+        /// Uuid of what has it.
+        subject: u64,
+        /// Its key.
+        key: String,
+    },
+    /// Removes all properties of a subject; by clients only. [`Reply::Count`](crate::request::Reply::Count).
+    RemoveAllOf {
+        /// Its uuid.
+        subject: u64,
+    },
+    /// Removes all properties of everything; by clients only. [`Reply::Done`](crate::request::Reply::Done).
+    RemoveAll,
+}
+
+/// What happened to a property.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PropertyChange {
+    /// It did not exist before.
+    Created,
+    /// It has another value.
+    Changed,
+    /// It is gone.
+    Deleted,
+}
+
+impl Property {
+    /// Bytes that it counts for.
+    pub const fn bytes(&self) -> usize {
+        self.key.len() + self.value.text.len() + self.value.type_name.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuids_are_those_of_jack_and_are_read_back() {
+        assert_eq!((client_uuid(1), port_uuid(0)), (8_589_934_593, 4_294_967_297));
+        for (uuid, subject) in [
+            (client_uuid(7), Some(Subject::Client(7))),
+            (port_uuid(70_000), Some(Subject::Port(70_000))),
+            (0, None),
+            (1 << 32, None),
+            (3 << 32 | 1, None),
+            (u64::MAX, None),
+        ] {
+            assert_eq!(Subject::of(uuid), subject, "{uuid}");
+        }
+    }
+}
