@@ -8,7 +8,9 @@ use proto::encode;
 use proto::event::{Answer, Event};
 use proto::hello::{Hello, Role, Welcome, encode_first};
 use proto::names::NameError;
-use proto::request::{Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, SlabSlot};
+use proto::request::{
+    Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, SlabSlot,
+};
 use proto::status::{ClientStatus, Status, Timing};
 use rt::shm::{Edges, FollowerOrder, InputSource, OrdersWriter};
 use serde::Serialize;

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::{Change, Limits, Model};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use proto::names;
+use proto::property::{Property, PropertyChange, PropertyPage, PropertyValue, client_uuid, port_uuid};
 use proto::request::{NewPort, PortType};
 
 const LIMITS: Limits = Limits { clients: 5, ports: 12, connections: 16 };
@@ -23,6 +24,24 @@ enum FullName {
     Any(String),
 }
 
+/// What a property may be of.
+#[derive(Debug, Arbitrary)]
+enum Named {
+    Client(u8),
+    Port(u8),
+    Any(u64),
+}
+
+impl Named {
+    fn uuid(&self) -> u64 {
+        match self {
+            Self::Client(client) => client_uuid(id(*client, LIMITS.clients)),
+            Self::Port(port) => port_uuid(id(*port, LIMITS.ports)),
+            Self::Any(uuid) => *uuid,
+        }
+    }
+}
+
 #[derive(Debug, Arbitrary)]
 enum Operation {
     Open { name: Name, exact: bool },
@@ -36,6 +55,10 @@ enum Operation {
     Rename { port: u8, name: Name },
     SetAlias { port: u8, alias: FullName },
     UnsetAlias { port: u8, alias: FullName },
+    SetProperty { subject: Named, key: u8, value: u8 },
+    RemoveProperty { subject: Named, key: u8 },
+    RemoveProperties { subject: Named },
+    RemoveAllProperties,
 }
 
 impl Name {
@@ -67,6 +90,7 @@ struct Heard {
     clients: BTreeMap<u32, bool>,
     ports: BTreeMap<u32, String>,
     connections: BTreeSet<(u32, u32)>,
+    properties: BTreeSet<(u64, String)>,
 }
 
 impl Heard {
@@ -84,7 +108,7 @@ impl Heard {
             }
             Change::PortUnregistered { port, .. } => assert!(self.ports.remove(&port).is_some()),
             Change::PortRenamed { port, old, new } => assert_eq!(self.ports.insert(port, new), Some(old)),
-            Change::Property { .. } => panic!("nobody sets any"),
+            Change::Property { subject, key, change } => self.hear_property(subject, key, change),
             Change::PortAliases(port) => assert!(self.ports.contains_key(&port)),
             Change::Connected { source, destination } => {
                 assert!(self.connections.insert((source, destination)));
@@ -95,15 +119,50 @@ impl Heard {
         }
     }
 
+    fn hear_property(&mut self, subject: u64, key: String, change: PropertyChange) {
+        let before = self.properties.len();
+        let known = (subject, key);
+        match change {
+            PropertyChange::Created => assert!(self.properties.insert(known)),
+            PropertyChange::Changed => assert!(self.properties.contains(&known)),
+            PropertyChange::Deleted => {
+                let is_meant = |(of, key): &(u64, String)| match &known {
+                    (0, _) => true,
+                    (subject, all) if all.is_empty() => of == subject,
+                    (subject, one) => of == subject && key == one,
+                };
+                self.properties.retain(|property| !is_meant(property));
+                assert!(self.properties.len() < before, "nothing is deleted twice");
+            }
+        }
+    }
+
     fn of(model: &Model) -> Self {
         let ports = || model.clients().flat_map(|client| model.ports_of(client.id));
         let outputs = ports().filter(|port| port.is_output());
         Self {
             clients: model.clients().map(|client| (client.id, client.active)).collect(),
             ports: ports().map(|port| (port.id, port.name.clone())).collect(),
+            properties: properties(model),
             connections: outputs
                 .flat_map(|port| port.links.iter().map(|link| (port.id, link.other)))
                 .collect(),
+        }
+    }
+}
+
+/// All properties, page by page.
+fn properties(model: &Model) -> BTreeSet<(u64, String)> {
+    let mut page = PropertyPage { subject: None, after: None };
+    let mut all = BTreeSet::new();
+    loop {
+        let (found, more) = model.properties(&page);
+        for Property { subject, key, .. } in found {
+            page.after = Some((subject, key.clone()));
+            assert!(all.insert((subject, key)), "each once");
+        }
+        if !more {
+            return all;
         }
     }
 }
@@ -139,6 +198,21 @@ fn apply(model: &mut Model, operation: Operation) -> bool {
         Operation::Rename { port, name } => model.rename_port(id(port, LIMITS.ports), &name.text('p')),
         Operation::SetAlias { port, alias } => model.set_alias(id(port, LIMITS.ports), &alias.text()),
         Operation::UnsetAlias { port, alias } => model.unset_alias(id(port, LIMITS.ports), &alias.text()),
+        Operation::SetProperty { subject, key, value } => {
+            // Large enough that some do not fit into one page, or into what a client may have.
+            let value =
+                PropertyValue { text: "x".repeat(usize::from(value) * 190), type_name: String::new() };
+            model.set_property(Property { subject: subject.uuid(), key: key.to_string(), value })
+        }
+        Operation::RemoveProperty { subject, key } => model.remove_property(subject.uuid(), &key.to_string()),
+        Operation::RemoveProperties { subject } => {
+            model.remove_properties(subject.uuid());
+            Ok(())
+        }
+        Operation::RemoveAllProperties => {
+            model.remove_all_properties();
+            Ok(())
+        }
     };
     if let Err(error) = &result {
         assert!(!error.to_string().is_empty(), "a refusal says why");

@@ -107,6 +107,25 @@ fn jack_midi_latency_test_gets_back_every_message_one_cycle_later() {
 }
 
 #[test]
+fn jack_midi_clock_beats_to_the_frame_while_the_transport_rolls() {
+    let server = patient(1);
+    let mut monitor = server.spawn("jack_midi_dump", &["-a", "monitor"]);
+    let _clock = server.spawn("jack_midi_clock", &["-b", "120"]);
+    server.await_port("jack_midi_clock:mclk_out");
+    server.await_port("monitor:input");
+    connect(&server, "jack_midi_clock:mclk_out", "monitor:input");
+    server.consort(&["transport", "start"]).expect_success();
+    let events = dumped(&mut monitor, 50);
+    assert_eq!(events[0].1, "fa", "start");
+    // 24 for each of two quarter notes in a second of 48000 frames.
+    for pair in events[1..].windows(2) {
+        assert_eq!((pair[1].0 - pair[0].0, pair[0].1.as_str()), (1000, "f8"), "{events:?}");
+    }
+    server.consort(&["transport", "stop"]).expect_success();
+    eventually("stop", || monitor.stdout().lines().any(|line| line.ends_with(": fc")).then_some(()));
+}
+
+#[test]
 fn the_example_of_the_client_library_plays_an_octave_higher() {
     let server = patient(1);
     let mut monitor = server.spawn("jack_midi_dump", &["-a", "monitor"]);
