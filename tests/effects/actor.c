@@ -337,7 +337,7 @@ COMMAND(frame_time) { UNUSED; answer("%u", jack_frame_time(client)); }
 COMMAND(last_frame_time) { UNUSED; answer("%u", jack_last_frame_time(client)); }
 COMMAND(microseconds) { UNUSED; answer("%llu", (unsigned long long)jack_get_time()); }
 
-#include "actor_threads.h"
+#include "thread_commands.h"
 #include "transport_commands.h"
 
 static const struct {

@@ -82,7 +82,7 @@ fn a_ports_uuid_is_made_from_the_number_that_others_know_it_by() {
     let (mut a, _) = Actor::open(&server, "a", "a", "");
     let (mut b, _) = Actor::open(&server, "b", "b", "");
     assert_eq!(a.ask("port_register out audio o"), "ok");
-    let ports = json(&server, "ls");
+    let ports = json(&server, &["ls"]);
     let port = ports.as_array().and_then(|ports| ports.iter().find(|port| port["name"] == "a:out"));
     let number = port.and_then(|port| port["id"].as_u64()).expect("the port is listed");
     for actor in [&mut a, &mut b] {

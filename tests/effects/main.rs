@@ -7,6 +7,7 @@ mod clients;
 mod cycles;
 mod functions;
 mod later;
+mod midi;
 mod names;
 mod ports;
 mod stage;

@@ -1,0 +1,22 @@
+//! The functions of MIDI buffers: what one process writes, another reads, and what does not fit is counted.
+
+use std::path::Path;
+
+use harness::{Server, c_program, eventually};
+
+#[test]
+fn events_that_one_process_writes_and_reserves_another_reads_and_what_is_too_long_is_lost_and_counted() {
+    let server = Server::timer(256);
+    let program = server.directory().join("midi");
+    c_program(Path::new("effects/midi.c"), &program);
+    let program = program.to_string_lossy();
+    let mut sender = server.spawn(&program, &["send"]);
+    eventually("the sender has written", || {
+        assert!(sender.is_running(), "{}", sender.stderr());
+        sender.stdout().ends_with('\n').then_some(())
+    });
+    // -105 is -ENOBUFS.
+    assert_eq!(sender.stdout(), "0, room for less: 1, reserved: 1, too long: -105, lost: 1\n");
+    let received = server.run(&program, &["receive"]).expect_success().stdout;
+    assert_eq!(received, "at 1: 90 3c 64; at 2: f0 01 02 f7; beyond: -105\n");
+}
