@@ -40,7 +40,7 @@ pub struct Config {
 /// A driver and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriverChoice {
-    /// Cycles by the clock, ports that lead nowhere.
+    /// Cycles by the clock, ports that lead nowhere or back.
     Timer {
         /// Capture ports.
         capture: u32,
@@ -48,6 +48,8 @@ pub enum DriverChoice {
         playback: u32,
         /// Hz.
         sample_rate_hz: u32,
+        /// What is played on a channel is captured on the same one.
+        looped: bool,
     },
     /// A sound card.
     Alsa(Box<AlsaOptions>),

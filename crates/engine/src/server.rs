@@ -129,7 +129,7 @@ fn check(config: &Config) -> Result<(), ServerError> {
     within("a buffer size", config.quantum, *QUANTUM_FRAMES.start(), *QUANTUM_FRAMES.end())?;
     within("a port limit", config.port_max, 16, 1 << 20)?;
     within("a priority", config.realtime_priority.unwrap_or(10), 1, 98)?;
-    if let DriverChoice::Timer { capture, playback, sample_rate_hz } = &config.driver {
+    if let DriverChoice::Timer { capture, playback, sample_rate_hz, .. } = &config.driver {
         within("a sample rate", *sample_rate_hz, *SAMPLE_RATE_HZ.start(), *SAMPLE_RATE_HZ.end())?;
         within("a number of capture ports", *capture, 0, config.port_max / 2)?;
         within("a number of playback ports", *playback, 0, config.port_max / 2)?;
@@ -147,9 +147,10 @@ const SAMPLE_RATE_WITHOUT_CARD_HZ: u32 = 48_000;
 
 fn open_driver(choice: &DriverChoice, quantum: u32) -> Result<(Box<dyn Driver>, Gate), ServerError> {
     match choice {
-        DriverChoice::Timer { capture, playback, sample_rate_hz } => {
+        DriverChoice::Timer { capture, playback, sample_rate_hz, looped } => {
             let channels = Channels { capture: *capture, playback: *playback };
-            Ok((Box::new(Timer::new(channels, *sample_rate_hz)), None))
+            let timer = Timer::new(channels, *sample_rate_hz);
+            Ok((Box::new(if *looped { timer.looped() } else { timer }), None))
         }
         DriverChoice::Alsa(options) => {
             let alsa = AlsaDriver::open((**options).clone(), quantum).map_err(ServerError::Driver)?;

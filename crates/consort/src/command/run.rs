@@ -43,6 +43,9 @@ pub(crate) struct Run {
     /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as the input has]
     #[arg(long, value_name = "N")]
     playback: Option<u32>,
+    /// Capture what is played, on the same channel of the timer: a cable for measurements
+    #[arg(long = "loop")]
+    looped: bool,
     /// Sample rate in Hz [default: 48000; with files: the input's]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
     rate: Option<u32>,
@@ -186,7 +189,9 @@ impl Run {
                 capture: self.capture.unwrap_or(DEFAULT_CHANNELS),
                 playback: self.playback.unwrap_or(DEFAULT_CHANNELS),
                 sample_rate_hz: self.rate.unwrap_or(DEFAULT_SAMPLE_RATE_HZ),
+                looped: self.looped,
             }),
+            DriverName::File if self.looped => usage("--loop is for the timer: files have two ends"),
             DriverName::File if self.capture.is_some() => {
                 usage("--capture is for the timer: a file has as many channels as it has")
             }
@@ -237,7 +242,7 @@ mod tests {
     fn defaults() -> Config {
         Config {
             name: "default".into(),
-            driver: DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz: 48_000 },
+            driver: DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz: 48_000, looped: false },
             quantum: 1024,
             sync: false,
             realtime_priority: Some(10),
@@ -266,7 +271,24 @@ mod tests {
             (
                 "--capture 0 --playback 32 --rate 44100",
                 Config {
-                    driver: DriverChoice::Timer { capture: 0, playback: 32, sample_rate_hz: 44_100 },
+                    driver: DriverChoice::Timer {
+                        capture: 0,
+                        playback: 32,
+                        sample_rate_hz: 44_100,
+                        looped: false,
+                    },
+                    ..defaults()
+                },
+            ),
+            (
+                "--loop",
+                Config {
+                    driver: DriverChoice::Timer {
+                        capture: 2,
+                        playback: 2,
+                        sample_rate_hz: 48_000,
+                        looped: true,
+                    },
                     ..defaults()
                 },
             ),
@@ -300,6 +322,7 @@ mod tests {
             "--driver alsa --capture 0 --playback 0",
             "--driver alsa --periods 1",
             "--driver alsa --format s8",
+            "--driver file --input a.wav --loop",
             "--quantum 0",
             "--quantum 8193",
             "--rate 999",

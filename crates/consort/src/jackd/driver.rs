@@ -122,7 +122,7 @@ fn timer(mut words: Words<'_>) -> Result<Asked, UsageError> {
             id => notices.extend(notice(id, &found.written)),
         }
     }
-    let driver = DriverChoice::Timer { capture, playback, sample_rate_hz };
+    let driver = DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false };
     Ok(Asked::Run { driver, quantum, notices })
 }
 

@@ -155,6 +155,7 @@ fn default_config(name: String) -> Config {
             capture: DEFAULT_CHANNELS,
             playback: DEFAULT_CHANNELS,
             sample_rate_hz: DEFAULT_SAMPLE_RATE_HZ,
+            looped: false,
         },
         quantum: DEFAULT_QUANTUM,
         sync: false,

@@ -16,7 +16,7 @@ fn refusal(line: &str) -> String {
 }
 
 fn timer(capture: u32, playback: u32, sample_rate_hz: u32) -> DriverChoice {
-    DriverChoice::Timer { capture, playback, sample_rate_hz }
+    DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false }
 }
 
 fn defaults() -> Config {

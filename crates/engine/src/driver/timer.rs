@@ -1,7 +1,11 @@
-//! The timer driver: cycles by an absolute clock, with ports that lead nowhere (jackd's "dummy").
+//! The timer driver: cycles by an absolute clock, with ports that lead nowhere (jackd's "dummy") or back.
 
+mod cable;
+
+use proto::limits::QUANTUM_FRAMES;
 use rt::shm::CycleInfo;
 
+use self::cable::Cable;
 use super::{Capture, Channels, Driver, Pace, Playback, Wake};
 
 /// Starts a cycle every quantum, on dates that do not drift.
@@ -13,13 +17,25 @@ pub struct Timer {
     /// The date from which cycles are counted, and frames since then: exact at any rate. `None`: none began.
     origin_ns: Option<u64>,
     frames: u64,
+    /// From each playback channel to the capture channel of the same number.
+    cable: Option<Cable>,
 }
 
 impl Timer {
     /// A timer with these ports.
     #[must_use]
     pub fn new(channels: Channels, sample_rate_hz: u32) -> Self {
-        Self { channels, sample_rate_hz, quantum: 0, origin_ns: None, frames: 0 }
+        Self { channels, sample_rate_hz, quantum: 0, origin_ns: None, frames: 0, cable: None }
+    }
+
+    /// This timer, with every playback channel led back to the capture channel of the same number.
+    ///
+    /// The way back is as long as through a device: the playback of a period takes a quantum, and so does its capture.
+    /// Where the timer misses a cycle, what was on its way is lost, as in a device that ran empty.
+    #[must_use]
+    pub fn looped(self) -> Self {
+        let channels = self.channels.capture.min(self.channels.playback) as usize;
+        Self { cable: Some(Cable::new(channels, *QUANTUM_FRAMES.end() as usize)), ..self }
     }
 
     /// Goes on for another driver: the first cycle is due at `due_ns`. Thread: cycle.
@@ -35,7 +51,7 @@ impl Timer {
 
 impl Driver for Timer {
     fn description(&self) -> String {
-        "timer".into()
+        if self.cable.is_some() { "timer, looped".into() } else { "timer".into() }
     }
 
     fn channels(&self) -> Channels {
@@ -54,6 +70,9 @@ impl Driver for Timer {
         self.quantum = quantum;
         self.frames = u64::from(quantum);
         self.origin_ns = None;
+        if let Some(cable) = &mut self.cable {
+            cable.restart(2 * quantum as usize);
+        }
         Ok(())
     }
 
@@ -71,6 +90,9 @@ impl Driver for Timer {
         let now_ns = due_ns + late_ns;
         self.origin_ns = Some(now_ns);
         self.frames = u64::from(self.quantum);
+        if let Some(cable) = &mut self.cable {
+            cable.silence();
+        }
         Wake::Cycle { due_ns: now_ns, xrun_us: Some(u32::try_from(late_ns / 1000).unwrap_or(u32::MAX)) }
     }
 
@@ -81,6 +103,11 @@ impl Driver for Timer {
     fn set_quantum(&mut self, quantum: u32) {
         // The cycle that begins now was due when it was; its successors follow at the new distance.
         let begun = self.frames.saturating_sub(u64::from(self.quantum));
+        if let Some(cable) = &mut self.cable {
+            // A device starts anew with other periods, as many of them on the way as before.
+            let periods = cable.frames().checked_div(self.quantum as usize).unwrap_or(0);
+            cable.restart(periods * quantum as usize);
+        }
         self.quantum = quantum;
         self.frames = begun + u64::from(quantum);
     }
@@ -90,7 +117,15 @@ impl Driver for Timer {
         self.frames = u64::from(self.quantum);
     }
 
-    fn read(&mut self, _capture: &mut dyn Capture) {}
+    fn read(&mut self, capture: &mut dyn Capture) {
+        if let Some(cable) = &mut self.cable {
+            cable.read(self.quantum as usize, capture);
+        }
+    }
 
-    fn write(&mut self, _frames: u32, _playback: &mut dyn Playback) {}
+    fn write(&mut self, frames: u32, playback: &mut dyn Playback) {
+        if let Some(cable) = &mut self.cable {
+            cable.write(frames as usize, playback);
+        }
+    }
 }
