@@ -4,7 +4,9 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::command::{completions, connect, disconnect, exec, ls, man, run, status, stop, transport};
+use crate::command::{
+    completions, connect, disconnect, exec, latency, ls, man, run, status, stop, transport,
+};
 use crate::exit;
 
 /// One audio server for Linux
@@ -27,6 +29,7 @@ enum Command {
     Disconnect(disconnect::Disconnect),
     Transport(transport::ShowTransport),
     Exec(exec::Execute),
+    Latency(latency::Latency),
     Stop(stop::Stop),
     Completions(completions::Completions),
     Man(man::Man),
@@ -50,6 +53,7 @@ impl Arguments {
             Command::Disconnect(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
             Command::Exec(command) => command.run(&server),
+            Command::Latency(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

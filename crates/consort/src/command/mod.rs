@@ -4,6 +4,7 @@ pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod disconnect;
 pub(crate) mod exec;
+pub(crate) mod latency;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod run;

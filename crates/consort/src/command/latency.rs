@@ -1,0 +1,34 @@
+//! `consort latency`: how many samples later a sound comes out of a system than it went in.
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+
+mod analyse;
+mod findings;
+
+/// Measure latency in recorded samples
+///
+/// As in "Audio Latency Measurements of Desktop Operating Systems" (MacMillan, Droettboom, Fujinaga, 2001): a sound is
+/// recorded directly on one channel and through the system under test on another, and the samples between the two
+/// are counted. Only recorded samples enter the result.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort latency analyse recording.wav")]
+pub(crate) struct Latency {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    Analyse(analyse::Analyse),
+}
+
+impl Latency {
+    pub(crate) fn run(self, _server: &str) -> anyhow::Result<ExitCode> {
+        match self.task {
+            Task::Analyse(task) => task.run(),
+        }
+    }
+}

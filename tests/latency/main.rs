@@ -1,0 +1,4 @@
+//! `consort latency`: the number that it gives is the true one, or there is none.
+#![forbid(unsafe_code)]
+
+mod recordings;
