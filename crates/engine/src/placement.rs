@@ -17,7 +17,7 @@ mod simulation;
 mod tests;
 
 pub use calibrate::calibrate;
-pub use schedule::schedule;
+pub use schedule::{keep, schedule};
 
 use simulation::{DRIVER_CPU, Simulation, Tasks};
 

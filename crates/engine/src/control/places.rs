@@ -6,7 +6,7 @@ use sys::clock::now_ns;
 
 use super::Control;
 use crate::order::{Order, order};
-use crate::placement::{Costs, Graph, schedule};
+use crate::placement::{Costs, Graph, keep, schedule};
 
 /// The CPUs to place clients on, and what hops between them cost.
 #[derive(Debug, Clone)]
@@ -17,22 +17,32 @@ pub struct Ground {
     pub costs: Costs,
 }
 
+/// The CPU of each client.
+type Assignment = HashMap<u32, u32>;
+
 /// Where the clients are.
 #[derive(Debug)]
 pub(super) struct Places {
     ground: Ground,
-    current: HashMap<u32, u32>,
+    /// What the next plan says.
+    current: Assignment,
+    /// When it is looked next: by the clock, or earlier because the graph has changed.
     look_at_ns: u64,
+    /// ... by the clock.
+    look_by_ns: u64,
 }
 
 /// How often it is looked whether durations have moved so far that another schedule is better.
 const LOOK_NS: u64 = 1_000_000_000;
+/// ... and how soon when the graph has changed and changes no more. The search for a schedule takes longer than the rest
+/// of a plan, and neither sound nor requests wait for it.
+const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
 /// A client that was late runs wherever the kernel likes for so long: its CPU may have other work.
 pub(super) const RELEASE_NS: u64 = 5_000_000_000;
 
 impl Places {
     pub(super) fn new(ground: Ground) -> Self {
-        Self { ground, current: HashMap::new(), look_at_ns: 0 }
+        Self { ground, current: HashMap::new(), look_at_ns: 0, look_by_ns: 0 }
     }
 
     /// The CPU of a client, if it is to stay on one.
@@ -42,28 +52,39 @@ impl Places {
 }
 
 impl Control {
-    /// Gives every client of the plan its place.
+    /// Gives every client of a plan a place: its own, or one around the others. Whether all should move is looked at
+    /// once the plan is out.
     pub(super) fn place(&mut self, order: &Order) {
-        if let Some(next) = self.schedule(order)
-            && let Some(places) = &mut self.places
-        {
+        let next = self.placed(order, keep);
+        let soon_ns = now_ns() + LOOK_AFTER_CHANGE_NS;
+        if let Some((places, next)) = self.places.as_mut().zip(next) {
             places.current = next;
+            places.look_at_ns = soon_ns.min(places.look_by_ns);
         }
     }
 
-    /// Asks for another plan if durations have moved so far that clients should.
+    /// Asks for another plan if the graph or its durations have changed so far that clients should move.
     pub(super) fn look_at_places(&mut self) {
         let now_ns = now_ns();
         let Some(places) = self.places.as_mut().filter(|places| places.look_at_ns <= now_ns) else { return };
-        places.look_at_ns = now_ns + LOOK_NS;
+        places.look_by_ns = now_ns + LOOK_NS;
+        places.look_at_ns = places.look_by_ns;
         let order = order(&self.parts.model, &self.members());
-        let next = self.schedule(&order);
-        if next.as_ref() != self.places.as_ref().map(|places| &places.current) {
+        let next = self.placed(&order, schedule);
+        if let Some((places, next)) = self.places.as_mut().zip(next)
+            && places.current != next
+        {
+            places.current = next;
             self.plans.need(now_ns);
         }
     }
 
-    fn schedule(&self, order: &Order) -> Option<HashMap<u32, u32>> {
+    /// Where `choose` puts the clients, beginning from where they are.
+    fn placed(
+        &self,
+        order: &Order,
+        choose: impl FnOnce(&Graph, Costs, &[u32], &Assignment) -> Assignment,
+    ) -> Option<Assignment> {
         let places = self.places.as_ref()?;
         let now_ns = now_ns();
         let placed = order.clients.iter().filter_map(|client| {
@@ -71,6 +92,6 @@ impl Control {
             Some((*client, slot.measured.duration_ns()))
         });
         let graph = Graph { clients: placed.collect(), edges: &order.edges };
-        Some(schedule(&graph, places.ground.costs, &places.ground.cpus, &places.current))
+        Some(choose(&graph, places.ground.costs, &places.ground.cpus, &places.current))
     }
 }

@@ -18,6 +18,25 @@ const MOST_SHUFFLED: usize = 8;
 /// than one hop to another CPU: to move costs caches, and measured durations tremble.
 #[must_use]
 pub fn schedule(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32>) -> HashMap<u32, u32> {
+    assign(graph, cpus, before, |tasks, before| choose(tasks, costs, cpus.len(), before))
+}
+
+/// As [`schedule`], without its search: who runs somewhere `before` stays there, and the others find a place around
+/// them.
+#[must_use]
+pub fn keep(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32>) -> HashMap<u32, u32> {
+    assign(graph, cpus, before, |tasks, before| {
+        list(tasks, costs, cpus.len(), before, |client| before[client])
+    })
+}
+
+/// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of clients.
+fn assign(
+    graph: &Graph,
+    cpus: &[u32],
+    before: &HashMap<u32, u32>,
+    choose: impl FnOnce(&Tasks, &[Option<usize>]) -> Vec<usize>,
+) -> HashMap<u32, u32> {
     if cpus.is_empty() {
         return HashMap::new();
     }
@@ -26,8 +45,7 @@ pub fn schedule(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32,
         .iter()
         .map(|(client, _)| before.get(client).and_then(|cpu| cpus.iter().position(|other| other == cpu)))
         .collect();
-    let tasks = Tasks::new(graph);
-    let chosen = choose(&tasks, costs, cpus.len(), &before);
+    let chosen = choose(&Tasks::new(graph), &before);
     graph.clients.iter().zip(chosen).map(|((client, _), cpu)| (*client, cpus[cpu])).collect()
 }
 

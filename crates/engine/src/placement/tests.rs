@@ -132,9 +132,20 @@ fn who_runs_well_enough_stays_and_who_does_not_moves() {
 #[test]
 fn a_newcomer_finds_a_place_around_those_who_run() {
     let before = assigned(&[7, 4]);
-    let assignment = schedule(&graph(&[100_000; 3], &[]), COSTS, &CPUS, &before);
-    assert_eq!((assignment[&10], assignment[&11]), (7, 4));
-    assert!([0, 2].contains(&assignment[&12]), "a CPU of its own: {assignment:?}");
+    for choose in [schedule, keep] {
+        let assignment = choose(&graph(&[100_000; 3], &[]), COSTS, &CPUS, &before);
+        assert_eq!((assignment[&10], assignment[&11]), (7, 4));
+        assert!([0, 2].contains(&assignment[&12]), "a CPU of its own: {assignment:?}");
+    }
+}
+
+#[test]
+fn without_a_search_nobody_moves_whatever_it_would_gain() {
+    let before = assigned(&[4, 4]);
+    assert_eq!(keep(&graph(&[100_000; 2], &[]), COSTS, &CPUS, &before), before);
+    let elsewhere = keep(&graph(&[100_000; 2], &[]), COSTS, &CPUS, &assigned(&[4, 9]));
+    assert_eq!(elsewhere[&10], 4);
+    assert!(CPUS.contains(&elsewhere[&11]), "a CPU that is no longer ours: {elsewhere:?}");
 }
 
 #[test]
