@@ -1,16 +1,17 @@
 //! Threads that are waited for, but not for ever: they may be in the program's code.
 
 use std::io;
-use std::sync::mpsc::{Receiver, channel};
-use std::thread::JoinHandle;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// A thread of this library inside the program.
+use sys::thread::CreatedThread;
+
+/// A thread of this library inside the program, made as the program wants its threads made.
 #[derive(Debug)]
 pub(crate) struct Joinable<T> {
-    handle: JoinHandle<T>,
-    /// Disconnected when the thread has ended, however it ended.
-    ended: Receiver<()>,
+    thread: CreatedThread,
+    /// Disconnected when the thread has ended without one.
+    result: Receiver<T>,
 }
 
 impl<T: Send + 'static> Joinable<T> {
@@ -20,23 +21,26 @@ impl<T: Send + 'static> Joinable<T> {
         stack_bytes: usize,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Self> {
-        let (alive, ended) = channel();
-        let handle = sys::thread::spawn_without_signals(name, stack_bytes, move || {
-            let _dropped_at_the_end = alive;
-            body()
+        let (sender, result) = channel();
+        let thread = sys::thread::spawn_by_creator(name, stack_bytes, move || {
+            // Fails if nobody waits for it any more.
+            let _ = sender.send(body());
         })?;
-        Ok(Self { handle, ended })
+        Ok(Self { thread, result })
     }
 
     /// Waits for the thread's end for at most `patience`, and gives its result. A thread that goes on is left to
     /// itself; so is the calling one.
     pub(crate) fn join(self, patience: Duration) -> Option<T> {
-        if self.handle.thread().id() == std::thread::current().id() {
+        if self.thread.is_current() {
             return None;
         }
-        match self.ended.recv_timeout(patience) {
-            Ok(()) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => self.handle.join().ok(),
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => None,
+        match self.result.recv_timeout(patience) {
+            Err(RecvTimeoutError::Timeout) => None,
+            ended => {
+                self.thread.join();
+                ended.ok()
+            }
         }
     }
 }

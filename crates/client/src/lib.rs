@@ -45,3 +45,7 @@ pub use typed::{
 pub use proto::property::{Property, PropertyChange, PropertyValue, client_uuid, port_uuid};
 pub use proto::request::{PortType, Request, RequestError};
 pub use rt::transport::{Position, Transport, TransportState, valid};
+/// How threads that run the program's code are made: process threads, notification threads, and the program's own.
+pub mod threads {
+    pub use sys::thread::{ThreadBody, ThreadCreator, create, set_creator};
+}

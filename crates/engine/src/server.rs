@@ -9,7 +9,8 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use proto::names::NameError;
 use proto::request::{NewPort, PortType, SlabSlot};
 use rt::shm::{
-    CycleInfo, EngineSegment, Handover, RegistryShape, SLOTS_PER_SLAB, ServerFlags, TransportRequests,
+    CycleInfo, EngineSegment, Handover, Priorities, RegistryShape, SLOTS_PER_SLAB, ServerFlags,
+    TransportRequests,
 };
 use rt::sync::{AtomicU32, Ordering};
 use sys::lock::{LockError, LockFile};
@@ -196,10 +197,12 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let engine = Shared::<EngineSegment>::create(&engine_segment)?;
     engine_segment.seal_future_writes()?;
     engine_segment.seal_seals()?;
-    let priority =
-        config.realtime_priority.map_or(0, |driver| driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1));
+    let priorities = config.realtime_priority.map_or_else(Priorities::default, |driver| Priorities {
+        driver,
+        clients: driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1),
+    });
     let server_flags = ServerFlags { realtime: config.realtime_priority.is_some(), sync: config.sync };
-    engine.describe(server_flags, priority, sys::process::process_id());
+    engine.describe(server_flags, priorities, sys::process::process_id());
 
     // What programs may ask before the first cycle.
     let (quantum, sample_rate_hz) = (config.quantum, driver.sample_rate_hz());

@@ -3,30 +3,25 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::null_mut;
-use std::sync::{Mutex, PoisonError};
 
-use libc::{pthread_attr_t, pthread_t};
+use client::threads::{ThreadBody, ThreadCreator, create, set_creator};
+use libc::pthread_t;
 
 use crate::clients::ClientHandle;
 use crate::convert::{FAILED, store};
 
-/// What a thread runs.
-pub type Body = extern "C" fn(*mut c_void) -> *mut c_void;
-/// `jack_thread_creator_t`.
-pub type Creator = unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, Body, *mut c_void) -> c_int;
-
 /// `THREAD_STACK`
 const STACK_BYTES: usize = 512 * 1024;
-/// Highest priority for a program's threads, counted from its process thread's: one below the driver.
-const ABOVE_PROCESS_THREAD: u32 = 4;
 
-static CREATOR: Mutex<Option<Creator>> = Mutex::new(None);
-
-/// Sets what makes the threads of `jack_client_create_thread`; null: `pthread_create`. The library's own threads are
-/// not made by it yet.
+/// Sets what makes the threads that run the program's code: those of `jack_client_create_thread`, and later process
+/// and notification threads; null: `pthread_create`.
+///
+/// # Safety
+/// `creator` is null or does as `pthread_create` does.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_set_thread_creator(creator: Option<Creator>) {
-    *CREATOR.lock().unwrap_or_else(PoisonError::into_inner) = creator;
+pub unsafe extern "C" fn jack_set_thread_creator(creator: Option<ThreadCreator>) {
+    // SAFETY: the caller's promise.
+    unsafe { set_creator(creator) };
 }
 
 fn priority(client: ClientHandle) -> Option<u32> {
@@ -39,10 +34,13 @@ pub extern "C" fn jack_client_real_time_priority(client: ClientHandle) -> c_int 
     priority(client).map_or(FAILED, |priority| priority as c_int)
 }
 
-/// The highest priority that a program should give its threads; -1 if the server is not real-time. Thread: any.
+/// The highest priority that a program should give its threads, below the driver's; -1 if the server is not
+/// real-time. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_max_real_time_priority(client: ClientHandle) -> c_int {
-    priority(client).map_or(FAILED, |priority| (priority + ABOVE_PROCESS_THREAD) as c_int)
+    let client = client.pin();
+    let priority = client.and_then(|client| client.session.engine()?.highest_program_priority());
+    priority.map_or(FAILED, |priority| priority as c_int)
 }
 
 /// A pthread as pthread functions know it; 0 unless the client is active with a process thread. Thread: any.
@@ -99,62 +97,19 @@ pub unsafe extern "C" fn jack_client_create_thread(
     thread: *mut pthread_t,
     priority: c_int,
     realtime: c_int,
-    body: Option<Body>,
+    body: Option<ThreadBody>,
     argument: *mut c_void,
 ) -> c_int {
     let Some(body) = body.filter(|_| !thread.is_null()) else { return libc::EINVAL };
-    let attributes = match Attributes::new(Some(priority).filter(|_| realtime != 0)) {
-        Ok(attributes) => attributes,
-        Err(error) => return error,
-    };
-    let creator = *CREATOR.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut made = 0;
-    // SAFETY: attributes that were made by the C library, and what the caller has promised of `body`. A creator of
-    // the program's has the arguments and result of pthread_create.
-    let error = unsafe {
-        match creator {
-            Some(creator) => creator(&raw mut made, &raw const attributes.0, body, argument),
-            None => libc::pthread_create(&raw mut made, &raw const attributes.0, body, argument),
+    let priority = Some(priority).filter(|_| realtime != 0);
+    // SAFETY: the caller's promise.
+    match unsafe { create(STACK_BYTES, priority, body, argument) } {
+        Ok(made) => {
+            // SAFETY: the caller's promise.
+            unsafe { store(thread, made) };
+            0
         }
-    };
-    if error == 0 {
-        // SAFETY: the caller's promise.
-        unsafe { store(thread, made) };
-    }
-    error
-}
-
-/// What a thread is started with.
-struct Attributes(pthread_attr_t);
-
-impl Attributes {
-    /// An error is the system's number.
-    fn new(fifo_priority: Option<c_int>) -> Result<Self, c_int> {
-        let checked = |error: c_int| if error == 0 { Ok(()) } else { Err(error) };
-        let mut attributes = MaybeUninit::uninit();
-        // SAFETY: room for attributes.
-        checked(unsafe { libc::pthread_attr_init(attributes.as_mut_ptr()) })?;
-        // SAFETY: just made. From here on `drop` ends them.
-        let mut attributes = Self(unsafe { attributes.assume_init() });
-        let raw = &raw mut attributes.0;
-        // SAFETY: attributes that were made; the parameter lives through its call.
-        unsafe {
-            checked(libc::pthread_attr_setstacksize(raw, STACK_BYTES))?;
-            if let Some(priority) = fifo_priority {
-                checked(libc::pthread_attr_setinheritsched(raw, libc::PTHREAD_EXPLICIT_SCHED))?;
-                checked(libc::pthread_attr_setschedpolicy(raw, libc::SCHED_FIFO))?;
-                let parameter = parameter(priority);
-                checked(libc::pthread_attr_setschedparam(raw, &raw const parameter))?;
-            }
-        }
-        Ok(attributes)
-    }
-}
-
-impl Drop for Attributes {
-    fn drop(&mut self) {
-        // SAFETY: made by `new`, ended once.
-        unsafe { libc::pthread_attr_destroy(&raw mut self.0) };
+        Err(error) => error,
     }
 }
 

@@ -2,12 +2,14 @@
 
 mod affinity;
 mod cpu_set;
+mod creator;
 mod denormals;
 mod scheduling;
 mod stack;
 
 pub use affinity::{affinity, affinity_of, current_cpu, set_affinity};
 pub use cpu_set::{CpuSet, CpuSetParseError};
+pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator};
 pub use denormals::flush_denormals_to_zero;
 pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
 pub use stack::prefault_stack;

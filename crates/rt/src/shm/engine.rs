@@ -46,6 +46,15 @@ pub struct ServerFlags {
     pub sync: bool,
 }
 
+/// Real-time priorities under `SCHED_FIFO`; 0 where nothing is real-time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Priorities {
+    /// The driver thread's.
+    pub driver: u32,
+    /// The process threads'.
+    pub clients: u32,
+}
+
 /// Written by the server only; every client maps it read-only.
 #[repr(C)]
 #[cfg_attr(not(loom), repr(align(4096)))]
@@ -53,7 +62,7 @@ pub struct ServerFlags {
 pub struct EngineSegment {
     header: SegmentHeader,
     flags: AtomicU32,
-    /// Priority of process threads, 0 where they are not real-time.
+    /// As [`Priorities::clients`].
     client_priority: AtomicU32,
     server_process: AtomicU32,
     xruns: AtomicU32,
@@ -63,7 +72,9 @@ pub struct EngineSegment {
     load_ppm: AtomicU32,
     /// 1: cycles follow each other as fast as the graph can.
     freewheels: AtomicU32,
-    reserved: [AtomicU32; 4],
+    /// As [`Priorities::driver`].
+    driver_priority: AtomicU32,
+    reserved: [AtomicU32; 3],
     info: Snapshot<SHARED_WORDS>,
     /// By parity of the cycle, so that a client reads that of its own cycle when the next has begun.
     transport: [Snapshot<SHARED_TRANSPORT_WORDS>; 2],
@@ -120,9 +131,10 @@ impl CycleInfo {
 
 impl EngineSegment {
     /// States how the server runs, before any client can map the segment.
-    pub fn describe(&self, flags: ServerFlags, client_priority: u32, server_process: u32) {
+    pub fn describe(&self, flags: ServerFlags, priorities: Priorities, server_process: u32) {
         self.flags.store(u32::from(flags.realtime) | u32::from(flags.sync) << 1, Ordering::Relaxed);
-        self.client_priority.store(client_priority, Ordering::Relaxed);
+        self.client_priority.store(priorities.clients, Ordering::Relaxed);
+        self.driver_priority.store(priorities.driver, Ordering::Relaxed);
         self.server_process.store(server_process, Ordering::Relaxed);
     }
 
@@ -135,6 +147,13 @@ impl EngineSegment {
     /// Priority of process threads under `SCHED_FIFO`, if they are real-time.
     pub fn client_priority(&self) -> Option<u32> {
         Some(self.client_priority.load(Ordering::Relaxed)).filter(|priority| *priority > 0)
+    }
+
+    /// The highest priority that a program should give to threads of its own, if process threads are real-time: one
+    /// below the driver's, and never below that of process threads.
+    pub fn highest_program_priority(&self) -> Option<u32> {
+        let clients = self.client_priority()?;
+        Some(self.driver_priority.load(Ordering::Relaxed).saturating_sub(1).max(clients))
     }
 
     /// The server's process id, in its own pid namespace.
@@ -227,5 +246,24 @@ impl EngineSegment {
     /// DSP load in millionths of a quantum.
     pub fn load_ppm(&self) -> u32 {
         self.load_ppm.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_s_threads_stay_below_the_driver_and_need_not_stay_below_the_process_threads() {
+        for (case, driver, clients, highest) in [
+            ("as distant as usual", 10, 5, Some(9)),
+            ("process threads were lifted to the lowest priority", 3, 1, Some(2)),
+            ("nothing is below the driver", 1, 1, Some(1)),
+            ("not real-time", 0, 0, None),
+        ] {
+            let segment = EngineSegment::default();
+            segment.describe(ServerFlags::default(), Priorities { driver, clients }, 1);
+            assert_eq!(segment.highest_program_priority(), highest, "{case}");
+        }
     }
 }

@@ -24,7 +24,7 @@ mod slab;
 mod snapshot;
 mod transport_requests;
 
-pub use engine::{CycleInfo, EngineSegment, ServerFlags};
+pub use engine::{CycleInfo, EngineSegment, Priorities, ServerFlags};
 pub use handover::Handover;
 pub use header::{LAYOUT_VERSION, Layout, LayoutError, SegmentHeader};
 pub use orders::{
