@@ -1,5 +1,7 @@
 //! Registering ports: numbers and buffers are the client's own to give out.
 
+use std::collections::VecDeque;
+
 use proto::request::{NewPort, PortType, Reply, Request, SlabSlot};
 use rt::midi::MidiWriter;
 use rt::shm::SLOTS_PER_SLAB;
@@ -23,23 +25,59 @@ pub(crate) struct PortBook {
     slabs: u32,
 }
 
-/// Numbers from 0 on; those given back are given out again.
+/// Numbers from 0 on. One that is given back is given out again when no cycle can name it any more, oldest first, so
+/// that nobody takes a new port for the one that had its number.
 #[derive(Debug, Default)]
 struct FreeList {
     next: u32,
-    free: Vec<u32>,
+    free: VecDeque<Freed>,
 }
 
+#[derive(Debug)]
+struct Freed {
+    number: u32,
+    /// The plan in force when it was looked at last; `None`: no plan names it.
+    plan: Option<u64>,
+    /// Another plan came into force since it was given back.
+    replaced: bool,
+}
+
+/// So many numbers may wait for plans, which come only with changes of the graph.
+const MOST_WAITING: usize = 64;
+
 impl FreeList {
-    fn take(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.next += 1;
-            self.next - 1
-        })
+    /// `plan`: generation of the plan in force.
+    fn take(&mut self, plan: u64) -> u32 {
+        self.free.iter_mut().for_each(|freed| freed.look(plan));
+        let free = self.free.iter().position(|freed| freed.plan.is_none());
+        let oldest = (self.free.len() > MOST_WAITING).then_some(0);
+        let reused = free.or(oldest).and_then(|index| self.free.remove(index));
+        reused.map_or_else(
+            || {
+                self.next += 1;
+                self.next - 1
+            },
+            |freed| freed.number,
+        )
     }
 
-    fn give_back(&mut self, number: u32) {
-        self.free.push(number);
+    /// `plan`: generation of the plan in force; `None` if no plan names the number.
+    fn give_back(&mut self, number: u32, plan: Option<u64>) {
+        self.free.push_back(Freed { number, plan, replaced: false });
+    }
+}
+
+impl Freed {
+    /// The plan that comes into force next may have been built before the number was given back, the one after it
+    /// was not: a plan is built when the one before has been taken or withdrawn.
+    fn look(&mut self, in_force: u64) {
+        match self.plan {
+            Some(plan) if plan != in_force => {
+                self.plan = (!self.replaced).then_some(in_force);
+                self.replaced = true;
+            }
+            _ => {}
+        }
     }
 }
 
@@ -59,7 +97,7 @@ impl Core {
         self.check_request()?;
         proto::names::check_port(&self.name, name)?;
         let mut book = locked(&self.book);
-        let number = book.numbers.take();
+        let number = book.numbers.take(self.plan_in_force());
         let registered = self.register(&mut book, number, |slot| NewPort {
             name: name.to_owned(),
             port_type,
@@ -68,7 +106,7 @@ impl Core {
             slot,
         });
         if registered.is_err() {
-            self.forget(&mut book, number, None);
+            self.forget(&mut book, number, None, None);
         }
         registered
     }
@@ -83,9 +121,9 @@ impl Core {
         if port.flags & OUTPUT == 0 {
             self.ports.add_input(number, port.port_type).ok_or(NO_ROOM)?;
         } else {
-            let slot = book.slots.take();
+            let slot = book.slots.take(self.plan_in_force());
             if let Err(error) = self.prepare_output(book, number, port.port_type, place(slot)) {
-                book.slots.give_back(slot);
+                book.slots.give_back(slot, None);
                 return Err(error);
             }
             port.slot = Some(place(slot));
@@ -134,16 +172,23 @@ impl Core {
         let mut book = locked(&self.book);
         let number = self.ports.number(port).ok_or(Error::NotOwnPort(port))?;
         self.requests.order(Request::UnregisterPort { port })?;
-        self.forget(&mut book, number, Some(port));
+        // No plan names what belongs to a client that is not active.
+        let plan = self.is_active().then(|| self.plan_in_force());
+        self.forget(&mut book, number, Some(port), plan);
         Ok(())
     }
 
-    fn forget(&self, book: &mut PortBook, number: u32, port: Option<u32>) {
+    fn plan_in_force(&self) -> u64 {
+        self.newest_cycle().map_or(0, |info| info.plan)
+    }
+
+    /// `plan`: as in [`FreeList::give_back`].
+    fn forget(&self, book: &mut PortBook, number: u32, port: Option<u32>, plan: Option<u64>) {
         if let Some(place) = self.ports.cell(number).and_then(|cell| cell.slab_slot()) {
-            book.slots.give_back(index(place));
+            book.slots.give_back(index(place), plan);
         }
         self.ports.remove(number, port);
-        book.numbers.give_back(number);
+        book.numbers.give_back(number, plan);
     }
 }
 
@@ -159,11 +204,39 @@ mod tests {
         }
     }
 
+    /// Takes `N` numbers while plan `plan` is in force.
+    fn taken<const N: usize>(list: &mut FreeList, plan: u64) -> [u32; N] {
+        std::array::from_fn(|_| list.take(plan))
+    }
+
     #[test]
-    fn a_number_that_was_given_back_is_given_out_again() {
+    fn a_number_waits_until_the_plan_after_the_next_one_is_in_force() {
         let mut list = FreeList::default();
-        assert_eq!([list.take(), list.take(), list.take()], [0, 1, 2]);
-        list.give_back(1);
-        assert_eq!([list.take(), list.take()], [1, 3]);
+        assert_eq!(taken(&mut list, 1), [0, 1, 2]);
+        list.give_back(1, Some(1));
+        assert_eq!(taken(&mut list, 1), [3]);
+        assert_eq!(taken(&mut list, 5), [4], "built before it was given back, maybe");
+        assert_eq!(taken(&mut list, 5), [5]);
+        assert_eq!(taken(&mut list, 6), [1]);
+    }
+
+    #[test]
+    fn a_number_that_no_plan_names_is_given_out_again_at_once_and_the_oldest_first() {
+        let mut list = FreeList::default();
+        assert_eq!(taken(&mut list, 1), [0, 1, 2]);
+        list.give_back(0, Some(1));
+        list.give_back(2, None);
+        list.give_back(1, None);
+        assert_eq!(taken(&mut list, 1), [2, 1, 3]);
+    }
+
+    #[test]
+    fn numbers_that_wait_for_plans_are_few_even_if_none_comes() {
+        let mut list = FreeList::default();
+        for _ in 0..1000 {
+            let number = list.take(1);
+            list.give_back(number, Some(1));
+        }
+        assert_eq!(list.next as usize, MOST_WAITING + 1);
     }
 }
