@@ -64,10 +64,12 @@ static void told(const char *format, ...) {
 
 static void measure(jack_nframes_t frames);
 static void ask_in_cycle(void);
+static void note_creator_and_close(void);
 
 static int process(jack_nframes_t frames, void *unused) {
     (void)unused;
     ask_in_cycle();
+    note_creator_and_close();
     atomic_store(&process_thread, (unsigned long)pthread_self());
     atomic_store(&process_thread_id, (int)syscall(SYS_gettid));
     measure(frames);
@@ -338,6 +340,7 @@ COMMAND(last_frame_time) { UNUSED; answer("%u", jack_last_frame_time(client)); }
 COMMAND(microseconds) { UNUSED; answer("%llu", (unsigned long long)jack_get_time()); }
 
 #include "thread_commands.h"
+#include "second_commands.h"
 #include "transport_commands.h"
 
 static const struct {
@@ -364,6 +367,7 @@ static const struct {
     {"cycles_go_on", cycles_go_on}, {"cycles_of_wrong_size", wrong}, {"fail_cycle", fail_cycle},
     {"client_thread_id", thread_of_process}, {"is_realtime", is_realtime}, {"client_real_time_priority", priority},
     {"set_process_thread", use_cycle_thread}, {"client_create_thread", create_thread}, {"cpu_load", cpu_load},
+    SECOND_COMMANDS,
     {"get_xrun_delayed_usecs", xrun_delayed}, {"get_max_delayed_usecs", max_delayed},
     {"reset_max_delayed_usecs", reset_max}, {"frame_time", frame_time},
     {"last_frame_time", last_frame_time}, {"get_time", microseconds},

@@ -35,6 +35,33 @@ const THREADS: &[Row] = &[
         &[A("client_create_thread word", "0 word")],
     ),
     (
+        "jack_set_thread_creator makes the process thread of who is activated then",
+        &[
+            A("activate", "0"),
+            A("await_cycle", "ran"),
+            A("process_thread_by", "the library"),
+            A("deactivate", "0"),
+            A("set_thread_creator own", "done"),
+            A("activate", "0"),
+            A("await_cycle", "ran"),
+            A("process_thread_by", "the program"),
+            A("client_thread_id", "the same"),
+            A("client_real_time_priority", "as the kernel says"),
+            A("deactivate", "0"),
+            A("cycles_go_on", "no"),
+        ],
+    ),
+    (
+        "jack_set_thread_creator makes the notification thread of who is opened then",
+        &[
+            A("set_thread_creator own", "done"),
+            A("second_open second", "ok"),
+            A("second_activate", "0"),
+            A("second_threads_by", "the program"),
+            A("second_close", "0"),
+        ],
+    ),
+    (
         "a process callback that fails leaves the graph: no more cycles, no connections",
         &[
             A("port_register out audio o", "ok"),
@@ -60,6 +87,45 @@ const THREADS: &[Row] = &[
 #[test]
 fn threads_and_cycles_are_as_told() {
     take(THREADS);
+}
+
+#[test]
+fn a_program_s_threads_are_told_to_stay_below_the_driver_however_low_that_is() {
+    for (options, priorities) in [
+        (["--realtime-priority", "70"].as_slice(), "65 69"),
+        (&["--realtime-priority", "3"], "1 2"),
+        (&["--no-realtime"], "-1 -1"),
+    ] {
+        let server = Server::start(options);
+        let (mut actor, _) = Actor::open(&server, "a", "a", "");
+        assert_eq!(actor.ask("priorities"), priorities, "{options:?}");
+    }
+}
+
+#[test]
+fn a_client_that_is_closed_within_its_cycle_leaves_the_graph_and_no_thread_behind() {
+    let server = Server::timer(256);
+    let (mut actor, _) = Actor::open(&server, "closing", "closing", "");
+    let id = actor.id();
+    let threads = || {
+        let tasks = std::fs::read_dir(format!("/proc/{id}/task")).expect("a running program");
+        let name = |task: std::io::Result<std::fs::DirEntry>| {
+            std::fs::read_to_string(task.ok()?.path().join("comm")).ok()
+        };
+        tasks
+            .filter_map(name)
+            .filter(|name| name.starts_with("closing") || name.starts_with("consort-"))
+            .count()
+    };
+    for order in ["port_register out audio o", "activate", "connect closing:out system:playback_1"] {
+        actor.ask(order);
+    }
+    assert_eq!(actor.ask("await_cycle"), "ran");
+    assert_eq!(actor.ask("close_in_cycle"), "0");
+    eventually("the client and its ports are gone", || (!server.lsp(&[]).contains("closing")).then_some(()));
+    assert_eq!(actor.ask("cycles_go_on"), "no");
+    eventually("its threads are gone", || (threads() == 0).then_some(()));
+    assert_eq!(json(&server, &["status"])["connections"], 0);
 }
 
 #[test]

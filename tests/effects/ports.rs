@@ -5,6 +5,18 @@ use crate::stage::{Row, take};
 
 const NAMES: &[Row] = &[
     (
+        "names that were got through a client are readable when it is closed, as long as the process has another",
+        &[
+            A("second_open second", "ok"),
+            A("port_register out audio o", "ok"),
+            A("second_hold a:out", "ok"),
+            A("second_close", "0"),
+            A("held", "a:out a:out a:out"),
+            BDoes("port_register out audio o", "ok"),
+            A("held", "a:out a:out a:out"),
+        ],
+    ),
+    (
         "jack_port_register makes a port of a type and with flags, which others see",
         &[
             A("port_register out audio oT", "ok"),

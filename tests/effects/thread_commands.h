@@ -37,11 +37,27 @@ COMMAND(stop_thread) {
 }
 COMMAND(kill_thread) { UNUSED; answer("%d", jack_client_kill_thread(client, own_thread)); }
 
+/* Whether the calling thread was made by the creator below. */
+static _Thread_local int created;
+
+struct made {
+    void *(*body)(void *);
+    void *argument;
+};
+static void *run_made(void *passed) {
+    struct made made = *(struct made *)passed;
+    free(passed);
+    created = 1;
+    return made.body(made.argument);
+}
+
 static int telling_creator(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
     size_t stack_bytes = 0;
     pthread_attr_getstacksize(attributes, &stack_bytes);
     told("creates a thread with a stack of %zu bytes", stack_bytes);
-    return pthread_create(thread, attributes, body, argument);
+    struct made *made = malloc(sizeof *made);
+    *made = (struct made){body, argument};
+    return pthread_create(thread, attributes, run_made, made);
 }
 COMMAND(set_creator) {
     jack_set_thread_creator(strcmp(word[1], "own") == 0 ? telling_creator : NULL);

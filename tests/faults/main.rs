@@ -3,6 +3,7 @@
 
 mod deaths;
 mod hangs;
+mod reused_ports;
 mod scribbling;
 mod stage;
 mod written_inputs;

@@ -1,37 +1,91 @@
 //! Programs that write into their input buffers, which JACK forbids and some do.
 
-use harness::{Counts, Server, eventually};
+use harness::{Counts, Program, Server, eventually};
+use rustix::process::Signal;
 
-#[test]
-fn a_program_that_writes_into_copied_inputs_changes_what_nobody_else_hears() {
-    let server = Server::timer(256);
-    let _source = server.probe(&["source", "source"]);
-    let writer = ["thru", "writer", "--from", "source:out", "--fault", "write-input"];
-    let _writer = server.probe_with(&writer, |command| {
-        command.env("CONSORT_COPY_INPUTS", "1");
-    });
+const WRITER: [&str; 6] = ["thru", "writer", "--from", "source:out", "--fault", "write-input"];
+
+/// Lets cycles pass in which a writer writes, one reads the same source beside it, and one reads what it passes on.
+fn neighbours_hear_every_sample(server: &Server) {
     let beside = server.probe(&["check", "beside", "--from", "source:out"]);
     let fed = server.probe(&["check", "fed", "--from", "writer:out"]);
-    eventually("both hear it", || {
+    let cycles = || {
         let status = server.consort(&["status", "--json"]).expect_success().stdout;
         let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        (status["cycles"].as_u64()? > 600).then_some(())
-    });
+        status["cycles"].as_u64()
+    };
+    let enough = cycles().expect("cycles") + 600;
+    eventually("cycles pass", || (cycles()? > enough).then_some(()));
     for counts in [Counts::of(beside), Counts::of(fed)] {
         assert_eq!(counts.wrong, 0, "{counts:?}");
         assert!(counts.good > 100, "{counts:?}");
     }
 }
 
+fn writer(server: &Server, more: &[&str], copies: bool) -> Program {
+    server.probe_with(&[&WRITER, more].concat(), |command| {
+        if copies {
+            command.env("CONSORT_COPY_INPUTS", "1");
+        } else {
+            command.env_remove("CONSORT_COPY_INPUTS");
+        }
+    })
+}
+
+/// How often it was told that it writes into its inputs.
+fn warnings(writer: &mut Program) -> usize {
+    writer.stderr().matches("writes into its input buffers").count()
+}
+
 #[test]
-fn a_program_that_writes_into_inputs_that_are_not_copied_ends_and_nobody_else_hears_of_it() {
+fn a_program_that_writes_into_copied_inputs_changes_what_nobody_else_hears() {
     let server = Server::timer(256);
     let _source = server.probe(&["source", "source"]);
-    let beside = server.probe(&["check", "beside", "--from", "source:out"]);
-    let mut command =
-        server.probe_command(&["thru", "writer", "--from", "source:out", "--fault", "write-input"]);
-    command.env_remove("CONSORT_COPY_INPUTS");
-    let ended = harness::Program::start(command).finish();
-    assert_eq!(ended.signal, Some(11), "{ended:?}");
-    assert_eq!(Counts::of(beside).wrong, 0);
+    let mut writer = writer(&server, &[], true);
+    neighbours_hear_every_sample(&server);
+    assert_eq!(warnings(&mut writer), 0, "{}", writer.stderr());
+}
+
+#[test]
+fn a_program_that_writes_into_inputs_gets_copies_and_one_warning_and_nobody_else_hears_of_it() {
+    for quantum in [256, 2048] {
+        let server = Server::timer(quantum);
+        let _source = server.probe(&["source", "source"]);
+        let mut writer = writer(&server, &[], false);
+        neighbours_hear_every_sample(&server);
+        eventually("the writer is warned", || (warnings(&mut writer) > 0).then_some(()));
+        // Another connection maps other memory.
+        let _other = server.probe(&["source", "other"]);
+        server.run("jack_disconnect", &["source:out", "writer:in"]).expect_success();
+        server.run("jack_connect", &["other:out", "writer:in"]).expect_success();
+        neighbours_hear_every_sample(&server);
+        assert!(writer.is_running(), "{}", writer.stderr());
+        assert_eq!(warnings(&mut writer), 1, "{}", writer.stderr());
+    }
+}
+
+#[test]
+fn a_program_with_its_own_handler_for_crashes_writes_into_inputs_unharmed_and_still_hears_of_crashes() {
+    for handler in ["before", "after"] {
+        let server = Server::timer(256);
+        let _source = server.probe(&["source", "source"]);
+        let mut writer = writer(&server, &["--handler", handler], false);
+        neighbours_hear_every_sample(&server);
+        assert!(writer.is_running(), "{handler}: {}", writer.stderr());
+        writer.signal(Signal::USR1);
+        assert_eq!(
+            writer.finish().code,
+            Some(7),
+            "{handler}: its handler did not get the fault at address 0"
+        );
+    }
+}
+
+#[test]
+fn a_program_that_crashes_ends_by_the_signal_that_it_would_have_ended_by() {
+    let server = Server::timer(256);
+    let _source = server.probe(&["source", "source"]);
+    let writer = writer(&server, &[], false);
+    writer.signal(Signal::USR1);
+    assert_eq!(writer.finish().signal, Some(11));
 }

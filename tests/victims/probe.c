@@ -1,9 +1,13 @@
 /* Clients for tests of faults and of sound, in plain JACK: nothing here knows how the server works.
  *
  *   probe source NAME          out: for each frame its number, so that a reader can tell every sample
+ *   probe swap NAME --to PORT  out: as source; again and again its port goes, one that nobody hears comes, and then
+ *                              another out, which it connects with PORT; prints "swapped" each time
  *   probe check NAME           in: counts cycles whose samples are the right ones, silence, or wrong
  *   probe thru NAME            in -> out; at SIGUSR1 the fault that --fault names happens inside process;
- *                              with --fault write-input it makes what it hears silent once it has copied it;
+ *                              with --fault write-input it makes what it hears silent once it has copied it,
+ *                              and writes to address 0 at SIGUSR1; --handler before|after installs a handler for
+ *                              SIGSEGV before it opens the client, or once it is active, that ends it with code 7;
  *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1
  *
  *   probe follow NAME          out: for each frame of the piece its number while the transport rolls, else silence;
@@ -16,6 +20,7 @@
  * check, conduct and thru connect to the port given by --from once they are active. All print one line when they
  * are ready ("ready") and check prints its counts at SIGTERM:
  *   cycles N good N silent N wrong N missed N
+ * It ends with code 9 at once if it hears a port that is connected with nobody.
  * "missed" counts cycles that the client itself did not run, by the frame time. */
 #include <errno.h>
 #include <jack/jack.h>
@@ -33,7 +38,7 @@
 #include <unistd.h>
 
 static jack_client_t *client;
-static jack_port_t *input, *output;
+static jack_port_t *input, *_Atomic output, *_Atomic unheard;
 static const char *fault = "none";
 static int slow = 1, sync_timeout_s;
 static int writes_input;
@@ -52,12 +57,34 @@ static void count_missed(jack_nframes_t frames) {
     expected_time = now + frames;
 }
 
-static int run_source(jack_nframes_t frames, void *unused) {
-    float *out = jack_port_get_buffer(output, frames);
+static void write_source(jack_port_t *port, jack_nframes_t frames) {
+    float *out = jack_port_get_buffer(port, frames);
     jack_nframes_t now = jack_last_frame_time(client);
-    (void)unused;
     for (jack_nframes_t i = 0; i < frames; i++)
         out[i] = sample_of(now + i);
+}
+
+static int run_source(jack_nframes_t frames, void *unused) {
+    (void)unused;
+    write_source(output, frames);
+    return 0;
+}
+
+/* What nobody is to hear, and is no sample of a source. */
+static const float UNHEARD = 0.75f;
+static atomic_ulong swap_cycles;
+
+static int run_swap(jack_nframes_t frames, void *unused) {
+    jack_port_t *heard = atomic_load(&output), *now_unheard = atomic_load(&unheard);
+    (void)unused;
+    if (heard)
+        write_source(heard, frames);
+    if (now_unheard) {
+        float *out = jack_port_get_buffer(now_unheard, frames);
+        for (jack_nframes_t i = 0; i < frames; i++)
+            out[i] = UNHEARD;
+    }
+    atomic_fetch_add(&swap_cycles, 1);
     return 0;
 }
 
@@ -71,6 +98,8 @@ static int run_check(jack_nframes_t frames, void *unused) {
             is_silent = 0;
         if (in[i] != sample_of(now + i))
             is_good = 0;
+        if (in[i] == UNHEARD)
+            _exit(9);
     }
     /* Counting begins with the first good cycle: before it, the connection is still being made. */
     if (is_good)
@@ -98,7 +127,7 @@ static void happen(jack_nframes_t frames) {
             sleep_ns(1000000000);
     } else if (strcmp(fault, "kill") == 0) {
         kill(getpid(), SIGKILL);
-    } else if (strcmp(fault, "crash") == 0) {
+    } else if (strcmp(fault, "crash") == 0 || writes_input) {
         *(volatile int *)0 = 1;
     } else if (strcmp(fault, "exit") == 0) {
         _exit(3);
@@ -222,11 +251,49 @@ static void scribble(void) {
     fflush(stdout);
 }
 
+/* Until the process thread has taken what was set, and others have heard what it made of it. */
+static void let_cycles_pass(unsigned long count) {
+    unsigned long end = atomic_load(&swap_cycles) + count;
+    while (atomic_load(&swap_cycles) < end && !atomic_load(&quit) && !atomic_load(&shutdown_seen))
+        sleep_ns(200000);
+}
+
+static jack_port_t *add_output(const char *name) {
+    return jack_port_register(client, name, JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
+}
+
+static void swap_ports(const char *to) {
+    while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
+        jack_port_t *gone = atomic_exchange(&output, NULL);
+        jack_port_unregister(client, gone);
+        atomic_store(&unheard, add_output("unheard"));
+        let_cycles_pass(4);
+        jack_port_unregister(client, atomic_exchange(&unheard, NULL));
+        let_cycles_pass(1);
+        atomic_store(&output, add_output("out"));
+        jack_connect(client, jack_port_name(output), to);
+        let_cycles_pass(8);
+        printf("swapped\n");
+        fflush(stdout);
+    }
+}
+
 static void on_signal(int signal) {
     if (signal == SIGUSR1)
         atomic_store(&fault_now, 1);
     else
         atomic_store(&quit, 1);
+}
+
+/* What programs do that save their work when they crash. */
+static void on_fault(int signal, siginfo_t *info, void *unused) {
+    (void)signal, (void)unused;
+    _exit(info->si_addr == NULL ? 7 : 8);
+}
+
+static void handle_faults(void) {
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
+    sigaction(SIGSEGV, &action, NULL);
 }
 
 static void on_shutdown(jack_status_t code, const char *reason, void *unused) {
@@ -236,7 +303,7 @@ static void on_shutdown(jack_status_t code, const char *reason, void *unused) {
 }
 
 int main(int argc, char **argv) {
-    const char *from = NULL, *role;
+    const char *from = NULL, *to = NULL, *role, *handler = "none";
     jack_status_t status;
     if (argc < 3)
         return 2;
@@ -244,17 +311,23 @@ int main(int argc, char **argv) {
     for (int i = 3; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--from") == 0)
             from = argv[i + 1];
+        else if (strcmp(argv[i], "--to") == 0)
+            to = argv[i + 1];
         else if (strcmp(argv[i], "--fault") == 0)
             fault = argv[i + 1];
         else if (strcmp(argv[i], "--slow") == 0)
             slow = atoi(argv[i + 1]);
         else if (strcmp(argv[i], "--sync-timeout") == 0)
             sync_timeout_s = atoi(argv[i + 1]);
+        else if (strcmp(argv[i], "--handler") == 0)
+            handler = argv[i + 1];
     }
     writes_input = strcmp(fault, "write-input") == 0;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGUSR1, on_signal);
     signal(SIGTERM, on_signal);
+    if (strcmp(handler, "before") == 0)
+        handle_faults();
     client = jack_client_open(argv[2], JackNoStartServer, &status);
     if (!client) {
         fprintf(stderr, "cannot open: 0x%x\n", status);
@@ -265,7 +338,7 @@ int main(int argc, char **argv) {
         const char *name;
         int (*run)(jack_nframes_t, void *);
         int has_input, has_output;
-    } roles[] = {{"source", run_source, 0, 1},   {"check", run_check, 1, 0}, {"thru", run_thru, 1, 1},
+    } roles[] = {{"source", run_source, 0, 1},   {"swap", run_swap, 0, 1},   {"check", run_check, 1, 0}, {"thru", run_thru, 1, 1},
                  {"follow", run_follow, 0, 1},   {"conduct", run_conduct, 1, 0}, {"lead", NULL, 0, 0}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(role, roles[i].name) != 0)
@@ -290,12 +363,16 @@ int main(int argc, char **argv) {
         fprintf(stderr, "cannot activate\n");
         return 1;
     }
+    if (strcmp(handler, "after") == 0)
+        handle_faults();
     if (from && jack_connect(client, from, jack_port_name(input)) != 0) {
         fprintf(stderr, "cannot connect %s\n", from);
         return 1;
     }
     printf("ready\n");
     fflush(stdout);
+    if (to)
+        swap_ports(to);
     while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
         if (atomic_load(&fault_now) && strcmp(fault, "scribble") == 0) {
             atomic_store(&fault_now, 0);

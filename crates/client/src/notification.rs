@@ -25,6 +25,8 @@ pub(crate) enum Notice {
         /// In which activation.
         activation: u32,
     },
+    /// The program has written into its inputs.
+    InputsWritten,
     /// There is no server any more.
     Shutdown(Shutdown),
     /// The client is closed.
@@ -46,6 +48,11 @@ fn run(core: &Core, notices: &Receiver<Notice>) {
             Notice::Activated => core.initialize_thread(),
             Notice::Event(event) => deliver(core, event),
             Notice::ProcessEnded { activation } => core.process_ended(activation),
+            Notice::InputsWritten => crate::log::warn(&format!(
+                "client '{}' writes into its input buffers, which belong to others and were left as they are. It gets \
+                 copies of them from now on, which take time; CONSORT_COPY_INPUTS=1 gives them from the start",
+                core.name
+            )),
             Notice::Shutdown(shutdown) => {
                 core.call(|callbacks| &mut callbacks.shutdown, |callback| callback(&shutdown));
             }

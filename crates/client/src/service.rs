@@ -30,7 +30,7 @@ static SERVICE: Mutex<Option<Arc<Service>>> = Mutex::new(None);
 #[derive(Debug)]
 struct Service {
     poller: Poller,
-    waker: Waker,
+    waker: Arc<Waker>,
     clients: Mutex<Clients>,
     /// Of the process that it belongs to.
     generation: u32,
@@ -58,6 +58,7 @@ pub(crate) fn add(core: &Arc<Core>) -> Result<(), Error> {
     clients.last_token += 1;
     let token = clients.last_token;
     service.poller.add(&core.events, token, Interest::Readable)?;
+    core.service.get_or_init(|| Arc::clone(&service.waker));
     clients.by_token.insert(token, Arc::clone(core));
     Ok(())
 }
@@ -73,8 +74,8 @@ pub(crate) fn remove(core: &Core) {
 
 impl Service {
     fn start(generation: u32) -> Result<Arc<Self>, Error> {
-        let (poller, waker) = (Poller::new()?, Waker::new()?);
-        poller.add(&waker, WAKER, Interest::Readable)?;
+        let (poller, waker) = (Poller::new()?, Arc::new(Waker::new()?));
+        poller.add(&*waker, WAKER, Interest::Readable)?;
         let service = Arc::new(Self { poller, waker, clients: Mutex::default(), generation });
         let of_thread = Arc::clone(&service);
         // Not waited for: it ends with the last client.
@@ -110,6 +111,7 @@ impl Service {
             let cores: Vec<_> = locked(&self.clients).by_token.values().cloned().collect();
             // Each of them, whatever the others say.
             unsettled = cores.iter().filter(|core| core.settle_tables()).count() > 0;
+            cores.iter().for_each(|core| core.tell_of_written_inputs());
             drop(cores);
             if self.is_over() {
                 return;

@@ -19,3 +19,4 @@ pub mod signals;
 pub mod socket;
 pub mod thread;
 pub mod wake_latency;
+pub mod write_faults;

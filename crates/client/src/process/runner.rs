@@ -32,6 +32,8 @@ pub(crate) struct Runner {
     spurious: u32,
     tables: TablesReceiver,
     inputs: Inputs,
+    /// Writes into inputs of this process that were looked at: see [`sys::write_faults::served`].
+    writes: u32,
     /// Where the thread may run when no order says otherwise.
     original_cpus: Option<CpuSet>,
     cpu: Option<u32>,
@@ -57,6 +59,7 @@ impl Runner {
             spurious: 0,
             tables,
             inputs: Inputs::new(),
+            writes: sys::write_faults::served(),
             original_cpus: sys::thread::affinity().ok(),
             cpu: None,
             transport: TransportPart::default(),
@@ -71,6 +74,7 @@ impl Runner {
         sys::cycle_guard::enter();
         self.tables.refresh();
         self.follow_freewheel();
+        self.undo_writes();
         if self.turn.valid_from != self.obeyed {
             self.obeyed = self.turn.valid_from;
             self.inputs.obey(self.turn.orders(), &self.core.ports);
@@ -88,7 +92,9 @@ impl Runner {
         self.info = Some(info);
         CURRENT.set(Some(info));
         sys::cycle_guard::leave();
-        self.transport.get_ready(&self.tables.current().transport, &self.core, info);
+        if !self.core.is_muted() {
+            self.transport.get_ready(&self.tables.current().transport, &self.core, info);
+        }
         Some(info)
     }
 
@@ -125,6 +131,18 @@ impl Runner {
         }
     }
 
+    /// Gives a program that has written into its inputs copies from now on. Thread: cycle.
+    fn undo_writes(&mut self) {
+        let writes = sys::write_faults::served();
+        if writes == self.writes {
+            return;
+        }
+        self.writes = writes;
+        if self.tables.current().restore_slabs() {
+            self.core.note_written_inputs();
+        }
+    }
+
     /// Runs on `cpu` if it is among those that the thread had at first, else where it likes. Thread: cycle.
     fn go_to(&mut self, cpu: Option<u32>) {
         let Some(original) = self.original_cpus.as_ref() else { return };
@@ -146,7 +164,7 @@ impl Runner {
     /// cycle. Thread: cycle.
     pub(crate) fn finish(&mut self, status: i32) {
         let Some(info) = self.info.take() else { return };
-        if status == 0 {
+        if status == 0 && !self.core.is_muted() {
             self.transport.lead(&self.tables.current().transport, &self.core, info);
         }
         sys::cycle_guard::enter();
@@ -156,8 +174,11 @@ impl Runner {
 
     fn pass_on(&mut self, info: CycleInfo) {
         CURRENT.set(None);
-        for slab in self.core.own_slabs.iter() {
-            slab.slab().header().finish(info.cycle);
+        // What a muted program would have written is silence.
+        if !self.core.is_muted() {
+            for slab in self.core.own_slabs.iter() {
+                slab.slab().header().finish(info.cycle);
+            }
         }
         let now_ns = Futex.now_ns();
         let cpu = u32::try_from(sys::thread::current_cpu()).unwrap_or(rt::shm::NO_CPU);
@@ -217,6 +238,7 @@ pub(crate) fn cycle_wait(core: &Core) -> Option<CycleInfo> {
     with_runner(core, |runner| {
         // A program that waits twice has nothing more to do in the cycle before.
         runner.finish(0);
+        runner.ended |= core.is_muted();
         runner.wait()
     })
     .flatten()

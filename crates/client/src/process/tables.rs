@@ -34,6 +34,12 @@ impl Tables {
         Some(self.slabs.get(index as usize)?.as_ref()?)
     }
 
+    /// Undoes what the program has written into slabs, and says whether it has written into any. Thread: cycle.
+    pub(crate) fn restore_slabs(&self) -> bool {
+        // Each of them, whatever the others say.
+        self.slabs.iter().flatten().filter(|slab| slab.restore()).count() > 0
+    }
+
     /// Keeps (or gives up) a signal page; false if there can be no such index.
     pub(crate) fn set_page(&mut self, index: u32, page: Option<Arc<Shared<SignalPage>>>) -> bool {
         set(&mut self.pages, index, page)

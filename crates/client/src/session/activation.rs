@@ -61,6 +61,8 @@ impl Core {
             body.or_else(|| transport().then_some(Body::Transport))
         };
         let Some(body) = body else { return Ok(None) };
+        // As late as possible, in front of whatever handlers the program has installed.
+        sys::write_faults::serve();
         let tables = locked(&self.tables).start();
         let started = ProcessThread::start(Start { core: Arc::clone(self), body, tables, activation });
         if started.is_err() {

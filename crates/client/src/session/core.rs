@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::Sender;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use proto::event::{Answer, Event};
@@ -10,6 +10,7 @@ use proto::request::Request;
 use rt::shm::{Orders, OwnPage, SignalPage};
 use sys::clock::now_ns;
 use sys::memory::{PeerSlab, Segment, Shared};
+use sys::poll::Waker;
 use sys::socket::Connection;
 
 use super::activation::Activations;
@@ -28,6 +29,8 @@ use crate::{Callbacks, Error, service};
 const ANSWER_PATIENCE_NS: u64 = 1_000_000_000;
 /// For the notification thread, which may be in the program's code.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Of the thread that closes a client for a cycle.
+const STACK_BYTES: usize = 256 * 1024;
 
 /// One client, as all its threads know it. Memory stays mapped as long as it lives.
 #[derive(Debug)]
@@ -58,7 +61,14 @@ pub(crate) struct Core {
     pub(crate) notification_thread: Mutex<Option<Joinable<()>>>,
     pub(crate) last_cycle: LastCycle,
     pub(crate) copies_inputs: AtomicBool,
+    /// ... because it has written into them, and was not told yet.
+    pub(crate) inputs_written: AtomicBool,
+    /// Wakes the service thread.
+    pub(crate) service: OnceLock<Arc<Waker>>,
     pub(crate) shutdown_told: AtomicBool,
+    /// The program has closed it within a cycle: none of its code is called any more.
+    pub(crate) muted: AtomicBool,
+    pub(crate) closing: AtomicBool,
     pub(crate) closed: AtomicBool,
 }
 
@@ -99,6 +109,24 @@ impl Core {
         self.copies_inputs.store(copies, Ordering::Relaxed);
     }
 
+    /// The program has written into its inputs: it gets copies from now on, and is told by another thread.
+    /// Thread: cycle.
+    pub(crate) fn note_written_inputs(&self) {
+        if !self.copies_inputs.swap(true, Ordering::Relaxed) {
+            self.inputs_written.store(true, Ordering::Relaxed);
+            if let Some(waker) = self.service.get() {
+                waker.wake();
+            }
+        }
+    }
+
+    /// Has the program told, if it has written into its inputs. Service thread.
+    pub(crate) fn tell_of_written_inputs(&self) {
+        if self.inputs_written.swap(false, Ordering::Relaxed) {
+            self.notify(Notice::InputsWritten);
+        }
+    }
+
     /// Changes the callbacks of an inactive client.
     pub(crate) fn configure(&self, change: impl FnOnce(&mut Callbacks)) -> Result<(), Error> {
         self.check_fork()?;
@@ -115,6 +143,9 @@ impl Core {
         which: impl Fn(&mut Callbacks) -> &mut Option<Box<F>>,
         body: impl FnOnce(&mut F),
     ) -> bool {
+        if self.is_muted() {
+            return false;
+        }
         let Some(mut callback) = which(&mut locked(&self.callbacks)).take() else { return false };
         body(&mut callback);
         // Unless it has replaced itself.
@@ -164,7 +195,12 @@ impl Core {
                 self.keep(token, mapped, |tables, mapped| tables.set_page(page, Some(mapped)));
             }
             Event::MapSlab { slab, token } => {
-                let mapped = descriptors.next().and_then(|memfd| PeerSlab::receive(memfd).ok()).map(Arc::new);
+                let mapped = descriptors.next().and_then(|memfd| PeerSlab::receive_for_program(memfd).ok());
+                if !sys::write_faults::is_served() {
+                    // The program has a handler of its own now, which would take a write for a crash.
+                    self.set_copies_inputs(true);
+                }
+                let mapped = mapped.map(Arc::new);
                 self.keep(token, mapped, |tables, mapped| tables.set_slab(slab, Some(mapped)));
             }
             Event::UnmapSignals { page } => {
@@ -207,19 +243,35 @@ impl Core {
         }
     }
 
+    /// Whether the program has closed the client within a cycle, and its cycles go on without it. Thread: cycle.
+    pub(crate) fn is_muted(&self) -> bool {
+        self.muted.load(Ordering::Relaxed)
+    }
+
     /// See `Session::close`.
     pub(crate) fn close(self: &Arc<Self>) {
-        if self.check_fork().is_err() || self.closed.load(Ordering::Acquire) {
-            return;
-        }
-        // Whether or not the server agrees: the socket's end says the same.
-        let _ = self.deactivate();
-        if self.closed.swap(true, Ordering::AcqRel) {
+        if self.check_fork().is_err() || self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
         if !process::in_cycle() {
-            let _ = self.requests.order(Request::Close);
+            return self.leave_server();
         }
+        // The cycle must be finished before the server can let go of the client, and so not waited for here.
+        self.muted.store(true, Ordering::Relaxed);
+        let core = Arc::clone(self);
+        let left =
+            sys::thread::spawn_without_signals("consort-close", STACK_BYTES, move || core.leave_server());
+        if left.is_err() {
+            // No memory for a thread: the client stays, silent, as long as the process.
+            self.closing.store(false, Ordering::Release);
+        }
+    }
+
+    fn leave_server(self: &Arc<Self>) {
+        // Whether or not the server agrees: the socket's end says the same.
+        let _ = self.deactivate();
+        self.closed.store(true, Ordering::Release);
+        let _ = self.requests.order(Request::Close);
         service::remove(self);
         self.notify(Notice::Quit);
         let thread = locked(&self.notification_thread).take();

@@ -76,7 +76,8 @@ impl Session {
         self.core.configure(change)
     }
 
-    /// Gives every audio input a copy of its own in each cycle, for programs that write to their inputs.
+    /// Gives every audio input a copy of its own in each cycle, for programs that write to their inputs. Done by itself as
+    /// soon as one does.
     pub fn copy_inputs(&self, copy: bool) {
         self.core.set_copies_inputs(copy);
     }

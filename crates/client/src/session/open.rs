@@ -3,7 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use proto::hello::{Role, Welcome};
 use rt::shm::Layout;
@@ -81,7 +81,11 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         notification_thread: Mutex::new(None),
         last_cycle: LastCycle::default(),
         copies_inputs: AtomicBool::new(false),
+        inputs_written: AtomicBool::new(false),
+        service: OnceLock::new(),
         shutdown_told: AtomicBool::new(false),
+        muted: AtomicBool::new(false),
+        closing: AtomicBool::new(false),
         closed: AtomicBool::new(false),
     });
     notification::start(&core, received)?;

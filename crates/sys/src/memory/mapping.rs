@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::ptr::{self, NonNull};
 
+use rustix::fs::{SeekFrom, seek};
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, munmap};
 
 use super::{Segment, SegmentError};
@@ -36,7 +37,7 @@ pub enum Prefault {
     OnDemand,
 }
 
-/// A whole segment, mapped shared; unmapped on drop, and absent from forked children.
+/// A whole segment; unmapped on drop, and absent from forked children.
 ///
 /// Other processes may write to it at any time: its bytes are to be accessed atomically or through raw pointers,
 /// never through a plain reference. It outlives the [`Segment`] that it was made from.
@@ -71,14 +72,25 @@ impl Mapping {
     }
 
     pub(super) fn new(segment: &Segment, access: Access, prefault: Prefault) -> Result<Self, SegmentError> {
+        let flags = match prefault {
+            Prefault::Now => MapFlags::SHARED | MapFlags::POPULATE,
+            Prefault::OnDemand => MapFlags::SHARED,
+        };
+        Self::with_flags(segment, access, flags)
+    }
+
+    /// Maps `segment` for reading, so that pages could be given the right to write and then were this process's own.
+    /// Until then it shows what others write, as a shared mapping does: Linux maps the file's own pages and makes a
+    /// copy only at a write, although mmap(2) leaves open which of the two is seen.
+    pub(super) fn private(segment: &Segment) -> Result<Self, SegmentError> {
+        Self::with_flags(segment, Access::ReadOnly, MapFlags::PRIVATE)
+    }
+
+    fn with_flags(segment: &Segment, access: Access, flags: MapFlags) -> Result<Self, SegmentError> {
         let len = segment.size_bytes();
         let protection = match access {
             Access::ReadOnly => ProtFlags::READ,
             Access::Writable => ProtFlags::READ | ProtFlags::WRITE,
-        };
-        let flags = match prefault {
-            Prefault::Now => MapFlags::SHARED | MapFlags::POPULATE,
-            Prefault::OnDemand => MapFlags::SHARED,
         };
         let failed = |source: io::Error| SegmentError::Map { size_bytes: len as u64, access, source };
         // SAFETY: a null hint without FIXED replaces no existing mapping.
@@ -109,6 +121,28 @@ impl Mapping {
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
+    }
+
+    /// Makes those pages present that `segment`, which was mapped, has memory for, so that no later read of them faults.
+    /// Does nothing where the kernel cannot (before Linux 5.14): each read that is the first one faults then.
+    pub(super) fn populate(&self, segment: &Segment) {
+        let mut end = 0;
+        // The descriptor's position is of no use to anybody else.
+        while let Ok(begin) = seek(segment.fd(), SeekFrom::Data(end)) {
+            let Ok(hole) = seek(segment.fd(), SeekFrom::Hole(begin)) else { return };
+            end = hole.min(self.len as u64);
+            if begin >= end {
+                return;
+            }
+            // SAFETY: within our own mapping, whose content the advice does not change.
+            let populated = unsafe {
+                let base = self.base.as_ptr().byte_add(begin as usize);
+                madvise(base, (end - begin) as usize, Advice::LinuxPopulateRead)
+            };
+            if populated.is_err() {
+                return;
+            }
+        }
     }
 
     /// Keeps each page in memory from its first touch on, until the mapping is dropped.

@@ -7,6 +7,8 @@ use dsp::PeerSamples;
 use rt::midi::MidiWords;
 use rt::shm::{Layout, SLAB_BYTES, SLOT_BYTES, SlabHeader};
 
+use crate::write_faults::ReadableRange;
+
 use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
 
 const SAMPLES_PER_SLOT: usize = SLOT_BYTES / size_of::<f32>();
@@ -21,6 +23,8 @@ pub struct OwnSlab {
 /// A slab of another process: readable only, at any time changed by its owner.
 #[derive(Debug)]
 pub struct PeerSlab {
+    /// Before the mapping, which it needs.
+    writes: Option<ReadableRange>,
     mapping: Mapping,
 }
 
@@ -28,6 +32,11 @@ fn header(mapping: &Mapping) -> &SlabHeader {
     // SAFETY: both constructors have mapped at least `SLAB_BYTES` at a page's start, sealed against
     // shrinking; the header is atomics only, valid for any bytes.
     unsafe { mapping.base().cast().as_ref() }
+}
+
+fn received(memfd: OwnedFd) -> Result<Segment, SegmentError> {
+    let wanted = Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(SLAB_BYTES as u64) };
+    Segment::receive(memfd, &wanted)
 }
 
 fn slot(mapping: &Mapping, slot: u32) -> Option<NonNull<f32>> {
@@ -90,9 +99,29 @@ impl PeerSlab {
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
-        let wanted =
-            Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(SLAB_BYTES as u64) };
-        Self::map(&Segment::receive(memfd, &wanted)?)
+        Self::map(&received(memfd)?)
+    }
+
+    /// As [`receive`](Self::receive), for a program that may write to it although it must not: once
+    /// [`write_faults::serve`](crate::write_faults::serve) was called, the program then writes to a copy of its own,
+    /// until [`restore`](Self::restore). What the owner has written so far is present: no read of it faults.
+    ///
+    /// # Errors
+    /// [`SegmentError`]: what is wrong with it.
+    pub fn receive_for_program(memfd: OwnedFd) -> Result<Self, SegmentError> {
+        let segment = received(memfd)?;
+        let peer = Self::checked(Mapping::private(&segment)?)?;
+        peer.mapping.populate(&segment);
+        // SAFETY: whole pages of a private mapping, read-only, which lives as long as the range: both belong to this
+        // value. Its content is another process's and may change at any time anyway.
+        let writes = unsafe { ReadableRange::new(peer.mapping.base().cast(), peer.mapping.len()) };
+        Ok(Self { writes: Some(writes), ..peer })
+    }
+
+    /// Shows what the owner writes again, where this process has written. True if it has, since the last call.
+    /// Thread: cycle.
+    pub fn restore(&self) -> bool {
+        self.writes.as_ref().is_some_and(ReadableRange::restore)
     }
 
     /// Maps a slab of this process for reading, as its own driver does.
@@ -100,9 +129,12 @@ impl PeerSlab {
     /// # Errors
     /// [`SegmentError::Map`].
     pub fn map(segment: &Segment) -> Result<Self, SegmentError> {
-        let mapping = Mapping::new(segment, Access::ReadOnly, Prefault::OnDemand)?;
+        Self::checked(Mapping::new(segment, Access::ReadOnly, Prefault::OnDemand)?)
+    }
+
+    fn checked(mapping: Mapping) -> Result<Self, SegmentError> {
         match header(&mapping).header().check(SlabHeader::KIND) {
-            Ok(()) => Ok(Self { mapping }),
+            Ok(()) => Ok(Self { writes: None, mapping }),
             Err(_) => Err(SegmentError::Foreign),
         }
     }
@@ -148,6 +180,67 @@ mod tests {
         assert_eq!((heard, peer.header().finished()), ([0.25; 8192], 7));
         assert!(peer.samples(16, 64).is_none());
         assert!(Mapping::read_write(own.segment(), Prefault::Now).is_err());
+    }
+
+    /// A slab with 0.25 everywhere in slot 3, and a program's view of it.
+    fn owned_and_read() -> (OwnSlab, PeerSlab) {
+        let mut own = OwnSlab::create().unwrap();
+        own.samples_mut(3, 8192).unwrap().fill(0.25);
+        let peer = PeerSlab::receive_for_program(own.segment().fd().try_clone_to_owned().unwrap()).unwrap();
+        (own, peer)
+    }
+
+    fn heard(peer: &PeerSlab) -> [f32; 8192] {
+        let mut heard = [0.0; 8192];
+        dsp::copy(peer.samples(3, 8192).unwrap(), &mut heard);
+        heard
+    }
+
+    /// What a program does that takes an input for memory of its own.
+    fn write(peer: &PeerSlab, frame: usize) {
+        let samples = peer.samples(3, 8192).unwrap().as_ptr().cast_mut();
+        // SAFETY: within the slot; the fault is served by making the page this process's own.
+        unsafe { samples.add(frame).write_volatile(-1.0) };
+    }
+
+    #[test]
+    fn who_writes_to_a_slab_that_it_reads_changes_a_copy_until_it_is_restored() {
+        crate::write_faults::serve();
+        let (mut own, peer) = owned_and_read();
+        let before = crate::write_faults::served();
+        assert!(!peer.restore());
+        for _ in 0..3 {
+            write(&peer, 5000);
+            write(&peer, 5001);
+            assert!(crate::write_faults::served() > before);
+            assert_eq!((heard(&peer)[5000], heard(&peer)[5001], heard(&peer)[4999]), (-1.0, -1.0, 0.25));
+            assert!(own.samples_mut(3, 8192).unwrap().iter().all(|sample| *sample == 0.25));
+            assert!(peer.restore());
+            assert!(!peer.restore());
+            assert_eq!(heard(&peer), [0.25; 8192]);
+        }
+        own.samples_mut(3, 8192).unwrap().fill(0.5);
+        assert_eq!(heard(&peer), [0.5; 8192], "the shared pages again");
+    }
+
+    #[test]
+    fn pages_that_nobody_wrote_to_here_show_what_the_owner_writes() {
+        crate::write_faults::serve();
+        let (mut own, peer) = owned_and_read();
+        assert_eq!(heard(&peer), [0.25; 8192]);
+        write(&peer, 0);
+        own.samples_mut(3, 8192).unwrap().fill(0.5);
+        let heard = heard(&peer);
+        assert_eq!((heard[0], heard[1], heard[1023]), (-1.0, 0.25, 0.25), "the page that is a copy");
+        assert_eq!(heard[1024..], [0.5; 7168]);
+    }
+
+    #[test]
+    fn what_the_owner_has_written_is_present_and_what_it_has_not_takes_no_memory() {
+        let (own, _peer) = owned_and_read();
+        let held = || rustix::fs::fstat(own.segment().fd()).unwrap().st_blocks * 512;
+        // The header and one slot.
+        assert_eq!(held() as usize, 4096 + SLOT_BYTES);
     }
 
     #[test]
