@@ -16,7 +16,7 @@ use rt::shm::{Edges, FollowerOrder, InputSource, OrdersWriter};
 use serde::Serialize;
 
 fn main() -> io::Result<()> {
-    let client = |name: &str, exact| Hello { layout: 1, role: Role::Client { name: name.into(), exact } };
+    let client = |name: &str, exact| Hello { layout: 1, role: Role::Client { name: name.into(), exact, session: None } };
     let observer = Hello { layout: 1, role: Role::Observer };
     write(
         "hello",
@@ -79,6 +79,7 @@ fn requests() -> [Request; 9] {
             latency_callback: true,
             quantum_callback: false,
             freewheel_callback: true,
+            session_callback: false,
             interests: Interests::ALL,
         }),
         Request::Connect { source, destination },

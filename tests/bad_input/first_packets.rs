@@ -74,7 +74,7 @@ fn names_that_no_client_can_have_are_refused_for_what_is_wrong_with_them() {
             ("an escape sequence", "\u{1b}[2J", "control characters"),
         ] {
             let mut wire = Wire::connect(server);
-            match wire.greet(Role::Client { name: name.into(), exact: false }).0 {
+            match wire.greet(Role::Client { name: name.into(), exact: false, session: None }).0 {
                 Welcome::Refused(error) => assert_says(case, &error.to_string(), &[word]),
                 other => panic!("{case}: {other:?}"),
             }

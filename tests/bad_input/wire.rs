@@ -160,7 +160,8 @@ impl ByHand {
     /// Opens a client.
     pub fn open(server: &Server, name: &str) -> Self {
         let mut wire = Wire::connect(server);
-        let (welcome, mut memory) = wire.greet(Role::Client { name: name.into(), exact: false });
+        let (welcome, mut memory) =
+            wire.greet(Role::Client { name: name.into(), exact: false, session: None });
         let Welcome::Client { name, .. } = welcome else { panic!("not welcome: {welcome:?}") };
         assert_eq!(memory.len(), 6);
         let events = Connection::from(memory.pop().expect("six"));
@@ -181,6 +182,7 @@ impl ByHand {
             latency_callback: false,
             quantum_callback: false,
             freewheel_callback: false,
+            session_callback: false,
             interests: Interests::ALL,
         };
         assert_eq!(self.wire.ask(Request::Activate(activation)), Reply::Done);

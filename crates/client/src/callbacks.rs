@@ -1,9 +1,11 @@
 //! What a program is called for.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use proto::property::PropertyChange;
 use proto::request::Interests;
+use proto::session::SessionKind;
 
 use crate::CycleScope;
 
@@ -22,6 +24,15 @@ pub struct Shutdown {
     pub orderly: bool,
     /// In words.
     pub reason: String,
+}
+
+/// What a session manager asks of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionEvent {
+    /// What for.
+    pub kind: SessionKind,
+    /// An existing directory for the client's files, of its own.
+    pub directory: PathBuf,
 }
 
 /// Takes a client's name, and whether it came or went.
@@ -64,6 +75,9 @@ pub struct Callbacks {
     pub xrun: Option<Told<u32>>,
     /// A property was set or removed.
     pub property: Option<ToldOfProperty>,
+    /// A session is saved; to be answered with [`Session::answer_session`](crate::Session::answer_session), here or
+    /// later.
+    pub session: Option<Told<SessionEvent>>,
     /// This many events were lost because the program did not take them.
     pub lost: Option<Told<u32>>,
     /// There is no server any more. Once.

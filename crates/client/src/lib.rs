@@ -23,13 +23,14 @@ mod process;
 mod properties;
 mod registry_view;
 mod requests;
+mod saving;
 mod service;
 mod session;
 mod time;
 mod transport;
 mod typed;
 
-pub use callbacks::{Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
+pub use callbacks::{Callbacks, ProcessCallback, SessionEvent, Shutdown, ThreadFunction, Told};
 pub use error::Error;
 pub use observer::Observer;
 pub use port_kind::PortKind;
@@ -44,6 +45,7 @@ pub use typed::{
 
 pub use proto::property::{Property, PropertyChange, PropertyValue, client_uuid, port_uuid};
 pub use proto::request::{PortType, Request, RequestError};
+pub use proto::session::{SessionAnswer, SessionCommand, SessionKind};
 pub use rt::transport::{Position, Transport, TransportState, valid};
 /// How threads that run the program's code are made: process threads, notification threads, and the program's own.
 pub mod threads {

@@ -71,6 +71,8 @@ fn deliver(core: &Core, event: Event) {
     };
     if core.is_active() {
         call(core, event);
+    } else if let Event::Session { token, .. } = event {
+        core.refuse_session(token);
     }
     if let Some(answer) = answer {
         core.answer(answer);
@@ -103,6 +105,7 @@ fn call(core: &Core, event: Event) {
         Event::Latency { capture, .. } => {
             core.call(|callbacks| &mut callbacks.latency, |callback| callback(capture))
         }
+        Event::Session { kind, path, token } => return core.take_session(kind, &path, token),
         Event::Property { subject, key, change } => {
             core.call(|callbacks| &mut callbacks.property, |callback| callback(subject, &key, change))
         }

@@ -9,7 +9,7 @@ use crate::callbacks::Hooks;
 use crate::clients::{self, ClientHandle, OpenClient};
 use crate::convert::{answer, complain, order, store, text};
 use crate::options::{self, Argument, option};
-use crate::{messages, port, ports};
+use crate::{messages, port, ports, uuid};
 
 /// `enum JackStatus`.
 pub mod status {
@@ -36,7 +36,7 @@ pub mod status {
 }
 
 /// Opens a client. `server_name` and `session_id` are looked at only if `options` announce them: see
-/// [`options`]. A session id is accepted and has no effect yet: there are no sessions.
+/// [`options`]. With a session id, the client gets the name that was reserved for it, if any.
 ///
 /// # Safety
 /// `name` is null or a C string, `status` null or writable, the announced arguments null or C strings.
@@ -88,6 +88,7 @@ fn open(name: &str, options: &options::OpenOptions<'_>) -> Result<(ClientHandle,
     let wanted = OpenOptions {
         server: server.filter(|name| !name.is_empty()),
         exact_name: !options.may_change_name,
+        session: options.session_id.and_then(|uuid| uuid::parse(uuid.to_bytes())),
         start_server: options.may_start_server,
     };
     let session = Session::open(name, &wanted).map_err(|error| {

@@ -1,6 +1,7 @@
 //! Between C's values and Rust's.
 
 use std::ffi::{CStr, c_char, c_int};
+use std::ptr::null_mut;
 
 use client::{Error, PortType};
 
@@ -42,6 +43,22 @@ pub fn allocated(text: &str) -> *mut c_char {
         }
     }
     copy.cast()
+}
+
+/// An array from `malloc` with these elements; null for none, and if there is no memory.
+pub fn array<T>(elements: Vec<T>) -> *mut T {
+    if elements.is_empty() {
+        return null_mut();
+    }
+    // SAFETY: any size may be asked for; the vector shows that this one is no overflow.
+    let array = unsafe { libc::malloc(elements.len() * size_of::<T>()) }.cast::<T>();
+    if !array.is_null() {
+        for (index, element) in elements.into_iter().enumerate() {
+            // SAFETY: there is room for so many, and malloc aligns for every type of C.
+            unsafe { array.add(index).write(element) };
+        }
+    }
+    array
 }
 
 /// Stores `value` where the program wants it, if it does.

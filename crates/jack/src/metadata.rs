@@ -7,7 +7,7 @@ use client::{Error, PropertyChange, PropertyValue};
 
 use crate::callbacks::Context;
 use crate::clients::{self, ClientHandle, OpenClient};
-use crate::convert::{FAILED, allocated, answer, complain, order, refuse, store, text};
+use crate::convert::{FAILED, allocated, answer, array, complain, order, refuse, store, text};
 use crate::uuid::Uuid;
 
 /// `jack_property_t`.
@@ -96,22 +96,6 @@ pub unsafe extern "C" fn jack_get_property(
 
 fn type_text(value: &PropertyValue) -> *mut c_char {
     if value.type_name.is_empty() { null_mut() } else { allocated(&value.type_name) }
-}
-
-/// An array from `malloc` with these elements; null for none, and if there is no memory.
-fn array<T>(elements: Vec<T>) -> *mut T {
-    if elements.is_empty() {
-        return null_mut();
-    }
-    // SAFETY: any size may be asked for; the vector shows that this one is no overflow.
-    let array = unsafe { libc::malloc(elements.len() * size_of::<T>()) }.cast::<T>();
-    if !array.is_null() {
-        for (index, element) in elements.into_iter().enumerate() {
-            // SAFETY: there is room for so many, and malloc aligns for every type of C.
-            unsafe { array.add(index).write(element) };
-        }
-    }
-    array
 }
 
 /// The properties of one subject, in memory for the program.

@@ -1,10 +1,14 @@
-//! The session interface. Servers of this release have no sessions: there is never an event, and requests fail.
+//! The session interface: a session manager has other programs save, and learns how to start them again.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
+use client::{Error, SessionAnswer, SessionEvent, SessionKind, Told};
+
+use crate::callbacks::Context;
 use crate::clients::ClientHandle;
-use crate::convert::{FAILED, order};
+use crate::convert::{FAILED, allocated, answer, array, complain, order, refuse, text};
+use crate::uuid;
 
 /// `jack_session_event_t`.
 #[derive(Debug)]
@@ -41,20 +45,71 @@ pub struct Command {
 /// `JackSessionCallback`.
 pub type SessionCallback = unsafe extern "C" fn(*mut Event, *mut c_void);
 
-/// Accepts a callback that has no occasion yet: there are no sessions.
+/// Sets what is told, on the notification thread, that a session is saved. The event is the program's, to be answered
+/// with [`jack_session_reply`] and released with [`jack_session_event_free`].
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_session_callback(
     client: ClientHandle,
-    _callback: Option<SessionCallback>,
-    _argument: *mut c_void,
+    callback: Option<SessionCallback>,
+    argument: *mut c_void,
 ) -> c_int {
-    order(client, |client| client.session.configure(|_| {}))
+    let context = Context(argument);
+    order(client, |client| {
+        let uuid = uuid::of_client(client.session.id());
+        client.session.configure(|callbacks| {
+            callbacks.session = callback.map(|callback| {
+                Box::new(move |asked: SessionEvent| {
+                    // SAFETY: the program's callback; the event and its texts are from malloc, and are its own now.
+                    unsafe { callback(event(&asked, uuid), context.pointer()) };
+                }) as Told<SessionEvent>
+            });
+        })
+    })
 }
 
-/// Fails: there is no event to answer yet.
+fn event(asked: &SessionEvent, uuid: uuid::Uuid) -> *mut Event {
+    let event = Event {
+        event_type: match asked.kind {
+            SessionKind::Save => 1,
+            SessionKind::SaveAndQuit => 2,
+            SessionKind::SaveTemplate => 3,
+        },
+        session_dir: allocated(&asked.directory.to_string_lossy()),
+        client_uuid: allocated(&uuid.to_string()),
+        command_line: null_mut(),
+        flags: 0,
+        future: 0,
+    };
+    // SAFETY: any size may be asked for.
+    let place = unsafe { libc::malloc(size_of::<Event>()) }.cast::<Event>();
+    if !place.is_null() {
+        // SAFETY: fresh memory of this size, aligned for every type of C.
+        unsafe { place.write(event) };
+    }
+    place
+}
+
+/// Sends the answer that is in the event, once: 0, or -1 (nothing was asked, or the command is longer than 2 KiB).
+///
+/// # Safety
+/// `event` is null or an event of a session callback.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_session_reply(_client: ClientHandle, _event: *mut Event) -> c_int {
-    FAILED
+pub unsafe extern "C" fn jack_session_reply(client: ClientHandle, event: *mut Event) -> c_int {
+    // SAFETY: the caller's promise.
+    let Some((client, event)) = client.pin().zip(unsafe { event.as_ref() }) else {
+        return refuse("a session reply needs an open client and an event");
+    };
+    // SAFETY: the caller's promise: the command is null or a C string.
+    let command = unsafe { text(event.command_line) };
+    let unreadable = command.is_none() && !event.command_line.is_null();
+    let answer = SessionAnswer { flags: event.flags, command: command.unwrap_or_default().to_owned() };
+    if !unreadable && client.session.answer_session(answer) {
+        0
+    } else {
+        refuse(
+            "the session reply was not sent: nothing was asked, or the command is no UTF-8 or longer than 2 KiB",
+        )
+    }
 }
 
 /// Releases an event with the texts in it.
@@ -73,15 +128,50 @@ pub unsafe extern "C" fn jack_session_event_free(event: *mut Event) {
     }
 }
 
-/// Null: there are no sessions yet.
+/// Has the client `target`, or all that have a session callback when it is null, save in directories of their own in
+/// `path`, and waits for them, at most 30 s. The answers, to be released with [`jack_session_commands_free`]; the last has
+/// a null uuid. Null, and a message, on failure.
+///
+/// # Safety
+/// `target` and `path` are null or C strings.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_session_notify(
-    _client: ClientHandle,
-    _target: *const c_char,
-    _type: u32,
-    _path: *const c_char,
+pub unsafe extern "C" fn jack_session_notify(
+    client: ClientHandle,
+    target: *const c_char,
+    event_type: u32,
+    path: *const c_char,
 ) -> *mut Command {
-    null_mut()
+    let kind = match event_type {
+        1 => Some(SessionKind::Save),
+        2 => Some(SessionKind::SaveAndQuit),
+        3 => Some(SessionKind::SaveTemplate),
+        _ => None,
+    };
+    // SAFETY: the caller's promise.
+    let (name, path) = unsafe { (text(target), text(path)) };
+    let (Some(kind), Some(path), true) = (kind, path, name.is_some() || target.is_null()) else {
+        refuse("jack_session_notify: no such type, or a text is missing or no UTF-8");
+        return null_mut();
+    };
+    let answers = client.pin().ok_or(Error::Closed);
+    match answers.and_then(|client| client.session.notify_session(name, kind, path)) {
+        Ok(answers) => commands(&answers),
+        Err(error) => {
+            complain(&error);
+            null_mut()
+        }
+    }
+}
+
+fn commands(answers: &[client::SessionCommand]) -> *mut Command {
+    let copy = |answer: &client::SessionCommand| Command {
+        uuid: allocated(&answer.uuid.to_string()),
+        client_name: allocated(&answer.client),
+        command: allocated(&answer.answer.command),
+        flags: answer.answer.flags,
+    };
+    let end = Command { uuid: null_mut(), client_name: null_mut(), command: null_mut(), flags: 0 };
+    array(answers.iter().map(copy).chain([end]).collect())
 }
 
 /// Releases a list of answers.
@@ -107,18 +197,37 @@ pub unsafe extern "C" fn jack_session_commands_free(commands: *mut Command) {
     }
 }
 
-/// Fails: there are no sessions yet.
+/// Keeps a name for the client that opens with this uuid as its session's: 0, or -1 if it is taken.
+///
+/// # Safety
+/// The texts are null or C strings.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_reserve_client_name(
-    _client: ClientHandle,
-    _name: *const c_char,
-    _uuid: *const c_char,
+pub unsafe extern "C" fn jack_reserve_client_name(
+    client: ClientHandle,
+    name: *const c_char,
+    uuid: *const c_char,
 ) -> c_int {
-    FAILED
+    // SAFETY: the caller's promise.
+    let (name, uuid) = unsafe { (text(name), text(uuid)) };
+    let Some((name, uuid)) = name.zip(uuid.and_then(|uuid| uuid::parse(uuid.as_bytes()))) else {
+        return refuse("jack_reserve_client_name: no name, or no uuid");
+    };
+    order(client, |client| client.session.reserve_name(name, uuid))
 }
 
-/// Fails: there are no sessions yet.
+/// 1 if the client of that name is active with a session callback, 0 if not, -1 if there is no such client.
+///
+/// # Safety
+/// `name` is null or a C string.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_client_has_session_callback(_client: ClientHandle, _name: *const c_char) -> c_int {
-    FAILED
+pub unsafe extern "C" fn jack_client_has_session_callback(
+    client: ClientHandle,
+    name: *const c_char,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let Some((client, name)) = client.pin().zip(unsafe { text(name) }) else { return FAILED };
+    match client.session.has_session_callback(name) {
+        Ok(has_callback) => c_int::from(has_callback),
+        Err(error) => answer(Err(error)),
+    }
 }

@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::SESSION_COMMAND_BYTES;
 use crate::property::PropertyChange;
+use crate::session::{SessionAnswer, SessionKind};
 
 /// From the server. Events never wait for a client: one that does not read loses them, and is told so.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -101,6 +103,15 @@ pub enum Event {
         /// What happened.
         change: PropertyChange,
     },
+    /// A session manager asks. [`Answer::Session`].
+    Session {
+        /// What for.
+        kind: SessionKind,
+        /// The session's directory.
+        path: String,
+        /// For the answer.
+        token: u64,
+    },
     /// The client did not read, and events were lost: what it knows is to be read again.
     Lost {
         /// How many.
@@ -113,8 +124,11 @@ pub enum Event {
     },
 }
 
-/// From a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// The longest answer.
+pub const ANSWER_BYTES: usize = SESSION_COMMAND_BYTES + 64;
+
+/// From a client. At most [`ANSWER_BYTES`] long.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// The memory is mapped: orders may name it.
     Mapped {
@@ -130,5 +144,12 @@ pub enum Answer {
     Called {
         /// The event's.
         token: u64,
+    },
+    /// The program has done what a session manager asked.
+    Session {
+        /// The event's.
+        token: u64,
+        /// What it says.
+        answer: SessionAnswer,
     },
 }

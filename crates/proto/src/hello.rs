@@ -30,6 +30,8 @@ pub enum Role {
         name: String,
         /// Refuse rather than change the name.
         exact: bool,
+        /// The uuid for which a session manager may have reserved a name.
+        session: Option<u64>,
     },
 }
 
@@ -92,7 +94,8 @@ mod tests {
 
     #[test]
     fn programs_of_other_versions_are_told_which_version_they_met() {
-        let hello = Hello { layout: 1, role: Role::Client { name: "metro".into(), exact: false } };
+        let hello =
+            Hello { layout: 1, role: Role::Client { name: "metro".into(), exact: false, session: None } };
         let packet = encode_first(&hello);
         assert_eq!(&packet[..12], b"consort\0\x01\0\0\0", "these bytes never change");
         assert_eq!(decode_first(&packet), Ok(hello));

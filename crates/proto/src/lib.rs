@@ -11,6 +11,7 @@ pub mod limits;
 pub mod names;
 pub mod property;
 pub mod request;
+pub mod session;
 pub mod status;
 
 mod packet;

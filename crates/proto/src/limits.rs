@@ -12,6 +12,15 @@ pub const CLIENT_NAME_BYTES: usize = 64;
 /// Bytes of `client:port`.
 pub const FULL_NAME_BYTES: usize = 319;
 
+/// Bytes of a session's path.
+pub const SESSION_PATH_BYTES: usize = 4095;
+
+/// Bytes of the command by which a client is started again.
+pub const SESSION_COMMAND_BYTES: usize = 2048;
+
+/// Names that are kept for clients of a session.
+pub const RESERVED_NAMES: usize = 1024;
+
 /// Bytes of a property's key.
 pub const PROPERTY_KEY_BYTES: usize = 1024;
 

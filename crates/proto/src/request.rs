@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Event;
 use crate::names::NameError;
 use crate::property::{Property, PropertyRequest, PropertyValue};
+use crate::session::{SessionCommand, SessionRequest};
 use crate::status::Status;
 
 /// What travels through a port.
@@ -51,6 +52,8 @@ pub struct Activation {
     pub quantum_callback: bool,
     /// It is told of freewheel before the first cycle in it, and after the last.
     pub freewheel_callback: bool,
+    /// It is told when a session is saved.
+    pub session_callback: bool,
     /// What else it is told.
     pub interests: Interests,
 }
@@ -103,6 +106,7 @@ impl Interests {
             | Event::Quantum { .. }
             | Event::Freewheel { .. }
             | Event::Latency { .. }
+            | Event::Session { .. }
             | Event::Lost { .. }
             | Event::Shutdown { .. } => true,
         }
@@ -217,6 +221,8 @@ pub enum Request {
     },
     /// About properties of clients and ports. The answer is its own.
     Property(PropertyRequest),
+    /// About sessions. The answer is its own.
+    Session(SessionRequest),
     /// Forgets the longest delay. [`Reply::Done`].
     ResetMaxDelay,
     /// [`Reply::Status`].
@@ -246,6 +252,8 @@ pub enum Reply {
         /// There are more after the last of these.
         more: bool,
     },
+    /// What the clients of a session answered.
+    Session(Vec<SessionCommand>),
     /// So many were concerned.
     Count(u32),
     /// How the server is.

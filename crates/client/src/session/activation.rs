@@ -37,6 +37,7 @@ impl Core {
                 latency_callback: callbacks.latency.is_some(),
                 quantum_callback: callbacks.quantum.is_some(),
                 freewheel_callback: callbacks.freewheel.is_some(),
+                session_callback: callbacks.session.is_some(),
                 interests: callbacks.interests(),
             }
         };

@@ -1,6 +1,6 @@
 //! What a client's threads share.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
@@ -65,6 +65,8 @@ pub(crate) struct Core {
     pub(crate) inputs_written: AtomicBool,
     /// Wakes the service thread.
     pub(crate) service: OnceLock<Arc<Waker>>,
+    /// The token of the session manager's question that is not answered; 0: none.
+    pub(crate) session_question: AtomicU64,
     pub(crate) shutdown_told: AtomicBool,
     /// The program has closed it within a cycle: none of its code is called any more.
     pub(crate) muted: AtomicBool,

@@ -1,7 +1,7 @@
 //! Becoming a client.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -26,6 +26,8 @@ pub struct OpenOptions {
     pub server: Option<String>,
     /// Rather fail than get another name than the one asked for.
     pub exact_name: bool,
+    /// The uuid for which a session manager may have reserved a name.
+    pub session: Option<u64>,
     /// Start a server if there is none (and `JACK_NO_START_SERVER` is not set).
     pub start_server: bool,
 }
@@ -33,7 +35,11 @@ pub struct OpenOptions {
 pub(super) fn open(name: &str, options: &OpenOptions) -> Result<Arc<Core>, Error> {
     proto::names::check_client(name)?;
     let server = server_name(options.server.as_deref())?;
-    let attempt = || introduce(&server, Role::Client { name: name.to_owned(), exact: options.exact_name });
+    let attempt = || {
+        let role =
+            Role::Client { name: name.to_owned(), exact: options.exact_name, session: options.session };
+        introduce(&server, role)
+    };
     let (introduction, started_server) = match attempt() {
         Err(error @ Error::NoServer { .. }) => {
             if !(options.start_server && autostart::is_allowed()) {
@@ -83,6 +89,7 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         copies_inputs: AtomicBool::new(false),
         inputs_written: AtomicBool::new(false),
         service: OnceLock::new(),
+        session_question: AtomicU64::new(0),
         shutdown_told: AtomicBool::new(false),
         muted: AtomicBool::new(false),
         closing: AtomicBool::new(false),

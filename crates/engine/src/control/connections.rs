@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::Arc;
 
-use proto::event::{Answer, Event};
+use proto::event::{ANSWER_BYTES, Answer, Event};
 use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
 use proto::request::{Numbered, Reply, Request, RequestError};
 use proto::{MAX_PACKET_BYTES, decode, encode};
@@ -220,7 +220,10 @@ impl Control {
         }
         let welcomed = match hello.role {
             Role::Observer => self.welcome_observer(serial),
-            Role::Client { name, exact } => self.welcome_client(serial, &name, exact),
+            Role::Client { name, exact, session } => {
+                let reserved = session.and_then(|uuid| self.parts.model.take_reserved(uuid));
+                self.welcome_client(serial, &reserved.unwrap_or(name), exact)
+            }
         };
         if let Err(error) = welcomed {
             self.send_away(serial, error);
@@ -301,7 +304,7 @@ impl Control {
         if event.writable {
             self.flush(client, true);
         }
-        let mut buffer = [0; 64];
+        let mut buffer = [0; ANSWER_BYTES];
         for _ in 0..PACKETS_IN_A_ROW * 4 {
             let Some(slot) = self.clients.get(&client) else { return };
             match slot.outbox.socket().try_receive(&mut buffer) {
@@ -321,6 +324,7 @@ impl Control {
         let (token, done) = match answer {
             Answer::Mapped { token } | Answer::Called { token } => (token, true),
             Answer::NotMapped { token } => (token, false),
+            Answer::Session { token, answer } => return self.session_answered(from, token, answer),
         };
         let client = match self.asked.get(&token) {
             Some(Asked::Page { client, .. } | Asked::Slab { client, .. }) => *client,
@@ -401,6 +405,7 @@ impl Control {
         slot.pulse.departed.store(1, Ordering::Relaxed);
         let _ = self.poller.remove(slot.outbox.socket());
         self.parts.model.close_client(client);
+        self.forget_in_session(client);
         self.forget_mappings_of(client);
         self.carry_changes();
     }

@@ -12,6 +12,7 @@ mod notify;
 mod places;
 mod plans;
 mod requests;
+mod sessions;
 mod transport;
 
 use std::collections::{BTreeMap, HashMap};
@@ -124,6 +125,7 @@ pub struct Control {
     places: Option<Places>,
     latency: Option<LatencyPass>,
     announcements: notify::Announcements,
+    session: Option<sessions::SessionPass>,
     /// The graph has changed since the latencies were computed.
     latencies_due: bool,
     quantum: u32,
@@ -188,6 +190,7 @@ impl Control {
             places,
             latency: None,
             announcements: notify::Announcements::default(),
+            session: None,
             latencies_due: true,
             quantum,
             freewheels: false,
@@ -244,6 +247,7 @@ impl Control {
         self.notice_adoption();
         self.step_changeover();
         self.announce();
+        self.end_session_if_due();
         self.step_latencies();
         self.publish_plan();
         self.answer_pending();

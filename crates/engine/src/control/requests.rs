@@ -12,6 +12,7 @@ use rt::transport::Position;
 use sys::memory::PeerSlab;
 
 use super::changeover::Mode;
+use super::sessions::{Question, SessionOutcome};
 use super::{Control, Pending};
 use crate::client_slot::Slab;
 use crate::config::SelfConnect;
@@ -28,6 +29,8 @@ enum Outcome {
     },
     /// When the driver runs cycles in this mode.
     Mode(Mode),
+    /// When the clients of a session have answered.
+    Session(Question),
     /// At once, and then the connection closes.
     Closes,
 }
@@ -52,6 +55,7 @@ impl Control {
             Ok(Outcome::Now(reply)) => self.reply(serial, number, reply),
             Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(serial, number, closes),
             Ok(Outcome::Mode(mode)) => self.begin_changeover(mode, serial, number),
+            Ok(Outcome::Session(question)) => self.ask_session(serial, number, question),
             Ok(Outcome::Closes) => {
                 self.reply(serial, number, Reply::Done);
                 self.close_connection(serial);
@@ -97,6 +101,13 @@ impl Control {
                 self.take_timebase(client.ok_or_else(only_clients)?, conditional).and(done)
             }
             Request::ReleaseTimebase => self.release_timebase(client.ok_or_else(only_clients)?).and(done),
+            Request::Session(request) => {
+                client.ok_or_else(only_clients)?;
+                Ok(match self.answer_session(request)? {
+                    SessionOutcome::Now(reply) => Outcome::Now(reply),
+                    SessionOutcome::Ask(question) => Outcome::Session(question),
+                })
+            }
             Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
             Request::ResetMaxDelay => {
                 self.engine().reset_max_delay();

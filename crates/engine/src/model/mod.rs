@@ -7,6 +7,7 @@ mod ids;
 mod metadata;
 mod names;
 mod port;
+mod reservations;
 #[cfg(test)]
 mod tests;
 
@@ -60,6 +61,8 @@ pub struct Model {
     connections: u32,
     next_age: u64,
     metadata: Metadata,
+    /// Names, by the uuid that they are kept for.
+    reserved: BTreeMap<u64, String>,
     changes: Vec<Change>,
 }
 
@@ -77,6 +80,7 @@ impl Model {
             connections: 0,
             next_age: 0,
             metadata: Metadata::default(),
+            reserved: BTreeMap::new(),
             changes: Vec::new(),
         }
     }
@@ -128,12 +132,11 @@ impl Model {
     }
 
     fn free_client_name(&self, name: &str, exact: bool) -> Result<String, RequestError> {
-        if !self.client_names.contains_key(name) {
+        if !self.is_taken(name) {
             return Ok(name.into());
         }
         let numbered = (1..=99).map(|number| format!("{name}-{number:02}"));
-        let free =
-            |name: &String| name_rules::check_client(name).is_ok() && !self.client_names.contains_key(name);
+        let free = |name: &String| name_rules::check_client(name).is_ok() && !self.is_taken(name);
         let found = if exact { None } else { numbered.into_iter().find(free) };
         found.ok_or_else(|| RequestError::NameTaken(name.into()))
     }
