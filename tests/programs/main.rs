@@ -12,4 +12,5 @@ mod numbers;
 mod qjackctl;
 mod recorders;
 mod roundtrip;
+mod sessions;
 mod through;

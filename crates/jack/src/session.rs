@@ -129,7 +129,7 @@ pub unsafe extern "C" fn jack_session_event_free(event: *mut Event) {
 }
 
 /// Has the client `target`, or all that have a session callback when it is null, save in directories of their own in
-/// `path`, and waits for them, at most 30 s. The answers, to be released with [`jack_session_commands_free`]; the last has
+/// `path` (null: the working directory), and waits for them, at most 30 s. The answers, to be released with [`jack_session_commands_free`]; the last has
 /// a null uuid. Null, and a message, on failure.
 ///
 /// # Safety
@@ -148,7 +148,9 @@ pub unsafe extern "C" fn jack_session_notify(
         _ => None,
     };
     // SAFETY: the caller's promise.
-    let (name, path) = unsafe { (text(target), text(path)) };
+    let (name, given_path) = unsafe { (text(target), text(path)) };
+    // Debian's jack_session_notify gives none when it has programs quit.
+    let path = if path.is_null() { Some(".") } else { given_path };
     let (Some(kind), Some(path), true) = (kind, path, name.is_some() || target.is_null()) else {
         refuse("jack_session_notify: no such type, or a text is missing or no UTF-8");
         return null_mut();
