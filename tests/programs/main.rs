@@ -14,3 +14,4 @@ mod recorders;
 mod roundtrip;
 mod sessions;
 mod through;
+mod transport;

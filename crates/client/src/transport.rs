@@ -105,8 +105,7 @@ impl Session {
     pub fn set_sync_callback(&self, callback: Option<SyncCallback>) -> Result<(), Error> {
         self.core().check_request()?;
         let sync = callback.map(|callback| Numbered { serial: next_serial(), callback });
-        self.core().change_transport_callbacks(|callbacks| callbacks.sync = sync);
-        Ok(())
+        self.core().change_transport_callbacks(|callbacks| callbacks.sync = sync)
     }
 
     /// Makes this client the one that completes positions, with bar and beat or whatever it knows. With `conditional`,
@@ -117,8 +116,7 @@ impl Session {
     pub fn take_timebase(&self, conditional: bool, callback: TimebaseCallback) -> Result<(), Error> {
         self.order(Request::TakeTimebase { conditional })?;
         let timebase = Numbered { serial: next_serial(), callback };
-        self.core().change_transport_callbacks(|callbacks| callbacks.timebase = Some(timebase));
-        Ok(())
+        self.core().change_transport_callbacks(|callbacks| callbacks.timebase = Some(timebase))
     }
 
     /// Gives the timebase back.
@@ -127,8 +125,7 @@ impl Session {
     /// [`RequestError::NotTimebase`](crate::RequestError::NotTimebase), and those of [`order`](Self::order).
     pub fn release_timebase(&self) -> Result<(), Error> {
         self.order(Request::ReleaseTimebase)?;
-        self.core().change_transport_callbacks(|callbacks| callbacks.timebase = None);
-        Ok(())
+        self.core().change_transport_callbacks(|callbacks| callbacks.timebase = None)
     }
 
     /// Has cycles follow each other as fast as the graph can, without the driver, or go by its clock again. Returns
@@ -155,14 +152,19 @@ fn next_serial() -> u32 {
 
 impl Core {
     /// Changes what the process thread calls, and waits in bounded time until it does.
-    fn change_transport_callbacks(self: &Arc<Self>, change: impl FnOnce(&mut TransportCallbacks)) {
+    fn change_transport_callbacks(
+        self: &Arc<Self>,
+        change: impl FnOnce(&mut TransportCallbacks),
+    ) -> Result<(), Error> {
         locked(&self.tables).change(None, |tables| {
             change(&mut tables.transport);
             true
         });
+        self.join_cycles()?;
         let deadline_ns = now_ns() + REPLACED_NS;
         while self.settle_tables() && now_ns() < deadline_ns {
             sleep_until(now_ns() + LOOK_NS);
         }
+        Ok(())
     }
 }

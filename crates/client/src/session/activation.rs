@@ -29,19 +29,7 @@ impl Core {
         }
         activations.count = activations.count.wrapping_add(1);
         let thread = self.start_process_thread(activations.count)?;
-        let process_thread = thread.as_ref().map(|thread| thread.id);
-        let activation = {
-            let callbacks = locked(&self.callbacks);
-            Activation {
-                process_thread,
-                latency_callback: callbacks.latency.is_some(),
-                quantum_callback: callbacks.quantum.is_some(),
-                freewheel_callback: callbacks.freewheel.is_some(),
-                session_callback: callbacks.session.is_some(),
-                interests: callbacks.interests(),
-            }
-        };
-        self.process_thread.store(process_thread.unwrap_or(0), Ordering::Release);
+        let activation = self.describe(thread.as_ref());
         // Before the server tells of the client's own ports.
         self.notify(Notice::Activated);
         self.active.store(true, Ordering::Release);
@@ -51,6 +39,33 @@ impl Core {
             self.leave(&mut activations);
         }
         activated
+    }
+
+    /// An active client that had nothing to do in cycles has now.
+    pub(crate) fn join_cycles(self: &Arc<Self>) -> Result<(), Error> {
+        let mut activations = locked(&self.activations);
+        if !self.is_active() || activations.thread.is_some() {
+            return Ok(());
+        }
+        activations.thread = self.start_process_thread(activations.count)?;
+        match &activations.thread {
+            Some(thread) => self.requests.order(Request::Activate(self.describe(Some(thread)))),
+            None => Ok(()),
+        }
+    }
+
+    fn describe(&self, thread: Option<&ProcessThread>) -> Activation {
+        let process_thread = thread.map(|thread| thread.id);
+        self.process_thread.store(process_thread.unwrap_or(0), Ordering::Release);
+        let callbacks = locked(&self.callbacks);
+        Activation {
+            process_thread,
+            latency_callback: callbacks.latency.is_some(),
+            quantum_callback: callbacks.quantum.is_some(),
+            freewheel_callback: callbacks.freewheel.is_some(),
+            session_callback: callbacks.session.is_some(),
+            interests: callbacks.interests(),
+        }
     }
 
     fn start_process_thread(self: &Arc<Self>, activation: u32) -> Result<Option<ProcessThread>, Error> {

@@ -1,0 +1,156 @@
+//! `jack_transport`, `jack_showtime`: the transport at a prompt. `jack_test`, `jack_multiple_metro`, `jack_cpu`: programs
+//! made to find what a server does wrong.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use harness::{Program, Server, binary, command_in, eventually};
+
+/// `jack_transport` with these orders, one per line; what it printed.
+fn ordered(server: &Server, orders: &str) -> String {
+    let script = format!("printf '{orders}\\nquit\\n' | jack_transport");
+    server.run("sh", &["-c", &script]).expect_success().stdout
+}
+
+fn transport(server: &Server) -> serde_json::Value {
+    let printed = server.consort(&["transport", "show", "--json"]).expect_success().stdout;
+    serde_json::from_str(&printed).expect("JSON")
+}
+
+fn await_transport(server: &Server, pointer: &str, expected: &serde_json::Value) {
+    eventually(&format!("{pointer} is {expected}"), || {
+        (transport(server).pointer(pointer) == Some(expected)).then_some(())
+    });
+}
+
+#[test]
+fn jack_transport_starts_moves_and_stops_the_transport() {
+    let server = Server::timer(256);
+    ordered(&server, "locate 48000");
+    await_transport(&server, "/frame", &48_000.into());
+    ordered(&server, "play");
+    await_transport(&server, "/state", &"rolling".into());
+    ordered(&server, "stop");
+    await_transport(&server, "/state", &"stopped".into());
+    assert!(transport(&server)["frame"].as_u64() > Some(48_000), "it has rolled on from there");
+}
+
+#[test]
+fn jack_transport_leads_with_bar_and_beat_while_it_is_there_and_jack_showtime_shows_them() {
+    let server = Server::timer(256);
+    let pipe = server.directory().join("orders").to_string_lossy().into_owned();
+    let script = format!("mkfifo {pipe}; exec jack_transport <>{pipe}");
+    let _leader = server.spawn("sh", &["-c", &script]);
+    let order = |text: &str| {
+        eventually("the prompt's pipe", || Path::new(&pipe).exists().then_some(()));
+        server.run("sh", &["-c", &format!("echo '{text}' >{pipe}")]).expect_success();
+    };
+    order("tempo 90");
+    // It is active already, without a process callback.
+    order("master");
+    order("play");
+    await_transport(&server, "/bbt/beats_per_minute", &90.0.into());
+    let timebase = transport(&server)["timebase"].as_str().expect("a name").to_owned();
+    let mut showtime = server.spawn("jack_showtime", &[]);
+    eventually("it shows bars", || {
+        let shown = showtime.stdout();
+        (shown.contains("Rolling") && shown.contains("BBT: ")).then_some(())
+    });
+    drop(showtime);
+    order("release");
+    await_transport(&server, "/timebase", &serde_json::Value::Null);
+    order("master");
+    await_transport(&server, "/timebase", &timebase.into());
+    order("quit");
+    await_transport(&server, "/timebase", &serde_json::Value::Null);
+    await_transport(&server, "/bbt", &serde_json::Value::Null);
+    await_transport(&server, "/state", &"rolling".into());
+}
+
+/// Lines that `jack_test` complains with and that say nothing about a server.
+const NOT_OURS: [&str; 3] = [
+    // It expects one for each of two connections that it makes with each port, at most one in each cycle comes.
+    "graph reorder callback have been received",
+    // It measures when its own callback was woken: a machine that is busy wakes it late.
+    "jack_frame_time seems to return incorrect values",
+    // There are no internal clients yet.
+    "cannot load internal client",
+];
+
+#[test]
+fn jack_test_finds_no_error_but_its_own() {
+    let server = Server::start(&["--quantum", "1024"]);
+    // It writes its files into the directory that it is started in.
+    let mut program = server.spawn("jack_test", &["-R"]);
+    // It sleeps for more than a minute of its own.
+    let end = Instant::now() + Duration::from_secs(600);
+    while program.is_running() && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let printed = program.finish().expect_success().stdout;
+    assert!(printed.contains("during this session"), "it came to its end: {printed}");
+    let errors = printed.lines().filter(|line| line.contains("!!! ERROR !!!"));
+    let ours: Vec<&str> = errors.filter(|line| !NOT_OURS.iter().any(|known| line.contains(known))).collect();
+    assert!(ours.is_empty(), "{ours:#?}");
+}
+
+#[test]
+fn jack_cpu_burns_half_of_each_cycle_and_ends_when_it_is_told() {
+    let server = Server::timer(1024);
+    let ended = server.run("jack_cpu", &["-c", "50", "-t", "3"]).expect_success();
+    assert!(ended.stdout.contains("Exiting after a 3 seconds run"), "{ended:?}");
+    assert!(!ended.stderr.contains("shutdown"), "{ended:?}");
+}
+
+/// `consort run` in `place`, where another one was before.
+fn run_server(place: &Path) -> Program {
+    let mut command = command_in(place, &binary("consort"));
+    command.args(["run", "--quantum", "256"]);
+    let mut server = Program::start(command);
+    eventually("the server runs", || server.stderr().contains("runs:").then_some(()));
+    server
+}
+
+fn ports(place: &Path) -> String {
+    Program::start(command_in(place, Path::new("jack_lsp"))).finish().stdout
+}
+
+#[test]
+fn jack_multiple_metro_opens_five_clients_and_outlives_two_servers() {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let place = directory.path();
+    let pipe = place.join("keys");
+    let server = run_server(place);
+    let mut command = command_in(place, Path::new("stdbuf"));
+    let script = format!("mkfifo {0}; exec jack_multiple_metro <>{0}", pipe.display());
+    command.args(["-o0", "sh", "-c", &script]);
+    let mut metro = Program::start(command);
+    let press = |key: &str| std::fs::write(&pipe, key).expect("a program that reads");
+    let mut await_line = |line: &str, count: usize| {
+        eventually(line, || (metro.stdout().matches(line).count() >= count).then_some(()));
+    };
+    await_line("Type 'c' to close all clients", 1);
+    for client in 1..=5 {
+        assert!(ports(place).contains(&format!("t{client}:bpm\n")), "client {client} of one process");
+    }
+    press("c");
+    await_line("Now quit the server", 1);
+    assert!(
+        ports(place).contains("t1:bpm\n") && !ports(place).contains("t2:bpm\n"),
+        "closed and opened again"
+    );
+    drop(server.terminate().expect_success());
+    await_line("shutdown called", 1);
+    press("c");
+    await_line("Now start the server again", 1);
+    let server = run_server(place);
+    press("c");
+    await_line("Now quit the server", 2);
+    assert!(ports(place).contains("t1:bpm\n"), "a client of the new server");
+    drop(server.terminate().expect_success());
+    await_line("shutdown called", 2);
+    press("c");
+    await_line("Cannot open a new client", 1);
+    press("q");
+    metro.finish().expect_success();
+}
