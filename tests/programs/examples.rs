@@ -46,3 +46,28 @@ fn the_recorder_and_the_meter_hear_the_synth_through_gain() {
         (levels.filter(|level| (level - 0.2).abs() < 0.0005).count() >= 3).then_some(())
     });
 }
+
+#[test]
+fn clicks_sound_on_the_beats_of_the_piece_to_the_frame_and_everybody_is_told_bar_and_beat() {
+    // The piece rolls from the second cycle after the mark.
+    const QUANTUM: usize = 256;
+    const CYCLES: usize = 500;
+    let mut marks = vec![0.0; CYCLES * QUANTUM];
+    marks[10 * QUANTUM] = 1.0;
+    let server = Server::playing(&Sound::of(48_000, &[marks]), &["--quantum", "256", "--fast"]);
+    let arguments = ["--bpm", "180", "--to", "system:playback_1", "--seconds", "60"];
+    let _clicks = server.spawn(&example("clicks").to_string_lossy(), &arguments);
+    server.await_connection("system:playback_1", "clicks:out");
+    // 180 beats in a minute are 16000 frames each: the fifth is the second bar's first.
+    server.consort(&["transport", "locate", "64000"]).expect_success();
+    eventually("the second bar", || {
+        let shown = server.consort(&["transport"]).expect_success().stdout;
+        let is_there = shown.contains("bar       2, beat 1, tick 0; 4/4, 180.00 beats per minute");
+        (is_there && shown.contains("timebase  clicks")).then_some(())
+    });
+    let _conductor = server.probe(&["conduct", "conductor", "--from", "system:capture_1"]);
+    let recorded = server.played().channels.swap_remove(0);
+    let clicks = (0..recorded.len()).filter(|at| recorded[*at] != 0.0);
+    let beats = (12 * QUANTUM..CYCLES * QUANTUM).step_by(16_000);
+    assert_eq!(clicks.collect::<Vec<_>>(), beats.collect::<Vec<_>>());
+}

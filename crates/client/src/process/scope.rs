@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use rt::shm::CycleInfo;
-use rt::transport::Transport;
+use rt::transport::{Position, Transport};
 
 use crate::session::Core;
 
@@ -38,6 +38,22 @@ impl<'a> CycleScope<'a> {
     /// Where the piece stands in this cycle, and whether it rolls: the same for every client of the cycle.
     pub fn transport(&self) -> Transport {
         self.core.server.engine.transport_in(self.info.cycle).unwrap_or_default()
+    }
+
+    /// Has the piece roll, once all clients that need time are ready: from the next cycle on.
+    pub fn start_transport(&self) {
+        self.core.own.transport().ask_to_roll(true);
+    }
+
+    /// Has the piece stand still, from the next cycle on.
+    pub fn stop_transport(&self) {
+        self.core.own.transport().ask_to_roll(false);
+    }
+
+    /// Goes to a place in the piece with the next cycle; false if too many of the client's threads are about to do the
+    /// same.
+    pub fn locate_transport(&self, position: &Position) -> bool {
+        self.core.own.transport().ask_position(position)
     }
 
     /// Everything the server says of the cycle: its number, its dates, the frame count at its begin.

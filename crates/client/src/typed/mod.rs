@@ -3,6 +3,7 @@
 mod midi_port;
 mod notifications;
 mod port;
+mod transport;
 
 use std::sync::Arc;
 

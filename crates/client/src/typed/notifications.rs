@@ -14,6 +14,8 @@ use crate::locked::locked;
 pub trait Notifications: Send + 'static {
     /// The next cycle has this many frames; it waits until this returns, within bounds. Also at activation.
     fn quantum(&mut self, frames: u32) {}
+    /// Cycles are about to follow each other as fast as the graph can, or by the driver's clock again.
+    fn freewheel(&mut self, on: bool) {}
     /// Another client came, or went.
     fn client(&mut self, name: &str, registered: bool) {}
     /// A port came, or went.
@@ -41,6 +43,8 @@ pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
     let share = || Arc::clone(&listener);
     let quantum = share();
     callbacks.quantum = Some(Box::new(move |frames| locked(&quantum).quantum(frames)));
+    let freewheel = share();
+    callbacks.freewheel = Some(Box::new(move |on| locked(&freewheel).freewheel(on)));
     let client = share();
     callbacks.client_registration =
         Some(Box::new(move |name, registered| locked(&client).client(name, registered)));
