@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use proto::property::client_uuid;
 use proto::request::PortType;
 use rt::shm::{ALIASES_PER_PORT, FULL_NAME_BYTES, LatencyRange, PortEntry, Registry, Text};
 
@@ -22,6 +23,8 @@ pub struct RegistryView<'a> {
 pub struct ClientInfo {
     /// Its id.
     pub id: u32,
+    /// Its uuid.
+    pub uuid: u64,
     /// Its name.
     pub name: String,
     /// Process id, as the server sees it.
@@ -187,6 +190,7 @@ impl<'a> RegistryView<'a> {
                 let state = entry.state.load(Relaxed);
                 (state != FREE).then(|| ClientInfo {
                     id,
+                    uuid: client_uuid(entry.uuid_number.load(Relaxed)),
                     name: text(&entry.name),
                     process: entry.process.load(Relaxed),
                     active: state == ACTIVE,

@@ -81,6 +81,8 @@ impl Mirror {
         let Some((client, entry)) = model.client(id).zip(self.registry.client(id)) else { return };
         entry.write(|entry| {
             entry.name.set(&client.name);
+            // The lower half: the upper one is the same for all clients.
+            entry.uuid_number.store(client.uuid as u32, Relaxed);
             entry.late_cycles.store(0, Relaxed);
             entry.bypassed.store(0, Relaxed);
             entry.state.store(if client.active { ACTIVE } else { REGISTERED }, Relaxed);

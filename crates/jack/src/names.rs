@@ -36,7 +36,7 @@ pub unsafe extern "C" fn jack_get_uuid_for_client_name(
 ) -> *mut c_char {
     // SAFETY: the caller's promise.
     let Some((client, name)) = client.pin().zip(unsafe { text(name) }) else { return null_mut() };
-    by_name(&client, name).map_or(null_mut(), |info| allocated(&uuid::of_client(info.id).to_string()))
+    by_name(&client, name).map_or(null_mut(), |info| allocated(&info.uuid.to_string()))
 }
 
 /// The name of the client of that uuid; null when there is none. Released with `jack_free`.
@@ -51,14 +51,14 @@ pub unsafe extern "C" fn jack_get_client_name_by_uuid(
     // SAFETY: the caller's promise.
     let Some((client, uuid)) = client.pin().zip(unsafe { text(uuid) }) else { return null_mut() };
     let wanted = uuid::parse(uuid.as_bytes());
-    let found = client.session.registry().clients().find(|info| Some(uuid::of_client(info.id)) == wanted);
+    let found = client.session.registry().clients().find(|info| Some(info.uuid) == wanted);
     found.map_or(null_mut(), |info| allocated(&info.name))
 }
 
 /// The client's own uuid as text; null if it is not open. Released with `jack_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_get_uuid(client: ClientHandle) -> *mut c_char {
-    client.pin().map_or(null_mut(), |client| allocated(&uuid::of_client(client.session.id()).to_string()))
+    client.pin().map_or(null_mut(), |client| allocated(&client.session.uuid().to_string()))
 }
 
 /// Process id of the client of that name, on the server of any client of this process; 0 when it is not known.

@@ -55,7 +55,7 @@ pub extern "C" fn jack_set_session_callback(
 ) -> c_int {
     let context = Context(argument);
     order(client, |client| {
-        let uuid = uuid::of_client(client.session.id());
+        let uuid = client.session.uuid();
         client.session.configure(|callbacks| {
             callbacks.session = callback.map(|callback| {
                 Box::new(move |asked: SessionEvent| {

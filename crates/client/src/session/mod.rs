@@ -53,6 +53,11 @@ impl Session {
         self.core.id
     }
 
+    /// The client's uuid; 0 in a forked child, and without a server.
+    pub fn uuid(&self) -> u64 {
+        self.registry().client(self.id()).map_or(0, |client| client.uuid)
+    }
+
     /// The server's name.
     pub fn server_name(&self) -> &str {
         &self.core.server_name

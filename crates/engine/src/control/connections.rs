@@ -220,10 +220,7 @@ impl Control {
         }
         let welcomed = match hello.role {
             Role::Observer => self.welcome_observer(serial),
-            Role::Client { name, exact, session } => {
-                let reserved = session.and_then(|uuid| self.parts.model.take_reserved(uuid));
-                self.welcome_client(serial, &reserved.unwrap_or(name), exact)
-            }
+            Role::Client { name, exact, session } => self.welcome_client(serial, &name, exact, session),
         };
         if let Err(error) = welcomed {
             self.send_away(serial, error);
@@ -246,14 +243,24 @@ impl Control {
         sent.map_err(|error| RequestError::Failed(error.to_string()))
     }
 
-    fn welcome_client(&mut self, serial: u64, name: &str, exact: bool) -> Result<(), RequestError> {
+    fn welcome_client(
+        &mut self,
+        serial: u64,
+        name: &str,
+        exact: bool,
+        session: Option<u64>,
+    ) -> Result<(), RequestError> {
         let failed = |error: &dyn std::fmt::Display| {
             RequestError::Failed(format!("no memory for another client: {error}"))
         };
         let (memory, [orders, own, signals]) = ClientMemory::create().map_err(|error| failed(&error))?;
         let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
         self.poller.add(&ours, event_token(serial), Interest::Readable).map_err(|error| failed(&error))?;
-        let client = self.parts.model.open_client(name, exact)?;
+        let model = &mut self.parts.model;
+        let client = match session {
+            Some(uuid) => model.open_session_client(name, exact, uuid)?,
+            None => model.open_client(name, exact)?,
+        };
         let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
         entry.peer = Peer::Client(client);
         let process = entry.socket.peer().ok().and_then(|peer| peer.process_id);

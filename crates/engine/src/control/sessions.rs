@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use proto::event::Event;
 use proto::limits::{SESSION_COMMAND_BYTES, SESSION_PATH_BYTES};
-use proto::property::client_uuid;
 use proto::request::{Reply, RequestError};
 use proto::session::{SessionAnswer, SessionCommand, SessionKind, SessionRequest};
 use sys::clock::now_ns;
@@ -115,11 +114,12 @@ impl Control {
             return;
         }
         pass.waiting.remove(&client);
-        let name = self.parts.model.client(client).map(|client| client.name.clone()).unwrap_or_default();
+        let Some(client) = self.parts.model.client(client) else { return };
+        let (uuid, name) = (client.uuid, client.name.clone());
         let bytes = name.len() + answer.command.len() + 32;
         if answer.command.len() <= SESSION_COMMAND_BYTES && pass.bytes + bytes <= COMMANDS_BYTES {
             pass.bytes += bytes;
-            pass.commands.push(SessionCommand { uuid: client_uuid(client), client: name, answer });
+            pass.commands.push(SessionCommand { uuid, client: name, answer });
         }
     }
 

@@ -7,9 +7,7 @@ use proto::limits::{
     PROPERTIES_PER_CLIENT, PROPERTY_BYTES_PER_CLIENT, PROPERTY_KEY_BYTES, PROPERTY_PAGE_BYTES,
     PROPERTY_TYPE_BYTES, PROPERTY_VALUE_BYTES,
 };
-use proto::property::{
-    Property, PropertyChange, PropertyPage, PropertyValue, Subject, client_uuid, port_uuid,
-};
+use proto::property::{Property, PropertyChange, PropertyPage, PropertyValue, Subject, port_uuid};
 use proto::request::RequestError;
 
 use super::{Change, Model};
@@ -103,7 +101,7 @@ impl Model {
     /// The client that a subject's properties count for.
     fn property_owner(&self, subject: u64) -> u32 {
         match Subject::of(subject) {
-            Some(Subject::Client(client)) if self.clients.contains_key(&client) => client,
+            Some(Subject::Client(_)) => self.client_by_uuid(subject).unwrap_or(NOBODY),
             Some(Subject::Port(port)) => self.ports.get(&port).map_or(NOBODY, |port| port.owner),
             _ => NOBODY,
         }
@@ -194,7 +192,9 @@ impl Model {
     }
 
     pub(super) fn forget_client_properties(&mut self, client: u32) {
-        self.remove_properties(client_uuid(client));
+        if let Some(uuid) = self.clients.get(&client).map(|client| client.uuid) {
+            self.remove_properties(uuid);
+        }
     }
 
     pub(super) fn forget_port_properties(&mut self, port: u32) {
@@ -207,6 +207,8 @@ const PROPERTY_OVERHEAD_BYTES: usize = 32;
 
 #[cfg(test)]
 mod tests {
+    use proto::property::client_uuid;
+
     use super::super::Limits;
     use super::*;
 

@@ -29,6 +29,8 @@ const ALIASES: usize = 2;
 pub struct Client {
     /// Its id.
     pub id: u32,
+    /// Its uuid: made from its id, unless it came with one of a session.
+    pub uuid: u64,
     /// Its name.
     pub name: String,
     /// Its ports can be connected.
@@ -126,7 +128,8 @@ impl Model {
             advice: "start the server with a larger --port-max".into(),
         })?;
         self.client_names.insert(name.clone(), id);
-        self.clients.insert(id, Client { id, name, active: false, ports: Vec::new() });
+        self.clients
+            .insert(id, Client { id, uuid: self.free_uuid(id), name, active: false, ports: Vec::new() });
         self.changes.push(Change::ClientOpened(id));
         Ok(id)
     }

@@ -2,6 +2,7 @@
 
 use proto::limits::RESERVED_NAMES;
 use proto::names;
+use proto::property::{Subject, client_uuid};
 use proto::request::RequestError;
 
 use super::Model;
@@ -25,9 +26,38 @@ impl Model {
         Ok(())
     }
 
-    /// Gives out the name that was kept for `uuid`.
-    pub fn take_reserved(&mut self, uuid: u64) -> Option<String> {
-        self.reserved.remove(&uuid)
+    /// Opens a client that belongs to a session under the uuid that it has there: with the name that was kept for
+    /// it, if any, and with this uuid, unless another client has it or it is none of a client.
+    pub fn open_session_client(&mut self, name: &str, exact: bool, uuid: u64) -> Result<u32, RequestError> {
+        let reserved = self.reserved.remove(&uuid);
+        let opened = self.open_client(reserved.as_deref().unwrap_or(name), exact);
+        if opened.is_err() {
+            self.reserved.extend(reserved.map(|name| (uuid, name)));
+        }
+        let is_free = matches!(Subject::of(uuid), Some(Subject::Client(_))) && !self.has_uuid(uuid);
+        if let Some(client) = opened.as_ref().ok().filter(|_| is_free).and_then(|id| self.clients.get_mut(id))
+        {
+            client.uuid = uuid;
+        }
+        opened
+    }
+
+    /// The client with that uuid.
+    pub(super) fn client_by_uuid(&self, uuid: u64) -> Option<u32> {
+        self.clients.values().find(|client| client.uuid == uuid).map(|client| client.id)
+    }
+
+    fn has_uuid(&self, uuid: u64) -> bool {
+        self.client_by_uuid(uuid).is_some()
+    }
+
+    /// A uuid for client `id`: that of its id, if no client of a session has brought it along.
+    pub(super) fn free_uuid(&self, id: u32) -> u64 {
+        let made = (1..).map(|number| client_uuid(id.wrapping_add(number << 20) | 1 << 31));
+        std::iter::once(client_uuid(id))
+            .chain(made)
+            .find(|uuid| !self.has_uuid(*uuid))
+            .unwrap_or(client_uuid(id))
     }
 
     /// Whether a client must not take this name.
@@ -53,9 +83,29 @@ mod tests {
         assert!(model.open_client("synth", true).is_err());
         let other = model.open_client("synth", false).unwrap();
         assert_eq!(model.client(other).unwrap().name, "synth-01");
-        assert_eq!(model.take_reserved(8), None);
-        let name = model.take_reserved(7).unwrap();
-        model.open_client(&name, true).unwrap();
-        assert_eq!(model.take_reserved(7), None, "once");
+        let other = model.open_session_client("another", false, 8).unwrap();
+        assert_eq!(model.client(other).unwrap().name, "another", "nothing was kept for it");
+        let client = model.open_session_client("anything", true, 7).unwrap();
+        assert_eq!(model.client(client).unwrap().name, "synth");
+        let again = model.open_session_client("anything", true, 7).unwrap();
+        assert_eq!(model.client(again).unwrap().name, "anything", "once");
+    }
+
+    #[test]
+    fn a_client_of_a_session_has_its_uuid_from_there_and_no_two_have_the_same() {
+        let mut model = Model::new(Limits { clients: 8, ports: 8, connections: 8 });
+        let uuid = |model: &Model, client: u32| model.client(client).unwrap().uuid;
+        let first = model.open_client("first", true).unwrap();
+        assert_eq!(uuid(&model, first), client_uuid(first));
+        // The uuid that the third client would have.
+        let second = model.open_session_client("second", true, client_uuid(3)).unwrap();
+        assert_eq!(uuid(&model, second), client_uuid(3));
+        let third = model.open_client("third", true).unwrap();
+        assert!(![uuid(&model, first), uuid(&model, second)].contains(&uuid(&model, third)));
+        assert!(matches!(Subject::of(uuid(&model, third)), Some(Subject::Client(_))));
+        for taken in [client_uuid(1), proto::property::port_uuid(4), 5] {
+            let client = model.open_session_client("x", false, taken).unwrap();
+            assert_ne!(uuid(&model, client), taken);
+        }
     }
 }

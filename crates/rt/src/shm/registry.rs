@@ -67,7 +67,8 @@ pub struct ClientEntry {
     pub late_cycles: AtomicU32,
     /// 1 while the client is left out of plans because it did not answer.
     pub bypassed: AtomicU32,
-    reserved: AtomicU32,
+    /// Lower half of the client's uuid, which is never 0.
+    pub uuid_number: AtomicU32,
     /// The client's name.
     pub name: Text<{ CLIENT_NAME_BYTES / 8 }>,
 }
