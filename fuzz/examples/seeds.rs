@@ -12,12 +12,13 @@ use proto::request::{
     Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, SlabSlot,
 };
 use proto::status::{ClientStatus, Status, Timing};
-use rt::shm::{Edges, FollowerOrder, InputSource, OrdersWriter};
+use rt::record::{ClientRecord, CycleRecord, Record};
+use rt::shm::{Edges, FollowerOrder, InputSource, LAYOUT_VERSION, OrdersWriter};
 use serde::Serialize;
 
 fn main() -> io::Result<()> {
-    let client = |name: &str, exact| Hello { layout: 1, role: Role::Client { name: name.into(), exact, session: None } };
-    let observer = Hello { layout: 1, role: Role::Observer };
+    let client = |name: &str, exact| Hello { layout: LAYOUT_VERSION, role: Role::Client { name: name.into(), exact, session: None } };
+    let observer = Hello { layout: LAYOUT_VERSION, role: Role::Observer };
     write(
         "hello",
         [client("metro", false), client("PulseAudio JACK Sink", true), observer].map(|m| encode_first(&m)),
@@ -31,6 +32,7 @@ fn main() -> io::Result<()> {
     write("answer", answers.map(|answer| encode(&answer)))?;
     write("orders", [orders()])?;
     write("registry", [registry()])?;
+    write("recording", [recording()])?;
     let lines = [
         "-R\n-P70\n-n\nstudio\n-d\ndummy\n-r48000\n-p64",
         "-RTS\n--name=x\n--driver\nfile\n-i\nin.wav\n-o\nout.wav\n-f",
@@ -162,9 +164,23 @@ fn orders() -> Vec<u8> {
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
+/// Its beginning, an origin, a client's name, a cycle, what the client did in it, a loss, the end.
+fn recording() -> Vec<u8> {
+    let cycle = CycleRecord { cycle: 1, quantum: 64, sample_rate_hz: 48_000, woken_ns: 9, ..CycleRecord::default() };
+    let client = ClientRecord { cycle: 1, client: 2, signaled_ns: 9, awake_ns: 10, finished_ns: 12, ..ClientRecord::default() };
+    let next = CycleRecord { cycle: 2, woken_ns: 1_333_342, ..cycle };
+    let mut file = b"consrec\n\x01\0\0\0O\0\x07\0default\x05\0timerN\x02\0\0\0\x05\0metro".to_vec();
+    for record in [Record::Cycle(cycle), Record::Client(client), Record::Cycle(next)] {
+        file.push(b'R');
+        file.extend(record.to_words().iter().flat_map(|word| word.to_le_bytes()));
+    }
+    file.extend(b"L\x02\0\0\0\0\0\0\0E\x03\0\0\0\0\0\0\0");
+    file
+}
+
 /// Size less one, the header's words (magic number, kind, version, 0, ports, clients, connections, 0), entries.
 fn registry() -> Vec<u8> {
-    let header: [u32; 16] = [0x434e_5354, 2, 1, 0, 4, 2, 8, 0, 17, 0, 0, 0, 0, 0, 0, 0];
+    let header: [u32; 16] = [0x434e_5354, 2, LAYOUT_VERSION, 0, 4, 2, 8, 0, 17, 0, 0, 0, 0, 0, 0, 0];
     let mut seed = u16::to_le_bytes(16 * 1024 - 1).to_vec();
     seed.extend(header.iter().flat_map(|word| word.to_le_bytes()));
     let entry: [u32; 18] =

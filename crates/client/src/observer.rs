@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use proto::hello::{Role, Welcome};
 use proto::request::{Reply, Request};
 use proto::status::Status;
-use rt::shm::EngineSegment;
+use proto::timing::ClientTiming;
+use rt::shm::{EngineSegment, Recording};
 use rt::transport::{Position, Transport};
 use sys::memory::{Access, Shared, SharedRegistry};
 
@@ -22,6 +23,7 @@ pub struct Observer {
     requests: Requests,
     engine: Shared<EngineSegment>,
     registry: SharedRegistry,
+    recording: OwnedFd,
 }
 
 impl Observer {
@@ -35,11 +37,11 @@ impl Observer {
         if welcome != Welcome::Observer {
             return Err(Error::Protocol("it did not welcome an observer"));
         }
-        let descriptors: [OwnedFd; 2] =
+        let descriptors: [OwnedFd; 3] =
             descriptors.try_into().map_err(|_| Error::Protocol("it did not send its memory"))?;
-        let [engine, registry] = descriptors;
+        let [engine, registry, recording] = descriptors;
         let engine = receive(engine, Access::ReadOnly)?;
-        Ok(Self { server, requests, engine, registry: SharedRegistry::receive(registry)? })
+        Ok(Self { server, requests, engine, registry: SharedRegistry::receive(registry)?, recording })
     }
 
     /// The server's name.
@@ -60,6 +62,26 @@ impl Observer {
     /// The transport in the newest cycle.
     pub fn transport(&self) -> Transport {
         newest(&self.engine).unwrap_or_default()
+    }
+
+    /// What was recorded of every cycle, mapped read-only: the server does not notice who reads it.
+    ///
+    /// # Errors
+    /// If the memory is not what it must be, or cannot be mapped.
+    pub fn recording(&self) -> Result<Shared<Recording>, Error> {
+        let memfd = self.recording.try_clone();
+        receive(memfd.map_err(|error| Error::Socket(error.into()))?, Access::ReadOnly)
+    }
+
+    /// How long a client takes.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn timing(&self, client: u32) -> Result<ClientTiming, Error> {
+        match self.requests.ask(Request::Timing { client }, &[])? {
+            Reply::Timing(timing) => Ok(*timing),
+            _ => Err(Error::Protocol("it answered with another reply than a timing")),
+        }
     }
 
     /// Sends a request that is answered by `Done`.

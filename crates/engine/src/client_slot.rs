@@ -1,16 +1,17 @@
 //! What the control thread keeps of one connected client: its memory and what it has mapped.
 
-use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use proto::request::Activation;
+use proto::timing::ClientTiming;
 use rt::shm::{ABSENT, Orders, OwnPage, SignalPage};
 use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
 
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
+use crate::times::Times;
 
 /// A slab of a client's output ports.
 #[derive(Debug, Clone)]
@@ -92,11 +93,13 @@ fn duplicate(segment: &Segment) -> Result<OwnedFd, SegmentError> {
     segment.fd().try_clone_to_owned().map_err(|source| SegmentError::Create { size_bytes, source })
 }
 
-/// Lately measured durations of a client, ns.
+/// Measured durations of a client.
 #[derive(Debug, Default)]
 pub struct Measured {
-    /// (Signaled to awake, awake to finished), newest last.
-    pub dates: VecDeque<(u64, u64)>,
+    /// Signaled to awake.
+    scheduling: Times,
+    /// Awake to finished.
+    duration: Times,
     /// CPU that it ran on last.
     pub cpu: Option<u32>,
     average_ns: f64,
@@ -106,14 +109,21 @@ pub struct Measured {
 const WEIGHT: f64 = 1.0 / 32.0;
 
 impl Measured {
-    /// Notes one cycle: from signaled to awake, from awake to finished, and where.
-    pub fn note(&mut self, scheduling_ns: u64, duration_ns: u64, cpu: u32) {
-        self.dates.push_back((scheduling_ns, duration_ns));
-        if self.dates.len() > MEASURED_CYCLES {
-            self.dates.pop_front();
+    /// Notes the cycle that began at `date_ns`: from signaled to awake, from awake to finished, and where.
+    pub fn note(&mut self, date_ns: u64, scheduling_ns: Option<u64>, duration_ns: u64, cpu: u16) {
+        // What a client says of itself is a hint: a date in the far future is none.
+        let duration_ns = duration_ns.min(LONGEST_NS);
+        if let Some(scheduling_ns) = scheduling_ns {
+            self.scheduling.note(date_ns, scheduling_ns.min(LONGEST_NS));
         }
-        self.cpu = Some(cpu);
+        self.duration.note(date_ns, duration_ns);
+        self.cpu = Some(u32::from(cpu));
         self.average_ns += (duration_ns as f64 - self.average_ns) * WEIGHT;
+    }
+
+    /// Over the last second, minute, and since it opened, at `now_ns`.
+    pub fn timing(&mut self, now_ns: u64) -> ClientTiming {
+        ClientTiming { scheduling: self.scheduling.windows(now_ns), duration: self.duration.windows(now_ns) }
     }
 
     /// From awake to finished, lately.
@@ -122,8 +132,8 @@ impl Measured {
     }
 }
 
-/// Cycles that [`Measured`] remembers.
-const MEASURED_CYCLES: usize = 1024;
+/// No duration is counted as longer: it spans more cycles than any client is waited for.
+const LONGEST_NS: u64 = 100_000_000_000;
 
 /// A client that is bypassed: when to look whether it answers again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

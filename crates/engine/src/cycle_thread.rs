@@ -8,7 +8,8 @@ use std::sync::Arc;
 use rt::clock::Dll;
 use rt::cycle::{await_end, begin, has_finished, signal_for};
 use rt::park::Park;
-use rt::shm::{CycleInfo, EngineSegment, Handover, TransportRequest, TransportRequests};
+use rt::record::{ClientRecord, CycleRecord, Record, Witness};
+use rt::shm::{CycleInfo, EngineSegment, Handover, Recording, TransportRequest, TransportRequests};
 use rt::sync::{AtomicU32, Ordering};
 use rtrb::Producer;
 use sys::futex::Futex;
@@ -17,7 +18,6 @@ use sys::poll::Waker;
 
 use crate::driver::{Capture, Driver, Pace, Playback, Wake};
 use crate::plan::{Plan, PlanSeat};
-use crate::records::Record;
 use crate::transport::{Coming, Machine, Said};
 
 /// What the driver thread and the control thread share.
@@ -25,6 +25,8 @@ use crate::transport::{Coming, Machine, Said};
 pub struct CycleShared {
     /// The engine segment.
     pub engine: Shared<EngineSegment>,
+    /// The recording: written by the driver thread alone.
+    pub recording: Shared<Recording>,
     /// The next plan.
     pub next: Handover<Plan>,
     /// What programs want of the transport that are in no cycle; the others write it on their own pages.
@@ -52,8 +54,6 @@ pub struct CycleThread {
     pub plan: &'static mut Plan,
     /// Slabs of the capture ports.
     pub capture: Vec<OwnSlab>,
-    /// Cycle records.
-    pub records: Producer<Record>,
     /// Plans that are not in force any more.
     pub retired: Producer<Retired>,
     /// Whether the driver waits for the graph's end in each cycle.
@@ -75,6 +75,8 @@ const WHEN_DONE_LOOK_NS: u64 = 5_000_000;
 
 struct State {
     info: CycleInfo,
+    /// When the first clients were let run, ns.
+    released_ns: u64,
     clock: Option<Dll>,
 }
 
@@ -87,6 +89,7 @@ impl CycleThread {
                 plan: self.plan.generation,
                 ..CycleInfo::default()
             },
+            released_ns: 0,
             clock: None,
         };
         while self.shared.stop.load(Ordering::Acquire) == 0 {
@@ -122,7 +125,7 @@ impl CycleThread {
 
     fn cycle(&mut self, state: &mut State, due_ns: u64, xrun_us: Option<u32>) {
         let woken_ns = Futex.now_ns();
-        let before = state.info;
+        let (before, before_released_ns) = (state.info, state.released_ns);
         if !self.waits() {
             self.write_playback(before.cycle, before.quantum);
         }
@@ -132,10 +135,11 @@ impl CycleThread {
             self.read_capture(info);
         }
         self.decide_transport(info, before.cycle);
+        state.released_ns = Futex.now_ns();
         begin(&self.shared.engine, &self.plan.seats, info, replaced.is_some(), &Futex);
         let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);
         let late = count_late(ended, before.cycle, info.cycle);
-        collect(ended, before, &mut self.records);
+        collect(ended, before, before_released_ns, info.cycle, &self.shared.recording);
         let switched = replaced.is_some();
         if let Some(plan) = replaced {
             // The ring has room for every plan of the pool.
@@ -150,7 +154,7 @@ impl CycleThread {
                 self.write_playback(info.cycle, info.quantum);
             }
         }
-        self.report(info, due_ns, xrun_us, late);
+        self.report(info, state.released_ns, due_ns, xrun_us, late);
         if switched || late > 0 || xrun_us.is_some() {
             self.shared.waker.wake();
         }
@@ -307,7 +311,7 @@ impl CycleThread {
         left
     }
 
-    fn report(&mut self, info: CycleInfo, due_ns: u64, xrun_us: Option<u32>, late: u32) {
+    fn report(&self, info: CycleInfo, released_ns: u64, due_ns: u64, xrun_us: Option<u32>, late: u32) {
         let end_ns = Futex.now_ns();
         let delay_us =
             |from_ns: u64| u32::try_from(end_ns.saturating_sub(from_ns) / 1000).unwrap_or(u32::MAX);
@@ -317,11 +321,21 @@ impl CycleThread {
         for _ in 0..late {
             self.shared.engine.count_xrun(delay_us(due_ns));
         }
-        let is_away = self.driver.is_away();
-        let (cycle, quantum, woken_ns) = (info.cycle, info.quantum, info.woken_ns);
-        // A full ring loses records, not time: the control thread is behind.
-        let _ =
-            self.records.push(Record::Cycle { cycle, quantum, due_ns, woken_ns, end_ns, xrun_us, is_away });
+        let record = CycleRecord {
+            cycle: info.cycle,
+            plan: info.plan,
+            quantum: info.quantum,
+            sample_rate_hz: info.sample_rate_hz,
+            due_ns,
+            woken_ns: info.woken_ns,
+            released_ns,
+            end_ns,
+            cpu: u16::try_from(sys::thread::current_cpu()).unwrap_or(u16::MAX),
+            late: u16::try_from(late).unwrap_or(u16::MAX),
+            xrun_us,
+            is_away: self.driver.is_away(),
+        };
+        self.shared.recording.push(&Record::Cycle(record).to_words());
     }
 }
 
@@ -361,24 +375,20 @@ fn count_late(ended: &Plan, before: u32, now: u32) -> u32 {
 }
 
 /// Records every client's dates of the cycle that has ended.
-fn collect(plan: &Plan, ended: CycleInfo, records: &mut Producer<Record>) {
+fn collect(plan: &Plan, ended: CycleInfo, released_ns: u64, now_cycle: u32, recording: &Recording) {
     if ended.cycle == 0 {
         return;
     }
     for seat in &plan.seats {
-        let dates = seat.own.dates(ended.cycle);
-        let signaled_ns = if seat.edges.count() == 0 { ended.woken_ns } else { seat.signals.signaled_ns() };
-        // A full ring loses records, not time: the control thread is behind.
-        let _ = records.push(Record::Client {
-            cycle: ended.cycle,
-            client: seat.client,
-            woken_ns: ended.woken_ns,
-            signaled_ns,
-            awake_ns: dates.awake_ns,
-            finished_ns: dates.finished_ns,
-            cpu: dates.cpu,
-            late_cycles: seat.pulse.late_cycles.load(Ordering::Relaxed),
-        });
+        let (client, own, signals, edges) = (seat.client, &**seat.own, &**seat.signals, seat.edges);
+        let witness = Witness { client, own, signals, edges };
+        let late_cycles = seat.pulse.late_cycles.load(Ordering::Relaxed);
+        let record = ClientRecord {
+            late_cycles: u16::try_from(late_cycles).unwrap_or(u16::MAX),
+            starved: seat.pulse.starved.load(Ordering::Relaxed) != 0,
+            ..ClientRecord::of(witness, ended, released_ns, now_cycle)
+        };
+        recording.push(&Record::Client(record).to_words());
     }
 }
 

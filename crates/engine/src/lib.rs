@@ -14,7 +14,6 @@ mod order;
 #[cfg_attr(not(test), expect(dead_code, reason = "wired by the plan builder next"))]
 mod placement;
 mod plan;
-mod records;
 pub mod server;
 
 mod client_slot;
@@ -23,6 +22,7 @@ mod mapped;
 mod outbox;
 mod registry;
 mod rights;
+mod times;
 mod transport;
 
 pub use config::{Config, DriverChoice, SelfConnect};

@@ -9,7 +9,7 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use proto::names::NameError;
 use proto::request::{NewPort, PortType, SlabSlot};
 use rt::shm::{
-    CycleInfo, EngineSegment, Handover, Priorities, RegistryShape, SLOTS_PER_SLAB, ServerFlags,
+    CycleInfo, EngineSegment, Handover, Priorities, Recording, RegistryShape, SLOTS_PER_SLAB, ServerFlags,
     TransportRequests,
 };
 use rt::sync::{AtomicU32, Ordering};
@@ -86,9 +86,6 @@ pub enum ServerError {
         source: io::Error,
     },
 }
-
-/// Cycle records that wait for the control thread: some tens of milliseconds with hundreds of clients.
-const RECORDS: usize = 16 * 1024;
 
 /// Distance from the driver's priority to its clients', as in JACK.
 const CLIENT_PRIORITY_DISTANCE: u32 = 5;
@@ -197,6 +194,10 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let engine = Shared::<EngineSegment>::create(&engine_segment)?;
     engine_segment.seal_future_writes()?;
     engine_segment.seal_seals()?;
+    let recording_segment = Segment::create("consort-recording", size_of::<Recording>())?;
+    let recording = Shared::<Recording>::create(&recording_segment)?;
+    recording_segment.seal_future_writes()?;
+    recording_segment.seal_seals()?;
     let priorities = config.realtime_priority.map_or_else(Priorities::default, |driver| Priorities {
         driver,
         clients: driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1),
@@ -214,6 +215,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let waker = Waker::new().map_err(|source| ServerError::Kernel { what: "an event descriptor", source })?;
     let shared = Arc::new(CycleShared {
         engine,
+        recording,
         next: Handover::default(),
         transport: TransportRequests::default(),
         timebase: AtomicU32::new(0),
@@ -221,7 +223,6 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         waker,
         stop: AtomicU32::new(0),
     });
-    let (records_in, records) = rtrb::RingBuffer::new(RECORDS);
     let (retired_in, retired) = rtrb::RingBuffer::new(16);
     let mut pool = PlanPool::new();
     let plan = pool.take().ok_or_else(|| ServerError::Driver("no plan".into()))?;
@@ -240,7 +241,6 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         shared: Arc::clone(&shared),
         plan,
         capture,
-        records: records_in,
         retired: retired_in,
         sync,
         realtime_priority: config.realtime_priority,
@@ -262,11 +262,14 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         listener,
         signals,
         shared: Arc::clone(&shared),
-        memory: SharedMemory { engine: engine_segment.into_fd(), registry: registry_segment.into_fd() },
+        memory: SharedMemory {
+            engine: engine_segment.into_fd(),
+            registry: registry_segment.into_fd(),
+            recording: recording_segment.into_fd(),
+        },
         mirror: Mirror::new(registry),
         model,
         system_slabs,
-        records,
         retired,
         pool,
         driver: facts,

@@ -38,7 +38,7 @@ pub enum Role {
 /// The answer to a hello.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Welcome {
-    /// Descriptors: engine, registry.
+    /// Descriptors: engine, registry, recording.
     Observer,
     /// Descriptors: engine, registry, orders, own page, signal page, event socket.
     Client {

@@ -13,6 +13,7 @@ pub mod property;
 pub mod request;
 pub mod session;
 pub mod status;
+pub mod timing;
 
 mod packet;
 

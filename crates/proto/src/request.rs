@@ -7,6 +7,7 @@ use crate::names::NameError;
 use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::session::{SessionCommand, SessionRequest};
 use crate::status::Status;
+use crate::timing::ClientTiming;
 
 /// What travels through a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -227,6 +228,11 @@ pub enum Request {
     ResetMaxDelay,
     /// [`Reply::Status`].
     Status,
+    /// [`Reply::Timing`].
+    Timing {
+        /// Id of the client.
+        client: u32,
+    },
     /// Stops the server. [`Reply::Done`].
     Stop,
     /// Ends the client in order. [`Reply::Done`]; the server closes the connection after it.
@@ -258,6 +264,8 @@ pub enum Reply {
     Count(u32),
     /// How the server is.
     Status(Box<Status>),
+    /// How long a client takes.
+    Timing(Box<ClientTiming>),
     /// Nothing was changed.
     Error(RequestError),
 }
@@ -286,6 +294,9 @@ pub enum RequestError {
         /// The most similar name that exists.
         nearest: Option<String>,
     },
+    /// No such client.
+    #[error("there is no client {0}")]
+    UnknownClient(u32),
     /// The port belongs to another client.
     #[error("port '{0}' belongs to another client")]
     NotYours(String),

@@ -55,7 +55,7 @@ pub fn signal_for<S: Seat>(seats: &[S], skipped: usize, cycle: u32, park: &impl 
     for follower in seats.get(skipped).map_or(&[][..], Seat::followers) {
         let Some(seat) = seats.get(follower.seat) else { continue };
         if seat.signals().signal(cycle, seat.edges(), follower.edge) {
-            seat.signals().note_signaled(park.now_ns());
+            seat.signals().note_signaled(cycle, park.now_ns());
         }
         // Even if the skipped client made it ready: it may have been stopped before it woke the follower.
         if seat.signals().ready(cycle, seat.edges()) {

@@ -122,7 +122,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
 pub fn signal_follower(page: &SignalPage, order: FollowerOrder, cycle: u32, now_ns: u64, park: &impl Park) {
     let Some(edges) = Edges::new(order.edges) else { return };
     if page.signal(cycle, edges, order.edge) {
-        page.note_signaled(now_ns);
+        page.note_signaled(cycle, now_ns);
         page.wake_up(park);
     }
 }

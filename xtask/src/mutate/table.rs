@@ -36,6 +36,7 @@ const LATE_FOR_ORDERS: &str = "a_client_so_late_that_its_orders_were_replaced_ob
 const ORDERS_WHOLE: &str = "a_client_that_copies_its_orders_never_gets_a_mixture_of_two_sets";
 const ORDERS_IN_FORCE: &str = "orders_of_a_plan_withdrawn_before_any_cycle_leave_those_in_force_alone";
 const SNAPSHOT: &str = "a_snapshot_is_never_half_old_and_half_new";
+const RECORDING: &str = "a_record_is_never_half_overwritten_and_none_is_read_before_it_is_written";
 const ONE_OWNER: &str = "each_plan_is_run_or_comes_back_and_never_both";
 const ASKED_IS_HEARD: &str = "what_two_threads_ask_is_heard_whoever_tells_last";
 const POSITIONS_IN_ORDER: &str = "positions_are_heard_whole_and_in_their_order_and_the_last_one_always";
@@ -321,6 +322,46 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         old: "self.sequence.load(Ordering::Acquire)",
         new: "self.sequence.load(Ordering::Relaxed)",
         model: SNAPSHOT,
+        short: false,
+    },
+    Mutation {
+        name: "recording: writer without fence",
+        file: "shm/recording.rs",
+        old: "        fence(Ordering::Release);\n",
+        new: "",
+        model: RECORDING,
+        short: true,
+    },
+    Mutation {
+        name: "recording: reader without fence",
+        file: "shm/recording.rs",
+        old: "        fence(Ordering::Acquire);\n",
+        new: "",
+        model: RECORDING,
+        short: false,
+    },
+    Mutation {
+        name: "recording: count of whole records relaxed",
+        file: "shm/recording.rs",
+        old: "self.written.store(number + 1, Ordering::Release)",
+        new: "self.written.store(number + 1, Ordering::Relaxed)",
+        model: RECORDING,
+        short: false,
+    },
+    Mutation {
+        name: "recording: reader counts relaxed",
+        file: "shm/recording.rs",
+        old: "self.written.load(Ordering::Acquire)",
+        new: "self.written.load(Ordering::Relaxed)",
+        model: RECORDING,
+        short: false,
+    },
+    Mutation {
+        name: "recording: beginning not announced",
+        file: "shm/recording.rs",
+        old: "        self.begun.store(number + 1, Ordering::Relaxed);\n",
+        new: "",
+        model: RECORDING,
         short: false,
     },
     Mutation {

@@ -236,7 +236,7 @@ impl Control {
 
     fn welcome_observer(&mut self, serial: u64) -> Result<(), RequestError> {
         let memory = &self.parts.memory;
-        let descriptors = [memory.engine.as_fd(), memory.registry.as_fd()];
+        let descriptors = [memory.engine.as_fd(), memory.registry.as_fd(), memory.recording.as_fd()];
         let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
         entry.peer = Peer::Observer;
         let sent = entry.socket.try_send(&encode_first(&Welcome::Observer), &descriptors);

@@ -1,18 +1,19 @@
 //! What the cycles tell: durations, load, xruns, and who is left out.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use proto::event::Event;
 use proto::status::{ClientStatus, Status, Timing};
+use proto::timing::ClientTiming;
 use rt::park::Park;
-use rt::shm::CycleInfo;
+use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::sync::Ordering;
 use sys::futex::Futex;
 
 use super::Control;
 use super::places::RELEASE_NS;
 use crate::client_slot::{Bypass, ClientSlot};
-use crate::records::Record;
 
 /// A client that was left out is looked at after this; twice as late each further time.
 const FIRST_LOOK_NS: u64 = 10_000_000;
@@ -37,16 +38,11 @@ pub(super) struct Load {
 const WINDOW: usize = 32;
 
 impl Load {
-    fn client_finished(
-        &mut self,
-        cycle: u32,
-        woken_ns: u64,
-        finished_ns: u64,
-        period_ns: f64,
-    ) -> Option<f64> {
-        let ended = (self.current.0 != cycle).then(|| self.close_cycle(period_ns)).flatten();
-        if self.current.0 != cycle {
-            self.current = (cycle, woken_ns, woken_ns);
+    fn client_finished(&mut self, cycle: &CycleRecord, finished_ns: u64) -> Option<f64> {
+        let is_new = self.current.0 != cycle.cycle;
+        let ended = is_new.then(|| self.close_cycle(cycle.period_ns() as f64)).flatten();
+        if is_new {
+            self.current = (cycle.cycle, cycle.woken_ns, cycle.woken_ns);
         }
         self.current.2 = self.current.2.max(finished_ns);
         ended
@@ -72,23 +68,25 @@ impl Load {
 }
 
 impl Control {
-    /// Reads the cycle records, and decides who is left out and who is let in again.
+    /// Reads what was recorded, and decides who is left out and who is let in again.
     pub(super) fn look_at_cycles(&mut self) {
-        let period_ns = CycleInfo::nominal_period_ns(self.quantum, self.parts.driver.sample_rate_hz);
         let mut xruns = Vec::new();
-        while let Ok(record) = self.parts.records.pop() {
-            match record {
-                Record::Cycle { xrun_us, is_away, .. } => {
-                    self.cycles += 1;
-                    self.note_device(is_away);
-                    xruns.extend(xrun_us);
+        let shared = Arc::clone(&self.parts.shared);
+        while let Some(words) = self.cursor.next(&shared.recording) {
+            match Record::from_words(&words) {
+                Some(Record::Cycle(cycle)) => {
+                    self.cycles += u64::from(cycle.cycle.wrapping_sub(self.newest.cycle));
+                    self.newest = cycle;
+                    self.note_device(cycle.is_away);
+                    xruns.extend(cycle.xrun_us);
                 }
-                Record::Client { client, late_cycles, woken_ns, .. } if late_cycles > 0 => {
-                    let delay_ns = Futex.now_ns().saturating_sub(woken_ns);
+                Some(Record::Client(record)) if record.late_cycles > 0 => {
+                    let delay_ns = Futex.now_ns().saturating_sub(self.newest.woken_ns);
                     xruns.push(u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX));
-                    self.client_was_late(client, late_cycles);
+                    self.client_was_late(record.client, u32::from(record.late_cycles));
                 }
-                Record::Client { .. } => self.measure(record, period_ns),
+                Some(Record::Client(record)) => self.measure(record),
+                None => {}
             }
         }
         for delay_us in xruns {
@@ -109,16 +107,13 @@ impl Control {
         }
     }
 
-    fn measure(&mut self, record: Record, period_ns: f64) {
-        let Record::Client { cycle, client, woken_ns, signaled_ns, awake_ns, finished_ns, cpu, .. } = record
-        else {
-            return;
-        };
-        let Some(slot) = self.clients.get_mut(&client) else { return };
-        let (scheduling_ns, duration_ns) =
-            (awake_ns.saturating_sub(signaled_ns), finished_ns.saturating_sub(awake_ns));
-        slot.measured.note(scheduling_ns, duration_ns, cpu);
-        if let Some(load) = self.load.client_finished(cycle, woken_ns, finished_ns, period_ns) {
+    fn measure(&mut self, record: ClientRecord) {
+        let cycle: CycleRecord = self.newest;
+        // Another number: the cycle's own record was overwritten before it was read.
+        let (true, Some(duration_ns)) = (cycle.cycle == record.cycle, record.duration_ns()) else { return };
+        let Some(slot) = self.clients.get_mut(&record.client) else { return };
+        slot.measured.note(cycle.woken_ns, record.scheduling_ns(), duration_ns, record.cpu);
+        if let Some(load) = self.load.client_finished(&cycle, record.finished_ns) {
             self.parts.shared.engine.note_load((load * 1e6) as u32);
         }
     }
@@ -180,13 +175,19 @@ impl Control {
         if self.is_away { format!("{description}, not there: cycles by timer") } else { description.clone() }
     }
 
+    /// How long a client takes.
+    pub(super) fn timing(&mut self, client: u32) -> Option<ClientTiming> {
+        Some(self.clients.get_mut(&client)?.measured.timing(sys::clock::now_ns()))
+    }
+
     /// The server, for the command line.
-    pub(super) fn status(&self) -> Status {
+    pub(super) fn status(&mut self) -> Status {
         let (ports, connections) = self.parts.model.counts();
         let clients = self.parts.model.clients().filter_map(|client| {
-            let slot = self.clients.get(&client.id)?;
+            let slot = self.clients.get_mut(&client.id)?;
             Some(client_status(client.id, &client.name, slot))
         });
+        let clients = clients.collect();
         Status {
             name: self.parts.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -200,24 +201,23 @@ impl Control {
             cycles: self.cycles,
             xruns: self.engine().xruns(),
             load: f64::from(self.engine().load_ppm()) / 1e6,
-            clients: clients.collect(),
+            clients,
             ports: (ports, self.parts.config.port_max),
             connections,
         }
     }
 }
 
-fn client_status(id: u32, name: &str, slot: &ClientSlot) -> ClientStatus {
-    let durations = |part: fn(&(u64, u64)) -> u64| {
-        let mut all: Vec<u64> = slot.measured.dates.iter().map(part).collect();
-        all.sort_unstable();
-        (all.get(all.len() / 2).copied().unwrap_or(0), all.last().copied().unwrap_or(0))
+fn client_status(id: u32, name: &str, slot: &mut ClientSlot) -> ClientStatus {
+    let ClientTiming { scheduling, duration } = slot.measured.timing(sys::clock::now_ns());
+    let (scheduling, duration) = (scheduling.minute, duration.minute);
+    let timing = Timing {
+        cycles: u32::try_from(duration.count).unwrap_or(u32::MAX),
+        scheduling_median_ns: scheduling.p50_ns,
+        scheduling_max_ns: scheduling.max_ns,
+        duration_median_ns: duration.p50_ns,
+        duration_max_ns: duration.max_ns,
     };
-    let (scheduling_median_ns, scheduling_max_ns) = durations(|dates| dates.0);
-    let (duration_median_ns, duration_max_ns) = durations(|dates| dates.1);
-    let cycles = u32::try_from(slot.measured.dates.len()).unwrap_or(u32::MAX);
-    let timing =
-        Timing { cycles, scheduling_median_ns, scheduling_max_ns, duration_median_ns, duration_max_ns };
     ClientStatus {
         id,
         name: name.into(),
@@ -226,6 +226,6 @@ fn client_status(id: u32, name: &str, slot: &ClientSlot) -> ClientStatus {
         bypassed: slot.bypass.is_some(),
         late_cycles: slot.late_cycles,
         cpu: slot.measured.cpu,
-        timing: (cycles > 0).then_some(timing),
+        timing: (duration.count > 0).then_some(timing),
     }
 }

@@ -20,6 +20,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rt::park::Park;
+use rt::record::CycleRecord;
+use rt::shm::RecordCursor;
 use rtrb::Consumer;
 use sys::futex::Futex;
 use sys::poll::{Event as Ready, Interest, Poller};
@@ -32,7 +34,6 @@ use crate::cycle_thread::{CycleShared, Retired};
 use crate::driver::DeviceLatency;
 use crate::model::Model;
 use crate::plan::PlanPool;
-use crate::records::Record;
 use crate::registry::Mirror;
 
 use changeover::Changeover;
@@ -63,6 +64,8 @@ pub struct SharedMemory {
     pub engine: OwnedFd,
     /// The registry.
     pub registry: OwnedFd,
+    /// The recording; for observers.
+    pub recording: OwnedFd,
 }
 
 /// What the control thread starts with.
@@ -83,8 +86,6 @@ pub struct Parts {
     pub model: Model,
     /// Slabs of the capture ports.
     pub system_slabs: Vec<Slab>,
-    /// From the driver thread.
-    pub records: Consumer<Record>,
     /// From the driver thread.
     pub retired: Consumer<Retired>,
     /// The plans.
@@ -135,6 +136,10 @@ pub struct Control {
     pending: Vec<Pending>,
     load: Load,
     idle: IdleLimit,
+    /// How far the recording was read.
+    cursor: RecordCursor,
+    /// The newest cycle that was read, whose clients' records follow.
+    newest: CycleRecord,
     cycles: u64,
     /// The driver's device is gone.
     is_away: bool,
@@ -178,6 +183,7 @@ impl Control {
         poller.add(&parts.signals, SIGNALS, Interest::Readable)?;
         let quantum = parts.config.quantum;
         let places = parts.ground.clone().map(Places::new);
+        let cursor = RecordCursor::oldest(&parts.shared.recording);
         Ok(Self {
             parts,
             poller,
@@ -198,6 +204,8 @@ impl Control {
             pending: Vec::new(),
             load: Load::default(),
             idle: IdleLimit::default(),
+            cursor,
+            newest: CycleRecord::default(),
             cycles: 0,
             is_away: false,
             stopping: None,

@@ -114,6 +114,10 @@ impl Control {
                 done
             }
             Request::Status => Ok(Outcome::Now(Reply::Status(Box::new(self.status())))),
+            Request::Timing { client } => {
+                let timing = self.timing(client).ok_or(RequestError::UnknownClient(client))?;
+                Ok(Outcome::Now(Reply::Timing(Box::new(timing))))
+            }
             Request::Stop => {
                 self.stopping = Some("a program asked for it".into());
                 done

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`EngineSegment`] | server | every client |
 //! | [`Registry`] | server | every client |
+//! | [`Recording`] | server | observers |
 //! | [`Orders`] | server | one client |
 //! | [`OwnPage`] | one client, server | the same |
 //! | [`SignalPage`] | a client, its direct predecessors, server | the same |
@@ -18,6 +19,7 @@ mod handover;
 mod header;
 mod orders;
 mod own;
+mod recording;
 mod registry;
 mod signal;
 mod slab;
@@ -31,6 +33,7 @@ pub use orders::{
     ABSENT, FollowerOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders, OrdersCopy, OrdersReader, OrdersWriter,
 };
 pub use own::{Dates, OwnPage};
+pub use recording::{RECORD_WORDS, RECORDS, RecordCursor, RecordRing, Recording};
 pub use registry::{
     ALIASES_PER_PORT, CLIENT_NAME_BYTES, ClientEntry, ConnectionCell, FULL_NAME_BYTES, LatencyRange,
     PortEntry, Registry, RegistryHeader, RegistryShape, Text,

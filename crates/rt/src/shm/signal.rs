@@ -34,9 +34,10 @@ pub struct SignalPage {
     wake: AtomicU32,
     /// 1 while the client sleeps or is about to: whoever wakes it may leave out the system call otherwise.
     sleeping: AtomicU32,
-    /// When the last predecessor signaled, `CLOCK_MONOTONIC` ns.
-    signaled_ns: AtomicU64,
-    reserved: [AtomicU64; 4],
+    /// When the last predecessor signaled, `CLOCK_MONOTONIC` ns; by parity of the cycle, so that the driver can
+    /// read the one while the next is under way.
+    signaled_ns: [AtomicU64; 2],
+    reserved: [AtomicU64; 3],
     words: [AtomicU64; WORDS],
 }
 
@@ -106,7 +107,7 @@ impl Default for SignalPage {
             header: SegmentHeader::default(),
             wake: AtomicU32::new(0),
             sleeping: AtomicU32::new(0),
-            signaled_ns: AtomicU64::new(0),
+            signaled_ns: core::array::from_fn(|_| AtomicU64::new(0)),
             reserved: core::array::from_fn(|_| AtomicU64::new(0)),
             words: core::array::from_fn(|_| AtomicU64::new(0)),
         };
@@ -161,14 +162,14 @@ impl SignalPage {
         root.load(Ordering::Acquire) == tag(cycle) | u64::from(full(bits, 0))
     }
 
-    /// When the client was made ready, for its cycle record. Thread: cycle.
-    pub fn signaled_ns(&self) -> u64 {
-        self.signaled_ns.load(Ordering::Relaxed)
+    /// When the client was made ready in `cycle` or, if it was not, in an older one; a hint. Thread: cycle.
+    pub fn signaled_ns(&self, cycle: u32) -> u64 {
+        self.signaled_ns[(cycle % 2) as usize].load(Ordering::Relaxed)
     }
 
-    /// Notes the date of the signal that made the client ready. Thread: cycle.
-    pub fn note_signaled(&self, now_ns: u64) {
-        self.signaled_ns.store(now_ns, Ordering::Relaxed);
+    /// Notes the date of the signal that made the client ready in `cycle`. Thread: cycle.
+    pub fn note_signaled(&self, cycle: u32, now_ns: u64) {
+        self.signaled_ns[(cycle % 2) as usize].store(now_ns, Ordering::Relaxed);
     }
 
     /// Makes the client look again: at its edges, its orders, or a request to stop. Thread: cycle.

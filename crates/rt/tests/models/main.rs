@@ -9,6 +9,7 @@ mod awaiting;
 mod futex;
 mod handover;
 mod orders;
+mod recording;
 mod signalling;
 mod skipping;
 mod snapshot;

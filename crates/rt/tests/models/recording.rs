@@ -1,0 +1,30 @@
+//! Records that are overwritten while they are read.
+
+use std::sync::Arc;
+
+use consort_rt::shm::{RecordCursor, RecordRing};
+use loom::thread;
+
+use crate::explore;
+
+#[test]
+fn a_record_is_never_half_overwritten_and_none_is_read_before_it_is_written() {
+    explore(3, || {
+        let ring = Arc::new(RecordRing::<2>::default());
+        let writer = {
+            let ring = ring.clone();
+            thread::spawn(move || (1..=4).for_each(|record| ring.push(&[record, record])))
+        };
+        let mut cursor = RecordCursor::oldest(&ring);
+        let mut last = 0;
+        for _ in 0..2 {
+            if let Some([left, right]) = cursor.next(&ring) {
+                assert_eq!(left, right, "one record");
+                assert!(left > last, "in their order");
+                last = left;
+            }
+        }
+        writer.join().expect("writer");
+        assert_eq!((ring.get(2), ring.get(3)), (Some([3, 3]), Some([4, 4])));
+    });
+}
