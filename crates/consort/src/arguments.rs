@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, disconnect, exec, latency, ls, man, run, status, stop, transport,
+    completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, transport,
 };
 use crate::exit;
 
@@ -28,6 +28,7 @@ enum Command {
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
     Transport(transport::ShowTransport),
+    Profile(profile::Profile),
     Exec(exec::Execute),
     Latency(latency::Latency),
     Stop(stop::Stop),
@@ -52,6 +53,7 @@ impl Arguments {
             Command::Connect(command) => command.run(&server),
             Command::Disconnect(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
+            Command::Profile(command) => command.run(&server),
             Command::Exec(command) => command.run(&server),
             Command::Latency(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),

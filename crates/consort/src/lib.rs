@@ -11,9 +11,12 @@ mod entry;
 mod exit;
 mod jackd;
 mod output;
+mod profile;
 mod server;
 
 pub use arguments::command;
+#[cfg(fuzzing)]
+pub use command::profile::read_recording;
 pub use entry::run;
 #[cfg(fuzzing)]
 pub use jackd::read_jackd;

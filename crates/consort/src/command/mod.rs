@@ -7,6 +7,7 @@ pub(crate) mod exec;
 pub(crate) mod latency;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;

@@ -1,0 +1,214 @@
+//! `consort profile`: what every cycle was like, live or from a recording.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, anyhow};
+use clap::{Args, Subcommand};
+use proto::timing::Quantiles;
+use rt::record::Record;
+
+use crate::output;
+use crate::profile::file::{self, Writer};
+use crate::profile::live::{Follower, LOOK, Told};
+use crate::profile::timeline::Timeline;
+use crate::profile::{draw, jack_log, plots, trace};
+
+/// Record, draw and export what every cycle was like
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort profile show
+  consort profile record --seconds 30 --output run.rec
+  consort profile plot run.rec --output plots
+  consort profile plot run.rec --output plots --jack-log
+  consort profile trace run.rec --output run.json   # opens in ui.perfetto.dev")]
+pub(crate) struct Profile {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show each client's times over the last second, the last minute, and since it opened
+    Show,
+    /// Record a running server's cycles into a file
+    Record {
+        /// How long
+        #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+        seconds: u64,
+        /// The file
+        #[arg(long, value_name = "REC")]
+        output: PathBuf,
+    },
+    /// Draw the five plots of a recording, or of the running server
+    Plot {
+        #[command(flatten)]
+        source: Source,
+        /// Where PNG and SVG files go; made if it is not there
+        #[arg(long, value_name = "DIR")]
+        output: PathBuf,
+        /// Write JACK2's JackEngineProfiling.log and its Gnuplot scripts, too
+        #[arg(long)]
+        jack_log: bool,
+    },
+    /// Write a recording as a trace that Chrome and Perfetto show
+    Trace {
+        #[command(flatten)]
+        source: Source,
+        /// The JSON file
+        #[arg(long, value_name = "FILE")]
+        output: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Source {
+    /// A recording; without it, the running server is recorded for --seconds
+    #[arg(value_name = "REC")]
+    recording: Option<PathBuf>,
+    /// How long the running server is recorded
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "recording", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: u64,
+}
+
+impl Profile {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        match self.what {
+            What::Show => show(server)?,
+            What::Record { seconds, output } => record(server, seconds, &output)?,
+            What::Plot { source, output, jack_log } => {
+                let timeline = source.timeline(server)?;
+                let plots = plots::plots(&timeline)?;
+                std::fs::create_dir_all(&output)
+                    .with_context(|| format!("cannot make the directory {}", output.display()))?;
+                plots.iter().try_for_each(|plot| draw::draw(plot, &output))?;
+                if jack_log {
+                    jack_log::write(&timeline, &output)?;
+                }
+                warn_of_losses(timeline.lost);
+            }
+            What::Trace { source, output } => {
+                let timeline = source.timeline(server)?;
+                let mut to = create(&output)?;
+                let written = trace::write(&timeline, &mut to).and_then(|()| to.flush());
+                written.with_context(|| format!("cannot write {}", output.display()))?;
+                warn_of_losses(timeline.lost);
+            }
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Source {
+    fn timeline(&self, server: &str) -> anyhow::Result<Timeline> {
+        let Some(path) = &self.recording else { return watched(server, self.seconds) };
+        let bytes = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
+        file::read(&bytes).map_err(|error| anyhow!("cannot read {}: {error}", path.display()))
+    }
+}
+
+fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
+    Ok(BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
+}
+
+fn warn_of_losses(lost: u64) {
+    if lost > 0 {
+        eprintln!("consort: {lost} records were overwritten before they were read: those cycles are missing");
+    }
+}
+
+/// Looks again and again for `seconds`.
+fn follow<E: From<client::Error>>(
+    follower: &mut Follower,
+    seconds: u64,
+    mut tell: impl FnMut(Told<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        follower.catch_up(&mut tell)?;
+        std::thread::sleep(LOOK);
+    }
+    follower.catch_up(&mut tell)
+}
+
+fn record(server: &str, seconds: u64, output: &Path) -> anyhow::Result<()> {
+    let mut follower = Follower::of(server)?;
+    let mut writer = Writer::new(create(output)?, &follower.origin()?)?;
+    let mut lost = 0;
+    let failed = || format!("cannot write {}", output.display());
+    follow(&mut follower, seconds, |told| {
+        let written = match told {
+            Told::Name(id, name) => writer.name(id, name),
+            Told::Record(words) => writer.record(words),
+            Told::Lost(records) => {
+                lost += records;
+                writer.lost(records)
+            }
+        };
+        written.with_context(failed)
+    })?;
+    let records = writer.end().with_context(failed)?;
+    warn_of_losses(lost);
+    output::print(&format!("{records} records in {}\n", output.display()))?;
+    Ok(())
+}
+
+/// The running server, for so long.
+fn watched(server: &str, seconds: u64) -> anyhow::Result<Timeline> {
+    let mut follower = Follower::of(server)?;
+    let mut timeline = Timeline::new(follower.origin()?);
+    follow(&mut follower, seconds, |told| {
+        match told {
+            Told::Name(id, name) => timeline.name(id, name),
+            Told::Record(words) => {
+                Record::from_words(words).into_iter().for_each(|record| timeline.add(record))
+            }
+            Told::Lost(records) => timeline.lost += records,
+        }
+        anyhow::Ok(())
+    })?;
+    Ok(timeline)
+}
+
+fn show(server: &str) -> anyhow::Result<()> {
+    let follower = Follower::of(server)?;
+    let observer = follower.observer();
+    let mut text = format!(
+        "{:<24} {:<10} {:<7} {:>8} {:>9} {:>9} {:>9} {:>9}\n",
+        "client", "", "", "cycles", "p50", "p99", "p99.9", "max"
+    );
+    for client in observer.registry().clients() {
+        // One that has gone meanwhile, or is the server's own, has no times.
+        let Ok(timing) = observer.timing(client.id) else { continue };
+        let name: String = client.name.chars().take(24).collect();
+        for (what, windows) in [("scheduling", timing.scheduling), ("duration", timing.duration)] {
+            let windows = [("second", windows.second), ("minute", windows.minute), ("start", windows.start)];
+            for (window, quantiles) in windows {
+                text.push_str(&line(&name, what, window, &quantiles));
+            }
+        }
+    }
+    text.push_str("\nTimes in µs: scheduling is signaled to awake, duration awake to finished.\n");
+    Ok(output::print(&text)?)
+}
+
+fn line(name: &str, what: &str, window: &str, quantiles: &Quantiles) -> String {
+    let Quantiles { count, p50_ns, p99_ns, p999_ns, max_ns } = *quantiles;
+    let [p50, p99, p999, max] = [p50_ns, p99_ns, p999_ns, max_ns].map(|ns| ns as f64 / 1000.0);
+    format!("{name:<24} {what:<10} {window:<7} {count:>8} {p50:>9.1} {p99:>9.1} {p999:>9.1} {max:>9.1}\n")
+}
+
+/// Any bytes as a recording, through everything that is made of one; for its fuzz target.
+#[cfg(fuzzing)]
+pub fn read_recording(bytes: &[u8]) {
+    let timeline = match file::read(bytes) {
+        Ok(timeline) => timeline,
+        Err(error) => return assert!(!error.to_string().is_empty(), "a refusal says why"),
+    };
+    let _ = plots::plots(&timeline);
+    jack_log::lines(&timeline);
+    trace::write(&timeline, &mut std::io::sink()).unwrap_or_else(|error: std::io::Error| panic!("{error}"));
+}

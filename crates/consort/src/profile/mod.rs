@@ -1,0 +1,9 @@
+//! Recordings of cycles: taken from a running server, kept in a file, drawn, and written for other programs.
+
+pub(crate) mod draw;
+pub(crate) mod file;
+pub(crate) mod jack_log;
+pub(crate) mod live;
+pub(crate) mod plots;
+pub(crate) mod timeline;
+pub(crate) mod trace;

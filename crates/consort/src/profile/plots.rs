@@ -1,0 +1,138 @@
+//! The five plots of the paper "JACK2 timing measurements" (Letz et al.), from a recording.
+
+use super::timeline::{Run, Timeline};
+
+/// One plot: what happened in each cycle, in µs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Plot {
+    /// Of its files, without an extension.
+    pub(crate) file: &'static str,
+    pub(crate) title: &'static str,
+    /// The numbers of it in one line.
+    pub(crate) summary: String,
+    pub(crate) series: Vec<Series>,
+}
+
+/// Points of one name.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Series {
+    pub(crate) name: String,
+    /// (Number of the cycle within the recording, µs).
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// A recording of which there is nothing to be drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Empty;
+
+impl std::error::Error for Empty {}
+
+impl std::fmt::Display for Empty {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(
+            "the recording has no two cycles, one after the other: was the server running? record for longer",
+        )
+    }
+}
+
+fn us(from_ns: u64, to_ns: u64) -> f64 {
+    to_ns.saturating_sub(from_ns) as f64 / 1000.0
+}
+
+/// The five plots.
+pub(crate) fn plots(timeline: &Timeline) -> Result<[Plot; 5], Empty> {
+    if timeline.pairs().next().is_none() {
+        return Err(Empty);
+    }
+    let periods = driver(timeline, "audio period", |run, next| us(run.cycle.woken_ns, next.cycle.woken_ns));
+    let ends = driver(timeline, "driver end date", |run, _| us(run.cycle.woken_ns, run.cycle.end_ns));
+    let finished = clients(timeline, |run, client| {
+        (client.finished_ns != 0).then(|| us(run.cycle.woken_ns, client.finished_ns))
+    });
+    let scheduling =
+        clients(timeline, |_, client| client.scheduling_ns().map(|duration_ns| us(0, duration_ns)));
+    let durations = clients(timeline, |_, client| client.duration_ns().map(|duration_ns| us(0, duration_ns)));
+    let ideal_us = timeline.runs.first().map_or(0.0, |run| us(0, run.cycle.period_ns()));
+    let mode = if timeline.origin.sync { "sync mode" } else { "async mode" };
+    let about = |file, title, series: Vec<Series>| {
+        let summary = format!("{mode}; {}", series.iter().map(summary).collect::<Vec<_>>().join("; "));
+        Plot { file, title, summary, series }
+    };
+    let mut with_period = vec![periods.clone()];
+    with_period.extend(finished);
+    let mut first = about("1-audio-driver-timing", "Audio driver timing", vec![periods]);
+    first.summary = format!("ideal {ideal_us:.1}; {}", first.summary);
+    Ok([
+        first,
+        about("2-driver-end-date", "Driver end date", vec![ends]),
+        about("3-clients-end-date", "Clients end date", with_period),
+        about("4-clients-scheduling-latency", "Clients scheduling latency", scheduling),
+        about("5-clients-duration", "Clients duration", durations),
+    ])
+}
+
+fn driver(timeline: &Timeline, name: &str, value: impl Fn(&Run, &Run) -> f64) -> Series {
+    let points = timeline.pairs().enumerate().map(|(at, (run, next))| (at as f64, value(run, next)));
+    Series { name: name.into(), points: points.collect() }
+}
+
+fn clients(
+    timeline: &Timeline,
+    value: impl Fn(&Run, &rt::record::ClientRecord) -> Option<f64>,
+) -> Vec<Series> {
+    let mut series: Vec<Series> =
+        timeline.names.iter().map(|name| Series { name: name.clone(), points: Vec::new() }).collect();
+    for (at, (run, _)) in timeline.pairs().enumerate() {
+        for (client, record) in &run.clients {
+            if let (Some(value), Some(series)) = (value(run, record), series.get_mut(*client)) {
+                series.points.push((at as f64, value));
+            }
+        }
+    }
+    series.retain(|series| !series.points.is_empty());
+    series
+}
+
+fn summary(series: &Series) -> String {
+    let mut values: Vec<f64> = series.points.iter().map(|(_, value)| *value).collect();
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| values.get(((values.len().max(1) - 1) as f64 * share) as usize).copied();
+    let [median, high, max] = [0.5, 0.99, 1.0].map(|share| at(share).unwrap_or_default());
+    format!("{} {median:.0} / {high:.0} / {max:.0}", series.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::timeline::Origin;
+    use super::super::timeline::tests::sample;
+    use super::*;
+
+    #[test]
+    fn each_plot_shows_what_its_title_says() {
+        let plots = plots(&sample(4)).unwrap();
+        let values = plots.map(|plot| {
+            plot.series
+                .into_iter()
+                .map(|series| {
+                    assert_eq!(series.points.len(), 3, "{}", series.name);
+                    assert!(series.points.iter().all(|(_, value)| *value == series.points[0].1));
+                    (series.name, series.points[0].1)
+                })
+                .collect::<Vec<_>>()
+        });
+        let named = |expected: &[(&str, f64)]| -> Vec<(String, f64)> {
+            expected.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+        };
+        assert_eq!(values[0], named(&[("audio period", 1333.333)]));
+        assert_eq!(values[1], named(&[("driver end date", 9.0)]));
+        assert_eq!(values[2], named(&[("audio period", 1333.333), ("synth", 112.0), ("reverb", 320.0)]));
+        assert_eq!(values[3], named(&[("synth", 10.0), ("reverb", 8.0)]));
+        assert_eq!(values[4], named(&[("synth", 100.0), ("reverb", 200.0)]));
+    }
+
+    #[test]
+    fn a_recording_of_no_cycles_has_no_plots() {
+        assert_eq!(plots(&Timeline::new(Origin::default())), Err(Empty));
+        assert_eq!(plots(&sample(1)), Err(Empty));
+    }
+}

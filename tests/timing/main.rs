@@ -1,0 +1,4 @@
+//! What the server tells of its cycles: recordings, plots, verdicts, and the programs that show them.
+#![forbid(unsafe_code)]
+
+mod recordings;

@@ -1,0 +1,168 @@
+//! Recordings of a running server, and what is made of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use harness::{Program, Server};
+use serde_json::Value;
+
+/// A server with a chain of three programs.
+fn chain(options: &[&str]) -> (Server, Vec<Program>) {
+    let server = Server::start(options);
+    let programs = vec![
+        server.probe(&["source", "first"]),
+        server.probe(&["thru", "second", "--from", "first:out"]),
+        server.probe(&["check", "third", "--from", "second:out"]),
+    ];
+    (server, programs)
+}
+
+fn record(server: &Server, seconds: &str) {
+    server.consort(&["profile", "record", "--seconds", seconds, "--output", "run.rec"]).expect_success();
+}
+
+/// The events of a trace of `run.rec` that last.
+fn spans(server: &Server) -> Vec<Value> {
+    server.consort(&["profile", "trace", "run.rec", "--output", "run.json"]).expect_success();
+    let text = std::fs::read_to_string(server.directory().join("run.json")).expect("a trace");
+    let trace: Value = serde_json::from_str(&text).expect("JSON");
+    let events = trace["traceEvents"].as_array().expect("events").clone();
+    events.into_iter().filter(|event| event["ph"] == "X").collect()
+}
+
+/// Begin and end of a span, µs.
+fn dates(span: &Value) -> (f64, f64) {
+    let number = |key: &str| span[key].as_f64().expect("a number");
+    (number("ts"), number("ts") + number("dur"))
+}
+
+fn cycle_of(span: &Value) -> u64 {
+    span["args"]["cycle"].as_u64().expect("a number")
+}
+
+#[test]
+fn a_recording_has_every_cycle_once_and_in_it_the_clients_in_the_order_of_the_graph() {
+    let (server, _programs) = chain(&["--quantum", "256"]);
+    record(&server, "2");
+    let spans = spans(&server);
+    let cycles: Vec<u64> = spans.iter().filter(|span| span["name"] == "cycle").map(cycle_of).collect();
+    assert!(cycles.len() > 10, "two seconds are 375 cycles: {}", cycles.len());
+    assert!(cycles.windows(2).all(|pair| pair[1] == pair[0] + 1), "none is missing");
+    let mut clients: BTreeMap<u64, BTreeMap<&str, (f64, f64)>> = BTreeMap::new();
+    for span in &spans {
+        if let Some(name @ ("first" | "second" | "third")) = span["name"].as_str() {
+            clients.entry(cycle_of(span)).or_default().insert(name, dates(span));
+        }
+    }
+    let whole: Vec<_> = clients.values().filter(|clients| clients.len() == 3).collect();
+    assert!(!whole.is_empty(), "some cycles were finished by all three");
+    for clients in whole {
+        let order = ["first", "second", "third"].map(|name| clients[name]);
+        assert!(order.iter().all(|(awake, finished)| awake <= finished), "{order:?}");
+    }
+}
+
+#[test]
+fn the_recording_takes_less_than_four_megabytes_of_memory() {
+    let (mut server, _programs) = chain(&["--quantum", "256"]);
+    let path = format!("/proc/{}/smaps", server.program().id());
+    let maps = std::fs::read_to_string(path).expect("the server runs");
+    let mut lines = maps.lines().skip_while(|line| !line.contains("memfd:consort-recording"));
+    let size = lines.find_map(|line| line.strip_prefix("Size:")).expect("it is mapped");
+    let kib: u64 = size.trim().trim_end_matches(" kB").parse().expect("a number");
+    assert!((2048..4096).contains(&kib), "{kib} KiB");
+}
+
+#[test]
+fn the_five_plots_are_pictures_and_gnuplot_draws_the_log_that_jack2_would_have_written() {
+    let (server, _programs) = chain(&["--quantum", "256", "--sync"]);
+    record(&server, "2");
+    server.consort(&["profile", "plot", "run.rec", "--output", "plots", "--jack-log"]).expect_success();
+    let plots = server.directory().join("plots");
+    let files = |extension: &str| {
+        let entries = std::fs::read_dir(&plots).expect("plots").map(|entry| entry.expect("a file").path());
+        entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect::<Vec<_>>()
+    };
+    let (png, svg) = (files("png"), files("svg"));
+    assert_eq!((png.len(), svg.len()), (5, 5));
+    for path in &png {
+        let bytes = std::fs::read(path).expect("a picture");
+        // Signature, then the header with width and height (PNG specification, 5.2 and 11.2.2).
+        assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n", "{}", path.display());
+        assert_eq!(bytes[16..24], [0, 0, 4, 176, 0, 0, 2, 188], "1200 by 700");
+    }
+    for path in &svg {
+        let text = std::fs::read_to_string(path).expect("a picture");
+        assert!(text.matches("<circle").count() > 50, "{}", path.display());
+    }
+    let log = std::fs::read_to_string(plots.join("JackEngineProfiling.log")).expect("a log");
+    assert!(log.lines().count() > 10 && log.lines().all(|line| line.split('\t').count() == 2 + 3 * 7));
+    for number in 1..=5 {
+        let mut gnuplot = server.command("gnuplot");
+        gnuplot.arg(format!("Timing{number}.plot")).current_dir(&plots);
+        let finished = Program::start(gnuplot).finish().expect_success();
+        assert_eq!(finished.stderr, "", "Timing{number}.plot");
+        let drawn = std::fs::read_to_string(plots.join(format!("Timing{number}.svg"))).expect("drawn");
+        assert!(drawn.trim_end().ends_with("</svg>") && drawn.contains("usec"));
+    }
+}
+
+#[test]
+fn each_clients_quantiles_are_shown_over_three_windows() {
+    let (server, _programs) = chain(&["--quantum", "256"]);
+    let shown = harness::eventually("all three clients have times", || {
+        let shown = server.consort(&["profile", "show"]).expect_success().stdout;
+        let mut starts = shown.lines().filter(|line| line.contains(" start "));
+        let counted = |line: &str| line.split_whitespace().nth(3).is_some_and(|count| count != "0");
+        (shown.matches(" start ").count() == 6 && starts.all(counted)).then_some(shown)
+    });
+    for line in
+        shown.lines().filter(|line| [" second ", " minute ", " start "].iter().any(|w| line.contains(w)))
+    {
+        let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        assert_eq!(numbers.len(), 5, "count, p50, p99, p99.9, max: {line}");
+        assert!(numbers[1..].is_sorted(), "{line}");
+    }
+}
+
+fn refusal(server: &Server, arguments: &[&str]) -> String {
+    let finished = server.consort(arguments);
+    assert_eq!(finished.code, Some(1), "{arguments:?}: {}", finished.stdout);
+    assert_eq!(finished.stderr.lines().count(), 1, "{}", finished.stderr);
+    finished.stderr
+}
+
+#[test]
+fn what_is_no_whole_recording_is_refused_in_words() {
+    let server = Server::timer(256);
+    record(&server, "1");
+    let whole = std::fs::read(server.directory().join("run.rec")).expect("a recording");
+    let write =
+        |name: &str, bytes: &[u8]| std::fs::write(server.directory().join(name), bytes).expect("a file");
+    write("cut", &whole[..whole.len() / 2]);
+    write("foreign", b"1333 \t 9 \t\n");
+    write("nothing", b"");
+    // Magic, version 1, origin of two empty texts, the end of 0 records.
+    write("empty", b"consrec\n\x01\0\0\0O\0\0\0\0\0E\0\0\0\0\0\0\0\0");
+    for (name, part) in [
+        ("cut", "cut off at byte"),
+        ("foreign", "no recording of consort's"),
+        ("nothing", "no recording of consort's"),
+        ("empty", "no two cycles"),
+        ("absent", "No such file"),
+    ] {
+        let said = refusal(&server, &["profile", "plot", name, "--output", "plots"]);
+        assert!(said.contains(part), "{name}: {said}");
+    }
+    assert!(!Path::new(&server.directory().join("plots")).exists(), "nothing was made of them");
+    let said = refusal(&server, &["profile", "record", "--seconds", "1", "--output", "no/such/directory"]);
+    assert!(said.contains("cannot write no/such/directory"), "{said}");
+}
+
+#[test]
+fn without_a_server_there_is_nothing_to_record() {
+    let server = Server::timer(256);
+    let finished = server.consort(&["-n", "absent", "profile", "record", "--output", "run.rec"]);
+    assert_eq!(finished.code, Some(3), "{}", finished.stderr);
+    assert!(!server.directory().join("run.rec").exists());
+}
