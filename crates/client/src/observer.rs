@@ -6,6 +6,7 @@ use proto::hello::{Role, Welcome};
 use proto::request::{Reply, Request};
 use proto::status::Status;
 use proto::timing::ClientTiming;
+use proto::xrun::Xrun;
 use rt::shm::{EngineSegment, Recording};
 use rt::transport::{Position, Transport};
 use sys::memory::{Access, Shared, SharedRegistry};
@@ -71,6 +72,17 @@ impl Observer {
     pub fn recording(&self) -> Result<Shared<Recording>, Error> {
         let memfd = self.recording.try_clone();
         receive(memfd.map_err(|error| Error::Socket(error.into()))?, Access::ReadOnly)
+    }
+
+    /// The oldest xruns that are remembered and newer than `after`, with their verdicts; empty: there are no more.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn xruns(&self, after: u64) -> Result<Vec<Xrun>, Error> {
+        match self.requests.ask(Request::Xruns { after }, &[])? {
+            Reply::Xruns(xruns) => Ok(xruns),
+            _ => Err(Error::Protocol("it answered with another reply than xruns")),
+        }
     }
 
     /// How long a client takes.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, transport,
+    completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, transport, xruns,
 };
 use crate::exit;
 
@@ -29,6 +29,7 @@ enum Command {
     Disconnect(disconnect::Disconnect),
     Transport(transport::ShowTransport),
     Profile(profile::Profile),
+    Xruns(xruns::ShowXruns),
     Exec(exec::Execute),
     Latency(latency::Latency),
     Stop(stop::Stop),
@@ -54,6 +55,7 @@ impl Arguments {
             Command::Disconnect(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
             Command::Profile(command) => command.run(&server),
+            Command::Xruns(command) => command.run(&server),
             Command::Exec(command) => command.run(&server),
             Command::Latency(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),

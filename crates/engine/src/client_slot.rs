@@ -8,6 +8,7 @@ use proto::timing::ClientTiming;
 use rt::shm::{ABSENT, Orders, OwnPage, SignalPage};
 use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
 
+use crate::autopsy::Watch;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
@@ -175,6 +176,8 @@ pub struct ClientSlot {
     pub bypassed_ns: u64,
     /// Cycles in which it was late, since it opened.
     pub late_cycles: u64,
+    /// The kernel's counters of its process thread.
+    pub watch: Option<Watch>,
     /// Its durations.
     pub measured: Measured,
     /// It is not told where to run before this, because it was late.

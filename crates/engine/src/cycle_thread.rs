@@ -37,6 +37,8 @@ pub struct CycleShared {
     pub hurry: AtomicU32,
     /// Wakes the control thread.
     pub waker: Waker,
+    /// Id of the driver thread; 0 before it runs.
+    pub driver_thread: AtomicU32,
     /// 1: stop. 2: the driver thread has ended.
     pub stop: AtomicU32,
 }
@@ -83,6 +85,7 @@ struct State {
 impl CycleThread {
     /// Runs cycles until the driver or the server ends; gives what the driver has to say of it.
     pub fn run(mut self) -> Option<String> {
+        self.shared.driver_thread.store(sys::thread::thread_id(), Ordering::Relaxed);
         let mut state = State {
             info: CycleInfo {
                 quantum: self.plan.quantum,

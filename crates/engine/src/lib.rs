@@ -16,6 +16,7 @@ mod placement;
 mod plan;
 pub mod server;
 
+mod autopsy;
 mod client_slot;
 mod cycle_thread;
 mod mapped;

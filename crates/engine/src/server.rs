@@ -221,6 +221,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         timebase: AtomicU32::new(0),
         hurry: AtomicU32::new(0),
         waker,
+        driver_thread: AtomicU32::new(0),
         stop: AtomicU32::new(0),
     });
     let (retired_in, retired) = rtrb::RingBuffer::new(16);

@@ -14,6 +14,7 @@ pub mod request;
 pub mod session;
 pub mod status;
 pub mod timing;
+pub mod xrun;
 
 mod packet;
 

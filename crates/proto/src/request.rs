@@ -8,6 +8,7 @@ use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::session::{SessionCommand, SessionRequest};
 use crate::status::Status;
 use crate::timing::ClientTiming;
+use crate::xrun::Xrun;
 
 /// What travels through a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -233,6 +234,11 @@ pub enum Request {
         /// Id of the client.
         client: u32,
     },
+    /// [`Reply::Xruns`]: the oldest ones that are remembered and newer than this.
+    Xruns {
+        /// Number of an xrun; 0 is older than all.
+        after: u64,
+    },
     /// Stops the server. [`Reply::Done`].
     Stop,
     /// Ends the client in order. [`Reply::Done`]; the server closes the connection after it.
@@ -266,6 +272,8 @@ pub enum Reply {
     Status(Box<Status>),
     /// How long a client takes.
     Timing(Box<ClientTiming>),
+    /// Xruns, oldest first; not all of them, if they are many.
+    Xruns(Vec<Xrun>),
     /// Nothing was changed.
     Error(RequestError),
 }

@@ -1,6 +1,7 @@
 //! The calling thread: its id, name, stack, CPU time, signals and floating-point mode; and how it is scheduled.
 
 mod affinity;
+mod counters;
 mod cpu_set;
 mod creator;
 mod denormals;
@@ -8,6 +9,7 @@ mod scheduling;
 mod stack;
 
 pub use affinity::{affinity, affinity_of, current_cpu, set_affinity};
+pub use counters::{CpuTime, ThreadCounters, ThreadFacts};
 pub use cpu_set::{CpuSet, CpuSetParseError};
 pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator};
 pub use denormals::flush_denormals_to_zero;

@@ -12,3 +12,4 @@ pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod transport;
+pub(crate) mod xruns;

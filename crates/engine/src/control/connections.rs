@@ -290,6 +290,7 @@ impl Control {
             bypasses: 0,
             bypassed_ns: 0,
             late_cycles: 0,
+            watch: None,
             measured: Measured::default(),
             released_until_ns: 0,
         };

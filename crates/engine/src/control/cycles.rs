@@ -78,14 +78,23 @@ impl Control {
                     self.cycles += u64::from(cycle.cycle.wrapping_sub(self.newest.cycle));
                     self.newest = cycle;
                     self.note_device(cycle.is_away);
-                    xruns.extend(cycle.xrun_us);
+                    self.xruns.begin_cycle();
+                    if let Some(xrun_us) = cycle.xrun_us {
+                        xruns.push(xrun_us);
+                        self.book_driver_xrun(xrun_us);
+                    }
                 }
                 Some(Record::Client(record)) if record.late_cycles > 0 => {
                     let delay_ns = Futex.now_ns().saturating_sub(self.newest.woken_ns);
                     xruns.push(u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX));
+                    self.book_late_client(&record);
+                    self.xruns.note(record);
                     self.client_was_late(record.client, u32::from(record.late_cycles));
                 }
-                Some(Record::Client(record)) => self.measure(record),
+                Some(Record::Client(record)) => {
+                    self.xruns.note(record);
+                    self.measure(record);
+                }
                 None => {}
             }
         }

@@ -14,6 +14,7 @@ mod plans;
 mod requests;
 mod sessions;
 mod transport;
+mod xruns;
 
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
@@ -43,6 +44,7 @@ use idle::IdleLimit;
 use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
+use xruns::Xruns;
 
 /// What the control thread knows of the driver.
 #[derive(Debug)]
@@ -143,6 +145,7 @@ pub struct Control {
     cycles: u64,
     /// The driver's device is gone.
     is_away: bool,
+    xruns: Xruns,
     stopping: Option<String>,
     had_clients: bool,
 }
@@ -208,6 +211,7 @@ impl Control {
             newest: CycleRecord::default(),
             cycles: 0,
             is_away: false,
+            xruns: Xruns::default(),
             stopping: None,
             had_clients: false,
         })
@@ -251,6 +255,8 @@ impl Control {
     /// Does what is due after events, or by the clock.
     fn settle(&mut self) {
         self.look_at_cycles();
+        self.give_verdicts();
+        self.watch_threads();
         self.look_at_places();
         self.notice_adoption();
         self.step_changeover();
@@ -269,7 +275,7 @@ impl Control {
 
     fn next_look_ns(&self) -> u64 {
         let tick_ns = Futex.now_ns() + TICK_NS;
-        self.plans.due_ns().map_or(tick_ns, |due_ns| due_ns.min(tick_ns))
+        [self.plans.due_ns(), self.xruns.due_ns()].into_iter().flatten().fold(tick_ns, u64::min)
     }
 
     fn token(&mut self, asked: Asked) -> u64 {

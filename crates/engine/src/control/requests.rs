@@ -14,6 +14,7 @@ use sys::memory::PeerSlab;
 use super::changeover::Mode;
 use super::sessions::{Question, SessionOutcome};
 use super::{Control, Pending};
+use crate::autopsy::Watch;
 use crate::client_slot::Slab;
 use crate::config::SelfConnect;
 use crate::model::{Model, flags};
@@ -118,6 +119,7 @@ impl Control {
                 let timing = self.timing(client).ok_or(RequestError::UnknownClient(client))?;
                 Ok(Outcome::Now(Reply::Timing(Box::new(timing))))
             }
+            Request::Xruns { after } => Ok(Outcome::Now(Reply::Xruns(self.xruns.after(after)))),
             Request::Stop => {
                 self.stopping = Some("a program asked for it".into());
                 done
@@ -206,6 +208,7 @@ impl Control {
         };
         let thread = activation.process_thread.filter(|thread| belongs(slot.process, *thread));
         slot.pulse.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
+        slot.watch = slot.process.zip(thread).and_then(|(process, thread)| Watch::of(process, thread));
         slot.pulse.late_cycles.store(0, Ordering::Relaxed);
         slot.activation = Some(activation);
         slot.told_quantum = self.quantum;

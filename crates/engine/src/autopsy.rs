@@ -1,0 +1,176 @@
+//! Whose fault it was: from the kernel's counters of a thread that did not finish in time.
+
+use proto::xrun::{Evidence, Verdict};
+use sys::thread::{CpuTime, ThreadCounters, ThreadFacts};
+
+/// A reading of a thread's times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Sample {
+    date_ns: u64,
+    time: CpuTime,
+}
+
+/// A reading of everything else, with the number of cycles so far.
+#[derive(Debug, Clone, Copy)]
+struct FactsSample {
+    date_ns: u64,
+    facts: ThreadFacts,
+    cycles: u64,
+}
+
+/// One thread under watch, by the control thread, never in a cycle.
+#[derive(Debug)]
+pub struct Watch {
+    counters: ThreadCounters,
+    /// The one before the last and the last: one of them is from before a cycle that has just been lost.
+    samples: [Sample; 2],
+    facts: Option<FactsSample>,
+    /// Parts of all time that the thread usually runs, and is usually ready without running.
+    usual: (f64, f64),
+}
+
+/// Time that a thread had and did not finish in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Loss {
+    /// When it could run, ns.
+    pub begin_ns: u64,
+    /// When its grace was over, ns: what it did later, with its priority taken, tells nothing.
+    pub end_ns: u64,
+}
+
+/// Times are read at least so far apart.
+const SAMPLE_NS: u64 = 20_000_000;
+/// The rest, which costs more.
+const FACTS_NS: u64 = 500_000_000;
+/// Weight of a new reading in the usual parts.
+const WEIGHT: f64 = 0.2;
+
+impl Watch {
+    /// Watches a thread; `None` if the kernel does not show it.
+    pub fn of(process: u32, thread: u32) -> Option<Self> {
+        let counters = ThreadCounters::open(process, thread).ok()?;
+        Some(Self { counters, samples: [Sample::default(); 2], facts: None, usual: (0.0, 0.0) })
+    }
+
+    /// Reads what is due.
+    pub fn look(&mut self, now_ns: u64, cycles: u64) {
+        let [_, last] = self.samples;
+        if now_ns < last.date_ns + SAMPLE_NS {
+            return;
+        }
+        let Ok(time) = self.counters.cpu_time() else { return };
+        let sample = Sample { date_ns: now_ns, time };
+        if last.date_ns != 0 {
+            let (running, runnable) = parts(last, sample);
+            self.usual.0 += (running - self.usual.0) * WEIGHT;
+            self.usual.1 += (runnable - self.usual.1) * WEIGHT;
+        }
+        self.samples = [last, sample];
+        if self.facts.is_none_or(|facts| now_ns >= facts.date_ns + FACTS_NS) {
+            let facts = self.counters.facts().ok();
+            self.facts = facts.map(|facts| FactsSample { date_ns: now_ns, facts, cycles });
+        }
+    }
+
+    /// Where the lost time went, as of now.
+    pub fn examine(&self, loss: Loss, now_ns: u64, cycles: u64) -> (Verdict, Option<Evidence>) {
+        let facts = self.counters.facts();
+        let (Ok(time), Ok(facts)) = (self.counters.cpu_time(), facts) else { return (Verdict::Gone, None) };
+        let before = self.samples.iter().rev().find(|sample| (1..=loss.begin_ns).contains(&sample.date_ns));
+        let Some(before) = before else { return (Verdict::Unknown, None) };
+        let split = split(loss, *before, Sample { date_ns: now_ns, time }, self.usual, facts.state);
+        let mut evidence = Evidence { state: facts.state, cpu: facts.cpu, ..split };
+        if let Some(earlier) = &self.facts {
+            let since = |now: u64, then: u64| now.saturating_sub(then);
+            evidence.minor_faults = since(facts.minor_faults, earlier.facts.minor_faults);
+            evidence.major_faults = since(facts.major_faults, earlier.facts.major_faults);
+            evidence.voluntary_switches = since(facts.voluntary_switches, earlier.facts.voluntary_switches);
+            evidence.involuntary_switches =
+                since(facts.involuntary_switches, earlier.facts.involuntary_switches);
+            evidence.cycles = since(cycles, earlier.cycles);
+        }
+        (verdict(&evidence), Some(evidence))
+    }
+}
+
+/// Parts of the time between two readings.
+fn parts(from: Sample, to: Sample) -> (f64, f64) {
+    let elapsed_ns = to.date_ns.saturating_sub(from.date_ns).max(1) as f64;
+    let part = |from: u64, to: u64| (to.saturating_sub(from) as f64 / elapsed_ns).min(1.0);
+    (part(from.time.running_ns, to.time.running_ns), part(from.time.runnable_ns, to.time.runnable_ns))
+}
+
+/// Splits the lost time into running, ready and asleep: what was counted between the readings, less what is usual for
+/// the time before the loss.
+fn split(loss: Loss, before: Sample, now: Sample, usual: (f64, f64), state: char) -> Evidence {
+    let lost_ns = loss.end_ns.min(now.date_ns).saturating_sub(loss.begin_ns);
+    let ordinary_ns = loss.begin_ns.saturating_sub(before.date_ns) as f64;
+    let beyond = |before: u64, now: u64, usual: f64| {
+        now.saturating_sub(before).saturating_sub((ordinary_ns * usual) as u64)
+    };
+    let running_ns = beyond(before.time.running_ns, now.time.running_ns, usual.0).min(lost_ns);
+    let waited_ns = beyond(before.time.runnable_ns, now.time.runnable_ns, usual.1);
+    let waited_ns = waited_ns.min(lost_ns - running_ns);
+    let rest_ns = lost_ns - running_ns - waited_ns;
+    // A wait for the CPU is counted when it ends: if it still waits, the rest is of that wait.
+    let (runnable_ns, asleep_ns) = if state == 'R' { (waited_ns + rest_ns, 0) } else { (waited_ns, rest_ns) };
+    Evidence { lost_ns, running_ns, runnable_ns, asleep_ns, ..Evidence::default() }
+}
+
+fn verdict(evidence: &Evidence) -> Verdict {
+    let Evidence { lost_ns, running_ns, runnable_ns, asleep_ns, state, .. } = *evidence;
+    match state {
+        'T' | 't' => Verdict::Stopped,
+        'Z' | 'X' => Verdict::Gone,
+        _ if running_ns >= lost_ns / 2 || (running_ns >= runnable_ns && running_ns >= asleep_ns) => {
+            Verdict::Busy
+        }
+        _ if runnable_ns >= asleep_ns => Verdict::NotRunning,
+        _ => Verdict::Blocked,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+    const LOSS: Loss = Loss { begin_ns: 100 * MS, end_ns: 110 * MS };
+
+    fn sample(date_ms: u64, running_ms: u64, runnable_ms: u64) -> Sample {
+        let time = CpuTime { running_ns: running_ms * MS, runnable_ns: runnable_ms * MS };
+        Sample { date_ns: date_ms * MS, time }
+    }
+
+    fn judged(now: Sample, usual: (f64, f64), state: char) -> Verdict {
+        let evidence = split(LOSS, sample(80, 50, 10), now, usual, state);
+        let Evidence { lost_ns, running_ns, runnable_ns, asleep_ns, .. } = evidence;
+        assert_eq!(running_ns + runnable_ns + asleep_ns, lost_ns);
+        verdict(&Evidence { state, ..evidence })
+    }
+
+    #[test]
+    fn the_kind_that_took_most_of_the_lost_time_is_named() {
+        for (case, now, usual, state, expected) in [
+            ("it ran", sample(112, 60, 10), (0.0, 0.0), 'S', Verdict::Busy),
+            ("it runs still", sample(112, 60, 10), (0.0, 0.0), 'R', Verdict::Busy),
+            ("it waited", sample(112, 51, 18), (0.0, 0.0), 'S', Verdict::NotRunning),
+            ("it waits still", sample(112, 51, 10), (0.0, 0.0), 'R', Verdict::NotRunning),
+            ("it slept", sample(112, 51, 10), (0.0, 0.0), 'S', Verdict::Blocked),
+            ("it waits for a disk", sample(112, 51, 10), (0.0, 0.0), 'D', Verdict::Blocked),
+            ("it is stopped", sample(112, 51, 10), (0.0, 0.0), 'T', Verdict::Stopped),
+            ("it is dead", sample(112, 51, 10), (0.0, 0.0), 'Z', Verdict::Gone),
+            ("it usually runs half of the time", sample(112, 61, 10), (0.5, 0.0), 'S', Verdict::Blocked),
+            ("it usually waits half of the time", sample(112, 51, 20), (0.0, 0.5), 'S', Verdict::Blocked),
+            ("it ran, and waits without its priority", sample(140, 60, 30), (0.0, 0.0), 'R', Verdict::Busy),
+        ] {
+            assert_eq!(judged(now, usual, state), expected, "{case}");
+        }
+    }
+
+    #[test]
+    fn without_a_reading_from_before_nothing_is_said() {
+        let own = Watch::of(sys::process::process_id(), sys::thread::thread_id()).unwrap();
+        assert_eq!(own.examine(LOSS, 112 * MS, 0), (Verdict::Unknown, None));
+    }
+}

@@ -1,0 +1,227 @@
+//! The book of xruns: who was late, and why.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use proto::xrun::{Dates, Link, Usual, Verdict, Xrun};
+use rt::record::{ClientRecord, CycleRecord};
+use rt::sync::Ordering;
+use sys::clock::now_ns;
+
+use super::Control;
+use crate::autopsy::{Loss, Watch};
+
+/// Xruns that are remembered.
+const REMEMBERED: usize = 256;
+/// ... and told in one answer: each is at most a kilobyte.
+const TOLD: usize = 16;
+/// Links of a chain that are remembered.
+const CHAIN: usize = 8;
+/// A client that is late for the first time has this part of the next cycle, then its priority goes: as in
+/// `cycle_thread`.
+const GRACE_DIVISOR: u64 = 4;
+/// The driver takes the priority shortly after.
+const AFTER_GRACE_NS: u64 = 200_000;
+
+/// The book.
+#[derive(Debug, Default)]
+pub(super) struct Xruns {
+    book: VecDeque<Xrun>,
+    last_number: u64,
+    /// The newest entry of each client that is late now.
+    open: HashMap<u32, u64>,
+    /// Those whose grace is not over.
+    pending: Vec<Pending>,
+    /// The driver thread.
+    driver: Option<Watch>,
+    /// What the clients of the newest cycle did, as far as it was read.
+    in_cycle: Vec<ClientRecord>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Pending {
+    number: u64,
+    /// `None`: the driver.
+    client: Option<u32>,
+    loss: Loss,
+}
+
+impl Xruns {
+    /// When the next verdict is due.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        self.pending.iter().map(|pending| pending.loss.end_ns + AFTER_GRACE_NS).min()
+    }
+
+    /// Those after `number`, oldest first.
+    pub(super) fn after(&self, number: u64) -> Vec<Xrun> {
+        self.book.iter().filter(|xrun| xrun.number > number).take(TOLD).cloned().collect()
+    }
+
+    pub(super) fn begin_cycle(&mut self) {
+        self.in_cycle.clear();
+    }
+
+    pub(super) fn note(&mut self, record: ClientRecord) {
+        if record.late_cycles == 0 {
+            self.open.remove(&record.client);
+        }
+        self.in_cycle.push(record);
+    }
+
+    fn entry(&mut self, number: u64) -> Option<&mut Xrun> {
+        self.book.iter_mut().rev().find(|xrun| xrun.number == number)
+    }
+
+    fn add(&mut self, xrun: Xrun, client: Option<u32>, loss: Loss) {
+        self.last_number = xrun.number;
+        if let Some(client) = client {
+            self.open.insert(client, xrun.number);
+        }
+        if xrun.verdict.is_none() {
+            self.pending.push(Pending { number: xrun.number, client, loss });
+        }
+        self.book.push_back(xrun);
+        if self.book.len() > REMEMBERED {
+            self.book.pop_front();
+        }
+    }
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn dates(cycle: &CycleRecord, record: &ClientRecord) -> Dates {
+    let after = |date_ns: u64| (date_ns != 0).then(|| date_ns.saturating_sub(cycle.woken_ns));
+    Dates {
+        signaled_ns: after(record.signaled_ns),
+        awake_ns: after(record.awake_ns),
+        finished_ns: after(record.finished_ns),
+    }
+}
+
+impl Control {
+    /// Reads the kernel's counters of all threads that take part in cycles, now and then.
+    pub(super) fn watch_threads(&mut self) {
+        let (now_ns, cycles) = (now_ns(), self.cycles);
+        if self.xruns.driver.is_none() {
+            let thread = self.parts.shared.driver_thread.load(Ordering::Relaxed);
+            self.xruns.driver = Watch::of(sys::process::process_id(), thread).filter(|_| thread != 0);
+        }
+        let clients =
+            self.clients.values_mut().filter(|slot| slot.runs()).filter_map(|slot| slot.watch.as_mut());
+        clients.chain(self.xruns.driver.as_mut()).for_each(|watch| watch.look(now_ns, cycles));
+    }
+
+    /// A client's record says that it was late in the newest cycle.
+    pub(super) fn book_late_client(&mut self, record: &ClientRecord) {
+        let cycle = self.newest;
+        let cycles = u32::from(record.late_cycles);
+        if let Some(number) = self.xruns.open.get(&record.client)
+            && cycles > 1
+        {
+            let number = *number;
+            self.xruns.entry(number).into_iter().for_each(|xrun| xrun.cycles = cycles);
+            return;
+        }
+        let Some(name) = self.parts.model.client(record.client).map(|client| client.name.clone()) else {
+            return;
+        };
+        let period_ns = cycle.period_ns();
+        let begin_ns = record.signaled_ns.clamp(cycle.woken_ns, cycle.woken_ns + period_ns);
+        let next_ns = cycle.woken_ns + period_ns;
+        let loss = Loss { begin_ns, end_ns: next_ns + period_ns / GRACE_DIVISOR };
+        let (driver_late_ns, signaled_late_ns) =
+            (cycle.woken_ns.saturating_sub(cycle.due_ns), begin_ns.saturating_sub(cycle.woken_ns));
+        let usual = self.usual(record.client);
+        let by_others = [
+            (signaled_late_ns >= period_ns / 2).then(|| Verdict::SignaledLate { by: self.slowest_before() }),
+            (driver_late_ns >= period_ns / 2).then_some(Verdict::DriverLate),
+        ];
+        let xrun = Xrun {
+            number: self.xruns.last_number + 1,
+            cycle: cycle.cycle,
+            unix_ms: unix_ms(),
+            client: Some((record.client, name)),
+            cycles,
+            period_ns,
+            driver_late_ns,
+            dates: dates(&cycle, record),
+            usual,
+            verdict: by_others.into_iter().flatten().next(),
+            evidence: None,
+            chain: self.chain(&cycle),
+        };
+        self.xruns.add(xrun, Some(record.client), loss);
+    }
+
+    /// The driver's record says that the device lost frames before the newest cycle.
+    pub(super) fn book_driver_xrun(&mut self, xrun_us: u32) {
+        let cycle = self.newest;
+        let late_ns = u64::from(xrun_us) * 1000;
+        let loss = Loss { begin_ns: cycle.woken_ns.saturating_sub(late_ns), end_ns: cycle.woken_ns };
+        let xrun = Xrun {
+            number: self.xruns.last_number + 1,
+            cycle: cycle.cycle,
+            unix_ms: unix_ms(),
+            client: None,
+            cycles: 1,
+            period_ns: cycle.period_ns(),
+            driver_late_ns: late_ns,
+            dates: Dates::default(),
+            usual: None,
+            verdict: None,
+            evidence: None,
+            chain: Vec::new(),
+        };
+        self.xruns.add(xrun, None, loss);
+    }
+
+    /// Gives the verdicts that are due.
+    pub(super) fn give_verdicts(&mut self) {
+        let (now_ns, cycles) = (now_ns(), self.cycles);
+        let is_due = |pending: &mut Pending| pending.loss.end_ns + AFTER_GRACE_NS <= now_ns;
+        let due: Vec<Pending> = self.xruns.pending.extract_if(.., is_due).collect();
+        for Pending { number, client, loss } in due {
+            let watch = match client {
+                Some(client) => self.clients.get(&client).and_then(|slot| slot.watch.as_ref()),
+                None => self.xruns.driver.as_ref(),
+            };
+            let found = watch.map(|watch| watch.examine(loss, now_ns, cycles));
+            let (verdict, evidence) = found.unwrap_or((Verdict::Unknown, None));
+            if let Some(xrun) = self.xruns.entry(number) {
+                (xrun.verdict, xrun.evidence) = (Some(verdict), evidence);
+            }
+        }
+    }
+
+    fn usual(&mut self, client: u32) -> Option<Usual> {
+        let timing = self.timing(client).filter(|timing| timing.duration.minute.count > 0)?;
+        Some(Usual {
+            scheduling_ns: timing.scheduling.minute.p50_ns,
+            duration_ns: timing.duration.minute.p50_ns,
+        })
+    }
+
+    fn chain(&self, cycle: &CycleRecord) -> Vec<Link> {
+        let before = &self.xruns.in_cycle;
+        let nearest = before.iter().skip(before.len().saturating_sub(CHAIN));
+        let link = |record: &ClientRecord| {
+            let name = self.parts.model.client(record.client)?.name.clone();
+            Some(Link { name, dates: dates(cycle, record), cpu: u32::from(record.cpu) })
+        };
+        nearest.filter_map(link).collect()
+    }
+
+    /// Who took longest beyond its usual time, in the newest cycle.
+    fn slowest_before(&mut self) -> Option<String> {
+        let before = self.xruns.in_cycle.clone();
+        let beyond = |control: &mut Self, record: &ClientRecord| {
+            let usual_ns = control.usual(record.client).map_or(0, |usual| usual.duration_ns);
+            record.duration_ns().unwrap_or(0).saturating_sub(usual_ns)
+        };
+        let slowest = before.iter().map(|record| (beyond(self, record), record.client)).max()?;
+        self.parts.model.client(slowest.1).map(|client| client.name.clone())
+    }
+}

@@ -1,0 +1,206 @@
+//! Xruns and late clients are explained: each kind is caused, in random order, and the verdicts are counted.
+
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use harness::{Program, Server, binary, c_program, eventually};
+use rustix::process::Signal;
+use serde_json::Value;
+
+/// What is done to the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// The second client computes for longer than a cycle.
+    Busy,
+    /// The second client sleeps in its process callback.
+    Blocked,
+    /// Other threads take the CPUs from the clients, not from the driver.
+    NotRunning,
+    /// The first client takes most of the cycle, so that the second one has too little of it.
+    SignaledLate,
+    /// The second client's process is stopped.
+    Stopped,
+    /// Other threads take the CPUs from the driver, too.
+    Driver,
+}
+
+const FAULTS: [Fault; 6] =
+    [Fault::Busy, Fault::Blocked, Fault::NotRunning, Fault::SignaledLate, Fault::Stopped, Fault::Driver];
+/// How often each is caused.
+const ROUNDS: usize = 3;
+
+impl Fault {
+    /// Who is late, and the word of the right verdict. `None`: any client.
+    fn answer(self) -> (Option<&'static str>, &'static str) {
+        match self {
+            Self::Busy => (Some("second"), "busy"),
+            Self::Blocked => (Some("second"), "blocked"),
+            Self::NotRunning => (None, "not-running"),
+            Self::SignaledLate => (Some("second"), "signaled-late"),
+            Self::Stopped => (Some("second"), "stopped"),
+            Self::Driver => (Some("driver"), "not-running"),
+        }
+    }
+}
+
+struct Stage {
+    server: Server,
+    first: Program,
+    second: Program,
+}
+
+fn culprit(server: &Server, arguments: &[&str]) -> Program {
+    let mut command = server.command(&binary("culprit").to_string_lossy());
+    command.args(arguments);
+    Program::start(command)
+}
+
+impl Stage {
+    /// Cycles of 21 ms: what this machine does by itself, busy as it is, is shorter.
+    fn new() -> Self {
+        c_program("victims/culprit.c".as_ref(), &binary("culprit"));
+        let server = Server::start(&["--quantum", "1024", "--client-timeout", "3000"]);
+        let client = |name: &str, load: &str, from: &str| {
+            let mut program = culprit(&server, &["client", name, "--from", from, "--load", load]);
+            eventually("the client is ready", || {
+                assert!(program.is_running(), "{name}: {}", program.stderr());
+                program.stdout().contains("ready").then_some(())
+            });
+            program
+        };
+        let first = client("first", "2", "system:capture_1");
+        let second = client("second", "30", "first:out");
+        Self { server, first, second }
+    }
+
+    fn xruns(&self) -> Vec<Value> {
+        let listed = self.server.consort(&["xruns", "--json"]).expect_success().stdout;
+        listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+
+    /// A program that is told of xruns as they come.
+    fn follower(&self) -> Program {
+        let mut command = self.server.command(&binary("consort").to_string_lossy());
+        command.args(["xruns", "--follow", "--json"]);
+        Program::start(command)
+    }
+
+    /// It was told of each one, once, in their order, with its verdict.
+    fn expect_followed(&self, follower: &mut Program) {
+        let last = self.xruns().last().expect("some")["number"].as_u64();
+        let told = eventually("the newest one is told", || {
+            let told = follower.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON"));
+            let told: Vec<Value> = told.collect();
+            (told.last()?["number"].as_u64() >= last).then_some(told)
+        });
+        assert!(told.iter().all(|xrun| xrun["verdict"].is_string()), "{told:?}");
+        let numbers: Vec<u64> = told.iter().filter_map(|xrun| xrun["number"].as_u64()).collect();
+        assert_eq!(numbers, (1..=told.len() as u64).collect::<Vec<_>>());
+    }
+
+    fn status(&self) -> Value {
+        let status = self.server.consort(&["status", "--json"]).expect_success().stdout;
+        serde_json::from_str(&status).expect("JSON")
+    }
+
+    /// Waits until nobody has been late for some cycles, so that what is usual is known.
+    fn settle(&self) {
+        let calm = || {
+            let before = self.status();
+            let cycles = before["cycles"].as_u64().expect("a number");
+            eventually("cycles go on", || {
+                (self.status()["cycles"].as_u64().expect("a number") >= cycles + 25).then_some(())
+            });
+            (self.status()["xruns"] == before["xruns"]).then_some(())
+        };
+        eventually("25 cycles without an xrun", calm);
+    }
+
+    fn signal(&self, to: &Program, number: u32) {
+        let mut shell = self.server.command("sh");
+        shell.args(["-c", &format!("kill -{} {}", 34 + number, to.id())]);
+        Program::start(shell).finish().expect_success();
+    }
+
+    /// Takes all CPUs.
+    fn hog(&self, priority: &str, ms: &str) {
+        let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let hogs: Vec<Program> =
+            (0..cpus).map(|cpu| culprit(&self.server, &["hog", &cpu.to_string(), priority, ms])).collect();
+        hogs.into_iter().for_each(|hog| drop(hog.finish().expect_success()));
+    }
+
+    fn cause(&self, fault: Fault, is_noticed: impl Fn() -> bool) {
+        match fault {
+            Fault::Busy => self.signal(&self.second, 1),
+            Fault::Blocked => self.signal(&self.second, 2),
+            Fault::SignaledLate => self.signal(&self.first, 3),
+            // Between the clients' priority, 5, and the driver's, 10; then above both.
+            Fault::NotRunning => self.hog("7", "50"),
+            Fault::Driver => self.hog("40", "70"),
+            Fault::Stopped => {
+                self.second.signal(Signal::STOP);
+                eventually("it is missed", || is_noticed().then_some(()));
+                self.second.signal(Signal::CONT);
+            }
+        }
+    }
+
+    /// What the server says of the fault: the verdict on the one who must be late.
+    fn verdict_on(&self, fault: Fault) -> (String, Value) {
+        let last = self.xruns().last().map_or(0, |xrun| xrun["number"].as_u64().expect("a number"));
+        let (who, _) = fault.answer();
+        let about = || {
+            self.xruns().into_iter().find(|xrun| {
+                let client = xrun["client"].as_str();
+                let is_meant = match who {
+                    Some("driver") => client.is_none(),
+                    Some(name) => client == Some(name),
+                    None => client.is_some(),
+                };
+                xrun["number"].as_u64().expect("a number") > last && is_meant
+            })
+        };
+        let is_judged = || about().filter(|xrun| !xrun["verdict"].is_null());
+        self.cause(fault, || is_judged().is_some());
+        let xrun = eventually(&format!("{fault:?} is noticed and judged"), is_judged);
+        (xrun["verdict"].as_str().expect("a word").to_owned(), xrun)
+    }
+}
+
+/// Fisher and Yates', with any generator.
+fn shuffle(faults: &mut [Fault], mut seed: u64) {
+    for at in (1..faults.len()).rev() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        faults.swap(at, (seed >> 33) as usize % (at + 1));
+    }
+}
+
+#[test]
+fn faults_caused_in_random_order_are_told_apart_by_the_kernels_counters() {
+    let stage = Stage::new();
+    if stage.status()["realtime_priority"].is_null() {
+        eprintln!("skipped: no right to real-time priorities here");
+        return;
+    }
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+    let seed = since.as_nanos() as u64;
+    let mut follower = stage.follower();
+    let mut faults = FAULTS.repeat(ROUNDS);
+    shuffle(&mut faults, seed);
+    let (mut confusions, mut table) = (0, format!("seed {seed}\n"));
+    for fault in faults {
+        stage.settle();
+        let (verdict, xrun) = stage.verdict_on(fault);
+        let right = verdict == fault.answer().1;
+        confusions += usize::from(!right);
+        let mark = if right { "" } else { "   <- wrong" };
+        let _ = writeln!(table, "{fault:?}: {verdict}{mark} {}", if right { Value::Null } else { xrun });
+    }
+    println!("{table}{confusions} of {} confused", FAULTS.len() * ROUNDS);
+    // A busy machine adds causes of its own.
+    assert!(confusions <= FAULTS.len() * ROUNDS / 4, "{confusions} confusions:\n{table}");
+    let told = stage.server.consort(&["xruns"]).expect_success().stdout;
+    stage.expect_followed(&mut follower);
+    assert!(told.contains("second, ") && told.contains("before it: first signaled"), "{told}");
+}
