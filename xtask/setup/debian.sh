@@ -19,8 +19,8 @@ clients="jack-capture meterbridge jackmeter ecasound ffmpeg sox
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
-# Draws the profiling log that is written as JACK2 writes it.
-drawing="gnuplot-nox"
+# Draw the profiling log that is written as JACK2 writes it, and play a terminal.
+drawing="gnuplot-nox tmux"
 
 packages="$build $recordings $reference $clients $display $drawing"
 

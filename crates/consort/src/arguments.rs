@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, transport, xruns,
+    completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, top, transport,
+    xruns,
 };
 use crate::exit;
 
@@ -29,6 +30,7 @@ enum Command {
     Disconnect(disconnect::Disconnect),
     Transport(transport::ShowTransport),
     Profile(profile::Profile),
+    Top(top::Top),
     Xruns(xruns::ShowXruns),
     Exec(exec::Execute),
     Latency(latency::Latency),
@@ -56,6 +58,7 @@ impl Arguments {
             Command::Transport(command) => command.run(&server),
             Command::Profile(command) => command.run(&server),
             Command::Xruns(command) => command.run(&server),
+            Command::Top(command) => command.run(&server),
             Command::Exec(command) => command.run(&server),
             Command::Latency(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),

@@ -13,6 +13,7 @@ mod jackd;
 mod output;
 mod profile;
 mod server;
+mod top;
 
 pub use arguments::command;
 #[cfg(fuzzing)]

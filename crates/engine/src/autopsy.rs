@@ -72,8 +72,8 @@ impl Watch {
         }
     }
 
-    /// Where the lost time went, as of now.
-    pub fn examine(&self, loss: Loss, now_ns: u64, cycles: u64) -> (Verdict, Option<Evidence>) {
+    /// Where the lost time went, as of now; `began`: by its own word, it had begun.
+    pub fn examine(&self, loss: Loss, began: bool, now_ns: u64, cycles: u64) -> (Verdict, Option<Evidence>) {
         let facts = self.counters.facts();
         let (Ok(time), Ok(facts)) = (self.counters.cpu_time(), facts) else { return (Verdict::Gone, None) };
         let before = self.samples.iter().rev().find(|sample| (1..=loss.begin_ns).contains(&sample.date_ns));
@@ -89,7 +89,7 @@ impl Watch {
                 since(facts.involuntary_switches, earlier.facts.involuntary_switches);
             evidence.cycles = since(cycles, earlier.cycles);
         }
-        (verdict(&evidence), Some(evidence))
+        (verdict(&evidence, began), Some(evidence))
     }
 }
 
@@ -117,7 +117,7 @@ fn split(loss: Loss, before: Sample, now: Sample, usual: (f64, f64), state: char
     Evidence { lost_ns, running_ns, runnable_ns, asleep_ns, ..Evidence::default() }
 }
 
-fn verdict(evidence: &Evidence) -> Verdict {
+fn verdict(evidence: &Evidence, began: bool) -> Verdict {
     let Evidence { lost_ns, running_ns, runnable_ns, asleep_ns, state, .. } = *evidence;
     match state {
         'T' | 't' => Verdict::Stopped,
@@ -126,7 +126,8 @@ fn verdict(evidence: &Evidence) -> Verdict {
             Verdict::Busy
         }
         _ if runnable_ns >= asleep_ns => Verdict::NotRunning,
-        _ => Verdict::Blocked,
+        _ if began => Verdict::Blocked,
+        _ => Verdict::NotWoken,
     }
 }
 
@@ -146,7 +147,7 @@ mod tests {
         let evidence = split(LOSS, sample(80, 50, 10), now, usual, state);
         let Evidence { lost_ns, running_ns, runnable_ns, asleep_ns, .. } = evidence;
         assert_eq!(running_ns + runnable_ns + asleep_ns, lost_ns);
-        verdict(&Evidence { state, ..evidence })
+        verdict(&Evidence { state, ..evidence }, true)
     }
 
     #[test]
@@ -169,8 +170,14 @@ mod tests {
     }
 
     #[test]
+    fn who_slept_and_had_not_begun_was_not_woken() {
+        let asleep = Evidence { lost_ns: 10, asleep_ns: 10, state: 'S', ..Evidence::default() };
+        assert_eq!((verdict(&asleep, true), verdict(&asleep, false)), (Verdict::Blocked, Verdict::NotWoken));
+    }
+
+    #[test]
     fn without_a_reading_from_before_nothing_is_said() {
         let own = Watch::of(sys::process::process_id(), sys::thread::thread_id()).unwrap();
-        assert_eq!(own.examine(LOSS, 112 * MS, 0), (Verdict::Unknown, None));
+        assert_eq!(own.examine(LOSS, true, 112 * MS, 0), (Verdict::Unknown, None));
     }
 }

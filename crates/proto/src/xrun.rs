@@ -77,8 +77,11 @@ pub enum Verdict {
     NotRunning,
     /// It ran all the time: long in its own code.
     Busy,
-    /// It slept, though it was its turn: it blocks in its own code.
+    /// It slept, though it had begun: it blocks in its own code.
     Blocked,
+    /// It slept, and by its own word had not begun: nobody woke it, or the whole machine stood still (a virtual one
+    /// without a CPU of its host).
+    NotWoken,
     /// Its process was stopped (SIGSTOP, a debugger).
     Stopped,
     /// Its thread has ended.
@@ -124,6 +127,7 @@ impl Verdict {
             Self::NotRunning => "ready, but not running: others had the CPU",
             Self::Busy => "long in its own code",
             Self::Blocked => "blocked in its own code: it slept though it was its turn",
+            Self::NotWoken => "not woken: the timer, the device or the machine was late",
             Self::Stopped => "its process was stopped",
             Self::Gone => "its thread has ended",
             Self::Unknown => "unknown",
@@ -139,6 +143,7 @@ impl Verdict {
             Self::NotRunning => "not-running",
             Self::Busy => "busy",
             Self::Blocked => "blocked",
+            Self::NotWoken => "not-woken",
             Self::Stopped => "stopped",
             Self::Gone => "gone",
             Self::Unknown => "unknown",

@@ -11,5 +11,6 @@ pub(crate) mod profile;
 pub(crate) mod run;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod top;
 pub(crate) mod transport;
 pub(crate) mod xruns;

@@ -14,6 +14,7 @@ use rt::record::Record;
 use crate::output;
 use crate::profile::file::{self, Writer};
 use crate::profile::live::{Follower, LOOK, Told};
+use crate::profile::ports::{self, Wanted};
 use crate::profile::timeline::Timeline;
 use crate::profile::{draw, jack_log, plots, trace};
 
@@ -24,6 +25,7 @@ use crate::profile::{draw, jack_log, plots, trace};
   consort profile record --seconds 30 --output run.rec
   consort profile plot run.rec --output plots
   consort profile plot run.rec --output plots --jack-log
+  consort profile ports -c -p -e
   consort profile trace run.rec --output run.json   # opens in ui.perfetto.dev")]
 pub(crate) struct Profile {
     #[command(subcommand)]
@@ -53,6 +55,21 @@ enum What {
         /// Write JACK2's JackEngineProfiling.log and its Gnuplot scripts, too
         #[arg(long)]
         jack_log: bool,
+    },
+    /// Be a client whose ports send what is measured as signals, one value per cycle, until the server ends
+    Ports {
+        /// Send the DSP load, 0 to 1, as cpu_load
+        #[arg(short = 'c', long = "load")]
+        cpu_load: bool,
+        /// Send by how much each cycle is longer or shorter than it should be, -1 to 1, as driver_period
+        #[arg(short = 'p', long = "period")]
+        driver_period: bool,
+        /// Send when the driver has done its part of a cycle, 0 to 1, as driver_end_time
+        #[arg(short = 'e', long = "end")]
+        driver_end_time: bool,
+        /// The client's name
+        #[arg(long, value_name = "NAME", default_value = "profiler")]
+        client_name: String,
     },
     /// Write a recording as a trace that Chrome and Perfetto show
     Trace {
@@ -89,6 +106,10 @@ impl Profile {
                     jack_log::write(&timeline, &output)?;
                 }
                 warn_of_losses(timeline.lost);
+            }
+            What::Ports { cpu_load, driver_period, driver_end_time, client_name } => {
+                let wanted = Wanted { cpu_load, driver_period, driver_end_time };
+                ports::run(server, &client_name, wanted)?;
             }
             What::Trace { source, output } => {
                 let timeline = source.timeline(server)?;

@@ -43,6 +43,7 @@ struct Pending {
     number: u64,
     /// `None`: the driver.
     client: Option<u32>,
+    cycle: u32,
     loss: Loss,
 }
 
@@ -78,7 +79,8 @@ impl Xruns {
             self.open.insert(client, xrun.number);
         }
         if xrun.verdict.is_none() {
-            self.pending.push(Pending { number: xrun.number, client, loss });
+            let (number, cycle) = (xrun.number, xrun.cycle);
+            self.pending.push(Pending { number, client, cycle, loss });
         }
         self.book.push_back(xrun);
         if self.book.len() > REMEMBERED {
@@ -109,8 +111,7 @@ impl Control {
             let thread = self.parts.shared.driver_thread.load(Ordering::Relaxed);
             self.xruns.driver = Watch::of(sys::process::process_id(), thread).filter(|_| thread != 0);
         }
-        let clients =
-            self.clients.values_mut().filter(|slot| slot.runs()).filter_map(|slot| slot.watch.as_mut());
+        let clients = self.clients.values_mut().filter_map(|slot| slot.watch.as_mut());
         clients.chain(self.xruns.driver.as_mut()).for_each(|watch| watch.look(now_ns, cycles));
     }
 
@@ -183,12 +184,15 @@ impl Control {
         let (now_ns, cycles) = (now_ns(), self.cycles);
         let is_due = |pending: &mut Pending| pending.loss.end_ns + AFTER_GRACE_NS <= now_ns;
         let due: Vec<Pending> = self.xruns.pending.extract_if(.., is_due).collect();
-        for Pending { number, client, loss } in due {
+        for Pending { number, client, cycle, loss } in due {
+            let has_begun = self.xruns.entry(number).is_some_and(|xrun| xrun.dates.awake_ns.is_some());
+            let slot = client.and_then(|client| self.clients.get(&client));
             let watch = match client {
-                Some(client) => self.clients.get(&client).and_then(|slot| slot.watch.as_ref()),
+                Some(_) => slot.and_then(|slot| slot.watch.as_ref()),
                 None => self.xruns.driver.as_ref(),
             };
-            let found = watch.map(|watch| watch.examine(loss, now_ns, cycles));
+            let began = has_begun || slot.is_some_and(|slot| slot.memory.own.awake() == cycle);
+            let found = watch.map(|watch| watch.examine(loss, began, now_ns, cycles));
             let (verdict, evidence) = found.unwrap_or((Verdict::Unknown, None));
             if let Some(xrun) = self.xruns.entry(number) {
                 (xrun.verdict, xrun.evidence) = (Some(verdict), evidence);
