@@ -105,7 +105,10 @@ fn call(core: &Core, event: Event) {
         Event::Latency { capture, .. } => {
             core.call(|callbacks| &mut callbacks.latency, |callback| callback(capture))
         }
-        Event::Session { kind, path, token } => return core.take_session(kind, &path, token),
+        Event::Session { kind, path, token } => {
+            core.take_session(kind, &path, token);
+            true
+        }
         Event::Property { subject, key, change } => {
             core.call(|callbacks| &mut callbacks.property, |callback| callback(subject, &key, change))
         }

@@ -57,7 +57,7 @@ impl Model {
         std::iter::once(client_uuid(id))
             .chain(made)
             .find(|uuid| !self.has_uuid(*uuid))
-            .unwrap_or(client_uuid(id))
+            .unwrap_or_else(|| client_uuid(id))
     }
 
     /// Whether a client must not take this name.
