@@ -1,6 +1,6 @@
 //! Writes into memory that may only be read, and that programs write to all the same: served instead of fatal.
 //!
-//! A [`ReadableRange`] is a private mapping without the right to write. A handler for `SIGSEGV` gives the page that
+//! What is protected is a private mapping without the right to write. A handler for `SIGSEGV` gives the page that
 //! a program writes to that right, so that the kernel copies it (copy-on-write): the program goes on with a page of
 //! its own, and who shares the memory sees nothing of it. Every other fault goes to the handler that was there
 //! before, or ends the process as it would have.
