@@ -10,6 +10,7 @@ pub mod fork;
 #[cfg(test)]
 mod forked;
 pub mod futex;
+pub mod jack_library;
 pub mod lock;
 pub mod memory;
 pub mod poll;

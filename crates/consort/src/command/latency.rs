@@ -6,6 +6,10 @@ use clap::{Args, Subcommand};
 
 mod analyse;
 mod findings;
+mod run;
+mod systems;
+mod table;
+mod tape;
 
 /// Measure latency in recorded samples
 ///
@@ -14,6 +18,7 @@ mod findings;
 /// are counted. Only recorded samples enter the result.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  consort latency run
   consort latency analyse recording.wav")]
 pub(crate) struct Latency {
     #[command(subcommand)]
@@ -22,12 +27,14 @@ pub(crate) struct Latency {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    Run(run::Run),
     Analyse(analyse::Analyse),
 }
 
 impl Latency {
-    pub(crate) fn run(self, _server: &str) -> anyhow::Result<ExitCode> {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         match self.task {
+            Task::Run(task) => task.run(server),
             Task::Analyse(task) => task.run(),
         }
     }

@@ -1,0 +1,199 @@
+//! Systems under test, each reached as a program would reach it.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use anyhow::Context;
+use client::{Client, Control, CycleScope, Notifications, Observer, OpenOptions};
+use sys::jack_library::JackLibraryClient;
+use sys::thread::Scheduling;
+
+use super::tape::{Plan, Tape};
+
+/// What a row of the paper's tables says of a system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct System {
+    /// The programming interface: whose server, or whose library.
+    pub(crate) interface: String,
+    /// What plays and records.
+    pub(crate) device: String,
+    /// Quantum or periods.
+    pub(crate) buffer: String,
+    pub(crate) sample_rate_hz: u32,
+    /// Of the samples.
+    pub(crate) format: &'static str,
+    pub(crate) kernel: String,
+    /// Class and priority of the thread that measured.
+    pub(crate) scheduling: String,
+    /// The latency that the system itself states, frames.
+    pub(crate) stated_frames: Option<u32>,
+    /// Xruns that the system told of meanwhile.
+    pub(crate) xruns: u32,
+}
+
+/// What lies between the measuring client's ports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Nothing but the graph.
+    Graph,
+    /// A playback port, whatever closes the way behind it, and a capture port.
+    Device { playback: String, capture: String },
+}
+
+impl Way {
+    /// Source and destination of every connection.
+    fn connections(&self, input: &str, output: &str) -> Vec<(String, String)> {
+        match self {
+            Self::Graph => vec![(output.into(), input.into())],
+            Self::Device { playback, capture } => {
+                vec![(output.into(), playback.clone()), (capture.clone(), input.into())]
+            }
+        }
+    }
+}
+
+/// The samples of all JACK servers.
+const JACK_FORMAT: &str = "32-bit float";
+const CLIENT: &str = "latency";
+
+/// Counts what the server tells of.
+struct XrunCounter(Arc<AtomicU32>);
+
+impl Notifications for XrunCounter {
+    fn xrun(&mut self, _delay_us: u32) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Measures the consort server `server`.
+pub(crate) fn through_consort(
+    server: &str,
+    way: &Way,
+    plan: impl Fn(u32) -> Plan,
+) -> anyhow::Result<(System, [Vec<f32>; 2])> {
+    let options = OpenOptions { server: Some(server.into()), ..OpenOptions::default() };
+    let client = Client::open_with(CLIENT, &options)?;
+    let (mut input, mut output) = (client.input_port("in")?, client.output_port("out")?);
+    let connections = way.connections(input.name(), output.name());
+    let xruns = Arc::new(AtomicU32::new(0));
+    client.notify(XrunCounter(Arc::clone(&xruns)))?;
+    let sample_rate_hz = client.sample_rate_hz();
+    let (mut tape, reel) = Tape::new(&plan(sample_rate_hz));
+    let client = client.activate(move |cycle: &CycleScope<'_>| {
+        tape.cycle(&input.buffer(cycle), &mut output.buffer(cycle));
+        Control::Continue
+    })?;
+    for (source, destination) in &connections {
+        client.connect(source, destination).with_context(|| format!("{source} to {destination}"))?;
+    }
+    let channels = reel.wait(|| client.is_running())?;
+    let status = Observer::open(Some(server))?.status()?;
+    let mode = if status.sync { "sync" } else { "async" };
+    let stated = |name: &str, capture| {
+        let registry = client.registry();
+        Some(registry.port_latency(registry.port_by_name(name)?, capture)?.max)
+    };
+    let system = System {
+        interface: format!("consort {}", status.version),
+        device: device(way, &status.driver),
+        buffer: format!("{} frames, {mode}", client.quantum()),
+        sample_rate_hz,
+        format: JACK_FORMAT,
+        kernel: kernel(),
+        scheduling: client.session().process_thread().map_or_else(String::new, scheduling),
+        stated_frames: stated_frames(way, stated),
+        xruns: xruns.load(Ordering::Relaxed),
+    };
+    Ok((system, channels))
+}
+
+/// Measures the server `server` that `library` belongs to.
+pub(crate) fn through_library(
+    library: &Path,
+    server: &str,
+    way: &Way,
+    plan: impl Fn(u32) -> Plan,
+) -> anyhow::Result<(System, [Vec<f32>; 2])> {
+    // The rate is the server's, and is known only once there is a client; the first one is there to ask.
+    let sample_rate_hz = {
+        let asking = JackLibraryClient::open(library, server, CLIENT, Box::new(|_, said| said.fill(0.0)))?;
+        asking.sample_rate_hz()
+    };
+    let (mut tape, reel) = Tape::new(&plan(sample_rate_hz));
+    let cycle = Box::new(move |heard: &[f32], said: &mut [f32]| tape.cycle(heard, said));
+    let client = JackLibraryClient::open(library, server, CLIENT, cycle)?;
+    let (input, output) = client.port_names();
+    for (source, destination) in way.connections(&input, &output) {
+        client.connect(&source, &destination)?;
+    }
+    let channels = reel.wait(|| client.is_running())?;
+    let name = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
+    let system = System {
+        interface: format!("JACK, {}", name.file_name().unwrap_or_default().to_string_lossy()),
+        device: device(way, &format!("server {server}")),
+        buffer: format!("{} frames", client.quantum()),
+        sample_rate_hz,
+        format: JACK_FORMAT,
+        kernel: kernel(),
+        scheduling: client.process_thread().map_or_else(String::new, scheduling),
+        stated_frames: stated_frames(way, |port, capture| client.port_latency(port, capture)),
+        xruns: client.xruns(),
+    };
+    Ok((system, channels))
+}
+
+fn device(way: &Way, driver: &str) -> String {
+    match way {
+        Way::Graph => format!("{driver}, graph only"),
+        Way::Device { playback, capture } => format!("{driver}, {playback} to {capture}"),
+    }
+}
+
+/// What the two ports of the device state together.
+fn stated_frames(way: &Way, latency: impl Fn(&str, bool) -> Option<u32>) -> Option<u32> {
+    match way {
+        Way::Graph => None,
+        Way::Device { playback, capture } => Some(latency(capture, true)? + latency(playback, false)?),
+    }
+}
+
+/// The running kernel's release.
+fn kernel() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("Linux {}", release.trim())
+}
+
+fn scheduling(thread: u32) -> String {
+    match sys::thread::scheduling(thread) {
+        Ok(Scheduling::Fifo(priority)) => format!("FIFO {priority}"),
+        Ok(Scheduling::RoundRobin(priority)) => format!("RR {priority}"),
+        Ok(_) => "OTHER".into(),
+        Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_through_a_device_has_two_connections_and_one_through_the_graph_has_one() {
+        let device = Way::Device { playback: "s:p".into(), capture: "s:c".into() };
+        let pairs = |way: &Way| way.connections("l:in", "l:out");
+        assert_eq!(pairs(&device), [("l:out".into(), "s:p".into()), ("s:c".into(), "l:in".into())]);
+        assert_eq!(pairs(&Way::Graph), [("l:out".into(), "l:in".into())]);
+    }
+
+    #[test]
+    fn what_a_device_states_is_known_only_if_both_ports_do() {
+        let device = Way::Device { playback: "p".into(), capture: "c".into() };
+        assert_eq!(
+            stated_frames(&device, |port, capture| Some(if port == "c" && capture { 3 } else { 4 })),
+            Some(7)
+        );
+        assert_eq!(stated_frames(&device, |_, capture| capture.then_some(3)), None);
+        assert_eq!(stated_frames(&Way::Graph, |_, _| Some(1)), None);
+    }
+}
