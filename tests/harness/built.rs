@@ -10,8 +10,14 @@ fn profile_directory() -> PathBuf {
     test.ancestors().nth(2).expect("target/<profile>/deps/<test>").to_owned()
 }
 
+/// Set where there is no compiler of ours, in a virtual machine: whoever started it has built everything.
+const ARE_BUILT: &str = "CONSORT_TESTS_ARE_BUILT";
+
 /// Builds what `what` names in the profile that this test was built with, so that it is not older than the tree.
 fn build(what: &[&str]) -> bool {
+    if std::env::var_os(ARE_BUILT).is_some() {
+        return true;
+    }
     let directory = profile_directory();
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["build", "--quiet"]).args(what);

@@ -31,6 +31,9 @@ pub(super) struct Device {
     without_clock: bool,
     /// `None`: it does not run.
     pace: Option<Pace>,
+    /// A device that tells its position rarely is behind, and then has several quanta at once: as far as the queue
+    /// allows, the next cycle does not begin before this date, so that programs have time for the one before.
+    hold_ns: u64,
     /// Played instead of nothing: one quantum of one channel.
     samples: Box<[f32]>,
 }
@@ -64,6 +67,7 @@ impl Device {
             linked,
             without_clock,
             pace: None,
+            hold_ns: 0,
             samples,
         }
     }
@@ -83,12 +87,12 @@ impl Device {
 
     /// When the next cycle is due; `None`: it does not run.
     pub(super) fn next_due_ns(&self) -> Option<u64> {
-        self.pace.as_ref().map(Pace::next_due_ns)
+        self.pace.as_ref().map(|pace| pace.next_due_ns().max(self.hold_ns))
     }
 
     /// Starts it, or starts it again, with a full queue of silence.
     pub(super) fn start(&mut self) -> Result<(), Fault> {
-        self.pace = None;
+        (self.pace, self.hold_ns) = (None, 0);
         let directions = [&mut self.capture, &mut self.playback];
         for pcm in directions.into_iter().flatten() {
             pcm.stop();
@@ -129,16 +133,29 @@ impl Device {
         }
         loop {
             let (ahead_frames, at_ns) = self.ahead()?;
+            let now_ns = sys::clock::now_ns();
             if let Ok(ahead_frames) = u64::try_from(ahead_frames) {
+                if now_ns < self.hold_ns {
+                    sys::clock::sleep_until(self.hold_ns);
+                    continue;
+                }
+                self.hold_ns = now_ns + self.time_to_hold_ns(ahead_frames);
                 let due_ns = at_ns.saturating_sub(self.frames_ns(ahead_frames));
                 self.pace.as_mut().ok_or(Fault::Stalled)?.note(due_ns);
                 return Ok(due_ns);
             }
-            if sys::clock::now_ns() > limit_ns {
+            if now_ns > limit_ns {
                 return Err(Fault::Stalled);
             }
             self.sleep_on(ahead_frames.unsigned_abs(), limit_ns);
         }
+    }
+
+    /// How long the next cycle can be put off, with so many frames beyond this one's end: half a quantum, and
+    /// half of what is left in the queue.
+    fn time_to_hold_ns(&self, ahead_frames: u64) -> u64 {
+        let left = u64::from(self.queue_frames - self.quantum).saturating_sub(ahead_frames);
+        self.frames_ns(left.min(self.quantum.into())) / 2
     }
 
     /// Sleeps until the device has come `short_frames` further, as far as that can be known.

@@ -36,7 +36,13 @@ impl Pace {
 
     /// Notes when the device was due to end the quantum.
     pub(super) fn note(&mut self, due_ns: u64) {
-        self.next_due_ns = self.clock.update(due_ns).1;
+        if due_ns.abs_diff(self.next_due_ns) > self.period_ns as u64 / 2 {
+            // It has jumped: devices fetch much at once when they start. What is behind it is caught up with.
+            self.clock = Dll::locked_at(due_ns, self.period_ns);
+            self.next_due_ns = due_ns + self.period_ns as u64;
+        } else {
+            self.next_due_ns = self.clock.update(due_ns).1;
+        }
         self.margin_ns -= self.margin_ns / MARGIN_DECAY;
     }
 
@@ -60,6 +66,14 @@ mod tests {
         }
         let expected = start + (60_000.0 * real_ns) as u64;
         assert!(pace.next_due_ns().abs_diff(expected) < 1_000, "{}", pace.next_due_ns().abs_diff(expected));
+    }
+
+    #[test]
+    fn a_device_that_jumps_ahead_is_caught_up_with_at_once() {
+        let mut pace = Pace::started_at(1_000_000_000, 480, 48_000);
+        pace.note(1_010_000_000);
+        pace.note(1_011_000_000);
+        assert_eq!(pace.next_due_ns(), 1_021_000_000);
     }
 
     #[test]

@@ -159,9 +159,11 @@ impl Recipe {
 /// Opens a direction; one that nobody insists on and that the device has not got is left out from then on.
 fn open_or_leave(side: &mut Option<SideRecipe>, direction: Direction) -> Result<Option<Pcm>, String> {
     let Some(wanted) = side else { return Ok(None) };
-    match Pcm::open(&wanted.name, direction) {
+    let may_exist = choose::may_exist(&wanted.name);
+    let opened = if may_exist { Pcm::open(&wanted.name, direction) } else { Err(OpenError::Missing) };
+    match opened {
         Ok(pcm) => Ok(Some(pcm)),
-        Err(OpenError::Missing) if !wanted.required => {
+        Err(OpenError::Missing) if !wanted.required && may_exist => {
             *side = None;
             Ok(None)
         }

@@ -1,0 +1,60 @@
+//! What is tested inside the virtual machine. Card 0 is HDA, 1 a loopback, 2 a dummy, 9 USB.
+
+mod far;
+mod quick;
+mod thorough;
+
+use std::process::Command;
+
+use harness::{Program, Server, eventually};
+
+/// Starts a server on a card.
+fn server_on(device: &str, options: &[&str]) -> Server {
+    Server::start(&[&["--driver", "alsa", "--device", device], options].concat())
+}
+
+/// One line of `consort status`.
+fn status_line(server: &Server, what: &str) -> String {
+    let status = server.consort(&["status"]).expect_success().stdout;
+    let line = status.lines().find(|line| line.starts_with(what));
+    line.unwrap_or_else(|| panic!("no line {what}: {status}")).to_owned()
+}
+
+/// (xruns, cycles) so far.
+fn xruns_and_cycles(server: &Server) -> (u64, u64) {
+    let line = status_line(server, "xruns");
+    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [xruns, cycles] = numbers[..] else { panic!("no numbers: {line}") };
+    (xruns, cycles)
+}
+
+/// Waits until so many more cycles have passed.
+fn await_cycles(server: &Server, more: u64) {
+    let (_, begin) = xruns_and_cycles(server);
+    eventually("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
+}
+
+/// Passes a command to the machine's monitor.
+fn monitor(command: &[&str]) {
+    let status = Command::new("vm-monitor").args(command).status().expect("inside the machine");
+    assert!(status.success(), "{command:?}");
+}
+
+/// Whether the kernel has a card of this number.
+fn has_card(number: u32) -> bool {
+    let cards = std::fs::read_to_string("/proc/asound/cards").expect("a kernel with sound");
+    cards.lines().any(|line| line.trim_start().starts_with(&format!("{number} [")))
+}
+
+/// Pulls a card out.
+fn pull(device: &str, number: u32) {
+    monitor(&["device_del", device]);
+    eventually("the card is gone", || (!has_card(number)).then_some(()));
+}
+
+/// Runs a program that has nothing to do with the server, to its end.
+fn run(program: &str, arguments: &[&str]) -> harness::Finished {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Program::start(command).finish()
+}

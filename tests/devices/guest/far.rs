@@ -1,0 +1,80 @@
+//! The far side of the loopback card: what comes out there, and what goes in.
+
+use std::path::Path;
+use std::process::Command;
+
+use harness::{Program, Server};
+
+/// The number that `probe source` puts into each frame, from a sample of it; `None`: silence.
+fn number(sample: f64) -> Option<i64> {
+    (sample != 0.0).then(|| (sample * 2_097_152.0).round() as i64 - 1)
+}
+
+/// Records what comes out of the loopback card for so many seconds; the samples of channel 0.
+pub fn recorded(server: &Server, format: &str, rate: &str, seconds: u32) -> Vec<f64> {
+    let file = server.directory().join("far.raw");
+    let path = file.to_string_lossy().into_owned();
+    let arguments = ["-q", "-D", "hw:1,1", "-t", "raw", "-f", format, "-r", rate, "-c", "2", "-d"];
+    super::run("arecord", &[&arguments[..], &[&seconds.to_string(), &path]].concat()).expect_success();
+    samples(&file, format)
+}
+
+fn samples(file: &Path, format: &str) -> Vec<f64> {
+    let bytes = std::fs::read(file).expect("a recording");
+    let width = match format {
+        "S16_LE" | "S16_BE" => 2,
+        "S24_3LE" | "S24_3BE" => 3,
+        _ => 4,
+    };
+    // Written beside `dsp`, not with it: integers from their bytes, most significant first.
+    let decode = |bytes: &[u8]| {
+        let mut bytes = bytes.to_vec();
+        if format.ends_with("LE") {
+            bytes.reverse();
+        }
+        if format.starts_with("FLOAT") {
+            return f64::from(f32::from_be_bytes(bytes.try_into().expect("four bytes")));
+        }
+        if format.starts_with("S24_LE") || format.starts_with("S24_BE") {
+            bytes.remove(0);
+        }
+        let scale = 2.0_f64.powi(8 * i32::try_from(bytes.len()).expect("few") - 1);
+        let unsigned = bytes.iter().fold(0_i64, |value, byte| value << 8 | i64::from(*byte));
+        let limit = scale as i64;
+        (if unsigned >= limit { unsigned - 2 * limit } else { unsigned }) as f64 / scale
+    };
+    bytes.chunks_exact(2 * width).map(|frame| decode(&frame[..width])).collect()
+}
+
+/// Demands that samples are the numbers of consecutive frames from the first that is not silent on, at least so
+/// many. `step`: by how much a format's smallest step is coarser than a number.
+#[track_caller]
+pub fn demand_consecutive(samples: &[f64], at_least: usize, step: i64) {
+    let begin = samples.iter().position(|sample| *sample != 0.0).expect("something is heard");
+    let heard = &samples[begin..];
+    assert!(heard.len() >= at_least, "only {} frames of {at_least}", heard.len());
+    // Where numbers begin again, or are too small for the format, there is no telling.
+    let first = number(heard[step as usize]).expect("a number") - step;
+    for (index, sample) in heard.iter().enumerate() {
+        let expected = (first + i64::try_from(index).expect("few")).rem_euclid(1 << 20);
+        let found = number(*sample).unwrap_or(-1);
+        let distance = (found - expected).abs();
+        let wrapped = distance.min((1 << 20) - distance);
+        assert!(wrapped <= step, "frame {index}: {found} instead of {expected}");
+    }
+}
+
+/// Plays numbered frames into the loopback card.
+pub fn play_numbers(server: &Server, frames: u32) -> Program {
+    let file = server.directory().join("numbers.raw");
+    let bytes: Vec<u8> = (0..frames)
+        .flat_map(|frame| {
+            let sample = ((frame & 0xf_ffff) + 1) as f32 / 2_097_152.0;
+            [sample.to_le_bytes(), (-sample).to_le_bytes()].concat()
+        })
+        .collect();
+    std::fs::write(&file, bytes).expect("a file");
+    let mut command = Command::new("aplay");
+    command.args(["-q", "-D", "hw:1,1", "-t", "raw", "-f", "FLOAT_LE", "-r", "48000", "-c", "2"]).arg(&file);
+    Program::start(command)
+}

@@ -1,0 +1,76 @@
+//! The short form, part of every test run.
+
+use harness::{Sound, eventually};
+
+use super::{await_cycles, far, pull, server_on, status_line, xruns_and_cycles};
+use crate::guest::monitor;
+
+const LOOPBACK: [&str; 8] =
+    ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn what_a_client_plays_leaves_the_card_sample_for_sample() {
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let _source = server.probe(&["source", "numbers"]);
+    server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+    let heard = far::recorded(&server, "FLOAT_LE", "48000", 2);
+    far::demand_consecutive(&heard, 90_000, 0);
+    assert_eq!(xruns_and_cycles(&server).0, 0);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn what_enters_the_card_reaches_the_graph_and_leaves_it_again_sample_for_sample() {
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let _thru = server.probe(&["thru", "thru", "--from", "system:capture_1"]);
+    server.run("jack_connect", &["thru:out", "system:playback_1"]).expect_success();
+    let _player = far::play_numbers(&server, 4 * 48_000);
+    let heard = far::recorded(&server, "FLOAT_LE", "48000", 2);
+    far::demand_consecutive(&heard, 80_000, 0);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_tone_leaves_the_hda_chip_at_its_level_and_frequency() {
+    let server = server_on("hw:0", &["--capture", "0", "--quantum", "256", "--periods", "3"]);
+    let _client = server.spawn("jack_simple_client", &["simple"]);
+    server.await_connection("simple:output2", "system:playback_2");
+    // Recorded by the machine while the server runs: from here on, and only what is whole.
+    let recording = std::path::PathBuf::from(std::env::var_os("OUT").expect("the machine's folder")).join("hda.wav");
+    let length = || std::fs::metadata(&recording).map_or(0, |file| file.len());
+    let begin = length() + 96_000;
+    eventually("a second is recorded", || (length() > begin + 192_000).then_some(()));
+    let bytes = std::fs::read(&recording).expect("a recording");
+    let from = usize::try_from(begin).expect("small") / 4 * 4;
+    let frames = bytes[from..].chunks_exact(4).take(48_000);
+    let channel = |index: usize| -> Vec<f32> {
+        let sample = |frame: &[u8]| i16::from_le_bytes([frame[2 * index], frame[2 * index + 1]]);
+        frames.clone().map(|frame| f32::from(sample(frame)) / 32_768.0).collect()
+    };
+    let sound = Sound::of(48_000, &[channel(0), channel(1)]);
+    for (index, expected_hz) in [(0, 240.0), (1, 720.0)] {
+        let (hz, peak) = (sound.frequency_hz(index), sound.peak(index));
+        assert!((hz - expected_hz).abs() < 1.0, "channel {index}: {hz} Hz");
+        assert!((peak - 0.2).abs() < 0.001, "channel {index}: {peak}");
+    }
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_usb_card_that_is_pulled_out_is_taken_back() {
+    let server = server_on("hw:9", &["--quantum", "256", "--periods", "3"]);
+    let _source = server.probe(&["source", "numbers"]);
+    server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+    await_cycles(&server, 20);
+    pull("usbsnd", 9);
+    eventually("the status says so", || status_line(&server, "driver").contains("not there").then_some(()));
+    assert!(xruns_and_cycles(&server).0 > 0, "it is an xrun");
+    await_cycles(&server, 100);
+    monitor(&["device_add", "usb-audio,id=usbsnd,bus=xhci.0,audiodev=usb"]);
+    eventually("it is back", || (!status_line(&server, "driver").contains("not there")).then_some(()));
+    let (before, _) = xruns_and_cycles(&server);
+    await_cycles(&server, 100);
+    assert_eq!(xruns_and_cycles(&server).0, before, "it runs without xruns again");
+    server.await_connection("numbers:out", "system:playback_1");
+}

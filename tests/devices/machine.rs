@@ -1,0 +1,67 @@
+//! Starts virtual machines with sound cards, and runs the tests of `guest` in them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use harness::library_directory;
+use tempfile::TempDir;
+
+/// Names the tool, where it is not beside the project.
+const TOOL_VARIABLE: &str = "CONSORT_VM_RUN";
+/// Where it is otherwise, seen from the project's root.
+const TOOL: &str = "../shared/tools/vm-run";
+
+/// A machine that did not get as far as the tests, on a host that was busy, is started again so often.
+const STARTS: usize = 3;
+
+fn tool() -> PathBuf {
+    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TOOL);
+    let tool = std::env::var_os(TOOL_VARIABLE).map_or_else(beside, PathBuf::from);
+    assert!(
+        tool.is_file(),
+        "{} is not there: it runs programs under a kernel with sound cards; set {TOOL_VARIABLE} to where it is",
+        tool.display()
+    );
+    tool
+}
+
+/// Runs the guest's tests that `filter` names on a machine with these options.
+fn run(filter: &str, options: &[&str], seconds: u32) {
+    library_directory();
+    let tool = tool();
+    let program = std::env::current_exe().expect("the test's own path");
+    for start in 1..=STARTS {
+        let directory = TempDir::with_prefix("consort-machine-").expect("a temporary directory");
+        let mut command = Command::new(&tool);
+        command.args(["--virtual-time", "--timeout", &seconds.to_string(), "--out"]).arg(directory.path());
+        command.args(options).args(["env", "CONSORT_TESTS_ARE_BUILT=1", "RUST_BACKTRACE=0"]).arg(&program);
+        command.args(["--ignored", "--test-threads=1", "--nocapture", filter]);
+        let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", tool.display()));
+        let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let told = told.join("\n");
+        if told.contains("\ntest result: ") {
+            assert!(told.contains("\ntest result: ok. ") && !told.contains(" 0 passed"), "{told}");
+            println!("{told}");
+            return;
+        }
+        eprintln!("machine {start} of {STARTS} did not get to its tests ({}): {told}", output.status);
+    }
+    panic!("no machine got to its tests");
+}
+
+#[test]
+fn cards_play_record_and_come_back_in_a_virtual_machine() {
+    run("guest::quick::", &["--usb"], 240);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_cards_that_play() {
+    run("guest::thorough::plays::", &["--usb"], 1_200);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_cards_that_play_and_record() {
+    run("guest::thorough::duplex::", &["--hda", "none"], 1_200);
+}
