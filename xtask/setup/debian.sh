@@ -8,7 +8,7 @@ set -eu
 
 # Build: the C compiler for header and ABI tests, ALSA's headers.
 build="gcc g++ libc6-dev binutils pkg-config libasound2-dev"
-# The demonstration plays one of its recordings.
+# The demonstration plays one of its recordings; aplay and arecord are the far side of a loopback card.
 recordings="alsa-utils"
 # Compared with our own: JACK's headers and the library behind them.
 reference="libjack-jackd2-dev libjack-jackd2-0 jackd2"
@@ -22,7 +22,10 @@ display="qjackctl xvfb xauth"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 
-packages="$build $recordings $reference $clients $display $drawing"
+# The tests on sound cards run under a kernel that has some, in a virtual machine (vm-run).
+machine="qemu-system-x86 busybox-static kmod xz-utils"
+
+packages="$build $recordings $reference $clients $display $drawing $machine"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

@@ -24,6 +24,7 @@ Tasks:
                            break the real-time core in known places: the models must notice
   setup                    install the Debian packages that building and testing need (as root)
   test [NAME]              run every check
+  test-devices             everything on real sound cards, in virtual machines: many minutes
 ";
 
 fn main() -> ExitCode {
@@ -44,6 +45,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
             succeed(Command::new("sh").arg(command::root().join("xtask/setup/debian.sh")))?
         }
         Some(("test", arguments)) => test::run(arguments)?,
+        Some(("test-devices", [])) => test::devices()?,
         Some(("help" | "--help" | "-h", [])) => print!("{HELP}"),
         Some((task, _)) => bail!("there is no task '{task}', or not with these arguments\n\n{HELP}"),
         None => bail!("which task?\n\n{HELP}"),

@@ -24,3 +24,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         &[("RUSTDOCFLAGS", "-D warnings")],
     )
 }
+
+/// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the other.
+pub fn devices() -> Result<()> {
+    cargo(&["build", "--package", "consort", "--package", "consort-jack", "--quiet"])?;
+    let package = ["test", "--package", "consort-tests", "--test", "devices"];
+    cargo(&[&package[..], &["machine::", "--", "--include-ignored", "--test-threads=1"]].concat())
+}

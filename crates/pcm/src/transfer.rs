@@ -227,3 +227,80 @@ impl ReadBlock<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dsp::Format;
+
+    use super::*;
+
+    const FRAMES: usize = 8;
+    const CHANNELS: u32 = 3;
+
+    fn setup(format: Format) -> Setup {
+        Setup {
+            format,
+            access: Access::Mapped { interleaved: false },
+            channels: CHANNELS,
+            period_frames: 4,
+            buffer_frames: 8,
+            period_wakeups: true,
+        }
+    }
+
+    /// Areas over `memory`, as a device describes them: side by side, or one after the other.
+    fn areas(memory: &mut [u8], width: usize, interleaved: bool) -> Vec<ffi::snd_pcm_channel_area_t> {
+        let addr = memory.as_mut_ptr().cast();
+        let bits = |bytes: usize| u32::try_from(8 * bytes).unwrap();
+        let channels = CHANNELS as usize;
+        (0..channels)
+            .map(|channel| {
+                let (first, step) = if interleaved {
+                    (channel * width, channels * width)
+                } else {
+                    (channel * FRAMES * width, width)
+                };
+                ffi::snd_pcm_channel_area_t { addr, first: bits(first), step: bits(step) }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn every_channel_is_found_in_memory_of_either_layout() {
+        for format in Format::ALL {
+            let (setup, width) = (setup(format), format.bytes_per_sample());
+            for interleaved in [true, false] {
+                let mut memory = vec![0_u8; FRAMES * CHANNELS as usize * width];
+                let base = memory.as_mut_ptr() as usize;
+                let areas = areas(&mut memory, width, interleaved);
+                let stretch = Stretch { areas: areas.as_ptr(), offset_frames: 5, frames: 2 };
+                for channel in 0..CHANNELS {
+                    let place = stretch.place(channel, &setup).unwrap();
+                    let sample = place.start as usize - base + place.channel * width;
+                    let channel = channel as usize;
+                    let expected = if interleaved {
+                        (5 * CHANNELS as usize + channel) * width
+                    } else {
+                        (channel * FRAMES + 5) * width
+                    };
+                    assert_eq!(sample, expected, "{format:?}, channel {channel}, {interleaved}");
+                    assert!(place.start as usize - base + place.bytes <= memory.len());
+                    assert_eq!(place.bytes, 2 * place.channels * width);
+                }
+                assert!(stretch.place(CHANNELS, &setup).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn memory_that_is_laid_out_in_no_known_way_is_left_alone() {
+        let mut memory = vec![0_u8; 1024];
+        let setup = setup(Format::S32Le);
+        let mut areas = areas(&mut memory, 4, true);
+        areas[0].step = 8;
+        areas[1].first = 8;
+        areas[2].addr = std::ptr::null_mut();
+        let stretch = Stretch { areas: areas.as_ptr(), offset_frames: 0, frames: 2 };
+        assert!((0..3).all(|channel| stretch.place(channel, &setup).is_none()));
+    }
+}

@@ -5,8 +5,7 @@ use harness::{Sound, eventually};
 use super::{await_cycles, far, pull, server_on, status_line, xruns_and_cycles};
 use crate::guest::monitor;
 
-const LOOPBACK: [&str; 8] =
-    ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
+const LOOPBACK: [&str; 8] = ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
 
 #[test]
 #[ignore = "in the virtual machine"]
@@ -37,7 +36,8 @@ fn a_tone_leaves_the_hda_chip_at_its_level_and_frequency() {
     let _client = server.spawn("jack_simple_client", &["simple"]);
     server.await_connection("simple:output2", "system:playback_2");
     // Recorded by the machine while the server runs: from here on, and only what is whole.
-    let recording = std::path::PathBuf::from(std::env::var_os("OUT").expect("the machine's folder")).join("hda.wav");
+    let recording =
+        std::path::PathBuf::from(std::env::var_os("OUT").expect("the machine's folder")).join("hda.wav");
     let length = || std::fs::metadata(&recording).map_or(0, |file| file.len());
     let begin = length() + 96_000;
     eventually("a second is recorded", || (length() > begin + 192_000).then_some(()));

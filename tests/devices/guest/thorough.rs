@@ -1,0 +1,4 @@
+//! The long form: `cargo xtask test-devices`.
+
+mod duplex;
+mod plays;

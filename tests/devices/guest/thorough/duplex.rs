@@ -1,0 +1,123 @@
+//! On a machine whose chip plays and records silence.
+
+use harness::{Program, Server, eventually};
+
+use crate::guest::{await_cycles, server_on, xruns_and_cycles};
+
+/// The frames of each measurement that `jack_iodelay` has printed.
+fn measured(program: &mut Program) -> Vec<String> {
+    let lines = program.stdout().lines().filter(|line| line.contains("total roundtrip latency"));
+    lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+}
+
+/// The latency in one direction that a client reads of a port.
+fn latency(server: &Server, port: &str, direction: &str) -> u32 {
+    let listed = server.lsp(&["-l"]);
+    let mut lines = listed.lines().skip_while(|line| *line != port).skip(1).take(2);
+    let line = lines.find(|line| line.contains(direction)).expect("a line for each direction");
+    let numbers: Vec<u32> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+    let [least, most] = numbers[..] else { panic!("no range: {line}") };
+    assert_eq!(least, most, "{line}");
+    least
+}
+
+/// Sends a measurement through the loopback card to a second server and back.
+fn demand_reported_latency(options: &[&str]) {
+    let channels = ["--capture", "2", "--playback", "2"];
+    let far = server_on("hw:1,1", &[&channels[..], options].concat());
+    let near = server_on("hw:1,0", &[&channels[..], options].concat());
+    far.run("jack_connect", &["system:capture_1", "system:playback_1"]).expect_success();
+    let mut program = near.spawn("jack_iodelay", &[]);
+    near.await_port("jack_delay:in");
+    near.run("jack_connect", &["jack_delay:out", "system:playback_1"]).expect_success();
+    near.run("jack_connect", &["system:capture_1", "jack_delay:in"]).expect_success();
+    let reported: u32 = [&near, &far]
+        .map(|server| {
+            latency(server, "system:capture_1", "capture") + latency(server, "system:playback_1", "playback")
+        })
+        .iter()
+        .sum();
+    let expected = format!("{reported}.000");
+    // The first measurement may span the connection.
+    let readings = eventually("21 readings", || {
+        let measured = measured(&mut program);
+        (measured.len() >= 21).then(|| measured[1..21].to_vec())
+    });
+    assert!(readings.iter().all(|frames| *frames == expected), "{options:?}: {expected}: {readings:?}");
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn twenty_readings_through_the_loopback_are_the_reported_latency_to_the_frame() {
+    demand_reported_latency(&["--quantum", "256", "--periods", "3"]);
+    demand_reported_latency(&["--quantum", "512", "--periods", "3", "--sync"]);
+    demand_reported_latency(&["--quantum", "512", "--periods", "4", "--wake", "timer"]);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
+    let server = server_on("hw:0", &["--quantum", "256", "--periods", "3"]);
+    let reported = || {
+        (latency(&server, "system:capture_1", "capture"), latency(&server, "system:playback_1", "playback"))
+    };
+    assert_eq!(reported(), (256, 768));
+    server.run("jack_bufsize", &["512"]).expect_success();
+    await_cycles(&server, 50);
+    eventually("latencies of the new quantum", || (reported() == (512, 1536)).then_some(()));
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn the_latency_options_are_added_to_what_is_reported() {
+    let options = ["--quantum", "256", "--input-latency", "11", "--output-latency", "22"];
+    let server = server_on("hw:2", &options);
+    assert_eq!(latency(&server, "system:capture_1", "capture"), 256 + 11);
+    assert_eq!(latency(&server, "system:playback_1", "playback"), 512 + 22);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn small_quanta_lose_nothing_on_a_card_with_a_fine_clock() {
+    for quantum in ["32", "64", "128"] {
+        let server = server_on("hw:2", &["--quantum", quantum]);
+        let _clients: Vec<Program> = (1..=5)
+            .map(|number| {
+                let name = format!("thru{number}");
+                let from =
+                    if number == 1 { "system:capture_1".into() } else { format!("thru{}:out", number - 1) };
+                server.probe(&["thru", &name, "--from", &from])
+            })
+            .collect();
+        server.run("jack_connect", &["thru5:out", "system:playback_1"]).expect_success();
+        let (before, _) = xruns_and_cycles(&server);
+        await_cycles(&server, 10_000);
+        assert_eq!(xruns_and_cycles(&server).0, before, "{quantum} frames");
+    }
+}
+
+/// How often the driver thread has slept so far.
+fn sleeps(server: &mut Server) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("a process");
+    let status = tasks
+        .flatten()
+        .filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok())
+        .find(|status| status.starts_with("Name:\tconsort-driver\n"))
+        .expect("a driver thread");
+    let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    line.and_then(|number| number.trim().parse().ok()).expect("a number")
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn the_timer_rule_wakes_once_a_cycle() {
+    let options = ["--quantum", "1024", "--periods", "3", "--wake", "timer"];
+    let mut server = server_on("hw:2", &options);
+    await_cycles(&server, 100);
+    let begin = (sleeps(&mut server), xruns_and_cycles(&server).1);
+    await_cycles(&server, 300);
+    let (wakes, cycles) = (sleeps(&mut server) - begin.0, xruns_and_cycles(&server).1 - begin.1);
+    // The two are not read at the same moment: a few cycles between them are allowed for.
+    assert!(wakes <= cycles + cycles / 20 + 5, "{wakes} wake-ups for {cycles} cycles");
+    assert_eq!(xruns_and_cycles(&server).0, 0);
+}
