@@ -1,9 +1,9 @@
 //! Clients that do not come back from their process callback, or come back late.
 
-use harness::{Counts, eventually, in_three_attempts};
+use harness::{Counts, eventually};
 use rustix::process::Signal;
 
-use crate::stage::{MODES, Stage, expect_machine_losses, expect_undisturbed};
+use crate::stage::{MODES, Stage, expect_machine_losses, expect_undisturbed, withstand};
 
 fn a_hang(mode: &[&str], fault: &str) -> Stage {
     let mut stage = Stage::new(mode, fault);
@@ -24,18 +24,18 @@ fn expect_survivors(stage: Stage, what: &str) -> Result<(), String> {
 #[test]
 fn a_client_that_spins_for_ever_is_left_out_and_the_others_go_on() {
     for mode in MODES {
-        in_three_attempts(|| expect_survivors(a_hang(mode, "hang"), "hang"));
+        withstand(mode, || expect_survivors(a_hang(mode, "hang"), "hang"));
     }
 }
 
 #[test]
 fn a_client_that_sleeps_for_ever_is_left_out_and_the_others_go_on() {
-    in_three_attempts(|| expect_survivors(a_hang(MODES[1], "sleep"), "sleep"));
+    withstand(MODES[1], || expect_survivors(a_hang(MODES[1], "sleep"), "sleep"));
 }
 
 #[test]
 fn a_process_thread_that_ends_by_itself_is_left_out_and_the_others_go_on() {
-    in_three_attempts(|| expect_survivors(a_hang(MODES[1], "end-thread"), "end-thread"));
+    withstand(MODES[1], || expect_survivors(a_hang(MODES[1], "end-thread"), "end-thread"));
 }
 
 /// It sounds again, and nobody else noticed.
@@ -50,7 +50,7 @@ fn expect_return(stage: Stage, what: &str, cycles: u64) -> Result<(), String> {
 
 #[test]
 fn a_stopped_client_comes_back_with_its_connections_when_it_is_continued() {
-    in_three_attempts(|| {
+    withstand(MODES[1], || {
         let mut stage = a_hang(MODES[1], "stop");
         stage.victim.signal(Signal::CONT);
         eventually("it is let in again", || (!stage.is_bypassed()).then_some(()));
@@ -61,7 +61,7 @@ fn a_stopped_client_comes_back_with_its_connections_when_it_is_continued() {
 
 #[test]
 fn a_client_that_was_late_once_for_twenty_cycles_is_let_in_again_by_itself() {
-    in_three_attempts(|| {
+    withstand(MODES[1], || {
         let mut stage = Stage::new(MODES[1], "slow-once");
         stage.strike();
         stage.await_cycles(400);
@@ -74,7 +74,7 @@ fn a_client_that_was_late_once_for_twenty_cycles_is_let_in_again_by_itself() {
 #[test]
 fn a_client_whose_every_cycle_takes_three_periods_disturbs_nobody_else() {
     for mode in [MODES[1], MODES[3]] {
-        in_three_attempts(|| {
+        withstand(mode, || {
             let mut stage = Stage::new(mode, "slow");
             stage.strike();
             stage.await_cycles(600);

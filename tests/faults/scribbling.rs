@@ -1,13 +1,13 @@
 //! A client that overwrites every byte of shared memory that it can write.
 
-use harness::{eventually, in_three_attempts};
+use harness::eventually;
 
-use crate::stage::{MODES, Stage, expect_undisturbed};
+use crate::stage::{MODES, Stage, expect_undisturbed, withstand};
 
 #[test]
 fn a_client_that_scribbles_over_all_its_shared_memory_disturbs_nobody_that_it_does_not_feed() {
     for mode in [MODES[1], MODES[3]] {
-        in_three_attempts(|| {
+        withstand(mode, || {
             let mut stage = Stage::new(mode, "scribble");
             stage.strike();
             eventually("it has begun", || stage.victim.stdout().contains("scribbling over").then_some(()));
