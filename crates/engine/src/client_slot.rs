@@ -145,6 +145,17 @@ pub struct Bypass {
     pub looks: u32,
 }
 
+/// Where a client comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Past {
+    /// This server has opened it.
+    New,
+    /// It was another server's, and is saying what it was there.
+    Returning,
+    /// It was another server's, and is again what it was there.
+    Returned,
+}
+
 /// One connected client.
 #[derive(Debug)]
 pub struct ClientSlot {
@@ -158,6 +169,8 @@ pub struct ClientSlot {
     pub memory: ClientMemory,
     /// What it said when it became active.
     pub activation: Option<Activation>,
+    /// Where it comes from.
+    pub past: Past,
     /// The quantum that its buffer-size callback, if it has one, knows of.
     pub told_quantum: u32,
     /// How it keeps up.

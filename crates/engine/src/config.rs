@@ -6,6 +6,9 @@ use sys::thread::CpuSet;
 
 use crate::driver::AlsaOptions;
 
+/// As long as people take to start a server again, and no longer than programs should look dead.
+pub const DEFAULT_GRACE_MS: u32 = 5_000;
+
 /// Everything that can be said when a server starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -21,6 +24,8 @@ pub struct Config {
     pub realtime_priority: Option<u32>,
     /// How long a client may be late before it is left out; `None`: three quanta.
     pub client_timeout_ms: Option<u32>,
+    /// How long clients wait for another server when this one is gone without a word.
+    pub grace_ms: u32,
     /// Ports at once.
     pub port_max: u32,
     /// Stop when the last client has left.

@@ -18,6 +18,7 @@ use sys::poll::Waker;
 
 use crate::driver::{Capture, Driver, Pace, Playback, Wake};
 use crate::plan::{Plan, PlanSeat};
+use crate::resume::Resume;
 use crate::transport::{Coming, Machine, Said};
 
 /// What the driver thread and the control thread share.
@@ -41,6 +42,8 @@ pub struct CycleShared {
     pub driver_thread: AtomicU32,
     /// 1: stop. 2: the driver thread has ended.
     pub stop: AtomicU32,
+    /// Where the frame clock goes on, if clients of another server have returned.
+    pub resume: Resume,
 }
 
 /// A plan that is not in force any more, and the generation of the one that is.
@@ -64,6 +67,8 @@ pub struct CycleThread {
     pub realtime_priority: Option<u32>,
     /// The transport.
     pub transport: Machine,
+    /// Times that the frame clock was set forward.
+    pub resumed: u32,
 }
 
 /// A client that is late for the first time has this part of the next cycle to catch up, before its
@@ -214,7 +219,7 @@ impl CycleThread {
         self.shared.engine.publish_transport(&self.transport.decide(coming, said));
     }
 
-    fn next_info(&self, state: &mut State, woken_ns: u64, due_ns: u64, xrun: bool) -> CycleInfo {
+    fn next_info(&mut self, state: &mut State, woken_ns: u64, due_ns: u64, xrun: bool) -> CycleInfo {
         let (quantum, sample_rate_hz) = (self.plan.quantum, self.driver.sample_rate_hz());
         let nominal_ns = CycleInfo::nominal_period_ns(quantum, sample_rate_hz);
         let keeps_time = !xrun && quantum == state.info.quantum && !self.plan.freewheels;
@@ -226,12 +231,16 @@ impl CycleThread {
                 (due_ns, due_ns.saturating_add(nominal_ns as u64))
             }
         };
+        let frames = state.info.frames.wrapping_add(u64::from(state.info.quantum));
+        let resumed = self.shared.resume.frame_at(wakeup_ns, sample_rate_hz, &mut self.resumed);
+        // A quantum more than was counted: no estimate of a client's may be ahead of it.
+        let frames = resumed.map_or(frames, |resumed| frames.max(resumed.saturating_add(u64::from(quantum))));
         state.info = CycleInfo {
             cycle: state.info.cycle.wrapping_add(1),
             plan: self.plan.generation,
             quantum,
             sample_rate_hz,
-            frames: state.info.frames.wrapping_add(u64::from(state.info.quantum)),
+            frames,
             woken_ns,
             wakeup_ns,
             next_wakeup_ns,

@@ -22,11 +22,12 @@ mod cycle_thread;
 mod mapped;
 mod outbox;
 mod registry;
+mod resume;
 mod rights;
 mod times;
 mod transport;
 
-pub use config::{Config, DriverChoice, SelfConnect};
+pub use config::{Config, DEFAULT_GRACE_MS, DriverChoice, SelfConnect};
 /// The graph alone, for its fuzz target.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};

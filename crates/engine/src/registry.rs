@@ -71,7 +71,12 @@ impl Mirror {
                     entry.write(|entry| write_aliases(entry, &port.aliases));
                 }
             }
-            Change::Connected { source, destination } => self.link(*source, *destination),
+            Change::Connected { source, destination } => {
+                let links = model.port(*source).into_iter().flat_map(|port| &port.links);
+                // It may be cut already: then the cell goes next.
+                let age = links.filter(|link| link.other == *destination).map(|link| link.age).next();
+                self.link(*source, *destination, age.unwrap_or(0));
+            }
             Change::Disconnected { source, destination } => self.unlink(*source, *destination),
         }
         self.registry.note_change();
@@ -130,7 +135,7 @@ impl Mirror {
         }
     }
 
-    fn link(&mut self, source: u32, destination: u32) {
+    fn link(&mut self, source: u32, destination: u32, age: u64) {
         let index = self.free_cells.pop().unwrap_or_else(|| {
             self.unused_cells += 1;
             self.unused_cells - 1
@@ -140,6 +145,7 @@ impl Mirror {
         };
         let Some(cell) = self.registry.connection(index) else { return };
         self.cells.insert((source, destination), index);
+        cell.age.store(age, Relaxed);
         from.write(|from| {
             to.write(|to| {
                 cell.source.store(source, Relaxed);

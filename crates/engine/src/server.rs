@@ -30,6 +30,7 @@ use crate::model::{Limits, Model, flags};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::registry::Mirror;
+use crate::resume::Resume;
 use crate::rights::granted;
 use crate::transport::Machine;
 
@@ -204,6 +205,8 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     });
     let server_flags = ServerFlags { realtime: config.realtime_priority.is_some(), sync: config.sync };
     engine.describe(server_flags, priorities, sys::process::process_id());
+    // Two servers of one name never start at the same time: the lock's file sees to that.
+    engine.identify(sys::clock::now_ns(), config.grace_ms);
 
     // What programs may ask before the first cycle.
     let (quantum, sample_rate_hz) = (config.quantum, driver.sample_rate_hz());
@@ -223,6 +226,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         waker,
         driver_thread: AtomicU32::new(0),
         stop: AtomicU32::new(0),
+        resume: Resume::default(),
     });
     let (retired_in, retired) = rtrb::RingBuffer::new(16);
     let mut pool = PlanPool::new();
@@ -246,6 +250,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         sync,
         realtime_priority: config.realtime_priority,
         transport: Machine::default(),
+        resumed: 0,
     };
     let announced = format!(
         "consort: server '{}' runs: {} at {} Hz, {} frames{}",
@@ -258,6 +263,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let realtime = config.realtime_priority;
     let ground = ground(&config);
     let driver_cpu = ground.as_ref().and_then(|ground| ground.cpus.first().copied());
+    let after_crash = listener.has_replaced_another();
     let control = Control::new(Parts {
         config,
         listener,
@@ -276,6 +282,7 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
         driver: facts,
         ground,
         on_audience: gate,
+        after_crash,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;

@@ -33,6 +33,32 @@ pub enum Role {
         /// The uuid for which a session manager may have reserved a name.
         session: Option<u64>,
     },
+    /// Was a client of a server of this name that is gone, and is one again: see [`Returning`].
+    Returning(Returning),
+}
+
+/// A client that outlived its server. Its ports and connections follow as requests, up to
+/// [`Request::Returned`](crate::request::Request::Returned).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Returning {
+    /// The id that it had.
+    pub client: u32,
+    /// The name that it had.
+    pub name: String,
+    /// Which server it was a client of: one that closed it does not take it back.
+    pub instance: u64,
+    /// Its frame clock: this frame...
+    pub frames: u64,
+    /// ... passed at this date, `CLOCK_MONOTONIC` ns.
+    pub at_ns: u64,
+    /// The quantum that its program knows, in frames.
+    pub quantum: u32,
+    /// The rate that its program knows, in Hz.
+    pub sample_rate_hz: u32,
+    /// The largest id of a client that was in use: it may come back, too.
+    pub last_client: u32,
+    /// The largest id of a port that was in use.
+    pub last_port: u32,
 }
 
 /// The answer to a hello.
@@ -40,7 +66,7 @@ pub enum Role {
 pub enum Welcome {
     /// Descriptors: engine, registry, recording.
     Observer,
-    /// Descriptors: engine, registry, orders, own page, signal page, event socket.
+    /// Descriptors: engine, registry, orders, own page, signal page, event socket. Also to one that returns.
     Client {
         /// The client's id.
         client: u32,

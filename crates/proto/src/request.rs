@@ -43,6 +43,32 @@ pub struct NewPort {
     pub slot: Option<SlabSlot>,
 }
 
+/// A port of a client that returns: as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturningPort {
+    /// Its id.
+    pub id: u32,
+    /// As it was registered, or renamed since.
+    pub port: NewPort,
+    /// Its aliases.
+    pub aliases: Vec<String>,
+    /// From the capture side: smallest and largest, in frames.
+    pub capture_latency: (u32, u32),
+    /// To the playback side.
+    pub playback_latency: (u32, u32),
+}
+
+/// A connection of a client that returns, by the names of its ports.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReturningConnection {
+    /// The output port.
+    pub source: String,
+    /// The input port.
+    pub destination: String,
+    /// Counts connections: of two, the younger closes a loop.
+    pub age: u64,
+}
+
 /// What a client is like once it is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
@@ -243,6 +269,15 @@ pub enum Request {
     Stop,
     /// Ends the client in order. [`Reply::Done`]; the server closes the connection after it.
     Close,
+    /// One of the ports of a client that returns. [`Reply::Done`].
+    ReturnPort(ReturningPort),
+    /// [`Reply::Done`], once the frame clock has gone on from where the returning client stands.
+    ReturnClock,
+    /// Connections of a client that returns; those whose other end is not back are left to that end's client.
+    /// [`Reply::Done`].
+    ReturnConnections(Vec<ReturningConnection>),
+    /// All has been said: from here on the client is like any other. [`Reply::Done`].
+    Returned,
 }
 
 /// Words of a packed position of the transport.

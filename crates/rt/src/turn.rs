@@ -52,6 +52,11 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         Self { last_cycle: 0, valid_from: 0, woken: 0, used: 0, words }
     }
 
+    /// Begins anew with another server, whose cycles and plans are counted from the start.
+    pub fn begin_anew(&mut self) {
+        (self.last_cycle, self.valid_from, self.woken, self.used) = (0, 0, 0, 0);
+    }
+
     /// The orders in force.
     pub fn orders(&self) -> OrdersReader<'_> {
         OrdersReader::new(self.words.as_ref().get(..self.used).unwrap_or(&[]))

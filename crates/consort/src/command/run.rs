@@ -64,6 +64,10 @@ pub(crate) struct Run {
     /// How long a client may be late before it is left out [default: three quanta]
     #[arg(long, value_name = "MS", value_parser = in_range(1..=u32::MAX))]
     client_timeout: Option<u32>,
+    /// How long programs wait for another server of this name, should this one die; their shutdown callbacks are called
+    /// then. CONSORT_GRACE_MS in a program's environment says otherwise for it
+    #[arg(long, value_name = "MS", default_value_t = engine::DEFAULT_GRACE_MS)]
+    grace: u32,
     /// How many ports there can be
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PORT_MAX, value_parser = in_range(PORT_MAX))]
     port_max: u32,
@@ -156,6 +160,7 @@ impl Run {
             sync: self.sync,
             realtime_priority: (!self.no_realtime).then_some(self.realtime_priority),
             client_timeout_ms: self.client_timeout,
+            grace_ms: self.grace,
             port_max: self.port_max,
             temporary: self.temporary,
             feedback: !self.no_feedback,
@@ -247,6 +252,7 @@ mod tests {
             sync: false,
             realtime_priority: Some(10),
             client_timeout_ms: None,
+            grace_ms: engine::DEFAULT_GRACE_MS,
             port_max: 2048,
             temporary: false,
             feedback: true,

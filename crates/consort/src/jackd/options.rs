@@ -161,6 +161,7 @@ fn default_config(name: String) -> Config {
         sync: false,
         realtime_priority: Some(DEFAULT_REALTIME_PRIORITY),
         client_timeout_ms: None,
+        grace_ms: engine::DEFAULT_GRACE_MS,
         port_max: DEFAULT_PORT_MAX,
         temporary: false,
         feedback: true,

@@ -27,6 +27,7 @@ fn defaults() -> Config {
         sync: false,
         realtime_priority: Some(10),
         client_timeout_ms: None,
+        grace_ms: engine::DEFAULT_GRACE_MS,
         port_max: 2048,
         temporary: false,
         feedback: true,

@@ -123,7 +123,7 @@ impl Control {
 
     /// Has every buffer-size callback called that does not know of `frames`; gives the tokens of all that have not
     /// answered.
-    fn tell_who_does_not_know(&mut self, frames: u32) -> HashSet<u64> {
+    pub(super) fn tell_who_does_not_know(&mut self, frames: u32) -> HashSet<u64> {
         let mut waiting: HashMap<u32, u64> = self.asked.iter().filter_map(told(frames)).collect();
         let unaware = self.clients.iter().filter(|(_, slot)| slot.must_be_told(frames));
         let unasked = unaware.map(|(client, _)| *client).filter(|client| !waiting.contains_key(client));

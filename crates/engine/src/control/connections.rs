@@ -16,7 +16,7 @@ use sys::poll::{Event as Ready, Interest};
 use sys::socket::{Connection, SocketError};
 
 use super::{Asked, Control, FIRST_CONNECTION, LISTENER};
-use crate::client_slot::{ClientMemory, ClientSlot, Measured};
+use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past};
 use crate::mapped::MappedTable;
 use crate::outbox::{Flushed, Outbox};
 use crate::plan::{Pulse, Sleep};
@@ -28,6 +28,8 @@ enum Peer {
     Silent { deadline_ns: u64 },
     /// It looks and asks.
     Observer,
+    /// It wants to be a client, and those that had another server before come first.
+    Newcomer,
     /// It has ports.
     Client(u32),
 }
@@ -38,6 +40,16 @@ struct Entry {
     peer: Peer,
 }
 
+/// A program that wants to be a new client.
+#[derive(Debug)]
+struct Newcomer {
+    serial: u64,
+    name: String,
+    exact: bool,
+    /// The uuid that its session gave it.
+    session: Option<u64>,
+}
+
 /// All connections, by serial number.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
@@ -45,6 +57,8 @@ pub(super) struct Connections {
     next: u64,
     /// The listener is not looked at before.
     paused_until_ns: Option<u64>,
+    /// See [`Peer::Newcomer`]: their serial numbers, the names that they want, and whether they take another one.
+    newcomers: Vec<Newcomer>,
 }
 
 /// A program that connects and says nothing is sent away after this.
@@ -176,6 +190,9 @@ impl Control {
         let Some(entry) = self.connections.entries.get(&serial) else { return };
         match entry.peer {
             Peer::Silent { .. } => self.greet(serial, packet),
+            Peer::Newcomer => {
+                self.send_away(serial, RequestError::Malformed("a request before the welcome".into()));
+            }
             Peer::Observer => self.handle_numbered(serial, None, packet, descriptors),
             Peer::Client(client) => self.handle_numbered(serial, Some(client), packet, descriptors),
         }
@@ -220,7 +237,16 @@ impl Control {
         }
         let welcomed = match hello.role {
             Role::Observer => self.welcome_observer(serial),
-            Role::Client { name, exact, session } => self.welcome_client(serial, &name, exact, session),
+            Role::Client { name, exact, session } => {
+                let newcomer = Newcomer { serial, name, exact, session };
+                if self.expects_returning_clients() {
+                    self.let_wait(newcomer);
+                    Ok(())
+                } else {
+                    self.welcome_newcomer(&newcomer)
+                }
+            }
+            Role::Returning(returning) => self.welcome_back(serial, &returning),
         };
         if let Err(error) = welcomed {
             self.send_away(serial, error);
@@ -243,12 +269,44 @@ impl Control {
         sent.map_err(|error| RequestError::Failed(error.to_string()))
     }
 
-    fn welcome_client(
+    fn let_wait(&mut self, newcomer: Newcomer) {
+        if let Some(entry) = self.connections.entries.get_mut(&newcomer.serial) {
+            entry.peer = Peer::Newcomer;
+            self.connections.newcomers.push(newcomer);
+        }
+    }
+
+    /// Lets in who had to wait for clients that return, once these have had their time.
+    pub(super) fn welcome_newcomers(&mut self) {
+        if self.expects_returning_clients() {
+            return;
+        }
+        for newcomer in std::mem::take(&mut self.connections.newcomers) {
+            if !self.connections.entries.contains_key(&newcomer.serial) {
+                continue;
+            }
+            if let Err(error) = self.welcome_newcomer(&newcomer) {
+                self.send_away(newcomer.serial, error);
+            }
+        }
+    }
+
+    fn welcome_newcomer(&mut self, newcomer: &Newcomer) -> Result<(), RequestError> {
+        let Newcomer { serial, name, exact, session } = newcomer;
+        let quantum = self.quantum;
+        self.welcome_client(*serial, Past::New, quantum, |control| match session {
+            Some(uuid) => control.parts.model.open_session_client(name, *exact, *uuid),
+            None => control.parts.model.open_client(name, *exact),
+        })
+    }
+
+    /// Makes a client of a connection; `open` enters it into the model. `quantum` is what its program knows of.
+    pub(super) fn welcome_client(
         &mut self,
         serial: u64,
-        name: &str,
-        exact: bool,
-        session: Option<u64>,
+        past: Past,
+        quantum: u32,
+        open: impl FnOnce(&mut Self) -> Result<u32, RequestError>,
     ) -> Result<(), RequestError> {
         let failed = |error: &dyn std::fmt::Display| {
             RequestError::Failed(format!("no memory for another client: {error}"))
@@ -256,11 +314,7 @@ impl Control {
         let (memory, [orders, own, signals]) = ClientMemory::create().map_err(|error| failed(&error))?;
         let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
         self.poller.add(&ours, event_token(serial), Interest::Readable).map_err(|error| failed(&error))?;
-        let model = &mut self.parts.model;
-        let client = match session {
-            Some(uuid) => model.open_session_client(name, exact, uuid)?,
-            None => model.open_client(name, exact)?,
-        };
+        let client = open(self)?;
         let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
         entry.peer = Peer::Client(client);
         let process = entry.socket.peer().ok().and_then(|peer| peer.process_id);
@@ -281,7 +335,8 @@ impl Control {
             outbox: Outbox::new(ours),
             memory,
             activation: None,
-            told_quantum: self.quantum,
+            past,
+            told_quantum: quantum,
             pulse: Arc::new(Pulse::default()),
             sleep: Sleep::Absent,
             pages: MappedTable::default(),
@@ -420,6 +475,8 @@ impl Control {
 
     /// Tells all clients that the server stops.
     pub(super) fn say_goodbye(&mut self, reason: &str) {
+        // Also for those whose sockets take no more.
+        self.engine().note_stopped();
         for slot in self.clients.values_mut() {
             slot.outbox.push(&Event::Shutdown { reason: reason.into() });
             slot.outbox.flush();

@@ -12,6 +12,7 @@ mod notify;
 mod places;
 mod plans;
 mod requests;
+mod returning;
 mod sessions;
 mod transport;
 mod xruns;
@@ -44,6 +45,7 @@ use idle::IdleLimit;
 use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
+use returning::Returns;
 use xruns::Xruns;
 
 /// What the control thread knows of the driver.
@@ -98,6 +100,8 @@ pub struct Parts {
     pub ground: Option<Ground>,
     /// Tells the driver that a plan in force has an audience for it: the file driver begins then.
     pub on_audience: Option<Box<dyn FnMut() + Send>>,
+    /// The server before this one, of this name, did not stop in order: its clients may come.
+    pub after_crash: bool,
 }
 
 /// Something that is answered later.
@@ -148,6 +152,7 @@ pub struct Control {
     xruns: Xruns,
     stopping: Option<String>,
     had_clients: bool,
+    returns: Returns,
 }
 
 /// What a client was asked and has not answered.
@@ -185,6 +190,7 @@ impl Control {
         poller.add(&parts.shared.waker, WAKER, Interest::Readable)?;
         poller.add(&parts.signals, SIGNALS, Interest::Readable)?;
         let quantum = parts.config.quantum;
+        let returns = Returns::expected(parts.after_crash);
         let places = parts.ground.clone().map(Places::new);
         let cursor = RecordCursor::oldest(&parts.shared.recording);
         Ok(Self {
@@ -214,6 +220,7 @@ impl Control {
             xruns: Xruns::default(),
             stopping: None,
             had_clients: false,
+            returns,
         })
     }
 
@@ -266,6 +273,7 @@ impl Control {
         self.publish_plan();
         self.answer_pending();
         self.close_silent_connections();
+        self.welcome_newcomers();
         self.resume_listening();
         self.flush_outboxes();
         if self.parts.config.temporary && self.had_clients && self.clients.is_empty() {

@@ -9,6 +9,7 @@ use proto::event::Event;
 use sys::clock::now_ns;
 
 use super::{Asked, Control};
+use crate::client_slot::Past;
 use crate::model::Change;
 
 /// Notifications that wait for a connection to carry sound, in their order: a program that is told of a connection may
@@ -113,11 +114,13 @@ impl Control {
         }
     }
 
-    /// Tells every client but one, after all that was told before.
+    /// Tells every client but one, after all that was told before. What a returning client was before is no news to
+    /// others that return.
     pub(super) fn tell_all(&mut self, event: &Event, except: Option<u32>) {
         let wanted = |(client, slot): (&u32, &crate::client_slot::ClientSlot)| {
             let wanted = slot.activation.is_some_and(|activation| activation.interests.include(event));
-            (Some(*client) != except && wanted).then_some(*client)
+            let knows = self.returns.quiet && slot.past != Past::New;
+            (Some(*client) != except && wanted && !knows).then_some(*client)
         };
         let to: Vec<u32> = self.clients.iter().filter_map(wanted).collect();
         if to.is_empty() {

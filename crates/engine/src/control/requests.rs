@@ -15,14 +15,14 @@ use super::changeover::Mode;
 use super::sessions::{Question, SessionOutcome};
 use super::{Control, Pending};
 use crate::autopsy::Watch;
-use crate::client_slot::Slab;
+use crate::client_slot::{Past, Slab};
 use crate::config::SelfConnect;
 use crate::model::{Model, flags};
 use crate::order::would_close_loop;
 use crate::plan::has_room;
 
 /// How a request is answered.
-enum Outcome {
+pub(super) enum Outcome {
     Now(Reply),
     /// When the plan that is needed now is in force, and then the connection may close.
     Adopted {
@@ -48,8 +48,10 @@ impl Control {
         request: Request,
         descriptors: Vec<OwnedFd>,
     ) {
+        self.returns.quiet = client.is_some_and(|client| self.is_returning(client));
         let outcome = self.answer(client, request, descriptors);
         self.carry_changes();
+        self.returns.quiet = false;
         // What its own callbacks are told of the request is on its way before the answer.
         client.into_iter().for_each(|client| self.flush_outbox(client));
         match outcome {
@@ -135,6 +137,12 @@ impl Control {
                 model.unregister_port(client.ok_or_else(only_clients)?, port).and(done)
             }
             Request::AddSlab => self.add_slab(client.ok_or_else(only_clients)?, descriptors).and(done),
+            Request::ReturnPort(port) => self.return_port(client.ok_or_else(only_clients)?, &port).and(done),
+            Request::ReturnClock => Ok(self.return_clock()),
+            Request::ReturnConnections(connections) => {
+                self.return_connections(client.ok_or_else(only_clients)?, connections).and(done)
+            }
+            Request::Returned => self.returned(client.ok_or_else(only_clients)?).and(done),
             Request::SetLatency { port, capture, min, max } => {
                 let owner = model.port_by_id(port)?.owner;
                 if client != Some(owner) {
@@ -148,7 +156,7 @@ impl Control {
         }
     }
 
-    fn connect(
+    pub(super) fn connect(
         &mut self,
         client: Option<u32>,
         source: &str,
@@ -211,10 +219,14 @@ impl Control {
         slot.watch = slot.process.zip(thread).and_then(|(process, thread)| Watch::of(process, thread));
         slot.pulse.late_cycles.store(0, Ordering::Relaxed);
         slot.activation = Some(activation);
-        slot.told_quantum = self.quantum;
+        if slot.past != Past::Returning {
+            slot.told_quantum = self.quantum;
+        }
         slot.bypass = None;
         self.parts.mirror.note_late(client, slot.late_cycles, false);
         self.parts.model.set_active(client, true);
+        // One that returns knows another quantum, maybe.
+        self.tell_who_does_not_know(self.quantum);
         self.plans.need(sys::clock::now_ns());
         Ok(Outcome::Adopted { closes: false })
     }
@@ -239,6 +251,13 @@ impl Control {
     }
 
     fn register_port(&mut self, client: u32, new: &NewPort) -> Result<Outcome, RequestError> {
+        self.check_slot(client, new)?;
+        let port = self.parts.model.register_port(client, new)?;
+        Ok(Outcome::Now(Reply::Port(port)))
+    }
+
+    /// Whether a client's port has a place for its samples if it is an output, and none if it is not.
+    pub(super) fn check_slot(&self, client: u32, new: &NewPort) -> Result<(), RequestError> {
         let output = new.flags & flags::OUTPUT != 0;
         let slabs = self.clients.get(&client).map_or(0, |slot| slot.memory.slabs.len());
         let slot_exists =
@@ -251,8 +270,7 @@ impl Control {
         if !output && new.slot.is_some() {
             return Err(RequestError::Memory("an input port has no slot".into()));
         }
-        let port = self.parts.model.register_port(client, new)?;
-        Ok(Outcome::Now(Reply::Port(port)))
+        Ok(())
     }
 
     fn add_slab(&mut self, client: u32, descriptors: Vec<OwnedFd>) -> Result<(), RequestError> {

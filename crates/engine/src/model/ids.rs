@@ -24,7 +24,46 @@ impl Ids {
         self.freed.pop_front()
     }
 
+    /// Takes this very id; false if it is out of range or not free.
+    pub(super) fn take_this(&mut self, id: u32) -> bool {
+        if id == 0 || id > self.limit {
+            return false;
+        }
+        self.keep_below(id + 1);
+        match self.freed.iter().position(|free| *free == id) {
+            Some(place) => self.freed.remove(place).is_some(),
+            None => false,
+        }
+    }
+
+    /// Gives out ids below `id` only when all others are in use: programs that are to come may have them.
+    pub(super) fn keep_below(&mut self, id: u32) {
+        let end = id.min(self.limit + 1);
+        self.freed.extend(self.unused..end);
+        self.unused = self.unused.max(end);
+    }
+
     pub(super) fn give_back(&mut self, id: u32) {
         self.freed.push_back(id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_is_kept_is_had_by_who_asks_for_it_and_otherwise_given_out_last() {
+        let mut ids = Ids::new(5);
+        assert_eq!(ids.take(), Some(1));
+        ids.keep_below(4);
+        ids.keep_below(2);
+        assert!(ids.take_this(3) && !ids.take_this(3), "once");
+        assert!(!ids.take_this(1) && !ids.take_this(0) && !ids.take_this(6), "in use, no id, out of range");
+        assert_eq!([ids.take(), ids.take(), ids.take(), ids.take()], [Some(4), Some(5), Some(2), None]);
+        ids.give_back(5);
+        assert!(ids.take_this(5));
+        ids.keep_below(u32::MAX);
+        assert_eq!(ids.take(), None);
     }
 }

@@ -8,6 +8,7 @@ mod metadata;
 mod names;
 mod port;
 mod reservations;
+mod returning;
 #[cfg(test)]
 mod tests;
 
@@ -177,6 +178,18 @@ impl Model {
 
     /// Registers a port of `owner`.
     pub fn register_port(&mut self, owner: u32, new: &NewPort) -> Result<u32, RequestError> {
+        let name = self.new_port_name(owner, new)?;
+        let id = self.port_ids.take().ok_or_else(|| RequestError::Full {
+            what: "port".into(),
+            limit: self.limits.ports,
+            advice: "start the server with a larger --port-max".into(),
+        })?;
+        self.add_port(id, owner, name, new);
+        Ok(id)
+    }
+
+    /// The full name of a port that `owner` may register.
+    fn new_port_name(&self, owner: u32, new: &NewPort) -> Result<String, RequestError> {
         let client =
             self.clients.get(&owner).ok_or_else(|| RequestError::NotAllowed("no such client".into()))?;
         name_rules::check_port(&client.name, &new.name)?;
@@ -190,11 +203,10 @@ impl Model {
                 "port '{name}' must be either an input or an output"
             )));
         }
-        let id = self.port_ids.take().ok_or_else(|| RequestError::Full {
-            what: "port".into(),
-            limit: self.limits.ports,
-            advice: "start the server with a larger --port-max".into(),
-        })?;
+        Ok(name)
+    }
+
+    fn add_port(&mut self, id: u32, owner: u32, name: String, new: &NewPort) {
         self.port_names.insert(name.clone(), id);
         let port = Port {
             id,
@@ -214,7 +226,6 @@ impl Model {
             client.ports.push(id);
         }
         self.changes.push(Change::PortRegistered(id));
-        Ok(id)
     }
 
     /// Removes a port that `asker` owns.
@@ -271,6 +282,11 @@ impl Model {
         }
         let age = self.next_age;
         self.next_age += 1;
+        self.link(source, destination, age);
+        Ok((source, destination))
+    }
+
+    fn link(&mut self, source: u32, destination: u32, age: u64) {
         self.connections += 1;
         for (port, other) in [(source, destination), (destination, source)] {
             if let Some(port) = self.ports.get_mut(&port) {
@@ -278,7 +294,6 @@ impl Model {
             }
         }
         self.changes.push(Change::Connected { source, destination });
-        Ok((source, destination))
     }
 
     fn check_ends(&self, source: &Port, destination: &Port) -> Result<(), RequestError> {

@@ -13,10 +13,14 @@ impl Model {
             .filter(|rest| rest.starts_with("capture") || rest.starts_with("playback"))
             .map(|rest| format!("alsa_pcm:{rest}"));
         let name = rewritten.as_deref().unwrap_or(name);
-        let by_name = self.port_names.get(name).and_then(|id| self.ports.get(id));
-        by_name
+        self.port_named(name)
             .or_else(|| self.ports.values().find(|port| port.aliases.iter().any(|alias| alias == name)))
             .ok_or_else(|| RequestError::UnknownPort { name: shown(name), nearest: self.nearest(name) })
+    }
+
+    /// The port with this very name.
+    pub fn port_named(&self, name: &str) -> Option<&Port> {
+        self.port_names.get(name).and_then(|id| self.ports.get(id))
     }
 
     /// The name that needs the fewest changes, if that is few. Nothing for names that nobody types: the control

@@ -3,7 +3,7 @@
 use super::header::{Layout, SegmentHeader};
 use super::snapshot::Snapshot;
 use crate::park::Park;
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::transport::{TRANSPORT_WORDS, Transport};
 
 /// What a cycle is: the same value for every client that runs in it.
@@ -74,7 +74,11 @@ pub struct EngineSegment {
     freewheels: AtomicU32,
     /// As [`Priorities::driver`].
     driver_priority: AtomicU32,
-    reserved: [AtomicU32; 3],
+    grace_ms: AtomicU32,
+    /// 1: the server has stopped in order.
+    stopped: AtomicU32,
+    /// Tells this server from others.
+    instance: AtomicU64,
     info: Snapshot<SHARED_WORDS>,
     /// By parity of the cycle, so that a client reads that of its own cycle when the next has begun.
     transport: [Snapshot<SHARED_TRANSPORT_WORDS>; 2],
@@ -136,6 +140,34 @@ impl EngineSegment {
         self.client_priority.store(priorities.clients, Ordering::Relaxed);
         self.driver_priority.store(priorities.driver, Ordering::Relaxed);
         self.server_process.store(server_process, Ordering::Relaxed);
+    }
+
+    /// Names this server (no other one of this machine's uptime has the number), and states for how long its clients
+    /// are to wait for another one when it is gone, before any of them can map the segment.
+    pub fn identify(&self, instance: u64, grace_ms: u32) {
+        self.instance.store(instance, Ordering::Relaxed);
+        self.grace_ms.store(grace_ms, Ordering::Relaxed);
+    }
+
+    /// What tells this server from others.
+    pub fn instance(&self) -> u64 {
+        self.instance.load(Ordering::Relaxed)
+    }
+
+    /// How long clients wait for another server when this one is gone without a word, ms.
+    pub fn grace_ms(&self) -> u32 {
+        self.grace_ms.load(Ordering::Relaxed)
+    }
+
+    /// States that the server stops in order: nobody need wait for another one.
+    pub fn note_stopped(&self) {
+        // Release and Acquire: the sockets' end comes later, but through the kernel.
+        self.stopped.store(1, Ordering::Release);
+    }
+
+    /// Whether the server has stopped in order.
+    pub fn has_stopped(&self) -> bool {
+        self.stopped.load(Ordering::Acquire) != 0
     }
 
     /// How the server was started.

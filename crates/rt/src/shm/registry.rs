@@ -115,6 +115,8 @@ pub struct ConnectionCell {
     pub next_of_source: AtomicU32,
     /// Index + 1 of the destination's next connection; 0: the last.
     pub next_of_destination: AtomicU32,
+    /// Counts connections: of two, the younger closes a loop.
+    pub age: AtomicU64,
 }
 
 // SAFETY: repr(C), the header first, atomics only.

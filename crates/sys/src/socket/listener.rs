@@ -23,6 +23,7 @@ const BACKLOG: i32 = 128;
 pub struct Listener {
     socket: OwnedFd,
     path: PathBuf,
+    has_replaced_another: bool,
 }
 
 impl Listener {
@@ -37,13 +38,13 @@ impl Listener {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
         }
-        remove_stale_socket(path)?;
+        let has_replaced_another = remove_stale_socket(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         // On Linux the name takes its mode from the socket; a chmod after the bind would come too late.
         fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let listener = Self { socket, path: path.to_owned() };
+        let listener = Self { socket, path: path.to_owned(), has_replaced_another };
         listen(&listener.socket, BACKLOG)?;
         Ok(listener)
     }
@@ -79,6 +80,12 @@ impl Listener {
         }
     }
 
+    /// Whether a socket lay at the path: whoever made it has not ended in order.
+    #[must_use]
+    pub fn has_replaced_another(&self) -> bool {
+        self.has_replaced_another
+    }
+
     /// Where it listens.
     #[must_use]
     pub fn path(&self) -> &Path {
@@ -99,11 +106,12 @@ impl Drop for Listener {
     }
 }
 
-fn remove_stale_socket(path: &Path) -> io::Result<()> {
+/// Whether there was one.
+fn remove_stale_socket(path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
-        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path),
+        Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path).map(|()| true),
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
 }
