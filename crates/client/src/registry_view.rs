@@ -72,6 +72,13 @@ fn port_type(entry: &PortEntry) -> PortType {
     if entry.port_type.load(Relaxed) == 0 { PortType::Audio } else { PortType::Midi }
 }
 
+impl PortInfo {
+    /// Whether connections begin at the port.
+    pub(crate) fn is_output(&self) -> bool {
+        self.flags & OUTPUT != 0
+    }
+}
+
 impl<'a> RegistryView<'a> {
     pub(crate) fn new(registry: &'a Registry) -> Self {
         Self { registry: Some(registry) }
@@ -97,20 +104,13 @@ impl<'a> RegistryView<'a> {
 
     /// A port.
     pub fn port(&self, id: u32) -> Option<PortInfo> {
-        self.entry(id)?
-            .read(|entry| {
-                let state = entry.state.load(Relaxed);
-                (state != FREE).then(|| PortInfo {
-                    id,
-                    name: text(entry.name()),
-                    flags: entry.flags.load(Relaxed),
-                    port_type: port_type(entry),
-                    owner: entry.owner.load(Relaxed),
-                    active: state == ACTIVE,
-                    aliases: entry.aliases.iter().filter(|alias| !alias.is_empty()).map(text).collect(),
-                })
-            })
-            .flatten()
+        self.entry(id)?.read(|entry| port_info(id, entry)).flatten()
+    }
+
+    /// A port as a server has left it that is gone, perhaps while it changed it.
+    pub(crate) fn port_that_was(&self, id: u32) -> Option<PortInfo> {
+        let entry = self.entry(id)?;
+        entry.read(|entry| port_info(id, entry)).unwrap_or_else(|| port_info(id, entry))
     }
 
     /// All ports, by id.
@@ -179,7 +179,14 @@ impl<'a> RegistryView<'a> {
     /// The ports at the other ends of the port's connections, oldest connection first.
     pub fn connections(&self, port: u32) -> Vec<u32> {
         let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else { return Vec::new() };
-        entry.read(|entry| walk(registry, entry)).unwrap_or_default()
+        let cells = entry.read(|entry| walk(registry, entry)).unwrap_or_default();
+        cells.into_iter().map(|(other, _)| other).collect()
+    }
+
+    /// As [`connections`](Self::connections), each with its age, as a server has left them that is gone.
+    pub(crate) fn connections_that_were(&self, port: u32) -> Vec<(u32, u64)> {
+        let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else { return Vec::new() };
+        entry.read(|entry| walk(registry, entry)).unwrap_or_else(|| walk(registry, entry))
     }
 
     /// A client.
@@ -208,8 +215,21 @@ impl<'a> RegistryView<'a> {
     }
 }
 
+fn port_info(id: u32, entry: &PortEntry) -> Option<PortInfo> {
+    let state = entry.state.load(Relaxed);
+    (state != FREE).then(|| PortInfo {
+        id,
+        name: text(entry.name()),
+        flags: entry.flags.load(Relaxed),
+        port_type: port_type(entry),
+        owner: entry.owner.load(Relaxed),
+        active: state == ACTIVE,
+        aliases: entry.aliases.iter().filter(|alias| !alias.is_empty()).map(text).collect(),
+    })
+}
+
 /// Follows the port's list of cells, at most as far as it has connections: a list that is being changed ends anywhere.
-fn walk(registry: &Registry, entry: &PortEntry) -> Vec<u32> {
+fn walk(registry: &Registry, entry: &PortEntry) -> Vec<(u32, u64)> {
     let count = entry.connections.load(Relaxed).min(registry.shape().connections);
     let output = entry.flags.load(Relaxed) & OUTPUT != 0;
     let mut next = entry.first_connection.load(Relaxed);
@@ -221,7 +241,7 @@ fn walk(registry: &Registry, entry: &PortEntry) -> Vec<u32> {
             (&cell.source, &cell.next_of_destination)
         };
         next = following.load(Relaxed);
-        Some(other.load(Relaxed))
+        Some((other.load(Relaxed), cell.age.load(Relaxed)))
     };
     std::iter::from_fn(step).take(count as usize).collect()
 }

@@ -83,12 +83,7 @@ fn introduce_at(path: &Path, server: &str, role: Role) -> Result<Introduction, E
         Welcome::Refused(error) => return Err(Error::Refused(error)),
         welcome => welcome,
     };
-    let requests = Requests {
-        socket,
-        exchange: Mutex::new(Exchange { number: 0, buffer }),
-        gone: AtomicBool::new(false),
-    };
-    Ok(Introduction { requests, welcome, descriptors: received.descriptors })
+    Ok(Introduction { requests: Requests::new(socket), welcome, descriptors: received.descriptors })
 }
 
 fn socket_error(error: SocketError, seconds: u64) -> Error {
@@ -100,6 +95,12 @@ fn socket_error(error: SocketError, seconds: u64) -> Error {
 }
 
 impl Requests {
+    /// Requests over `socket`, from the first number on.
+    pub(crate) fn new(socket: Connection) -> Self {
+        let exchange = Exchange { number: 0, buffer: vec![0; MAX_PACKET_BYTES] };
+        Self { socket, exchange: Mutex::new(exchange), gone: AtomicBool::new(false) }
+    }
+
     /// Sends `request` and waits, in bounded time, for what the server says to it; a refusal is an error.
     pub(crate) fn ask(&self, request: Request, descriptors: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
         if self.is_gone() {
@@ -108,6 +109,7 @@ impl Requests {
         let seconds = match request {
             Request::Activate(_)
             | Request::Deactivate
+            | Request::ReturnClock
             | Request::SetQuantum { .. }
             | Request::SetFreewheel { .. } => LONG_PATIENCE_SECONDS,
             Request::Session(_) => SAVING_PATIENCE_SECONDS,
@@ -189,8 +191,7 @@ mod tests {
 
     fn pair() -> (Requests, Connection) {
         let (socket, server) = Connection::pair().unwrap();
-        let exchange = Mutex::new(Exchange { number: 0, buffer: vec![0; MAX_PACKET_BYTES] });
-        (Requests { socket, exchange, gone: AtomicBool::new(false) }, server)
+        (Requests::new(socket), server)
     }
 
     fn reply(server: &Connection, number: u32, message: Reply) {

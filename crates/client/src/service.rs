@@ -2,7 +2,6 @@
 //! server's changes never wait for it.
 
 use std::collections::HashMap;
-use std::io;
 use std::ptr;
 use std::sync::{Arc, Mutex};
 
@@ -10,18 +9,20 @@ use proto::MAX_PACKET_BYTES;
 use proto::event::Event;
 use sys::clock::now_ns;
 use sys::poll::{Interest, Poller, Waker};
-use sys::socket::SocketError;
+use sys::socket::{Connection, SocketError};
 
 use crate::Error;
 use crate::callbacks::Shutdown;
 use crate::locked::locked;
-use crate::session::Core;
+use crate::session::{Attempt, Core};
 
 const STACK_BYTES: usize = 256 * 1024;
 /// The waker's token; clients count from 1.
 const WAKER: u64 = 0;
 /// How soon the thread looks again for tables that a process thread has not taken yet.
 const LOOK_NS: u64 = 100_000_000;
+/// How soon it looks again whether there is another server.
+const RETRY_NS: u64 = 50_000_000;
 /// Events taken from one client before it is the others' turn.
 const BATCH: usize = 64;
 
@@ -38,8 +39,17 @@ struct Service {
 
 #[derive(Debug, Default)]
 struct Clients {
-    by_token: HashMap<u64, Arc<Core>>,
+    by_token: HashMap<u64, Member>,
     last_token: u64,
+}
+
+#[derive(Debug)]
+struct Member {
+    core: Arc<Core>,
+    /// The socket in the poller; `None`: its server is gone, and another is looked for.
+    events: Option<Arc<Connection>>,
+    /// Until when.
+    look_until_ns: u64,
 }
 
 /// Listens to what the server tells `core` from now on.
@@ -57,9 +67,11 @@ pub(crate) fn add(core: &Arc<Core>) -> Result<(), Error> {
     let mut clients = locked(&service.clients);
     clients.last_token += 1;
     let token = clients.last_token;
-    service.poller.add(&core.events, token, Interest::Readable)?;
+    let events = core.attachment.sockets().ok_or(Error::ServerGone)?.events;
+    service.poller.add(&*events, token, Interest::Readable)?;
     core.service.get_or_init(|| Arc::clone(&service.waker));
-    clients.by_token.insert(token, Arc::clone(core));
+    let member = Member { core: Arc::clone(core), events: Some(events), look_until_ns: 0 };
+    clients.by_token.insert(token, member);
     Ok(())
 }
 
@@ -88,8 +100,10 @@ impl Service {
         let mut events = Vec::new();
         let mut buffer = vec![0; MAX_PACKET_BYTES];
         let mut unsettled = false;
+        let mut looks_at_ns = None;
         loop {
-            let deadline_ns = unsettled.then(|| now_ns() + LOOK_NS);
+            let settles_ns = unsettled.then(|| now_ns() + LOOK_NS);
+            let deadline_ns = settles_ns.into_iter().chain(looks_at_ns).min();
             if let Err(error) = self.poller.wait(&mut events, deadline_ns) {
                 crate::log::warn(&format!("cannot listen to the server any more: {error}"));
                 return;
@@ -99,23 +113,101 @@ impl Service {
                     self.waker.reset();
                     continue;
                 }
-                // Cloned, so that nothing is locked meanwhile.
-                let core = locked(&self.clients).by_token.get(&event.token).cloned();
-                if let Some(core) = core
-                    && let Err(shutdown) = take_events(&core, &mut buffer)
-                {
-                    self.forget(|other| Arc::ptr_eq(other, &core));
-                    core.server_ended(shutdown);
-                }
+                self.listen(event.token, &mut buffer);
             }
-            let cores: Vec<_> = locked(&self.clients).by_token.values().cloned().collect();
+            if looks_at_ns.is_none_or(|looks_at_ns| looks_at_ns <= now_ns()) {
+                self.look_for_servers();
+            }
+            let cores = self.cores(|_| true);
             // Each of them, whatever the others say.
-            unsettled = cores.iter().filter(|core| core.settle_tables()).count() > 0;
-            cores.iter().for_each(|core| core.tell_of_written_inputs());
+            unsettled = cores.iter().filter(|(_, core)| core.settle_tables()).count() > 0;
+            cores.iter().for_each(|(_, core)| core.tell_of_written_inputs());
+            let is_looking = !self.cores(|member| member.events.is_none()).is_empty();
+            looks_at_ns = is_looking
+                .then(|| looks_at_ns.filter(|at| *at > now_ns()).unwrap_or_else(|| now_ns() + RETRY_NS));
             drop(cores);
             if self.is_over() {
                 return;
             }
+        }
+    }
+
+    /// Clones, so that nothing is locked meanwhile.
+    fn cores(&self, which: impl Fn(&Member) -> bool) -> Vec<(u64, Arc<Core>)> {
+        let clients = locked(&self.clients);
+        let members = clients.by_token.iter().filter(|(_, member)| which(member));
+        members.map(|(token, member)| (*token, Arc::clone(&member.core))).collect()
+    }
+
+    /// Takes what the server of client `token` has said, or notices its end.
+    fn listen(&self, token: u64, buffer: &mut [u8]) {
+        let member = locked(&self.clients)
+            .by_token
+            .get(&token)
+            .and_then(|member| Some((Arc::clone(&member.core), Arc::clone(member.events.as_ref()?))));
+        let Some((core, events)) = member else { return };
+        let Err(end) = take_events(&core, &events, buffer) else { return };
+        match end {
+            End::Silent if !core.grace().is_zero() && !core.link().server.engine.has_stopped() => {
+                let _ = self.poller.remove(&*events);
+                core.cut_off();
+                self.wait_for_server(token, &core);
+                self.look_for_server(token, &core);
+            }
+            End::Silent => {
+                let orderly = core.link().server.engine.has_stopped();
+                let reason = "the server has closed the connection".to_owned();
+                self.end(&core, Shutdown { orderly, reason });
+            }
+            End::Told(shutdown) => self.end(&core, shutdown),
+        }
+    }
+
+    /// From now on another server is looked for.
+    fn wait_for_server(&self, token: u64, core: &Core) {
+        let grace_ns = u64::try_from(core.grace().as_nanos()).unwrap_or(u64::MAX);
+        if let Some(member) = locked(&self.clients).by_token.get_mut(&token) {
+            member.events = None;
+            member.look_until_ns = now_ns().saturating_add(grace_ns);
+        }
+    }
+
+    fn end(&self, core: &Arc<Core>, shutdown: Shutdown) {
+        self.forget(|other| Arc::ptr_eq(other, core));
+        core.server_ended(shutdown);
+    }
+
+    fn look_for_servers(&self) {
+        for (token, core) in self.cores(|member| member.events.is_none()) {
+            self.look_for_server(token, &core);
+        }
+    }
+
+    /// One attempt of a client to return, or its end.
+    fn look_for_server(&self, token: u64, core: &Arc<Core>) {
+        match core.try_to_return() {
+            Attempt::Returned(sockets) => self.listen_again(token, sockets.events),
+            Attempt::Never(shutdown) => self.end(core, shutdown),
+            Attempt::Closed => {}
+            Attempt::Lost => self.wait_for_server(token, core),
+            Attempt::NotYet => {
+                let until_ns = locked(&self.clients).by_token.get(&token).map(|member| member.look_until_ns);
+                if until_ns.is_some_and(|until_ns| until_ns <= now_ns()) {
+                    let seconds = core.grace().as_secs_f32();
+                    let reason =
+                        format!("the server is gone, and no other took its place within {seconds} s");
+                    self.end(core, Shutdown { orderly: false, reason });
+                }
+            }
+        }
+    }
+
+    fn listen_again(&self, token: u64, events: Arc<Connection>) {
+        // Not there any more: closed meanwhile.
+        if let Some(member) = locked(&self.clients).by_token.get_mut(&token)
+            && self.poller.add(&*events, token, Interest::Readable).is_ok()
+        {
+            member.events = Some(events);
         }
     }
 
@@ -131,30 +223,41 @@ impl Service {
 
     fn forget(&self, which: impl Fn(&Arc<Core>) -> bool) {
         let mut clients = locked(&self.clients);
-        let token = clients.by_token.iter().find(|(_, core)| which(core)).map(|(token, _)| *token);
-        if let Some(core) = token.and_then(|token| clients.by_token.remove(&token)) {
+        let token = clients.by_token.iter().find(|(_, member)| which(&member.core)).map(|(token, _)| *token);
+        let member = token.and_then(|token| clients.by_token.remove(&token));
+        if let Some(events) = member.and_then(|member| member.events) {
             // Fails only if it is not there.
-            let _ = self.poller.remove(&core.events);
+            let _ = self.poller.remove(&*events);
         }
     }
 }
 
+/// How a server ended.
+enum End {
+    /// Without a word.
+    Silent,
+    /// As it said, or as the program has to be told.
+    Told(Shutdown),
+}
+
 /// Takes the events that have come; an error is the server's end.
-fn take_events(core: &Core, buffer: &mut [u8]) -> Result<(), Shutdown> {
-    let ended = |reason: &str| Shutdown { orderly: false, reason: reason.to_owned() };
+fn take_events(core: &Core, events: &Connection, buffer: &mut [u8]) -> Result<(), End> {
     for _ in 0..BATCH {
-        let received = match core.events.try_receive(buffer) {
+        let received = match events.try_receive(buffer) {
             Ok(received) => received,
             Err(SocketError::NotReady) => return Ok(()),
-            Err(SocketError::Closed) => return Err(ended("the server has closed the connection")),
             // Lost with its descriptors, as when the process has no descriptor left: the server will miss the answer.
             Err(SocketError::TooManyDescriptors | SocketError::TooLong) => continue,
-            Err(error) => return Err(ended(&io::Error::from(error).to_string())),
+            Err(_) => return Err(End::Silent),
         };
         let packet = buffer.get(..received.bytes).unwrap_or_default();
         match proto::decode::<Event>(packet) {
+            Ok(Event::Shutdown { reason }) => return Err(End::Told(Shutdown { orderly: true, reason })),
             Ok(event) => core.take(event, received.descriptors),
-            Err(_) => return Err(ended("the server and this program are not of one release")),
+            Err(_) => {
+                let reason = "the server and this program are not of one release".to_owned();
+                return Err(End::Told(Shutdown { orderly: false, reason }));
+            }
         }
     }
     Ok(())

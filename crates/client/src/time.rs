@@ -15,9 +15,19 @@ use crate::session::Core;
 pub(crate) struct LastCycle(Mutex<Option<CycleInfo>>);
 
 impl Core {
-    /// The newest cycle; `None` before the first. Thread: any.
+    /// The newest cycle; `None` before the first. Between two servers: one that begins where the first one's clock
+    /// was when it was found to be gone. Thread: any.
     pub(crate) fn newest_cycle(&self) -> Option<CycleInfo> {
-        if let Some(info) = self.server.engine.info() {
+        let link = self.link();
+        if let Some(end) = link.end.get() {
+            return Some(*end);
+        }
+        let info = link.server.engine.info();
+        // A server that takes another's place and waits for its first cycle has no clock yet.
+        if let Some(end) = self.links.end_before().filter(|_| info.is_some_and(|info| info.cycle == 0)) {
+            return Some(end);
+        }
+        if let Some(info) = info {
             if let Ok(mut last) = self.last_cycle.0.try_lock() {
                 *last = Some(info);
             }

@@ -79,7 +79,8 @@ impl Session {
         if core.closed.load(Ordering::Acquire) {
             return Err(Error::Closed);
         }
-        if core.is_gone() {
+        // No request is kept for a server to come: the program asked for now.
+        if core.is_over() || core.links.is_cut() {
             return Err(Error::ServerGone);
         }
         let TransportRequest { roll, position, sync_timeout_us } = request;
@@ -88,7 +89,7 @@ impl Session {
             let position = position.map(|position| position.to_words());
             return self.order(Request::Transport { roll, position, sync_timeout_us });
         }
-        let requests = core.own.transport();
+        let requests = core.link().own.transport();
         if position.is_some_and(|position| !requests.ask_position(&position)) {
             return Err(Error::TransportBusy);
         }

@@ -138,6 +138,19 @@ pub fn any_on(server: u32) -> Option<(ClientHandle, Pinned)> {
     any_where(|slot| slot.server.load(Ordering::Relaxed) == server)
 }
 
+/// The number of the server that `session` is a client of, if an open client of this process is one of it, too.
+pub fn server_like(session: &Session) -> Option<u32> {
+    let instance = |session: &Session| session.engine().map(|engine| engine.instance());
+    let same = |other: &OpenClient| {
+        other.session.server_name() == session.server_name() && instance(&other.session) == instance(session)
+    };
+    let open = SLOTS
+        .iter()
+        .enumerate()
+        .filter_map(|(index, slot)| ClientHandle::of(index, slot.state.load(Ordering::Relaxed)).pin());
+    open.filter(|client| same(client)).map(|client| client.server).next()
+}
+
 /// Any open client of this process. Thread: any.
 pub fn any() -> Option<Pinned> {
     any_where(|_| true).map(|(_, pinned)| pinned)

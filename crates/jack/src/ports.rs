@@ -41,6 +41,10 @@ static CHANGES: Mutex<()> = Mutex::new(());
 /// The number of the session's server in this process.
 pub fn server_number(session: &Session) -> Option<u32> {
     let process = session.engine().map_or(0, |engine| engine.server_process());
+    // The server may have taken the place of one whose clients have the number of that.
+    if let Some(number) = clients::server_like(session) {
+        return Some(number);
+    }
     let identity = Identity { name: session.server_name().to_owned(), process };
     let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
     let known = SERVERS.iter().take_while(|server| server.identity.get().is_some());

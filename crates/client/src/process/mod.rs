@@ -9,6 +9,7 @@ mod tables;
 mod thread;
 mod transport;
 
+pub(crate) use growing::Growing;
 pub(crate) use ports::{OwnSlabs, PortCell, PortTable};
 pub(crate) use runner::{current_cycle, cycle_signal, cycle_wait, in_cycle};
 pub use scope::CycleScope;

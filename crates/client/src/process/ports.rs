@@ -236,11 +236,17 @@ impl PortTable {
         Some(())
     }
 
-    /// The server knows number `number` as port `id`.
-    pub(crate) fn name(&self, number: u32, id: u32) {
-        if let Some(place) = self.numbers.get(id as usize) {
-            place.store(number + 1, Ordering::Release);
-        }
+    /// The server knows number `number` as port `id`. `None`: there is no such id.
+    pub(crate) fn name(&self, number: u32, id: u32) -> Option<()> {
+        self.numbers.get(id as usize)?.store(number + 1, Ordering::Release);
+        Some(())
+    }
+
+    /// The client's ports: (id, the client's own number), by id.
+    pub(crate) fn named(&self) -> impl Iterator<Item = (u32, u32)> {
+        (0..)
+            .zip(&*self.numbers)
+            .filter_map(|(id, number)| Some((id, number.load(Ordering::Acquire).checked_sub(1)?)))
     }
 
     /// Number `number` is free again.
@@ -263,7 +269,7 @@ mod tests {
     fn an_unconnected_input_is_silent_again_at_each_call() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Audio).unwrap();
-        table.name(3, 7);
+        table.name(3, 7).unwrap();
         let buffer = table.buffer(&own, 7, 64).unwrap();
         table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().fill(0.5);
         assert_eq!(table.buffer(&own, 7, 64), Some(buffer));
@@ -274,7 +280,7 @@ mod tests {
     fn an_unconnected_midi_input_has_no_events_again_at_each_call() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Midi).unwrap();
-        table.name(3, 7);
+        table.name(3, 7).unwrap();
         let buffer = table.buffer(&own, 7, 64).unwrap();
         let events = table.cell(3).unwrap().events().unwrap();
         assert_eq!(events.base(), buffer);
@@ -288,7 +294,9 @@ mod tests {
     fn ports_of_others_and_ports_that_are_gone_have_no_buffer() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(0, PortType::Midi).unwrap();
-        table.name(0, 8);
+        table.name(0, 8).unwrap();
+        assert_eq!(table.named().collect::<Vec<_>>(), [(8, 0)]);
+        assert!(table.name(0, 9).is_none(), "past the last id");
         assert!(table.buffer(&own, 8, 64).is_some());
         assert!(table.buffer(&own, 0, 64).is_none());
         assert!(table.buffer(&own, 9, 64).is_none(), "past the last id");
@@ -304,7 +312,7 @@ mod tests {
         let samples = own.slab().slot(5).unwrap();
         let table = PortTable::new(8);
         table.add_output(0, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
-        table.name(0, 1);
+        table.name(0, 1).unwrap();
         assert_eq!(table.buffer(&slabs, 1, 64), Some(samples));
         assert_eq!(slabs.iter().count(), 1);
     }
@@ -317,7 +325,7 @@ mod tests {
         MidiWriter::begin(&own.borrow_midi(2).unwrap(), 0);
         let table = PortTable::new(8);
         table.add_output(0, PortType::Midi, place, own.slab().slot(2).unwrap()).unwrap();
-        table.name(0, 1);
+        table.name(0, 1).unwrap();
         for (frames, time, written) in [(64, 63, true), (64, 64, false), (128, 127, true), (64, 100, false)] {
             assert!(table.buffer(&slabs, 1, frames).is_some());
             let events = own.borrow_midi(2).unwrap();

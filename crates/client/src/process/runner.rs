@@ -14,7 +14,7 @@ use sys::thread::CpuSet;
 use super::inputs::{Heard, Inputs};
 use super::tables::TablesReceiver;
 use super::transport::TransportPart;
-use crate::session::Core;
+use crate::session::{Core, Link};
 
 /// How long the thread sleeps at most before it looks whether it is to stop, or the server is gone.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -23,6 +23,8 @@ const LOOK_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(crate) struct Runner {
     core: Arc<Core>,
+    /// Index of the link whose cycles it runs.
+    link: u32,
     stop: Arc<AtomicBool>,
     /// The program has ended its own loop.
     ended: bool,
@@ -48,9 +50,10 @@ impl Runner {
     /// For the calling thread. Allocates all that cycles need.
     pub(crate) fn new(core: Arc<Core>, stop: Arc<AtomicBool>, tables: TablesReceiver) -> Self {
         // Of an activation before.
-        core.own.note_quick();
+        core.link().own.note_quick();
         let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
         Self {
+            link: core.links.newest(),
             core,
             stop,
             ended: false,
@@ -80,7 +83,7 @@ impl Runner {
             self.inputs.obey(self.turn.orders(), &self.core.ports);
             self.go_to(self.turn.orders().cpu());
         }
-        self.core.own.begin(info.cycle, Futex.now_ns());
+        self.link().own.begin(info.cycle, Futex.now_ns());
         let heard = Heard {
             tables: self.tables.current(),
             own: &self.core.own_slabs,
@@ -100,7 +103,7 @@ impl Runner {
 
     /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
     fn follow_freewheel(&mut self) {
-        let engine = &self.core.server.engine;
+        let engine = &self.core.links.get(self.link).server.engine;
         let freewheels = engine.freewheels();
         if freewheels == self.freewheels {
             return;
@@ -112,22 +115,35 @@ impl Runner {
         }
     }
 
+    fn link(&self) -> &Link {
+        self.core.links.get(self.link)
+    }
+
     fn turn(&mut self) -> Option<CycleInfo> {
         loop {
-            if self.ended || self.stop.load(Ordering::Acquire) || self.core.is_gone() {
+            if self.ended || self.stop.load(Ordering::Acquire) || self.core.is_over() {
                 return None;
             }
-            let pages = Pages {
-                engine: &self.core.server.engine,
-                orders: &self.core.orders,
-                own: &self.core.own,
-                signals: &self.core.signals,
-            };
+            self.follow_link();
+            // Not by `link`, which would keep `turn` from being changed.
+            let link = self.core.links.get(self.link);
             let deadline_ns = Some(Futex.now_ns().saturating_add(LOOK_NS));
+            // Before the look: a link that is added after it wakes the thread, see `Links::add`.
+            let woken = link.signals.wake_count();
+            if self.core.links.is_cut() {
+                link.signals.sleep(woken, deadline_ns, &Futex);
+                continue;
+            }
+            let pages = Pages {
+                engine: &link.server.engine,
+                orders: &link.orders,
+                own: &link.own,
+                signals: &link.signals,
+            };
             if let Turn::Run(info) = self.turn.next(pages, deadline_ns, &mut self.spurious, &Futex) {
                 return Some(info);
             }
-            self.core.own.note_look();
+            link.own.note_look();
         }
     }
 
@@ -141,6 +157,25 @@ impl Runner {
         if self.tables.current().restore_slabs() {
             self.core.note_written_inputs();
         }
+    }
+
+    /// Goes over to the newest server, whose cycles are counted anew. Between cycles.
+    fn follow_link(&mut self) {
+        let newest = self.core.links.newest();
+        if newest == self.link {
+            return;
+        }
+        self.link = newest;
+        self.turn.begin_anew();
+        (self.obeyed, self.spurious) = (0, 0);
+        for slab in self.core.own_slabs.iter() {
+            // No cycle of the new server.
+            slab.slab().header().finish(0);
+        }
+        self.transport = TransportPart::default();
+        // The server before may have taken it away, or left its clock.
+        self.freewheels = false;
+        self.core.become_realtime();
     }
 
     /// Runs on `cpu` if it is among those that the thread had at first, else where it likes. Thread: cycle.
@@ -182,7 +217,7 @@ impl Runner {
         }
         let now_ns = Futex.now_ns();
         let cpu = u32::try_from(sys::thread::current_cpu()).unwrap_or(rt::shm::NO_CPU);
-        self.core.own.finish(info.cycle, now_ns, cpu);
+        self.link().own.finish(info.cycle, now_ns, cpu);
         let orders = self.turn.orders();
         for follower in orders.followers() {
             if let Some(page) = self.tables.current().page(follower.page) {
@@ -190,11 +225,11 @@ impl Runner {
             }
         }
         if orders.driver_waits() {
-            self.core.own.wake_driver(&Futex);
+            self.link().own.wake_driver(&Futex);
         }
-        if self.core.own.take_demoted()
+        if self.link().own.take_demoted()
             && !self.freewheels
-            && let Some(priority) = self.core.server.engine.client_priority()
+            && let Some(priority) = self.link().server.engine.client_priority()
         {
             let _ = sys::thread::set_fifo(0, priority);
         }

@@ -40,6 +40,12 @@ impl Tables {
         self.slabs.iter().flatten().filter(|slab| slab.restore()).count() > 0
     }
 
+    /// Gives up the memory of others, as with the server that it was got from.
+    pub(crate) fn clear(&mut self) -> bool {
+        *self = Self { transport: self.transport.clone(), ..Self::default() };
+        true
+    }
+
     /// Keeps (or gives up) a signal page; false if there can be no such index.
     pub(crate) fn set_page(&mut self, index: u32, page: Option<Arc<Shared<SignalPage>>>) -> bool {
         set(&mut self.pages, index, page)
@@ -103,6 +109,11 @@ impl TablesSender {
         self.unsent = true;
         self.waiting.extend(token);
         true
+    }
+
+    /// What is waiting to be answered will not be: the server that asked is gone.
+    pub(crate) fn forget_waiting(&mut self) {
+        self.waiting.clear();
     }
 
     /// Sends what is to be sent, drops what has come back, and gives the tokens of changes that the process thread

@@ -6,8 +6,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use sys::futex::Futex;
-
 use super::CycleScope;
 use super::runner::{Runner, lend};
 use super::tables::TablesReceiver;
@@ -82,7 +80,7 @@ impl ProcessThread {
     /// Asks the thread to leave, waits for it in bounded time, and gives back the program's part.
     pub(crate) fn stop(self, core: &Core) -> Option<Body> {
         self.stop.store(true, Ordering::Release);
-        core.signals.wake_up(&Futex);
+        core.link().wake();
         self.thread.join(PATIENCE)
     }
 }
@@ -110,7 +108,7 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
     core.initialize_process_thread();
     let runner = Runner::new(Arc::clone(&core), Arc::clone(&stop), tables);
     sys::thread::prefault_stack(PREFAULTED_BYTES);
-    become_realtime(&core);
+    core.become_realtime();
     let _leaving = Leaving { core: Arc::clone(&core), stop, activation };
     // Nobody waits for it any more, if this fails: then `stop` is set.
     let _ = ready.send(sys::thread::thread_id());
@@ -133,12 +131,15 @@ fn cycles(core: &Core, mut runner: Runner, mut process: impl FnMut(&CycleScope<'
     }
 }
 
-fn become_realtime(core: &Core) {
-    let Some(priority) = core.server.engine.client_priority() else { return };
-    if let Err(error) = sys::thread::set_fifo(0, priority) {
-        crate::log::warn(&format!(
-            "client '{}' runs without real-time priority and may be late: {error}",
-            core.name
-        ));
+impl Core {
+    /// Gives the calling process thread the priority that the server has for it. Not within a cycle.
+    pub(super) fn become_realtime(&self) {
+        let Some(priority) = self.link().server.engine.client_priority() else { return };
+        if let Err(error) = sys::thread::set_fifo(0, priority) {
+            crate::log::warn(&format!(
+                "client '{}' runs without real-time priority and may be late: {error}",
+                self.name
+            ));
+        }
     }
 }

@@ -66,30 +66,30 @@ impl TransportPart {
     pub(crate) fn get_ready(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
         let Some(sync) = &callbacks.sync else {
             if self.needs_time {
-                core.own.note_quick();
+                core.link().own.note_quick();
                 *self = Self { led: self.led, ..Self::default() };
             }
             return;
         };
-        let Some(transport) = core.server.engine.transport_in(info.cycle) else { return };
+        let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
         let is_new = self.ready_serial != sync.serial;
         if !is_new && (!transport.asks || self.ready_round == transport.round) {
             return;
         }
         if !self.needs_time {
             self.needs_time = true;
-            core.own.note_needs_time();
+            core.link().own.note_needs_time();
         }
         if (sync.callback)(&CycleScope::new(core, info)) {
             (self.ready_serial, self.ready_round) = (sync.serial, transport.round);
-            core.own.note_ready(transport.round);
+            core.link().own.note_ready(transport.round);
         }
     }
 
     /// Has the program complete the next cycle's position, if it is the timebase master. Thread: cycle.
     pub(crate) fn lead(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
         let Some(timebase) = &callbacks.timebase else { return };
-        let Some(transport) = core.server.engine.transport_in(info.cycle) else { return };
+        let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
         let Transport { state, master, round, .. } = transport;
         let called_for = Some((timebase.serial, round));
         let new_position = self.led != called_for;
@@ -100,6 +100,6 @@ impl TransportPart {
         let frame = transport.next_frame(info.quantum);
         let mut position = Position { frame, ..transport.position };
         (timebase.callback)(&CycleScope::new(core, info), &mut position, new_position);
-        core.own.state_position(info.cycle, &Position { frame, ..position });
+        core.link().own.state_position(info.cycle, &Position { frame, ..position });
     }
 }

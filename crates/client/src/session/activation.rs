@@ -27,15 +27,19 @@ impl Core {
         if self.is_active() {
             return Ok(());
         }
+        // Before anything is begun for it.
+        self.attachment.requests()?;
         activations.count = activations.count.wrapping_add(1);
         let thread = self.start_process_thread(activations.count)?;
         let activation = self.describe(thread.as_ref());
         // Before the server tells of the client's own ports.
         self.notify(Notice::Activated);
         self.active.store(true, Ordering::Release);
-        let activated = self.requests.order(Request::Activate(activation));
+        self.attachment.in_between(|| *locked(&self.stated) = Some(activation));
+        let activated = self.order(&Request::Activate(activation));
         activations.thread = thread;
         if activated.is_err() {
+            self.attachment.in_between(|| *locked(&self.stated) = None);
             self.leave(&mut activations);
         }
         activated
@@ -107,10 +111,19 @@ impl Core {
         if !self.is_active() {
             return Ok(());
         }
+        // A server that is told of the client from now on is told that it is inactive.
+        self.attachment.in_between(|| *locked(&self.stated) = None);
         // First, so that no cycle waits for the thread when it leaves.
-        let deactivated = self.requests.order(Request::Deactivate);
+        let deactivated = match self.attachment.sockets() {
+            Some(sockets) => sockets.requests.order(Request::Deactivate),
+            None => Ok(()),
+        };
         self.leave(activations);
-        deactivated
+        match deactivated {
+            // Whichever server comes knows of no active client.
+            Err(Error::ServerGone) => Ok(()),
+            decided => decided,
+        }
     }
 
     /// Ends the process thread, and gives its callback back to where the next activation finds it.

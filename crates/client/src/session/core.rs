@@ -6,16 +6,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use proto::event::{Answer, Event};
-use proto::request::Request;
-use rt::shm::{Orders, OwnPage, SignalPage};
+use proto::request::{Activation, Request, RequestError};
+use rt::shm::SignalPage;
 use sys::clock::now_ns;
 use sys::memory::{PeerSlab, Segment, Shared};
 use sys::poll::Waker;
-use sys::socket::Connection;
 
 use super::activation::Activations;
+use super::attachment::{Attachment, Sockets};
+use super::link::{Link, Links};
 use super::ports::PortBook;
-use super::server_memory::ServerMemory;
+use super::returning::Remembered;
 use crate::callbacks::Shutdown;
 use crate::joinable::Joinable;
 use crate::locked::locked;
@@ -41,19 +42,20 @@ pub(crate) struct Core {
     pub(crate) started_server: bool,
     /// Of the process that opened it: see [`sys::fork::generation`].
     pub(crate) generation: u32,
-    pub(crate) requests: Requests,
-    /// Events in, answers out.
-    pub(crate) events: Connection,
-    pub(crate) server: Arc<ServerMemory>,
-    pub(crate) orders: Shared<Orders>,
-    pub(crate) own: Shared<OwnPage>,
-    pub(crate) signals: Shared<SignalPage>,
+    pub(crate) attachment: Attachment,
+    pub(crate) links: Links,
     pub(crate) ports: PortTable,
     pub(crate) own_slabs: OwnSlabs,
     pub(crate) book: Mutex<PortBook>,
     pub(crate) tables: Mutex<TablesSender>,
     pub(crate) callbacks: Mutex<Callbacks>,
     pub(crate) activations: Mutex<Activations>,
+    /// The program's user has another grace in mind than the server's: see [`grace`](Self::grace).
+    pub(crate) own_grace: Option<Duration>,
+    /// What is told to servers that take the place of one that died.
+    pub(crate) remembered: Mutex<Option<Remembered>>,
+    /// What the server was told at activation; a server that takes its place is told the same.
+    pub(crate) stated: Mutex<Option<Activation>>,
     pub(crate) active: AtomicBool,
     /// 0: none.
     pub(crate) process_thread: AtomicU32,
@@ -91,8 +93,41 @@ impl Core {
         }
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
-        self.requests.is_gone()
+    /// Whether there is no server any more and none will come. Thread: cycle.
+    pub(crate) fn is_over(&self) -> bool {
+        self.attachment.is_over()
+    }
+
+    /// What is shared with the newest server. Thread: cycle.
+    pub(crate) fn link(&self) -> &Link {
+        self.links.current()
+    }
+
+    /// Does what asks the server, which may die meanwhile: then again, once, with the one that takes its place.
+    pub(crate) fn with_server<R>(
+        &self,
+        mut ask: impl FnMut(&Requests) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        self.check_request()?;
+        match ask(&*self.attachment.requests()?) {
+            Err(Error::ServerGone) => ask(&*self.attachment.requests()?),
+            decided => decided,
+        }
+    }
+
+    /// Sends a request that is answered by `Done`.
+    pub(crate) fn order(&self, request: &Request) -> Result<(), Error> {
+        let mut again = false;
+        self.with_server(|requests| match requests.order(request.clone()) {
+            // Done by the server that died, and known to the one after it.
+            Err(Error::Refused(
+                RequestError::AlreadyConnected { .. } | RequestError::NotConnected { .. },
+            )) if again => Ok(()),
+            decided => {
+                again = true;
+                decided
+            }
+        })
     }
 
     pub(crate) fn is_active(&self) -> bool {
@@ -181,7 +216,9 @@ impl Core {
     pub(crate) fn answer(&self, answer: Answer) {
         let deadline_ns = Some(now_ns() + ANSWER_PATIENCE_NS);
         // If it fails, the server does without: what it did not hear is mapped counts as silence.
-        let _ = self.events.send_until(&proto::encode(&answer), &[], deadline_ns);
+        if let Some(sockets) = self.attachment.sockets() {
+            let _ = sockets.events.send_until(&proto::encode(&answer), &[], deadline_ns);
+        }
     }
 
     /// Obeys an event that came with `descriptors`, or passes it on. Service thread: no code of the program.
@@ -211,7 +248,8 @@ impl Core {
             Event::UnmapSlab { slab } => {
                 locked(&self.tables).change(None, |tables| tables.set_slab(slab, None));
             }
-            Event::Shutdown { reason } => self.server_ended(Shutdown { orderly: true, reason }),
+            // The service thread has taken it.
+            Event::Shutdown { .. } => {}
             event => self.notify(Notice::Event(event)),
         }
     }
@@ -236,13 +274,14 @@ impl Core {
         unsettled
     }
 
-    /// There is no server any more. The program is told once.
-    pub(crate) fn server_ended(&self, shutdown: Shutdown) {
-        self.requests.note_gone();
-        self.signals.wake_up(&sys::futex::Futex);
+    /// There is no server any more and none will come. The program is told once. Gives the sockets that it left.
+    pub(crate) fn server_ended(&self, shutdown: Shutdown) -> Option<Sockets> {
+        let left = self.attachment.end();
+        self.link().wake();
         if !self.closed.load(Ordering::Acquire) && !self.shutdown_told.swap(true, Ordering::AcqRel) {
             self.notify(Notice::Shutdown(shutdown));
         }
+        left
     }
 
     /// Whether the program has closed the client within a cycle, and its cycles go on without it. Thread: cycle.
@@ -272,9 +311,12 @@ impl Core {
     fn leave_server(self: &Arc<Self>) {
         // Whether or not the server agrees: the socket's end says the same.
         let _ = self.deactivate();
-        self.closed.store(true, Ordering::Release);
-        let _ = self.requests.order(Request::Close);
+        self.attachment.in_between(|| self.closed.store(true, Ordering::Release));
+        if let Some(sockets) = self.attachment.sockets() {
+            let _ = sockets.requests.order(Request::Close);
+        }
         service::remove(self);
+        self.attachment.end();
         self.notify(Notice::Quit);
         let thread = locked(&self.notification_thread).take();
         if let Some(thread) = thread {

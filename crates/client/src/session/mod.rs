@@ -1,9 +1,12 @@
 //! A client without types: everything `libjack` needs, usable from any thread.
 
 mod activation;
+mod attachment;
 mod core;
+mod link;
 mod open;
 mod ports;
+mod returning;
 mod server_memory;
 
 use std::ptr::NonNull;
@@ -13,15 +16,18 @@ use proto::request::{PortType, Reply, Request};
 use rt::shm::EngineSegment;
 
 pub(crate) use self::core::Core;
+pub(crate) use self::link::Link;
 pub use self::open::OpenOptions;
 pub(crate) use self::open::receive;
+pub(crate) use self::returning::Attempt;
 use crate::registry_view::RegistryView;
 use crate::{Callbacks, Error, process};
 
 /// A client of a server. Dropping it closes it.
 ///
 /// Requests wait for the server in bounded time and are refused within a cycle ([`Error::InCycle`]); getters and
-/// buffers are lock-free and legal anywhere. In a child made by `fork`, every call fails with [`Error::Forked`], or
+/// buffers are lock-free and legal anywhere. While a server that died is being replaced, requests wait for the next
+/// one, at most for the server's grace (`consort run --grace`), and getters answer what was. In a child made by `fork`, every call fails with [`Error::Forked`], or
 /// answers nothing, and the parent's client is left alone.
 #[derive(Debug)]
 pub struct Session {
@@ -68,9 +74,9 @@ impl Session {
         self.core.started_server
     }
 
-    /// Whether there is no server any more. The client can only be closed then.
+    /// Whether there is no server any more, and none took its place in time. The client can only be closed then.
     pub fn is_server_gone(&self) -> bool {
-        self.core.is_gone()
+        self.core.is_over()
     }
 
     /// Changes the callbacks.
@@ -165,8 +171,7 @@ impl Session {
     /// # Errors
     /// [`Error::InCycle`], [`Error::Refused`], [`Error::Timeout`], [`Error::ServerGone`], [`Error::Forked`].
     pub fn order(&self, request: Request) -> Result<(), Error> {
-        self.core.check_request()?;
-        self.core.requests.order(request)
+        self.core.order(&request)
     }
 
     /// Connects an output port to an input port, by names or aliases.
@@ -188,19 +193,18 @@ impl Session {
     /// Clients, ports and connections, as they are now. Empty in a forked child. Thread: any.
     pub fn registry(&self) -> RegistryView<'_> {
         match self.core.check_fork() {
-            Ok(()) => RegistryView::new(&self.core.server.registry),
+            Ok(()) => RegistryView::new(&self.core.link().server.registry),
             Err(_) => RegistryView::empty(),
         }
     }
 
     /// The server's segment: flags, xruns, load. `None` in a forked child. Thread: any.
     pub fn engine(&self) -> Option<&EngineSegment> {
-        self.core.check_fork().is_ok().then(|| &*self.core.server.engine)
+        self.core.check_fork().is_ok().then(|| &*self.core.link().server.engine)
     }
 
     pub(crate) fn exchange(&self, request: Request) -> Result<Reply, Error> {
-        self.core.check_request()?;
-        self.core.requests.ask(request, &[])
+        self.core.with_server(|requests| requests.ask(request.clone(), &[]))
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

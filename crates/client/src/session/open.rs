@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use proto::hello::{Role, Welcome};
 use rt::shm::Layout;
@@ -11,7 +12,9 @@ use sys::memory::{Access, Seals, Segment, Shared, Wanted};
 use sys::socket::Connection;
 
 use super::activation::Activations;
+use super::attachment::{Attachment, Sockets};
 use super::core::Core;
+use super::link::{Link, Links};
 use super::ports::PortBook;
 use super::server_memory::ServerMemory;
 use crate::process::{OwnSlabs, PortTable, TablesSender};
@@ -52,8 +55,17 @@ pub(super) fn open(name: &str, options: &OpenOptions) -> Result<Arc<Core>, Error
     begin(introduction, started_server)
 }
 
-/// Maps what the server sent, and starts the threads that listen to it.
-fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, Error> {
+/// What a server sends to a client that it welcomes.
+pub(super) struct Welcomed {
+    pub(super) client: u32,
+    pub(super) name: String,
+    pub(super) server_name: String,
+    pub(super) link: Link,
+    pub(super) sockets: Sockets,
+}
+
+/// Maps what the server sent.
+pub(super) fn receive_welcome(introduction: Introduction) -> Result<Welcomed, Error> {
     let Introduction { requests, welcome, descriptors } = introduction;
     let Welcome::Client { client, name, server_name } = welcome else {
         return Err(Error::Protocol("it did not welcome a client"));
@@ -62,6 +74,14 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         descriptors.try_into().map_err(|_| Error::Protocol("it did not send the client's memory"))?;
     let [engine, registry, orders, own, signals, events] = descriptors;
     let server = ServerMemory::of_server(&server_name, engine, registry)?;
+    let link = Link::map(server, [orders, own, signals])?;
+    let sockets = Sockets { requests: Arc::new(requests), events: Arc::new(Connection::from(events)) };
+    Ok(Welcomed { client, name, server_name, link, sockets })
+}
+
+/// Starts the threads that listen to the server.
+fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, Error> {
+    let Welcomed { client, name, server_name, link, sockets } = receive_welcome(introduction)?;
     let (notices, received) = channel();
     let core = Arc::new(Core {
         id: client,
@@ -69,18 +89,17 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         server_name,
         started_server,
         generation: sys::fork::generation(),
-        requests,
-        events: Connection::from(events),
-        orders: receive(orders, Access::ReadOnly)?,
-        own: receive(own, Access::Writable)?,
-        signals: receive(signals, Access::Writable)?,
-        ports: PortTable::new(server.registry.shape().ports),
-        server,
+        attachment: Attachment::new(sockets),
+        ports: PortTable::new(link.server.registry.shape().ports),
+        links: Links::new(link),
         own_slabs: OwnSlabs::new(),
         book: Mutex::new(PortBook::default()),
         tables: Mutex::new(TablesSender::default()),
         callbacks: Mutex::new(Callbacks::default()),
         activations: Mutex::new(Activations::default()),
+        own_grace: own_grace(),
+        remembered: Mutex::new(None),
+        stated: Mutex::new(None),
         active: AtomicBool::new(false),
         process_thread: AtomicU32::new(0),
         notices,
@@ -101,6 +120,12 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         return Err(error);
     }
     Ok(core)
+}
+
+/// How long the environment says that a server is to be waited for that may take the place of one that died.
+fn own_grace() -> Option<Duration> {
+    let value = std::env::var("CONSORT_GRACE_MS").ok()?;
+    value.parse().ok().map(Duration::from_millis)
 }
 
 /// Maps a page that the server sent, which has this very size and can be written by nobody else if we only read it.

@@ -1,6 +1,7 @@
 //! Registering ports: numbers and buffers are the client's own to give out.
 
 use std::collections::VecDeque;
+use std::os::fd::BorrowedFd;
 
 use proto::request::{NewPort, PortType, Reply, Request, SlabSlot};
 use rt::midi::MidiWriter;
@@ -11,6 +12,7 @@ use super::core::Core;
 use crate::Error;
 use crate::locked::locked;
 use crate::process::OwnSlabs;
+use crate::requests::Requests;
 
 /// `JackPortIsOutput`
 const OUTPUT: u32 = 2;
@@ -22,7 +24,7 @@ pub(crate) struct PortBook {
     numbers: FreeList,
     slots: FreeList,
     /// Slabs that the server knows.
-    slabs: u32,
+    pub(super) slabs: u32,
 }
 
 /// Numbers from 0 on. One that is given back is given out again when no cycle can name it any more, oldest first, so
@@ -89,55 +91,55 @@ const fn index(place: SlabSlot) -> u32 {
     place.slab * SLOTS_PER_SLAB + place.slot
 }
 
+/// Tells the server of the next slab.
+pub(super) fn send_slab(requests: &Requests, segment: BorrowedFd<'_>) -> Result<(), Error> {
+    match requests.ask(Request::AddSlab, &[segment])? {
+        Reply::Done => Ok(()),
+        _ => Err(Error::Protocol("it answered a slab with another reply than Done")),
+    }
+}
+
 const NO_ROOM: Error = Error::Protocol("it allows more ports than a client can have");
 
 impl Core {
     /// See `Session::register_port`.
     pub(crate) fn register_port(&self, name: &str, port_type: PortType, flags: u32) -> Result<u32, Error> {
-        self.check_request()?;
         proto::names::check_port(&self.name, name)?;
-        let mut book = locked(&self.book);
-        let number = book.numbers.take(self.plan_in_force());
-        let registered = self.register(&mut book, number, |slot| NewPort {
-            name: name.to_owned(),
-            port_type,
-            flags,
-            number,
-            slot,
-        });
-        if registered.is_err() {
-            self.forget(&mut book, number, None, None);
-        }
-        registered
+        self.with_server(|requests| {
+            let mut book = locked(&self.book);
+            let number = book.numbers.take(self.plan_in_force());
+            let port = NewPort { name: name.to_owned(), port_type, flags, number, slot: None };
+            let registered = self.register(requests, &mut book, port);
+            if registered.is_err() {
+                self.forget(&mut book, number, None, None);
+            }
+            registered
+        })
     }
 
-    fn register(
-        &self,
-        book: &mut PortBook,
-        number: u32,
-        port: impl FnOnce(Option<SlabSlot>) -> NewPort,
-    ) -> Result<u32, Error> {
-        let mut port = port(None);
+    fn register(&self, requests: &Requests, book: &mut PortBook, mut port: NewPort) -> Result<u32, Error> {
+        let number = port.number;
         if port.flags & OUTPUT == 0 {
             self.ports.add_input(number, port.port_type).ok_or(NO_ROOM)?;
         } else {
             let slot = book.slots.take(self.plan_in_force());
-            if let Err(error) = self.prepare_output(book, number, port.port_type, place(slot)) {
+            if let Err(error) = self.prepare_output(requests, book, number, port.port_type, place(slot)) {
                 book.slots.give_back(slot, None);
                 return Err(error);
             }
             port.slot = Some(place(slot));
         }
-        let Reply::Port(id) = self.requests.ask(Request::RegisterPort(port), &[])? else {
+        let Reply::Port(id) = requests.ask(Request::RegisterPort(port), &[])? else {
             return Err(Error::Protocol("it answered a registration without a port"));
         };
-        self.ports.name(number, id);
+        self.ports.name(number, id).ok_or(NO_ROOM)?;
         Ok(id)
     }
 
     /// Makes a silent buffer for output `number`, in a new slab if need be.
     fn prepare_output(
         &self,
+        requests: &Requests,
         book: &mut PortBook,
         number: u32,
         port_type: PortType,
@@ -145,11 +147,7 @@ impl Core {
     ) -> Result<(), Error> {
         if at.slab >= book.slabs {
             let slab = OwnSlabs::create()?;
-            let segment = slab.segment().fd().try_clone_to_owned()?;
-            match self.requests.ask(Request::AddSlab, &[std::os::fd::AsFd::as_fd(&segment)])? {
-                Reply::Done => {}
-                _ => return Err(Error::Protocol("it answered a slab with another reply than Done")),
-            }
+            send_slab(requests, slab.segment().fd())?;
             self.own_slabs.add(at.slab, slab).ok_or(NO_ROOM)?;
             book.slabs = at.slab + 1;
         }
@@ -168,14 +166,15 @@ impl Core {
 
     /// See `Session::unregister_port`.
     pub(crate) fn unregister_port(&self, port: u32) -> Result<(), Error> {
-        self.check_request()?;
-        let mut book = locked(&self.book);
-        let number = self.ports.number(port).ok_or(Error::NotOwnPort(port))?;
-        self.requests.order(Request::UnregisterPort { port })?;
-        // No plan names what belongs to a client that is not active.
-        let plan = self.is_active().then(|| self.plan_in_force());
-        self.forget(&mut book, number, Some(port), plan);
-        Ok(())
+        self.with_server(|requests| {
+            let mut book = locked(&self.book);
+            let number = self.ports.number(port).ok_or(Error::NotOwnPort(port))?;
+            requests.order(Request::UnregisterPort { port })?;
+            // No plan names what belongs to a client that is not active.
+            let plan = self.is_active().then(|| self.plan_in_force());
+            self.forget(&mut book, number, Some(port), plan);
+            Ok(())
+        })
     }
 
     fn plan_in_force(&self) -> u64 {

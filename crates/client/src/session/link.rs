@@ -1,0 +1,134 @@
+//! What a client shares with one server. With each server that takes the place of another comes a link; those before
+//! stay mapped as long as the client, because programs hold names and threads hold pages in them.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use rt::shm::{CycleInfo, Orders, OwnPage, SignalPage};
+use sys::clock::now_ns;
+use sys::futex::Futex;
+use sys::memory::{Access, Shared};
+
+use super::receive;
+use super::server_memory::ServerMemory;
+use crate::Error;
+use crate::process::Growing;
+
+/// The memory by which a client takes part in one server's cycles.
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub(crate) server: Arc<ServerMemory>,
+    pub(crate) orders: Shared<Orders>,
+    pub(crate) own: Shared<OwnPage>,
+    pub(crate) signals: Shared<SignalPage>,
+    /// Where the frame clock stood when the server was found to be gone, to be counted from at the nominal rate.
+    pub(crate) end: OnceLock<CycleInfo>,
+}
+
+impl Link {
+    /// Maps what a server sent.
+    pub(crate) fn map(
+        server: Arc<ServerMemory>,
+        [orders, own, signals]: [OwnedFd; 3],
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            server,
+            orders: receive(orders, Access::ReadOnly)?,
+            own: receive(own, Access::Writable)?,
+            signals: receive(signals, Access::Writable)?,
+            end: OnceLock::new(),
+        })
+    }
+
+    /// Makes the process thread look what it is to do, wherever it sleeps.
+    pub(crate) fn wake(&self) {
+        self.signals.wake_up(&Futex);
+        self.server.engine.wake_group(&Futex);
+    }
+
+    /// Notes where the frame clock stands.
+    fn note_end(&self, newest: Option<CycleInfo>) {
+        let Some(info) = newest.filter(|info| info.cycle != 0) else { return };
+        let now_ns = now_ns();
+        let period_ns = CycleInfo::nominal_period_ns(info.quantum, info.sample_rate_hz);
+        let end = CycleInfo {
+            frames: info.frame_at(now_ns),
+            wakeup_ns: now_ns,
+            next_wakeup_ns: now_ns.saturating_add(period_ns as u64),
+            period_ns,
+            ..info
+        };
+        self.end.get_or_init(|| end);
+    }
+}
+
+/// The links of a client, oldest first. There is always one.
+#[derive(Debug)]
+pub(crate) struct Links {
+    first: Link,
+    later: Growing<OnceLock<Link>>,
+    /// Index of the newest.
+    current: AtomicU32,
+    /// The server of the newest is gone.
+    cut: AtomicBool,
+}
+
+impl Links {
+    pub(crate) fn new(first: Link) -> Self {
+        Self { first, later: Growing::new(), current: AtomicU32::new(0), cut: AtomicBool::new(false) }
+    }
+
+    /// Index of the newest link. Thread: cycle.
+    pub(crate) fn newest(&self) -> u32 {
+        // Acquire: pairs with `add`.
+        self.current.load(Ordering::Acquire)
+    }
+
+    /// Link number `index`. Thread: cycle.
+    pub(crate) fn get(&self, index: u32) -> &Link {
+        let later = index.checked_sub(1).and_then(|index| self.later.get(index));
+        later.and_then(OnceLock::get).unwrap_or(&self.first)
+    }
+
+    /// The newest link. Thread: cycle.
+    pub(crate) fn current(&self) -> &Link {
+        self.get(self.newest())
+    }
+
+    /// Where the frame clock stood before the newest server. Thread: cycle.
+    pub(crate) fn end_before(&self) -> Option<CycleInfo> {
+        let before = self.newest().checked_sub(1)?;
+        self.get(before).end.get().copied()
+    }
+
+    /// Whether no server keeps the newest link. Thread: cycle.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut.load(Ordering::Acquire)
+    }
+
+    /// The server of the newest link is gone; `newest` is its last cycle. Service thread.
+    pub(crate) fn cut(&self, newest: Option<CycleInfo>) {
+        let link = self.current();
+        link.note_end(newest);
+        self.cut.store(true, Ordering::Release);
+        link.wake();
+    }
+
+    /// Another server has taken its place: the process thread follows. False after more servers than can be counted.
+    /// Service thread.
+    pub(crate) fn add(&self, link: Link) -> bool {
+        let before = self.newest();
+        let Some(place) = self.later.make(before) else { return false };
+        if place.set(link).is_err() {
+            return false;
+        }
+        // Programs keep addresses of names in what the server before has shown, beyond the client's end.
+        std::mem::forget(Arc::clone(&self.get(before).server));
+        // Release: who sees the index finds the link.
+        self.current.store(before + 1, Ordering::Release);
+        self.cut.store(false, Ordering::Release);
+        self.get(before).wake();
+        true
+    }
+}
