@@ -7,5 +7,6 @@ mod first_packets;
 mod memory;
 mod packets;
 mod requests;
+mod returning;
 mod servers;
 mod wire;

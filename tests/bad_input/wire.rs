@@ -159,9 +159,13 @@ pub struct ByHand {
 impl ByHand {
     /// Opens a client.
     pub fn open(server: &Server, name: &str) -> Self {
+        Self::open_as(server, Role::Client { name: name.into(), exact: false, session: None })
+    }
+
+    /// Opens a client that comes as this.
+    pub fn open_as(server: &Server, role: Role) -> Self {
         let mut wire = Wire::connect(server);
-        let (welcome, mut memory) =
-            wire.greet(Role::Client { name: name.into(), exact: false, session: None });
+        let (welcome, mut memory) = wire.greet(role);
         let Welcome::Client { name, .. } = welcome else { panic!("not welcome: {welcome:?}") };
         assert_eq!(memory.len(), 6);
         let events = Connection::from(memory.pop().expect("six"));

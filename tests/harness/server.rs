@@ -13,6 +13,7 @@ pub struct Server {
     // Before the directory: the server ends, then its directory goes.
     program: Program,
     directory: TempDir,
+    options: Vec<String>,
 }
 
 /// Its name: never the one that a person's own server has.
@@ -38,15 +39,38 @@ impl Server {
         options: &[&str],
         prepare: impl FnOnce(&mut Command),
     ) -> Self {
-        let mut command = command_in(directory.path(), &binary("consort"));
-        command.args(["run", "-n", NAME]).args(options);
+        let mut command = run_command(directory.path(), options);
         prepare(&mut command);
-        let mut server = Self { program: Program::start(command), directory };
-        eventually("the server runs", || {
-            assert!(server.program.is_running(), "the server ended: {}", server.program.stderr());
-            server.program.stderr().contains("runs:").then_some(())
-        });
+        let options = options.iter().map(|option| (*option).to_owned()).collect();
+        let mut server = Self { program: Program::start(command), directory, options };
+        server.await_start();
         server
+    }
+
+    fn await_start(&mut self) {
+        eventually("the server runs", || {
+            assert!(self.program.is_running(), "the server ended: {}", self.program.stderr());
+            self.program.stderr().contains("runs:").then_some(())
+        });
+    }
+
+    /// Kills the server, so that it says nothing to anybody, and waits until it has ended.
+    pub fn kill(&mut self) {
+        self.program.signal(rustix::process::Signal::KILL);
+        eventually("the server has ended", || (!self.program.is_running()).then_some(()));
+    }
+
+    /// Starts a server again in the place of one that has ended, with the same options.
+    pub fn start_again(&mut self) {
+        let options = self.options.clone();
+        self.start_another(&options.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+
+    /// As [`start_again`](Self::start_again), with other options.
+    pub fn start_another(&mut self, options: &[&str]) {
+        assert!(!self.program.is_running(), "one server at a time");
+        self.program = Program::start(run_command(self.directory.path(), options));
+        self.await_start();
     }
 
     /// A timer server with 2 capture and 2 playback ports at 48 kHz.
@@ -78,7 +102,7 @@ impl Server {
 
     /// Waits until a [playing](Self::playing) server has ended; what it recorded.
     pub fn played(self) -> Sound {
-        let Self { program, directory } = self;
+        let Self { program, directory, .. } = self;
         program.finish().expect_success();
         Sound::read(&directory.path().join(RECORDED))
     }
@@ -147,6 +171,12 @@ impl Server {
     pub fn stop(self) -> Finished {
         self.program.terminate()
     }
+}
+
+fn run_command(directory: &Path, options: &[&str]) -> Command {
+    let mut command = command_in(directory, &binary("consort"));
+    command.args(["run", "-n", NAME]).args(options);
+    command
 }
 
 /// A command that looks for its server in `directory`, and finds the library under test.

@@ -1,0 +1,153 @@
+//! Clients that claim to be those of a server before: they are believed what is possible, and nothing else.
+
+use harness::Server;
+use proto::hello::{Hello, Returning, Role, encode_first};
+use proto::request::{Reply, Request, RequestError, ReturningConnection, ReturningPort, SlabSlot};
+use rt::shm::{EngineSegment, LAYOUT_VERSION};
+use sys::memory::{Access, Segment, Shared, Wanted};
+
+use crate::wire::{ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, server};
+
+/// What a client of another server would say.
+fn returning(client: u32, name: &str) -> Returning {
+    Returning {
+        client,
+        name: name.into(),
+        instance: 1,
+        frames: 0,
+        at_ns: sys::clock::now_ns(),
+        quantum: QUANTUM_FRAMES,
+        sample_rate_hz: 48_000,
+        last_client: 0,
+        last_port: 0,
+    }
+}
+
+fn instance(server: &Server) -> u64 {
+    let (_, mut memory) = Wire::connect(server).greet(Role::Observer);
+    let wanted = Wanted::exactly(size_of::<EngineSegment>() as u64);
+    let segment = Segment::receive(memory.swap_remove(0), &wanted).expect("the engine segment");
+    Shared::<EngineSegment>::open(&segment, Access::ReadOnly).expect("the engine segment").instance()
+}
+
+#[test]
+fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
+    let mut server = server();
+    let now_ns = sys::clock::now_ns();
+    let cases = [
+        (
+            "closed by this server",
+            Returning { instance: instance(&server), ..returning(9, "bad") },
+            "has closed client 'bad'",
+        ),
+        ("another rate", Returning { sample_rate_hz: 44_100, ..returning(9, "bad") }, "44100 Hz"),
+        ("a clock ahead of others", Returning { frames: 1 << 24, ..returning(9, "bad") }, "comes too late"),
+        (
+            "the largest clock",
+            Returning { frames: u64::MAX, at_ns: u64::MAX, ..returning(9, "bad") },
+            "cannot have come to frame",
+        ),
+        (
+            "a date to come",
+            Returning { at_ns: now_ns + (1 << 50), ..returning(9, "bad") },
+            "cannot have come to frame 0",
+        ),
+        ("an empty name", returning(9, " "), "must not be empty"),
+        ("a name that is taken", returning(9, "chk"), "'chk' is taken"),
+        ("the server's own number", returning(1, "bad"), "in use or out of range"),
+        ("a number in use", returning(2, "bad"), "in use or out of range"),
+        ("no number", returning(0, "bad"), "in use or out of range"),
+        ("the largest number", returning(u32::MAX, "bad"), "in use or out of range"),
+    ];
+    beside_others(&mut server, |server| {
+        for (case, claim, words) in cases {
+            let mut wire = Wire::connect(server);
+            wire.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: Role::Returning(claim) }), &[]);
+            assert_says(case, &wire.sent_away(), &[words]);
+        }
+        let all_ids = Returning { last_client: u32::MAX, last_port: u32::MAX, ..returning(9, "good") };
+        assert_eq!(ByHand::open_as(server, Role::Returning(all_ids)).name, "good");
+        // Ids that were kept are given out all the same, when there is no other.
+        let mut client = ByHand::open(server, "newcomer");
+        client.register("in", INPUT);
+    });
+}
+
+#[test]
+fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut client = ByHand::open_as(server, Role::Returning(returning(9, "bad")));
+        client.add_slab();
+        let slot = |slab, slot| Some(SlabSlot { slab, slot });
+        let port = |id, port, aliases: &[&str]| ReturningPort {
+            id,
+            port,
+            aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
+            capture_latency: (u32::MAX, 0),
+            playback_latency: (0, u32::MAX),
+        };
+        let cases = [
+            ("a number in use", port(1, crate::wire::port("p", INPUT, None), &[]), "in use or out of range"),
+            (
+                "the largest number",
+                port(u32::MAX, crate::wire::port("p", INPUT, None), &[]),
+                "in use or out of range",
+            ),
+            ("no slab", port(90, crate::wire::port("p", OUTPUT, slot(1, 0)), &[]), "needs a slot in a slab"),
+            (
+                "an alias too many",
+                port(90, crate::wire::port("p", INPUT, None), &["a", "b", "c"]),
+                "at most 2 aliases",
+            ),
+            ("no alias", port(90, crate::wire::port("p", INPUT, None), &["a\n"]), "control characters"),
+        ];
+        for (case, port, words) in cases {
+            assert_says(case, &client.refusal(Request::ReturnPort(port)), &[words]);
+        }
+        let good = port(90, crate::wire::port("out", OUTPUT, slot(0, 0)), &["alias"]);
+        assert_eq!(client.wire.ask(Request::ReturnPort(good)), Reply::Done);
+        client.activate();
+        let connection = |source: &str, destination: &str, age| ReturningConnection {
+            source: source.into(),
+            destination: destination.into(),
+            age,
+        };
+        let connections = vec![
+            connection("src:out", "system:playback_1", 1),
+            connection("bad:out", "nobody:in", 2),
+            connection("bad:out", "bad:out", 3),
+            connection("system:capture_1", "bad:out", 4),
+            connection("alias", "system:playback_2", 5),
+            connection("bad:out", "system:playback_1", u64::MAX),
+        ];
+        assert_eq!(client.wire.ask(Request::ReturnConnections(connections)), Reply::Done);
+        server.await_connection("bad:out", "system:playback_1");
+        let listed = server.lsp(&["-c"]);
+        assert_eq!(listed.matches("   system:playback_").count(), 1, "{listed}");
+        assert_eq!(client.wire.ask(Request::Returned), Reply::Done);
+    });
+}
+
+#[test]
+fn a_client_that_has_not_come_back_or_is_through_with_it_cannot_ask_as_if_it_had() {
+    let mut server = server();
+    beside_others(&mut server, |server| {
+        let mut new = ByHand::active(server, "new");
+        let mut through = ByHand::open_as(server, Role::Returning(returning(9, "through")));
+        assert_eq!(through.wire.ask(Request::Returned), Reply::Done);
+        for client in [&mut new, &mut through] {
+            let (capture_latency, playback_latency) = ((0, 0), (0, 0));
+            let port = port("p", INPUT, None);
+            let port = ReturningPort { id: 90, port, aliases: Vec::new(), capture_latency, playback_latency };
+            for request in
+                [Request::ReturnPort(port), Request::ReturnConnections(Vec::new()), Request::Returned]
+            {
+                let text = client.refusal(request);
+                assert_says(&client.name, &text, &["only a client that returns to a server"]);
+            }
+        }
+        let observer = Wire::observer(server).ask(Request::Returned);
+        assert!(matches!(observer, Reply::Error(RequestError::NotAllowed(_))), "{observer:?}");
+    });
+}

@@ -1,0 +1,87 @@
+//! Beyond the grace, and after a word.
+
+use std::time::{Duration, Instant};
+
+use harness::{Server, eventually};
+
+use crate::stage::Witness;
+
+/// Milliseconds, from `JackServerError` and `JackFailure` in `JackStatus`.
+const GRACE_MS: u64 = 1500;
+
+#[test]
+fn the_shutdown_callback_is_called_when_the_grace_is_over_and_not_before() {
+    let grace = GRACE_MS.to_string();
+    for (what, options, environment) in [
+        ("the server's", vec!["--quantum", "256", "--grace", &grace], vec![]),
+        ("the program's own", vec!["--quantum", "256"], vec![("CONSORT_GRACE_MS", grace.as_str())]),
+    ] {
+        let mut server = Server::start(&options);
+        let mut active = Witness::start_with(&server, &["active"], &environment);
+        let mut idle = Witness::start_with(&server, &["+idle"], &environment);
+        let before = Instant::now();
+        server.kill();
+        for witness in [&mut active, &mut idle] {
+            let told = witness.await_line("shutdown");
+            assert!(told.contains("no other took its place within 1.5 s"), "{what}: {told}");
+            assert!(
+                before.elapsed() >= Duration::from_millis(GRACE_MS),
+                "{what}: after {:?}",
+                before.elapsed()
+            );
+        }
+        // A server that comes later is not theirs.
+        server.start_again();
+        eventually("newcomers are let in", || server.lsp(&[]).contains("system:").then_some(()));
+        assert!(!server.lsp(&[]).contains("active:"), "{what}");
+        for mut witness in [active, idle] {
+            assert_eq!(witness.lines("shutdown").len(), 1, "{what}: once");
+            witness.seen();
+        }
+    }
+}
+
+#[test]
+fn the_shutdown_callback_is_called_at_once_when_the_server_stops_in_order() {
+    // Much longer than a test waits for anything.
+    let long = ("CONSORT_GRACE_MS", "3600000");
+    let server = Server::timer(256);
+    let mut witness = Witness::start_with(&server, &["witness"], &[long]);
+    server.stop().expect_success();
+    let told = witness.await_line("shutdown");
+    assert!(told.contains("signal Terminate"), "{told}");
+    witness.seen();
+    let server = Server::timer(256);
+    let mut witness = Witness::start_with(&server, &["witness"], &[long]);
+    server.consort(&["stop"]).expect_success();
+    let told = witness.await_line("shutdown");
+    assert!(told.contains("a program asked for it"), "{told}");
+    witness.seen();
+}
+
+#[test]
+fn without_a_grace_the_shutdown_callback_is_called_at_once_when_the_server_dies() {
+    let mut server = Server::start(&["--quantum", "256", "--grace", "0"]);
+    let mut witness = Witness::start(&server, &["witness"]);
+    server.kill();
+    let told = witness.await_line("shutdown");
+    assert!(told.contains("the server has closed the connection"), "{told}");
+    witness.seen();
+}
+
+#[test]
+fn a_server_of_another_rate_or_with_fewer_ports_says_why_it_takes_nobody_back() {
+    for (options, words) in [
+        (&["--quantum", "256", "--rate", "44100"][..], "knows a sample rate of 48000 Hz"),
+        (&["--quantum", "256", "--capture", "20"], "in use or out of range"),
+    ] {
+        let mut server = Server::timer(256);
+        let mut witness = Witness::start(&server, &["witness"]);
+        server.kill();
+        server.start_another(options);
+        let told = witness.await_line("shutdown");
+        assert!(told.contains("does not take the client back") && told.contains(words), "{told}");
+        witness.seen();
+        assert!(!server.lsp(&[]).contains("witness:"));
+    }
+}

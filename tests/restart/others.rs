@@ -1,0 +1,59 @@
+//! Newcomers, temporary servers, and servers that programs start.
+
+use harness::{Program, Server, binary, eventually};
+
+use crate::stage::Witness;
+
+#[test]
+fn a_newcomer_of_the_same_name_waits_for_the_one_that_returns_and_gets_another() {
+    let mut server = Server::timer(256);
+    let mut first = Witness::start(&server, &["witness", "system:capture_1"]);
+    let before = first.settled_state();
+    server.kill();
+    server.start_again();
+    // Not connected until newcomers are let in.
+    let mut second = Witness::start(&server, &["witness"]);
+    assert!(second.state().contains("name witness-01 "));
+    eventually("the first is what it was", || (first.state() == before).then_some(()));
+    assert_eq!((first.seen().backwards, second.seen().backwards), (0, 0));
+}
+
+#[test]
+fn a_program_that_finds_no_server_meanwhile_starts_one_that_the_others_return_to() {
+    let mut server = Server::timer(256);
+    let mut witness = Witness::start_with(&server, &["witness", "system:capture_1"], &[]);
+    let before = witness.settled_state();
+    server.kill();
+    let refused = server.run("jack_lsp", &[]);
+    assert_ne!(refused.code, Some(0), "JACK_NO_START_SERVER: {refused:?}");
+    let jackd = server.directory().join("jackd");
+    std::os::unix::fs::symlink(binary("consort"), &jackd).expect("a link");
+    let rc = format!("{} -d dummy -r 48000 -p 256\n", jackd.display());
+    std::fs::write(server.directory().join(".jackdrc"), rc).expect("a file");
+    let mut command = server.command("jack_simple_client");
+    command.env_remove("JACK_NO_START_SERVER");
+    let starter = Program::start(command);
+    eventually("a server is there", || (server.consort(&["status"]).code == Some(0)).then_some(()));
+    server.await_connection("system:capture_1", "witness:in");
+    eventually("the first is what it was", || (witness.state() == before).then_some(()));
+    drop(starter);
+    // The server is temporary, and the witness is its last client.
+    assert_eq!(witness.seen().backwards, 0);
+    eventually("it ends with its last client", || {
+        let gone = server.consort(&["status"]);
+        (gone.code == Some(3)).then_some(())
+    });
+}
+
+#[test]
+fn a_temporary_server_in_the_place_of_another_stays_as_long_as_those_that_returned() {
+    let mut server = Server::start(&["--quantum", "256", "--temporary"]);
+    let mut witness = Witness::start(&server, &["witness", "system:capture_1"]);
+    let before = witness.settled_state();
+    server.kill();
+    server.start_again();
+    eventually("it is what it was", || (witness.state() == before).then_some(()));
+    server.await_connection("system:capture_1", "witness:in");
+    assert_eq!(witness.seen().backwards, 0);
+    eventually("it ends with its last client", || (!server.program().is_running()).then_some(()));
+}
