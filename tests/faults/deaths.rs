@@ -13,7 +13,10 @@ fn a_death(fault: &str) {
 fn a_death_in(mode: &[&str], fault: &str) -> Result<(), String> {
     let mut stage = Stage::new(mode, fault);
     stage.strike();
+    eventually("it runs a cycle", || stage.victim.stdout().contains("running\n").then_some(()));
+    stage.expect_new_clients_to_work();
     eventually("the victim is dead", || (!stage.victim.is_running()).then_some(()));
+    assert!(!stage.victim.stdout().contains("ran\n"), "{fault} {mode:?}: it died running");
     eventually("the server knows", || (!stage.has_victim()).then_some(()));
     stage.expect_new_clients_to_work();
     stage.await_cycles(100);
@@ -41,4 +44,14 @@ fn a_segmentation_fault_in_a_process_callback_costs_no_more_than_a_kill() {
 #[test]
 fn a_program_that_exits_in_its_process_callback_costs_no_more_than_a_kill() {
     a_death("exit");
+}
+
+#[test]
+fn a_client_killed_with_a_gigabyte_of_memory_costs_no_more_than_a_small_one() {
+    a_death("big-kill");
+}
+
+#[test]
+fn a_client_that_writes_a_gigabyte_of_core_when_it_dies_costs_no_more_than_one_that_does_not() {
+    a_death("big-crash");
 }

@@ -108,3 +108,70 @@ fn await_sound(stage: &mut Stage, port: &str, what: &str) {
         (heard.good > 50).then_some(())
     });
 }
+
+fn hung_clients_on_every_cpu(mode: &[&str]) -> Result<(), String> {
+    let mut stage = Stage::new(mode, "hang");
+    let cpus = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let start = |number: usize| {
+        let name = format!("hung{number}");
+        stage.server.probe(&["thru", &name, "--from", "source:out", "--fault", "hang"])
+    };
+    let more: Vec<_> = (0..cpus).map(start).collect();
+    stage.await_cycles(100);
+    stage.strike();
+    more.iter().for_each(|hung| hung.signal(Signal::USR1));
+    eventually("all of them are left out", || {
+        let status = stage.server.consort(&["status"]).expect_success().stdout;
+        let left_out = status.lines().filter(|line| line.contains("bypassed")).count();
+        (left_out == cpus + 1).then_some(())
+    });
+    stage.expect_new_clients_to_work();
+    stage.await_cycles(100);
+    let (beside, fed) = stage.counts();
+    assert_eq!((beside.wrong, fed.wrong), (0, 0), "{mode:?}: {beside:?} {fed:?}");
+    // Until their priority is taken, there is no CPU left for the others.
+    let lost = (beside.silent + beside.missed).saturating_sub(3);
+    expect_machine_losses("hung on every CPU", lost, beside)
+}
+
+#[test]
+fn hung_clients_on_every_cpu_are_left_out_and_the_others_go_on() {
+    for mode in [MODES[1], MODES[3]] {
+        in_three_attempts(|| hung_clients_on_every_cpu(mode));
+    }
+}
+
+#[test]
+fn a_callback_that_never_returns_harms_only_what_its_own_client_is_told() {
+    in_three_attempts(|| {
+        let mut stage = Stage::new(MODES[1], "block-notice");
+        stage.strike();
+        for _ in 0..10 {
+            stage.expect_new_clients_to_work();
+        }
+        stage.await_cycles(100);
+        assert!(!stage.is_bypassed(), "its process callback is called all the same");
+        let (beside, fed) = stage.counts();
+        expect_undisturbed("beside a blocked callback", beside)?;
+        expect_undisturbed("fed by the client with it", fed)
+    });
+}
+
+#[test]
+fn a_clock_that_jumps_costs_cycles_and_nothing_else() {
+    for mode in MODES {
+        in_three_attempts(|| {
+            let mut stage = Stage::new(mode, "none");
+            // For the driver, two seconds pass at once.
+            stage.server.program().signal(Signal::STOP);
+            std::thread::sleep(std::time::Duration::from_secs(2));
+            stage.server.program().signal(Signal::CONT);
+            stage.await_cycles(200);
+            stage.expect_new_clients_to_work();
+            assert!(!stage.is_bypassed(), "{mode:?}");
+            let (beside, fed) = stage.counts();
+            expect_undisturbed("after a jump", beside)?;
+            expect_undisturbed("after a jump", fed)
+        });
+    }
+}

@@ -3,6 +3,7 @@
 
 mod deaths;
 mod hangs;
+mod resources;
 mod reused_ports;
 mod scribbling;
 mod stage;

@@ -8,7 +8,12 @@
  *                              with --fault write-input it makes what it hears silent once it has copied it,
  *                              and writes to address 0 at SIGUSR1; --handler before|after installs a handler for
  *                              SIGSEGV before it opens the client, or once it is active, that ends it with code 7;
- *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1
+ *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1;
+ *                              with --fault block-notice a callback that tells of ports never returns;
+ *                              with --fault big-kill or big-crash it has 1 GB of memory, and a core to write.
+ *                              It prints "running" before the fault, inside process, and "ran" if it comes to
+ *                              the end of that cycle. Not inside process happen: scribble, flood (it asks the
+ *                              server without end, from four threads), no-descriptors (it opens all it can)
  *
  *   probe follow NAME          out: for each frame of the piece its number while the transport rolls, else silence;
  *                              with --slow N it is ready to roll when it is asked for the Nth time;
@@ -23,8 +28,10 @@
  * It ends with code 9 at once if it hears a port that is connected with nobody.
  * "missed" counts cycles that the client itself did not run, by the frame time. */
 #include <errno.h>
+#include <fcntl.h>
 #include <jack/jack.h>
 #include <jack/transport.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -33,6 +40,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -41,7 +49,8 @@ static jack_client_t *client;
 static jack_port_t *input, *_Atomic output, *_Atomic unheard;
 static const char *fault = "none";
 static int slow = 1, sync_timeout_s;
-static int writes_input;
+static int writes_input, happens_inside = 1;
+static atomic_int said;
 static atomic_int fault_now, quit, shutdown_seen;
 static atomic_ulong cycles, good, silent, wrong, missed;
 static jack_nframes_t expected_time;
@@ -117,6 +126,21 @@ static void sleep_ns(long ns) {
     nanosleep(&time, NULL);
 }
 
+static void say(const char *word) {
+    if (write(1, word, strlen(word)) < 0)
+        abort();
+}
+
+/* Inside process: the others learn of the end of this program when all its memory has been given back. */
+static void grow(void) {
+    size_t bytes = (size_t)1 << 30;
+    char *memory = malloc(bytes);
+    if (!memory)
+        abort();
+    for (size_t at = 0; at < bytes; at += 4096)
+        memory[at] = 1;
+}
+
 static void happen(jack_nframes_t frames) {
     double period = (double)frames / jack_get_sample_rate(client);
     if (strcmp(fault, "hang") == 0) {
@@ -125,9 +149,9 @@ static void happen(jack_nframes_t frames) {
     } else if (strcmp(fault, "sleep") == 0) {
         for (;;)
             sleep_ns(1000000000);
-    } else if (strcmp(fault, "kill") == 0) {
+    } else if (strcmp(fault, "kill") == 0 || strcmp(fault, "big-kill") == 0) {
         kill(getpid(), SIGKILL);
-    } else if (strcmp(fault, "crash") == 0 || writes_input) {
+    } else if (strcmp(fault, "crash") == 0 || strcmp(fault, "big-crash") == 0 || writes_input) {
         *(volatile int *)0 = 1;
     } else if (strcmp(fault, "exit") == 0) {
         _exit(3);
@@ -151,9 +175,20 @@ static int run_thru(jack_nframes_t frames, void *unused) {
     memcpy(out, in, frames * sizeof(float));
     if (writes_input)
         memset(jack_port_get_buffer(input, frames), 0, frames * sizeof(float));
-    if (atomic_load(&fault_now))
+    if (atomic_load(&fault_now) && happens_inside) {
+        if (!atomic_exchange(&said, 1))
+            say("running\n");
         happen(frames);
+        if (atomic_exchange(&said, 2) == 1)
+            say("ran\n");
+    }
     return 0;
+}
+
+static void on_port(jack_port_id_t port, int registered, void *unused) {
+    (void)port, (void)registered, (void)unused;
+    while (atomic_load(&fault_now))
+        sleep_ns(1000000000);
 }
 
 /* Blocks until SIGUSR1 when the buffer size is another than it was at the beginning. */
@@ -278,6 +313,36 @@ static void swap_ports(const char *to) {
     }
 }
 
+static void *ask_without_end(void *unused) {
+    (void)unused;
+    while (!atomic_load(&quit)) {
+        jack_port_t *port = jack_port_register(client, "flood", JACK_DEFAULT_AUDIO_TYPE, JackPortIsInput, 0);
+        jack_connect(client, "source:out", "victim:flood");
+        jack_recompute_total_latencies(client);
+        if (port)
+            jack_port_unregister(client, port);
+    }
+    return NULL;
+}
+
+static void flood(void) {
+    pthread_t asker;
+    for (int i = 0; i < 4; i++)
+        if (pthread_create(&asker, NULL, ask_without_end, NULL) != 0)
+            abort();
+    say("flooding\n");
+}
+
+static void use_up_descriptors(void) {
+    struct rlimit limit;
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = 256;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    while (open("/dev/null", O_RDONLY) >= 0)
+        ;
+    say("no descriptors\n");
+}
+
 static void on_signal(int signal) {
     if (signal == SIGUSR1)
         atomic_store(&fault_now, 1);
@@ -323,6 +388,13 @@ int main(int argc, char **argv) {
             handler = argv[i + 1];
     }
     writes_input = strcmp(fault, "write-input") == 0;
+    happens_inside = strcmp(fault, "scribble") && strcmp(fault, "flood") && strcmp(fault, "no-descriptors") &&
+                     strcmp(fault, "block-notice") && strcmp(fault, "block-buffer-size");
+    if (strncmp(fault, "big-", 4) == 0) {
+        struct rlimit whole = {RLIM_INFINITY, RLIM_INFINITY};
+        grow();
+        setrlimit(RLIMIT_CORE, &whole);
+    }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGUSR1, on_signal);
     signal(SIGTERM, on_signal);
@@ -357,6 +429,8 @@ int main(int argc, char **argv) {
     if (strcmp(role, "lead") == 0 && jack_set_timebase_callback(client, 1, lead, NULL) != 0)
         return 1;
     jack_on_info_shutdown(client, on_shutdown, NULL);
+    if (strcmp(fault, "block-notice") == 0)
+        jack_set_port_registration_callback(client, on_port, NULL);
     if (strcmp(fault, "block-buffer-size") == 0)
         jack_set_buffer_size_callback(client, on_buffer_size, NULL);
     if (jack_activate(client) != 0) {
@@ -374,9 +448,14 @@ int main(int argc, char **argv) {
     if (to)
         swap_ports(to);
     while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
-        if (atomic_load(&fault_now) && strcmp(fault, "scribble") == 0) {
-            atomic_store(&fault_now, 0);
-            scribble();
+        if (atomic_load(&fault_now) && !happens_inside) {
+            atomic_store(&fault_now, strcmp(fault, "block-notice") == 0);
+            if (strcmp(fault, "scribble") == 0)
+                scribble();
+            else if (strcmp(fault, "flood") == 0)
+                flood();
+            else if (strcmp(fault, "no-descriptors") == 0)
+                use_up_descriptors();
         }
         sleep_ns(2000000);
     }
