@@ -12,6 +12,7 @@ use crate::wire::{ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, besi
 fn returning(client: u32, name: &str) -> Returning {
     Returning {
         client,
+        uuid: proto::property::client_uuid(client),
         name: name.into(),
         instance: 1,
         frames: 0,

@@ -137,13 +137,13 @@ fn hung_clients_on_every_cpu(mode: &[&str]) -> Result<(), String> {
 #[test]
 fn hung_clients_on_every_cpu_are_left_out_and_the_others_go_on() {
     for mode in [MODES[1], MODES[3]] {
-        in_three_attempts(|| hung_clients_on_every_cpu(mode));
+        withstand(mode, || hung_clients_on_every_cpu(mode));
     }
 }
 
 #[test]
 fn a_callback_that_never_returns_harms_only_what_its_own_client_is_told() {
-    in_three_attempts(|| {
+    withstand(MODES[1], || {
         let mut stage = Stage::new(MODES[1], "block-notice");
         stage.strike();
         for _ in 0..10 {
@@ -160,7 +160,7 @@ fn a_callback_that_never_returns_harms_only_what_its_own_client_is_told() {
 #[test]
 fn a_clock_that_jumps_costs_cycles_and_nothing_else() {
     for mode in MODES {
-        in_three_attempts(|| {
+        withstand(mode, || {
             let mut stage = Stage::new(mode, "none");
             // For the driver, two seconds pass at once.
             stage.server.program().signal(Signal::STOP);

@@ -43,6 +43,8 @@ pub enum Role {
 pub struct Returning {
     /// The id that it had.
     pub client: u32,
+    /// The uuid that it had.
+    pub uuid: u64,
     /// The name that it had.
     pub name: String,
     /// Which server it was a client of: one that closed it does not take it back.

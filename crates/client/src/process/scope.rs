@@ -42,18 +42,18 @@ impl<'a> CycleScope<'a> {
 
     /// Has the piece roll, once all clients that need time are ready: from the next cycle on.
     pub fn start_transport(&self) {
-        self.core.own.transport().ask_to_roll(true);
+        self.core.link().own.transport().ask_to_roll(true);
     }
 
     /// Has the piece stand still, from the next cycle on.
     pub fn stop_transport(&self) {
-        self.core.own.transport().ask_to_roll(false);
+        self.core.link().own.transport().ask_to_roll(false);
     }
 
     /// Goes to a place in the piece with the next cycle; false if too many of the client's threads are about to do the
     /// same.
     pub fn locate_transport(&self, position: &Position) -> bool {
-        self.core.own.transport().ask_position(position)
+        self.core.link().own.transport().ask_position(position)
     }
 
     /// Everything the server says of the cycle: its number, its dates, the frame count at its begin.

@@ -35,8 +35,7 @@ impl Core {
         // Before the server tells of the client's own ports.
         self.notify(Notice::Activated);
         self.active.store(true, Ordering::Release);
-        self.attachment.in_between(|| *locked(&self.stated) = Some(activation));
-        let activated = self.order(&Request::Activate(activation));
+        let activated = self.state(activation);
         activations.thread = thread;
         if activated.is_err() {
             self.attachment.in_between(|| *locked(&self.stated) = None);
@@ -52,10 +51,16 @@ impl Core {
             return Ok(());
         }
         activations.thread = self.start_process_thread(activations.count)?;
-        match &activations.thread {
-            Some(thread) => self.requests.order(Request::Activate(self.describe(Some(thread)))),
-            None => Ok(()),
+        if activations.thread.is_none() {
+            return Ok(());
         }
+        self.state(self.describe(activations.thread.as_ref()))
+    }
+
+    /// Tells the server, and remembers it for one that takes its place.
+    fn state(&self, activation: Activation) -> Result<(), Error> {
+        self.attachment.in_between(|| *locked(&self.stated) = Some(activation));
+        self.order(&Request::Activate(activation))
     }
 
     fn describe(&self, thread: Option<&ProcessThread>) -> Activation {

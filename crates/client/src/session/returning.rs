@@ -43,6 +43,7 @@ pub(crate) enum Attempt {
 pub(crate) struct Remembered {
     ports: Vec<ReturningPort>,
     connections: Vec<ReturningConnection>,
+    uuid: u64,
     last_client: u32,
     last_port: u32,
     /// It was the one that completes the transport's positions.
@@ -110,6 +111,7 @@ impl Core {
         let info = self.newest_cycle().unwrap_or_default();
         Returning {
             client: self.id,
+            uuid: known.uuid,
             name: self.name.clone(),
             instance: self.link().server.engine.instance(),
             frames: info.frames,
@@ -143,7 +145,8 @@ impl Core {
         let last_port = view.ports().last().map_or(0, |port| port.id);
         let transport = crate::transport::newest(&self.link().server.engine);
         let is_master = transport.is_some_and(|transport| transport.master == self.id);
-        Remembered { ports, connections, last_client, last_port, is_master, told: None }
+        let uuid = view.client(self.id).map_or(0, |client| client.uuid);
+        Remembered { ports, connections, uuid, last_client, last_port, is_master, told: None }
     }
 
     fn remember_port(&self, view: RegistryView<'_>, id: u32, number: u32) -> Option<ReturningPort> {

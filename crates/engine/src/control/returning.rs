@@ -64,7 +64,7 @@ impl Control {
         self.returns.quiet = true;
         let welcomed = self.welcome_client(serial, Past::Returning, returning.quantum, |control| {
             let model = &mut control.parts.model;
-            model.return_client(returning.client, &returning.name)?;
+            model.return_client(returning.client, returning.uuid, &returning.name)?;
             model.expect_ids(returning.last_client, returning.last_port);
             Ok(returning.client)
         });

@@ -34,7 +34,7 @@ impl Model {
         if opened.is_err() {
             self.reserved.extend(reserved.map(|name| (uuid, name)));
         }
-        let is_free = matches!(Subject::of(uuid), Some(Subject::Client(_))) && !self.has_uuid(uuid);
+        let is_free = self.is_free_uuid(uuid);
         if let Some(client) = opened.as_ref().ok().filter(|_| is_free).and_then(|id| self.clients.get_mut(id))
         {
             client.uuid = uuid;
@@ -45,6 +45,11 @@ impl Model {
     /// The client with that uuid.
     pub(super) fn client_by_uuid(&self, uuid: u64) -> Option<u32> {
         self.clients.values().find(|client| client.uuid == uuid).map(|client| client.id)
+    }
+
+    /// Whether a client may have that uuid.
+    pub(super) fn is_free_uuid(&self, uuid: u64) -> bool {
+        matches!(Subject::of(uuid), Some(Subject::Client(_))) && !self.has_uuid(uuid)
     }
 
     fn has_uuid(&self, uuid: u64) -> bool {

@@ -10,8 +10,8 @@ use super::{ALIASES, Change, Client, Model};
 const OLDEST_AGE: u64 = 1 << 62;
 
 impl Model {
-    /// Opens a client under this id and this name.
-    pub fn return_client(&mut self, id: u32, name: &str) -> Result<(), RequestError> {
+    /// Opens a client under this id and this name; under this uuid, if a client may have it.
+    pub fn return_client(&mut self, id: u32, uuid: u64, name: &str) -> Result<(), RequestError> {
         name_rules::check_client(name)?;
         let name = self.free_client_name(name, true)?;
         if !self.client_ids.take_this(id) {
@@ -19,8 +19,8 @@ impl Model {
             return Err(RequestError::NotAllowed(reason));
         }
         self.client_names.insert(name.clone(), id);
-        self.clients
-            .insert(id, Client { id, uuid: self.free_uuid(id), name, active: false, ports: Vec::new() });
+        let uuid = if self.is_free_uuid(uuid) { uuid } else { self.free_uuid(id) };
+        self.clients.insert(id, Client { id, uuid, name, active: false, ports: Vec::new() });
         self.changes.push(Change::ClientOpened(id));
         Ok(())
     }
@@ -72,6 +72,7 @@ impl Model {
 
 #[cfg(test)]
 mod tests {
+    use proto::property::client_uuid;
     use proto::request::{NewPort, PortType};
 
     use super::super::Limits;
@@ -94,7 +95,8 @@ mod tests {
         let mut model = model();
         model.expect_ids(5, 9);
         assert_eq!(model.open_client("new", false), Ok(6));
-        assert_eq!(model.return_client(4, "old"), Ok(()));
+        assert_eq!(model.return_client(4, client_uuid(77), "old"), Ok(()));
+        assert_eq!(model.client(4).unwrap().uuid, client_uuid(77));
         assert_eq!(model.return_port(4, &port(7, "out", 2)), Ok(()));
         let returned = model.port(7).unwrap();
         assert_eq!(
@@ -117,9 +119,9 @@ mod tests {
             ("name", 3, "taken"),
             ("bad", 3, ""),
         ] {
-            assert!(model.return_client(id, name).is_err(), "{case}");
+            assert!(model.return_client(id, client_uuid(id), name).is_err(), "{case}");
         }
-        model.return_client(3, "old").unwrap();
+        model.return_client(3, client_uuid(3), "old").unwrap();
         model.return_port(3, &port(4, "out", 2)).unwrap();
         model.take_changes();
         let aliases = vec!["a".to_owned(); 3];
@@ -141,7 +143,7 @@ mod tests {
     #[test]
     fn a_connection_is_as_old_as_it_was() {
         let mut model = model();
-        model.return_client(3, "old").unwrap();
+        model.return_client(3, client_uuid(3), "old").unwrap();
         model.return_port(3, &port(4, "out", 2)).unwrap();
         model.return_port(3, &port(5, "in", 1)).unwrap();
         model.set_active(3, true);
