@@ -89,3 +89,15 @@ fn a_ports_uuid_is_made_from_the_number_that_others_know_it_by() {
         assert_eq!(actor.ask("port_uuid_number a:out"), format!("0 the same {number}"));
     }
 }
+
+#[test]
+fn a_name_is_reserved_for_the_client_of_a_uuid_and_a_client_without_a_session_is_known_as_such() {
+    let server = Server::timer(256);
+    let (mut a, _) = Actor::open(&server, "a", "a", "");
+    let (mut b, _) = Actor::open(&server, "b", "b", "");
+    assert_eq!(b.ask("client_has_session_callback a"), "0");
+    assert_eq!(b.ask("client_has_session_callback nobody"), "-1");
+    assert_eq!(a.ask("reserve_client_name synth 8589944592"), "0");
+    let (_other, opened) = Actor::open(&server, "other", "synth", "");
+    assert_ne!(opened, "opened 0x0 synth");
+}

@@ -6,7 +6,6 @@
  */
 #include <jack/intclient.h>
 #include <jack/jack.h>
-#include <jack/session.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -14,7 +13,7 @@
 
 static jack_client_t *client;
 static jack_port_t *audio_in, *audio_out;
-static atomic_int failures, calls;
+static atomic_int failures;
 
 static void check(int is_so, int line, const char *condition) {
     if (is_so)
@@ -23,24 +22,6 @@ static void check(int is_so, int line, const char *condition) {
     atomic_fetch_add(&failures, 1);
 }
 #define CHECK(condition) check(condition, __LINE__, #condition)
-
-static void on_session(jack_session_event_t *event, void *unused) {
-    (void)unused;
-    jack_session_event_free(event);
-    atomic_fetch_add(&calls, 1);
-}
-
-/* Accepted where the interface knows no refusal: the occasion does not come. */
-static void callbacks_before_activation(void) {
-    CHECK(jack_set_session_callback(client, on_session, NULL) == 0);
-}
-
-static void sessions(void) {
-    CHECK(jack_session_notify(client, NULL, JackSessionSave, "/tmp/") == NULL);
-    CHECK(jack_session_reply(client, NULL) == -1);
-    CHECK(jack_reserve_client_name(client, "later", "8589934700") == -1);
-    CHECK(jack_client_has_session_callback(client, jack_get_client_name(client)) == -1);
-}
 
 static void internal_clients(void) {
     jack_status_t status = 0;
@@ -70,12 +51,9 @@ int main(void) {
     audio_in = jack_port_register(client, "in", JACK_DEFAULT_AUDIO_TYPE, JackPortIsInput, 0);
     audio_out = jack_port_register(client, "out", JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
     CHECK(audio_in && audio_out);
-    callbacks_before_activation();
     CHECK(jack_activate(client) == 0);
-    sessions();
     internal_clients();
     ports();
     CHECK(jack_client_close(client) == 0);
-    CHECK(atomic_load(&calls) == 0);
     return atomic_load(&failures) != 0;
 }

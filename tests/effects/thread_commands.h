@@ -144,6 +144,9 @@ COMMAND(sizes) {
 }
 COMMAND(recompute_one) { answer("%d", jack_recompute_total_latency(client, port(word[1]))); }
 
+COMMAND(reserve) { answer("%d", jack_reserve_client_name(client, word[1], word[2])); }
+COMMAND(has_session) { answer("%d", jack_client_has_session_callback(client, word[1])); }
+
 #define THREAD_COMMANDS                                                                                               \
     {"start_thread", start_thread}, {"acquire_real_time_scheduling", acquire}, {"drop_real_time_scheduling", drop},   \
         {"client_stop_thread", stop_thread}, {"client_kill_thread", kill_thread},                                     \
@@ -151,4 +154,5 @@ COMMAND(recompute_one) { answer("%d", jack_recompute_total_latency(client, port(
         {"process_thread_id", own_process_thread}, {"measure_cycle", measure_cycle},                                   \
         {"frames_to_time", frames_to_time}, {"time_to_frames", time_to_frames},                                       \
         {"set_sample_rate_callback", set_rate_callback}, {"on_info_shutdown", set_shutdown_with_reason},              \
-        {"port_uuid_number", port_uuid_number}, {"sizes", sizes}, {"recompute_total_latency", recompute_one}
+        {"port_uuid_number", port_uuid_number}, {"sizes", sizes}, {"recompute_total_latency", recompute_one}, \
+        {"reserve_client_name", reserve}, {"client_has_session_callback", has_session}
