@@ -103,7 +103,7 @@ COMMAND(transport_query) {
     const char *kind = is_full(&position) ? " full" : position.valid ? " partial" : "";
     answer("%s %u%s%s", state_name(state), position.frame, kind, is_whole ? "" : " torn");
 }
-/* "stopped", or by how much a position and the one after it differ in sign. */
+/* Whether the position and the estimate of now grow. */
 COMMAND(transport_passes) {
     UNUSED;
     jack_position_t before, after;
@@ -111,7 +111,7 @@ COMMAND(transport_passes) {
     jack_nframes_t estimated = jack_get_current_transport_frame(client);
     for (int waits = 0; waits < 2000; waits++) {
         jack_transport_query(client, &after);
-        if (after.frame != before.frame)
+        if (after.frame != before.frame && jack_get_current_transport_frame(client) > estimated)
             break;
         usleep(10000);
     }

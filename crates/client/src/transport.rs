@@ -37,7 +37,8 @@ impl Session {
     /// The frame of the piece that passes now, estimated; 0 in a forked child. Thread: any.
     pub fn transport_frame(&self) -> u32 {
         let transport = self.transport().zip(self.info());
-        transport.map_or(0, |(transport, info)| transport.frame_at(now_ns(), info.sample_rate_hz))
+        transport
+            .map_or(0, |(transport, info)| transport.frame_at(now_ns(), info.quantum, info.sample_rate_hz))
     }
 
     /// Has the piece roll, once all clients that need time are ready. Thread: any.

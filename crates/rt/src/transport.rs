@@ -252,15 +252,16 @@ impl Transport {
         if self.state.passes() { self.position.frame.wrapping_add(quantum) } else { self.position.frame }
     }
 
-    /// The frame that passes at `date_ns`, estimated.
+    /// The frame that passes at `date_ns`, estimated; none of a later cycle than this one, which has `quantum` frames:
+    /// it may be longer than the clock says.
     #[must_use]
-    pub fn frame_at(&self, date_ns: u64, sample_rate_hz: u32) -> u32 {
+    pub fn frame_at(&self, date_ns: u64, quantum: u32, sample_rate_hz: u32) -> u32 {
         if !self.state.passes() {
             return self.position.frame;
         }
         let elapsed_ns = u128::from(date_ns.saturating_sub(self.wakeup_ns));
         let frames = elapsed_ns * u128::from(sample_rate_hz) / 1_000_000_000;
-        self.position.frame.wrapping_add(u32::try_from(frames).unwrap_or(0))
+        self.position.frame.wrapping_add(u32::try_from(frames).unwrap_or(quantum).min(quantum))
     }
 }
 
@@ -330,10 +331,11 @@ mod tests {
             wakeup_ns: 1_000_000_000,
             ..Transport::default()
         };
-        assert_eq!(rolling.frame_at(1_001_000_000, 48_000), 1048);
-        assert_eq!(rolling.frame_at(0, 48_000), 1000, "a clock that is behind");
+        assert_eq!(rolling.frame_at(1_001_000_000, 64, 48_000), 1048);
+        assert_eq!(rolling.frame_at(0, 64, 48_000), 1000, "a clock that is behind");
+        assert_eq!(rolling.frame_at(u64::MAX, 64, 48_000), 1064, "a cycle that does not end");
         assert_eq!(rolling.next_frame(64), 1064);
         let starting = Transport { state: TransportState::Starting, ..rolling };
-        assert_eq!((starting.frame_at(2_000_000_000, 48_000), starting.next_frame(64)), (1000, 1000));
+        assert_eq!((starting.frame_at(2_000_000_000, 64, 48_000), starting.next_frame(64)), (1000, 1000));
     }
 }
