@@ -57,14 +57,14 @@ fn twenty_readings_through_the_loopback_are_the_reported_latency_to_the_frame() 
 #[test]
 #[ignore = "in the virtual machine"]
 fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
-    let server = server_on("hw:0", &["--quantum", "256", "--periods", "3"]);
+    let server = server_on("hw:0", &["--quantum", "1024", "--periods", "3"]);
     let reported = || {
         (latency(&server, "system:capture_1", "capture"), latency(&server, "system:playback_1", "playback"))
     };
-    assert_eq!(reported(), (256, 768));
-    server.run("jack_bufsize", &["512"]).expect_success();
+    assert_eq!(reported(), (1024, 3072));
+    server.run("jack_bufsize", &["2048"]).expect_success();
     await_cycles(&server, 50);
-    eventually("latencies of the new quantum", || (reported() == (512, 1536)).then_some(()));
+    eventually("latencies of the new quantum", || (reported() == (2048, 6144)).then_some(()));
 }
 
 #[test]
