@@ -4,8 +4,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
+mod alsa;
 mod analyse;
 mod findings;
+mod measure;
 mod run;
 mod systems;
 mod table;
@@ -19,6 +21,7 @@ mod tape;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort latency run
+  consort latency alsa --playback hw:0 --capture hw:0
   consort latency analyse recording.wav")]
 pub(crate) struct Latency {
     #[command(subcommand)]
@@ -28,12 +31,14 @@ pub(crate) struct Latency {
 #[derive(Debug, Subcommand)]
 enum Task {
     Run(run::Run),
+    Alsa(alsa::Alsa),
     Analyse(analyse::Analyse),
 }
 
 impl Latency {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         match self.task {
+            Task::Alsa(task) => task.run(),
             Task::Run(task) => task.run(server),
             Task::Analyse(task) => task.run(),
         }

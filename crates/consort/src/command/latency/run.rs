@@ -3,16 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context;
-use clap::{Args, ValueEnum};
-use latency::{Recording, Signal};
-use soundfile::Writer;
+use clap::Args;
 
-use super::findings;
+use super::measure::Measure;
 use super::systems::{self, Way};
-use super::table::{self, Row};
-use super::tape::Plan;
-use crate::output;
 
 /// Measure a running server through a client of it
 ///
@@ -38,44 +32,8 @@ pub(crate) struct Run {
     /// The libjack.so.0 of another server, such as JACK2
     #[arg(long, value_name = "FILE")]
     libjack: Option<PathBuf>,
-    /// What is sent
-    #[arg(long, value_enum, default_value = "marked")]
-    signal: SignalName,
-    /// How long it is sent
-    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
-    seconds: u32,
-    /// The longest latency that is waited for
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=12_000))]
-    longest: u32,
-    /// Keep the recording, left direct, right through the system
-    #[arg(long, value_name = "FILE.wav")]
-    save: Option<PathBuf>,
-    /// Print everything as JSON
-    #[arg(long)]
-    json: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum SignalName {
-    /// Impulses above a quiet maximum-length sequence: onsets, and every sample compared
-    Marked,
-    /// Impulses in silence, as in the paper
-    Impulses,
-    /// A maximum-length sequence, for noisy paths
-    Sequence,
-    /// Logarithmic sweeps, for paths that distort
-    Sweeps,
-}
-
-impl From<SignalName> for Signal {
-    fn from(name: SignalName) -> Self {
-        match name {
-            SignalName::Marked => Self::Marked,
-            SignalName::Impulses => Self::Impulses,
-            SignalName::Sequence => Self::Sequence,
-            SignalName::Sweeps => Self::Sweeps,
-        }
-    }
+    #[command(flatten)]
+    measure: Measure,
 }
 
 impl Run {
@@ -85,35 +43,11 @@ impl Run {
         } else {
             Way::Device { playback: self.playback.clone(), capture: self.capture.clone() }
         };
-        let plan = |sample_rate_hz: u32| Plan {
-            signal: self.signal.into(),
-            frames: self.seconds as usize * sample_rate_hz as usize,
-            tail_frames: self.longest as usize * sample_rate_hz as usize / 1000,
-            sample_rate_hz,
-        };
-        let (system, [direct, delayed]) = match &self.libjack {
+        let plan = |sample_rate_hz| self.measure.plan(sample_rate_hz);
+        let (system, channels) = match &self.libjack {
             Some(library) => systems::through_library(library, server, &way, plan)?,
             None => systems::through_consort(server, &way, plan)?,
         };
-        if let Some(path) = &self.save {
-            let mut writer = Writer::create(path, 2, system.sample_rate_hz)?;
-            writer.write(&[&direct, &delayed])?;
-            writer.finish()?;
-        }
-        let recording = Recording::new(&[direct, delayed], system.sample_rate_hz);
-        let found = recording.and_then(|recording| latency::analyse(&recording));
-        let found = found.with_context(|| format!("nothing measured through {}", system.interface))?;
-        self.print(&Row { system, found })
-    }
-
-    fn print(&self, row: &Row) -> anyhow::Result<ExitCode> {
-        if self.json {
-            let Row { system, found } = row;
-            output::print_json(&table::as_json(system, findings::as_json(found)))?;
-        } else {
-            output::print(&table::as_text(std::slice::from_ref(row)))?;
-            output::print(&format!("\n{}", findings::as_text(&row.found)))?;
-        }
-        Ok(ExitCode::SUCCESS)
+        self.measure.report(system, channels)
     }
 }

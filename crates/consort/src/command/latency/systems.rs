@@ -160,9 +160,19 @@ fn stated_frames(way: &Way, latency: impl Fn(&str, bool) -> Option<u32>) -> Opti
 }
 
 /// The running kernel's release.
-fn kernel() -> String {
+pub(crate) fn kernel() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("Linux {}", release.trim())
+}
+
+/// Makes the calling thread `SCHED_FIFO` where it may be, and says what it is then. 0: leaves it as it is.
+pub(crate) fn become_realtime(priority: u32) -> String {
+    if priority > 0
+        && let Err(error) = sys::thread::set_fifo(0, priority)
+    {
+        eprintln!("consort: not real-time, expect dropouts under load: {error}");
+    }
+    scheduling(0)
 }
 
 fn scheduling(thread: u32) -> String {

@@ -90,6 +90,11 @@ impl Tape {
         }
     }
 
+    /// Whether everything has been recorded.
+    pub(crate) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
     fn frame(&mut self, heard: f32) -> f32 {
         self.quiet_frames = if heard.abs() > HEARD { 0 } else { self.quiet_frames + 1 };
         let limit = CALL_LIMIT_S * self.sample_rate_hz;
