@@ -59,15 +59,17 @@ fn a_measure_is_one_value_for_a_whole_cycle_and_within_its_range() {
     for (port, channel) in [("profiler:first:duration", "1"), ("profiler:driver_end_time", "2")] {
         server.run("jack_connect", &[port, &format!("system:playback_{channel}")]).expect_success();
     }
-    eventually("a second is recorded", || {
+    let cycles = || {
         let status = server.consort(&["status", "--json"]).expect_success().stdout;
         let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        (status["cycles"].as_u64() > Some(400)).then_some(())
-    });
+        status["cycles"].as_u64().expect("a number")
+    };
+    let connected_at = cycles();
+    eventually("a second is recorded", || (cycles() > connected_at + 200).then_some(()));
     let Sound { channels, .. } = server.recorded();
     for channel in &channels {
         let sounding = channel.iter().filter(|sample| **sample > 0.0).count();
-        assert!(sounding > QUANTUM, "some cycles are heard");
+        assert!(sounding >= QUANTUM, "a cycle is heard at least");
         assert!(channel.iter().all(|sample| (0.0..=1.0).contains(sample)));
         // The recording begins with a cycle: a value changes only where another begins.
         let changes = channel.windows(2).enumerate().filter(|(_, pair)| pair[0] != pair[1]);

@@ -1,12 +1,13 @@
 /* Clients that are late on purpose, each time in another way, and a thread that takes a CPU from others.
  *
  *   culprit client NAME [--from PORT] [--load PERCENT]   in -> out; always computes for PERCENT of a cycle
- *   culprit hog CPU PRIORITY MILLISECONDS                takes CPU under SCHED_FIFO for so long, and ends
+ *   culprit hog PRIORITY MILLISECONDS                    takes all CPUs at once under SCHED_FIFO for so long, and ends
  *
  * Signals to a client, each for one cycle: SIGRTMIN+1 computes for 1.7 cycles, SIGRTMIN+2 sleeps for 1.7 cycles,
  * SIGRTMIN+3 computes for 0.8 of a cycle. Prints "ready" once it is active and connected. */
 #define _GNU_SOURCE
 #include <jack/jack.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -64,26 +65,44 @@ static int process(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
-static int hog(char **argv) {
+static pthread_barrier_t together;
+static double hog_seconds;
+
+static void *take_cpu(void *cpu) {
     cpu_set_t cpus;
-    struct sched_param parameter = {.sched_priority = atoi(argv[3])};
     CPU_ZERO(&cpus);
-    CPU_SET(atoi(argv[2]), &cpus);
-    if (sched_setaffinity(0, sizeof cpus, &cpus) != 0 || sched_setscheduler(0, SCHED_FIFO, &parameter) != 0) {
+    CPU_SET((int)(long)cpu, &cpus);
+    sched_setaffinity(0, sizeof cpus, &cpus);
+    pthread_barrier_wait(&together);
+    double end = now() + hog_seconds;
+    while (now() < end)
+        ;
+    return NULL;
+}
+
+static int hog(int priority) {
+    struct sched_param parameter = {.sched_priority = priority};
+    long count = sysconf(_SC_NPROCESSORS_ONLN);
+    pthread_t threads[64];
+    if (count > 64 || sched_setscheduler(0, SCHED_FIFO, &parameter) != 0) {
         perror("hog");
         return 1;
     }
-    double end = now() + atof(argv[4]) / 1000;
-    while (now() < end)
-        ;
+    pthread_barrier_init(&together, NULL, (unsigned)count);
+    for (long cpu = 0; cpu < count; cpu++)
+        pthread_create(&threads[cpu], NULL, take_cpu, (void *)cpu);
+    for (long cpu = 0; cpu < count; cpu++)
+        pthread_join(threads[cpu], NULL);
     return 0;
 }
 
 int main(int argc, char **argv) {
     const char *from = NULL;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (argc == 5 && strcmp(argv[1], "hog") == 0)
-        return hog(argv);
+    if (argc == 4 && strcmp(argv[1], "hog") == 0) {
+        hog_seconds = atof(argv[3]) / 1000;
+        return hog(atoi(argv[2]));
+    }
     if (argc < 3)
         return 2;
     for (int i = 3; i + 1 < argc; i += 2) {
