@@ -52,6 +52,10 @@ enum What {
         /// Where PNG and SVG files go; made if it is not there
         #[arg(long, value_name = "DIR")]
         output: PathBuf,
+        /// Where the axis of the times ends, µs, so that runs can be compared; what is above lies on its end
+        /// [default: a little above the longest]
+        #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..))]
+        y_max: Option<u32>,
         /// Write JACK2's JackEngineProfiling.log and its Gnuplot scripts, too
         #[arg(long)]
         jack_log: bool,
@@ -96,12 +100,12 @@ impl Profile {
         match self.what {
             What::Show => show(server)?,
             What::Record { seconds, output } => record(server, seconds, &output)?,
-            What::Plot { source, output, jack_log } => {
+            What::Plot { source, output, y_max, jack_log } => {
                 let timeline = source.timeline(server)?;
                 let plots = plots::plots(&timeline)?;
                 std::fs::create_dir_all(&output)
                     .with_context(|| format!("cannot make the directory {}", output.display()))?;
-                plots.iter().try_for_each(|plot| draw::draw(plot, &output))?;
+                plots.iter().try_for_each(|plot| draw::draw(plot, y_max.map(f64::from), &output))?;
                 if jack_log {
                     jack_log::write(&timeline, &output)?;
                 }

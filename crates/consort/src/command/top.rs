@@ -83,7 +83,8 @@ fn look(
     // From the first one on whose verdict was not known.
     let judged = xruns.iter().take_while(|xrun| xrun.verdict.is_some()).count();
     xruns.truncate(judged);
-    loop {
+    // At most all that are remembered: more may come meanwhile.
+    for _ in 0..XRUNS {
         let new = follower.observer().xruns(xruns.last().map_or(0, |xrun| xrun.number))?;
         if new.is_empty() {
             break;

@@ -26,6 +26,8 @@ pub(crate) struct ShowXruns {
     json: bool,
 }
 
+/// More answers than the server's memory of xruns fills.
+const ANSWERS: u32 = 64;
 /// How often the server is asked for new ones.
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -33,7 +35,10 @@ impl ShowXruns {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let observer = Observer::open(Some(server))?;
         let mut last = 0;
-        loop {
+        let mut asked = 0;
+        // Without following: all that are remembered, not those that come meanwhile for ever.
+        while self.follow || asked < ANSWERS {
+            asked = asked.saturating_add(1);
             // While following, one without a verdict is asked for again, and with it all after it.
             let mut new = observer.xruns(last)?;
             if self.follow {
@@ -45,10 +50,11 @@ impl ShowXruns {
             }
             match (new.is_empty(), self.follow) {
                 (true, true) => sleep(LOOK),
-                (true, false) => return Ok(ExitCode::SUCCESS),
+                (true, false) => break,
                 (false, _) => {}
             }
         }
+        Ok(ExitCode::SUCCESS)
     }
 }
 

@@ -29,19 +29,26 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Draws `plot` as `directory/NAME.svg` and `.png`.
-pub(crate) fn draw(plot: &Plot, directory: &Path) -> anyhow::Result<()> {
+/// Draws `plot` as `directory/NAME.svg` and `.png`. With `highest_us`, the axis ends there, and points above it lie on
+/// its end: pictures of several runs can be compared.
+pub(crate) fn draw(plot: &Plot, highest_us: Option<f64>, directory: &Path) -> anyhow::Result<()> {
     static FONTS: Once = Once::new();
     // The bitmap's letters; an SVG names the font, and whoever shows it brings it. It cannot fail: it is a font.
     FONTS.call_once(|| drop(register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT)));
     let path = |extension: &str| directory.join(format!("{}.{extension}", plot.file));
     let (svg, png) = (path("svg"), path("png"));
     let failed = |path: &Path, error: Box<dyn Error>| anyhow!("cannot write {}: {error}", path.display());
-    picture(plot, &SVGBackend::new(&svg, SIZE).into_drawing_area()).map_err(|error| failed(&svg, error))?;
-    picture(plot, &BitMapBackend::new(&png, SIZE).into_drawing_area()).map_err(|error| failed(&png, error))
+    picture(plot, highest_us, &SVGBackend::new(&svg, SIZE).into_drawing_area())
+        .map_err(|error| failed(&svg, error))?;
+    picture(plot, highest_us, &BitMapBackend::new(&png, SIZE).into_drawing_area())
+        .map_err(|error| failed(&png, error))
 }
 
-fn picture<B: DrawingBackend>(plot: &Plot, area: &DrawingArea<B, Shift>) -> Result<(), Box<dyn Error>>
+fn picture<B: DrawingBackend>(
+    plot: &Plot,
+    highest_us: Option<f64>,
+    area: &DrawingArea<B, Shift>,
+) -> Result<(), Box<dyn Error>>
 where
     B::ErrorType: 'static,
 {
@@ -49,7 +56,7 @@ where
     area.titled(plot.title, (FONT, 26))?;
     let summary = format!("{}; µs: median / 99 % / longest", plot.summary);
     area.draw_text(&shortened(&summary), &(FONT, 15).into_text_style(area), (16, 34))?;
-    let (longest_x, highest_y) = extent(&plot.series);
+    let (longest_x, highest_y) = extent(&plot.series, highest_us);
     let mut chart = ChartBuilder::on(area)
         .margin(16)
         .margin_top(58)
@@ -94,18 +101,19 @@ fn shortened(text: &str) -> String {
 }
 
 /// The ends of the axes: a fifth above the highest point, where the legend is.
-fn extent(series: &[Series]) -> (f64, f64) {
+fn extent(series: &[Series], highest_us: Option<f64>) -> (f64, f64) {
     let points = || series.iter().flat_map(|series| &series.points);
     let longest = points().map(|(x, _)| *x).fold(1.0, f64::max);
     let highest = points().map(|(_, y)| *y).fold(1.0, f64::max);
-    (longest, highest * 1.2)
+    (longest, highest_us.unwrap_or(highest * 1.2))
 }
 
 /// One point of each cell that has any: the picture is the same, and the SVG is not larger than it need be.
 fn visible(series: &Series, (longest_x, highest_y): (f64, f64)) -> Vec<(f64, f64)> {
     let cell = |(x, y): (f64, f64)| ((x / longest_x * CELLS.0) as i32, (y / highest_y * CELLS.1) as i32);
     let mut seen = HashSet::new();
-    series.points.iter().copied().filter(|point| seen.insert(cell(*point))).collect()
+    let points = series.points.iter().map(|(x, y)| (*x, y.min(highest_y)));
+    points.filter(|point| seen.insert(cell(*point))).collect()
 }
 
 #[cfg(test)]
@@ -117,10 +125,12 @@ mod tests {
         let mut points: Vec<(f64, f64)> = (0..100_000).map(|at| (f64::from(at), 10.0)).collect();
         points[50_000].1 = 900.0;
         let series = Series { name: "a".into(), points };
-        let extent = extent(std::slice::from_ref(&series));
+        let extent = extent(std::slice::from_ref(&series), None);
         assert_eq!(extent, (99_999.0, 1080.0));
         let drawn = visible(&series, extent);
         assert!(drawn.len() <= 1102 && drawn.contains(&(50_000.0, 900.0)), "{}", drawn.len());
+        let cut = visible(&series, (extent.0, 100.0));
+        assert!(cut.contains(&(50_000.0, 100.0)), "above the axis' end");
     }
 
     #[test]
