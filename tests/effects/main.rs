@@ -10,6 +10,7 @@ mod later;
 mod midi;
 mod names;
 mod ports;
+mod sessions;
 mod stage;
 mod threads;
 mod transport;
