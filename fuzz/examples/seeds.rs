@@ -6,10 +6,11 @@ use std::path::Path;
 
 use proto::encode;
 use proto::event::{Answer, Event};
-use proto::hello::{Hello, Role, Welcome, encode_first};
+use proto::hello::{Hello, Returning, Role, Welcome, encode_first};
 use proto::names::NameError;
 use proto::request::{
-    Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, SlabSlot,
+    Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, ReturningConnection,
+    ReturningPort, SlabSlot,
 };
 use proto::status::{ClientStatus, Status, Timing};
 use rt::record::{ClientRecord, CycleRecord, Record};
@@ -21,7 +22,8 @@ fn main() -> io::Result<()> {
     let observer = Hello { layout: LAYOUT_VERSION, role: Role::Observer };
     write(
         "hello",
-        [client("metro", false), client("PulseAudio JACK Sink", true), observer].map(|m| encode_first(&m)),
+        [client("metro", false), client("PulseAudio JACK Sink", true), observer, returning()]
+            .map(|m| encode_first(&m)),
     )?;
     write("welcome", welcomes().map(|welcome| encode_first(&welcome)))?;
     write("request", requests().map(numbered))?;
@@ -56,6 +58,22 @@ fn numbered<M: Serialize>(message: M) -> Vec<u8> {
     encode(&Numbered { number: 7, message })
 }
 
+fn returning() -> Hello {
+    let role = Role::Returning(Returning {
+        client: 2,
+        uuid: 2 << 32 | 7,
+        name: "metro".into(),
+        instance: 1 << 40,
+        frames: 48_000,
+        at_ns: 1_000_000_000,
+        quantum: 64,
+        sample_rate_hz: 48_000,
+        last_client: 5,
+        last_port: 20,
+    });
+    Hello { layout: LAYOUT_VERSION, role }
+}
+
 fn welcomes() -> [Welcome; 3] {
     [
         Welcome::Client { client: 2, name: "metro-01".into(), server_name: "default".into() },
@@ -64,7 +82,7 @@ fn welcomes() -> [Welcome; 3] {
     ]
 }
 
-fn requests() -> [Request; 9] {
+fn requests() -> [Request; 14] {
     let (source, destination) = ("system:capture_1".into(), "metro:in".into());
     let slot = Some(SlabSlot { slab: 0, slot: 3 });
     [
@@ -93,6 +111,18 @@ fn requests() -> [Request; 9] {
         Request::TakeTimebase { conditional: true },
         Request::Status,
         Request::Close,
+        Request::ReturnPort(ReturningPort {
+            id: 7,
+            port: NewPort { name: "out".into(), port_type: PortType::Audio, flags: 2, number: 0, slot },
+            aliases: vec!["hw:1".into()],
+            capture_latency: (64, 128),
+            playback_latency: (0, 64),
+        }),
+        Request::ReturnConnections(vec![ReturningConnection {
+            source: "metro:out".into(),
+            destination: "system:playback_1".into(),
+            age: 40,
+        }]),
     ]
 }
 
@@ -122,6 +152,7 @@ fn replies() -> [Reply; 5] {
         sample_rate_hz: 48_000,
         quantum: 64,
         sync: false,
+        freewheel: false,
         realtime_priority: Some(10),
         cycles: 1 << 40,
         xruns: 1,
