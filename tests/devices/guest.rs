@@ -5,8 +5,19 @@ mod quick;
 mod thorough;
 
 use std::process::Command;
+use std::time::Duration;
 
 use harness::{Program, Server, eventually};
+
+/// As [`eventually`], asked less often: to start a program takes the machine long, and to sleep nothing.
+fn awaited<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
+    eventually(what, || {
+        found().or_else(|| {
+            std::thread::sleep(Duration::from_millis(100));
+            None
+        })
+    })
+}
 
 /// Starts a server on a card.
 fn server_on(device: &str, options: &[&str]) -> Server {
@@ -31,7 +42,7 @@ fn xruns_and_cycles(server: &Server) -> (u64, u64) {
 /// Waits until so many more cycles have passed.
 fn await_cycles(server: &Server, more: u64) {
     let (_, begin) = xruns_and_cycles(server);
-    eventually("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
+    awaited("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
 }
 
 /// Passes a command to the machine's monitor.
@@ -49,7 +60,7 @@ fn has_card(number: u32) -> bool {
 /// Pulls a card out.
 fn pull(device: &str, number: u32) {
     monitor(&["device_del", device]);
-    eventually("the card is gone", || (!has_card(number)).then_some(()));
+    awaited("the card is gone", || (!has_card(number)).then_some(()));
 }
 
 /// Runs a program that has nothing to do with the server, to its end.

@@ -1,8 +1,8 @@
 //! The short form, part of every test run.
 
-use harness::{Sound, eventually};
+use harness::Sound;
 
-use super::{await_cycles, far, pull, server_on, status_line, xruns_and_cycles};
+use super::{await_cycles, awaited, far, pull, server_on, status_line, xruns_and_cycles};
 use crate::guest::monitor;
 
 const LOOPBACK: [&str; 8] = ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
@@ -40,7 +40,7 @@ fn a_tone_leaves_the_hda_chip_at_its_level_and_frequency() {
         std::path::PathBuf::from(std::env::var_os("OUT").expect("the machine's folder")).join("hda.wav");
     let length = || std::fs::metadata(&recording).map_or(0, |file| file.len());
     let begin = length() + 96_000;
-    eventually("a second is recorded", || (length() > begin + 192_000).then_some(()));
+    awaited("a second is recorded", || (length() > begin + 192_000).then_some(()));
     let bytes = std::fs::read(&recording).expect("a recording");
     let from = usize::try_from(begin).expect("small") / 4 * 4;
     let frames = bytes[from..].chunks_exact(4).take(48_000);
@@ -64,11 +64,11 @@ fn a_usb_card_that_is_pulled_out_is_taken_back() {
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
     await_cycles(&server, 20);
     pull("usbsnd", 9);
-    eventually("the status says so", || status_line(&server, "driver").contains("not there").then_some(()));
+    awaited("the status says so", || status_line(&server, "driver").contains("not there").then_some(()));
     assert!(xruns_and_cycles(&server).0 > 0, "it is an xrun");
     await_cycles(&server, 100);
     monitor(&["device_add", "usb-audio,id=usbsnd,bus=xhci.0,audiodev=usb"]);
-    eventually("it is back", || (!status_line(&server, "driver").contains("not there")).then_some(()));
+    awaited("it is back", || (!status_line(&server, "driver").contains("not there")).then_some(()));
     let (before, _) = xruns_and_cycles(&server);
     await_cycles(&server, 100);
     assert_eq!(xruns_and_cycles(&server).0, before, "it runs without xruns again");

@@ -1,8 +1,8 @@
 //! On a machine whose chip plays and records silence.
 
-use harness::{Program, Server, eventually};
+use harness::{Program, Server};
 
-use crate::guest::{await_cycles, server_on, xruns_and_cycles};
+use crate::guest::{await_cycles, awaited, server_on, xruns_and_cycles};
 
 /// The frames of each measurement that `jack_iodelay` has printed.
 fn measured(program: &mut Program) -> Vec<String> {
@@ -39,7 +39,7 @@ fn demand_reported_latency(options: &[&str]) {
         .sum();
     let expected = format!("{reported}.000");
     // The first measurement may span the connection.
-    let readings = eventually("21 readings", || {
+    let readings = awaited("21 readings", || {
         let measured = measured(&mut program);
         (measured.len() >= 21).then(|| measured[1..21].to_vec())
     });
@@ -64,7 +64,7 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
     assert_eq!(reported(), (1024, 3072));
     server.run("jack_bufsize", &["2048"]).expect_success();
     await_cycles(&server, 50);
-    eventually("latencies of the new quantum", || (reported() == (2048, 6144)).then_some(()));
+    awaited("latencies of the new quantum", || (reported() == (2048, 6144)).then_some(()));
 }
 
 #[test]

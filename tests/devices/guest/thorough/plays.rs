@@ -2,12 +2,12 @@
 
 use std::process::Command;
 
-use harness::{Guard, Program, Server, binary, command_in, eventually};
+use harness::{Guard, Program, Server, binary, command_in};
 use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::guest::{
-    await_cycles, far, has_card, monitor, pull, run, server_on, status_line, xruns_and_cycles,
+    await_cycles, awaited, far, has_card, monitor, pull, run, server_on, status_line, xruns_and_cycles,
 };
 
 fn is_away(server: &Server) -> bool {
@@ -29,12 +29,12 @@ fn demand_ten_returns(device: &str, number: u32, id: &str, put_back: &[&[&str]])
     for time in 1..=10 {
         let (xruns, _) = xruns_and_cycles(&server);
         pull(id, number);
-        eventually("the status says that it is gone", || is_away(&server).then_some(()));
+        awaited("the status says that it is gone", || is_away(&server).then_some(()));
         assert!(xruns_and_cycles(&server).0 > xruns, "time {time}: it is an xrun");
         await_cycles(&server, 50);
         put_back.iter().for_each(|command| monitor(command));
-        eventually("the kernel has it again", || has_card(number).then_some(()));
-        eventually("it is taken back", || (!is_away(&server)).then_some(()));
+        awaited("the kernel has it again", || has_card(number).then_some(()));
+        awaited("it is taken back", || (!is_away(&server)).then_some(()));
         let (xruns, _) = xruns_and_cycles(&server);
         await_cycles(&server, 50);
         assert_eq!(xruns_and_cycles(&server).0, xruns, "time {time}: it runs as before");
@@ -103,7 +103,7 @@ fn a_server_that_was_stopped_recovers_and_plays_on_without_a_lost_frame() {
     server.program().signal(Signal::STOP);
     std::thread::sleep(std::time::Duration::from_millis(200));
     server.program().signal(Signal::CONT);
-    eventually("the xrun is counted", || (xruns_and_cycles(&server).0 > 0).then_some(()));
+    awaited("the xrun is counted", || (xruns_and_cycles(&server).0 > 0).then_some(()));
     assert!(!is_away(&server));
     await_cycles(&server, 50);
     far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 1), 40_000, 0);
@@ -121,7 +121,7 @@ fn cycles_on_a_card_neither_allocate_nor_lock_nor_log() {
         await_cycles(&server, 50);
         server.run("jack_bufsize", &["256"]).expect_success();
         await_cycles(&server, 50);
-        eventually("the device is back with the new quantum", || (!is_away(&server)).then_some(()));
+        awaited("the device is back with the new quantum", || (!is_away(&server)).then_some(()));
         await_cycles(&server, 50);
         server.program().signal(Signal::STOP);
         std::thread::sleep(std::time::Duration::from_millis(200));
@@ -160,7 +160,7 @@ fn start_lines_of_jackd_run_the_card_that_they_name() {
         ("-d alsa -d plughw:2 -r 22050 -p 256", "plughw:2"),
     ] {
         let (mut server, _directory) = jackd(words);
-        eventually(words, || {
+        awaited(words, || {
             let said = server.stderr();
             assert!(!said.contains("cannot"), "{words}: {said}");
             said.contains("runs: alsa").then_some(())
@@ -176,7 +176,7 @@ fn what_a_card_refuses_is_said_with_what_it_can() {
     let mut player = Command::new("aplay");
     player.args(["-q", "-D", "hw:2", "-f", "S16_LE", "-r", "48000", "-c", "2", "/dev/zero"]);
     let player = Program::start(player);
-    eventually("aplay has the card", || {
+    awaited("aplay has the card", || {
         let status = std::fs::read_to_string("/proc/asound/card2/pcm0p/sub0/status").unwrap_or_default();
         status.contains("RUNNING").then_some(())
     });
