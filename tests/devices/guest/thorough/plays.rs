@@ -146,7 +146,7 @@ fn jackd(words: &str) -> (Program, TempDir) {
 #[ignore = "in the virtual machine"]
 fn start_lines_of_jackd_run_the_card_that_they_name() {
     for (words, card) in [
-        ("-d alsa", "CARD=Intel,DEV=0 "),
+        ("-d alsa", "CARD=Audio,DEV=0 (playback 2"),
         ("-R -P70 -dalsa -dhw:0 -r48000 -p1024 -n2 -P", "CARD=Intel,DEV=0 (playback 2"),
         (
             "-T -ndefault -p 512 -d alsa -d hw:Loopback,0 -r 44100 -p 512 -n 3 -i 2 -o 4",
