@@ -39,13 +39,20 @@ pub fn cards() -> Vec<Card> {
     Iter::new().flatten().filter_map(|card| describe(&card).ok()).collect()
 }
 
+/// As many cards as a kernel has.
+const CARDS: u32 = 32;
+
 /// The numbers of the card and the device that a name such as `hw:0`, `plughw:USB,1` or `hw:CARD=PCH,DEV=0` means;
 /// `None`: it is no such name, or there is no such card.
 #[must_use]
 pub fn locate(name: &str) -> Option<(u32, u32)> {
     let (card, device) = parts(name)?;
-    let found = cards().into_iter().find(|found| found.id == card || found.index.to_string() == card)?;
-    Some((found.index, device))
+    // From what everybody may read: who may not open a card is to be told so, and not that there is none.
+    let is_it = |index: &u32| {
+        let id = std::fs::read_to_string(format!("/proc/asound/card{index}/id"));
+        id.is_ok_and(|id| id.trim() == card || index.to_string() == card)
+    };
+    (0..CARDS).find(is_it).map(|index| (index, device))
 }
 
 /// Card and device as they are written.
