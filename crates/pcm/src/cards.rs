@@ -55,6 +55,14 @@ pub fn locate(name: &str) -> Option<(u32, u32)> {
     (0..CARDS).find(is_it).map(|index| (index, device))
 }
 
+/// Whether there is the card that `name` means, and this user may not open it.
+#[must_use]
+pub fn is_forbidden(name: &str) -> bool {
+    let control = locate(name).map(|(card, _)| std::fs::File::open(format!("/dev/snd/controlC{card}")));
+    control
+        .is_some_and(|opened| opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied))
+}
+
 /// Card and device as they are written.
 fn parts(name: &str) -> Option<(&str, u32)> {
     let arguments = name.strip_prefix("plughw:").or_else(|| name.strip_prefix("hw:"))?;

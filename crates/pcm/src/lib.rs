@@ -14,7 +14,7 @@ mod holder;
 mod parameters;
 mod transfer;
 
-pub use cards::{Card, CardDevice, cards, locate};
+pub use cards::{Card, CardDevice, cards, is_forbidden, locate};
 pub use configure::{Access, Limits, Refusal, Setup, Wish};
 pub use error::{Fault, OpenError};
 pub use format::{format_name, parse_format};

@@ -162,6 +162,10 @@ fn open_or_leave(side: &mut Option<SideRecipe>, direction: Direction) -> Result<
     let may_exist = choose::may_exist(&wanted.name);
     let opened = if may_exist { Pcm::open(&wanted.name, direction) } else { Err(OpenError::Missing) };
     match opened {
+        // The library does not find a card that this user may not open.
+        Err(OpenError::Missing) if pcm::is_forbidden(&wanted.name) => {
+            Err(explain::not_opened(&wanted.name, direction, OpenError::Denied))
+        }
         Ok(pcm) => Ok(Some(pcm)),
         Err(OpenError::Missing) if !wanted.required && may_exist => {
             *side = None;
