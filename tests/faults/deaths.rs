@@ -2,7 +2,7 @@
 
 use harness::eventually;
 
-use crate::stage::{MODES, Stage, expect_machine_losses, expect_undisturbed, withstand};
+use crate::stage::{MODES, Stage, expect_machine_losses, expect_right, expect_undisturbed, withstand};
 
 fn a_death(fault: &str) {
     for mode in MODES {
@@ -22,7 +22,7 @@ fn a_death_in(mode: &[&str], fault: &str) -> Result<(), String> {
     stage.await_cycles(100);
     let (beside, fed) = stage.counts();
     let what = format!("{fault} {mode:?}");
-    assert_eq!(fed.wrong, 0, "{what}: {fed:?}");
+    expect_right(&what, fed)?;
     expect_undisturbed(&what, beside)?;
     if fed.silent == 0 {
         return Err(format!("{what}: the dead client is not heard as silence: {fed:?}"));

@@ -75,17 +75,19 @@ impl Stage {
 
 /// Tries a fault, up to three times. What a survivor lost is held against it only where the same stage loses no more
 /// than its share right afterwards, without a fault: a machine that is busy enough takes more from everybody.
+///
+/// # Panics
+/// If no attempt went well, and two failed on a machine that was not busy.
 pub(crate) fn withstand(mode: &[&str], mut fault: impl FnMut() -> Result<(), String>) {
-    harness::in_three_attempts(|| {
-        let Err(lost) = fault() else { return Ok(()) };
+    let mut failures = Vec::new();
+    for _ in 0..3 {
+        let Err(lost) = fault() else { return };
         match without_fault(mode) {
-            Ok(()) => Err(lost),
-            Err(busy) => {
-                eprintln!("not judged, since the machine is busy: {lost}; {busy}");
-                Ok(())
-            }
+            Ok(()) => failures.push(lost),
+            Err(busy) => eprintln!("not judged, since the machine is busy: {lost}; {busy}"),
         }
-    });
+    }
+    assert!(failures.len() < 2, "failed on a machine that was not busy: {failures:?}");
 }
 
 /// What the machine takes.
@@ -94,6 +96,7 @@ fn without_fault(mode: &[&str]) -> Result<(), String> {
     stage.await_cycles(400);
     let (beside, fed) = stage.counts();
     expect_undisturbed("without a fault", beside)?;
+    expect_right("without a fault", fed)?;
     expect_machine_losses("without a fault", fed.silent + fed.missed, fed)
 }
 
@@ -104,8 +107,14 @@ pub(crate) fn expect_machine_losses(what: &str, losses: u64, counts: Counts) -> 
     if is_machines { Ok(()) } else { Err(format!("{what}: {losses} lost of {counts:?}")) }
 }
 
+/// Whether a survivor heard no wrong sample. On a busy machine it may: a client that is late reads what its source
+/// writes for the next cycle.
+pub(crate) fn expect_right(what: &str, counts: Counts) -> Result<(), String> {
+    if counts.wrong == 0 { Ok(()) } else { Err(format!("{what}: wrong samples: {counts:?}")) }
+}
+
 /// As [`expect_machine_losses`], for a client that does not hear the victim: it loses nothing else.
 pub(crate) fn expect_undisturbed(what: &str, beside: Counts) -> Result<(), String> {
-    assert_eq!(beside.wrong, 0, "{what}: {beside:?}");
+    expect_right(what, beside)?;
     expect_machine_losses(what, beside.silent + beside.missed, beside)
 }

@@ -449,7 +449,7 @@ int main(int argc, char **argv) {
         swap_ports(to);
     while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
         if (atomic_load(&fault_now) && !happens_inside) {
-            atomic_store(&fault_now, strcmp(fault, "block-notice") == 0);
+            atomic_store(&fault_now, strncmp(fault, "block-", 6) == 0);
             if (strcmp(fault, "scribble") == 0)
                 scribble();
             else if (strcmp(fault, "flood") == 0)
