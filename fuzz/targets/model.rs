@@ -7,7 +7,7 @@ use engine::{Change, Limits, Model};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use proto::names;
 use proto::property::{Property, PropertyChange, PropertyPage, PropertyValue, client_uuid, port_uuid};
-use proto::request::{NewPort, PortType};
+use proto::request::{NewPort, PortType, ReturningConnection, ReturningPort};
 
 const LIMITS: Limits = Limits { clients: 5, ports: 12, connections: 16 };
 
@@ -55,6 +55,10 @@ enum Operation {
     Rename { port: u8, name: Name },
     SetAlias { port: u8, alias: FullName },
     UnsetAlias { port: u8, alias: FullName },
+    ReturnClient { client: u8, uuid: u64, name: Name },
+    ReturnPort { client: u8, port: u8, name: Name, flags: u8, midi: bool, aliases: Vec<FullName> },
+    ReturnAge(FullName, FullName, u64),
+    ExpectIds { client: u32, port: u32 },
     SetProperty { subject: Named, key: u8, value: u8 },
     RemoveProperty { subject: Named, key: u8 },
     RemoveProperties { subject: Named },
@@ -109,7 +113,7 @@ impl Heard {
             Change::PortUnregistered { port, .. } => assert!(self.ports.remove(&port).is_some()),
             Change::PortRenamed { port, old, new } => assert_eq!(self.ports.insert(port, new), Some(old)),
             Change::Property { subject, key, change } => self.hear_property(subject, key, change),
-            Change::PortAliases(port) => assert!(self.ports.contains_key(&port)),
+            Change::PortMonitors(port) | Change::PortAliases(port) => assert!(self.ports.contains_key(&port)),
             Change::Connected { source, destination } => {
                 assert!(self.connections.insert((source, destination)));
             }
@@ -198,6 +202,29 @@ fn apply(model: &mut Model, operation: Operation) -> bool {
         Operation::Rename { port, name } => model.rename_port(id(port, LIMITS.ports), &name.text('p')),
         Operation::SetAlias { port, alias } => model.set_alias(id(port, LIMITS.ports), &alias.text()),
         Operation::UnsetAlias { port, alias } => model.unset_alias(id(port, LIMITS.ports), &alias.text()),
+        Operation::ReturnClient { client, uuid, name } => {
+            model.return_client(id(client, LIMITS.clients), uuid, &name.text('c'))
+        }
+        Operation::ReturnPort { client, port, name, flags, midi, aliases } => {
+            let port_type = if midi { PortType::Midi } else { PortType::Audio };
+            let new = NewPort { name: name.text('p'), port_type, flags: flags.into(), number: 0, slot: None };
+            let returning = ReturningPort {
+                id: id(port, LIMITS.ports),
+                port: new,
+                aliases: aliases.into_iter().map(FullName::text).collect(),
+                capture_latency: (0, u32::MAX),
+                playback_latency: (u32::MAX, 0),
+            };
+            model.return_port(id(client, LIMITS.clients), &returning)
+        }
+        Operation::ReturnAge(source, destination, age) => {
+            let (source, destination) = (source.text(), destination.text());
+            model.return_age(&ReturningConnection { source, destination, age })
+        }
+        Operation::ExpectIds { client, port } => {
+            model.expect_ids(client, port);
+            Ok(())
+        }
         Operation::SetProperty { subject, key, value } => {
             // Large enough that some do not fit into one page, or into what a client may have.
             let value =

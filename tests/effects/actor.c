@@ -339,6 +339,11 @@ COMMAND(frame_time) { UNUSED; answer("%u", jack_frame_time(client)); }
 COMMAND(last_frame_time) { UNUSED; answer("%u", jack_last_frame_time(client)); }
 COMMAND(microseconds) { UNUSED; answer("%llu", (unsigned long long)jack_get_time()); }
 
+COMMAND(request_monitor) { answer("%d", jack_port_request_monitor(port(word[1]), atoi(word[2]))); }
+COMMAND(request_by_name) { answer("%d", jack_port_request_monitor_by_name(client, word[1], atoi(word[2]))); }
+COMMAND(ensure_monitor) { answer("%d", jack_port_ensure_monitor(port(word[1]), atoi(word[2]))); }
+COMMAND(monitoring) { answer("%d", jack_port_monitoring_input(port(word[1]))); }
+
 #include "thread_commands.h"
 #include "second_commands.h"
 #include "transport_commands.h"
@@ -369,7 +374,9 @@ static const struct {
     {"set_process_thread", use_cycle_thread}, {"client_create_thread", create_thread}, {"cpu_load", cpu_load},
     SECOND_COMMANDS,
     {"get_xrun_delayed_usecs", xrun_delayed}, {"get_max_delayed_usecs", max_delayed},
-    {"reset_max_delayed_usecs", reset_max}, {"frame_time", frame_time},
+    {"reset_max_delayed_usecs", reset_max}, {"port_request_monitor", request_monitor}, {"port_request_monitor_by_name", request_by_name},
+    {"port_ensure_monitor", ensure_monitor}, {"port_monitoring_input", monitoring},
+    {"frame_time", frame_time},
     {"last_frame_time", last_frame_time}, {"get_time", microseconds},
     THREAD_COMMANDS,
 };

@@ -38,10 +38,6 @@ static void internal_clients(void) {
 static void ports(void) {
     CHECK(jack_port_tie(audio_in, audio_out) == -1);
     CHECK(jack_port_untie(audio_out) == -1);
-    CHECK(jack_port_request_monitor(audio_in, 1) == -1);
-    CHECK(jack_port_request_monitor_by_name(client, jack_port_name(audio_in), 1) == -1);
-    CHECK(jack_port_ensure_monitor(audio_in, 1) == -1);
-    CHECK(jack_port_monitoring_input(audio_in) == 0);
 }
 
 int main(void) {

@@ -323,3 +323,41 @@ const LATENCIES: &[Row] = &[
 fn latencies_are_seen_by_others() {
     take(LATENCIES);
 }
+
+const MONITORS: &[Row] = &[
+    (
+        "jack_port_request_monitor counts, and an input's requests reach what it hears",
+        &[
+            A("port_register in audio i", "ok"),
+            A("activate", "0"),
+            A("connect system:capture_1 a:in", "0"),
+            A("port_request_monitor a:in 1", "0"),
+            B("port_monitoring_input system:capture_1", "1"),
+            BDoes("port_request_monitor system:capture_1 1", "0"),
+            A("port_request_monitor a:in 0", "0"),
+            B("port_monitoring_input a:in", "0"),
+            B("port_monitoring_input system:capture_1", "1"),
+            BDoes("port_request_monitor system:capture_1 0", "0"),
+            A("port_monitoring_input system:capture_1", "0"),
+            B("port_monitoring_input system:capture_2", "0"),
+        ],
+    ),
+    (
+        "jack_port_request_monitor_by_name and jack_port_ensure_monitor do so for a name, and whatever was asked before",
+        &[
+            A("port_request_monitor_by_name system:capture_1 1", "0"),
+            A("port_request_monitor_by_name system:capture_1 1", "0"),
+            B("port_monitoring_input system:capture_1", "1"),
+            BDoes("port_ensure_monitor system:capture_1 0", "0"),
+            A("port_monitoring_input system:capture_1", "0"),
+            BDoes("port_ensure_monitor system:capture_1 1", "0"),
+            A("port_monitoring_input system:capture_1", "1"),
+            A("port_request_monitor_by_name no:such 1", "-1"),
+        ],
+    ),
+];
+
+#[test]
+fn monitor_requests_are_seen_by_others() {
+    take(MONITORS);
+}

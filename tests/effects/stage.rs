@@ -78,7 +78,8 @@ impl Actor {
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
-        panic!("{what}: not told '{event}', but {:?} after {:?}", &seen[self.told..], &seen[..self.told]);
+        let newest = &seen[seen.len().saturating_sub(20)..];
+        panic!("{what}: not told '{event}' after {} others, the newest of all {newest:?}", self.told);
     }
 
     pub(crate) fn id(&self) -> u32 {

@@ -34,8 +34,10 @@ static int on_sync(jack_transport_state_t state, jack_position_t *position, void
     static jack_transport_state_t told_state = (jack_transport_state_t)99;
     static jack_nframes_t told_frame;
     (void)unused;
-    /* Once for each state and place: it is asked in each cycle. */
-    if (state != told_state || position->frame != told_frame)
+    /* Once for each state and place, while it rolls once in all: it is asked in each cycle. */
+    if (state == JackTransportRolling && state != told_state)
+        told("asked while rolling");
+    else if (state != JackTransportRolling && (state != told_state || position->frame != told_frame))
         told("asked while %s at %u", state_name(state), position->frame);
     told_state = state;
     told_frame = position->frame;

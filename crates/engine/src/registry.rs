@@ -66,6 +66,11 @@ impl Mirror {
                 }
             }
             Change::Property { .. } => {}
+            Change::PortMonitors(port) => {
+                if let Some((port, entry)) = model.port(*port).zip(self.registry.port(*port)) {
+                    entry.monitors.store(port.monitors, Relaxed);
+                }
+            }
             Change::PortAliases(port) => {
                 if let Some((port, entry)) = model.port(*port).zip(self.registry.port(*port)) {
                     entry.write(|entry| write_aliases(entry, &port.aliases));

@@ -1,31 +1,46 @@
-//! Listening to a device's inputs at its outputs. Servers of this release cannot ask their devices for it.
+//! Listening to a device's inputs at its outputs. Requests are counted for every port, as in JACK2, whether or not its
+//! device can do it; whoever drives a device reads the count.
 
 use std::ffi::{c_char, c_int};
 
+use client::Request;
+
 use crate::clients::ClientHandle;
-use crate::convert::FAILED;
+use crate::convert::{NO_SUCH_PORT, answer, refuse, text};
 use crate::ports::PortHandle;
 
-/// Fails: no port can be monitored yet. Thread: any.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_port_request_monitor(_port: PortHandle, _on: c_int) -> c_int {
-    FAILED
+fn request(port: PortHandle, on: c_int, ensure: bool) -> c_int {
+    let Some(port) = port.pin() else { return refuse(NO_SUCH_PORT) };
+    answer(port.client.session.order(Request::Monitor { port: port.id, on: on != 0, ensure }))
 }
 
-/// Fails: no port can be monitored yet.
+/// Counts a request to monitor a port, and for an input all that it hears, or takes it back: 0, or -1. Not within a
+/// cycle.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_port_request_monitor_by_name(
-    _client: ClientHandle,
-    _name: *const c_char,
-    _on: c_int,
+pub extern "C" fn jack_port_request_monitor(port: PortHandle, on: c_int) -> c_int {
+    request(port, on, false)
+}
+
+/// As [`jack_port_request_monitor`], for the port of that name or alias.
+///
+/// # Safety
+/// `name` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jack_port_request_monitor_by_name(
+    client: ClientHandle,
+    name: *const c_char,
+    on: c_int,
 ) -> c_int {
-    FAILED
+    // SAFETY: the caller's promise.
+    let Some((client, name)) = client.pin().zip(unsafe { text(name) }) else { return refuse(NO_SUCH_PORT) };
+    let Some(port) = client.session.registry().port_by_name(name) else { return refuse(NO_SUCH_PORT) };
+    answer(client.session.order(Request::Monitor { port, on: on != 0, ensure: false }))
 }
 
-/// Fails: no port can be monitored yet. Thread: any.
+/// Makes it one request or none, whatever others have asked for: 0, or -1. Not within a cycle.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_port_ensure_monitor(_port: PortHandle, _on: c_int) -> c_int {
-    FAILED
+pub extern "C" fn jack_port_ensure_monitor(port: PortHandle, on: c_int) -> c_int {
+    request(port, on, true)
 }
 
 /// Whether somebody listens to the port; 0 if there is no such port. Thread: any.

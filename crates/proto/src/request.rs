@@ -251,6 +251,15 @@ pub enum Request {
     Property(PropertyRequest),
     /// About sessions. The answer is its own.
     Session(SessionRequest),
+    /// Asks for a port's input to be heard at the device's output, or not any more. [`Reply::Done`].
+    Monitor {
+        /// Its id.
+        port: u32,
+        /// Heard.
+        on: bool,
+        /// Whatever others have asked for before; otherwise requests are counted.
+        ensure: bool,
+    },
     /// Forgets the longest delay. [`Reply::Done`].
     ResetMaxDelay,
     /// [`Reply::Status`].

@@ -81,7 +81,7 @@ impl Control {
             Change::PortRenamed { port, old, new } => {
                 Event::PortRename { port: *port, old: old.clone(), new: new.clone() }
             }
-            Change::PortAliases(_) => return,
+            Change::PortAliases(_) | Change::PortMonitors(_) => return,
             Change::Property { subject, key, change } => {
                 Event::Property { subject: *subject, key: key.clone(), change: *change }
             }

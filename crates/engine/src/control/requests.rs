@@ -112,6 +112,7 @@ impl Control {
                 })
             }
             Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
+            Request::Monitor { port, on, ensure } => model.request_monitor(port, on, ensure).and(done),
             Request::ResetMaxDelay => {
                 self.engine().reset_max_delay();
                 done

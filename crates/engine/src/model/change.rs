@@ -36,6 +36,8 @@ pub enum Change {
     },
     /// A port's aliases changed.
     PortAliases(u32),
+    /// A port has another number of monitor requests.
+    PortMonitors(u32),
     /// A property was set or removed.
     Property {
         /// Uuid of what has it; 0: everything.

@@ -5,6 +5,7 @@
 mod change;
 mod ids;
 mod metadata;
+mod monitoring;
 mod names;
 mod port;
 mod reservations;
@@ -213,6 +214,7 @@ impl Model {
             owner,
             name,
             aliases: Vec::new(),
+            monitors: 0,
             port_type: new.port_type,
             flags: new.flags,
             number: new.number,

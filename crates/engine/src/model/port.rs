@@ -35,6 +35,8 @@ pub struct Port {
     pub name: String,
     /// At most two full names.
     pub aliases: Vec<String>,
+    /// Requests to monitor it.
+    pub monitors: u32,
     /// What travels through it.
     pub port_type: PortType,
     /// See [`flags`].

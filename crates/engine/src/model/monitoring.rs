@@ -1,0 +1,64 @@
+//! Monitor requests: who wants to hear an input of the device at its output.
+
+use proto::request::RequestError;
+
+use super::{Change, Model};
+
+impl Model {
+    /// Counts a request to monitor a port, or takes one back; with `ensure`, there is one or none after it, whatever
+    /// was before. A request for an input is one for all that it hears, too.
+    pub fn request_monitor(&mut self, id: u32, on: bool, ensure: bool) -> Result<(), RequestError> {
+        let port = self.port_by_id(id)?;
+        let sources: Vec<u32> = match port.is_input() && !ensure {
+            true => port.links.iter().map(|link| link.other).collect(),
+            false => Vec::new(),
+        };
+        for concerned in std::iter::once(id).chain(sources) {
+            let Some(port) = self.ports.get_mut(&concerned) else { continue };
+            port.monitors = match (ensure, on) {
+                (false, true) => port.monitors.saturating_add(1),
+                (false, false) => port.monitors.saturating_sub(1),
+                (true, true) => port.monitors.max(1),
+                (true, false) => 0,
+            };
+            self.changes.push(Change::PortMonitors(concerned));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::request::{NewPort, PortType};
+
+    use super::super::{Limits, flags};
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_reach_an_inputs_sources_and_end_at_none() {
+        let mut model = Model::new(Limits { clients: 4, ports: 8, connections: 8 });
+        let client = model.open_client("c", true).unwrap();
+        for (name, flags) in [("in", flags::INPUT), ("out", flags::OUTPUT), ("other", flags::OUTPUT)] {
+            let new = NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot: None };
+            model.register_port(client, &new).unwrap();
+        }
+        model.set_active(client, true);
+        model.connect("c:out", "c:in").unwrap();
+        let (input, output) = (1, 2);
+        for (what, port, on, ensure, expected) in [
+            ("an input's reach its source", input, true, false, [1, 1, 0]),
+            ("each is counted", output, true, false, [1, 2, 0]),
+            ("ensured once is enough", output, true, true, [1, 2, 0]),
+            ("ensured for an input alone", input, false, true, [0, 2, 0]),
+            ("taken back", input, false, false, [0, 1, 0]),
+            ("ensured off is off", output, false, true, [0, 0, 0]),
+            ("none is left to take back", output, false, false, [0, 0, 0]),
+            ("ensured where there was none", output, true, true, [0, 1, 0]),
+        ] {
+            model.request_monitor(port, on, ensure).unwrap();
+            let found = [1, 2, 3].map(|port| model.port(port).unwrap().monitors);
+            assert_eq!(found, expected, "{what}");
+        }
+        assert!(model.request_monitor(9, true, false).is_err());
+    }
+}
