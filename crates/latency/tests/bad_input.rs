@@ -91,18 +91,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn two_unrelated_sounds_have_no_delay(seed in 1_u64.., other in 1_u64.., dense: bool) {
+    fn two_unrelated_noises_have_no_delay(seed in 1_u64.., other in 1_u64..) {
         prop_assume!(seed != other);
         let sound = |seed: u64| -> Vec<f32> {
             let mut noise = Noise(seed);
-            if dense {
-                return (0..60_000).map(|_| (noise.gaussian() * 0.1) as f32).collect();
-            }
-            let mut samples = vec![0.0; 60_000];
-            for _ in 0..12 {
-                samples[(noise.uniform() * 60_000.0) as usize] = 0.5;
-            }
-            samples
+            (0..60_000).map(|_| (noise.gaussian() * 0.1) as f32).collect()
         };
         let found = error(&sound(seed), &sound(other));
         prop_assert!(matches!(
