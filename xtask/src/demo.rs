@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail, ensure};
 use realfft::RealFftPlanner;
 
-use crate::command::{cargo, root};
+use crate::command::cargo;
 
 /// A person speaking, from Debian's alsa-utils.
 const RECORDING: &str = "/usr/share/sounds/alsa/Front_Center.wav";
@@ -39,7 +39,9 @@ pub fn run() -> Result<()> {
         "--examples",
         "--bins",
     ])?;
-    let target = root().join("target/release");
+    // Beside this program, wherever cargo builds: target/debug/xtask.
+    let itself = std::env::current_exe().context("cannot find where cargo builds")?;
+    let target = itself.ancestors().nth(2).context("xtask was not built by cargo")?.join("release");
     let directory = tempfile::tempdir()?;
     let played = directory.path().join("out.wav");
     let stage = Stage { directory: directory.path().to_owned(), target };
