@@ -320,15 +320,6 @@ impl Control {
         let process = entry.socket.peer().ok().and_then(|peer| peer.process_id);
         let name = self.parts.model.client(client).map(|client| client.name.clone()).unwrap_or_default();
         let welcome = Welcome::Client { client, name, server_name: self.parts.config.name.clone() };
-        let descriptors = [
-            self.parts.memory.engine.as_fd(),
-            self.parts.memory.registry.as_fd(),
-            orders.as_fd(),
-            own.as_fd(),
-            signals.as_fd(),
-            theirs.as_fd(),
-        ];
-        let sent = entry.socket.try_send(&encode_first(&welcome), &descriptors);
         let slot = ClientSlot {
             connection: serial,
             process,
@@ -353,7 +344,21 @@ impl Control {
         self.had_clients = true;
         self.carry_changes();
         self.parts.mirror.note_process(client, process.unwrap_or(0));
-        if sent.is_err() {
+        // Last: what the client is told of, it finds in the registry.
+        let descriptors = [
+            self.parts.memory.engine.as_fd(),
+            self.parts.memory.registry.as_fd(),
+            orders.as_fd(),
+            own.as_fd(),
+            signals.as_fd(),
+            theirs.as_fd(),
+        ];
+        let sent = self
+            .connections
+            .entries
+            .get(&serial)
+            .is_none_or(|entry| entry.socket.try_send(&encode_first(&welcome), &descriptors).is_ok());
+        if !sent {
             self.close_connection(serial);
         }
         Ok(())
