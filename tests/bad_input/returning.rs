@@ -8,6 +8,9 @@ use sys::memory::{Access, Segment, Shared, Wanted};
 
 use crate::wire::{ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, server};
 
+/// The date at which a claim is sent.
+const AT_ONCE: u64 = 0;
+
 /// What a client of another server would say.
 fn returning(client: u32, name: &str) -> Returning {
     Returning {
@@ -16,12 +19,18 @@ fn returning(client: u32, name: &str) -> Returning {
         name: name.into(),
         instance: 1,
         frames: 0,
-        at_ns: sys::clock::now_ns(),
+        at_ns: AT_ONCE,
         quantum: QUANTUM_FRAMES,
         sample_rate_hz: 48_000,
         last_client: 0,
         last_port: 0,
     }
+}
+
+/// A server that lost cycles has come to an earlier frame than one would think from a date before: the date is of now.
+fn sent_now(claim: Returning) -> Role {
+    let at_ns = if claim.at_ns == AT_ONCE { sys::clock::now_ns() } else { claim.at_ns };
+    Role::Returning(Returning { at_ns, ..claim })
 }
 
 fn instance(server: &Server) -> u64 {
@@ -63,11 +72,11 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
     beside_others(&mut server, |server| {
         for (case, claim, words) in cases {
             let mut wire = Wire::connect(server);
-            wire.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: Role::Returning(claim) }), &[]);
+            wire.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: sent_now(claim) }), &[]);
             assert_says(case, &wire.sent_away(), &[words]);
         }
         let all_ids = Returning { last_client: u32::MAX, last_port: u32::MAX, ..returning(9, "good") };
-        assert_eq!(ByHand::open_as(server, Role::Returning(all_ids)).name, "good");
+        assert_eq!(ByHand::open_as(server, sent_now(all_ids)).name, "good");
         // Ids that were kept are given out all the same, when there is no other.
         let mut client = ByHand::open(server, "newcomer");
         client.register("in", INPUT);
@@ -78,7 +87,7 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
 fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
     let mut server = server();
     beside_others(&mut server, |server| {
-        let mut client = ByHand::open_as(server, Role::Returning(returning(9, "bad")));
+        let mut client = ByHand::open_as(server, sent_now(returning(9, "bad")));
         client.add_slab();
         let slot = |slab, slot| Some(SlabSlot { slab, slot });
         let port = |id, port, aliases: &[&str]| ReturningPort {
@@ -135,7 +144,7 @@ fn a_client_that_has_not_come_back_or_is_through_with_it_cannot_ask_as_if_it_had
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut new = ByHand::active(server, "new");
-        let mut through = ByHand::open_as(server, Role::Returning(returning(9, "through")));
+        let mut through = ByHand::open_as(server, sent_now(returning(9, "through")));
         assert_eq!(through.wire.ask(Request::Returned), Reply::Done);
         for client in [&mut new, &mut through] {
             let (capture_latency, playback_latency) = ((0, 0), (0, 0));

@@ -11,13 +11,13 @@ use crate::measure::{Bench, subject, us};
 use crate::proc;
 use crate::recording::{Record, Recording};
 use crate::report::{Report, Subject};
-use crate::server::{Server, Settings};
+use crate::server::{PERIOD_NS, Server, Settings};
 
 const CLIENTS: usize = 50;
 const GROUP: usize = 10;
 /// Cycles that each lane holds: 87 seconds at 64 frames.
 const CAPACITY: usize = 1 << 16;
-/// Between two requests: seven cycles, more than any of the servers takes to follow.
+/// Between two requests, at least: seven cycles, more than any of the servers takes to follow.
 const PAUSE: Duration = Duration::from_millis(10);
 /// Chains use port 0; what is measured runs between ports 1.
 const MEASURED_INPUT: u32 = 1 << 1;
@@ -46,7 +46,7 @@ pub fn run(bench: Bench) -> Result<()> {
         }
         let request = patcher.connect(&source, &target)?;
         report_request(&request, watched.then_some(&observer), &subject, report)?;
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause(2 * number));
         connected.push((pair.1, request));
         let undone = patcher.disconnect(&source, &target)?;
         report.spread(
@@ -55,7 +55,7 @@ pub fn run(bench: Bench) -> Result<()> {
             "µs",
             [us(undone.returned_ns - undone.called_ns)],
         );
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(pause(2 * number + 1));
     }
     stream.end(&span, "connects", &subject, report)?;
     report_sound(&connected, &recording, &subject, report)?;
@@ -89,6 +89,13 @@ fn start_clients(server: &Server, patcher: &mut Patcher, recording: &Recording) 
 fn pair(number: usize) -> (usize, usize) {
     let source = number * 7 % (CLIENTS - 1);
     (source, source + 1 + number * 11 % (CLIENTS - 1 - source))
+}
+
+/// The nth pause. Requests at equal distances would meet all cycles at the same point, and measure that point: the
+/// golden section spreads them over the cycle.
+fn pause(number: usize) -> Duration {
+    const GOLDEN_SECTION: f64 = 0.618_033_988_749_894_8;
+    PAUSE + Duration::from_nanos(PERIOD_NS).mul_f64((number as f64 * GOLDEN_SECTION).fract())
 }
 
 fn report_request(
