@@ -38,9 +38,7 @@ pub struct Loss {
     pub end_ns: u64,
 }
 
-/// Times are read at least so far apart.
-const SAMPLE_NS: u64 = 20_000_000;
-/// The rest, which costs more.
+/// What costs more than times is read at least so far apart.
 const FACTS_NS: u64 = 500_000_000;
 /// Weight of a new reading in the usual parts.
 const WEIGHT: f64 = 0.2;
@@ -52,12 +50,9 @@ impl Watch {
         Some(Self { counters, samples: [Sample::default(); 2], facts: None, usual: (0.0, 0.0) })
     }
 
-    /// Reads what is due.
+    /// Reads the times and, now and then, the rest. The control thread does it tens of milliseconds apart.
     pub fn look(&mut self, now_ns: u64, cycles: u64) {
         let [_, last] = self.samples;
-        if now_ns < last.date_ns + SAMPLE_NS {
-            return;
-        }
         let Ok(time) = self.counters.cpu_time() else { return };
         let sample = Sample { date_ns: now_ns, time };
         if last.date_ns != 0 {

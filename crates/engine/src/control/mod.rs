@@ -142,6 +142,10 @@ pub struct Control {
     pending: Vec<Pending>,
     load: Load,
     idle: IdleLimit,
+    /// When cycles and threads were looked at by the clock.
+    looked_ns: u64,
+    /// The driver says that something happened.
+    driver_called: bool,
     /// How far the recording was read.
     cursor: RecordCursor,
     /// The newest cycle that was read, whose clients' records follow.
@@ -213,6 +217,8 @@ impl Control {
             pending: Vec::new(),
             load: Load::default(),
             idle: IdleLimit::default(),
+            looked_ns: 0,
+            driver_called: false,
             cursor,
             newest: CycleRecord::default(),
             cycles: 0,
@@ -232,12 +238,14 @@ impl Control {
         self.carry_changes();
         let mut events = Vec::new();
         while self.stopping.is_none() {
+            // First what follows from the events: who asked waits for the CPU that the looks take.
             self.settle();
+            if self.look(events.is_empty()) {
+                self.settle();
+            }
             let deadline_ns = self.next_look_ns();
             self.poller.wait(&mut events, Some(deadline_ns))?;
-            for event in std::mem::take(&mut events) {
-                self.handle(&event);
-            }
+            events.iter().for_each(|event| self.handle(event));
         }
         let reason = self.stopping.take().unwrap_or_default();
         self.say_goodbye(&reason);
@@ -249,6 +257,7 @@ impl Control {
             LISTENER => self.accept_all(),
             WAKER => {
                 self.parts.shared.waker.reset();
+                self.driver_called = true;
             }
             SIGNALS => {
                 if let Ok(Some(signal)) = self.parts.signals.read() {
@@ -259,12 +268,8 @@ impl Control {
         }
     }
 
-    /// Does what is due after events, or by the clock.
+    /// Does what follows from events, and what is due by the clock.
     fn settle(&mut self) {
-        self.look_at_cycles();
-        self.give_verdicts();
-        self.watch_threads();
-        self.look_at_places();
         self.notice_adoption();
         self.step_changeover();
         self.announce();
@@ -281,8 +286,28 @@ impl Control {
         }
     }
 
+    /// Looks at what cycles and threads did, when the driver calls and by the clock; later if somebody has just asked
+    /// something, and may ask more. Whether it was time for it.
+    fn look(&mut self, nobody_asks: bool) -> bool {
+        let now_ns = Futex.now_ns();
+        let patience_ns = if nobody_asks { TICK_NS } else { 2 * TICK_NS };
+        let ticks = now_ns >= self.looked_ns + patience_ns;
+        let called = std::mem::take(&mut self.driver_called);
+        let due = called || ticks || self.xruns.due_ns().is_some_and(|due_ns| due_ns <= now_ns);
+        if due {
+            self.look_at_cycles();
+            self.give_verdicts();
+        }
+        if ticks {
+            self.looked_ns = now_ns;
+            self.watch_threads();
+            self.look_at_places();
+        }
+        due
+    }
+
     fn next_look_ns(&self) -> u64 {
-        let tick_ns = Futex.now_ns() + TICK_NS;
+        let tick_ns = self.looked_ns + TICK_NS;
         [self.plans.due_ns(), self.xruns.due_ns()].into_iter().flatten().fold(tick_ns, u64::min)
     }
 
