@@ -20,6 +20,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         crate::mutate::run(&["--short".into()])? == ExitCode::SUCCESS,
         "a model misses what it is there for"
     );
+    crate::fuzz::run(&["--short".into()])?;
     cargo_with(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
