@@ -18,6 +18,23 @@ pub(crate) struct Stage {
 /// One stage at a time: a fault of one would be felt on the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
+/// Waits until no other test has a stage.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets a server run this many cycles.
+pub(crate) fn await_cycles_of(server: &Server, cycles: u64) {
+    let before = cycles_of(server);
+    eventually("cycles go on", || (cycles_of(server) >= before + cycles).then_some(()));
+}
+
+fn cycles_of(server: &Server) -> u64 {
+    let status = server.consort(&["status", "--json"]).expect_success().stdout;
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    status["cycles"].as_u64().expect("a count of cycles")
+}
+
 /// The modes that every fault is tried in.
 pub(crate) const MODES: [&[&str]; 4] = [
     &["--quantum", "64"],
@@ -29,7 +46,7 @@ pub(crate) const MODES: [&[&str]; 4] = [
 impl Stage {
     /// Sets the stage; everything sounds when this returns.
     pub(crate) fn new(options: &[&str], fault: &str) -> Self {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let alone = alone();
         let server = Server::start(options);
         let source = server.probe(&["source", "source"]);
         let victim = server.probe(&["thru", "victim", "--from", "source:out", "--fault", fault]);
@@ -42,14 +59,7 @@ impl Stage {
 
     /// Lets the server run this many cycles.
     pub(crate) fn await_cycles(&mut self, cycles: u64) {
-        let before = self.cycles();
-        eventually("cycles go on", || (self.cycles() >= before + cycles).then_some(()));
-    }
-
-    fn cycles(&self) -> u64 {
-        let status = self.server.consort(&["status", "--json"]).expect_success().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        status["cycles"].as_u64().expect("a count of cycles")
+        await_cycles_of(&self.server, cycles);
     }
 
     /// Has the fault happen, inside the victim's process callback or beside it.

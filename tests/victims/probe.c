@@ -4,6 +4,7 @@
  *   probe swap NAME --to PORT  out: as source; again and again its port goes, one that nobody hears comes, and then
  *                              another out, which it connects with PORT; prints "swapped" each time
  *   probe check NAME           in: counts cycles whose samples are the right ones, silence, or wrong
+ *   probe monitor NAME         check that also prints each loss: "lost KIND CYCLES at DATE", CLOCK_MONOTONIC ns
  *   probe thru NAME            in -> out; at SIGUSR1 the fault that --fault names happens inside process;
  *                              with --fault write-input it makes what it hears silent once it has copied it,
  *                              and writes to address 0 at SIGUSR1; --handler before|after installs a handler for
@@ -12,7 +13,8 @@
  *                              with --fault block-notice a callback that tells of ports never returns;
  *                              with --fault big-kill or big-crash it has 1 GB of memory, and a core to write.
  *                              It prints "running" before the fault, inside process, and "ran" if it comes to
- *                              the end of that cycle. Not inside process happen: scribble, flood (it asks the
+ *                              the end of that cycle. Not inside process happen: scribble, hoard (it keeps what
+ *                              it shares for ever, and scribbles at the next SIGUSR1), flood (it asks the
  *                              server without end, from four threads), no-descriptors (it opens all it can)
  *
  *   probe follow NAME          out: for each frame of the piece its number while the transport rolls, else silence;
@@ -22,11 +24,12 @@
  *                              all from the process callback
  *   probe lead NAME            the timebase master: the piece has a bar for each 1000 frames
  *
- * check, conduct and thru connect to the port given by --from once they are active. All print one line when they
- * are ready ("ready") and check prints its counts at SIGTERM:
+ * check, monitor, conduct and thru connect to the port given by --from once they are active. All print one line when they
+ * are ready ("ready") and check and monitor print their counts at SIGTERM:
  *   cycles N good N silent N wrong N missed N
  * It ends with code 9 at once if it hears a port that is connected with nobody.
  * "missed" counts cycles that the client itself did not run, by the frame time. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <jack/jack.h>
@@ -59,10 +62,40 @@ static atomic_int settled;
 /* A sample that tells its frame: never 0, exact in a float. */
 static float sample_of(jack_nframes_t frame) { return (float)((frame & 0xfffff) + 1) / 2097152.0f; }
 
+/* What a monitor noticed, for the main thread to print. */
+enum { LOSSES = 65536 };
+static struct loss {
+    const char *kind;
+    unsigned long cycles;
+    long long date_ns;
+} losses[LOSSES];
+static atomic_uint lost;
+static int is_monitor;
+
+static void note_loss(const char *kind, unsigned long count) {
+    unsigned at = atomic_load(&lost);
+    struct timespec now;
+    if (!is_monitor || count == 0 || at == LOSSES)
+        return;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    losses[at] = (struct loss){kind, count, now.tv_sec * 1000000000ll + now.tv_nsec};
+    atomic_store(&lost, at + 1);
+}
+
+static void print_losses(void) {
+    static unsigned printed;
+    for (; printed < atomic_load(&lost); printed++)
+        printf("lost %s %lu at %lld\n", losses[printed].kind, losses[printed].cycles, losses[printed].date_ns);
+    fflush(stdout);
+}
+
 static void count_missed(jack_nframes_t frames) {
     jack_nframes_t now = jack_last_frame_time(client);
-    if (expected_time != 0 && now != expected_time && frames != 0)
-        atomic_fetch_add(&missed, (unsigned long)((now - expected_time) / frames));
+    if (expected_time != 0 && now != expected_time && frames != 0) {
+        unsigned long count = (unsigned long)((now - expected_time) / frames);
+        atomic_fetch_add(&missed, count);
+        note_loss("missed", count);
+    }
     expected_time = now + frames;
 }
 
@@ -118,6 +151,7 @@ static int run_check(jack_nframes_t frames, void *unused) {
     count_missed(frames);
     atomic_fetch_add(&cycles, 1);
     atomic_fetch_add(is_good ? &good : is_silent ? &silent : &wrong, 1);
+    note_loss(is_silent ? "silent" : "wrong", !is_good);
     return 0;
 }
 
@@ -249,15 +283,18 @@ static void lead(jack_transport_state_t state, jack_nframes_t frames, jack_posit
     position->beats_per_minute = 2880;
 }
 
-/* Overwrites every byte of shared memory that this process can write, again and again for ten seconds. */
-static void scribble(void) {
-    struct {
-        char *begin, *end;
-    } ranges[256];
+enum { RANGES = 256 };
+
+struct range {
+    char *begin, *end;
+};
+
+/* The shared memory that this process can write. */
+static int find_shared(struct range *ranges) {
     int count = 0;
     char line[512];
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps && fgets(line, sizeof line, maps) && count < 256) {
+    while (maps && fgets(line, sizeof line, maps) && count < RANGES) {
         unsigned long begin, end;
         char rights[8];
         if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) == 3 && rights[1] == 'w' && rights[3] == 's') {
@@ -267,6 +304,23 @@ static void scribble(void) {
     }
     if (maps)
         fclose(maps);
+    return count;
+}
+
+/* Maps all of it a second time, so that it stays when the library gives it up. */
+static void hoard(void) {
+    struct range ranges[RANGES];
+    int count = find_shared(ranges);
+    for (int i = 0; i < count; i++)
+        if (mremap(ranges[i].begin, 0, (size_t)(ranges[i].end - ranges[i].begin), MREMAP_MAYMOVE) == MAP_FAILED)
+            abort();
+    say("hoarded\n");
+}
+
+/* Overwrites every byte of shared memory that this process can write, again and again for ten seconds. */
+static void scribble(void) {
+    struct range ranges[RANGES];
+    int count = find_shared(ranges);
     printf("scribbling over %d mappings\n", count);
     fflush(stdout);
     uint64_t seed = 88172645463325252ull;
@@ -388,7 +442,7 @@ int main(int argc, char **argv) {
             handler = argv[i + 1];
     }
     writes_input = strcmp(fault, "write-input") == 0;
-    happens_inside = strcmp(fault, "scribble") && strcmp(fault, "flood") && strcmp(fault, "no-descriptors") &&
+    happens_inside = strcmp(fault, "scribble") && strcmp(fault, "hoard") && strcmp(fault, "flood") && strcmp(fault, "no-descriptors") &&
                      strcmp(fault, "block-notice") && strcmp(fault, "block-buffer-size");
     if (strncmp(fault, "big-", 4) == 0) {
         struct rlimit whole = {RLIM_INFINITY, RLIM_INFINITY};
@@ -405,12 +459,13 @@ int main(int argc, char **argv) {
         fprintf(stderr, "cannot open: 0x%x\n", status);
         return 1;
     }
-    int is_check = strcmp(role, "check") == 0;
+    int hoards = 0, is_check = strcmp(role, "check") == 0 || strcmp(role, "monitor") == 0;
+    is_monitor = strcmp(role, "monitor") == 0;
     static const struct {
         const char *name;
         int (*run)(jack_nframes_t, void *);
         int has_input, has_output;
-    } roles[] = {{"source", run_source, 0, 1},   {"swap", run_swap, 0, 1},   {"check", run_check, 1, 0}, {"thru", run_thru, 1, 1},
+    } roles[] = {{"source", run_source, 0, 1},   {"swap", run_swap, 0, 1},   {"check", run_check, 1, 0}, {"monitor", run_check, 1, 0}, {"thru", run_thru, 1, 1},
                  {"follow", run_follow, 0, 1},   {"conduct", run_conduct, 1, 0}, {"lead", NULL, 0, 0}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(role, roles[i].name) != 0)
@@ -452,12 +507,18 @@ int main(int argc, char **argv) {
             atomic_store(&fault_now, strncmp(fault, "block-", 6) == 0);
             if (strcmp(fault, "scribble") == 0)
                 scribble();
+            else if (strcmp(fault, "hoard") == 0 && hoards++ == 0)
+                hoard();
+            else if (strcmp(fault, "hoard") == 0)
+                scribble();
             else if (strcmp(fault, "flood") == 0)
                 flood();
             else if (strcmp(fault, "no-descriptors") == 0)
                 use_up_descriptors();
         }
         sleep_ns(2000000);
+        if (is_monitor)
+            print_losses();
     }
     if (is_check) {
         printf("cycles %lu good %lu silent %lu wrong %lu missed %lu\n", atomic_load(&cycles), atomic_load(&good),

@@ -115,6 +115,7 @@ fn call(core: &Core, event: Event) {
         Event::Lost { events } => core.call(|callbacks| &mut callbacks.lost, |callback| callback(events)),
         // The service thread has taken these.
         Event::MapSignals { .. }
+        | Event::MapOwnSignals { .. }
         | Event::MapSlab { .. }
         | Event::UnmapSignals { .. }
         | Event::UnmapSlab { .. }

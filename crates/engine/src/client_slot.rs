@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use proto::request::Activation;
 use proto::timing::ClientTiming;
-use rt::shm::{ABSENT, Orders, OwnPage, SignalPage};
+use rt::shm::{Orders, OwnPage, absent};
 use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
 
 use crate::autopsy::Watch;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
+use crate::signal_pages::SignalPages;
 use crate::times::Times;
 
 /// A slab of a client's output ports.
@@ -37,20 +38,18 @@ pub struct ClientMemory {
     issued: Issued,
     /// Its own page.
     pub own: Arc<Shared<OwnPage>>,
-    /// Its signal page.
-    pub signals: Arc<Shared<SignalPage>>,
-    /// The signal page, for its predecessors.
-    pub signals_memory: Arc<OwnedFd>,
+    /// Its signal pages.
+    pub signals: SignalPages,
     /// Its slabs, in the order in which it added them.
     pub slabs: Vec<Slab>,
 }
 
 impl ClientMemory {
-    /// Fresh memory, and the descriptors that the client receives: orders, own page, signal page.
+    /// Fresh memory, and the descriptors that the client receives beside its signal page: orders, own page.
     ///
     /// # Errors
     /// [`SegmentError`] if the kernel has none.
-    pub fn create() -> Result<(Self, [OwnedFd; 3]), SegmentError> {
+    pub fn create() -> Result<(Self, [OwnedFd; 2]), SegmentError> {
         let orders_segment = Segment::create("consort-orders", size_of::<Orders>())?;
         let orders = Shared::<Orders>::create(&orders_segment)?;
         orders_segment.seal_future_writes()?;
@@ -58,13 +57,10 @@ impl ClientMemory {
         let own_segment = Segment::create("consort-own", size_of::<OwnPage>())?;
         let own = Arc::new(Shared::create(&own_segment)?);
         own_segment.seal_seals()?;
-        let signals_segment = Segment::create("consort-signals", size_of::<SignalPage>())?;
-        let signals = Arc::new(Shared::create(&signals_segment)?);
-        signals_segment.seal_seals()?;
-        let signals_memory = Arc::new(duplicate(&signals_segment)?);
-        let descriptors = [orders_segment.into_fd(), own_segment.into_fd(), signals_segment.into_fd()];
+        let signals = SignalPages::create()?;
+        let descriptors = [orders_segment.into_fd(), own_segment.into_fd()];
         let issued = Issued { words: Vec::new(), valid_from: 0 };
-        Ok((Self { orders, issued, own, signals, signals_memory, slabs: Vec::new() }, descriptors))
+        Ok((Self { orders, issued, own, signals, slabs: Vec::new() }, descriptors))
     }
 
     /// Writes the client's orders from plan `generation` on; `in_force` is the plan that the driver runs.
@@ -84,14 +80,9 @@ impl ClientMemory {
     /// Orders to do nothing.
     pub fn issue_absent(&mut self, generation: u64, in_force: u64) {
         if !self.issued.words.is_empty() {
-            self.issue(ABSENT.to_vec(), generation, in_force);
+            self.issue(absent(self.signals.current().place()).to_vec(), generation, in_force);
         }
     }
-}
-
-fn duplicate(segment: &Segment) -> Result<OwnedFd, SegmentError> {
-    let size_bytes = segment.size_bytes() as u64;
-    segment.fd().try_clone_to_owned().map_err(|source| SegmentError::Create { size_bytes, source })
 }
 
 /// Measured durations of a client.
@@ -177,8 +168,8 @@ pub struct ClientSlot {
     pub pulse: Arc<Pulse>,
     /// Where it sleeps in the plan in force.
     pub sleep: Sleep,
-    /// Signal pages that it has mapped, by client.
-    pub pages: MappedTable<u32>,
+    /// Signal pages that it has mapped, by client and number.
+    pub pages: MappedTable<(u32, u32)>,
     /// Slabs that it has mapped, by client and number.
     pub slabs: MappedTable<(u32, u32)>,
     /// It is left out of plans.

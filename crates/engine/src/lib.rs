@@ -15,6 +15,7 @@ mod order;
 mod placement;
 mod plan;
 pub mod server;
+mod signal_pages;
 
 mod autopsy;
 mod client_slot;

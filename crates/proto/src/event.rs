@@ -16,6 +16,13 @@ pub enum Event {
         /// For the answer.
         token: u64,
     },
+    /// One descriptor: a signal page that will take the place of the client's own. [`Answer::Mapped`].
+    MapOwnSignals {
+        /// Which of its two places orders call it by, 0 or 1; what was there before is not named any more.
+        place: u32,
+        /// For the answer.
+        token: u64,
+    },
     /// One descriptor: a slab to read from, to be kept as slab `slab`. [`Answer::Mapped`].
     MapSlab {
         /// Index by which orders name it.

@@ -128,6 +128,7 @@ impl Interests {
             Event::Xrun { .. } => self.xruns,
             Event::Property { .. } => self.properties,
             Event::MapSignals { .. }
+            | Event::MapOwnSignals { .. }
             | Event::MapSlab { .. }
             | Event::UnmapSignals { .. }
             | Event::UnmapSlab { .. }

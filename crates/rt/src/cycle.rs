@@ -11,6 +11,8 @@ pub trait Seat {
     fn own(&self) -> &OwnPage;
     /// The client's signal page.
     fn signals(&self) -> &SignalPage;
+    /// The signal page that it had in the plan before, if that was another: it may sleep there.
+    fn left(&self) -> Option<&SignalPage>;
     /// Its predecessors in the plan.
     fn edges(&self) -> Edges;
     /// Its followers in the plan.
@@ -32,7 +34,8 @@ pub struct Follower {
 ///
 /// `first`: no cycle has run this plan before. Clients without predecessors sleep on the cycle's word and
 /// are woken by one call; the others are woken by the last of their predecessors. One that cannot tell
-/// which it is, because its plan is being replaced, sleeps on the cycle's word too.
+/// which it is, because its plan is being replaced, sleeps on the cycle's word too. One whose signal page was
+/// replaced is woken on the one that it has left.
 pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], info: CycleInfo, first: bool, park: &impl Park) {
     for seat in seats {
         seat.signals().arm(info.cycle, seat.edges());
@@ -43,6 +46,9 @@ pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], info: CycleInfo, firs
     if first {
         for seat in seats.iter().filter(|seat| seat.enters()) {
             seat.signals().wake_up(park);
+        }
+        for left in seats.iter().filter_map(Seat::left) {
+            left.wake_up(park);
         }
     }
 }

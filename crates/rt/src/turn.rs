@@ -16,8 +16,12 @@ pub struct Pages<'a> {
     pub orders: &'a Orders,
     /// The client's own page.
     pub own: &'a OwnPage,
-    /// Where its predecessors signal.
-    pub signals: &'a SignalPage,
+}
+
+/// The client's signal pages: one is in use, and another may take its place with a later plan.
+pub trait SignalPages {
+    /// The page that orders call `place`; `None` if there is none (yet). Thread: cycle.
+    fn page(&mut self, place: u32) -> Option<&SignalPage>;
 }
 
 /// Memory of a process thread from cycle to cycle; `words` is allocated before the first.
@@ -29,6 +33,8 @@ pub struct TurnState<W> {
     pub valid_from: u64,
     /// Wake-ups counted when the last look ended: what came after it keeps the next look from sleeping.
     woken: u32,
+    /// ... on the page of the orders that held from this plan on.
+    counted_for: u64,
     used: usize,
     words: W,
 }
@@ -49,12 +55,13 @@ const SPURIOUS_WAKES: u32 = 16;
 impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     /// A client that has not run yet; `words` are [`ORDERS_WORDS`](crate::shm::ORDERS_WORDS) words.
     pub fn new(words: W) -> Self {
-        Self { last_cycle: 0, valid_from: 0, woken: 0, used: 0, words }
+        Self { last_cycle: 0, valid_from: 0, woken: 0, counted_for: 0, used: 0, words }
     }
 
     /// Begins anew with another server, whose cycles and plans are counted from the start.
     pub fn begin_anew(&mut self) {
-        (self.last_cycle, self.valid_from, self.woken, self.used) = (0, 0, 0, 0);
+        (self.last_cycle, self.valid_from, self.used) = (0, 0, 0);
+        (self.woken, self.counted_for) = (0, 0);
     }
 
     /// The orders in force.
@@ -75,18 +82,22 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     pub fn next(
         &mut self,
         pages: Pages<'_>,
+        signals: &mut impl SignalPages,
         deadline_ns: Option<u64>,
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
-        let turn = self.look(pages, deadline_ns, spurious, park);
-        self.woken = pages.signals.wake_count();
+        let turn = self.look(pages, signals, deadline_ns, spurious, park);
+        // 0 of a page that is not there: no sleep on it before it was counted.
+        self.woken = signals.page(self.orders().page()).map_or(0, SignalPage::wake_count);
+        self.counted_for = self.valid_from;
         turn
     }
 
     fn look(
         &mut self,
         pages: Pages<'_>,
+        signals: &mut impl SignalPages,
         deadline_ns: Option<u64>,
         spurious: &mut u32,
         park: &impl Park,
@@ -102,23 +113,30 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             return Turn::Wait;
         };
         let known = self.refresh(pages.orders, info.plan);
-        let in_plan = known && self.orders().runs();
-        let edges = self.orders().edges();
+        let page = if known { signals.page(self.orders().page()) } else { None };
+        // Without orders, because there are none yet or this thread is so late that they were replaced,
+        // or with some so old that their page was taken back, the next release is the news: it is a newer plan's.
+        let Some(page) = page else {
+            *spurious = 0;
+            pages.engine.sleep(released, deadline_ns, park);
+            return Turn::Wait;
+        };
+        let (in_plan, edges) = (self.orders().runs(), self.orders().edges());
         let fresh = in_plan && info.cycle == released && info.cycle != self.last_cycle;
-        if fresh && pages.signals.ready(info.cycle, edges) {
+        if fresh && page.ready(info.cycle, edges) {
             self.last_cycle = info.cycle;
             *spurious = 0;
             return Turn::Run(info);
         }
-        // Without orders, because there are none yet or this thread is so late that they were replaced,
-        // the next release is the news: it is a newer plan's.
-        if !known || (in_plan && edges == Edges::NONE) || *spurious > SPURIOUS_WAKES {
+        if (in_plan && edges == Edges::NONE) || *spurious > SPURIOUS_WAKES {
             *spurious = 0;
             pages.engine.sleep(released, deadline_ns, park);
-        } else {
+        } else if self.counted_for == self.valid_from {
             *spurious += 1;
-            pages.signals.sleep(woken, deadline_ns, park);
+            page.sleep(woken, deadline_ns, park);
         }
+        // Otherwise the orders are new, and may name another page than the one that `woken` was counted on: the
+        // next look counts from the end of this one.
         Turn::Wait
     }
 }

@@ -32,6 +32,7 @@ const SLAB: &str = "whoever_sees_a_slab_finished_hears_its_samples";
 const GAINS_PREDECESSOR: &str = "a_client_without_predecessors_that_gets_one_misses_no_cycle";
 const LOSES_PREDECESSORS: &str = "a_client_that_loses_its_predecessors_misses_no_cycle";
 const SAME_WAIT: &str = "a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle";
+const MOVES_PAGE: &str = "a_client_whose_signal_page_is_replaced_misses_no_cycle";
 const LATE_FOR_ORDERS: &str = "a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones";
 const ORDERS_WHOLE: &str = "a_client_that_copies_its_orders_never_gets_a_mixture_of_two_sets";
 const ORDERS_IN_FORCE: &str = "orders_of_a_plan_withdrawn_before_any_cycle_leave_those_in_force_alone";
@@ -205,10 +206,34 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         short: false,
     },
     Mutation {
+        name: "begin: nobody woken on the page that it has left",
+        file: "cycle.rs",
+        old: "            left.wake_up(park);\n",
+        new: "            let _ = left;\n",
+        model: MOVES_PAGE,
+        short: true,
+    },
+    Mutation {
+        name: "look: sleeps by the count of another page",
+        file: "turn.rs",
+        old: "if self.counted_for == self.valid_from {",
+        new: "if self.counted_for <= self.valid_from {",
+        model: MOVES_PAGE,
+        short: false,
+    },
+    Mutation {
+        name: "look: stays on its first page",
+        file: "turn.rs",
+        old: "let page = if known { signals.page(self.orders().page()) } else { None };",
+        new: "let page = if known { signals.page(0) } else { None };",
+        model: MOVES_PAGE,
+        short: false,
+    },
+    Mutation {
         name: "next: cycle read before the wake-ups",
         file: "turn.rs",
         old: "        let woken = self.woken;\n        let released = pages.engine.cycle();\n",
-        new: "        let released = pages.engine.cycle();\n        let woken = pages.signals.wake_count();\n",
+        new: "        let released = pages.engine.cycle();\n        let woken = signals.page(self.orders().page()).map_or(0, SignalPage::wake_count);\n",
         model: FOLLOWER_WAKES,
         short: true,
     },
@@ -216,7 +241,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
         name: "next: wake-ups between two looks forgotten",
         file: "turn.rs",
         old: "let woken = self.woken;",
-        new: "let woken = pages.signals.wake_count();",
+        new: "let woken = signals.page(self.orders().page()).map_or(0, SignalPage::wake_count);",
         model: RUNS_ONCE,
         short: false,
     },
@@ -231,16 +256,16 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "next: sleeps on its page without orders",
         file: "turn.rs",
-        old: "if !known || (in_plan",
-        new: "if (in_plan",
+        old: "let page = if known {",
+        new: "let page = if info.plan > 0 {",
         model: LATE_FOR_ORDERS,
         short: false,
     },
     Mutation {
         name: "next: sleeps on its page without info",
         file: "turn.rs",
-        old: "            pages.engine.sleep(released, deadline_ns, park);\n            return",
-        new: "            pages.signals.sleep(woken, deadline_ns, park);\n            return",
+        old: "whoever sleeps on the cycle's word.\n            pages.engine.sleep(released, deadline_ns, park);",
+        new: "whoever sleeps on the cycle's word.\n            if let Some(page) = signals.page(self.orders().page()) {\n                page.sleep(woken, deadline_ns, park);\n            }",
         model: SAME_WAIT,
         short: false,
     },

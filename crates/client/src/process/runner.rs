@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rt::park::Park;
-use rt::shm::{CycleInfo, ORDERS_WORDS};
-use rt::turn::{Pages, Turn, TurnState, signal_follower};
+use rt::shm::{CycleInfo, ORDERS_WORDS, SignalPage};
+use rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
 use sys::futex::Futex;
 use sys::thread::CpuSet;
 
@@ -134,13 +134,10 @@ impl Runner {
                 link.signals.sleep(woken, deadline_ns, &Futex);
                 continue;
             }
-            let pages = Pages {
-                engine: &link.server.engine,
-                orders: &link.orders,
-                own: &link.own,
-                signals: &link.signals,
-            };
-            if let Turn::Run(info) = self.turn.next(pages, deadline_ns, &mut self.spurious, &Futex) {
+            let pages = Pages { engine: &link.server.engine, orders: &link.orders, own: &link.own };
+            let mut own = OwnSignals { first: &link.signals, tables: &mut self.tables };
+            if let Turn::Run(info) = self.turn.next(pages, &mut own, deadline_ns, &mut self.spurious, &Futex)
+            {
                 return Some(info);
             }
             link.own.note_look();
@@ -233,6 +230,21 @@ impl Runner {
         {
             let _ = sys::thread::set_fifo(0, priority);
         }
+    }
+}
+
+/// The client's own signal pages.
+struct OwnSignals<'a> {
+    /// It came with the link, and is the one in place 0 until another has taken that.
+    first: &'a SignalPage,
+    tables: &'a mut TablesReceiver,
+}
+
+impl SignalPages for OwnSignals<'_> {
+    fn page(&mut self, place: u32) -> Option<&SignalPage> {
+        // Orders name a page when it is on its way to this thread already.
+        self.tables.refresh();
+        self.tables.current().own_page(place).or_else(|| (place == 0).then_some(self.first))
     }
 }
 

@@ -17,6 +17,8 @@ const LAST_INDEX: u32 = 1 << 16;
 /// What the orders' indices stand for.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tables {
+    /// The client's own signal pages that have taken the place of the first one, which came with the link.
+    own_pages: [Option<Arc<Shared<SignalPage>>>; 2],
     pages: Vec<Option<Arc<Shared<SignalPage>>>>,
     slabs: Vec<Option<Arc<PeerSlab>>>,
     /// The callbacks that may be changed while the client is active.
@@ -24,6 +26,16 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
+    /// The client's own signal page in `place`, unless it is the link's. Thread: cycle.
+    pub(crate) fn own_page(&self, place: u32) -> Option<&SignalPage> {
+        Some(self.own_pages.get(place as usize)?.as_ref()?)
+    }
+
+    /// The client's own signal pages, but for the link's.
+    pub(crate) fn own_pages(&self) -> impl Iterator<Item = &SignalPage> {
+        self.own_pages.iter().flatten().map(|page| &***page)
+    }
+
     /// A follower's signal page. Thread: cycle.
     pub(crate) fn page(&self, index: u32) -> Option<&SignalPage> {
         Some(self.pages.get(index as usize)?.as_ref()?)
@@ -44,6 +56,12 @@ impl Tables {
     pub(crate) fn clear(&mut self) -> bool {
         *self = Self { transport: self.transport.clone(), ..Self::default() };
         true
+    }
+
+    /// Keeps one of the client's own signal pages; false if there can be no such place.
+    pub(crate) fn set_own_page(&mut self, place: u32, page: Arc<Shared<SignalPage>>) -> bool {
+        let place = self.own_pages.get_mut(place as usize);
+        place.map(|place| *place = Some(page)).is_some()
     }
 
     /// Keeps (or gives up) a signal page; false if there can be no such index.

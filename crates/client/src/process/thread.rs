@@ -80,7 +80,7 @@ impl ProcessThread {
     /// Asks the thread to leave, waits for it in bounded time, and gives back the program's part.
     pub(crate) fn stop(self, core: &Core) -> Option<Body> {
         self.stop.store(true, Ordering::Release);
-        core.link().wake();
+        core.wake_process_thread();
         self.thread.join(PATIENCE)
     }
 }

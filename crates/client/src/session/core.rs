@@ -1,5 +1,6 @@
 //! What a client's threads share.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,13 +10,15 @@ use proto::event::{Answer, Event};
 use proto::request::{Activation, Request, RequestError};
 use rt::shm::SignalPage;
 use sys::clock::now_ns;
-use sys::memory::{PeerSlab, Segment, Shared};
+use sys::futex::Futex;
+use sys::memory::{Access, PeerSlab, Shared};
 use sys::poll::Waker;
 
 use super::activation::Activations;
 use super::attachment::{Attachment, Sockets};
 use super::link::{Link, Links};
 use super::ports::PortBook;
+use super::receive;
 use super::returning::Remembered;
 use crate::callbacks::Shutdown;
 use crate::joinable::Joinable;
@@ -222,16 +225,16 @@ impl Core {
     }
 
     /// Obeys an event that came with `descriptors`, or passes it on. Service thread: no code of the program.
-    pub(crate) fn take(&self, event: Event, descriptors: Vec<std::os::fd::OwnedFd>) {
+    pub(crate) fn take(&self, event: Event, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();
         match event {
             Event::MapSignals { page, token } => {
-                let mapped = descriptors.next().and_then(|memfd| {
-                    let wanted = sys::memory::Wanted::exactly(size_of::<SignalPage>() as u64);
-                    let segment = Segment::receive(memfd, &wanted).ok()?;
-                    Shared::open(&segment, sys::memory::Access::Writable).ok().map(Arc::new)
-                });
+                let mapped = descriptors.next().and_then(receive_signals);
                 self.keep(token, mapped, |tables, mapped| tables.set_page(page, Some(mapped)));
+            }
+            Event::MapOwnSignals { place, token } => {
+                let mapped = descriptors.next().and_then(receive_signals);
+                self.keep(token, mapped, |tables, mapped| tables.set_own_page(place, mapped));
             }
             Event::MapSlab { slab, token } => {
                 let mapped = descriptors.next().and_then(|memfd| PeerSlab::receive_for_program(memfd).ok());
@@ -277,11 +280,23 @@ impl Core {
     /// There is no server any more and none will come. The program is told once. Gives the sockets that it left.
     pub(crate) fn server_ended(&self, shutdown: Shutdown) -> Option<Sockets> {
         let left = self.attachment.end();
-        self.link().wake();
+        self.wake_process_thread();
         if !self.closed.load(Ordering::Acquire) && !self.shutdown_told.swap(true, Ordering::AcqRel) {
             self.notify(Notice::Shutdown(shutdown));
         }
         left
+    }
+
+    /// Makes the process thread look what it is to do, wherever it sleeps.
+    pub(crate) fn wake_process_thread(&self) {
+        self.link().wake();
+        locked(&self.tables).current().own_pages().for_each(|page| page.wake_up(&Futex));
+    }
+
+    /// The server is gone: the process thread sleeps until another has taken its place. Service thread.
+    pub(crate) fn cut(&self) {
+        self.links.cut(self.newest_cycle());
+        self.wake_process_thread();
     }
 
     /// Whether the program has closed the client within a cycle, and its cycles go on without it. Thread: cycle.
@@ -323,4 +338,8 @@ impl Core {
             thread.join(PATIENCE);
         }
     }
+}
+
+fn receive_signals(memfd: OwnedFd) -> Option<Arc<Shared<SignalPage>>> {
+    receive(memfd, Access::Writable).ok().map(Arc::new)
 }

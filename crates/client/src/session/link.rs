@@ -41,7 +41,8 @@ impl Link {
         })
     }
 
-    /// Makes the process thread look what it is to do, wherever it sleeps.
+    /// Makes the process thread look what it is to do, if it sleeps on the page that came with the link or on the
+    /// cycle's word.
     pub(crate) fn wake(&self) {
         self.signals.wake_up(&Futex);
         self.server.engine.wake_group(&Futex);
@@ -107,12 +108,12 @@ impl Links {
         self.cut.load(Ordering::Acquire)
     }
 
-    /// The server of the newest link is gone; `newest` is its last cycle. Service thread.
+    /// The server of the newest link is gone; `newest` is its last cycle. The caller wakes the process thread.
+    /// Service thread.
     pub(crate) fn cut(&self, newest: Option<CycleInfo>) {
         let link = self.current();
         link.note_end(newest);
         self.cut.store(true, Ordering::Release);
-        link.wake();
     }
 
     /// Another server has taken its place: the process thread follows. False after more servers than can be counted.

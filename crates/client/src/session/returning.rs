@@ -56,7 +56,7 @@ impl Core {
     /// The server is gone without a word: gives the sockets that it left. The process thread waits for the next one.
     pub(crate) fn cut_off(&self) -> Option<Sockets> {
         let left = self.attachment.detach();
-        self.links.cut(self.newest_cycle());
+        self.cut();
         left
     }
 
@@ -72,7 +72,7 @@ impl Core {
         let attempt = self.find_server();
         let met = self.links.newest() != before;
         if met && !matches!(attempt, Ok(Attempt::Returned(_))) {
-            self.links.cut(self.newest_cycle());
+            self.cut();
         }
         match attempt {
             Ok(attempt) => attempt,

@@ -311,7 +311,8 @@ impl Control {
         let failed = |error: &dyn std::fmt::Display| {
             RequestError::Failed(format!("no memory for another client: {error}"))
         };
-        let (memory, [orders, own, signals]) = ClientMemory::create().map_err(|error| failed(&error))?;
+        let (memory, [orders, own]) = ClientMemory::create().map_err(|error| failed(&error))?;
+        let signals = Arc::clone(&memory.signals.current().memory);
         let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
         self.poller.add(&ours, event_token(serial), Interest::Readable).map_err(|error| failed(&error))?;
         let client = open(self)?;
@@ -395,7 +396,9 @@ impl Control {
             Answer::Session { token, answer } => return self.session_answered(from, token, answer),
         };
         let client = match self.asked.get(&token) {
-            Some(Asked::Page { client, .. } | Asked::Slab { client, .. }) => *client,
+            Some(Asked::Page { client, .. } | Asked::OwnPage { client } | Asked::Slab { client, .. }) => {
+                *client
+            }
             Some(
                 Asked::Latency { client, .. } | Asked::Quantum { client, .. } | Asked::Freewheel { client },
             ) => *client,
@@ -408,6 +411,10 @@ impl Control {
         let Some(slot) = self.clients.get_mut(&client) else { return };
         let usable = match asked {
             Asked::Page { of, .. } => slot.pages.answer(of, done),
+            Asked::OwnPage { .. } => {
+                slot.memory.signals.answered(done);
+                done
+            }
             Asked::Slab { of, .. } => slot.slabs.answer(of, done),
             Asked::Latency { .. } => false,
             Asked::Quantum { frames, .. } => {
@@ -471,6 +478,8 @@ impl Control {
         let _ = self.release_timebase(client);
         let Some(slot) = self.clients.remove(&client) else { return };
         slot.pulse.departed.store(1, Ordering::Relaxed);
+        // Its process may live on, and have them mapped.
+        self.spoil_pages(&slot.pages.keys(|_| true));
         let _ = self.poller.remove(slot.outbox.socket());
         self.parts.model.close_client(client);
         self.forget_in_session(client);

@@ -14,6 +14,7 @@ mod plans;
 mod requests;
 mod returning;
 mod sessions;
+mod signal_pages;
 mod transport;
 mod xruns;
 
@@ -162,8 +163,10 @@ pub struct Control {
 /// What a client was asked and has not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// To map a signal page.
-    Page { client: u32, of: u32 },
+    /// To map a signal page: of this client, the one of this number.
+    Page { client: u32, of: (u32, u32) },
+    /// To map a signal page of its own.
+    OwnPage { client: u32 },
     /// To map a slab.
     Slab { client: u32, of: (u32, u32) },
     /// To call its latency callback.

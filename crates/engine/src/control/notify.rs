@@ -171,8 +171,13 @@ impl Control {
             [(source.owner, destination.owner), (destination.owner, source.owner)].contains(&(one, other))
         };
         let is_asked = |asked: &Asked| match asked {
-            Asked::Page { client, of } | Asked::Slab { client, of: (of, _) } => between(*client, *of),
-            Asked::Latency { .. } | Asked::Quantum { .. } | Asked::Freewheel { .. } => false,
+            Asked::Page { client, of: (of, _) } | Asked::Slab { client, of: (of, _) } => {
+                between(*client, *of)
+            }
+            Asked::OwnPage { .. }
+            | Asked::Latency { .. }
+            | Asked::Quantum { .. }
+            | Asked::Freewheel { .. } => false,
         };
         let mapped = !self.asked.values().any(is_asked);
         let runs = !self.plans.needed() && self.plans.running() >= self.plans.newest();

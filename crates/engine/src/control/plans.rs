@@ -93,7 +93,8 @@ impl Books for View<'_> {
     }
 
     fn signal_page(&self, writer: u32, reader: u32) -> Option<u32> {
-        self.slot(writer)?.pages.mapped(reader)
+        let number = self.slot(reader)?.memory.signals.current().number;
+        self.slot(writer)?.pages.mapped((reader, number))
     }
 
     fn source(&self, reader: u32, port: &Port) -> SourceView {
@@ -142,7 +143,9 @@ impl Control {
         let members: Vec<u32> = if paused { Vec::new() } else { self.members() };
         let order = order(&self.parts.model, &members);
         self.limit_idle(!members.is_empty());
+        self.replace_signal_pages();
         self.ask_for_mappings(&order.edges, &order.feedback.iter().copied().collect::<Vec<_>>());
+        self.take_up_signal_pages(&order);
         self.place(&order);
         let mut orders = build(plan, &self.parts.model, &order, &View { control: self });
         self.plans.newest += 1;
@@ -206,6 +209,7 @@ impl Control {
             if let Some(slot) = self.clients.get_mut(&client) {
                 slot.sleep = sleep;
             }
+            self.leave_signal_page(client);
         }
         if let Some(begin) = self.parts.on_audience.as_mut().filter(|_| published.has_audience) {
             begin();
@@ -246,18 +250,18 @@ impl Control {
     }
 
     fn ask_for_page(&mut self, writer: u32, reader: u32) {
-        let Some(memory) = self.clients.get(&reader).map(|slot| Arc::clone(&slot.memory.signals_memory))
-        else {
-            return;
-        };
-        if !self.clients.get(&writer).is_some_and(|slot| slot.pages.is_unknown(reader)) {
-            return;
-        }
-        let token = self.token(Asked::Page { client: writer, of: reader });
+        let Some(signals) = self.clients.get(&reader).map(|slot| &slot.memory.signals) else { return };
+        let pages = [Some(signals.current()), signals.coming()];
+        let unknown = |key| self.clients.get(&writer).is_some_and(|slot| slot.pages.is_unknown(key));
+        let pages = pages.into_iter().flatten().map(|page| ((reader, page.number), Arc::clone(&page.memory)));
+        let wanted: Vec<_> = pages.filter(|(key, _)| unknown(*key)).collect();
         let in_force = self.plans.in_force;
-        if let Some(slot) = self.clients.get_mut(&writer) {
-            let page = slot.pages.ask(reader, in_force);
-            slot.outbox.push_with(&Event::MapSignals { page, token }, token, memory);
+        for (key, memory) in wanted {
+            let token = self.token(Asked::Page { client: writer, of: key });
+            if let Some(slot) = self.clients.get_mut(&writer) {
+                let page = slot.pages.ask(key, in_force);
+                slot.outbox.push_with(&Event::MapSignals { page, token }, token, memory);
+            }
         }
     }
 
@@ -284,7 +288,8 @@ impl Control {
     /// The memory of `gone` is no more: everybody may unmap it, and nobody need map it.
     pub(super) fn forget_mappings_of(&mut self, gone: u32) {
         let is_gone = |asked: &Asked| match asked {
-            Asked::Page { client, of } => *client == gone || *of == gone,
+            Asked::Page { client, of: (of, _) } => *client == gone || *of == gone,
+            Asked::OwnPage { client } => *client == gone,
             Asked::Slab { client, of: (owner, _) } => *client == gone || *owner == gone,
             Asked::Latency { client, .. } | Asked::Quantum { client, .. } | Asked::Freewheel { client } => {
                 *client == gone
@@ -296,8 +301,10 @@ impl Control {
             self.cancel(token, asked, newest);
         }
         for slot in self.clients.values_mut() {
-            if let Some(page) = slot.pages.forget(gone, newest) {
-                slot.outbox.push(&Event::UnmapSignals { page });
+            for key in slot.pages.keys(|(of, _)| of == gone) {
+                if let Some(page) = slot.pages.forget(key, newest) {
+                    slot.outbox.push(&Event::UnmapSignals { page });
+                }
             }
             for key in slot.slabs.keys(|(owner, _)| owner == gone) {
                 if let Some(slab) = slot.slabs.forget(key, newest) {
@@ -309,9 +316,9 @@ impl Control {
     }
 
     /// Takes back what a client was asked and will not answer; memory only if it still waits to be sent.
-    fn cancel(&mut self, token: u64, asked: Asked, newest: u64) {
+    pub(super) fn cancel(&mut self, token: u64, asked: Asked, newest: u64) {
         match asked {
-            Asked::Latency { .. } => {}
+            Asked::Latency { .. } | Asked::OwnPage { .. } => {}
             Asked::Quantum { .. } | Asked::Freewheel { .. } => self.waits_no_more(token),
             Asked::Page { client, of } => {
                 if let Some(slot) = self.clients.get_mut(&client).filter(|slot| slot.outbox.holds(token)) {

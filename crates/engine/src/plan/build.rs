@@ -4,12 +4,13 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rt::cycle::Follower;
-use rt::shm::{ABSENT, Edges, FollowerOrder, InputSource, ORDERS_WORDS, OrdersWriter, OwnPage, SignalPage};
+use rt::shm::{Edges, FollowerOrder, InputSource, ORDERS_WORDS, OrdersWriter, OwnPage, absent};
 use sys::memory::{PeerSlab, Shared};
 
 use super::{Plan, PlanSeat, PlaybackSource, Pulse};
 use crate::model::{Model, Port};
 use crate::order::Order;
+use crate::signal_pages::SignalPages;
 
 /// Where a client slept in a plan, which decides who must wake it into the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -34,8 +35,8 @@ impl From<Edges> for Sleep {
 pub struct ClientView<'a> {
     /// Its own page.
     pub own: &'a Arc<Shared<OwnPage>>,
-    /// Its signal page.
-    pub signals: &'a Arc<Shared<SignalPage>>,
+    /// Its signal pages.
+    pub signals: &'a SignalPages,
     /// How it keeps up.
     pub pulse: &'a Arc<Pulse>,
     /// Where it sleeps in the plan in force.
@@ -104,7 +105,8 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
         plan.seats.push(PlanSeat {
             client: *client,
             own: Arc::clone(view.own),
-            signals: Arc::clone(view.signals),
+            signals: Arc::clone(&view.signals.current().shared),
+            left: view.signals.left().cloned(),
             edges: count(*client),
             followers: follows
                 .iter()
@@ -119,8 +121,12 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
         });
         let groups = input_groups(model, order, *client, books, &edges);
         heard_by_clients |= hears_system(model, *client, books);
-        let writer = OrdersWriter::new(&mut words, books.cpu(*client), count(*client), books.driver_waits());
-        let orders = orders_words(writer, follower_orders, &groups);
+        let place = view.signals.current().place();
+        let mut writer =
+            OrdersWriter::new(&mut words, books.cpu(*client), count(*client), books.driver_waits());
+        writer.page(place);
+        // Connections are refused before they can exceed the orders' room: see `has_room`.
+        let orders = orders_words(writer, follower_orders, &groups).unwrap_or_else(|| absent(place).to_vec());
         all_orders.insert(*client, orders);
     }
     plan.playback = playback(model, order, books);
@@ -190,7 +196,7 @@ fn orders_words(
     mut writer: OrdersWriter<'_>,
     followers: impl Iterator<Item = FollowerOrder>,
     groups: &Groups,
-) -> Vec<u32> {
+) -> Option<Vec<u32>> {
     followers.for_each(|order| writer.follower(order));
     for (sources, _) in groups {
         writer.group(sources.iter().copied());
@@ -198,8 +204,7 @@ fn orders_words(
     for (group, (_, inputs)) in (0..).zip(groups) {
         inputs.iter().for_each(|input| writer.input(*input, group));
     }
-    // Connections are refused before they can exceed the orders' room: see `has_room`.
-    writer.finish().map_or_else(|| ABSENT.to_vec(), <[u32]>::to_vec)
+    writer.finish().map(<[u32]>::to_vec)
 }
 
 /// Whether the orders of `client` have room for one more connection.

@@ -23,6 +23,8 @@ pub struct PlanSeat {
     pub own: Arc<Shared<OwnPage>>,
     /// Its signal page.
     pub signals: Arc<Shared<SignalPage>>,
+    /// The one that it may sleep on until it is woken into this plan.
+    pub left: Option<Arc<Shared<SignalPage>>>,
     /// Its predecessors.
     pub edges: Edges,
     /// Its followers.
@@ -77,6 +79,10 @@ impl Seat for PlanSeat {
 
     fn signals(&self) -> &SignalPage {
         &self.signals
+    }
+
+    fn left(&self) -> Option<&SignalPage> {
+        self.left.as_ref().map(|left| &***left)
     }
 
     fn edges(&self) -> Edges {

@@ -178,6 +178,7 @@ pub struct FollowerOrder {
 const FIXED_WORDS: usize = 6;
 const RUNS: u32 = 1;
 const DRIVER_WAITS: u32 = 2;
+const SECOND_PAGE: u32 = 4;
 
 /// Reads one set of orders from its words. Every index is checked: a word that points outside reads as nothing.
 ///
@@ -216,6 +217,11 @@ impl<'a> OrdersReader<'a> {
     /// Whether the driver may be waiting for this client's end.
     pub fn driver_waits(self) -> bool {
         self.word(2) & DRIVER_WAITS != 0
+    }
+
+    /// Which of the client's two places for signal pages, 0 or 1, has the one that its predecessors signal on.
+    pub fn page(self) -> u32 {
+        u32::from(self.word(2) & SECOND_PAGE != 0)
     }
 
     fn section(self, start: usize, length: usize) -> &'a [u32] {
@@ -259,8 +265,11 @@ pub struct OrdersWriter<'a> {
     fits: bool,
 }
 
-/// Orders of a client that is in no plan: it sleeps until it is woken for a newer one.
-pub const ABSENT: [u32; FIXED_WORDS] = [NO_CPU, 0, 0, 0, 0, 0];
+/// Orders of a client that is in no plan: it sleeps on its signal page in place `page` until it is woken for a newer
+/// one.
+pub const fn absent(page: u32) -> [u32; FIXED_WORDS] {
+    [NO_CPU, 0, if page == 0 { 0 } else { SECOND_PAGE }, 0, 0, 0]
+}
 
 impl<'a> OrdersWriter<'a> {
     /// Begins in `words`, best of [`ORDERS_WORDS`] words.
@@ -269,6 +278,13 @@ impl<'a> OrdersWriter<'a> {
         let flags = RUNS | if driver_waits { DRIVER_WAITS } else { 0 };
         writer.push(&[cpu.unwrap_or(NO_CPU), edges.count(), flags, 0, 0, 0]);
         writer
+    }
+
+    /// The client's signal page is the one in place `page`; without this it is the first.
+    pub fn page(&mut self, page: u32) {
+        if let Some(flags) = self.words.get_mut(2).filter(|_| page != 0) {
+            *flags |= SECOND_PAGE;
+        }
     }
 
     fn push(&mut self, words: &[u32]) {
@@ -335,6 +351,7 @@ mod tests {
         let mut words = [0; 64];
         let edges = Edges::new(3).expect("three");
         let mut writer = OrdersWriter::new(&mut words, Some(1), edges, true);
+        writer.page(1);
         let follower = FollowerOrder { page: 4, edge: 5, edges: 6 };
         writer.follower(follower);
         let source = InputSource { slab: 70_000, slot: 15, feedback: true, own: false };
@@ -345,9 +362,11 @@ mod tests {
         writer.input(2, 0);
         let reader = OrdersReader::new(writer.finish().expect("fits"));
         assert_eq!(
-            (reader.cpu(), reader.edges(), reader.runs(), reader.driver_waits()),
-            (Some(1), edges, true, true)
+            (reader.cpu(), reader.edges(), reader.runs(), reader.driver_waits(), reader.page()),
+            (Some(1), edges, true, true, 1)
         );
+        assert_eq!([0, 1].map(|page| OrdersReader::new(&absent(page)).page()), [0, 1]);
+        assert!(!OrdersReader::new(&absent(1)).runs());
         assert!(reader.followers().eq([follower]));
         let groups: std::vec::Vec<std::vec::Vec<_>> = reader
             .groups()

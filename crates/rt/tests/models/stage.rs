@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use consort_rt::cycle::{self, Follower, Seat};
 use consort_rt::shm::{
-    ABSENT, CycleInfo, Edges, EngineSegment, FollowerOrder, ORDERS_WORDS, Orders, OrdersWriter, OwnPage,
-    SignalPage,
+    CycleInfo, Edges, EngineSegment, FollowerOrder, ORDERS_WORDS, Orders, OrdersWriter, OwnPage, SignalPage,
+    absent,
 };
 use consort_rt::sync::{AtomicU32, Ordering};
-use consort_rt::turn::{Pages, Turn, TurnState, signal_follower};
+use consort_rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
 
 use crate::futex::Futex;
 
@@ -25,7 +25,15 @@ pub(crate) struct Client {
     pub(crate) orders: Orders,
     pub(crate) own: OwnPage,
     pub(crate) signals: SignalPage,
+    /// The page that takes the place of `signals`.
+    pub(crate) fresh: SignalPage,
     pub(crate) sample: AtomicU32,
+}
+
+impl SignalPages for &Client {
+    fn page(&mut self, place: u32) -> Option<&SignalPage> {
+        Some(if place == 0 { &self.signals } else { &self.fresh })
+    }
 }
 
 /// A client in a plan.
@@ -35,6 +43,8 @@ pub(crate) struct Chair {
     pub(crate) edges: Edges,
     pub(crate) followers: Vec<Follower>,
     pub(crate) enters: bool,
+    /// It had its first page in the plan before, and has the fresh one in this.
+    pub(crate) moves: bool,
 }
 
 /// A process thread's memory between cycles.
@@ -52,14 +62,9 @@ impl Stage {
     }
 
     /// The process thread of `client` looks once whether it is its turn, and sleeps if not.
-    pub(crate) fn look(&self, client: &Client, memory: &mut Memory) -> Option<u32> {
-        let pages = Pages {
-            engine: &self.engine,
-            orders: &client.orders,
-            own: &client.own,
-            signals: &client.signals,
-        };
-        match memory.next(pages, None, &mut 0, &self.futex) {
+    pub(crate) fn look(&self, mut client: &Client, memory: &mut Memory) -> Option<u32> {
+        let pages = Pages { engine: &self.engine, orders: &client.orders, own: &client.own };
+        match memory.next(pages, &mut client, None, &mut 0, &self.futex) {
             Turn::Run(info) => Some(info.cycle),
             Turn::Wait => None,
         }
@@ -76,7 +81,12 @@ impl Stage {
 
     /// A predecessor passes the turn on to `client`.
     pub(crate) fn signal(&self, client: &Client, edges: u32, edge: u32, cycle: u32) {
-        signal_follower(&client.signals, FollowerOrder { page: 0, edge, edges }, cycle, 0, &self.futex);
+        self.signal_on(&client.signals, edges, edge, cycle);
+    }
+
+    /// As [`signal`](Self::signal), on one of the client's pages.
+    pub(crate) fn signal_on(&self, page: &SignalPage, edges: u32, edge: u32, cycle: u32) {
+        signal_follower(page, FollowerOrder { page: 0, edge, edges }, cycle, 0, &self.futex);
     }
 }
 
@@ -86,19 +96,26 @@ impl Client {
             orders: Orders::default(),
             own: OwnPage::default(),
             signals: SignalPage::default(),
+            fresh: SignalPage::default(),
             sample: AtomicU32::new(0),
         })
     }
 
     /// The control thread orders the client to run after `edges` predecessors, or not at all, from `plan` on.
     pub(crate) fn order(&self, plan: u64, edges: Option<u32>) {
+        self.order_on(plan, edges, 0);
+    }
+
+    /// As [`order`](Self::order), on its page in place `page`.
+    pub(crate) fn order_on(&self, plan: u64, edges: Option<u32>, page: u32) {
         let mut words = [0; ORDERS_WORDS];
         let published = match edges {
             Some(count) => {
-                let writer = OrdersWriter::new(&mut words, None, self::edges(count), false);
+                let mut writer = OrdersWriter::new(&mut words, None, self::edges(count), false);
+                writer.page(page);
                 self.orders.publish(plan, writer.finish().expect("fits"))
             }
-            None => self.orders.publish(plan, &ABSENT),
+            None => self.orders.publish(plan, &absent(page)),
         };
         assert!(published);
     }
@@ -116,7 +133,18 @@ impl Client {
 
 impl Chair {
     pub(crate) fn new(client: &Arc<Client>, edges: u32) -> Self {
-        Self { client: Arc::clone(client), edges: self::edges(edges), followers: Vec::new(), enters: false }
+        Self {
+            client: Arc::clone(client),
+            edges: self::edges(edges),
+            followers: Vec::new(),
+            enters: false,
+            moves: false,
+        }
+    }
+
+    /// Has its fresh page, and had the other in the plan before.
+    pub(crate) fn moving(self) -> Self {
+        Self { moves: true, ..self }
     }
 
     /// Slept on another word in the plan before.
@@ -136,7 +164,11 @@ impl Seat for Chair {
     }
 
     fn signals(&self) -> &SignalPage {
-        &self.client.signals
+        if self.moves { &self.client.fresh } else { &self.client.signals }
+    }
+
+    fn left(&self) -> Option<&SignalPage> {
+        self.moves.then_some(&self.client.signals)
     }
 
     fn edges(&self) -> Edges {

@@ -82,6 +82,42 @@ fn a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle() {
     switch(Role::Follower, Role::Follower);
 }
 
+/// As [`switch`], and the client's signal page is replaced with plan 2.
+fn switch_pages(before: Role, after: Role) {
+    explore(2, move || {
+        let (stage, client, source) = (Stage::new(), Client::new(), Client::new());
+        client.order(1, before.edges());
+        client.order_on(2, after.edges(), 1);
+        stage.begin(&before.seats(&client, before), 1, 1, true);
+        let process = {
+            let (stage, client, source) = (stage.clone(), client.clone(), source.clone());
+            thread::spawn(move || {
+                let mut memory = memory();
+                while stage.await_turn(&client, &mut memory) != 2 {}
+                assert_eq!(source.read(), 2, "{before:?} to {after:?}");
+            })
+        };
+        if after == Role::Group {
+            source.write(2);
+        }
+        let seats: Vec<Chair> = after.seats(&client, before).into_iter().map(Chair::moving).collect();
+        stage.begin(&seats, 2, 2, true);
+        if after == Role::Follower {
+            source.write(2);
+            stage.signal_on(&client.fresh, 1, 0, 2);
+        }
+        process.join().expect("client");
+    });
+}
+
+#[test]
+fn a_client_whose_signal_page_is_replaced_misses_no_cycle() {
+    switch_pages(Role::Follower, Role::Follower);
+    switch_pages(Role::Follower, Role::Group);
+    switch_pages(Role::Group, Role::Follower);
+    switch_pages(Role::Absent, Role::Follower);
+}
+
 /// It has read the cycle's plan, and its orders for that plan are gone before it copies them.
 #[test]
 fn a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones() {

@@ -1,0 +1,167 @@
+//! A client's signal page, and the one that takes its place when somebody has it who has no business there any more.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rt::shm::SignalPage;
+use sys::memory::{Segment, SegmentError, Shared};
+
+/// One page.
+#[derive(Debug)]
+pub struct Page {
+    /// Counts the client's pages.
+    pub number: u32,
+    /// For the client, and for its predecessors.
+    pub memory: Arc<OwnedFd>,
+    /// For the server itself.
+    pub shared: Arc<Shared<SignalPage>>,
+    /// Somebody has it who is no neighbour of the client's any more.
+    is_spoilt: bool,
+}
+
+/// The pages of one client.
+#[derive(Debug)]
+pub struct SignalPages {
+    /// The one that the next plan gives it.
+    current: Page,
+    /// The one after that, and whether the client has mapped it.
+    coming: Option<(Page, bool)>,
+    /// The one of the plan in force: the client may sleep there. Also its number.
+    in_force: (u32, Arc<Shared<SignalPage>>),
+}
+
+impl Page {
+    fn create(number: u32) -> Result<Self, SegmentError> {
+        let segment = Segment::create("consort-signals", size_of::<SignalPage>())?;
+        let shared = Arc::new(Shared::create(&segment)?);
+        segment.seal_seals()?;
+        Ok(Self { number, memory: Arc::new(segment.into_fd()), shared, is_spoilt: false })
+    }
+
+    /// What orders call it by.
+    pub fn place(&self) -> u32 {
+        self.number % 2
+    }
+}
+
+impl SignalPages {
+    /// A client's first page.
+    ///
+    /// # Errors
+    /// [`SegmentError`] if the kernel has no memory.
+    pub fn create() -> Result<Self, SegmentError> {
+        let current = Page::create(0)?;
+        let in_force = (0, Arc::clone(&current.shared));
+        Ok(Self { current, coming: None, in_force })
+    }
+
+    /// The page that the next plan gives the client.
+    pub fn current(&self) -> &Page {
+        &self.current
+    }
+
+    /// The page that will take its place, if one is under way.
+    pub fn coming(&self) -> Option<&Page> {
+        self.coming.as_ref().map(|(page, _)| page)
+    }
+
+    /// The page that the next plan's cycles leave, if that is another.
+    pub fn left(&self) -> Option<&Arc<Shared<SignalPage>>> {
+        (self.in_force.0 != self.current.number).then_some(&self.in_force.1)
+    }
+
+    /// Makes the client look again, wherever it sleeps. Control thread.
+    pub fn wake_up(&self, park: &impl rt::park::Park) {
+        self.current.shared.wake_up(park);
+        self.left().into_iter().for_each(|left| left.wake_up(park));
+    }
+
+    /// Somebody has page `number` who is no neighbour any more.
+    pub fn spoil(&mut self, number: u32) {
+        let coming = self.coming.as_mut().map(|(page, _)| page);
+        for page in coming.into_iter().chain([&mut self.current]) {
+            page.is_spoilt |= page.number == number;
+        }
+    }
+
+    /// Makes the page that takes the place of a spoilt one, unless one is under way already. It is not made before
+    /// the driver runs a plan with the one that it takes the place of: the client has places for two.
+    pub fn replace_if_spoilt(&mut self) -> Option<&Page> {
+        if !self.current.is_spoilt || self.coming.is_some() || self.left().is_some() {
+            return None;
+        }
+        // Without memory for it, the next plan tries again.
+        self.coming = Page::create(self.current.number.wrapping_add(1)).ok().map(|page| (page, false));
+        self.coming()
+    }
+
+    /// The client has mapped the coming page, or cannot: then another is made for the next plan.
+    pub fn answered(&mut self, is_mapped: bool) {
+        match &mut self.coming {
+            Some((_, mapped)) if is_mapped => *mapped = true,
+            coming => *coming = None,
+        }
+    }
+
+    /// Whether the current page is to be replaced.
+    pub fn is_spoilt(&self) -> bool {
+        self.current.is_spoilt
+    }
+
+    /// Whether the client has mapped the coming page.
+    pub fn is_coming_mapped(&self) -> bool {
+        self.coming.as_ref().is_some_and(|(_, is_mapped)| *is_mapped)
+    }
+
+    /// From the next plan on the coming page is the client's.
+    pub fn advance(&mut self) {
+        if let Some((page, _)) = self.coming.take() {
+            self.current = page;
+        }
+    }
+
+    /// The driver runs a plan in which the client has its current page; gives the number of the page that it has left.
+    pub fn adopted(&mut self) -> Option<u32> {
+        let left = self.left().is_some().then_some(self.in_force.0);
+        self.in_force = (self.current.number, Arc::clone(&self.current.shared));
+        left
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spoilt_page_is_replaced_once_the_client_has_mapped_another_and_left_when_a_plan_with_that_runs() {
+        let mut pages = SignalPages::create().unwrap();
+        assert!(pages.replace_if_spoilt().is_none());
+        pages.spoil(7);
+        assert!(pages.replace_if_spoilt().is_none(), "a page of long ago");
+        pages.spoil(0);
+        assert_eq!(pages.replace_if_spoilt().map(Page::place), Some(1));
+        assert!(pages.replace_if_spoilt().is_none(), "one at a time");
+        assert!(!pages.is_coming_mapped());
+        pages.answered(true);
+        assert!(pages.is_coming_mapped() && pages.left().is_none());
+        pages.advance();
+        assert_eq!((pages.current().number, pages.left().is_some()), (1, true));
+        pages.spoil(1);
+        assert!(
+            pages.replace_if_spoilt().is_none(),
+            "the client may sleep on page 0, whose place it would take"
+        );
+        assert_eq!((pages.adopted(), pages.adopted()), (Some(0), None));
+        assert_eq!(pages.replace_if_spoilt().map(Page::place), Some(0));
+    }
+
+    #[test]
+    fn a_page_that_the_client_cannot_map_is_tried_again() {
+        let mut pages = SignalPages::create().unwrap();
+        pages.spoil(0);
+        assert!(pages.replace_if_spoilt().is_some());
+        pages.answered(false);
+        assert!(pages.coming().is_none());
+        assert!(pages.replace_if_spoilt().is_some());
+    }
+}
