@@ -88,14 +88,16 @@ fn a_client_whose_every_cycle_takes_three_periods_disturbs_nobody_else() {
 
 #[test]
 fn a_buffer_size_callback_that_blocks_keeps_only_its_own_client_out_until_it_returns() {
-    let mut stage = Stage::new(MODES[1], "block-buffer-size");
-    stage.server.run("jack_bufsize", &["512"]).expect_success();
-    stage.await_cycles(100);
-    assert!(stage.server.run("jack_bufsize", &[]).expect_success().stdout.contains("512"));
-    stage.expect_new_clients_to_work();
-    await_sound(&mut stage, "source:out", "the others go on");
-    stage.strike();
-    await_sound(&mut stage, "victim:out", "the victim sounds again");
+    for mode in MODES {
+        let mut stage = Stage::new(mode, "block-buffer-size");
+        stage.server.run("jack_bufsize", &["512"]).expect_success();
+        stage.await_cycles(100);
+        assert!(stage.server.run("jack_bufsize", &[]).expect_success().stdout.contains("512"));
+        stage.expect_new_clients_to_work();
+        await_sound(&mut stage, "source:out", "the others go on");
+        stage.strike();
+        await_sound(&mut stage, "victim:out", "the victim sounds again");
+    }
 }
 
 /// Listens to a port until most of 100 cycles have the right samples.
@@ -143,18 +145,20 @@ fn hung_clients_on_every_cpu_are_left_out_and_the_others_go_on() {
 
 #[test]
 fn a_callback_that_never_returns_harms_only_what_its_own_client_is_told() {
-    withstand(MODES[1], || {
-        let mut stage = Stage::new(MODES[1], "block-notice");
-        stage.strike();
-        for _ in 0..10 {
-            stage.expect_new_clients_to_work();
-        }
-        stage.await_cycles(100);
-        assert!(!stage.is_bypassed(), "its process callback is called all the same");
-        let (beside, fed) = stage.counts();
-        expect_undisturbed("beside a blocked callback", beside)?;
-        expect_undisturbed("fed by the client with it", fed)
-    });
+    for mode in MODES {
+        withstand(mode, || {
+            let mut stage = Stage::new(mode, "block-notice");
+            stage.strike();
+            for _ in 0..10 {
+                stage.expect_new_clients_to_work();
+            }
+            stage.await_cycles(100);
+            assert!(!stage.is_bypassed(), "its process callback is called all the same");
+            let (beside, fed) = stage.counts();
+            expect_undisturbed("beside a blocked callback", beside)?;
+            expect_undisturbed("fed by the client with it", fed)
+        });
+    }
 }
 
 #[test]

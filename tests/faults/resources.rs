@@ -3,7 +3,7 @@
 use harness::{Server, eventually, in_three_attempts};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::stage::{MODES, Stage, expect_undisturbed};
+use crate::stage::{MODES, Stage, expect_undisturbed, withstand};
 
 fn expect_nothing_lost(stage: Stage, what: &str) -> Result<(), String> {
     let (beside, fed) = stage.counts();
@@ -13,8 +13,8 @@ fn expect_nothing_lost(stage: Stage, what: &str) -> Result<(), String> {
 
 #[test]
 fn a_client_that_asks_the_server_without_end_disturbs_nobody_in_the_graph_and_keeps_nobody_out() {
-    for mode in [MODES[1], MODES[3]] {
-        in_three_attempts(|| {
+    for mode in MODES {
+        withstand(mode, || {
             let mut stage = Stage::new(mode, "flood");
             stage.strike();
             eventually("it floods", || stage.victim.stdout().contains("flooding\n").then_some(()));
@@ -29,19 +29,58 @@ fn a_client_that_asks_the_server_without_end_disturbs_nobody_in_the_graph_and_ke
 
 #[test]
 fn a_client_without_a_descriptor_left_is_not_connected_anew_and_disturbs_nobody() {
-    in_three_attempts(|| {
-        let mut stage = Stage::new(MODES[1], "no-descriptors");
-        stage.strike();
-        eventually("it has none left", || stage.victim.stdout().contains("no descriptors\n").then_some(()));
-        stage.expect_new_clients_to_work();
-        // It would have to map the memory of this one, and to be mapped by it.
-        let _another = stage.server.probe(&["source", "another"]);
-        stage.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
-        stage.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
-        stage.await_cycles(200);
-        stage.expect_new_clients_to_work();
-        expect_nothing_lost(stage, "no descriptors")
-    });
+    for mode in MODES {
+        withstand(mode, || {
+            let mut stage = Stage::new(mode, "no-descriptors");
+            stage.strike();
+            eventually("it has none left", || {
+                stage.victim.stdout().contains("no descriptors\n").then_some(())
+            });
+            stage.expect_new_clients_to_work();
+            // It would have to map the memory of this one, and to be mapped by it.
+            let _another = stage.server.probe(&["source", "another"]);
+            stage.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
+            stage.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
+            stage.await_cycles(200);
+            stage.expect_new_clients_to_work();
+            expect_nothing_lost(stage, "no descriptors")
+        });
+    }
+}
+
+/// Descriptors that the server has open.
+fn descriptors(server: &mut Server) -> usize {
+    let path = format!("/proc/{}/fd", server.program().id());
+    std::fs::read_dir(path).expect("the server runs").count()
+}
+
+#[test]
+fn a_client_that_keeps_every_descriptor_that_it_is_given_disturbs_nobody_and_costs_the_server_none() {
+    for mode in MODES {
+        withstand(mode, || {
+            let mut stage = Stage::new(mode, "keep-descriptors");
+            // It sends silence, which changes no sample.
+            let another = stage.server.probe(&["follow", "another"]);
+            let reader = stage.server.probe(&["thru", "reader"]);
+            let before = descriptors(&mut stage.server);
+            for _ in 0..10 {
+                stage.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
+                stage.server.consort(&["connect", "victim:out", "reader:in"]).expect_success();
+                stage.server.consort(&["disconnect", "victim:out", "reader:in"]).expect_success();
+                stage.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
+            }
+            stage.expect_new_clients_to_work();
+            eventually("the server has as many descriptors as before", || {
+                (descriptors(&mut stage.server) <= before).then_some(())
+            });
+            for gone in [another, reader] {
+                gone.terminate().expect_success();
+            }
+            stage.await_cycles(200);
+            stage.expect_new_clients_to_work();
+            expect_nothing_lost(stage, "keep descriptors")
+        });
+    }
 }
 
 /// Sets how much address space the server may use: what it has and so many bytes more; gives the limit before.

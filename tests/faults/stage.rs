@@ -1,6 +1,7 @@
 //! A graph with a victim in its middle, and checkers that tell what each part of it lost.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use harness::{Counts, Program, Server, eventually};
 use rustix::process::Signal;
@@ -91,15 +92,17 @@ impl Stage {
 }
 
 /// Tries a fault, up to five times. What a survivor lost is held against it only where the same stage loses no more
-/// than its share right afterwards, without a fault: a machine that is busy enough takes more from everybody.
+/// than its share right afterwards, without a fault, in as long a time: a machine that is busy enough takes more from
+/// everybody.
 ///
 /// # Panics
 /// If no attempt went well, and three failed on a machine that was not busy.
 pub(crate) fn withstand(mode: &[&str], mut fault: impl FnMut() -> Result<(), String>) {
     let mut failures = Vec::new();
     for _ in 0..5 {
+        let begun = Instant::now();
         let Err(lost) = fault() else { return };
-        match without_fault(mode) {
+        match without_fault(mode, begun.elapsed()) {
             Ok(()) => failures.push(lost),
             Err(busy) => eprintln!("not judged, since the machine is busy: {lost}; {busy}"),
         }
@@ -108,9 +111,11 @@ pub(crate) fn withstand(mode: &[&str], mut fault: impl FnMut() -> Result<(), Str
 }
 
 /// What the machine takes.
-fn without_fault(mode: &[&str]) -> Result<(), String> {
+fn without_fault(mode: &[&str], time: Duration) -> Result<(), String> {
+    let end = Instant::now() + time;
     let mut stage = Stage::new(mode, "none");
     stage.await_cycles(400);
+    std::thread::sleep(end.saturating_duration_since(Instant::now()));
     let (beside, fed) = stage.counts();
     expect_undisturbed("without a fault", beside)?;
     expect_right("without a fault", fed)?;

@@ -15,7 +15,8 @@
  *                              It prints "running" before the fault, inside process, and "ran" if it comes to
  *                              the end of that cycle. Not inside process happen: scribble, hoard (it keeps what
  *                              it shares for ever, and scribbles at the next SIGUSR1), flood (it asks the
- *                              server without end, from four threads), no-descriptors (it opens all it can)
+ *                              server without end, from four threads), no-descriptors (it opens all it can). From the
+ *                              start on, with --fault keep-descriptors, nothing is closed that the library has open
  *
  *   probe follow NAME          out: for each frame of the piece its number while the transport rolls, else silence;
  *                              with --slow N it is ready to roll when it is asked for the Nth time;
@@ -154,6 +155,11 @@ static int run_check(jack_nframes_t frames, void *unused) {
     note_loss(is_silent ? "silent" : "wrong", !is_good);
     return 0;
 }
+
+static int keeps_descriptors;
+
+/* In place of the C library's, for libjack as well. */
+int close(int descriptor) { return keeps_descriptors ? 0 : (int)syscall(SYS_close, descriptor); }
 
 static void sleep_ns(long ns) {
     struct timespec time = {ns / 1000000000, ns % 1000000000};
@@ -442,6 +448,7 @@ int main(int argc, char **argv) {
             handler = argv[i + 1];
     }
     writes_input = strcmp(fault, "write-input") == 0;
+    keeps_descriptors = strcmp(fault, "keep-descriptors") == 0;
     happens_inside = strcmp(fault, "scribble") && strcmp(fault, "hoard") && strcmp(fault, "flood") && strcmp(fault, "no-descriptors") &&
                      strcmp(fault, "block-notice") && strcmp(fault, "block-buffer-size");
     if (strncmp(fault, "big-", 4) == 0) {

@@ -103,11 +103,6 @@ impl SignalPages {
         }
     }
 
-    /// Whether the current page is to be replaced.
-    pub fn is_spoilt(&self) -> bool {
-        self.current.is_spoilt
-    }
-
     /// Whether the client has mapped the coming page.
     pub fn is_coming_mapped(&self) -> bool {
         self.coming.as_ref().is_some_and(|(_, is_mapped)| *is_mapped)

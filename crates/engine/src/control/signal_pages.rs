@@ -73,10 +73,8 @@ impl Control {
     pub(super) fn leave_signal_page(&mut self, client: u32) {
         let Some(slot) = self.clients.get_mut(&client) else { return };
         let Some(number) = slot.memory.signals.adopted() else { return };
-        if slot.memory.signals.is_spoilt() {
-            // Somebody has come and gone while it was under way.
-            self.plans.need(sys::clock::now_ns());
-        }
+        // The plan in force keeps it for the wake-up. Or somebody has come and gone while the other was under way.
+        self.plans.need(sys::clock::now_ns());
         let newest = self.plans.newest();
         let is_left = |asked: &Asked| matches!(asked, Asked::Page { of, .. } if *of == (client, number));
         let unanswered: Vec<(u64, Asked)> = self.asked.extract_if(|_, asked| is_left(asked)).collect();
