@@ -34,7 +34,7 @@ impl Server {
     }
 
     /// As `start_in`, with a last word on the server's command.
-    pub(crate) fn start_with(
+    pub fn start_with(
         directory: TempDir,
         options: &[&str],
         prepare: impl FnOnce(&mut Command),
@@ -142,9 +142,14 @@ impl Server {
 
     /// Runs `consort` with these arguments.
     pub fn consort(&self, arguments: &[&str]) -> Finished {
+        self.spawn_consort(arguments).finish()
+    }
+
+    /// Starts `consort` with these arguments.
+    pub fn spawn_consort(&self, arguments: &[&str]) -> Program {
         let mut command = self.command(&binary("consort").to_string_lossy());
         command.args(arguments);
-        Program::start(command).finish()
+        Program::start(command)
     }
 
     /// What Debian's `jack_lsp` prints.

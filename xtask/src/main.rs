@@ -6,6 +6,7 @@ mod demo;
 mod fuzz;
 mod install;
 mod mutate;
+mod soak;
 mod test;
 
 use std::process::{Command, ExitCode};
@@ -23,6 +24,8 @@ Tasks:
   mutate [--short | --only NAME]
                            break the real-time core in known places: the models must notice
   setup                    install the Debian packages that building and testing need (as root)
+  soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
+                           a stream that must not lose a sample, beside clients that come, fault and go
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes
 ";
@@ -44,6 +47,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         Some(("setup", [])) => {
             succeed(Command::new("sh").arg(command::root().join("xtask/setup/debian.sh")))?
         }
+        Some(("soak", arguments)) => soak::run(arguments)?,
         Some(("test", arguments)) => test::run(arguments)?,
         Some(("test-devices", [])) => test::devices()?,
         Some(("help" | "--help" | "-h", [])) => print!("{HELP}"),

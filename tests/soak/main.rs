@@ -1,0 +1,37 @@
+//! Clients come, fault and go at random beside a stream that must not lose a sample.
+//!
+//! `cargo xtask soak --minutes N` runs the long form; the short one is a test like any other.
+#![forbid(unsafe_code)]
+
+mod actions;
+mod reference;
+mod run;
+
+use std::time::Duration;
+
+use run::Plan;
+
+/// The environment in which `cargo xtask soak` says what is wanted.
+fn wanted(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+const SHORT: Duration = Duration::from_secs(25);
+/// What the short form is judged by, as the other tests of faults: see [`run::withstand`].
+const SEED: u64 = 20_261_121;
+
+#[test]
+fn a_stream_between_survivors_loses_nothing_while_clients_come_fault_and_go() {
+    let plan = Plan { seed: SEED, length: SHORT, quantum: 256, sync: false };
+    match wanted("CONSORT_SOAK_SECONDS") {
+        None => run::withstand(&plan),
+        Some(seconds) => {
+            let seed = wanted("CONSORT_SOAK_SEED").unwrap_or(SEED);
+            let quantum = wanted("CONSORT_SOAK_QUANTUM").and_then(|frames| u32::try_from(frames).ok());
+            let sync = wanted("CONSORT_SOAK_SYNC").is_some();
+            let (length, quantum) = (Duration::from_secs(seconds), quantum.unwrap_or(plan.quantum));
+            let lost = run::soak(&Plan { seed, length, quantum, sync });
+            assert_eq!(lost.servers, 0, "cycles lost that the machine did not take");
+        }
+    }
+}

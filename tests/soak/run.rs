@@ -1,0 +1,207 @@
+//! One soak: the graph, the time, the judgement.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use harness::{Counts, Program, Server};
+
+use crate::actions::Crowd;
+use crate::reference::{Reference, Stall};
+
+/// What is to be done.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    pub(crate) seed: u64,
+    pub(crate) length: Duration,
+    pub(crate) quantum: u32,
+    pub(crate) sync: bool,
+}
+
+/// Cycles whose samples the monitor did not get as they were sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Lost {
+    /// While a thread above all of the server's and the clients' did not get its CPU either.
+    pub(crate) machines: u64,
+    /// The others.
+    pub(crate) servers: u64,
+}
+
+/// A loss, as the monitor printed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Loss {
+    kind: String,
+    cycles: u64,
+    date_ns: u64,
+}
+
+/// A CPU that is gone for this part of a cycle may cost it.
+const STALL_DIVISOR: u32 = 4;
+const RATE_HZ: u32 = 48_000;
+const SURVIVORS: [&str; 3] = ["first", "second", "last"];
+/// Of the time with faults: how long the same stream is watched without any.
+const CONTROL_DIVISOR: u32 = 4;
+
+/// `source → first → second → last → monitor`.
+struct Stream {
+    _programs: Vec<Program>,
+    monitor: Program,
+}
+
+impl Stream {
+    fn start(server: &Server) -> Self {
+        let mut programs = vec![server.probe(&["source", "source"])];
+        let mut heard = "source:out".to_owned();
+        for name in SURVIVORS {
+            programs.push(server.probe(&["thru", name, "--from", &heard]));
+            heard = format!("{name}:out");
+        }
+        let monitor = server.probe(&["monitor", "monitor", "--from", &heard]);
+        Self { _programs: programs, monitor }
+    }
+
+    fn losses(&mut self) -> Vec<Loss> {
+        self.monitor.stdout().lines().filter_map(Loss::parse).collect()
+    }
+}
+
+impl Loss {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("lost ")?.split(' ');
+        let (kind, cycles) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+        let date_ns = words.nth(1)?.parse().ok()?;
+        Some(Self { kind, cycles, date_ns })
+    }
+
+    /// Whether the machine took a CPU while this happened: in the cycles lost, or the two before.
+    fn is_machines(&self, stalls: &[Stall], period_ns: u64) -> bool {
+        let from_ns = self.date_ns.saturating_sub((self.cycles + 2) * period_ns);
+        stalls.iter().any(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.date_ns)
+    }
+}
+
+impl Lost {
+    fn of(losses: &[Loss], stalls: &[Stall], period_ns: u64) -> Self {
+        let mut lost = Self::default();
+        for loss in losses {
+            let cause =
+                if loss.is_machines(stalls, period_ns) { &mut lost.machines } else { &mut lost.servers };
+            *cause += loss.cycles;
+        }
+        lost
+    }
+}
+
+fn now_ns() -> u64 {
+    sys::clock::now_ns()
+}
+
+/// Runs one soak and prints what happened.
+pub(crate) fn soak(plan: &Plan) -> Lost {
+    run(plan).0
+}
+
+/// As the other tests of faults do, up to five attempts: one counts only where the same stream lost nothing by the
+/// server's fault in the time without faults.
+///
+/// # Panics
+/// If three attempts failed on a machine that was not busy.
+pub(crate) fn withstand(plan: &Plan) {
+    let mut failures = Vec::new();
+    for attempt in 0..5 {
+        let (lost, control) = run(&Plan { seed: plan.seed + attempt, ..plan.clone() });
+        if lost.servers == 0 {
+            return;
+        }
+        if control.servers == 0 {
+            failures.push(lost);
+        } else {
+            eprintln!("not judged, since the machine is busy: {lost:?}, and {control:?} without faults");
+        }
+    }
+    assert!(failures.len() < 3, "failed on a machine that was not busy: {failures:?}");
+}
+
+/// What was lost with faults, and without.
+fn run(plan: &Plan) -> (Lost, Lost) {
+    let Plan { seed, length, quantum, sync } = plan;
+    let period_ns = u64::from(*quantum) * 1_000_000_000 / u64::from(RATE_HZ);
+    let mode = if *sync { "sync" } else { "async" };
+    println!("soak: seed {seed}, {} s, {quantum} frames, {mode}", length.as_secs());
+    let quantum = quantum.to_string();
+    let mut options = vec!["--quantum", &quantum];
+    options.extend(sync.then_some("--sync"));
+    let mut server = Server::start(&options);
+    let reference = Reference::start(period_ns / u64::from(STALL_DIVISOR));
+    let mut stream = Stream::start(&server);
+    let mut xruns = server.spawn_consort(&["xruns", "--follow", "--json"]);
+    let mut crowd = Crowd::new(*seed);
+    let begun = (Instant::now(), now_ns());
+    while begun.0.elapsed() < *length {
+        let wait_ms = crowd.act(&server);
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        assert!(server.program().is_running(), "the server has died: {}", server.program().stderr());
+        assert!(stream.monitor.is_running(), "the monitor has died: {}", stream.monitor.stderr());
+    }
+    let ended_ns = now_ns();
+    crowd.leave();
+    // The last of their ends are not yet the quiet time.
+    std::thread::sleep(Duration::from_secs(1));
+    let quiet_ns = now_ns();
+    std::thread::sleep(*length / CONTROL_DIVISOR);
+    let (losses, stalls) = (stream.losses(), reference.stalls());
+    let causes = causes(xruns.stdout());
+    let is_realtime = reference.is_realtime;
+    let counts = Counts::of(stream.monitor);
+    let (with, without): (Vec<Loss>, Vec<Loss>) =
+        losses.into_iter().partition(|loss| loss.date_ns < quiet_ns);
+    let during = |from_ns, until_ns| {
+        stalls.iter().filter(|stall| stall.until_ns >= from_ns && stall.from_ns < until_ns).count()
+    };
+    let lost = Lost::of(&with, &stalls, period_ns);
+    let control = Lost::of(&without, &stalls, period_ns);
+    println!("actions:");
+    for (what, count) in &crowd.counts {
+        println!("  {count:>7}  {what}");
+    }
+    println!("xruns of survivors, by cause:");
+    for (what, count) in &causes {
+        println!("  {count:>7}  {what}");
+    }
+    println!("monitor: {counts:?}");
+    for loss in with.iter().filter(|loss| !loss.is_machines(&stalls, period_ns)) {
+        let after_s = loss.date_ns.saturating_sub(begun.1) as f64 / 1e9;
+        println!("  lost after {after_s:.3} s: {} {}", loss.cycles, loss.kind);
+    }
+    println!(
+        "lost with faults: {} cycles by the server, {} in {} stalls of the machine",
+        lost.servers,
+        lost.machines,
+        during(begun.1, ended_ns)
+    );
+    println!(
+        "lost without, in {} s: {} cycles by the server, {} in {} stalls of the machine",
+        (*length / CONTROL_DIVISOR).as_secs(),
+        control.servers,
+        control.machines,
+        during(quiet_ns, u64::MAX)
+    );
+    if !is_realtime {
+        println!("stalls are not told from a busy machine: SCHED_FIFO is not allowed here");
+    }
+    (lost, control)
+}
+
+/// Verdicts on the driver and on the clients of the stream, counted.
+fn causes(followed: &str) -> BTreeMap<String, u64> {
+    let mut causes = BTreeMap::new();
+    for line in followed.lines() {
+        let Ok(xrun) = serde_json::from_str::<serde_json::Value>(line) else { continue };
+        let who = xrun["client"].as_str().unwrap_or("driver");
+        if who.starts_with("victim") {
+            continue;
+        }
+        let verdict = xrun["verdict"].as_str().unwrap_or("unknown");
+        *causes.entry(format!("{who}: {verdict}")).or_default() += 1;
+    }
+    causes
+}

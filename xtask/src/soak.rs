@@ -1,0 +1,31 @@
+//! `cargo xtask soak`: a stream that must not lose a sample, beside clients that come, fault and go at random.
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::cargo_with;
+
+const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]";
+
+/// Runs the long form of `tests/soak`, in release; fails if a sample was lost that the machine did not take.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let mut words = arguments.iter().map(String::as_str);
+    let mut environment = vec![("CONSORT_SOAK_SECONDS", "300".to_owned())];
+    while let Some(word) = words.next() {
+        let mut number = || -> Result<u64> {
+            let word = words.next().context(USAGE)?;
+            word.parse().with_context(|| format!("'{word}' is no number\n{USAGE}"))
+        };
+        environment.push(match word {
+            "--minutes" => ("CONSORT_SOAK_SECONDS", (number()? * 60).to_string()),
+            "--seed" => ("CONSORT_SOAK_SEED", number()?.to_string()),
+            "--quantum" => ("CONSORT_SOAK_QUANTUM", number()?.to_string()),
+            "--sync" => ("CONSORT_SOAK_SYNC", "1".to_owned()),
+            _ => bail!("{USAGE}"),
+        });
+    }
+    let environment: Vec<(&str, &str)> =
+        environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let test =
+        ["test", "--quiet", "--release", "--package", "consort-tests", "--test", "soak", "--", "--nocapture"];
+    cargo_with(&test, &environment)
+}
