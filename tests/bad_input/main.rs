@@ -4,6 +4,7 @@
 mod crowds;
 mod directories;
 mod first_packets;
+mod groups;
 mod memory;
 mod packets;
 mod requests;

@@ -34,11 +34,7 @@ impl Server {
     }
 
     /// As `start_in`, with a last word on the server's command.
-    pub fn start_with(
-        directory: TempDir,
-        options: &[&str],
-        prepare: impl FnOnce(&mut Command),
-    ) -> Self {
+    pub fn start_with(directory: TempDir, options: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
         let mut command = run_command(directory.path(), options);
         prepare(&mut command);
         let options = options.iter().map(|option| (*option).to_owned()).collect();

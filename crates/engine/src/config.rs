@@ -38,6 +38,8 @@ pub struct Config {
     pub self_connect: SelfConnect,
     /// Process threads are told on which CPU to run; otherwise the kernel decides.
     pub placement: bool,
+    /// Members of this group may be clients, too.
+    pub group: Option<String>,
     /// The CPUs that driver and clients may use; `None`: those that the server may.
     pub cpus: Option<Box<CpuSet>>,
 }

@@ -16,14 +16,14 @@ use rt::sync::{AtomicU32, Ordering};
 use sys::lock::{LockError, LockFile};
 use sys::memory::{OwnSlab, PeerSlab, Segment, SegmentError, Shared, SharedRegistry};
 use sys::poll::Waker;
-use sys::runtime_directory::{RuntimeDirectoryError, server_directory};
+use sys::runtime_directory::{RuntimeDirectoryError, make_group_directory, server_directory};
 use sys::signals::TerminationSignals;
 use sys::socket::Listener;
 use sys::thread::CpuSet;
 
 use crate::client_slot::Slab;
 use crate::config::{Config, DriverChoice};
-use crate::control::{Control, DriverFacts, Ground, Parts, SharedMemory};
+use crate::control::{Control, Doors, DriverFacts, Ground, GroupDoor, Parts, SharedMemory};
 use crate::cycle_thread::{CycleShared, CycleThread};
 use crate::driver::{AlsaDriver, AlsaSide, Channels, Driver, FileDriver, FileOptions, Pace, Timer};
 use crate::model::{Limits, Model, flags};
@@ -113,10 +113,22 @@ pub fn run(config: Config) -> Result<(), ServerError> {
     let socket_path = directory.join("control");
     let listener =
         Listener::bind(&socket_path).map_err(|source| ServerError::Path { path: socket_path, source })?;
-    let reason = start(granted(config), listener, signals)?;
+    let door = config.group.as_deref().map(|group| open_to_group(&config.name, group)).transpose()?;
+    let reason = start(granted(config), Doors { own: listener, group: door }, signals)?;
     eprintln!("consort: stopped: {reason}");
     drop(lock);
     Ok(())
+}
+
+/// A second socket, for the members of a group.
+fn open_to_group(server: &str, name: &str) -> Result<GroupDoor, ServerError> {
+    let unusable = |source| ServerError::Path { path: format!("group '{name}'").into(), source };
+    let known = sys::group::group_id(name).map_err(unusable)?;
+    let group_id = known.ok_or_else(|| RuntimeDirectoryError::UnknownGroup { name: name.to_owned() })?;
+    let path = make_group_directory(server, group_id)?.join("control");
+    let listener = Listener::bind_for_group(&path, group_id);
+    let listener = listener.map_err(|source| ServerError::Path { path, source })?;
+    Ok(GroupDoor { listener, group_id })
 }
 
 fn check(config: &Config) -> Result<(), ServerError> {
@@ -181,7 +193,7 @@ fn open_driver(choice: &DriverChoice, quantum: u32) -> Result<(Box<dyn Driver>, 
     }
 }
 
-fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Result<String, ServerError> {
+fn start(config: Config, doors: Doors, signals: TerminationSignals) -> Result<String, ServerError> {
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
     let (mut driver, gate) = open_driver(&config.driver, config.quantum)?;
@@ -263,10 +275,10 @@ fn start(config: Config, listener: Listener, signals: TerminationSignals) -> Res
     let realtime = config.realtime_priority;
     let ground = ground(&config);
     let driver_cpu = ground.as_ref().and_then(|ground| ground.cpus.first().copied());
-    let after_crash = listener.has_replaced_another();
+    let after_crash = doors.own.has_replaced_another();
     let control = Control::new(Parts {
         config,
-        listener,
+        doors,
         signals,
         shared: Arc::clone(&shared),
         memory: SharedMemory {

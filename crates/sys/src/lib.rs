@@ -10,6 +10,7 @@ pub mod fork;
 #[cfg(test)]
 mod forked;
 pub mod futex;
+pub mod group;
 pub mod jack_library;
 pub mod lock;
 pub mod memory;

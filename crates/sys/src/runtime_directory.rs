@@ -1,9 +1,9 @@
 //! Where the sockets and lock files of this user's servers live.
 
 use std::ffi::OsString;
-use std::fs::DirBuilder;
+use std::fs::{self, DirBuilder, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// Why there is no directory that is safe to use.
@@ -29,6 +29,22 @@ pub enum RuntimeDirectoryError {
         path: PathBuf,
         /// Who it should belong to.
         user_id: u32,
+    },
+    /// There is no such group.
+    #[error(
+        "there is no group '{name}': set JACK_PROMISCUOUS_SERVER to the group that the server was started for"
+    )]
+    UnknownGroup {
+        /// Its name.
+        name: String,
+    },
+    /// It is not what a server makes for a group, and so anybody could have made it.
+    #[error("{} is not a directory that group {group_id} can use and nobody else", path.display())]
+    NotOfGroup {
+        /// It.
+        path: PathBuf,
+        /// The group.
+        group_id: u32,
     },
 }
 
@@ -56,12 +72,64 @@ pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> 
     Ok(runtime_directory()?.join("consort").join(server))
 }
 
-/// The socket at which the server `server` takes programs in.
+/// The socket at which the server `server` takes programs in: this user's server, or, if `JACK_PROMISCUOUS_SERVER` names a
+/// group, the one that somebody has started for that group.
 ///
 /// # Errors
 /// Those of [`runtime_directory`].
 pub fn control_socket(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
-    Ok(server_directory(server)?.join("control"))
+    let group = std::env::var("JACK_PROMISCUOUS_SERVER").ok().filter(|name| !name.is_empty());
+    let Some(name) = group else { return Ok(server_directory(server)?.join("control")) };
+    let group_id = crate::group::group_id(&name).ok().flatten();
+    let group_id = group_id.ok_or(RuntimeDirectoryError::UnknownGroup { name })?;
+    let path = group_directory(server, group_id);
+    match path.symlink_metadata() {
+        // Nobody but a member of the group can have given it to the group.
+        Ok(found) if is_of_group(&found, group_id) => Ok(path.join("control")),
+        Ok(_) => Err(RuntimeDirectoryError::NotOfGroup { path, group_id }),
+        // There is no such server: the attempt to connect says so.
+        Err(_) => Ok(path.join("control")),
+    }
+}
+
+/// Where the server `server` of anybody has its socket for the members of a group: beside other users' in the folder for
+/// temporary files, or in the directory that `CONSORT_GROUP_DIRECTORY` names.
+fn group_directory(server: &str, group_id: u32) -> PathBuf {
+    let base =
+        std::env::var_os("CONSORT_GROUP_DIRECTORY").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    base.join(format!("consort-group-{group_id}-{server}"))
+}
+
+fn is_of_group(found: &Metadata, group_id: u32) -> bool {
+    found.is_dir() && found.gid() == group_id && found.mode() & 0o027 == 0
+}
+
+/// Makes the directory for the socket of `server` that the members of a group can reach, or takes the one that this user
+/// has made before.
+///
+/// # Errors
+/// [`RuntimeDirectoryError::Unusable`] if it cannot be made or given to the group,
+/// [`NotOfGroup`](RuntimeDirectoryError::NotOfGroup) if it is another user's.
+pub fn make_group_directory(server: &str, group_id: u32) -> Result<PathBuf, RuntimeDirectoryError> {
+    let path = group_directory(server, group_id);
+    let made = match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        // Not followed if it is a symbolic link: others may write to the temporary folder.
+        _ => path.symlink_metadata(),
+    };
+    let given = made.and_then(|found| {
+        let is_ours = found.is_dir() && found.uid() == crate::process::real_user_id();
+        if is_ours {
+            std::os::unix::fs::lchown(&path, None, Some(group_id))?;
+            fs::set_permissions(&path, Permissions::from_mode(0o750))?;
+        }
+        Ok(is_ours)
+    });
+    match given {
+        Ok(true) => Ok(path),
+        Ok(false) => Err(RuntimeDirectoryError::NotOfGroup { path, group_id }),
+        Err(source) => Err(RuntimeDirectoryError::Unusable { path, source }),
+    }
 }
 
 struct Candidates {
@@ -105,8 +173,7 @@ fn make_private(path: PathBuf, user_id: u32) -> Result<PathBuf, RuntimeDirectory
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
 
     use super::*;
 

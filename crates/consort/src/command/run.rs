@@ -97,6 +97,9 @@ pub(crate) struct Run {
     /// The CPUs that the driver and the programs' process threads may use, such as 0-3,5
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
+    /// Serve the members of this unix group as well. Their programs find the server by JACK_PROMISCUOUS_SERVER=GROUP
+    #[arg(long, value_name = "GROUP")]
+    group: Option<String>,
     /// Say more on standard error
     #[arg(short, long)]
     verbose: bool,
@@ -167,6 +170,7 @@ impl Run {
             verbose: self.verbose,
             self_connect: self.self_connect.into(),
             placement: self.placement == Switch::On,
+            group: self.group,
             cpus: self.cpus.map(Box::new),
         })
     }
@@ -259,6 +263,7 @@ mod tests {
             verbose: false,
             self_connect: SelfConnect::Allow,
             placement: true,
+            group: None,
             cpus: None,
         }
     }
@@ -308,6 +313,7 @@ mod tests {
             ("--temporary -v", Config { temporary: true, verbose: true, ..defaults() }),
             ("--placement off", Config { placement: false, ..defaults() }),
             ("--cpus 0,2-3", Config { cpus: Some(Box::new("0,2-3".parse().unwrap())), ..defaults() }),
+            ("--group audio", Config { group: Some("audio".into()), ..defaults() }),
             ("--no-feedback", Config { feedback: false, ..defaults() }),
             ("--self-connect fail-all", Config { self_connect: SelfConnect::FailAll, ..defaults() }),
         ] {

@@ -168,6 +168,7 @@ fn default_config(name: String) -> Config {
         verbose: false,
         self_connect: SelfConnect::Allow,
         placement: true,
+        group: None,
         cpus: None,
     }
 }

@@ -34,6 +34,7 @@ fn defaults() -> Config {
         verbose: false,
         self_connect: SelfConnect::Allow,
         placement: true,
+        group: None,
         cpus: None,
     }
 }

@@ -15,7 +15,7 @@ use sys::futex::Futex;
 use sys::poll::{Event as Ready, Interest};
 use sys::socket::{Connection, SocketError};
 
-use super::{Asked, Control, FIRST_CONNECTION, LISTENER};
+use super::{Asked, Control, FIRST_CONNECTION};
 use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past};
 use crate::mapped::MappedTable;
 use crate::outbox::{Flushed, Outbox};
@@ -79,9 +79,13 @@ fn event_token(serial: u64) -> u64 {
 }
 
 impl Control {
-    pub(super) fn accept_all(&mut self) {
+    pub(super) fn accept_all(&mut self, door: u64) {
         for _ in 0..PACKETS_IN_A_ROW {
-            match self.parts.listener.try_accept() {
+            let mut doors = self.parts.doors.listeners();
+            let Some((_, listener)) = doors.find(|(token, _)| *token == door) else { return };
+            let accepted = listener.try_accept();
+            drop(doors);
+            match accepted {
                 Ok(socket) => self.accept(socket),
                 Err(SocketError::NotReady) => return,
                 // No descriptor is left: who waits is served when one is.
@@ -92,20 +96,28 @@ impl Control {
 
     /// Does not look at who wants to connect until the next tick, instead of failing again and again.
     fn pause_listening(&mut self) {
-        if self.poller.remove(&self.parts.listener).is_ok() {
-            self.connections.paused_until_ns = Some(Futex.now_ns() + PAUSE_NS);
+        for (_, listener) in self.parts.doors.listeners() {
+            if self.poller.remove(listener).is_ok() {
+                self.connections.paused_until_ns = Some(Futex.now_ns() + PAUSE_NS);
+            }
         }
     }
 
     pub(super) fn resume_listening(&mut self) {
         let due = self.connections.paused_until_ns.is_some_and(|until_ns| until_ns <= Futex.now_ns());
-        if due && self.poller.add(&self.parts.listener, LISTENER, Interest::Readable).is_ok() {
+        if !due {
+            return;
+        }
+        // One that is listened to already is left as it is.
+        let listens = |error: std::io::Error| error.kind() == std::io::ErrorKind::AlreadyExists;
+        let add = |(token, listener)| self.poller.add(listener, token, Interest::Readable);
+        if self.parts.doors.listeners().map(add).all(|added| added.is_ok() || added.is_err_and(listens)) {
             self.connections.paused_until_ns = None;
         }
     }
 
     fn accept(&mut self, socket: Connection) {
-        let ours = socket.peer().is_ok_and(|peer| peer.user_id == sys::process::real_user_id());
+        let ours = self.parts.doors.admit(&socket);
         let silent = self
             .connections
             .entries

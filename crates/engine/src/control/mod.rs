@@ -29,7 +29,7 @@ use rtrb::Consumer;
 use sys::futex::Futex;
 use sys::poll::{Event as Ready, Interest, Poller};
 use sys::signals::TerminationSignals;
-use sys::socket::Listener;
+use sys::socket::{Connection, Listener};
 
 use crate::client_slot::{ClientSlot, Slab};
 use crate::config::Config;
@@ -73,12 +73,47 @@ pub struct SharedMemory {
     pub recording: OwnedFd,
 }
 
+/// Where programs connect.
+#[derive(Debug)]
+pub struct Doors {
+    /// Those of the server's own user.
+    pub own: Listener,
+    /// Those of the members of a group.
+    pub group: Option<GroupDoor>,
+}
+
+/// Where the members of a group connect.
+#[derive(Debug)]
+pub struct GroupDoor {
+    /// The socket.
+    pub listener: Listener,
+    /// The group.
+    pub group_id: u32,
+}
+
+impl Doors {
+    fn listeners(&self) -> impl Iterator<Item = (u64, &Listener)> {
+        let group = self.group.as_ref().map(|door| (GROUP_LISTENER, &door.listener));
+        [(LISTENER, &self.own)].into_iter().chain(group)
+    }
+
+    /// Whether who connected may be a client: what the kernel says of it, at the time when it connected.
+    fn admit(&self, socket: &Connection) -> bool {
+        let Ok(peer) = socket.peer() else { return false };
+        let is_member = |door: &GroupDoor| {
+            peer.group_id == door.group_id
+                || socket.peer_groups().is_ok_and(|groups| groups.contains(&door.group_id))
+        };
+        peer.user_id == sys::process::real_user_id() || self.group.as_ref().is_some_and(is_member)
+    }
+}
+
 /// What the control thread starts with.
 pub struct Parts {
     /// How the server was started.
     pub config: Config,
     /// Where programs connect.
-    pub listener: Listener,
+    pub doors: Doors,
     /// SIGTERM and the like.
     pub signals: TerminationSignals,
     /// Shared with the driver thread.
@@ -180,6 +215,7 @@ enum Asked {
 const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 const SIGNALS: u64 = 2;
+const GROUP_LISTENER: u64 = 3;
 /// Tokens from here on are connections': two for each.
 const FIRST_CONNECTION: u64 = 16;
 
@@ -193,7 +229,9 @@ impl Control {
     /// If the kernel has no descriptor left.
     pub fn new(parts: Parts) -> std::io::Result<Self> {
         let poller = Poller::new()?;
-        poller.add(&parts.listener, LISTENER, Interest::Readable)?;
+        for (token, listener) in parts.doors.listeners() {
+            poller.add(listener, token, Interest::Readable)?;
+        }
         poller.add(&parts.shared.waker, WAKER, Interest::Readable)?;
         poller.add(&parts.signals, SIGNALS, Interest::Readable)?;
         let quantum = parts.config.quantum;
@@ -257,7 +295,7 @@ impl Control {
 
     fn handle(&mut self, event: &Ready) {
         match event.token {
-            LISTENER => self.accept_all(),
+            LISTENER | GROUP_LISTENER => self.accept_all(event.token),
             WAKER => {
                 self.parts.shared.waker.reset();
                 self.driver_called = true;

@@ -3,7 +3,7 @@
 use std::fs::DirBuilder;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::event::PollFlags;
@@ -38,11 +38,27 @@ impl Listener {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
         }
+        Self::bind_with(path, Mode::RUSR | Mode::WUSR)
+    }
+
+    /// As [`bind`](Self::bind), in a directory that is there, for the members of a group as well: mode 0660.
+    ///
+    /// # Errors
+    /// As [`bind`](Self::bind); `PermissionDenied` if this user may not give it to the group.
+    pub fn bind_for_group(path: &Path, group_id: u32) -> io::Result<Self> {
+        let listener = Self::bind_with(path, Mode::RUSR | Mode::WUSR)?;
+        std::os::unix::fs::chown(path, None, Some(group_id))?;
+        // After the change of the group: never for another one. Whatever the umask is.
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
+        Ok(listener)
+    }
+
+    fn bind_with(path: &Path, mode: Mode) -> io::Result<Self> {
         let has_replaced_another = remove_stale_socket(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         // On Linux the name takes its mode from the socket; a chmod after the bind would come too late.
-        fchmod(&socket, Mode::RUSR | Mode::WUSR)?;
+        fchmod(&socket, mode)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
         let listener = Self { socket, path: path.to_owned(), has_replaced_another };
         listen(&listener.socket, BACKLOG)?;
@@ -118,8 +134,6 @@ fn remove_stale_socket(path: &Path) -> io::Result<bool> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
     use super::*;
     use crate::clock;
 

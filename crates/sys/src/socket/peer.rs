@@ -33,6 +33,27 @@ impl Connection {
         })
     }
 
+    /// The groups that who connected was in beside its effective one (`SO_PEERGROUPS`).
+    ///
+    /// # Errors
+    /// Those of `getsockopt`.
+    pub fn peer_groups(&self) -> io::Result<Vec<u32>> {
+        // As many as the kernel allows: never too few.
+        let mut groups = vec![0_u32; MOST_GROUPS];
+        let mut bytes = (groups.len() * size_of::<u32>()) as libc::socklen_t;
+        let socket = self.as_fd().as_raw_fd();
+        // SAFETY: the kernel writes at most `bytes` bytes to the vector, and both live through the call.
+        let answer = unsafe {
+            let groups = groups.as_mut_ptr().cast();
+            libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERGROUPS, groups, &raw mut bytes)
+        };
+        if answer != 0 {
+            return Err(io::Error::last_os_error());
+        }
+        groups.truncate(bytes as usize / size_of::<u32>());
+        Ok(groups)
+    }
+
     /// A handle on the process that connected.
     ///
     /// Exact from Linux 6.5 on (`SO_PEERPIDFD`). Before, it is opened by id, and a process that has ended and
@@ -68,6 +89,9 @@ impl Connection {
     }
 }
 
+/// `NGROUPS_MAX`.
+const MOST_GROUPS: usize = 65_536;
+
 /// C values that are valid for any bytes.
 trait PlainOption {}
 impl PlainOption for libc::ucred {}
@@ -85,6 +109,14 @@ mod tests {
         assert_eq!(peer.process_id, Some(process_id()));
         assert_eq!(peer.user_id, real_user_id());
         assert_eq!(peer.group_id, rustix::process::getegid().as_raw());
+    }
+
+    #[test]
+    fn the_groups_of_the_peer_are_those_of_this_process() {
+        let (one, _other) = Connection::pair().unwrap();
+        let own: Vec<u32> =
+            rustix::process::getgroups().unwrap().into_iter().map(rustix::process::Gid::as_raw).collect();
+        assert_eq!(one.peer_groups().unwrap(), own);
     }
 
     #[test]

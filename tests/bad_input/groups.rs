@@ -1,0 +1,169 @@
+//! A server for a group: who is in it may be a client, and nobody else.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use harness::{Counts, Finished, Program, Server, binary, eventually, library_directory};
+use tempfile::TempDir;
+
+use crate::wire::assert_says;
+
+/// No group of a system's; numbers need no entry.
+const GROUP: &str = "47110815";
+const NOBODY: &str = "65534";
+
+/// A server for the group, and what another user needs to reach it.
+struct Stage {
+    server: Server,
+    /// Where any user may read, and the server keeps its socket for the group.
+    open: TempDir,
+}
+
+impl Stage {
+    /// `None` where this test cannot become another user.
+    fn new(options: &[&str]) -> Option<Self> {
+        if !rustix::process::getuid().is_root() {
+            eprintln!("only root can be two users");
+            return None;
+        }
+        let open = TempDir::with_prefix("consort-group-").expect("room");
+        std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+        let directory = TempDir::with_prefix("consort-test-").expect("room");
+        let options = [&["--quantum", "256", "--group", GROUP], options].concat();
+        let server = Server::start_with(directory, &options, |command| {
+            command.env("CONSORT_GROUP_DIRECTORY", open.path());
+        });
+        let stage = Self { server, open };
+        stage.copy(&binary("consort"), "consort");
+        stage.copy(&library_directory().join("libjack.so.0"), "libjack.so.0");
+        Some(stage)
+    }
+
+    fn copy(&self, file: &Path, name: &str) -> PathBuf {
+        let copy = self.open.path().join(name);
+        std::fs::copy(file, &copy).expect("room");
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).expect("ours");
+        copy
+    }
+
+    /// `program` as a user with this group and these further ones.
+    fn as_user(&self, program: &str, arguments: &[&str], group: &str, more: Option<&str>) -> Program {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", NOBODY, "--regid", group]);
+        match more {
+            Some(groups) => command.args(["--groups", groups]),
+            None => command.arg("--clear-groups"),
+        };
+        command.arg("--").arg(program).args(arguments);
+        command
+            .env("CONSORT_GROUP_DIRECTORY", self.open.path())
+            .env("JACK_PROMISCUOUS_SERVER", GROUP)
+            .env("JACK_DEFAULT_SERVER", "under-test")
+            .env("JACK_NO_START_SERVER", "1")
+            .env("LD_LIBRARY_PATH", self.open.path())
+            .current_dir("/");
+        Program::start(command)
+    }
+
+    fn status_as(&self, group: &str, more: Option<&str>) -> Finished {
+        let consort = self.open.path().join("consort");
+        self.as_user(&consort.to_string_lossy(), &["status"], group, more).finish()
+    }
+
+    /// The directory of the server's socket for the group.
+    fn door(&self) -> PathBuf {
+        self.open.path().join(format!("consort-group-{GROUP}-under-test"))
+    }
+}
+
+#[test]
+fn members_of_the_group_are_clients_by_whichever_of_their_groups_it_is_and_hear_every_sample() {
+    let Some(stage) = Stage::new(&[]) else { return };
+    stage.status_as(GROUP, None).expect_success();
+    stage.status_as(NOBODY, Some(GROUP)).expect_success();
+    let _source = stage.server.probe(&["source", "source"]);
+    let probe = stage.server.probe_command(&[]);
+    let probe = stage.copy(Path::new(probe.get_program()), "probe");
+    let member = ["check", "member", "--from", "source:out"];
+    let mut member = stage.as_user(&probe.to_string_lossy(), &member, GROUP, None);
+    eventually("the member's client is ready", || {
+        assert!(member.is_running(), "{}", member.stderr());
+        member.stdout().contains("ready\n").then_some(())
+    });
+    assert!(stage.server.lsp(&[]).contains("member:in"), "the user's own programs see it");
+    eventually("cycles go by", || {
+        let status = stage.server.consort(&["status", "--json"]).expect_success().stdout;
+        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+        (status["cycles"].as_u64()? > 400).then_some(())
+    });
+    let counts = Counts::of(member);
+    assert!(counts.good > 50 && counts.wrong == 0, "{counts:?}");
+}
+
+#[test]
+fn who_is_not_in_the_group_is_stopped_by_the_directory_and_then_by_what_the_kernel_says_of_it() {
+    let Some(stage) = Stage::new(&[]) else { return };
+    let rights = |path: &Path| {
+        let found = path.symlink_metadata().expect("it is there");
+        (found.mode() & 0o777, found.gid().to_string())
+    };
+    assert_eq!(rights(&stage.door()), (0o750, GROUP.to_owned()));
+    assert_eq!(rights(&stage.door().join("control")), (0o660, GROUP.to_owned()));
+    let refused = stage.status_as(NOBODY, None);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert_says("outside the directory", &refused.stderr, &["Permission denied"]);
+    // Whoever opens the doors has not made members of others: the program is told where to look by hand.
+    for (path, mode) in [(stage.door().join("control"), 0o666), (stage.door(), 0o755)] {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours");
+    }
+    let refused = stage.status_as(NOBODY, None);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert_says("a directory open to others", &refused.stderr, &["is not a directory that group"]);
+    // A program that does not look at that.
+    let said = raw_greeting(&stage);
+    assert_says("not a member", &said, &["serves another user"]);
+}
+
+/// What a server answers to a program of another user that connects with no library of ours.
+fn raw_greeting(stage: &Stage) -> String {
+    let script = "import socket, sys\n\
+        s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n\
+        s.connect(sys.argv[1])\n\
+        print(s.recv(4096).decode('latin-1'))\n";
+    let control = stage.door().join("control");
+    let arguments = ["-c", script, &control.to_string_lossy()];
+    let finished = stage.as_user("/usr/bin/python3", &arguments, NOBODY, None).finish();
+    finished.stdout + &finished.stderr
+}
+
+#[test]
+fn a_directory_that_somebody_else_has_made_for_the_group_is_left_alone() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("only root can make another user's directory");
+        return;
+    }
+    let (open, runtime) = (TempDir::new().expect("room"), TempDir::new().expect("room"));
+    let door = open.path().join(format!("consort-group-{GROUP}-squatted"));
+    std::fs::create_dir(&door).expect("ours");
+    std::os::unix::fs::chown(&door, Some(12345), Some(12345)).expect("root");
+    let mut command = Command::new(binary("consort"));
+    command.args(["run", "-n", "squatted", "--group", GROUP]);
+    command.env("XDG_RUNTIME_DIR", runtime.path()).env("CONSORT_GROUP_DIRECTORY", open.path());
+    let refused = Program::start(command).finish();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_says("squatted", &refused.stderr, &["is not a directory that group"]);
+    assert_eq!(door.metadata().expect("there").uid(), 12345);
+    assert_eq!(door.read_dir().expect("root").count(), 0, "nothing was put there");
+}
+
+#[test]
+fn a_group_that_does_not_exist_is_named() {
+    let runtime = TempDir::new().expect("room");
+    let mut command = Command::new(binary("consort"));
+    command.args(["run", "-n", "nowhere", "--group", "no-such-group"]);
+    command.env("XDG_RUNTIME_DIR", runtime.path());
+    let refused = Program::start(command).finish();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_says("unknown", &refused.stderr, &["there is no group 'no-such-group'"]);
+}
