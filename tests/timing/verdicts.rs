@@ -209,3 +209,11 @@ fn faults_caused_in_random_order_are_told_apart_by_the_kernels_counters() {
     stage.expect_followed(&mut follower);
     assert!(told.contains("second, ") && told.contains("before it: first signaled"), "{told}");
 }
+
+#[test]
+fn who_follows_xruns_ends_with_its_reader_though_none_comes() {
+    let server = Server::timer(1024);
+    let mut shell = server.command("sh");
+    shell.args(["-c", "\"$1\" xruns --follow | true", "sh"]).arg(binary("consort"));
+    Program::start(shell).finish().expect_success();
+}

@@ -1,11 +1,18 @@
 //! Writing to standard output.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 /// Prints `text`. A reader that has seen enough (`consort ls | head -1`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     unless_unread(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Waits for `time`, at most until nobody can read standard output any more; `true`: that is so.
+pub(crate) fn is_unread_after(time: Duration) -> io::Result<bool> {
+    let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    sys::poll::wait_for_end(io::stdout(), sys::clock::now_ns().saturating_add(time_ns))
 }
 
 /// The result of a write, a reader that has gone being no error.

@@ -185,6 +185,15 @@ pub fn wait_for(fd: BorrowedFd<'_>, flags: PollFlags, deadline_ns: Option<u64>) 
     }
 }
 
+/// Waits until the other end of `fd` is gone (a pipe's reader, a terminal); `false` once the deadline has passed. A plain
+/// file has no other end.
+///
+/// # Errors
+/// Those of `ppoll`; not an interruption.
+pub fn wait_for_end(fd: impl AsFd, deadline_ns: u64) -> io::Result<bool> {
+    wait_for(fd.as_fd(), PollFlags::empty(), Some(deadline_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -257,6 +266,14 @@ mod tests {
         drop(writer);
         poller.wait(&mut events, None).unwrap();
         assert_eq!(events, [Event { token: 3, readable: false, writable: false, closed: true }]);
+    }
+
+    #[test]
+    fn a_wait_for_the_end_is_over_when_the_reader_has_gone_and_not_before() {
+        let (reader, writer) = io::pipe().unwrap();
+        assert!(!wait_for_end(&writer, clock::now_ns() + SOON_NS).unwrap());
+        drop(reader);
+        assert!(wait_for_end(&writer, u64::MAX).unwrap());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! `consort xruns`: who was late, when, and why.
 
 use std::process::ExitCode;
-use std::thread::sleep;
 use std::time::Duration;
 
 use clap::Args;
@@ -48,10 +47,10 @@ impl ShowXruns {
                 last = xrun.number;
                 output::print(&if self.json { format!("{}\n", as_json(xrun)) } else { as_text(xrun) })?;
             }
-            match (new.is_empty(), self.follow) {
-                (true, true) => sleep(LOOK),
-                (true, false) => break,
-                (false, _) => {}
+            let rest = if new.is_empty() { LOOK } else { Duration::ZERO };
+            let is_done = if self.follow { output::is_unread_after(rest)? } else { new.is_empty() };
+            if is_done {
+                break;
             }
         }
         Ok(ExitCode::SUCCESS)
