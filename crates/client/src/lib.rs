@@ -12,6 +12,7 @@
 mod autostart;
 mod callbacks;
 mod error;
+mod follower;
 mod joinable;
 mod locked;
 pub mod log;
@@ -32,6 +33,7 @@ mod typed;
 
 pub use callbacks::{Callbacks, ProcessCallback, SessionEvent, Shutdown, ThreadFunction, Told};
 pub use error::Error;
+pub use follower::{Follower, Recorded};
 pub use observer::Observer;
 pub use port_kind::PortKind;
 pub use process::{CycleScope, SyncCallback, TimebaseCallback};

@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
+use client::{Follower, Recorded};
 use proto::timing::Quantiles;
 use rt::record::Record;
 
 use crate::output;
 use crate::profile::file::{self, Writer};
-use crate::profile::live::{Follower, LOOK, Told};
 use crate::profile::ports::{self, Wanted};
-use crate::profile::timeline::Timeline;
+use crate::profile::timeline::{Origin, Timeline};
 use crate::profile::{draw, jack_log, plots, trace};
 
 /// Record, draw and export what every cycle was like
@@ -149,26 +149,26 @@ fn warn_of_losses(lost: u64) {
 fn follow<E: From<client::Error>>(
     follower: &mut Follower,
     seconds: u64,
-    mut tell: impl FnMut(Told<'_>) -> Result<(), E>,
+    mut tell: impl FnMut(Recorded<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let end = Instant::now() + Duration::from_secs(seconds);
     while Instant::now() < end {
         follower.catch_up(&mut tell)?;
-        std::thread::sleep(LOOK);
+        std::thread::sleep(Follower::LOOK);
     }
     follower.catch_up(&mut tell)
 }
 
 fn record(server: &str, seconds: u64, output: &Path) -> anyhow::Result<()> {
     let mut follower = Follower::of(server)?;
-    let mut writer = Writer::new(create(output)?, &follower.origin()?)?;
+    let mut writer = Writer::new(create(output)?, &Origin::of(&follower)?)?;
     let mut lost = 0;
     let failed = || format!("cannot write {}", output.display());
     follow(&mut follower, seconds, |told| {
         let written = match told {
-            Told::Name(id, name) => writer.name(id, name),
-            Told::Record(words) => writer.record(words),
-            Told::Lost(records) => {
+            Recorded::Name(id, name) => writer.name(id, name),
+            Recorded::Record(words) => writer.record(words),
+            Recorded::Lost(records) => {
                 lost += records;
                 writer.lost(records)
             }
@@ -184,14 +184,14 @@ fn record(server: &str, seconds: u64, output: &Path) -> anyhow::Result<()> {
 /// The running server, for so long.
 fn watched(server: &str, seconds: u64) -> anyhow::Result<Timeline> {
     let mut follower = Follower::of(server)?;
-    let mut timeline = Timeline::new(follower.origin()?);
+    let mut timeline = Timeline::new(Origin::of(&follower)?);
     follow(&mut follower, seconds, |told| {
         match told {
-            Told::Name(id, name) => timeline.name(id, name),
-            Told::Record(words) => {
+            Recorded::Name(id, name) => timeline.name(id, name),
+            Recorded::Record(words) => {
                 Record::from_words(words).into_iter().for_each(|record| timeline.add(record))
             }
-            Told::Lost(records) => timeline.lost += records,
+            Recorded::Lost(records) => timeline.lost += records,
         }
         anyhow::Ok(())
     })?;

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use client::{Follower, Recorded};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
 use rt::record::Record;
 
 use crate::exit::UsageError;
-use crate::profile::live::{Follower, LOOK, Told};
 use crate::top::model::Model;
 use crate::top::screen::{self, View};
 
@@ -48,7 +48,7 @@ fn show(terminal: &mut DefaultTerminal, follower: &mut Follower) -> anyhow::Resu
         while Instant::now() < next {
             // More often than the picture: the ring of a large server turns round in less than that.
             gather(follower, &mut model);
-            if event::poll(LOOK)? && is_end(&event::read()?) {
+            if event::poll(Follower::LOOK)? && is_end(&event::read()?) {
                 return Ok(());
             }
         }
@@ -64,10 +64,12 @@ fn is_end(event: &Event) -> bool {
 fn gather(follower: &mut Follower, model: &mut Model) {
     let Ok(()) = follower.catch_up(|told| {
         match told {
-            Told::Name(id, name) => model.name(id, name),
-            Told::Record(words) => Record::from_words(words).into_iter().for_each(|record| model.add(record)),
+            Recorded::Name(id, name) => model.name(id, name),
+            Recorded::Record(words) => {
+                Record::from_words(words).into_iter().for_each(|record| model.add(record))
+            }
             // The last second is shown, not all of it.
-            Told::Lost(_) => {}
+            Recorded::Lost(_) => {}
         }
         Ok::<(), std::convert::Infallible>(())
     });

@@ -3,7 +3,6 @@
 pub(crate) mod draw;
 pub(crate) mod file;
 pub(crate) mod jack_log;
-pub(crate) mod live;
 pub(crate) mod plots;
 pub(crate) mod ports;
 pub(crate) mod timeline;

@@ -15,6 +15,14 @@ pub(crate) struct Origin {
     pub(crate) sync: bool,
 }
 
+impl Origin {
+    /// The server that is followed.
+    pub(crate) fn of(follower: &client::Follower) -> Result<Self, client::Error> {
+        let status = follower.observer().status()?;
+        Ok(Self { server: status.name, driver: status.driver, sync: status.sync })
+    }
+}
+
 /// A cycle with its clients.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Run {

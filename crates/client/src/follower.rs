@@ -1,20 +1,16 @@
-//! Following a running server's recording, read-only: the server does not notice.
+//! Following a running server's recording, read-only: the server does not notice. Thread: any but those of cycles.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use client::Observer;
 use rt::shm::{RECORD_WORDS, RecordCursor, Recording};
 use sys::memory::Shared;
 
-use super::timeline::Origin;
-
-/// How often a follower looks: well below the time in which the ring turns round.
-pub(crate) const LOOK: Duration = Duration::from_millis(20);
+use crate::{Error, Observer};
 
 /// What a follower is told, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told<'a> {
+pub enum Recorded<'a> {
     /// From here on this client has this name.
     Name(u32, &'a str),
     /// A record.
@@ -25,7 +21,7 @@ pub(crate) enum Told<'a> {
 
 /// A place in a running server's recording.
 #[derive(Debug)]
-pub(crate) struct Follower {
+pub struct Follower {
     observer: Observer,
     recording: Shared<Recording>,
     cursor: RecordCursor,
@@ -34,35 +30,37 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
+    /// How often a follower looks: well below the time in which the ring turns round.
+    pub const LOOK: Duration = Duration::from_millis(20);
+
     /// From now on.
-    pub(crate) fn of(server: &str) -> Result<Self, client::Error> {
+    ///
+    /// # Errors
+    /// Those of [`Observer::open`] and [`Observer::recording`].
+    pub fn of(server: &str) -> Result<Self, Error> {
         let observer = Observer::open(Some(server))?;
         let recording = observer.recording()?;
         let cursor = RecordCursor::newest(&recording);
         Ok(Self { observer, recording, cursor, names: HashMap::new(), changes: None })
     }
 
-    pub(crate) fn observer(&self) -> &Observer {
+    /// Who asks the same server.
+    pub fn observer(&self) -> &Observer {
         &self.observer
-    }
-
-    pub(crate) fn origin(&self) -> Result<Origin, client::Error> {
-        let status = self.observer.status()?;
-        Ok(Origin { server: status.name, driver: status.driver, sync: status.sync })
     }
 
     /// Tells everything that is new.
     ///
     /// # Errors
     /// Those of `tell`.
-    pub(crate) fn catch_up<E>(&mut self, mut tell: impl FnMut(Told<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn catch_up<E>(&mut self, mut tell: impl FnMut(Recorded<'_>) -> Result<(), E>) -> Result<(), E> {
         let registry = self.observer.registry();
         let changes = registry.changes();
         if self.changes != Some(changes) {
             self.changes = Some(changes);
             for client in registry.clients() {
                 if self.names.get(&client.id) != Some(&client.name) {
-                    tell(Told::Name(client.id, &client.name))?;
+                    tell(Recorded::Name(client.id, &client.name))?;
                     self.names.insert(client.id, client.name);
                 }
             }
@@ -71,11 +69,11 @@ impl Follower {
         // At most one turn of the ring: who is slower than the server must come back to its caller, too.
         for _ in 0..rt::shm::RECORDS {
             let Some(words) = self.cursor.next(&self.recording) else { break };
-            tell(Told::Record(&words))?;
+            tell(Recorded::Record(&words))?;
         }
         match self.cursor.lost - lost {
             0 => Ok(()),
-            records => tell(Told::Lost(records)),
+            records => tell(Recorded::Lost(records)),
         }
     }
 }
