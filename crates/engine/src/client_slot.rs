@@ -176,6 +176,8 @@ pub struct ClientSlot {
     pub bypass: Option<Bypass>,
     /// How often it was left out lately: each time it is let in later.
     pub bypasses: u32,
+    /// ... and since it opened.
+    pub all_bypasses: u64,
     /// When it was left out last.
     pub bypassed_ns: u64,
     /// Cycles in which it was late, since it opened.

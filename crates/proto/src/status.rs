@@ -50,6 +50,8 @@ pub struct ClientStatus {
     pub active: bool,
     /// It is left out of cycles because it did not answer.
     pub bypassed: bool,
+    /// Times that it was left out.
+    pub bypasses: u64,
     /// Cycles in which it was late.
     pub late_cycles: u64,
     /// CPU on which it ran last.

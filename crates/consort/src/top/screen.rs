@@ -170,6 +170,7 @@ mod tests {
             process: 1,
             active: true,
             bypassed: false,
+            bypasses: 0,
             late_cycles: 0,
             cpu: Some(1),
             timing: None,

@@ -347,6 +347,7 @@ impl Control {
             slabs: MappedTable::default(),
             bypass: None,
             bypasses: 0,
+            all_bypasses: 0,
             bypassed_ns: 0,
             late_cycles: 0,
             watch: None,

@@ -150,6 +150,7 @@ impl Control {
             slot.bypass = Some(Bypass { look_at_ns: now_ns + wait_ns, looks: slot.memory.own.looks() });
             slot.bypassed_ns = now_ns;
             slot.bypasses += 1;
+            slot.all_bypasses += 1;
             self.plans.need(sys::clock::now_ns());
         }
         self.parts.mirror.note_late(client, slot.late_cycles, slot.bypass.is_some());
@@ -233,6 +234,7 @@ fn client_status(id: u32, name: &str, slot: &mut ClientSlot) -> ClientStatus {
         process: slot.process.unwrap_or(0),
         active: slot.activation.is_some(),
         bypassed: slot.bypass.is_some(),
+        bypasses: slot.all_bypasses,
         late_cycles: slot.late_cycles,
         cpu: slot.measured.cpu,
         timing: (duration.count > 0).then_some(timing),
