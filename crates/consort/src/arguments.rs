@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
     completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, top, transport,
-    xruns,
+    web, xruns,
 };
 use crate::exit;
 
@@ -32,6 +32,7 @@ enum Command {
     Profile(profile::Profile),
     Top(top::Top),
     Xruns(xruns::ShowXruns),
+    Web(web::Web),
     Exec(exec::Execute),
     Latency(latency::Latency),
     Stop(stop::Stop),
@@ -59,6 +60,7 @@ impl Arguments {
             Command::Profile(command) => command.run(&server),
             Command::Xruns(command) => command.run(&server),
             Command::Top(command) => command.run(&server),
+            Command::Web(command) => command.run(server),
             Command::Exec(command) => command.run(&server),
             Command::Latency(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),

@@ -7,7 +7,7 @@ use rustix::event::PollFlags;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal,
-    set_dumpable_behavior, setrlimit,
+    set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
 };
 
 use crate::poll;
@@ -90,6 +90,16 @@ pub fn process_id() -> u32 {
 pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
     let behavior = if dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
     Ok(set_dumpable_behavior(behavior)?)
+}
+
+/// Has the kernel kill this process when the thread ends that started it, in the process `parent`.
+///
+/// # Errors
+/// `NotFound` if that process is not the parent: it has ended already.
+pub fn end_with_parent(parent: u32) -> io::Result<()> {
+    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // It may have ended before the kernel was told.
+    if std::os::unix::process::parent_id() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 /// Raises the soft limit on open descriptors to the hard one; answers the limit now (`None` = unlimited).

@@ -13,4 +13,5 @@ pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod top;
 pub(crate) mod transport;
+pub(crate) mod web;
 pub(crate) mod xruns;

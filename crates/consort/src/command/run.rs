@@ -10,6 +10,7 @@ use engine::{Config, DriverChoice, SelfConnect};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::thread::CpuSet;
 
+use super::web::PageArguments;
 use crate::exit::UsageError;
 
 /// Channels of a timer, as of jackd's dummy driver.
@@ -100,6 +101,8 @@ pub(crate) struct Run {
     /// Serve the members of this unix group as well. Their programs find the server by JACK_PROMISCUOUS_SERVER=GROUP
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
+    #[command(flatten)]
+    page: PageArguments,
     /// Say more on standard error
     #[arg(short, long)]
     verbose: bool,
@@ -148,13 +151,15 @@ fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::RangedI64Val
 impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let while_stdin_is_open = self.while_stdin_is_open;
-        let config = self.config(server)?;
+        let config = self.config(server.clone())?;
+        // Before the signals are blocked that end both.
+        let _page = self.page.start(&server)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
         engine::run(config)?;
         Ok(ExitCode::SUCCESS)
     }
 
-    fn config(self, name: String) -> Result<Config, UsageError> {
+    fn config(&self, name: String) -> Result<Config, UsageError> {
         let driver = self.driver_choice()?;
         Ok(Config {
             name,

@@ -1,0 +1,120 @@
+//! `consort web`: a server's page for browsers. `consort run --web` is the same, beside the server.
+
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use anyhow::Context;
+use clap::Args;
+use web::Token;
+
+use crate::exit::UsageError;
+
+/// Where the page is, unless said otherwise.
+const ADDRESS: &str = "127.0.0.1:8048";
+
+/// Show a server's cycles, graph and xruns to browsers, and its metrics to Prometheus
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort web                    # http://127.0.0.1:8048/
+  consort web 0.0.0.0:8048 --token-file ~/.config/consort-token
+  curl http://127.0.0.1:8048/metrics")]
+pub(crate) struct Web {
+    /// Address and port; port 0: any that is free
+    #[arg(value_name = "ADDRESS", default_value = ADDRESS)]
+    address: SocketAddr,
+    /// What browsers must know: the content of this file. Without it, only this machine's programs are answered
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Standard input is the listening socket, and the page ends with the process of this number
+    #[arg(long, value_name = "PROCESS", hide = true)]
+    beside: Option<u32>,
+}
+
+impl Web {
+    pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
+        let token = read_token(self.token_file.as_deref())?;
+        let listener = match self.beside {
+            Some(process) => {
+                sys::process::end_with_parent(process).context("cannot end with the server")?;
+                TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned()?)
+            }
+            None => {
+                let listener = listen(self.address, token.as_ref())?;
+                announce(&listener, token.as_ref())?;
+                listener
+            }
+        };
+        web::serve(listener, server, token).context("cannot serve the page")?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Options of `consort run`.
+#[derive(Debug, Args)]
+pub(crate) struct PageArguments {
+    /// Show cycles, graph and xruns to browsers there, and metrics to Prometheus, from a process of its own
+    #[arg(long = "web", value_name = "ADDRESS")]
+    address: Option<SocketAddr>,
+    /// What browsers must know: the content of this file. Without it, only this machine's programs are answered
+    #[arg(long = "web-token-file", value_name = "FILE", requires = "address")]
+    token_file: Option<PathBuf>,
+}
+
+/// A page beside a server; it ends with this value, or with the process.
+#[derive(Debug)]
+pub(crate) struct Page {
+    process: Child,
+}
+
+impl PageArguments {
+    /// Starts the page, if one is wanted, for a server that is about to run in this process. To be called by the main
+    /// thread: the page ends when the thread does that started it.
+    pub(crate) fn start(&self, server: &str) -> anyhow::Result<Option<Page>> {
+        let Some(address) = self.address else { return Ok(None) };
+        let token = read_token(self.token_file.as_deref())?;
+        let listener = listen(address, token.as_ref())?;
+        announce(&listener, token.as_ref())?;
+        let executable = std::env::current_exe().context("cannot find consort's own program")?;
+        let mut command = Command::new(executable);
+        command.args(["web", "--server", server, "--beside", &std::process::id().to_string()]);
+        if let Some(file) = &self.token_file {
+            command.arg("--token-file").arg(file);
+        }
+        command.stdin(Stdio::from(OwnedFd::from(listener)));
+        let process = command.spawn().context("cannot start the web page")?;
+        Ok(Some(Page { process }))
+    }
+}
+
+impl Drop for Page {
+    fn drop(&mut self) {
+        // The only failure is that it has ended.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn listen(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<TcpListener> {
+    if !web::is_allowed_at(address, token) {
+        let message = format!(
+            "without a token file the web page is for this machine alone: {address} is no loopback address"
+        );
+        return Err(UsageError(message).into());
+    }
+    TcpListener::bind(address).with_context(|| format!("cannot listen at {address} for the web page"))
+}
+
+fn announce(listener: &TcpListener, token: Option<&Token>) -> anyhow::Result<()> {
+    let address = listener.local_addr()?;
+    let how = if token.is_some() { "?token=…" } else { "" };
+    eprintln!("consort: web page: http://{address}/{how}");
+    Ok(())
+}
+
+fn read_token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
+    let Some(file) = file else { return Ok(None) };
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    Ok(Some(Token::new(&text).with_context(|| format!("{} has no token", file.display()))?))
+}

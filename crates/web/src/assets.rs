@@ -1,0 +1,46 @@
+//! The page, as it lies in the program.
+
+/// Path, type, content.
+const ASSETS: [(&str, &str, &str); 9] = [
+    ("/", "text/html; charset=utf-8", include_str!("../page/page.html")),
+    ("/page.css", "text/css; charset=utf-8", include_str!("../page/page.css")),
+    ("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
+    ("/dom.js", JAVASCRIPT, include_str!("../page/dom.js")),
+    ("/timeline.js", JAVASCRIPT, include_str!("../page/timeline.js")),
+    ("/plots.js", JAVASCRIPT, include_str!("../page/plots.js")),
+    ("/graph.js", JAVASCRIPT, include_str!("../page/graph.js")),
+    ("/layout.js", JAVASCRIPT, include_str!("../page/layout.js")),
+    ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
+];
+const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// Type and content of what lies at `path`.
+pub(crate) fn asset(path: &str) -> Option<(&'static str, &'static str)> {
+    ASSETS.iter().find(|(at, ..)| *at == path).map(|(_, kind, content)| (*kind, *content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_asks_nobody_else() {
+        for (path, _, content) in ASSETS {
+            let elsewhere = content.replace("http://www.w3.org/2000/svg", "");
+            assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://"), "{path}");
+            assert!(!content.contains("innerHTML"), "{path}: names are anybody's words");
+        }
+    }
+
+    #[test]
+    fn everything_that_the_page_names_is_there() {
+        for (path, _, content) in ASSETS {
+            for part in
+                content.split(['"', '\'']).filter(|part| part.ends_with(".js") || part.ends_with(".css"))
+            {
+                let named = part.trim_start_matches('.');
+                assert!(asset(named).is_some(), "{path} names {named}");
+            }
+        }
+    }
+}

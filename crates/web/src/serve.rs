@@ -1,0 +1,94 @@
+//! Connections: how many, and for how long.
+
+use std::io;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use socket2::SockRef;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+use crate::access::Token;
+use crate::answer::Desk;
+use crate::gather::{self, Seen};
+
+/// Connections at once.
+const CONNECTIONS: usize = 256;
+/// Connections at once that are told that there is no room; more are closed without a word.
+const REFUSALS: usize = 64;
+/// How long a browser may take for the head of a request.
+const HEAD: Duration = Duration::from_secs(10);
+/// How long a browser may take what was sent to it without a sign of life.
+const SILENCE: Duration = Duration::from_secs(20);
+/// What waits to be sent to one browser, bytes, beside what the kernel keeps.
+const BUFFER: usize = 64 * 1024;
+/// After a connection that could not be accepted, for want of descriptors; and for one that is refused.
+const PAUSE: Duration = Duration::from_millis(100);
+/// To who comes when there is no room.
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\
+                      Content-Length: 37\r\n\r\ntoo many browsers watch this server.\n";
+
+/// Serves the page of the server of this name, until the process ends. Without a server, the page says so and waits for
+/// one.
+///
+/// # Errors
+/// If the threads, or the listener's place among the watched descriptors, cannot be had.
+pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let seen = watch::Sender::new(Seen::default());
+    let asking = gather::start(server, seen.clone())?;
+    let desk = Desk { token: Arc::new(token), seen, asking };
+    runtime.block_on(async {
+        listener.set_nonblocking(true)?;
+        accept(tokio::net::TcpListener::from_std(listener)?, desk).await
+    })
+}
+
+async fn accept(listener: tokio::net::TcpListener, desk: Desk) -> io::Result<()> {
+    let (room, door) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(REFUSALS)));
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(PAUSE).await;
+            continue;
+        };
+        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
+            if let Ok(place) = Arc::clone(&door).try_acquire_owned() {
+                tokio::spawn(refuse(stream, place));
+            }
+            continue;
+        };
+        let desk = desk.clone();
+        tokio::spawn(async move {
+            converse(stream, desk).await;
+            drop(place);
+        });
+    }
+}
+
+/// Says that there is no room. What the browser has sent is read first: a connection that is closed with something
+/// unread takes its answer along.
+async fn refuse(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
+    let refusing = async {
+        stream.write_all(FULL).await?;
+        stream.shutdown().await?;
+        while stream.read(&mut [0; 1024]).await? > 0 {}
+        io::Result::Ok(())
+    };
+    let _ = tokio::time::timeout(PAUSE, refusing).await;
+}
+
+async fn converse(stream: TcpStream, desk: Desk) {
+    // Without these options a browser that is gone without a word is noticed later.
+    let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(SILENCE));
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| desk.clone().answer(request));
+    let mut connection = http1::Builder::new();
+    connection.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    // What cannot be understood is answered by hyper; who has gone needs no answer.
+    let _ = connection.serve_connection(TokioIo::new(stream), service).await;
+}

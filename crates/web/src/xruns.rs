@@ -1,0 +1,70 @@
+//! Xruns, for the list.
+
+use client::{Error, Observer};
+use proto::xrun::{Verdict, Xrun};
+use serde_json::{Value, json};
+
+/// That are kept to be shown.
+const SHOWN: usize = 100;
+
+/// The newest ones. One whose verdict is not known yet is asked for again, and with it all after it.
+#[derive(Debug, Default)]
+pub(crate) struct Xruns {
+    list: Vec<Xrun>,
+    /// The last one that was counted.
+    counted: u64,
+}
+
+impl Xruns {
+    /// Asks for what is new; `true`: something is.
+    pub(crate) fn look(
+        &mut self,
+        observer: &Observer,
+        mut count: impl FnMut(&Verdict),
+    ) -> Result<bool, Error> {
+        let before = self.list.clone();
+        let judged = self.list.iter().take_while(|xrun| xrun.verdict.is_some()).count();
+        self.list.truncate(judged);
+        // At most all that are remembered: more may come meanwhile.
+        for _ in 0..SHOWN {
+            let new = observer.xruns(self.list.last().map_or(self.counted, |xrun| xrun.number))?;
+            if new.is_empty() {
+                break;
+            }
+            self.list.extend(new);
+        }
+        for xrun in &self.list {
+            if xrun.number <= self.counted {
+                continue;
+            }
+            let Some(verdict) = &xrun.verdict else { break };
+            count(verdict);
+            self.counted = xrun.number;
+        }
+        self.list.drain(..self.list.len().saturating_sub(SHOWN));
+        Ok(self.list != before)
+    }
+
+    /// Newest first.
+    pub(crate) fn value(&self) -> Value {
+        self.list.iter().rev().map(value).collect()
+    }
+}
+
+fn value(xrun: &Xrun) -> Value {
+    let chain: Vec<&str> = xrun.chain.iter().map(|link| link.name.as_str()).collect();
+    json!({
+        "number": xrun.number,
+        "unix_ms": xrun.unix_ms,
+        "client": xrun.client.as_ref().map(|(_, name)| name),
+        "cycles": xrun.cycles,
+        "verdict": xrun.verdict.as_ref().map(Verdict::word),
+        "text": xrun.verdict.as_ref().map(Verdict::describe),
+        "driver_late_ns": xrun.driver_late_ns,
+        "period_ns": xrun.period_ns,
+        "dates": xrun.dates,
+        "usual": xrun.usual,
+        "evidence": xrun.evidence,
+        "chain": chain,
+    })
+}
