@@ -22,10 +22,13 @@ display="qjackctl xvfb xauth"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 
+# Shows the server's page, driven by its own driver.
+browser="chromium chromium-driver"
+
 # The tests on sound cards run under a kernel that has some, in a virtual machine (vm-run).
 machine="qemu-system-x86 busybox-static kmod xz-utils"
 
-packages="$build $recordings $reference $clients $display $drawing $machine"
+packages="$build $recordings $reference $clients $display $drawing $browser $machine"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

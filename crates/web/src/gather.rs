@@ -166,7 +166,11 @@ impl Gatherer {
         }
     }
 
-    fn execute(&self, order: Order) -> Result<(), Failure> {
+    fn execute(&mut self, order: Order) -> Result<(), Failure> {
+        // It may have come since it was looked for.
+        if self.watching.is_none() {
+            self.look_for_server();
+        }
         let Some(watching) = &self.watching else {
             return Err(Failure::NoServer(format!("the server '{}' is not running", self.server)));
         };

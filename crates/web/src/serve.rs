@@ -88,7 +88,8 @@ async fn converse(stream: TcpStream, desk: Desk) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| desk.clone().answer(request));
     let mut connection = http1::Builder::new();
-    connection.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER);
+    // Who has said everything may end its side, and is answered.
+    connection.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER).half_close(true);
     // What cannot be understood is answered by hyper; who has gone needs no answer.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -1,0 +1,176 @@
+//! The page in a real browser.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use harness::{Program, Server, eventually};
+use serde_json::Value;
+
+use crate::browser::{Browser, DELETE, ENTER, TAB};
+use crate::stage::served;
+
+/// A name that is markup wherever it is not taken for text.
+const EVIL: &str = "<i id=evil>";
+
+/// A directory named here gets pictures of the page, for the documentation and for whoever wants to look.
+const PICTURES: &str = "CONSORT_PICTURES";
+
+fn keep_picture(browser: &Browser, name: &str) {
+    let picture = browser.picture();
+    assert!(picture.starts_with("iVBORw0KGgo") && picture.len() > 10_000, "a PNG with something on it");
+    let Some(directory) = std::env::var_os(PICTURES).map(PathBuf::from) else { return };
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let encoded = directory.join(format!("{name}.base64"));
+    std::fs::write(&encoded, picture).expect("written");
+    let png = std::fs::File::create(directory.join(name)).expect("a file");
+    let status = Command::new("base64").arg("--decode").arg(&encoded).stdout(png).status();
+    assert!(status.expect("base64 runs").success());
+    std::fs::remove_file(encoded).expect("removed");
+}
+
+fn transport(server: &Server) -> Value {
+    let told = server.consort(&["transport", "show", "--json"]).expect_success().stdout;
+    serde_json::from_str(&told).expect("JSON")
+}
+
+/// Whether the source is connected with the checker.
+fn is_connected(server: &Server) -> bool {
+    let listed = server.lsp(&["-c"]);
+    let mut lines = listed.lines().skip_while(|line| *line != "first:out").skip(1);
+    lines.by_ref().map_while(|line| line.strip_prefix("   ")).any(|peer| peer == "second:in")
+}
+
+struct Stage {
+    browser: Browser,
+    url: String,
+    _programs: [Program; 3],
+    server: Server,
+}
+
+impl Stage {
+    fn new() -> Self {
+        let (server, address) = served(&["--quantum", "1024"]);
+        let programs = [
+            server.probe(&["source", "first"]),
+            server.probe(&["check", "second", "--from", "first:out"]),
+            server.probe(&["source", EVIL]),
+        ];
+        let browser = Browser::start(server.directory());
+        let url = format!("http://{address}/");
+        browser.open(&url, (1280, 800));
+        browser.await_true("the page is live", "document.querySelector('#link.up')");
+        Self { browser, url, _programs: programs, server }
+    }
+
+    fn await_connected(&self, wanted: bool) {
+        eventually("the server's graph follows", || (is_connected(&self.server) == wanted).then_some(()));
+        let wire = format!("Boolean(document.querySelector('.wire')) === {wanted}");
+        self.browser.await_true("the drawing follows", &wire);
+    }
+
+    /// The selector of a port's box.
+    fn port(&self, name: &str) -> String {
+        format!(".port[aria-label^=\"{name},\"]")
+    }
+
+    fn focus(&self, selector: &str) {
+        let selector = serde_json::to_string(selector).expect("text");
+        self.browser.await_true("it takes the focus", &format!(
+            "(() => {{ const it = document.querySelector({selector}); it?.focus(); return it && document.activeElement === it; }})()"
+        ));
+    }
+}
+
+#[test]
+fn the_page_shows_cycles_plots_graph_and_xruns_and_fits_a_desk_and_a_phone() {
+    let stage = Stage::new();
+    let browser = &stage.browser;
+    for name in ["driver", "first", "second", EVIL] {
+        let name = serde_json::to_string(name).expect("text");
+        let row = format!(
+            "[...document.querySelectorAll('#rows tr')].find((row) => row.cells[0].textContent === {name})"
+        );
+        browser.await_true(
+            "a line with a bar",
+            &format!("{row}?.querySelector('b.run, b.over')?.offsetWidth > 0"),
+        );
+    }
+    assert_eq!(browser.run("return document.getElementById('evil');"), Value::Null, "names are text");
+    browser.await_true(
+        "each of the five plots has points",
+        "[...document.querySelectorAll('figure canvas')].filter((canvas) => {
+            const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+            // Brighter than the words of the axes, denser than the period's line.
+            for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 150 && Math.max(data[at], data[at + 1], data[at + 2]) > 180) return true;
+            return false;
+        }).length === 5",
+    );
+    browser.await_true("all ports are drawn", "document.querySelectorAll('.port').length === 7");
+    browser.await_true("the connection is drawn", "document.querySelectorAll('.wire').length === 1");
+    browser.await_true("xruns are listed, or that there are none", "document.querySelector('#list li')");
+    browser.await_true("the load is told", "/^DSP \\d/.test(document.querySelector('#load b').textContent)");
+    let overflow = "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight];";
+    assert_eq!(browser.run(overflow), serde_json::json!([1280, 800]), "everything is seen without scrolling");
+    keep_picture(browser, "web-desk.png");
+    browser.resize(390, 844);
+    browser.await_true("nothing is wider than a phone", "document.documentElement.scrollWidth === 390");
+    keep_picture(browser, "web-phone.png");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn the_graph_and_the_transport_are_edited_by_mouse() {
+    let stage = Stage::new();
+    stage.await_connected(true);
+    // Two connected ports one after the other, and again.
+    for wanted in [false, true] {
+        stage.browser.click(&stage.port("first:out"));
+        stage.browser.await_true("it is chosen", "document.querySelector('.port.chosen')");
+        stage.browser.click(&stage.port("second:in"));
+        stage.await_connected(wanted);
+    }
+    stage.browser.click("#roll");
+    stage.browser.await_true("the button says so", "document.querySelector('#roll').ariaPressed === 'true'");
+    assert_ne!(transport(&stage.server)["state"], "stopped");
+    stage.browser.click("#roll");
+    stage.browser.await_true("the button says so", "document.querySelector('#roll').ariaPressed === 'false'");
+    // What the server refuses is said.
+    stage.browser.run("document.querySelector('#seconds').value = 'soon';");
+    stage.browser.click("#transport button:not([type])");
+    stage.browser.await_true("it is explained", "!document.querySelector('#error').hidden");
+    assert_eq!(stage.browser.complaints(), Vec::<String>::new());
+}
+
+#[test]
+fn everything_is_reached_and_done_by_keyboard() {
+    let stage = Stage::new();
+    stage.await_connected(true);
+    stage.focus(".wire");
+    stage.browser.press(DELETE);
+    stage.await_connected(false);
+    stage.focus(&stage.port("first:out"));
+    stage.browser.press(ENTER);
+    stage
+        .browser
+        .await_true("it is chosen, and has the focus", "document.activeElement.matches('.port.chosen')");
+    stage.focus(&stage.port("second:in"));
+    stage.browser.press(ENTER);
+    stage.await_connected(true);
+
+    stage.browser.open(&stage.url, (1280, 800));
+    stage.browser.await_true("the graph is drawn", "document.querySelectorAll('.port').length === 7");
+    let mut missing =
+        vec!["rewind", "roll", "seconds", "latest", "slowest", "pause", "port", "wire", "BUTTON"];
+    for _ in 0..60 {
+        stage.browser.press(TAB);
+        let at = stage.browser.run(
+            "const it = document.activeElement; return it.id || (it.closest('.port, .wire')?.classList[0] ?? it.tagName);",
+        );
+        missing.retain(|name| at != *name);
+        if missing.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(missing, Vec::<&str>::new(), "not reached by the tab key");
+    assert_eq!(stage.browser.complaints(), Vec::<String>::new());
+}
