@@ -80,17 +80,24 @@ impl Analysis {
     pub fn is_unbroken(&self) -> bool {
         let unbroken =
             !matches!(&self.continuity, Continuity::Compared { dropouts, .. } if !dropouts.is_empty());
-        unbroken && self.steps.is_empty() && self.lost.is_empty()
+        unbroken && self.steps.is_empty() && self.lost.is_empty() && self.damaged() == 0
+    }
+
+    /// Impulses or stretches that came back otherwise than they were sent, where most are copies, sample for sample.
+    #[must_use]
+    pub fn damaged(&self) -> usize {
+        let damaged = self.delays.iter().filter(|delay| !delay.copied).count();
+        if 2 * damaged < self.delays.len() { damaged } else { 0 }
     }
 }
 
 /// Measures how much later the right channel has the sound of the left one.
 ///
 /// # Errors
-/// [`LatencyError`]: `NotFound`, `Ambiguous`, `Swapped`. No number is better than one that was not measured.
+/// [`LatencyError`]: `NotFound`, `Ambiguous`, `Chance`, `Swapped`. No number is better than one that was not measured.
 pub fn analyse(recording: &Recording) -> Result<Analysis, LatencyError> {
     let measured = delays::measure(recording)?;
-    let (steps, drift) = trend::steps_and_drift(&measured.delays);
+    let (steps, drift) = trend::steps_and_drift(&measured.delays, measured.method);
     Ok(Analysis {
         sample_rate_hz: recording.sample_rate_hz(),
         recorded_frames: recording.frames(),
@@ -133,7 +140,8 @@ fn copy_near<'a>(recording: &'a Recording, measured: &Delay, delay: i64, radius:
     let noise = (pairs().map(|pair| rest(pair).powi(2)).sum::<f64>() / count).sqrt();
     let level = (sent.iter().map(|sample| (measured.gain * sample).powi(2)).sum::<f64>() / count).sqrt();
     // Eight deviations of a noise are reached once in 10^15 samples; a float is rounded, and an integer more so.
-    let rounding = if noise > 1e-6 * level { 1e-5 * level + SIXTEEN_BITS } else { 1e-5 * level };
+    let last_bit = if noise > 1e-6 * level { SIXTEEN_BITS.min(level / 8.0) } else { 0.0 };
+    let rounding = 1e-5 * level + last_bit;
     let tolerance = 8.0 * noise + rounding;
     let silence = offset + measured.gain * recording.left_silence;
     let longest = LONGEST_S * i64::from(recording.sample_rate_hz());

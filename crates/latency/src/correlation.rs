@@ -1,6 +1,9 @@
 //! Where a sound lies in another: cross-correlation by Fourier transform, flattened by the spectrum of the sound.
 
-use realfft::RealFftPlanner;
+use std::sync::Arc;
+
+use realfft::num_complex::Complex;
+use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 
 use crate::interpolation;
 
@@ -32,31 +35,72 @@ const FLOOR: f64 = 0.1;
 
 /// Correlates `received` with `reference`, each of at least one sample.
 pub fn correlate(reference: &[f64], received: &[f64]) -> Correlation {
-    let length = (reference.len() + received.len()).next_power_of_two();
-    let mut planner = RealFftPlanner::<f64>::new();
-    let (forward, inverse) = (planner.plan_fft_forward(length), planner.plan_fft_inverse(length));
-    let transform = |samples: &[f64]| {
-        let mut padded = forward.make_input_vec();
-        padded[..samples.len()].copy_from_slice(samples);
-        let mut spectrum = forward.make_output_vec();
-        forward.process(&mut padded, &mut spectrum).expect("vectors of the plan's own lengths");
-        spectrum
-    };
-    let (sent, mut product) = (transform(reference), transform(received));
-    let power = sent.iter().map(|bin| bin.norm_sqr()).sum::<f64>() / sent.len() as f64;
-    for (bin, sent) in product.iter_mut().zip(&sent) {
-        *bin *= sent.conj() / (sent.norm_sqr() + FLOOR * power).max(f64::MIN_POSITIVE);
+    let transforms = Transforms::of_length((reference.len() + received.len()).next_power_of_two());
+    let (sent, mut product) = (transforms.spectrum(reference), transforms.spectrum(received));
+    for ((bin, sent), weight) in product.iter_mut().zip(&sent).zip(weights(&sent)) {
+        *bin *= sent.conj() / weight;
     }
-    // Of a real signal these two have no imaginary part; rounding may have left one.
-    for end in [0, product.len() - 1] {
-        product[end].im = 0.0;
-    }
-    let mut circular = inverse.make_output_vec();
-    inverse.process(&mut product, &mut circular).expect("vectors of the plan's own lengths");
+    let circular = transforms.samples(product);
+    let length = circular.len();
     let zero = reference.len() - 1;
     let mut values = circular[length - zero..].to_vec();
     values.extend(&circular[..received.len()]);
     Correlation { values, zero }
+}
+
+/// The instant of `reference`, in samples from its beginning, whose delay [`correlate`] measures where the delay changes
+/// within it: the middle of what decides where the peak is, which is steep parts of the flattened sound. Of a
+/// sequence that is its middle, of a sweep the end with the high frequencies.
+pub fn deciding_instant(reference: &[f64]) -> f64 {
+    let transforms = Transforms::of_length(reference.len().next_power_of_two());
+    let mut steepness = transforms.spectrum(reference);
+    let weights: Vec<f64> = weights(&steepness).collect();
+    for ((index, bin), weight) in steepness.iter_mut().enumerate().zip(weights) {
+        *bin *= Complex::new(0.0, index as f64) / weight.sqrt();
+    }
+    let steepness = transforms.samples(steepness);
+    let moments = steepness.iter().take(reference.len()).enumerate().fold((0.0, 0.0), |(sum, moment), (at, steep)| {
+        (sum + steep * steep, moment + at as f64 * steep * steep)
+    });
+    if moments.0 > 0.0 { moments.1 / moments.0 } else { reference.len() as f64 / 2.0 }
+}
+
+/// What each bin is divided by, so that all count the same: its power, or a floor.
+fn weights(spectrum: &[Complex<f64>]) -> impl Iterator<Item = f64> {
+    let power = spectrum.iter().map(|bin| bin.norm_sqr()).sum::<f64>() / spectrum.len() as f64;
+    spectrum.iter().map(move |bin| (bin.norm_sqr() + FLOOR * power).max(f64::MIN_POSITIVE))
+}
+
+/// Fourier transforms of one length, there and back.
+struct Transforms {
+    forward: Arc<dyn RealToComplex<f64>>,
+    inverse: Arc<dyn ComplexToReal<f64>>,
+}
+
+impl Transforms {
+    fn of_length(length: usize) -> Self {
+        let mut planner = RealFftPlanner::new();
+        Self { forward: planner.plan_fft_forward(length), inverse: planner.plan_fft_inverse(length) }
+    }
+
+    /// Of at most as many samples, zeros after them.
+    fn spectrum(&self, samples: &[f64]) -> Vec<Complex<f64>> {
+        let mut padded = self.forward.make_input_vec();
+        padded[..samples.len()].copy_from_slice(samples);
+        let mut spectrum = self.forward.make_output_vec();
+        self.forward.process(&mut padded, &mut spectrum).expect("vectors of the plan's own lengths");
+        spectrum
+    }
+
+    fn samples(&self, mut spectrum: Vec<Complex<f64>>) -> Vec<f64> {
+        // Of a real signal these two have no imaginary part; rounding may have left one.
+        for end in [0, spectrum.len() - 1] {
+            spectrum[end].im = 0.0;
+        }
+        let mut samples = self.inverse.make_output_vec();
+        self.inverse.process(&mut spectrum, &mut samples).expect("vectors of the plan's own lengths");
+        samples
+    }
 }
 
 impl Correlation {

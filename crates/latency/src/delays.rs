@@ -1,6 +1,8 @@
 //! The delay at one instant after the other.
 
-use crate::correlation::{Match, correlate};
+use std::ops::Range;
+
+use crate::correlation::{Match, correlate, deciding_instant};
 use crate::{LatencyError, Recording, onset};
 
 /// How delays were measured.
@@ -39,6 +41,8 @@ pub struct Delays {
 const CLARITY: f64 = 8.0;
 /// A stretch is looked for near the delay of the one before, among fewer lags.
 const STRETCH_CLARITY: f64 = 7.0;
+/// A sound whose energy is in fewer samples is a few clicks.
+const CLICKS: f64 = 32.0;
 /// A second match this high makes the first one a guess.
 const RIVAL: f64 = 0.7;
 /// Frames that are correlated to find the delay at all: the more, the more noise; the fewer, the more drift.
@@ -47,6 +51,7 @@ const FIRST_LENGTHS: [usize; 3] = [1 << 18, 1 << 16, 1 << 14];
 const LATER: usize = 4;
 /// Frames of a stretch, and how far its delay may be from that of the one before.
 const STRETCH: usize = 1 << 14;
+const LONGEST_STRETCH: usize = 3 << 14;
 const STRETCH_REACH: i64 = 1 << 11;
 /// The longest delay that is looked for, seconds.
 const LONGEST_S: usize = 12;
@@ -70,6 +75,11 @@ pub fn measure(recording: &Recording) -> Result<Delays, LatencyError> {
         if found.is_ok() || recording.dense_part().is_none() {
             return found;
         }
+    }
+    // Correlation of clicks has as many high peaks as there are pairs of them, whether they are related or not.
+    let clicks = [left, right].map(onset::effective_samples);
+    if clicks.iter().all(|clicks| *clicks < CLICKS) {
+        return Err(LatencyError::Chance { agreeing: 1, clicks: clicks[0].round() as usize });
     }
     let first = first_delay(recording, active_from(left))?;
     Ok(by_correlation(recording, first))
@@ -132,11 +142,33 @@ fn begins_together(recording: &Recording, lag: i64) -> bool {
     (right as i64 - left as i64 - lag).abs() <= 16
 }
 
-/// A delay that would explain the impulses of the right channel: how many of them, and how far off they are in all.
+/// A delay that would explain the impulses of the right channel: how many of them, and how far off they are, in all
+/// and at most.
 struct Explanation {
     delay: i64,
     explained: usize,
     off: i64,
+    widest: i64,
+}
+
+/// Unrelated clicks that agree this seldom are taken for related ones.
+const CHANCE: f64 = 1e-3;
+
+impl Explanation {
+    /// How many explanations as good as this one are to be expected of so many clicks on each channel that have
+    /// nothing to do with each other. A single click that is heard once has only one explanation; it is believed.
+    fn by_chance(&self, sent: usize, received: usize, frames: usize) -> f64 {
+        if (sent, received) == (1, 1) {
+            return 0.0;
+        }
+        // One click agrees because the delay was chosen so; each of the others falls where it should by itself.
+        let others = (self.explained - 1) as i32;
+        let each = (received as f64 * (2 * self.widest + 1) as f64 / frames as f64).min(1.0);
+        let choices = (0..others).fold(1.0, |choices, index| {
+            choices * (sent as f64 - 1.0 - f64::from(index)) / (f64::from(index) + 1.0)
+        });
+        sent as f64 * received as f64 * choices * each.powi(others)
+    }
 }
 
 /// Impulses that the first delay is found by, at either end of it.
@@ -157,12 +189,13 @@ fn first_impulse_delay(
     let tried = &sent[..sent.len().min(TRIED)];
     let longest = LONGEST_S * recording.sample_rate_hz() as usize;
     let explain = |anchor: usize, delay: i64| {
-        let mut explanation = Explanation { delay, explained: 0, off: 0 };
+        let mut explanation = Explanation { delay, explained: 0, off: 0, widest: 0 };
         for &frame in tried {
             let off = distance_to_nearest(received, frame as i64 + delay);
             if off <= allowance(frame.abs_diff(anchor)) {
                 explanation.explained += 1;
                 explanation.off += off;
+                explanation.widest = explanation.widest.max(off);
             }
         }
         explanation
@@ -193,6 +226,9 @@ fn first_impulse_delay(
         && !begins_together(recording, best.delay)
     {
         return Err(LatencyError::Ambiguous { first_frames: best.delay, second_frames: rival.delay });
+    }
+    if best.by_chance(tried.len(), received.len(), frames) > CHANCE {
+        return Err(LatencyError::Chance { agreeing: best.explained, clicks: sent.len() });
     }
     if best.delay < -1 {
         return Err(LatencyError::Swapped { frames: -best.delay });
@@ -280,20 +316,16 @@ fn copied(window: &[f64], right: &[f64], at: i64) -> Option<f64> {
 
 fn by_correlation(recording: &Recording, first: Match) -> Delays {
     let (left, right) = (&recording.left[..], &recording.right[..]);
-    let begin = active_from(left);
-    let highest = left[begin..].iter().fold(0.0_f64, |peak, sample| peak.max(sample.abs()));
     let (mut expected, mut delays, mut lost, mut searches) = (first.lag, Vec::new(), Vec::new(), 0);
-    for from in (begin..left.len().saturating_sub(STRETCH / 2)).step_by(STRETCH) {
-        let window = &left[from..(from + STRETCH).min(left.len())];
-        let end = from as i64 + expected + window.len() as i64;
-        let is_silent = window.iter().all(|sample| sample.abs() < highest / 100.0);
-        if is_silent || end > right.len() as i64 {
+    for stretch in recording.sounds().into_iter().flat_map(stretches) {
+        let (from, window) = (stretch.start, &left[stretch]);
+        if from as i64 + expected + window.len() as i64 > right.len() as i64 {
             continue;
         }
         let mut found = stretch_delay(window, right, from, expected);
         if found.is_none() && searches < SEARCHES {
             searches += 1;
-            let anew = first_delay_of(recording, from, STRETCH);
+            let anew = first_delay_of(recording, from, window.len());
             found = anew.ok().and_then(|anew| stretch_delay(window, right, from, anew.lag));
         }
         match found {
@@ -307,10 +339,19 @@ fn by_correlation(recording: &Recording, first: Match) -> Delays {
     if delays.is_empty() {
         // The sound is shorter than a stretch, or spread so that only the whole of it can be found.
         let gain = if first.inverted { -1.0 } else { 1.0 };
-        delays.push(Delay { at_frame: begin, frames: first.exact_lag, gain, copied: false });
+        delays.push(Delay { at_frame: active_from(left), frames: first.exact_lag, gain, copied: false });
         lost.clear();
     }
     Delays { method: Method::Correlation, delays, lost }
+}
+
+/// A sound as it is where it is short, such as one sweep, so that the delay is that of one sound; else pieces of it.
+fn stretches(sound: Range<usize>) -> Vec<Range<usize>> {
+    if sound.len() <= LONGEST_STRETCH {
+        return vec![sound];
+    }
+    let pieces = sound.clone().step_by(STRETCH).map(|from| from..(from + STRETCH).min(sound.end));
+    pieces.filter(|piece| piece.len() >= STRETCH / 2).collect()
 }
 
 /// The delay of the stretch `window`, which begins at `from`, if it is near `expected` and clear.
@@ -337,5 +378,6 @@ fn stretch_delay(window: &[f64], right: &[f64], from: usize, expected: i64) -> O
         || window.iter().enumerate().map(|(i, sent)| (sent, sample_at(right, from as i64 + lag + i as i64)));
     let energy: f64 = window.iter().map(|sample| sample * sample).sum();
     let gain = pairs().map(|(sent, got)| sent * got).sum::<f64>() / energy.max(f64::MIN_POSITIVE);
+    let at_frame = from + deciding_instant(window).round() as usize;
     Some(Delay { at_frame, frames: found.exact_lag + offset as f64, gain, copied: false })
 }

@@ -76,6 +76,17 @@ pub enum LatencyError {
         /// One nearly as good.
         second_frames: i64,
     },
+    /// So few sounds agree that others, which have nothing to do with each other, might as well.
+    #[error(
+        "it cannot be told whether the channels are related: {agreeing} of {clicks} clicks agree, as unrelated ones may by \
+         chance; send a train of impulses, or a sequence"
+    )]
+    Chance {
+        /// Clicks of the left channel that the best delay explains.
+        agreeing: usize,
+        /// Clicks of the left channel that there are.
+        clicks: usize,
+    },
     /// The right channel is the earlier one.
     #[error(
         "the right channel is {frames} frames ahead of the left: left is the direct one, swap the cables"

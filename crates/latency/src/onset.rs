@@ -51,6 +51,14 @@ pub fn beginning(samples: &[f64], silence: usize) -> Option<usize> {
     (onset >= silence && first - onset <= silence).then_some(first)
 }
 
+/// Over how many samples the energy of a channel is spread: of a few clicks that many, of a noise a third of all.
+pub fn effective_samples(samples: &[f64]) -> f64 {
+    let powers = samples.iter().map(|sample| sample * sample);
+    let (energy, squares) =
+        powers.fold((0.0, 0.0), |(energy, squares), power| (energy + power, squares + power * power));
+    if squares > 0.0 { energy * energy / squares } else { 0.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +76,15 @@ mod tests {
         assert_eq!(impulses(&sound(0.0), 48_000), [1_000, 9_000]);
         assert_eq!(impulses(&sound(0.05), 48_000), [1_000, 9_000]);
         assert!(impulses(&sound(0.3), 48_000).is_empty());
+    }
+
+    #[test]
+    fn clicks_are_as_many_samples_as_they_are_and_a_sound_is_many() {
+        let mut samples = vec![0.0; 1_000];
+        assert_eq!(effective_samples(&samples), 0.0);
+        (samples[10], samples[700]) = (0.5, -0.5);
+        assert_eq!(effective_samples(&samples), 2.0);
+        assert_eq!(effective_samples(&[0.1; 1_000]).round(), 1_000.0);
     }
 
     #[test]

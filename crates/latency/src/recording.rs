@@ -1,5 +1,7 @@
 //! A stereo recording that has been checked.
 
+use std::ops::Range;
+
 use crate::LatencyError;
 
 /// A channel of a measurement.
@@ -77,15 +79,29 @@ impl Recording {
         self.left.len()
     }
 
-    /// The stretch of the left channel from its first to its last sound, unless most of it is silent.
-    pub(crate) fn dense_part(&self) -> Option<(usize, usize)> {
-        let left = &self.left;
-        let highest = left.iter().fold(0.0_f64, |peak, sample| peak.max(sample.abs()));
+    /// The sounds of the left channel, with silence of [`PAUSE_S`] or more between them.
+    pub(crate) fn sounds(&self) -> Vec<Range<usize>> {
+        let highest = self.left.iter().fold(0.0_f64, |peak, sample| peak.max(sample.abs()));
         let is_sound = |sample: &f64| (sample - self.left_silence).abs() > highest / 200.0;
-        let (from, to) = (left.iter().position(is_sound)?, left.iter().rposition(is_sound)? + 1);
         let pause = ((f64::from(self.sample_rate_hz()) * PAUSE_S) as usize).max(1);
-        let dense = left[from..to].chunks(pause).all(|chunk| chunk.iter().any(is_sound));
-        (dense && to - from > pause).then_some((from, to))
+        let mut sounds: Vec<Range<usize>> = Vec::new();
+        for (frame, _) in self.left.iter().enumerate().filter(|(_, sample)| is_sound(sample)) {
+            match sounds.last_mut() {
+                Some(sound) if frame - sound.end < pause => sound.end = frame + 1,
+                _ => sounds.push(frame..frame + 1),
+            }
+        }
+        sounds
+    }
+
+    /// The stretch of the left channel from its first to its last sound, unless there is silence within it.
+    pub(crate) fn dense_part(&self) -> Option<(usize, usize)> {
+        match &self.sounds()[..] {
+            [sound] if sound.len() as f64 > f64::from(self.sample_rate_hz()) * PAUSE_S => {
+                Some((sound.start, sound.end))
+            }
+            _ => None,
+        }
     }
 }
 

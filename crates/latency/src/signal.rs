@@ -13,7 +13,6 @@ pub enum Signal {
     /// missing unnoticed.
     Sequence,
     /// Logarithmic sweeps through all frequencies, at irregular distances. For paths that a sequence would distort.
-    /// Not for two clocks: a sweep that is stretched seems to come early or late, so that drift is only estimated.
     Sweeps,
     /// Impulses above a quiet sequence: has onsets to count, and every sample between them can be checked.
     Marked,
@@ -75,6 +74,10 @@ fn sweeps(frames: usize, sample_rate_hz: u32) -> Vec<f32> {
     let mut samples = vec![0.0; frames];
     for (index, place) in places(frames, sample_rate_hz).enumerate() {
         let length = shortest + place % (shortest / 2).max(1);
+        // Half a sweep is hard to find again.
+        if index > 0 && place + length > frames {
+            break;
+        }
         let swept = sweep(length, sample_rate_hz);
         let swept: Box<dyn Iterator<Item = f32>> =
             if index % 2 == 0 { Box::new(swept) } else { Box::new(swept.rev()) };

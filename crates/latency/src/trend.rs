@@ -1,6 +1,6 @@
 //! What a row of delays says: a latency, a difference between two clocks, frames that were inserted or lost.
 
-use crate::Delay;
+use crate::{Delay, Method};
 
 /// The delays of a recording, frames.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,8 +57,13 @@ pub fn distribution(delays: &[Delay]) -> Distribution {
     }
 }
 
-/// A jump of the delay beyond this, frames, is a step.
+/// A jump of the delay beyond this, frames, is a step where most stretches are copies: these do not move by parts of a
+/// sample, and a stretch within which they move may seem to have moved by a part.
+const STEP_OF_COPIES: f64 = 0.05;
+/// The same of impulses that lie between samples,
 const STEP: f64 = 0.5;
+/// and of stretches that are correlated: of one alone, in which the delay changes, only so much can be told.
+const STEP_OF_STRETCH: f64 = 1.5;
 /// And beyond so many times the usual difference between one delay and the next, where they are no copies.
 const UNCERTAIN: f64 = 5.0;
 /// A drift beyond this, frames over the whole recording, is one.
@@ -67,55 +72,98 @@ const DRIFT: f64 = 0.5;
 /// Steps between delays, and the drift that remains without them.
 ///
 /// Copies, sample for sample, do not drift: where one changes its delay, frames were inserted or lost.
-pub fn steps_and_drift(delays: &[Delay]) -> (Vec<Step>, Option<Drift>) {
-    let drifts = delays.iter().any(|delay| !delay.copied);
+pub fn steps_and_drift(delays: &[Delay], method: Method) -> (Vec<Step>, Option<Drift>) {
+    let drifts = 2 * delays.iter().filter(|delay| delay.copied).count() < delays.len();
     let slope = if drifts { median_slope(delays) } else { 0.0 };
-    let jump = |pair: &[Delay]| {
-        pair[1].frames - pair[0].frames - slope * (pair[1].at_frame - pair[0].at_frame) as f64
-    };
-    let mut jumps: Vec<f64> = delays.windows(2).map(|pair| jump(pair).abs()).collect();
-    jumps.sort_unstable_by(f64::total_cmp);
+    let flat: Vec<f64> = delays.iter().map(|delay| delay.frames - slope * delay.at_frame as f64).collect();
     // What is uncertain by so much from one instant to the next does not show a smaller step.
-    let uncertain = if drifts { jumps.get(jumps.len() / 2).copied().unwrap_or(0.0) } else { 0.0 };
-    let least_step = STEP.max(UNCERTAIN * uncertain);
-    let mut steps = Vec::new();
-    let mut stepped = 0.0;
-    let mut levelled: Vec<(f64, f64)> = Vec::new();
+    let uncertain = UNCERTAIN * middle(flat.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect());
+    let least_step = if drifts { STEP.max(uncertain) } else { STEP_OF_COPIES };
+    let is_step = |index: usize, jump: f64| {
+        let holds = method == Method::Onsets || !drifts || holds(&flat, index, jump);
+        jump.abs() > least_step && (holds || jump.abs() > STEP_OF_STRETCH.max(uncertain))
+    };
+    let (mut steps, mut stepped, mut levelled) = (Vec::new(), 0.0, Vec::new());
     for (index, delay) in delays.iter().enumerate() {
-        if let Some(pair) = index.checked_sub(1).and_then(|before| delays.get(before..=index)) {
-            let frames = jump(pair);
-            if frames.abs() > least_step {
-                stepped += frames;
-                steps.push(Step { after_frame: pair[0].at_frame, before_frame: delay.at_frame, frames });
-            }
+        let frames = index.checked_sub(1).map_or(0.0, |before| flat[index] - flat[before]);
+        if is_step(index, frames) {
+            stepped += frames;
+            let after_frame = delays[index - 1].at_frame;
+            steps.push(Step { after_frame, before_frame: delay.at_frame, frames });
         }
         levelled.push((delay.at_frame as f64, delay.frames - stepped));
     }
-    let drift = drifts.then(|| line(&levelled)).flatten().and_then(|(slope, deviation)| {
+    let drift = drifts.then(|| line(&levelled)).flatten().and_then(|line| {
         let (first, last) = (delays.first()?, delays.last()?);
-        let growth = slope * (last.at_frame - first.at_frame) as f64;
-        let clear = growth.abs() > DRIFT.max(4.0 * deviation);
-        let mean =
-            levelled.iter().map(|(at, frames)| frames - slope * at).sum::<f64>() / levelled.len() as f64;
-        let frames = mean + slope * first.at_frame as f64;
-        clear.then_some(Drift { ppm: slope * 1e6, at_frame: first.at_frame, frames })
+        let growth = line.slope * (last.at_frame - first.at_frame) as f64;
+        let clear = growth.abs() > DRIFT.max(4.0 * line.deviation);
+        let frames = line.at(first.at_frame as f64);
+        clear.then_some(Drift { ppm: line.slope * 1e6, at_frame: first.at_frame, frames })
     });
     (steps, drift)
 }
 
-/// The middle of the slopes from one delay to the next: a few steps do not move it.
-fn median_slope(delays: &[Delay]) -> f64 {
-    let mut slopes: Vec<f64> = delays
-        .windows(2)
-        .map(|pair| (pair[1].frames - pair[0].frames) / (pair[1].at_frame - pair[0].at_frame).max(1) as f64)
-        .collect();
-    slopes.sort_unstable_by(f64::total_cmp);
-    // Of a single pair it cannot be told whether it drifts or steps.
-    if slopes.len() < 2 { 0.0 } else { slopes[slopes.len() / 2] }
+/// Whether the two delays before `index` and the two from there on are on either side of a jump between them: a
+/// single stretch that is off by itself is no step.
+fn holds(flat: &[f64], index: usize, jump: f64) -> bool {
+    let Some(around) = index.checked_sub(2).and_then(|from| flat.get(from..index + 2)) else { return false };
+    let middle = (around[1] + around[2]) / 2.0;
+    let is_above = |frames: f64| (frames > middle) == (jump > 0.0);
+    !is_above(around[0]) && is_above(around[3])
 }
 
-/// Slope of the least-squares line, and the deviation of the points from it.
-fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
+/// The middle of the slopes from one delay to the next: a few steps do not move it.
+fn median_slope(delays: &[Delay]) -> f64 {
+    let slope =
+        |pair: &[Delay]| (pair[1].frames - pair[0].frames) / (pair[1].at_frame - pair[0].at_frame).max(1) as f64;
+    // Of a single pair it cannot be told whether it drifts or steps.
+    if delays.len() < 3 { 0.0 } else { middle(delays.windows(2).map(slope).collect()) }
+}
+
+/// A straight line through points, and how far these are from it.
+#[derive(Clone, Copy)]
+struct Line {
+    slope: f64,
+    mean: (f64, f64),
+    deviation: f64,
+}
+
+impl Line {
+    fn at(&self, x: f64) -> f64 {
+        self.mean.1 + self.slope * (x - self.mean.0)
+    }
+}
+
+/// Points farther from the first line than so many times the middle one count no more: single stretches may be off.
+const OUTLIER: f64 = 6.0;
+
+/// The least-squares line of all points that are near it.
+fn line(points: &[(f64, f64)]) -> Option<Line> {
+    let first = robust_line(points)?;
+    let distance = |(x, y): (f64, f64)| (y - first.at(x)).abs();
+    let far = OUTLIER * middle(points.iter().copied().map(distance).collect());
+    let near: Vec<_> = points.iter().copied().filter(|point| distance(*point) <= far).collect();
+    least_squares(&near)
+}
+
+/// The middle of the slopes between each point and that half of all points later (an incomplete form of Theil's method).
+fn robust_line(points: &[(f64, f64)]) -> Option<Line> {
+    if points.len() < 3 {
+        return None;
+    }
+    let later = points.len() / 2;
+    let slope = |(from, to): (&(f64, f64), &(f64, f64))| (to.1 - from.1) / (to.0 - from.0).max(1.0);
+    let slope = middle(points.iter().zip(&points[later..]).map(slope).collect());
+    let level = middle(points.iter().map(|(x, y)| y - slope * x).collect());
+    Some(Line { slope, mean: (0.0, level), deviation: 0.0 })
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+fn least_squares(points: &[(f64, f64)]) -> Option<Line> {
     if points.len() < 3 {
         return None;
     }
@@ -126,7 +174,7 @@ fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let slope =
         points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum::<f64>() / spread.max(f64::MIN_POSITIVE);
     let rest: f64 = points.iter().map(|(x, y)| (y - mean_y - slope * (x - mean_x)).powi(2)).sum();
-    Some((slope, (rest / count).sqrt()))
+    Some(Line { slope, mean: (mean_x, mean_y), deviation: (rest / count).sqrt() })
 }
 
 #[cfg(test)]
@@ -157,7 +205,7 @@ mod tests {
             &[100.0, 101.0, 102.0, 103.0],
             &[9.0, 8.0, 8.0, 8.0],
         ] {
-            let (steps, drift) = steps_and_drift(&delays(frames, true));
+            let (steps, drift) = steps_and_drift(&delays(frames, true), Method::Onsets);
             let expected = frames.windows(2).filter(|pair| pair[0] != pair[1]).count();
             assert_eq!((steps.len(), drift), (expected, None), "{frames:?}");
         }
@@ -169,7 +217,7 @@ mod tests {
         for (index, delay) in drifting.iter_mut().enumerate() {
             delay.frames = 480.0 + delay.at_frame as f64 * 1e-4 + if index >= 20 { 3.0 } else { 0.0 };
         }
-        let (steps, drift) = steps_and_drift(&drifting);
+        let (steps, drift) = steps_and_drift(&drifting, Method::Correlation);
         assert_eq!(steps.len(), 1);
         assert!((steps[0].frames - 3.0).abs() < 1e-6 && steps[0].after_frame == drifting[19].at_frame);
         let drift = drift.expect("it drifts");
@@ -177,8 +225,21 @@ mod tests {
     }
 
     #[test]
+    fn a_single_stretch_that_is_off_is_neither_a_step_nor_moves_the_drift() {
+        let mut drifting = delays(&[0.0; 12], false);
+        for (index, delay) in drifting.iter_mut().enumerate() {
+            delay.frames = 480.0 + delay.at_frame as f64 * 1e-4 + if index == 6 { -0.8 } else { 0.0 };
+        }
+        let (steps, drift) = steps_and_drift(&drifting, Method::Correlation);
+        let drift = drift.expect("it drifts");
+        assert!(steps.is_empty() && (drift.ppm - 100.0).abs() < 0.01, "{steps:?} {drift:?}");
+        // Of impulses each counts for itself.
+        assert_eq!(steps_and_drift(&drifting, Method::Onsets).0.len(), 2);
+    }
+
+    #[test]
     fn a_steady_delay_that_is_measured_with_some_noise_does_not_drift() {
         let noisy = delays(&[10.1, 9.9, 10.0, 10.1, 9.95, 10.05, 10.0, 9.9, 10.1], false);
-        assert_eq!(steps_and_drift(&noisy), (vec![], None));
+        assert_eq!(steps_and_drift(&noisy, Method::Onsets), (vec![], None));
     }
 }

@@ -87,6 +87,17 @@ fn a_sound_that_repeats_itself_from_end_to_end_has_no_one_delay() {
     assert!(matches!(found, LatencyError::Ambiguous { .. }), "{found}");
 }
 
+#[test]
+fn two_clicks_that_agree_only_about_are_no_measurement() {
+    let clicks = |places: [usize; 2]| -> Vec<f32> {
+        let mut samples = vec![0.0; 96_000];
+        places.iter().for_each(|frame| samples[*frame] = 0.5);
+        samples
+    };
+    let found = error(&clicks([10_000, 40_000]), &clicks([15_000, 45_012]));
+    assert_eq!(found, LatencyError::Chance { agreeing: 2, clicks: 2 });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
@@ -101,6 +112,23 @@ proptest! {
         prop_assert!(matches!(
             found,
             LatencyError::NotFound { .. } | LatencyError::Ambiguous { .. } | LatencyError::Swapped { .. }
+        ), "{found}");
+    }
+
+    #[test]
+    fn a_few_unrelated_clicks_on_each_channel_have_no_delay(
+        left in prop::collection::vec((1_000..94_000_usize, 0.1..0.9_f32), 2..9),
+        right in prop::collection::vec((1_000..94_000_usize, 0.1..0.9_f32), 2..9),
+    ) {
+        let clicks = |places: &[(usize, f32)]| -> Vec<f32> {
+            let mut samples = vec![0.0; 96_000];
+            places.iter().for_each(|(frame, height)| samples[*frame] = *height);
+            samples
+        };
+        let found = error(&clicks(&left), &clicks(&right));
+        prop_assert!(matches!(
+            found,
+            LatencyError::NotFound { .. } | LatencyError::Ambiguous { .. } | LatencyError::Chance { .. } | LatencyError::Swapped { .. }
         ), "{found}");
     }
 

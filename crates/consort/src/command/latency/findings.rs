@@ -51,6 +51,9 @@ gain      {gain_db:+.1} dB{}
     if !found.lost.is_empty() {
         let _ = writeln!(text, "lost      {} of {what} did not come back", found.lost.len());
     }
+    if found.damaged() > 0 {
+        let _ = writeln!(text, "damaged   {} of {} {what} are no copies", found.damaged(), figures.count);
+    }
     text.push_str(&continuity_text(&found.continuity));
     text
 }
@@ -119,6 +122,7 @@ pub(crate) fn as_json(found: &Analysis) -> Value {
             "frames": step.frames,
         })).collect::<Value>(),
         "lost_at_frames": found.lost,
+        "damaged": found.damaged(),
         "compared_frames": compared,
         "dropouts": dropouts.map(|dropouts| dropouts.iter().map(|dropout| json!({
             "fault": dropout.fault.to_string(),
