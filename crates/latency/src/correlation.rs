@@ -59,9 +59,10 @@ pub fn deciding_instant(reference: &[f64]) -> f64 {
         *bin *= Complex::new(0.0, index as f64) / weight.sqrt();
     }
     let steepness = transforms.samples(steepness);
-    let moments = steepness.iter().take(reference.len()).enumerate().fold((0.0, 0.0), |(sum, moment), (at, steep)| {
-        (sum + steep * steep, moment + at as f64 * steep * steep)
-    });
+    let moments =
+        steepness.iter().take(reference.len()).enumerate().fold((0.0, 0.0), |(sum, moment), (at, steep)| {
+            (sum + steep * steep, moment + at as f64 * steep * steep)
+        });
     if moments.0 > 0.0 { moments.1 / moments.0 } else { reference.len() as f64 / 2.0 }
 }
 

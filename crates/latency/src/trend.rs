@@ -68,6 +68,8 @@ const STEP_OF_STRETCH: f64 = 1.5;
 const UNCERTAIN: f64 = 5.0;
 /// A drift beyond this, frames over the whole recording, is one.
 const DRIFT: f64 = 0.5;
+/// Two clocks that differ by more, frames for each frame, do not exist: such a slope is made of breaks.
+const STEEPEST: f64 = 1e-3;
 
 /// Steps between delays, and the drift that remains without them.
 ///
@@ -96,7 +98,7 @@ pub fn steps_and_drift(delays: &[Delay], method: Method) -> (Vec<Step>, Option<D
     let drift = drifts.then(|| line(&levelled)).flatten().and_then(|line| {
         let (first, last) = (delays.first()?, delays.last()?);
         let growth = line.slope * (last.at_frame - first.at_frame) as f64;
-        let clear = growth.abs() > DRIFT.max(4.0 * line.deviation);
+        let clear = growth.abs() > DRIFT.max(4.0 * line.deviation) && line.slope.abs() <= STEEPEST;
         let frames = line.at(first.at_frame as f64);
         clear.then_some(Drift { ppm: line.slope * 1e6, at_frame: first.at_frame, frames })
     });
@@ -114,8 +116,9 @@ fn holds(flat: &[f64], index: usize, jump: f64) -> bool {
 
 /// The middle of the slopes from one delay to the next: a few steps do not move it.
 fn median_slope(delays: &[Delay]) -> f64 {
-    let slope =
-        |pair: &[Delay]| (pair[1].frames - pair[0].frames) / (pair[1].at_frame - pair[0].at_frame).max(1) as f64;
+    let slope = |pair: &[Delay]| {
+        (pair[1].frames - pair[0].frames) / (pair[1].at_frame - pair[0].at_frame).max(1) as f64
+    };
     // Of a single pair it cannot be told whether it drifts or steps.
     if delays.len() < 3 { 0.0 } else { middle(delays.windows(2).map(slope).collect()) }
 }

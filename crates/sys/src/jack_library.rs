@@ -2,37 +2,12 @@
 //! not ours, such as JACK2's. For measurements beside it.
 
 use std::cell::UnsafeCell;
-use std::ffi::{CStr, CString, c_char, c_int, c_ulong, c_void};
+use std::ffi::{CStr, c_char, c_int, c_ulong, c_void};
 use std::path::Path;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Why a library or its server cannot be used.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum JackLibraryError {
-    /// It is no library, or lacks a function of `jack.h`.
-    #[error("cannot load {path}: {reason}")]
-    Load {
-        /// The file.
-        path: String,
-        /// The loader's words.
-        reason: String,
-    },
-    /// A name with a NUL.
-    #[error("'{0}' is no name")]
-    Name(String),
-    /// The library refused a call.
-    #[error("{library}'s {call} failed{detail}")]
-    Refused {
-        /// The file.
-        library: String,
-        /// The function of `jack.h`.
-        call: &'static str,
-        /// With what.
-        detail: String,
-    },
-}
+use crate::library::{Library, LibraryError, functions, read_text, text};
 
 type Client = *mut c_void;
 type Port = *mut c_void;
@@ -57,38 +32,15 @@ struct LatencyRange {
     max: u32,
 }
 
-macro_rules! functions {
-    ($($name:ident: fn($($argument:ty),* $(; $variadic:tt)?) $(-> $result:ty)?;)*) => {
-        /// The functions of `jack.h` that a measurement needs.
-        #[derive(Clone, Copy)]
-        struct Functions {
-            $($name: unsafe extern "C" fn($($argument),* $(, $variadic)?) $(-> $result)?,)*
-        }
-
-        impl Functions {
-            /// # Safety
-            /// `find` gives the address of the function of this name with the type that `jack.h` declares.
-            unsafe fn of<E>(mut find: impl FnMut(&CStr) -> Result<*mut c_void, E>) -> Result<Self, E> {
-                Ok(Self {$(
-                    $name: {
-                        let name = concat!(stringify!($name), "\0");
-                        let name = CStr::from_bytes_with_nul(name.as_bytes()).unwrap_or_default();
-                        // SAFETY: a function pointer of the declared type, as the caller promises.
-                        unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn($($argument),* $(, $variadic)?) $(-> $result)?>(find(name)?) }
-                    },
-                )*})
-            }
-        }
-    };
-}
-
 functions! {
+    /// The functions of `jack.h` that a measurement needs.
     jack_client_open: fn(*const c_char, c_int, *mut c_int; ...) -> Client;
     jack_client_close: fn(Client) -> c_int;
     jack_activate: fn(Client) -> c_int;
     jack_deactivate: fn(Client) -> c_int;
     jack_get_sample_rate: fn(Client) -> u32;
     jack_get_buffer_size: fn(Client) -> u32;
+    jack_set_buffer_size: fn(Client, u32) -> c_int;
     jack_port_register: fn(Client, *const c_char, *const c_char, c_ulong, c_ulong) -> Port;
     jack_port_name: fn(Port) -> *const c_char;
     jack_port_by_name: fn(Client, *const c_char) -> Port;
@@ -140,10 +92,12 @@ impl JackLibraryClient {
     /// Loads `library` (for good), becomes a client of `server` with the ports `in` and `out`, and joins its cycles.
     ///
     /// # Errors
-    /// [`JackLibraryError`].
-    pub fn open(library: &Path, server: &str, name: &str, cycle: Cycle) -> Result<Self, JackLibraryError> {
-        let functions = load(library)?;
-        let library = library.display().to_string();
+    /// [`LibraryError`].
+    pub fn open(library: &Path, server: &str, name: &str, cycle: Cycle) -> Result<Self, LibraryError> {
+        let loaded = Library::load(library)?;
+        // SAFETY: the names are those of jack.h, which fixes their types for every libjack.so.0.
+        let functions = unsafe { Functions::of(&loaded) }?;
+        let library = loaded.path;
         let (name, server) = (text(name)?, text(server)?);
         let mut status = 0;
         // SAFETY: terminated strings, a place for the status, and with JackServerName one more string, as jack.h says.
@@ -153,7 +107,7 @@ impl JackLibraryClient {
         };
         if client.is_null() {
             let detail = format!(" (status {status:#x}): is server {server:?} running?");
-            return Err(JackLibraryError::Refused { library, call: "jack_client_open", detail });
+            return Err(LibraryError::Refused { library, call: "jack_client_open", detail });
         }
         let mut this = Self { library, functions, client, shared: ptr::null_mut() };
         let (input, output) = (this.port(c"in", IS_INPUT)?, this.port(c"out", IS_OUTPUT)?);
@@ -179,7 +133,7 @@ impl JackLibraryClient {
         if answers == [0; 3] { Ok(this) } else { Err(this.refused("jack_activate", String::new())) }
     }
 
-    fn port(&self, name: &CStr, flags: c_ulong) -> Result<Port, JackLibraryError> {
+    fn port(&self, name: &CStr, flags: c_ulong) -> Result<Port, LibraryError> {
         // SAFETY: an open client and terminated strings; a size of 0 is the type's own.
         let port = unsafe {
             (self.functions.jack_port_register)(self.client, name.as_ptr(), AUDIO.as_ptr(), flags, 0)
@@ -187,8 +141,8 @@ impl JackLibraryClient {
         if port.is_null() { Err(self.refused("jack_port_register", String::new())) } else { Ok(port) }
     }
 
-    fn refused(&self, call: &'static str, detail: String) -> JackLibraryError {
-        JackLibraryError::Refused { library: self.library.clone(), call, detail }
+    fn refused(&self, call: &'static str, detail: String) -> LibraryError {
+        LibraryError::Refused { library: self.library.clone(), call, detail }
     }
 
     fn shared(&self) -> Option<&Shared> {
@@ -209,8 +163,8 @@ impl JackLibraryClient {
     /// Connects two ports by their full names.
     ///
     /// # Errors
-    /// [`JackLibraryError::Refused`].
-    pub fn connect(&self, source: &str, destination: &str) -> Result<(), JackLibraryError> {
+    /// [`LibraryError::Refused`].
+    pub fn connect(&self, source: &str, destination: &str) -> Result<(), LibraryError> {
         let (from, to) = (text(source)?, text(destination)?);
         // SAFETY: an open client and terminated strings.
         match unsafe { (self.functions.jack_connect)(self.client, from.as_ptr(), to.as_ptr()) } {
@@ -229,6 +183,18 @@ impl JackLibraryClient {
     pub fn quantum(&self) -> u32 {
         // SAFETY: an open client.
         unsafe { (self.functions.jack_get_buffer_size)(self.client) }
+    }
+
+    /// Asks for cycles of so many frames.
+    ///
+    /// # Errors
+    /// [`LibraryError::Refused`].
+    pub fn set_quantum(&self, frames: u32) -> Result<(), LibraryError> {
+        // SAFETY: an open client.
+        match unsafe { (self.functions.jack_set_buffer_size)(self.client, frames) } {
+            0 => Ok(()),
+            _ => Err(self.refused("jack_set_buffer_size", format!(": {frames} frames"))),
+        }
     }
 
     /// The longest latency that the server states for a port, frames: from the capture side if `capture`.
@@ -274,42 +240,6 @@ impl Drop for JackLibraryClient {
             drop(unsafe { Box::from_raw(self.shared) });
         }
     }
-}
-
-fn text(text: &str) -> Result<CString, JackLibraryError> {
-    CString::new(text).map_err(|_| JackLibraryError::Name(text.to_owned()))
-}
-
-fn load(library: &Path) -> Result<Functions, JackLibraryError> {
-    let path = library.display().to_string();
-    let failed = |reason: String| JackLibraryError::Load { path: path.clone(), reason };
-    let name = text(&path)?;
-    // SAFETY: a terminated string. The library's initialisers run: it is a libjack, which the caller names.
-    let handle = unsafe { libc::dlopen(name.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-    if handle.is_null() {
-        return Err(failed(loader_words()));
-    }
-    let find = |name: &CStr| {
-        // SAFETY: an open handle and a terminated string.
-        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-        if found.is_null() { Err(failed(format!("it has no {}", name.to_string_lossy()))) } else { Ok(found) }
-    };
-    // SAFETY: the names are those of jack.h, which fixes their types for every libjack.so.0.
-    unsafe { Functions::of(find) }
-}
-
-fn loader_words() -> String {
-    // SAFETY: gives a terminated string that lives until the next call of the loader in this thread, or null.
-    read_text(unsafe { libc::dlerror() })
-}
-
-/// A copy of what a C function has given: a terminated string that lives at least until this returns, or null.
-fn read_text(text: *const c_char) -> String {
-    if text.is_null() {
-        return String::new();
-    }
-    // SAFETY: terminated and alive, as both callers' functions promise.
-    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
 extern "C" fn on_process(frames: u32, argument: *mut c_void) -> c_int {

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 
 use rustix::event::PollFlags;
 use rustix::mm::{MlockAllFlags, mlockall};
@@ -68,6 +70,32 @@ impl AsFd for PidFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
+}
+
+/// Lets the program that `command` starts be asked to end (SIGTERM) when the thread that starts it ends, however that
+/// comes about. To be started by a thread that lives as long as the program is wanted, as the main thread does.
+pub fn end_with_this_thread(command: &mut Command) {
+    let parent = process_id();
+    // SAFETY: between fork and exec only two system calls are made, without memory of their own.
+    unsafe {
+        command.pre_exec(move || {
+            set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
+            // It may have ended before it could be noticed.
+            match rustix::process::getppid() {
+                Some(now) if now.as_raw_nonzero().get() as u32 == parent => Ok(()),
+                _ => Err(io::ErrorKind::NotFound.into()),
+            }
+        });
+    }
+}
+
+/// Kills every process of the group that `leader` leads.
+///
+/// # Errors
+/// `ESRCH` if there is none.
+pub fn kill_group(leader: u32) -> io::Result<()> {
+    let pid = i32::try_from(leader).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    Ok(rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)?)
 }
 
 /// The real user id.

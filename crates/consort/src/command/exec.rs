@@ -15,7 +15,7 @@ mod library;
 mod supervision;
 mod temporary;
 
-pub(crate) use temporary::end_with_stdin;
+pub(crate) use temporary::{TemporaryServer, end_with_stdin};
 
 /// As a shell says it.
 const NOT_FOUND: u8 = 127;
@@ -48,7 +48,7 @@ impl Execute {
                 self.not_started(error)
             }
             Err(client::Error::NoServer { .. }) => {
-                let mut temporary = temporary::TemporaryServer::start(server)?;
+                let mut temporary = TemporaryServer::start(server, &[])?;
                 // Before the program starts: from then on a signal is meant for it.
                 let signals = TerminationSignals::block().context("cannot block signals")?;
                 signals.unblock_in(&mut command);

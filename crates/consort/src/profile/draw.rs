@@ -16,10 +16,10 @@ use super::plots::{Plot, Series};
 const SIZE: (u32, u32) = (1200, 700);
 /// Cells into which points fall: more than one point in a cell cannot be told apart.
 const CELLS: (f64, f64) = (1100.0, 560.0);
-const FONT: &str = "sans-serif";
+pub(crate) const FONT: &str = "sans-serif";
 
 /// Told apart on white, also by most who see fewer colours (Okabe and Ito's, without yellow).
-const COLORS: [RGBColor; 7] = [
+pub(crate) const COLORS: [RGBColor; 7] = [
     RGBColor(0, 0, 0),
     RGBColor(0, 114, 178),
     RGBColor(213, 94, 0),
@@ -29,66 +29,94 @@ const COLORS: [RGBColor; 7] = [
     RGBColor(86, 180, 233),
 ];
 
-/// Draws `plot` as `directory/NAME.svg` and `.png`. With `highest_us`, the axis ends there, and points above it lie on
-/// its end: pictures of several runs can be compared.
-pub(crate) fn draw(plot: &Plot, highest_us: Option<f64>, directory: &Path) -> anyhow::Result<()> {
+/// What can be painted, on whatever a backend makes.
+pub(crate) trait Picture {
+    /// Paints it on white.
+    fn paint<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Box<dyn Error>>
+    where
+        B::ErrorType: 'static;
+}
+
+/// Writes `picture` as `directory/NAME.svg` and `.png`.
+pub(crate) fn write(picture: &impl Picture, directory: &Path, name: &str) -> anyhow::Result<()> {
     static FONTS: Once = Once::new();
     // The bitmap's letters; an SVG names the font, and whoever shows it brings it. It cannot fail: it is a font.
     FONTS.call_once(|| drop(register_font(FONT, FontStyle::Normal, epaint_default_fonts::UBUNTU_LIGHT)));
-    let path = |extension: &str| directory.join(format!("{}.{extension}", plot.file));
+    let path = |extension: &str| directory.join(format!("{name}.{extension}"));
     let (svg, png) = (path("svg"), path("png"));
     let failed = |path: &Path, error: Box<dyn Error>| anyhow!("cannot write {}: {error}", path.display());
-    picture(plot, highest_us, &SVGBackend::new(&svg, SIZE).into_drawing_area())
+    on_white(picture, &SVGBackend::new(&svg, SIZE).into_drawing_area())
         .map_err(|error| failed(&svg, error))?;
-    picture(plot, highest_us, &BitMapBackend::new(&png, SIZE).into_drawing_area())
+    on_white(picture, &BitMapBackend::new(&png, SIZE).into_drawing_area())
         .map_err(|error| failed(&png, error))
 }
 
-fn picture<B: DrawingBackend>(
-    plot: &Plot,
-    highest_us: Option<f64>,
+fn on_white<B: DrawingBackend>(
+    picture: &impl Picture,
     area: &DrawingArea<B, Shift>,
 ) -> Result<(), Box<dyn Error>>
 where
     B::ErrorType: 'static,
 {
     area.fill(&WHITE)?;
-    area.titled(plot.title, (FONT, 26))?;
-    let summary = format!("{}; µs: median / 99 % / longest", plot.summary);
-    area.draw_text(&shortened(&summary), &(FONT, 15).into_text_style(area), (16, 34))?;
-    let (longest_x, highest_y) = extent(&plot.series, highest_us);
-    let mut chart = ChartBuilder::on(area)
-        .margin(16)
-        .margin_top(58)
-        .x_label_area_size(44)
-        .y_label_area_size(70)
-        .build_cartesian_2d(0.0..longest_x, 0.0..highest_y)?;
-    chart
-        .configure_mesh()
-        .x_desc("audio cycles")
-        .y_desc("µs")
-        .label_style((FONT, 16))
-        .light_line_style(TRANSPARENT)
-        .x_label_formatter(&|value| format!("{value:.0}"))
-        .y_label_formatter(&|value| format!("{value:.0}"))
-        .draw()?;
-    for (number, series) in plot.series.iter().enumerate() {
-        let color = COLORS[number % COLORS.len()];
-        let points = visible(series, (longest_x, highest_y));
-        let dots = points.into_iter().map(|point| Circle::new(point, 1, color.filled()));
+    picture.paint(area)
+}
+
+/// Draws `plot` as `directory/NAME.svg` and `.png`. With `highest_us`, the axis ends there, and points above it lie on
+/// its end: pictures of several runs can be compared.
+pub(crate) fn draw(plot: &Plot, highest_us: Option<f64>, directory: &Path) -> anyhow::Result<()> {
+    write(&Dots { plot, highest_us }, directory, plot.file)
+}
+
+/// A plot as dots.
+struct Dots<'a> {
+    plot: &'a Plot,
+    highest_us: Option<f64>,
+}
+
+impl Picture for Dots<'_> {
+    fn paint<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Box<dyn Error>>
+    where
+        B::ErrorType: 'static,
+    {
+        let Self { plot, highest_us } = *self;
+        area.titled(plot.title, (FONT, 26))?;
+        let summary = format!("{}; µs: median / 99 % / longest", plot.summary);
+        area.draw_text(&shortened(&summary), &(FONT, 15).into_text_style(area), (16, 34))?;
+        let (longest_x, highest_y) = extent(&plot.series, highest_us);
+        let mut chart = ChartBuilder::on(area)
+            .margin(16)
+            .margin_top(58)
+            .x_label_area_size(44)
+            .y_label_area_size(70)
+            .build_cartesian_2d(0.0..longest_x, 0.0..highest_y)?;
         chart
-            .draw_series(dots)?
-            .label(&series.name)
-            .legend(move |(x, y)| Circle::new((x + 10, y), 4, color.filled()));
+            .configure_mesh()
+            .x_desc("audio cycles")
+            .y_desc("µs")
+            .label_style((FONT, 16))
+            .light_line_style(TRANSPARENT)
+            .x_label_formatter(&|value| format!("{value:.0}"))
+            .y_label_formatter(&|value| format!("{value:.0}"))
+            .draw()?;
+        for (number, series) in plot.series.iter().enumerate() {
+            let color = COLORS[number % COLORS.len()];
+            let points = visible(series, (longest_x, highest_y));
+            let dots = points.into_iter().map(|point| Circle::new(point, 1, color.filled()));
+            chart
+                .draw_series(dots)?
+                .label(&series.name)
+                .legend(move |(x, y)| Circle::new((x + 10, y), 4, color.filled()));
+        }
+        chart
+            .configure_series_labels()
+            .label_font((FONT, 16))
+            .background_style(WHITE.mix(0.85))
+            .border_style(BLACK.mix(0.3))
+            .position(SeriesLabelPosition::UpperRight)
+            .draw()?;
+        Ok(area.present()?)
     }
-    chart
-        .configure_series_labels()
-        .label_font((FONT, 16))
-        .background_style(WHITE.mix(0.85))
-        .border_style(BLACK.mix(0.3))
-        .position(SeriesLabelPosition::UpperRight)
-        .draw()?;
-    Ok(area.present()?)
 }
 
 /// What fits in one line.

@@ -17,16 +17,17 @@ const RETRY: Duration = Duration::from_millis(10);
 
 /// A server of our own. It ends when this value, or this process, does.
 #[derive(Debug)]
-pub(super) struct TemporaryServer {
+pub(crate) struct TemporaryServer {
     process: Child,
 }
 
 impl TemporaryServer {
-    /// Starts the server `name` and waits until it takes programs in.
-    pub(super) fn start(name: &str) -> anyhow::Result<Self> {
+    /// Starts the server `name` with these options of `consort run`, and waits until it takes programs in.
+    pub(crate) fn start(name: &str, options: &[String]) -> anyhow::Result<Self> {
         let executable = std::env::current_exe().context("cannot find the server's program")?;
         let process = Command::new(executable)
             .args(["run", "--while-stdin-is-open", "--server", name])
+            .args(options)
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
             // The terminal's signals are for the program.
@@ -49,7 +50,7 @@ impl TemporaryServer {
     }
 
     /// Ends the server and waits until it has ended.
-    pub(super) fn end(&mut self) -> io::Result<()> {
+    pub(crate) fn end(&mut self) -> io::Result<()> {
         // `wait` closes the pipe.
         self.process.wait().map(drop)
     }

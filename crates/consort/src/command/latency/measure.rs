@@ -9,29 +9,71 @@ use latency::{Recording, Signal};
 use soundfile::Writer;
 
 use super::findings;
+use super::subject::Subject;
 use super::systems::System;
 use super::table::{self, Row};
 use super::tape::Plan;
 use crate::output;
 
+/// Lengths of a measurement.
+pub(crate) fn seconds() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=3600)
+}
+
+/// One subject, measured once.
+#[derive(Debug, Args)]
+pub(crate) struct Single<S: Args> {
+    #[command(flatten)]
+    subject: S,
+    #[command(flatten)]
+    measure: Measure,
+}
+
+impl<S: Args + Subject> Single<S> {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        let plan = |sample_rate_hz| self.measure.plan(sample_rate_hz);
+        let (system, channels) = self.subject.record(server, None, &plan)?;
+        self.measure.show(system, channels)
+    }
+}
+
 /// What is sent and how it is shown.
 #[derive(Debug, Args)]
-pub(crate) struct Measure {
-    /// What is sent
-    #[arg(long, value_enum, default_value = "marked")]
-    signal: SignalName,
+struct Measure {
+    #[command(flatten)]
+    sending: Sending,
     /// How long it is sent
-    #[arg(long, value_name = "S", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    #[arg(long, value_name = "S", default_value_t = 5, value_parser = seconds())]
     seconds: u32,
-    /// The longest latency that is waited for
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=12_000))]
-    longest: u32,
     /// Keep the recording, left direct, right through the system
     #[arg(long, value_name = "FILE.wav")]
     save: Option<PathBuf>,
     /// Print everything as JSON
     #[arg(long)]
     json: bool,
+}
+
+/// What is sent.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct Sending {
+    /// What is sent
+    #[arg(long, value_enum, default_value = "marked")]
+    signal: SignalName,
+    /// The longest latency that is waited for
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=12_000))]
+    longest: u32,
+}
+
+impl Sending {
+    /// The plan for so many seconds at this rate.
+    pub(crate) fn plan(self, seconds: u32, sample_rate_hz: u32) -> Plan {
+        Plan {
+            signal: self.signal.into(),
+            frames: seconds as usize * sample_rate_hz as usize,
+            tail_frames: self.longest as usize * sample_rate_hz as usize / 1000,
+            sample_rate_hz,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -58,32 +100,32 @@ impl From<SignalName> for Signal {
 }
 
 impl Measure {
-    /// The plan at this rate.
-    pub(crate) fn plan(&self, sample_rate_hz: u32) -> Plan {
-        Plan {
-            signal: self.signal.into(),
-            frames: self.seconds as usize * sample_rate_hz as usize,
-            tail_frames: self.longest as usize * sample_rate_hz as usize / 1000,
-            sample_rate_hz,
-        }
+    fn plan(&self, sample_rate_hz: u32) -> Plan {
+        self.sending.plan(self.seconds, sample_rate_hz)
     }
 
     /// Analyses what was recorded of `system`, and shows it.
-    pub(crate) fn report(&self, system: System, channels: [Vec<f32>; 2]) -> anyhow::Result<ExitCode> {
+    fn show(&self, system: System, channels: [Vec<f32>; 2]) -> anyhow::Result<ExitCode> {
         if let Some(path) = &self.save {
             let mut writer = Writer::create(path, 2, system.sample_rate_hz)?;
             writer.write(&channels)?;
             writer.finish()?;
         }
-        let recording = Recording::new(&channels, system.sample_rate_hz);
-        let found = recording.and_then(|recording| latency::analyse(&recording));
-        let found = found.with_context(|| format!("nothing measured through {}", system.interface))?;
+        let row = analysed(system, &channels)?;
         if self.json {
-            output::print_json(&table::as_json(&system, findings::as_json(&found)))?;
+            output::print_json(&row.as_json())?;
         } else {
-            let details = findings::as_text(&found);
-            output::print(&format!("{}\n{details}", table::as_text(&[Row { system, found }])))?;
+            let details = findings::as_text(&row.found);
+            output::print(&format!("{}\n{details}", table::as_text(&[row])))?;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What was recorded of `system`, analysed.
+pub(crate) fn analysed(system: System, channels: &[Vec<f32>; 2]) -> anyhow::Result<Row> {
+    let recording = Recording::new(channels, system.sample_rate_hz);
+    let found = recording.and_then(|recording| latency::analyse(&recording));
+    let found = found.with_context(|| format!("nothing measured through {}", system.interface))?;
+    Ok(Row { system, found })
 }

@@ -1,24 +1,16 @@
 //! `consort latency run`: a running server, measured through a client of it.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::Args;
 
-use super::measure::Measure;
+use super::subject::{Planner, Recorded, Subject};
 use super::systems::{self, Way};
+use crate::command::exec::TemporaryServer;
+use crate::exit::UsageError;
 
-/// Measure a running server through a client of it
-///
-/// The client sends a signal from an output port, records what comes back at an input port beside what it sent in the
-/// same frames, and counts the frames between them. What it sends goes where --playback says, and what it hears
-/// comes from where --capture says: a cable, a snd-aloop card or `consort run --loop` has to close the way.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  consort run -n loop --loop --quantum 64 &
-  consort latency run -n loop
-  consort latency run -n loop --graph --json
-  consort latency run --libjack /usr/lib/x86_64-linux-gnu/libjack.so.0 --graph")]
+/// A server, reached through a client of it.
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Run {
     /// The port that plays the signal
     #[arg(long, value_name = "PORT", default_value = "system:playback_1")]
@@ -32,22 +24,35 @@ pub(crate) struct Run {
     /// The libjack.so.0 of another server, such as JACK2
     #[arg(long, value_name = "FILE")]
     libjack: Option<PathBuf>,
-    #[command(flatten)]
-    measure: Measure,
+    /// Start a server of its own with these options of `consort run`
+    #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with = "libjack")]
+    start: Option<String>,
+    /// Run cycles of so many frames [default: as the server does]
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    quantum: Option<u32>,
 }
 
-impl Run {
-    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+impl Subject for Run {
+    fn record(&self, server: &str, frames: Option<u32>, plan: Planner<'_>) -> anyhow::Result<Recorded> {
         let way = if self.graph {
             Way::Graph
         } else {
             Way::Device { playback: self.playback.clone(), capture: self.capture.clone() }
         };
-        let plan = |sample_rate_hz| self.measure.plan(sample_rate_hz);
-        let (system, channels) = match &self.libjack {
-            Some(library) => systems::through_library(library, server, &way, plan)?,
-            None => systems::through_consort(server, &way, plan)?,
-        };
-        self.measure.report(system, channels)
+        let quantum = frames.or(self.quantum);
+        if let Some(options) = &self.start {
+            let mut options =
+                shlex::split(options).ok_or_else(|| UsageError("--start: a quote is not closed".into()))?;
+            if let Some(frames) = quantum {
+                options.extend(["--quantum".into(), frames.to_string()]);
+            }
+            let own = format!("latency-{}", sys::process::process_id());
+            let _server = TemporaryServer::start(&own, &options)?;
+            return systems::through_consort(&own, &way, quantum, plan);
+        }
+        match &self.libjack {
+            Some(library) => systems::through_library(library, server, &way, quantum, plan),
+            None => systems::through_consort(server, &way, quantum, plan),
+        }
     }
 }

@@ -4,13 +4,15 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use client::{Client, Control, CycleScope, Notifications, Observer, OpenOptions};
 use sys::jack_library::JackLibraryClient;
 use sys::thread::Scheduling;
 
-use super::tape::{Plan, Tape};
+use super::subject::{Planner, Recorded};
+use super::tape::Tape;
 
 /// What a row of the paper's tables says of a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +31,8 @@ pub(crate) struct System {
     pub(crate) scheduling: String,
     /// The latency that the system itself states, frames.
     pub(crate) stated_frames: Option<u32>,
-    /// Xruns that the system told of meanwhile.
-    pub(crate) xruns: u32,
+    /// Xruns that the system told of meanwhile, if it tells of any.
+    pub(crate) xruns: Option<u32>,
 }
 
 /// What lies between the measuring client's ports.
@@ -57,6 +59,8 @@ impl Way {
 /// The samples of all JACK servers.
 const JACK_FORMAT: &str = "32-bit float";
 const CLIENT: &str = "latency";
+/// A server that has been asked for another quantum may take so long.
+const QUANTUM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Counts what the server tells of.
 struct XrunCounter(Arc<AtomicU32>);
@@ -71,8 +75,10 @@ impl Notifications for XrunCounter {
 pub(crate) fn through_consort(
     server: &str,
     way: &Way,
-    plan: impl Fn(u32) -> Plan,
-) -> anyhow::Result<(System, [Vec<f32>; 2])> {
+    quantum: Option<u32>,
+    plan: Planner<'_>,
+) -> anyhow::Result<Recorded> {
+    let before = quantum.map(|frames| Quantum::set(server, frames)).transpose()?;
     let options = OpenOptions { server: Some(server.into()), ..OpenOptions::default() };
     let client = Client::open_with(CLIENT, &options)?;
     let (mut input, mut output) = (client.input_port("in")?, client.output_port("out")?);
@@ -89,6 +95,11 @@ pub(crate) fn through_consort(
         client.connect(source, destination).with_context(|| format!("{source} to {destination}"))?;
     }
     let channels = reel.wait(|| client.is_running())?;
+    let frames = client.quantum();
+    ensure!(
+        quantum.is_none_or(|wanted| wanted == frames),
+        "the server runs {frames} frames, not those asked for"
+    );
     let status = Observer::open(Some(server))?.status()?;
     let mode = if status.sync { "sync" } else { "async" };
     let stated = |name: &str, capture| {
@@ -104,9 +115,32 @@ pub(crate) fn through_consort(
         kernel: kernel(),
         scheduling: client.session().process_thread().map_or_else(String::new, scheduling),
         stated_frames: stated_frames(way, stated),
-        xruns: xruns.load(Ordering::Relaxed),
+        xruns: Some(xruns.load(Ordering::Relaxed)),
     };
+    drop(before);
     Ok((system, channels))
+}
+
+/// A quantum that a server has for a while; it has its old one again afterwards.
+struct Quantum {
+    observer: Observer,
+    before: u32,
+}
+
+impl Quantum {
+    fn set(server: &str, frames: u32) -> anyhow::Result<Self> {
+        let observer = Observer::open(Some(server))?;
+        let before = observer.status()?.quantum;
+        observer.set_quantum(frames)?;
+        Ok(Self { observer, before })
+    }
+}
+
+impl Drop for Quantum {
+    fn drop(&mut self) {
+        // It fails only if the server has gone, and its quantum with it.
+        let _ = self.observer.set_quantum(self.before);
+    }
 }
 
 /// Measures the server `server` that `library` belongs to.
@@ -114,8 +148,9 @@ pub(crate) fn through_library(
     library: &Path,
     server: &str,
     way: &Way,
-    plan: impl Fn(u32) -> Plan,
-) -> anyhow::Result<(System, [Vec<f32>; 2])> {
+    quantum: Option<u32>,
+    plan: Planner<'_>,
+) -> anyhow::Result<Recorded> {
     // The rate is the server's, and is known only once there is a client; the first one is there to ask.
     let sample_rate_hz = {
         let asking = JackLibraryClient::open(library, server, CLIENT, Box::new(|_, said| said.fill(0.0)))?;
@@ -124,6 +159,20 @@ pub(crate) fn through_library(
     let (mut tape, reel) = Tape::new(&plan(sample_rate_hz));
     let cycle = Box::new(move |heard: &[f32], said: &mut [f32]| tape.cycle(heard, said));
     let client = JackLibraryClient::open(library, server, CLIENT, cycle)?;
+    // The signal begins only when it is connected: nothing of it is sent with another quantum.
+    let before = client.quantum();
+    if let Some(frames) = quantum.filter(|frames| *frames != before) {
+        client.set_quantum(frames)?;
+        let since = Instant::now();
+        while client.quantum() != frames {
+            ensure!(
+                since.elapsed() < QUANTUM_PATIENCE,
+                "the server goes on with {} frames",
+                client.quantum()
+            );
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
     let (input, output) = client.port_names();
     for (source, destination) in way.connections(&input, &output) {
         client.connect(&source, &destination)?;
@@ -139,8 +188,11 @@ pub(crate) fn through_library(
         kernel: kernel(),
         scheduling: client.process_thread().map_or_else(String::new, scheduling),
         stated_frames: stated_frames(way, |port, capture| client.port_latency(port, capture)),
-        xruns: client.xruns(),
+        xruns: Some(client.xruns()),
     };
+    if client.quantum() != before {
+        client.set_quantum(before)?;
+    }
     Ok((system, channels))
 }
 
@@ -165,17 +217,27 @@ pub(crate) fn kernel() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// Makes the calling thread `SCHED_FIFO` where it may be, and says what it is then. 0: leaves it as it is.
-pub(crate) fn become_realtime(priority: u32) -> String {
-    if priority > 0
-        && let Err(error) = sys::thread::set_fifo(0, priority)
-    {
-        eprintln!("consort: not real-time, expect dropouts under load: {error}");
-    }
-    scheduling(0)
+/// Does `task` in a thread of its own, `SCHED_FIFO` where it may be and `priority` is not 0, and tells it what it is.
+/// The calling thread, and the programs that it starts, stay as they are.
+pub(crate) fn in_thread<T: Send>(
+    priority: u32,
+    task: impl FnOnce(String) -> anyhow::Result<T> + Send,
+) -> anyhow::Result<T> {
+    let realtime = || {
+        if priority > 0
+            && let Err(error) = sys::thread::set_fifo(0, priority)
+        {
+            eprintln!("consort: not real-time, expect dropouts under load: {error}");
+        }
+        task(scheduling(0))
+    };
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("latency".into()).spawn_scoped(scope, realtime)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
-fn scheduling(thread: u32) -> String {
+pub(crate) fn scheduling(thread: u32) -> String {
     match sys::thread::scheduling(thread) {
         Ok(Scheduling::Fifo(priority)) => format!("FIFO {priority}"),
         Ok(Scheduling::RoundRobin(priority)) => format!("RR {priority}"),

@@ -1,0 +1,326 @@
+//! PortAudio, loaded at run time: one full-duplex stream, by its callback. For measurements beside ours.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_double, c_int, c_ulong, c_void};
+use std::path::Path;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::jack_library::Cycle;
+use crate::library::{Library, LibraryError, functions, read_text};
+
+const LIBRARY: &str = "libportaudio.so.2";
+/// `paFloat32`; `paContinue`.
+const FLOAT32: c_ulong = 1;
+const CONTINUE: c_int = 0;
+
+/// `PaHostApiInfo`.
+#[repr(C)]
+struct HostApiInfo {
+    version: c_int,
+    kind: c_int,
+    name: *const c_char,
+    devices: c_int,
+    default_input: c_int,
+    default_output: c_int,
+}
+
+/// The first fields of `PaDeviceInfo`.
+#[repr(C)]
+struct DeviceInfo {
+    version: c_int,
+    name: *const c_char,
+    host: c_int,
+    inputs: c_int,
+    outputs: c_int,
+}
+
+/// `PaStreamParameters`.
+#[repr(C)]
+struct StreamParameters {
+    device: c_int,
+    channels: c_int,
+    format: c_ulong,
+    latency_s: c_double,
+    specific: *mut c_void,
+}
+
+/// `PaStreamInfo`.
+#[repr(C)]
+struct StreamInfo {
+    version: c_int,
+    input_latency_s: c_double,
+    output_latency_s: c_double,
+    sample_rate_hz: c_double,
+}
+
+type Stream = *mut c_void;
+type Callback =
+    extern "C" fn(*const c_void, *mut c_void, c_ulong, *const c_void, c_ulong, *mut c_void) -> c_int;
+
+functions! {
+    /// The functions of `portaudio.h` that a measurement needs.
+    Pa_Initialize: fn() -> c_int;
+    Pa_Terminate: fn() -> c_int;
+    Pa_GetErrorText: fn(c_int) -> *const c_char;
+    Pa_GetVersionText: fn() -> *const c_char;
+    Pa_GetDefaultHostApi: fn() -> c_int;
+    Pa_GetHostApiCount: fn() -> c_int;
+    Pa_GetHostApiInfo: fn(c_int) -> *const HostApiInfo;
+    Pa_GetDeviceCount: fn() -> c_int;
+    Pa_GetDeviceInfo: fn(c_int) -> *const DeviceInfo;
+    Pa_OpenStream: fn(*mut Stream, *const StreamParameters, *const StreamParameters, c_double, c_ulong, c_ulong, Callback, *mut c_void) -> c_int;
+    Pa_StartStream: fn(Stream) -> c_int;
+    Pa_AbortStream: fn(Stream) -> c_int;
+    Pa_CloseStream: fn(Stream) -> c_int;
+    Pa_IsStreamActive: fn(Stream) -> c_int;
+    Pa_GetStreamInfo: fn(Stream) -> *const StreamInfo;
+}
+
+/// What is asked of PortAudio.
+#[derive(Debug, Clone, Copy)]
+pub struct PortAudioSettings<'a> {
+    /// Part of the host interface's name, such as `ALSA`; `None`: PortAudio's default.
+    pub host: Option<&'a str>,
+    /// Part of the name of the device to play on; `None`: the interface's default.
+    pub playback: Option<&'a str>,
+    /// Part of the name of the device to record.
+    pub capture: Option<&'a str>,
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// Frames of one callback.
+    pub frames: u32,
+    /// The latency that is suggested for each direction, frames.
+    pub suggested_frames: u32,
+}
+
+/// What PortAudio's thread sees. Lives from before the stream until it is closed.
+struct Shared {
+    /// The callback's own.
+    cycle: UnsafeCell<Cycle>,
+    thread: AtomicU32,
+    breaks: AtomicU32,
+}
+
+/// A stream that runs until it is dropped.
+pub struct PortAudioStream {
+    functions: Functions,
+    library: String,
+    stream: Stream,
+    shared: *mut Shared,
+    names: [String; 3],
+}
+
+impl std::fmt::Debug for PortAudioStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("PortAudioStream").field("names", &self.names).finish_non_exhaustive()
+    }
+}
+
+impl PortAudioStream {
+    /// Loads the library (for good), opens a stream of one channel in floating point and starts it.
+    ///
+    /// # Errors
+    /// [`LibraryError`]: it is not installed, or has no such interface or devices.
+    pub fn open(settings: &PortAudioSettings<'_>, cycle: Cycle) -> Result<Self, LibraryError> {
+        let loaded = Library::load(Path::new(LIBRARY))?;
+        // SAFETY: the names are those of portaudio.h, whose types libportaudio.so.2 keeps.
+        let functions = unsafe { Functions::of(&loaded) }?;
+        let refused = |call, detail| LibraryError::Refused { library: loaded.path.clone(), call, detail };
+        // SAFETY: no argument; ended by `drop`, or right here where it fails.
+        let answer = unsafe { (functions.Pa_Initialize)() };
+        if answer != 0 {
+            return Err(refused("Pa_Initialize", error_text(&functions, answer)));
+        }
+        let mut this = Self {
+            functions,
+            library: loaded.path.clone(),
+            stream: ptr::null_mut(),
+            shared: ptr::null_mut(),
+            names: Default::default(),
+        };
+        let (host, host_name, defaults) = this.host(settings.host)?;
+        let (input, input_name) = this.device(host, settings.capture, defaults[0], true)?;
+        let (output, output_name) = this.device(host, settings.playback, defaults[1], false)?;
+        this.names = [host_name, output_name, input_name];
+        this.shared = Box::into_raw(Box::new(Shared {
+            cycle: UnsafeCell::new(cycle),
+            thread: AtomicU32::new(0),
+            breaks: AtomicU32::new(0),
+        }));
+        let rate_hz = f64::from(settings.sample_rate_hz);
+        let latency_s = f64::from(settings.suggested_frames) / rate_hz;
+        let side = |device| StreamParameters {
+            device,
+            channels: 1,
+            format: FLOAT32,
+            latency_s,
+            specific: ptr::null_mut(),
+        };
+        let (input, output) = (side(input), side(output));
+        // SAFETY: structures of the header's layout, a callback of the declared type, and an argument that lives
+        // until the stream is closed.
+        let answer = unsafe {
+            (functions.Pa_OpenStream)(
+                &raw mut this.stream,
+                &raw const input,
+                &raw const output,
+                rate_hz,
+                c_ulong::from(settings.frames),
+                0,
+                on_callback,
+                this.shared.cast(),
+            )
+        };
+        this.demand("Pa_OpenStream", answer)?;
+        // SAFETY: an open stream.
+        let answer = unsafe { (functions.Pa_StartStream)(this.stream) };
+        this.demand("Pa_StartStream", answer)?;
+        Ok(this)
+    }
+
+    fn demand(&self, call: &'static str, answer: c_int) -> Result<(), LibraryError> {
+        if answer == 0 { Ok(()) } else { Err(self.refused(call, error_text(&self.functions, answer))) }
+    }
+
+    fn refused(&self, call: &'static str, detail: String) -> LibraryError {
+        LibraryError::Refused { library: self.library.clone(), call, detail }
+    }
+
+    /// The interface's index and name, and its default input and output.
+    fn host(&self, wanted: Option<&str>) -> Result<(c_int, String, [c_int; 2]), LibraryError> {
+        // SAFETY: PortAudio is initialised.
+        let (default, count) =
+            unsafe { ((self.functions.Pa_GetDefaultHostApi)(), (self.functions.Pa_GetHostApiCount)()) };
+        for index in 0..count {
+            // SAFETY: as above; null, or a structure that lives as long as PortAudio is initialised.
+            let Some(info) = (unsafe { (self.functions.Pa_GetHostApiInfo)(index).as_ref() }) else {
+                continue;
+            };
+            let name = read_text(info.name);
+            if wanted.map_or(index == default, |wanted| name.contains(wanted)) {
+                return Ok((index, name, [info.default_input, info.default_output]));
+            }
+        }
+        Err(self.refused("Pa_GetHostApiInfo", format!(": no interface '{}'", wanted.unwrap_or("default"))))
+    }
+
+    fn device(
+        &self,
+        host: c_int,
+        wanted: Option<&str>,
+        default: c_int,
+        is_input: bool,
+    ) -> Result<(c_int, String), LibraryError> {
+        // SAFETY: PortAudio is initialised.
+        let count = unsafe { (self.functions.Pa_GetDeviceCount)() };
+        for index in 0..count {
+            // SAFETY: as above; null, or a structure that lives as long as PortAudio is initialised.
+            let Some(info) = (unsafe { (self.functions.Pa_GetDeviceInfo)(index).as_ref() }) else { continue };
+            let name = read_text(info.name);
+            let channels = if is_input { info.inputs } else { info.outputs };
+            let is_wanted = wanted.map_or(index == default, |wanted| name.contains(wanted));
+            if info.host == host && channels > 0 && is_wanted {
+                return Ok((index, name));
+            }
+        }
+        let side = if is_input { "records" } else { "plays" };
+        let detail = format!(": no device '{}' that {side}", wanted.unwrap_or("default"));
+        Err(self.refused("Pa_GetDeviceInfo", detail))
+    }
+
+    /// The interface, the device that plays, the device that records.
+    pub fn names(&self) -> &[String; 3] {
+        &self.names
+    }
+
+    /// PortAudio's own version.
+    pub fn version(&self) -> String {
+        // SAFETY: a terminated string of the library's own.
+        read_text(unsafe { (self.functions.Pa_GetVersionText)() })
+    }
+
+    /// The latency that PortAudio states for both directions together, seconds.
+    pub fn stated_s(&self) -> Option<f64> {
+        // SAFETY: an open stream; null, or a structure that lives as long as it.
+        let info = unsafe { (self.functions.Pa_GetStreamInfo)(self.stream).as_ref() };
+        info.map(|info| info.input_latency_s + info.output_latency_s)
+    }
+
+    /// The kernel's id of the thread that calls back, once it has.
+    pub fn thread(&self) -> Option<u32> {
+        self.shared().map(|shared| shared.thread.load(Ordering::Relaxed)).filter(|thread| *thread != 0)
+    }
+
+    /// Callbacks that were told of an overflow or underflow.
+    pub fn breaks(&self) -> u32 {
+        self.shared().map_or(0, |shared| shared.breaks.load(Ordering::Relaxed))
+    }
+
+    /// Whether it runs.
+    pub fn is_running(&self) -> bool {
+        // SAFETY: an open stream.
+        unsafe { (self.functions.Pa_IsStreamActive)(self.stream) == 1 }
+    }
+
+    fn shared(&self) -> Option<&Shared> {
+        // SAFETY: null, or made by `open` and freed by `drop`. What changes in it is atomic, or in the cell that only
+        // the callback enters.
+        unsafe { self.shared.as_ref() }
+    }
+}
+
+impl Drop for PortAudioStream {
+    fn drop(&mut self) {
+        // SAFETY: nobody uses the stream afterwards. Once it is closed, PortAudio does not call back.
+        unsafe {
+            if !self.stream.is_null() {
+                (self.functions.Pa_AbortStream)(self.stream);
+                (self.functions.Pa_CloseStream)(self.stream);
+            }
+            (self.functions.Pa_Terminate)();
+        }
+        if !self.shared.is_null() {
+            // SAFETY: made by `Box::into_raw`, and freed only here.
+            drop(unsafe { Box::from_raw(self.shared) });
+        }
+    }
+}
+
+fn error_text(functions: &Functions, error: c_int) -> String {
+    // SAFETY: gives a string of the library's own for every number.
+    format!(": {}", read_text(unsafe { (functions.Pa_GetErrorText)(error) }))
+}
+
+extern "C" fn on_callback(
+    input: *const c_void,
+    output: *mut c_void,
+    frames: c_ulong,
+    _time: *const c_void,
+    flags: c_ulong,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: the argument that `open` gave.
+    let shared = unsafe { &*argument.cast::<Shared>() };
+    // SAFETY: only this function enters the cell, and PortAudio calls it from one thread, one buffer at a time.
+    let cycle = unsafe { &mut *shared.cycle.get() };
+    if shared.thread.load(Ordering::Relaxed) == 0 {
+        shared.thread.store(crate::thread::thread_id(), Ordering::Relaxed);
+    }
+    if flags != 0 {
+        shared.breaks.fetch_add(1, Ordering::Relaxed);
+    }
+    if input.is_null() || output.is_null() {
+        return CONTINUE;
+    }
+    let length = frames as usize;
+    // SAFETY: both hold `frames` samples of one channel, and are not the same memory: they are of two devices.
+    let (heard, said) = unsafe {
+        (
+            std::slice::from_raw_parts(input.cast::<f32>(), length),
+            std::slice::from_raw_parts_mut(output.cast::<f32>(), length),
+        )
+    };
+    cycle(heard, said);
+    CONTINUE
+}
