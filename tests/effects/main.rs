@@ -13,4 +13,5 @@ mod ports;
 mod sessions;
 mod stage;
 mod threads;
+mod tie;
 mod transport;

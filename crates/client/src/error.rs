@@ -65,6 +65,9 @@ pub enum Error {
     /// A port that this client does not have.
     #[error("this client has no port {0}")]
     NotOwnPort(u32),
+    /// Ports that cannot be tied together.
+    #[error("only an input can be tied to an output, and only to one of its own type")]
+    NotTied,
     /// Too many threads of the client are in the middle of the same call.
     #[error("too many threads of this client move the transport at once: try again")]
     TransportBusy,

@@ -163,10 +163,15 @@ impl Core {
             true
         });
         self.join_cycles()?;
+        self.await_tables();
+        Ok(())
+    }
+
+    /// Waits in bounded time until the process thread goes by the newest tables.
+    pub(crate) fn await_tables(&self) {
         let deadline_ns = now_ns() + REPLACED_NS;
         while self.settle_tables() && now_ns() < deadline_ns {
             sleep_until(now_ns() + LOOK_NS);
         }
-        Ok(())
     }
 }

@@ -115,6 +115,20 @@ impl Inputs {
             cell.set_source(samples);
         }
     }
+
+    /// Room to merge events.
+    pub(crate) fn cursors(&mut self) -> &mut [Cursor] {
+        &mut self.cursors
+    }
+
+    /// The input whose buffer has what `port` hears, if it is not the source's own memory, and the sources; `None`: it is
+    /// not connected. Thread: cycle.
+    pub(crate) fn hearing(&self, port: u32, copies: bool) -> Option<(u32, &[u32])> {
+        let connected = self.connected.iter().find(|connected| connected.port == port)?;
+        let group = self.groups.get(connected.group as usize)?;
+        let holder = group.first_port.filter(|_| !copies).unwrap_or(port);
+        Some((holder, self.sources.get(group.start..group.start + group.length)?))
+    }
 }
 
 impl Heard<'_> {
@@ -173,7 +187,7 @@ impl Heard<'_> {
     }
 
     /// Another client's samples, if there are any to be heard. Thread: cycle.
-    fn foreign(&self, source: InputSource) -> Option<PeerSamples<'_>> {
+    pub(crate) fn foreign(&self, source: InputSource) -> Option<PeerSamples<'_>> {
         self.foreign_slab(source)?.samples(source.slot, BUFFER_FRAMES)
     }
 

@@ -7,6 +7,7 @@ mod runner;
 mod scope;
 mod tables;
 mod thread;
+mod ties;
 mod transport;
 
 pub(crate) use growing::Growing;
@@ -15,5 +16,6 @@ pub(crate) use runner::{current_cycle, cycle_signal, cycle_wait, in_cycle};
 pub use scope::CycleScope;
 pub(crate) use tables::{Tables, TablesSender};
 pub(crate) use thread::{Body, ProcessThread, Start};
+pub(crate) use ties::Tie;
 pub(crate) use transport::{Numbered, TransportCallbacks};
 pub use transport::{SyncCallback, TimebaseCallback};

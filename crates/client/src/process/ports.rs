@@ -108,6 +108,17 @@ impl PortCell {
         self.is(Kind::AudioInput) || self.is(Kind::MidiInput)
     }
 
+    /// What travels through the port, and whether it is an output.
+    pub(crate) fn kind(&self) -> Option<(PortType, bool)> {
+        let kinds = [
+            (Kind::AudioInput, PortType::Audio, false),
+            (Kind::MidiInput, PortType::Midi, false),
+            (Kind::AudioOutput, PortType::Audio, true),
+            (Kind::MidiOutput, PortType::Midi, true),
+        ];
+        kinds.into_iter().find(|(kind, ..)| self.is(*kind)).map(|(_, port_type, output)| (port_type, output))
+    }
+
     /// The audio input's private buffer. Thread: cycle.
     pub(crate) fn private(&self) -> Option<&PrivateBuffer> {
         self.private.get().filter(|_| self.is(Kind::AudioInput))

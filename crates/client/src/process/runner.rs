@@ -92,6 +92,7 @@ impl Runner {
             copies: self.core.copies_inputs(),
         };
         self.inputs.prepare(&self.core.ports, heard);
+        self.inputs.pass_to_outputs(&self.core.ports, heard);
         self.info = Some(info);
         CURRENT.set(Some(info));
         sys::cycle_guard::leave();

@@ -7,6 +7,7 @@ use rt::shm::SignalPage;
 use rtrb::{Consumer, Producer, RingBuffer};
 use sys::memory::{PeerSlab, Shared};
 
+use super::ties::Tie;
 use super::transport::TransportCallbacks;
 
 /// Changes that may be on their way to the process thread at one time.
@@ -21,6 +22,8 @@ pub(crate) struct Tables {
     own_pages: [Option<Arc<Shared<SignalPage>>>; 2],
     pages: Vec<Option<Arc<Shared<SignalPage>>>>,
     slabs: Vec<Option<Arc<PeerSlab>>>,
+    /// One for each output that is tied.
+    ties: Vec<Tie>,
     /// The callbacks that may be changed while the client is active.
     pub(crate) transport: TransportCallbacks,
 }
@@ -54,7 +57,7 @@ impl Tables {
 
     /// Gives up the memory of others, as with the server that it was got from.
     pub(crate) fn clear(&mut self) -> bool {
-        *self = Self { transport: self.transport.clone(), ..Self::default() };
+        (self.pages, self.slabs) = Default::default();
         true
     }
 
@@ -62,6 +65,25 @@ impl Tables {
     pub(crate) fn set_own_page(&mut self, place: u32, page: Arc<Shared<SignalPage>>) -> bool {
         let place = self.own_pages.get_mut(place as usize);
         place.map(|place| *place = Some(page)).is_some()
+    }
+
+    /// The outputs that say what inputs hear. Thread: cycle.
+    pub(crate) fn ties(&self) -> &[Tie] {
+        &self.ties
+    }
+
+    /// Ties an output, no more to whatever it was tied to before.
+    pub(crate) fn tie(&mut self, tie: Tie) -> bool {
+        self.untie(tie.output);
+        self.ties.push(tie);
+        true
+    }
+
+    /// Ends every tie of a port, by the client's own number; false: it had none.
+    pub(crate) fn untie(&mut self, number: u32) -> bool {
+        let before = self.ties.len();
+        self.ties.retain(|tie| tie.output != number && tie.input != number);
+        self.ties.len() < before
     }
 
     /// Keeps (or gives up) a signal page; false if there can be no such index.

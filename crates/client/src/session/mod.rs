@@ -146,6 +146,23 @@ impl Session {
         self.core.unregister_port(port)
     }
 
+    /// Has `output` say in each cycle what `input` hears, both being ports of this client and of one type. The copy is
+    /// made before the program's part, which may still write into it.
+    ///
+    /// # Errors
+    /// [`Error::NotOwnPort`], [`Error::NotTied`], [`Error::InCycle`], [`Error::Forked`].
+    pub fn tie_ports(&self, input: u32, output: u32) -> Result<(), Error> {
+        self.core.tie_ports(input, output)
+    }
+
+    /// Ends the ties of a port of this client, if it has any.
+    ///
+    /// # Errors
+    /// [`Error::NotOwnPort`], [`Error::InCycle`], [`Error::Forked`].
+    pub fn untie_port(&self, port: u32) -> Result<(), Error> {
+        self.core.untie_port(port)
+    }
+
     /// Whether `port` is one of this client's.
     pub fn is_own_port(&self, port: u32) -> bool {
         self.core.ports.number(port).is_some()

@@ -11,7 +11,7 @@ use sys::buffers::BUFFER_FRAMES;
 use super::core::Core;
 use crate::Error;
 use crate::locked::locked;
-use crate::process::OwnSlabs;
+use crate::process::{OwnSlabs, PortCell, Tie, in_cycle};
 use crate::requests::Requests;
 
 /// `JackPortIsOutput`
@@ -173,8 +173,43 @@ impl Core {
             // No plan names what belongs to a client that is not active.
             let plan = self.is_active().then(|| self.plan_in_force());
             self.forget(&mut book, number, Some(port), plan);
+            drop(book);
+            // So that no tie of it is obeyed for a port that has its number next.
+            self.settle_tables();
             Ok(())
         })
+    }
+
+    /// See `Session::tie_ports`.
+    pub(crate) fn tie_ports(&self, input: u32, output: u32) -> Result<(), Error> {
+        self.check_fork()?;
+        if in_cycle() {
+            return Err(Error::InCycle);
+        }
+        // Neither port goes while this is decided.
+        let book = locked(&self.book);
+        let number = |port: u32| self.ports.number(port).ok_or(Error::NotOwnPort(port));
+        let tie = Tie { output: number(output)?, input: number(input)? };
+        let kinds = [tie.input, tie.output].map(|number| self.ports.cell(number).and_then(PortCell::kind));
+        if !matches!(kinds, [Some((heard, false)), Some((said, true))] if heard == said) {
+            return Err(Error::NotTied);
+        }
+        locked(&self.tables).change(None, |tables| tables.tie(tie));
+        drop(book);
+        self.await_tables();
+        Ok(())
+    }
+
+    /// See `Session::untie_port`.
+    pub(crate) fn untie_port(&self, port: u32) -> Result<(), Error> {
+        self.check_fork()?;
+        if in_cycle() {
+            return Err(Error::InCycle);
+        }
+        let number = self.ports.number(port).ok_or(Error::NotOwnPort(port))?;
+        locked(&self.tables).change(None, |tables| tables.untie(number));
+        self.await_tables();
+        Ok(())
     }
 
     fn plan_in_force(&self) -> u64 {
@@ -187,6 +222,7 @@ impl Core {
             book.slots.give_back(index(place), plan);
         }
         self.ports.remove(number, port);
+        locked(&self.tables).change(None, |tables| tables.untie(number));
         book.numbers.give_back(number, plan);
     }
 }

@@ -1,0 +1,181 @@
+//! Outputs that are tied to inputs: in each cycle they say what the inputs hear, whatever the program does.
+
+use dsp::PeerSamples;
+use rt::midi::{MidiReader, MidiSources, MidiWriter, merge};
+use rt::shm::InputSource;
+
+use super::inputs::{Heard, Inputs};
+use super::ports::{HeardEvents, PortCell, PortTable};
+
+/// An output that says what an input hears; by the client's own numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tie {
+    pub(crate) output: u32,
+    pub(crate) input: u32,
+}
+
+impl Inputs {
+    /// Copies what tied inputs hear to their outputs. After [`prepare`](Self::prepare) and before the program's part.
+    /// Thread: cycle.
+    pub(crate) fn pass_to_outputs(&mut self, ports: &PortTable, heard: Heard<'_>) {
+        for tie in heard.tables.ties() {
+            let Some(output) = ports.cell(tie.output) else { continue };
+            // Whose buffer has the mix of the input's sources, and these; none: it is not connected.
+            let (holder, sources) = self.hearing(tie.input, heard.copies).unwrap_or((tie.input, &[]));
+            let Some(holder) = ports.cell(holder) else { continue };
+            if let Some(events) = output.borrow_output_events(heard.own) {
+                let frames = u32::try_from(heard.frames).unwrap_or(u32::MAX);
+                let heard = Copied(holder.events().filter(|_| !sources.is_empty()));
+                merge(&heard, self.cursors(), MidiWriter::begin(&events, frames), frames);
+            } else {
+                heard.pass_samples(output, holder, sources);
+            }
+        }
+    }
+}
+
+impl Heard<'_> {
+    /// Thread: cycle.
+    fn pass_samples(self, output: &PortCell, holder: &PortCell, sources: &[u32]) {
+        let place = output.slab_slot();
+        let slab = place.and_then(|place| self.own.get(place.slab));
+        let Some(mut into) = place.zip(slab).and_then(|(place, slab)| slab.borrow(place.slot, self.frames))
+        else {
+            return;
+        };
+        let foreign = match sources {
+            [word] if !self.copies => Some(InputSource::from_word(*word)).filter(|source| !source.own),
+            _ => None,
+        };
+        if let Some(source) = foreign {
+            match self.foreign(source) {
+                Some(samples) => dsp::copy(samples.truncated(self.frames), &mut into),
+                None => dsp::silence(&mut into),
+            }
+            return;
+        }
+        // Null: it hears nothing.
+        let mixed = Some(holder).filter(|holder| !sources.is_empty() && !holder.source().is_null());
+        match mixed.and_then(PortCell::private).and_then(|private| private.borrow(self.frames)) {
+            Some(samples) => dsp::copy(PeerSamples::from_slice(&samples), &mut into),
+            None => dsp::silence(&mut into),
+        }
+    }
+}
+
+/// The events that an input hears, as the only source of an output.
+struct Copied<'a>(Option<&'a HeardEvents>);
+
+impl MidiSources for Copied<'_> {
+    fn count(&self) -> usize {
+        usize::from(self.0.is_some())
+    }
+
+    fn with<R>(&self, _: usize, read: impl FnOnce(MidiReader<'_>) -> R) -> Option<R> {
+        self.0?.reader().map(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proto::request::{PortType, SlabSlot};
+    use rt::shm::{Edges, ORDERS_WORDS, OrdersReader, OrdersWriter};
+    use sys::memory::{OwnSlab, PeerSlab};
+
+    use super::super::ports::OwnSlabs;
+    use super::super::tables::Tables;
+    use super::*;
+
+    const FRAMES: usize = 64;
+    const CYCLE: u32 = 9;
+    const OUTPUT: u32 = 2;
+
+    /// Inputs 0 and 1, output 2, and two slots of another client.
+    struct Graph {
+        ports: PortTable,
+        own: OwnSlabs,
+        tables: Tables,
+        inputs: Inputs,
+    }
+
+    impl Graph {
+        fn new() -> Self {
+            let (ports, own, mut tables) = (PortTable::new(8), OwnSlabs::new(), Tables::default());
+            for number in 0..2 {
+                ports.add_input(number, PortType::Audio).unwrap();
+            }
+            let slab = own.add(0, OwnSlab::create().unwrap()).unwrap();
+            let samples = slab.slab().slot(5).unwrap();
+            ports.add_output(OUTPUT, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
+            slab.slab().header().finish(CYCLE - 1);
+            let mut foreign = OwnSlab::create().unwrap();
+            foreign.samples_mut(0, FRAMES).unwrap().fill(0.25);
+            foreign.samples_mut(1, FRAMES).unwrap().fill(0.5);
+            foreign.header().finish(CYCLE);
+            tables.set_slab(0, Some(Arc::new(PeerSlab::map(foreign.segment()).unwrap())));
+            Self { ports, own, tables, inputs: Inputs::new() }
+        }
+
+        /// What the output says, whatever was in it.
+        fn said(&mut self, sources: &[InputSource], inputs: &[u32], copies: bool) -> f32 {
+            let mut words = vec![0; ORDERS_WORDS];
+            let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
+            writer.group(sources.iter().copied());
+            inputs.iter().for_each(|input| writer.input(*input, 0));
+            self.inputs.obey(OrdersReader::new(writer.finish().unwrap()), &self.ports);
+            self.own.get(0).unwrap().borrow(5, FRAMES).unwrap().fill(1.0);
+            let heard = Heard { tables: &self.tables, own: &self.own, cycle: CYCLE, frames: FRAMES, copies };
+            self.inputs.prepare(&self.ports, heard);
+            self.inputs.pass_to_outputs(&self.ports, heard);
+            let said = self.own.get(0).unwrap().borrow(5, FRAMES).unwrap();
+            assert!(said.iter().all(|sample| *sample == said[0]));
+            said[0]
+        }
+    }
+
+    const ONE: InputSource = InputSource { slab: 0, slot: 0, feedback: false, own: false };
+    const OTHER: InputSource = InputSource { slot: 1, ..ONE };
+    const NOWHERE: InputSource = InputSource { slab: 7, ..ONE };
+    const ITSELF: InputSource = InputSource { slab: 0, slot: 5, feedback: false, own: true };
+
+    #[test]
+    fn a_tied_output_says_what_its_input_hears_however_that_is_made() {
+        for (case, sources, inputs, expected) in [
+            ("one source", &[ONE][..], &[1][..], 0.25),
+            ("a mix", &[ONE, OTHER], &[1], 0.75),
+            ("a mix that another input has", &[ONE, OTHER], &[0, 1], 0.75),
+            ("one source of two inputs", &[OTHER], &[0, 1], 0.5),
+            ("a source that is late", &[NOWHERE], &[1], 0.0),
+            ("a mix of none", &[NOWHERE, NOWHERE], &[0, 1], 0.0),
+            ("another input's", &[ONE], &[0], 0.0),
+            ("nothing", &[], &[], 0.0),
+            ("itself, a cycle before", &[ITSELF], &[1], 1.0),
+        ] {
+            for copies in [false, true] {
+                let mut graph = Graph::new();
+                assert!(graph.tables.tie(Tie { output: OUTPUT, input: 1 }));
+                assert_eq!(graph.said(sources, inputs, copies), expected, "{case}, copies: {copies}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_output_follows_the_input_that_it_was_tied_to_last_and_none_when_it_is_untied() {
+        let mut graph = Graph::new();
+        for input in [1, 0] {
+            graph.tables.tie(Tie { output: OUTPUT, input });
+        }
+        assert_eq!(graph.said(&[ONE], &[1], false), 0.0);
+        assert_eq!(graph.said(&[ONE], &[0], false), 0.25);
+        assert!(graph.tables.clear(), "another server");
+        assert_eq!(graph.tables.ties(), [Tie { output: OUTPUT, input: 0 }]);
+        for port in [0, OUTPUT] {
+            let mut graph = Graph::new();
+            graph.tables.tie(Tie { output: OUTPUT, input: 0 });
+            assert!(graph.tables.untie(port) && !graph.tables.untie(port));
+            assert_eq!(graph.said(&[ONE], &[0], false), 1.0, "its own again");
+        }
+    }
+}

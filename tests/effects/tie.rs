@@ -1,0 +1,47 @@
+//! Tied ports: an output says what an input hears, and its program does nothing for it.
+
+use std::path::Path;
+
+use harness::{Program, Server, Sound, Stretch, c_program, eventually, noise};
+
+/// Starts the program that ties its ports, and waits until it has.
+fn start(server: &Server) -> Program {
+    let program = server.directory().join("tie");
+    c_program(Path::new("effects/tie.c"), &program);
+    let untie = server.directory().join("untie");
+    let mut tied = server.spawn(&program.to_string_lossy(), &["tied", &untie.to_string_lossy()]);
+    eventually("the ports are tied", || {
+        assert!(tied.is_running(), "{}", tied.stderr());
+        tied.stdout().ends_with("tied\n").then_some(())
+    });
+    assert_eq!(tied.stdout(), "-1 -1 -1 -1 -1 -1 -1\ntied\n", "what cannot be tied is refused");
+    tied
+}
+
+#[test]
+fn every_frame_that_a_tied_input_hears_its_output_says() {
+    let sent = Sound::of(48_000, &[noise(1, 100_077)]);
+    let server = Server::playing(&sent, &["--quantum", "256", "--fast"]);
+    let _tied = start(&server);
+    server.run("jack_connect", &["tied:out", "system:playback_1"]).expect_success();
+    // The server begins now.
+    server.run("jack_connect", &["system:capture_1", "tied:in"]).expect_success();
+    let recorded = server.played();
+    let stretch = Stretch::longest(&sent.channels[0], &recorded.channels[0]);
+    assert!(recorded.channels[0] == sent.channels[0], "{stretch:?}");
+}
+
+#[test]
+fn events_that_a_tied_input_hears_its_output_says_until_it_is_untied() {
+    let server = Server::timer(256);
+    let mut tied = start(&server);
+    let mut dump = server.spawn("jack_midi_dump", &["dump"]);
+    server.await_port("dump:input");
+    server.run("jack_connect", &["tied:events out", "dump:input"]).expect_success();
+    let _sequencer = server.spawn("jack_midiseq", &["sequencer", "4800", "0", "61", "2400"]);
+    server.await_port("sequencer:out");
+    server.run("jack_connect", &["sequencer:out", "tied:events in"]).expect_success();
+    eventually("notes pass", || (dump.stdout().matches("90 3d 40").count() > 2).then_some(()));
+    std::fs::write(server.directory().join("untie"), "").expect("a file");
+    eventually("the ports are untied", || tied.stdout().contains("untied 0 0").then_some(()));
+}
