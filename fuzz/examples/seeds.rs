@@ -6,7 +6,7 @@ use std::path::Path;
 
 use proto::encode;
 use proto::event::{Answer, Event};
-use proto::hello::{Hello, Returning, Role, Welcome, encode_first};
+use proto::hello::{Hello, Returning, Role, Seen, Welcome, encode_first};
 use proto::names::NameError;
 use proto::request::{
     Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, ReturningConnection,
@@ -42,8 +42,22 @@ fn main() -> io::Result<()> {
         "-h",
         "--vers",
     ];
-    write("jackd", lines.map(|line| line.as_bytes().to_vec()))
+    write("jackd", lines.map(|line| line.as_bytes().to_vec()))?;
+    write("state", [STATE.as_bytes().to_vec()])
 }
+
+const STATE: &str = r#"{
+  "consort_state": 1,
+  "buffer_size": 256,
+  "transport": {"rolling": true, "frame": 48000},
+  "connections": [{"source": "synth:left", "destination": "system:playback_1"}],
+  "aliases": {"synth:left": ["main"]},
+  "properties": [
+    {"owner": {"client": "synth"}, "key": "k", "value": "v", "type": "text/plain"},
+    {"owner": {"port": "synth:left"}, "key": "k", "value": "v"}
+  ]
+}
+"#;
 
 fn write<const N: usize>(target: &str, seeds: [Vec<u8>; N]) -> io::Result<()> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("seeds").join(target);
@@ -70,6 +84,7 @@ fn returning() -> Hello {
         sample_rate_hz: 48_000,
         last_client: 5,
         last_port: 20,
+        transport: Some(Seen { rolls: true, position: [1 << 36 | 48_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] }),
     });
     Hello { layout: LAYOUT_VERSION, role }
 }

@@ -24,6 +24,7 @@ fn returning(client: u32, name: &str) -> Returning {
         sample_rate_hz: 48_000,
         last_client: 0,
         last_port: 0,
+        transport: None,
     }
 }
 

@@ -5,4 +5,5 @@ mod calls;
 mod endings;
 mod others;
 mod returning;
+mod server_own;
 mod stage;

@@ -74,7 +74,7 @@ fn port_type(entry: &PortEntry) -> PortType {
 
 impl PortInfo {
     /// Whether connections begin at the port.
-    pub(crate) fn is_output(&self) -> bool {
+    pub fn is_output(&self) -> bool {
         self.flags & OUTPUT != 0
     }
 }

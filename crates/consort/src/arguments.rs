@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, disconnect, exec, latency, ls, man, profile, run, status, stop, top, transport,
-    web, xruns,
+    completions, connect, disconnect, exec, latency, ls, man, profile, run, save, status, stop, top,
+    transport, web, xruns,
 };
 use crate::exit;
 
@@ -29,6 +29,8 @@ enum Command {
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
     Transport(transport::ShowTransport),
+    Save(save::Save),
+    Restore(save::Restore),
     Profile(profile::Profile),
     Top(top::Top),
     Xruns(xruns::ShowXruns),
@@ -57,6 +59,8 @@ impl Arguments {
             Command::Connect(command) => command.run(&server),
             Command::Disconnect(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
+            Command::Save(command) => command.run(&server),
+            Command::Restore(command) => command.run(&server),
             Command::Profile(command) => command.run(&server),
             Command::Xruns(command) => command.run(&server),
             Command::Top(command) => command.run(&server),

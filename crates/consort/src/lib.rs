@@ -12,6 +12,7 @@ mod exit;
 mod jackd;
 mod output;
 mod profile;
+pub mod saved;
 mod server;
 mod top;
 

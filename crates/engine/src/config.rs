@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use state::State;
 use sys::thread::CpuSet;
 
 use crate::driver::AlsaOptions;
@@ -42,6 +43,17 @@ pub struct Config {
     pub group: Option<String>,
     /// The CPUs that driver and clients may use; `None`: those that the server may.
     pub cpus: Option<Box<CpuSet>>,
+    /// Where the server's state is kept; `None`: nowhere.
+    pub state: Option<Box<KeptState>>,
+}
+
+/// A state that is kept in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptState {
+    /// The file.
+    pub path: PathBuf,
+    /// What it says at the start. The buffer size is [`Config::quantum`]'s to say.
+    pub state: State,
 }
 
 /// A driver and its parameters.

@@ -20,6 +20,7 @@ mod signal_pages;
 mod autopsy;
 mod client_slot;
 mod cycle_thread;
+mod keeper;
 mod mapped;
 mod outbox;
 mod registry;
@@ -28,7 +29,7 @@ mod rights;
 mod times;
 mod transport;
 
-pub use config::{Config, DEFAULT_GRACE_MS, DriverChoice, SelfConnect};
+pub use config::{Config, DEFAULT_GRACE_MS, DriverChoice, KeptState, SelfConnect};
 /// The graph alone, for its fuzz target.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};

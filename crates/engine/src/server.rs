@@ -2,7 +2,7 @@
 
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
@@ -13,6 +13,8 @@ use rt::shm::{
     TransportRequests,
 };
 use rt::sync::{AtomicU32, Ordering};
+use rt::transport::Position;
+use state::{State, StateError};
 use sys::lock::{LockError, LockFile};
 use sys::memory::{OwnSlab, PeerSlab, Segment, SegmentError, Shared, SharedRegistry};
 use sys::poll::Waker;
@@ -22,10 +24,13 @@ use sys::socket::Listener;
 use sys::thread::CpuSet;
 
 use crate::client_slot::Slab;
-use crate::config::{Config, DriverChoice};
-use crate::control::{Control, Doors, DriverFacts, Ground, GroupDoor, Parts, SharedMemory};
+use crate::config::{Config, DriverChoice, KeptState};
+use crate::control::{
+    Control, Doors, DriverFacts, Ground, GroupDoor, Keeping, Parts, Scope, SharedMemory,
+};
 use crate::cycle_thread::{CycleShared, CycleThread};
 use crate::driver::{AlsaDriver, AlsaSide, Channels, Driver, FileDriver, FileOptions, Pace, Timer};
+use crate::keeper::Keeper;
 use crate::model::{Limits, Model, flags};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
@@ -75,6 +80,9 @@ pub enum ServerError {
     /// No memory to share.
     #[error("no memory to share with programs: {0}")]
     Memory(#[from] SegmentError),
+    /// The state cannot be kept where it was asked to be.
+    #[error("{0}")]
+    State(#[from] StateError),
     /// The driver's device, files or parameters.
     #[error("{0}")]
     Driver(String),
@@ -114,7 +122,7 @@ pub fn run(config: Config) -> Result<(), ServerError> {
     let listener =
         Listener::bind(&socket_path).map_err(|source| ServerError::Path { path: socket_path, source })?;
     let door = config.group.as_deref().map(|group| open_to_group(&config.name, group)).transpose()?;
-    let reason = start(granted(config), Doors { own: listener, group: door }, signals)?;
+    let reason = start(granted(config), Doors { own: listener, group: door }, signals, &directory)?;
     eprintln!("consort: stopped: {reason}");
     drop(lock);
     Ok(())
@@ -193,7 +201,12 @@ fn open_driver(choice: &DriverChoice, quantum: u32) -> Result<(Box<dyn Driver>, 
     }
 }
 
-fn start(config: Config, doors: Doors, signals: TerminationSignals) -> Result<String, ServerError> {
+fn start(
+    config: Config,
+    doors: Doors,
+    signals: TerminationSignals,
+    directory: &Path,
+) -> Result<String, ServerError> {
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
     let (mut driver, gate) = open_driver(&config.driver, config.quantum)?;
@@ -276,6 +289,7 @@ fn start(config: Config, doors: Doors, signals: TerminationSignals) -> Result<St
     let ground = ground(&config);
     let driver_cpu = ground.as_ref().and_then(|ground| ground.cpus.first().copied());
     let after_crash = doors.own.has_replaced_another();
+    let keeping = remember(&config, directory, after_crash, &mut model, &shared)?;
     let control = Control::new(Parts {
         config,
         doors,
@@ -295,6 +309,7 @@ fn start(config: Config, doors: Doors, signals: TerminationSignals) -> Result<St
         ground,
         on_audience: gate,
         after_crash,
+        keeping,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
@@ -306,6 +321,42 @@ fn start(config: Config, doors: Doors, signals: TerminationSignals) -> Result<St
         eprintln!("consort: {report}");
     }
     ended.map_err(|source| ServerError::Kernel { what: "to poll", source })
+}
+
+/// What clients of the server before leave to this one without carrying it themselves.
+const UNCARRIED_FILE: &str = "properties.json";
+/// For how long whoever comes may have been one of them.
+const EXPECTED_NS: u64 = 10_000_000_000;
+
+/// Has the model know what was kept, and what there is kept from now on.
+fn remember(
+    config: &Config,
+    directory: &Path,
+    after_crash: bool,
+    model: &mut Model,
+    shared: &CycleShared,
+) -> Result<Keeping, ServerError> {
+    let start = |path: PathBuf| {
+        Keeper::start(path).map_err(|source| ServerError::Kernel { what: "a thread", source })
+    };
+    if let Some(KeptState { path, state }) = config.state.as_deref() {
+        // Now rather than later, so that whoever starts the server is told if it cannot be kept there.
+        state::write(path, state)?;
+        model.keep_what_goes();
+        model.expect(state);
+        if let Some(place) = state.transport {
+            // Refused only while somebody else moves it, who is not there yet.
+            let _ = shared.transport.ask_position(&Position::at(place.frame));
+        }
+        return Ok(Keeping::new(start(path.clone())?, Scope::All, None));
+    }
+    let path = directory.join(UNCARRIED_FILE);
+    if after_crash && let Ok(State { properties, .. }) = state::read(&path) {
+        model.expect(&State { properties, ..State::default() });
+    }
+    // A model that is told nothing has nothing to forget.
+    let until_ns = Some(sys::clock::now_ns() + EXPECTED_NS);
+    Ok(Keeping::new(start(path)?, Scope::Uncarried, until_ns))
 }
 
 /// The CPUs to place clients on. Where nothing is real-time, a pinned thread would only wait behind others.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::packet::{DecodeError, decode, encode};
-use crate::request::RequestError;
+use crate::request::{POSITION_WORDS, RequestError};
 
 /// Version of all messages but this one's first twelve bytes, which never change.
 pub const PROTOCOL_VERSION: u32 = 1;
@@ -61,6 +61,17 @@ pub struct Returning {
     pub last_client: u32,
     /// The largest id of a port that was in use.
     pub last_port: u32,
+    /// Where the transport was; `None`: where it was from the start.
+    pub transport: Option<Seen>,
+}
+
+/// The transport as a client saw it last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Seen {
+    /// It rolled.
+    pub rolls: bool,
+    /// Where the next cycle would have begun: a position, packed as in shared memory.
+    pub position: [u64; POSITION_WORDS],
 }
 
 /// The answer to a hello.

@@ -5,6 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::limits::{PROPERTY_KEY_BYTES, PROPERTY_TYPE_BYTES, PROPERTY_VALUE_BYTES};
+
 const PORT: u64 = 1 << 32;
 const CLIENT: u64 = 2 << 32;
 
@@ -71,7 +73,7 @@ pub struct PropertyPage {
 /// What is asked about properties. The comment names the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PropertyRequest {
-    /// By clients only. [`Reply::Done`](crate::request::Reply::Done).
+    /// [`Reply::Done`](crate::request::Reply::Done).
     Set(Property),
     /// [`Reply::Property`](crate::request::Reply::Property).
     Get {
@@ -107,6 +109,32 @@ pub enum PropertyChange {
     Changed,
     /// It is gone.
     Deleted,
+}
+
+/// Whether a property may have this key, value and type; if not, what is wrong, in words.
+///
+/// # Errors
+/// The reason.
+pub fn check_texts(key: &str, value: &str, type_name: &str) -> Result<(), String> {
+    for (what, text, limit) in [
+        ("key", key, PROPERTY_KEY_BYTES),
+        ("value", value, PROPERTY_VALUE_BYTES),
+        ("type", type_name, PROPERTY_TYPE_BYTES),
+    ] {
+        if text.len() > limit {
+            let found = text.len();
+            return Err(format!("a property's {what} of {found} bytes is too long: at most {limit}"));
+        }
+        if text.contains('\0') {
+            return Err(
+                "a property's key, value and type must not contain a 0, which ends a text in C".into()
+            );
+        }
+    }
+    if key.is_empty() || value.is_empty() {
+        return Err("a property needs a key and a value".into());
+    }
+    Ok(())
 }
 
 impl Property {

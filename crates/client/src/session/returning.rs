@@ -6,8 +6,10 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use proto::hello::{Returning, Role};
+use proto::hello::{Returning, Role, Seen};
 use proto::request::{NewPort, Request, RequestError, ReturningConnection, ReturningPort};
+
+use rt::transport::{Position, Transport, TransportState};
 
 use super::attachment::Sockets;
 use super::core::Core;
@@ -23,6 +25,15 @@ use crate::requests::{Requests, introduce};
 const CONNECTIONS_AT_ONCE: usize = 64;
 /// How often the program may change its mind while the server is told.
 const TRIES: u32 = 16;
+
+/// Where the cycle after the one of `transport` would have begun. Bar and beat are not known there, if it rolls.
+fn see(transport: &Transport, quantum: u32) -> Seen {
+    let rolls = transport.state != TransportState::Stopped;
+    let frame = transport.next_frame(quantum);
+    let same = frame == transport.position.frame;
+    let position = if same { transport.position } else { Position::at(frame) };
+    Seen { rolls, position: position.to_words() }
+}
 
 /// What came of an attempt to return.
 pub(crate) enum Attempt {
@@ -46,6 +57,7 @@ pub(crate) struct Remembered {
     uuid: u64,
     last_client: u32,
     last_port: u32,
+    transport: Option<Seen>,
     /// It was the one that completes the transport's positions.
     is_master: bool,
     /// When the server that took that one's place had been told.
@@ -120,6 +132,7 @@ impl Core {
             sample_rate_hz: info.sample_rate_hz,
             last_client: known.last_client,
             last_port: known.last_port,
+            transport: known.transport,
         }
     }
 
@@ -134,7 +147,9 @@ impl Core {
             self.ports.named().flat_map(|(id, _)| self.remember_connections(view, id)).collect();
         // Another server that died before all had returned does not know what they were.
         let recent = |earlier: &Remembered| earlier.told.is_some_and(|told| told.elapsed() < self.grace());
-        for connection in earlier.filter(recent).into_iter().flat_map(|earlier| earlier.connections) {
+        let earlier = earlier.filter(recent);
+        let unmoved = earlier.as_ref().and_then(|earlier| earlier.transport);
+        for connection in earlier.into_iter().flat_map(|earlier| earlier.connections) {
             let is_known = |name: &str| view.port_by_name(name).is_some();
             if is_known(&connection.source) != is_known(&connection.destination) {
                 connections.push(connection);
@@ -145,8 +160,11 @@ impl Core {
         let last_port = view.ports().last().map_or(0, |port| port.id);
         let transport = crate::transport::newest(&self.link().server.engine);
         let is_master = transport.is_some_and(|transport| transport.master == self.id);
+        let quantum = self.newest_cycle().map_or(0, |info| info.quantum);
+        // Round 0: nobody has moved it.
+        let transport = transport.filter(|seen| seen.round > 0).map(|seen| see(&seen, quantum)).or(unmoved);
         let uuid = view.client(self.id).map_or(0, |client| client.uuid);
-        Remembered { ports, connections, uuid, last_client, last_port, is_master, told: None }
+        Remembered { ports, connections, uuid, last_client, last_port, transport, is_master, told: None }
     }
 
     fn remember_port(&self, view: RegistryView<'_>, id: u32, number: u32) -> Option<ReturningPort> {

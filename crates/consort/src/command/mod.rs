@@ -9,6 +9,7 @@ pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod profile;
 pub(crate) mod run;
+pub(crate) mod save;
 pub(crate) mod status;
 pub(crate) mod stop;
 pub(crate) mod top;

@@ -2,12 +2,14 @@
 
 mod alsa;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use anyhow::Context;
 use clap::{Args, ValueEnum};
-use engine::{Config, DriverChoice, SelfConnect};
+use engine::{Config, DriverChoice, KeptState, SelfConnect};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
+use state::State;
 use sys::thread::CpuSet;
 
 use super::web::PageArguments;
@@ -50,9 +52,9 @@ pub(crate) struct Run {
     /// Sample rate in Hz [default: 48000; with files: the input's]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
     rate: Option<u32>,
-    /// Length of a cycle in frames
-    #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_QUANTUM, value_parser = in_range(QUANTUM_FRAMES))]
-    quantum: u32,
+    /// Length of a cycle in frames [default: 1024; with --state: what it was]
+    #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
+    quantum: Option<u32>,
     /// Play what was computed in the same cycle: one quantum less latency, no room for a late client
     #[arg(short = 'S', long)]
     sync: bool,
@@ -103,6 +105,11 @@ pub(crate) struct Run {
     group: Option<String>,
     #[command(flatten)]
     page: PageArguments,
+    /// Keep the state in this file, and begin with what it says: connections, aliases and properties, also of programs that
+    /// have left and may come back; where the transport stands, and the buffer size. A file that is no state is left alone,
+    /// and the server does not start
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
     /// Say more on standard error
     #[arg(short, long)]
     verbose: bool,
@@ -159,12 +166,14 @@ impl Run {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn config(&self, name: String) -> Result<Config, UsageError> {
+    fn config(&self, name: String) -> anyhow::Result<Config> {
         let driver = self.driver_choice()?;
+        let state = self.state.as_deref().map(kept_state).transpose()?;
+        let quantum = self.quantum.or_else(|| state.as_ref().and_then(|kept| kept.state.quantum));
         Ok(Config {
             name,
             driver,
-            quantum: self.quantum,
+            quantum: quantum.unwrap_or(DEFAULT_QUANTUM),
             sync: self.sync,
             realtime_priority: (!self.no_realtime).then_some(self.realtime_priority),
             client_timeout_ms: self.client_timeout,
@@ -175,8 +184,9 @@ impl Run {
             verbose: self.verbose,
             self_connect: self.self_connect.into(),
             placement: self.placement == Switch::On,
-            group: self.group,
-            cpus: self.cpus.map(Box::new),
+            group: self.group.clone(),
+            cpus: self.cpus.clone().map(Box::new),
+            state,
         })
     }
 
@@ -223,6 +233,14 @@ impl Run {
     }
 }
 
+/// What the file says, or nothing if there is none yet. The server may run in another directory.
+fn kept_state(path: &Path) -> anyhow::Result<Box<KeptState>> {
+    let path = std::path::absolute(path).with_context(|| format!("--state {}", path.display()))?;
+    let exists = path.try_exists().unwrap_or(true);
+    let state = if exists { state::read(&path)? } else { State::default() };
+    Ok(Box::new(KeptState { path, state }))
+}
+
 impl From<SelfConnectName> for SelfConnect {
     fn from(name: SelfConnectName) -> Self {
         match name {
@@ -247,10 +265,10 @@ mod tests {
         run: Run,
     }
 
-    fn parse(words: &str) -> Result<Config, UsageError> {
-        let alone = Alone::try_parse_from(std::iter::once("run").chain(words.split_whitespace()))
-            .map_err(|error| UsageError(error.to_string()))?;
-        alone.run.config("default".into())
+    fn parse(words: &str) -> Result<Config, String> {
+        let alone = Alone::try_parse_from(std::iter::once("run").chain(words.split_whitespace()));
+        let config = alone.map_err(anyhow::Error::from).and_then(|alone| alone.run.config("default".into()));
+        config.map_err(|error| error.to_string())
     }
 
     fn defaults() -> Config {
@@ -270,6 +288,7 @@ mod tests {
             placement: true,
             group: None,
             cpus: None,
+            state: None,
         }
     }
 
@@ -324,6 +343,20 @@ mod tests {
         ] {
             assert_eq!(parse(words), Ok(expected), "{words}");
         }
+    }
+
+    #[test]
+    fn a_server_that_keeps_its_state_begins_with_it_and_with_the_quantum_that_was_asked_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("state.json");
+        let words = format!("--state {}", path.display());
+        assert_eq!(parse(&words).unwrap().quantum, DEFAULT_QUANTUM, "there is no file yet");
+        state::write(&path, &State { quantum: Some(128), ..State::default() }).unwrap();
+        assert_eq!(parse(&words).unwrap().quantum, 128);
+        let asked = parse(&format!("{words} --quantum 64")).unwrap();
+        assert_eq!((asked.quantum, asked.state.unwrap().state.quantum), (64, Some(128)));
+        std::fs::write(&path, "nonsense").unwrap();
+        assert!(parse(&words).unwrap_err().contains("no state"));
     }
 
     #[test]

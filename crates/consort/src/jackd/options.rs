@@ -170,6 +170,7 @@ fn default_config(name: String) -> Config {
         placement: true,
         group: None,
         cpus: None,
+        state: None,
     }
 }
 

@@ -36,6 +36,7 @@ fn defaults() -> Config {
         placement: true,
         group: None,
         cpus: None,
+        state: None,
     }
 }
 

@@ -7,6 +7,7 @@ mod changeover;
 mod connections;
 mod cycles;
 mod idle;
+mod keeping;
 mod latencies;
 mod notify;
 mod places;
@@ -43,6 +44,7 @@ use changeover::Changeover;
 use connections::Connections;
 use cycles::Load;
 use idle::IdleLimit;
+pub use keeping::{Keeping, Scope};
 use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
@@ -138,6 +140,8 @@ pub struct Parts {
     pub on_audience: Option<Box<dyn FnMut() + Send>>,
     /// The server before this one, of this name, did not stop in order: its clients may come.
     pub after_crash: bool,
+    /// Writes the state down.
+    pub keeping: Keeping,
 }
 
 /// Something that is answered later.
@@ -277,6 +281,7 @@ impl Control {
     /// If the kernel refuses to poll.
     pub fn run(mut self) -> std::io::Result<String> {
         self.carry_changes();
+        self.reconnect();
         let mut events = Vec::new();
         while self.stopping.is_none() {
             // First what follows from the events: who asked waits for the CPU that the looks take.
@@ -290,6 +295,7 @@ impl Control {
         }
         let reason = self.stopping.take().unwrap_or_default();
         self.say_goodbye(&reason);
+        self.keep_last_state();
         Ok(reason)
     }
 
@@ -322,6 +328,7 @@ impl Control {
         self.welcome_newcomers();
         self.resume_listening();
         self.flush_outboxes();
+        self.keep_state();
         if self.parts.config.temporary && self.had_clients && self.clients.is_empty() {
             self.stopping = Some("the last client has left".into());
         }

@@ -43,6 +43,7 @@ impl Control {
         let changes = self.parts.model.take_changes();
         for change in &changes {
             self.parts.mirror.apply(&self.parts.model, change);
+            self.parts.keeping.note(change);
             self.tell(change);
             match change {
                 Change::Connected { source, destination } => {

@@ -51,6 +51,9 @@ impl Control {
         self.returns.quiet = client.is_some_and(|client| self.is_returning(client));
         let outcome = self.answer(client, request, descriptors);
         self.carry_changes();
+        if !self.returns.quiet {
+            self.reconnect();
+        }
         self.returns.quiet = false;
         // What its own callbacks are told of the request is on its way before the answer.
         client.into_iter().for_each(|client| self.flush_outbox(client));
@@ -350,8 +353,8 @@ fn answer_property(
             let (properties, more) = model.properties(&page);
             Ok(Reply::Properties { properties, more })
         }
-        _ if !is_client => Err(RequestError::NotAllowed("only a client can ask this".into())),
         PropertyRequest::Set(property) => model.set_property(property).and(done),
+        _ if !is_client => Err(RequestError::NotAllowed("only a client can ask this".into())),
         PropertyRequest::Remove { subject, key } => model.remove_property(subject, &key).and(done),
         PropertyRequest::RemoveAllOf { subject } => Ok(Reply::Count(model.remove_properties(subject))),
         PropertyRequest::RemoveAll => {

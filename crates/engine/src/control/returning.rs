@@ -1,9 +1,11 @@
 //! Clients of a server that is gone, which this one has taken the place of: they say what they were there, and are
 //! it again. What they say is checked as everything that comes from a client.
 
-use proto::hello::Returning;
+use proto::hello::{Returning, Seen};
 use proto::request::{RequestError, ReturningConnection, ReturningPort};
 use rt::park::Park;
+use rt::shm::TransportRequest;
+use rt::transport::Position;
 use sys::futex::Futex;
 
 use super::Control;
@@ -27,6 +29,8 @@ pub(super) struct Returns {
     clock_until_ns: u64,
     /// Clients that have left a frame for the clock.
     clocks: u32,
+    /// The transport goes on from where one of them saw it.
+    has_transport: bool,
     /// A request of a returning client is being answered.
     pub(super) quiet: bool,
 }
@@ -70,6 +74,9 @@ impl Control {
         });
         self.returns.quiet = false;
         welcomed?;
+        if let Some(seen) = &returning.transport {
+            self.return_transport(seen);
+        }
         self.returns.clocks = self.returns.clocks.wrapping_add(1);
         self.parts.shared.resume.leave(returning.frames, returning.at_ns, self.returns.clocks);
         Ok(())
@@ -130,7 +137,8 @@ impl Control {
             let owner = |name: &str| self.parts.model.port_named(name).map(|port| port.owner);
             let (Some(writer), Some(reader)) = (owner(source), owner(destination)) else { continue };
             let is_own = writer == client || reader == client;
-            if is_own && self.connect(Some(client), source, destination).is_ok() {
+            let made = is_own && self.connect(Some(client), source, destination).is_ok();
+            if made || (is_own && self.parts.model.are_connected_by_name(source, destination)) {
                 // It says how old the connection is, or that it is like any new one.
                 let _ = self.parts.model.return_age(&connection);
             }
@@ -143,6 +151,22 @@ impl Control {
         if let Some(slot) = self.clients.get_mut(&client) {
             slot.past = Past::Returned;
         }
+        self.parts.model.trust_connections_of(client);
         Ok(())
+    }
+
+    /// The transport goes on where the returning client saw it last, unless it was moved here already.
+    fn return_transport(&mut self, seen: &Seen) {
+        let now = self.engine().transport_in(self.engine().cycle()).unwrap_or_default();
+        // One round is that of a state that was kept.
+        let is_untouched = !now.state.passes() && now.round <= 1;
+        if !is_untouched || self.returns.has_transport || Futex.now_ns() > self.returns.clock_until_ns {
+            return;
+        }
+        self.returns.has_transport = true;
+        let position = Some(Position::from_words(&seen.position));
+        let request = TransportRequest { roll: Some(seen.rolls), position, sync_timeout_us: None };
+        // Refused only while somebody else moves it.
+        let _ = self.ask_transport(request);
     }
 }

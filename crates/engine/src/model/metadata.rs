@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
 
-use proto::limits::{
-    PROPERTIES_PER_CLIENT, PROPERTY_BYTES_PER_CLIENT, PROPERTY_KEY_BYTES, PROPERTY_PAGE_BYTES,
-    PROPERTY_TYPE_BYTES, PROPERTY_VALUE_BYTES,
+use proto::limits::{PROPERTIES_PER_CLIENT, PROPERTY_BYTES_PER_CLIENT, PROPERTY_PAGE_BYTES};
+use proto::property::{
+    Property, PropertyChange, PropertyPage, PropertyValue, Subject, check_texts, port_uuid,
 };
-use proto::property::{Property, PropertyChange, PropertyPage, PropertyValue, Subject, port_uuid};
 use proto::request::RequestError;
 
 use super::{Change, Model};
@@ -35,29 +34,13 @@ fn size(key: &str, value: &PropertyValue) -> usize {
     key.len() + value.text.len() + value.type_name.len()
 }
 
-fn too_large(what: &str, found: usize, limit: usize) -> RequestError {
-    RequestError::Property(format!("a property's {what} of {found} bytes is too long: at most {limit}"))
-}
-
 fn check(property: &Property) -> Result<(), RequestError> {
-    let refused = |text: &str| Err(RequestError::Property(text.into()));
     let Property { subject, key, value } = property;
-    for (what, text, limit) in [
-        ("key", key, PROPERTY_KEY_BYTES),
-        ("value", &value.text, PROPERTY_VALUE_BYTES),
-        ("type", &value.type_name, PROPERTY_TYPE_BYTES),
-    ] {
-        if text.len() > limit {
-            return Err(too_large(what, text.len(), limit));
-        }
-        if text.contains('\0') {
-            return refused("a property's key, value and type must not contain a 0, which ends a text in C");
-        }
+    check_texts(key, &value.text, &value.type_name).map_err(RequestError::Property)?;
+    if *subject == 0 {
+        return Err(RequestError::Property("the uuid 0 names nothing that could have a property".into()));
     }
-    if key.is_empty() || value.text.is_empty() {
-        return refused("a property needs a key and a value");
-    }
-    if *subject == 0 { refused("the uuid 0 names nothing that could have a property") } else { Ok(()) }
+    Ok(())
 }
 
 impl Metadata {
@@ -78,7 +61,8 @@ impl Metadata {
         Some(value)
     }
 
-    fn of(&self, subject: u64) -> impl Iterator<Item = (&(u64, String), &PropertyValue)> {
+    /// The properties of a subject, by key.
+    pub(super) fn of(&self, subject: u64) -> impl Iterator<Item = (&(u64, String), &PropertyValue)> {
         self.properties.range((subject, String::new())..).take_while(move |((of, _), _)| *of == subject)
     }
 
@@ -185,6 +169,7 @@ impl Model {
     pub fn remove_all_properties(&mut self) {
         let had_any = !self.metadata.properties.is_empty();
         self.metadata = Metadata::default();
+        self.kept.drop_properties();
         if had_any {
             let change = PropertyChange::Deleted;
             self.changes.push(Change::Property { subject: 0, key: String::new(), change });
@@ -192,12 +177,14 @@ impl Model {
     }
 
     pub(super) fn forget_client_properties(&mut self, client: u32) {
+        self.keep_client(client);
         if let Some(uuid) = self.clients.get(&client).map(|client| client.uuid) {
             self.remove_properties(uuid);
         }
     }
 
     pub(super) fn forget_port_properties(&mut self, port: u32) {
+        self.keep_port(port);
         self.remove_properties(port_uuid(port));
     }
 }
@@ -207,6 +194,7 @@ const PROPERTY_OVERHEAD_BYTES: usize = 32;
 
 #[cfg(test)]
 mod tests {
+    use proto::limits::{PROPERTY_KEY_BYTES, PROPERTY_TYPE_BYTES, PROPERTY_VALUE_BYTES};
     use proto::property::client_uuid;
 
     use super::super::Limits;

@@ -4,6 +4,7 @@
 
 mod change;
 mod ids;
+mod kept;
 mod metadata;
 mod monitoring;
 mod names;
@@ -20,6 +21,7 @@ use proto::request::{NewPort, RequestError};
 
 pub use change::Change;
 use ids::Ids;
+use kept::Kept;
 use metadata::Metadata;
 pub use port::{Link, Port, flags};
 
@@ -67,6 +69,7 @@ pub struct Model {
     metadata: Metadata,
     /// Names, by the uuid that they are kept for.
     reserved: BTreeMap<u64, String>,
+    kept: Kept,
     changes: Vec<Change>,
 }
 
@@ -85,6 +88,7 @@ impl Model {
             next_age: 0,
             metadata: Metadata::default(),
             reserved: BTreeMap::new(),
+            kept: Kept::default(),
             changes: Vec::new(),
         }
     }
@@ -122,6 +126,11 @@ impl Model {
 
     /// Opens a client under `name`, or under a numbered one if that is taken and need not be exact.
     pub fn open_client(&mut self, name: &str, exact: bool) -> Result<u32, RequestError> {
+        self.open_client_as(name, exact, None)
+    }
+
+    /// As [`open_client`](Self::open_client), with the uuid of a session, if no client has it.
+    fn open_client_as(&mut self, name: &str, exact: bool, uuid: Option<u64>) -> Result<u32, RequestError> {
         name_rules::check_client(name)?;
         let name = self.free_client_name(name, exact)?;
         let id = self.client_ids.take().ok_or_else(|| RequestError::Full {
@@ -129,10 +138,11 @@ impl Model {
             limit: self.limits.clients,
             advice: "start the server with a larger --port-max".into(),
         })?;
+        let uuid = uuid.filter(|uuid| self.is_free_uuid(*uuid)).unwrap_or_else(|| self.free_uuid(id));
         self.client_names.insert(name.clone(), id);
-        self.clients
-            .insert(id, Client { id, uuid: self.free_uuid(id), name, active: false, ports: Vec::new() });
+        self.clients.insert(id, Client { id, uuid, name, active: false, ports: Vec::new() });
         self.changes.push(Change::ClientOpened(id));
+        self.client_came(id);
         Ok(id)
     }
 
@@ -151,15 +161,17 @@ impl Model {
         if self.clients.get(&client).is_none_or(|client| client.active == active) {
             return;
         }
+        let ports = self.clients[&client].ports.clone();
         if !active {
-            for port in self.clients[&client].ports.clone() {
-                self.disconnect_all(port);
-            }
+            ports.iter().for_each(|port| self.take_connections(*port));
         }
         if let Some(client) = self.clients.get_mut(&client) {
             client.active = active;
         }
         self.changes.push(Change::ClientActivity(client));
+        if active {
+            ports.into_iter().for_each(|port| self.port_became_connectable(port));
+        }
     }
 
     /// Removes a client with all its ports and connections.
@@ -224,10 +236,15 @@ impl Model {
             playback_latency: rt::shm::LatencyRange::default(),
         };
         self.ports.insert(id, port);
-        if let Some(client) = self.clients.get_mut(&owner) {
+        let active = self.clients.get_mut(&owner).is_some_and(|client| {
             client.ports.push(id);
-        }
+            client.active
+        });
         self.changes.push(Change::PortRegistered(id));
+        self.port_came(id);
+        if active {
+            self.port_became_connectable(id);
+        }
     }
 
     /// Removes a port that `asker` owns.
@@ -239,7 +256,7 @@ impl Model {
     }
 
     fn remove_port(&mut self, id: u32, announced: bool) {
-        self.disconnect_all(id);
+        self.take_connections(id);
         self.forget_port_properties(id);
         let Some(port) = self.ports.remove(&id) else { return };
         self.port_names.remove(&port.name);
@@ -289,6 +306,9 @@ impl Model {
     }
 
     fn link(&mut self, source: u32, destination: u32, age: u64) {
+        let name = |port: u32| self.ports.get(&port).map_or_else(String::new, |port| port.name.clone());
+        let (from, to) = (name(source), name(destination));
+        self.kept.drop_connection(&from, &to);
         self.connections += 1;
         for (port, other) in [(source, destination), (destination, source)] {
             if let Some(port) = self.ports.get_mut(&port) {
@@ -320,6 +340,12 @@ impl Model {
         self.ports.get(&source).is_some_and(|port| port.links.iter().any(|link| link.other == destination))
     }
 
+    /// Whether a connection exists, by the very names of its ports.
+    pub fn are_connected_by_name(&self, source: &str, destination: &str) -> bool {
+        let ports = self.port_named(source).zip(self.port_named(destination));
+        ports.is_some_and(|(source, destination)| self.are_connected(source.id, destination.id))
+    }
+
     /// Disconnects two ports, both named.
     pub fn disconnect(&mut self, source: &str, destination: &str) -> Result<(), RequestError> {
         let (source, destination) = (self.find(source)?, self.find(destination)?);
@@ -334,10 +360,20 @@ impl Model {
 
     /// Removes all connections of a port.
     pub fn disconnect_all(&mut self, id: u32) {
+        self.cut_all(id, |_, _, _| {});
+    }
+
+    /// Removes all connections of a port that goes; they are kept for when it comes back.
+    fn take_connections(&mut self, id: u32) {
+        self.cut_all(id, Self::keep_connection);
+    }
+
+    fn cut_all(&mut self, id: u32, before: impl Fn(&mut Self, u32, u32)) {
         let Some(port) = self.ports.get(&id) else { return };
         let output = port.is_output();
         for link in port.links.clone() {
             let (source, destination) = if output { (id, link.other) } else { (link.other, id) };
+            before(self, source, destination);
             self.cut(source, destination);
         }
     }
@@ -369,14 +405,18 @@ impl Model {
         if let Some(port) = self.ports.get_mut(&id) {
             port.name.clone_from(&new);
         }
-        self.changes.push(Change::PortRenamed { port: id, old, new });
+        self.changes.push(Change::PortRenamed { port: id, old: old.clone(), new: new.clone() });
+        self.port_was_renamed(id, &old, &new);
         Ok(())
     }
 
-    /// Adds an alias.
+    /// Adds an alias, if the port does not have it.
     pub fn set_alias(&mut self, id: u32, alias: &str) -> Result<(), RequestError> {
         name_rules::check_full(alias)?;
         let port = self.port_by_id(id)?;
+        if port.aliases.iter().any(|other| other == alias) {
+            return Ok(());
+        }
         if port.aliases.len() == ALIASES {
             let advice = "remove one first".into();
             return Err(RequestError::Full { what: "alias of the port".into(), limit: 2, advice });

@@ -30,14 +30,9 @@ impl Model {
     /// it, if any, and with this uuid, unless another client has it or it is none of a client.
     pub fn open_session_client(&mut self, name: &str, exact: bool, uuid: u64) -> Result<u32, RequestError> {
         let reserved = self.reserved.remove(&uuid);
-        let opened = self.open_client(reserved.as_deref().unwrap_or(name), exact);
+        let opened = self.open_client_as(reserved.as_deref().unwrap_or(name), exact, Some(uuid));
         if opened.is_err() {
             self.reserved.extend(reserved.map(|name| (uuid, name)));
-        }
-        let is_free = self.is_free_uuid(uuid);
-        if let Some(client) = opened.as_ref().ok().filter(|_| is_free).and_then(|id| self.clients.get_mut(id))
-        {
-            client.uuid = uuid;
         }
         opened
     }

@@ -22,6 +22,7 @@ impl Model {
         let uuid = if self.is_free_uuid(uuid) { uuid } else { self.free_uuid(id) };
         self.clients.insert(id, Client { id, uuid, name, active: false, ports: Vec::new() });
         self.changes.push(Change::ClientOpened(id));
+        self.client_came(id);
         Ok(())
     }
 

@@ -8,7 +8,7 @@ fn an_empty_input_ends_with_the_first_cycle() {
     let mut driver = open(files.options(&[vec![], vec![]]));
     assert_eq!(run(&mut driver, Mode::Sync, u32::MAX, |_| 64), 1);
     driver.stop();
-    assert!(files.recorded() == [[], []]);
+    assert!(files.recorded() == [[0.0_f32; 0]; 2]);
 }
 
 #[test]

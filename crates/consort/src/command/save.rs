@@ -1,0 +1,58 @@
+//! `consort save` and `consort restore`: the state of a server in a file.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use client::Observer;
+
+use crate::saved::{self, Others};
+use crate::{exit, output};
+
+/// Save connections, aliases, properties, transport and buffer size to a file
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort save song.json
+  consort save - | jq .connections")]
+pub(crate) struct Save {
+    /// The file, which is replaced as a whole; -: standard output
+    file: PathBuf,
+}
+
+impl Save {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        let state = saved::save(&Observer::open(Some(server))?)?;
+        if self.file.as_os_str() == "-" {
+            output::print(&state.to_text())?;
+        } else {
+            state::write(&self.file, &state)?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Restore what a file says, as far as it can be, and say what could not
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort restore song.json
+  consort restore --exact song.json")]
+pub(crate) struct Restore {
+    /// A file that 'consort save' or 'consort run --state' has written
+    file: PathBuf,
+    /// Remove the connections that the file does not have
+    #[arg(long)]
+    exact: bool,
+}
+
+impl Restore {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        // A file that is no state changes nothing.
+        let state = state::read(&self.file)?;
+        let others = if self.exact { Others::Disconnect } else { Others::Stay };
+        let failures = saved::restore(&Observer::open(Some(server))?, &state, others)?;
+        for failure in &failures {
+            eprintln!("consort: not restored: {failure}");
+        }
+        Ok(if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::REFUSED) })
+    }
+}

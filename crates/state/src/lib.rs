@@ -1,0 +1,236 @@
+//! What is worth keeping of a server, by names and not by numbers: connections, aliases, properties, the transport and
+//! the buffer size, as one file of JSON that people can read and change.
+//!
+//! [`State`] is what such a file says, and it is checked as a whole where it enters: what is not a state changes nothing.
+#![forbid(unsafe_code)]
+
+mod check;
+mod file;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use file::{MAX_FILE_BYTES, read, write};
+
+/// What a server is to be again. Everything is optional: what is not said is left as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct State {
+    /// Length of a cycle, frames.
+    #[serde(default, rename = "buffer_size", skip_serializing_if = "Option::is_none")]
+    pub quantum: Option<u32>,
+    /// Where the piece stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transport: Option<Place>,
+    /// Connections, by the full names of their ports, in the order in which they were made.
+    #[serde(default)]
+    pub connections: Vec<Connection>,
+    /// Aliases, by the full name of their port.
+    #[serde(default)]
+    pub aliases: BTreeMap<String, Vec<String>>,
+    /// Properties of clients and ports.
+    #[serde(default)]
+    pub properties: Vec<Property>,
+}
+
+/// Where the transport stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The position passes.
+    pub rolling: bool,
+    /// Frames from the start of the piece.
+    pub frame: u32,
+}
+
+/// A connection.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connection {
+    /// Full name of the output port.
+    pub source: String,
+    /// Full name of the input port.
+    pub destination: String,
+}
+
+/// What has a property.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// A client, by its name.
+    Client(String),
+    /// A port, by its full name.
+    Port(String),
+}
+
+/// A property of a client or a port.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Property {
+    /// What has it.
+    pub owner: Owner,
+    /// Usually a URI.
+    pub key: String,
+    /// Its value.
+    pub value: String,
+    /// A MIME type; empty: none was given.
+    #[serde(default, rename = "type", skip_serializing_if = "String::is_empty")]
+    pub type_name: String,
+}
+
+/// Why a file is no state, or was not read or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StateError {
+    /// The file cannot be read or written.
+    #[error("cannot {what} {path}: {source}")]
+    File {
+        /// "read" or "write".
+        what: &'static str,
+        /// The file.
+        path: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// Larger than any state is.
+    #[error("a state of more than {MAX_FILE_BYTES} bytes is none")]
+    TooLarge,
+    /// Not JSON, or not that of a state.
+    #[error("this is no state of consort's: {0}")]
+    Malformed(#[from] serde_json::Error),
+    /// Of another release.
+    #[error("this state is of version {0}, and this consort knows version {VERSION}")]
+    Version(u64),
+    /// Something in it that cannot be.
+    #[error("this state cannot be: {0}")]
+    Wrong(String),
+}
+
+/// Version of what a file looks like. A file of another version is refused.
+pub const VERSION: u64 = 1;
+
+const VERSION_KEY: &str = "consort_state";
+
+impl State {
+    /// Reads a state, and demands that it could be one of a server.
+    ///
+    /// # Errors
+    /// [`StateError`]: what is wrong with it, in words.
+    pub fn parse(text: &str) -> Result<Self, StateError> {
+        use serde::de::Error as _;
+        if text.len() > MAX_FILE_BYTES {
+            return Err(StateError::TooLarge);
+        }
+        let mut fields: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)?;
+        let version = fields.remove(VERSION_KEY).and_then(|version| version.as_u64());
+        match version {
+            Some(VERSION) => {}
+            Some(other) => return Err(StateError::Version(other)),
+            None => {
+                let missing = format!("its version, a number '{VERSION_KEY}', is missing");
+                return Err(serde_json::Error::custom(missing).into());
+            }
+        }
+        let state = Self::deserialize(serde_json::Value::Object(fields))?;
+        state.check().map_err(StateError::Wrong)?;
+        Ok(state)
+    }
+
+    /// The state as a text that [`parse`](Self::parse) reads.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        #[derive(Serialize)]
+        struct Versioned<'a> {
+            consort_state: u64,
+            #[serde(flatten)]
+            state: &'a State,
+        }
+        // Texts and numbers alone: that always can be written.
+        let text = serde_json::to_string_pretty(&Versioned { consort_state: VERSION, state: self });
+        text.unwrap_or_default() + "\n"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> State {
+        let connection = Connection { source: "synth:left".into(), destination: "system:playback_1".into() };
+        let property = |owner, type_name: &str| Property {
+            owner,
+            key: "http://jackaudio.org/metadata/pretty-name".into(),
+            value: "Flöte \"1\"".into(),
+            type_name: type_name.into(),
+        };
+        State {
+            quantum: Some(256),
+            transport: Some(Place { rolling: true, frame: 48_000 }),
+            connections: vec![connection],
+            aliases: [("synth:left".to_owned(), vec!["main".to_owned()])].into(),
+            properties: vec![
+                property(Owner::Client("synth".into()), "text/plain"),
+                property(Owner::Port("synth:left".into()), ""),
+            ],
+        }
+    }
+
+    #[test]
+    fn a_state_is_written_in_words_that_people_can_read_and_is_read_back() {
+        for state in [sample(), State::default()] {
+            assert_eq!(State::parse(&state.to_text()).unwrap(), state, "{}", state.to_text());
+        }
+        let text = sample().to_text();
+        for part in ["\"consort_state\": 1", "\"buffer_size\": 256", "\"source\": \"synth:left\"", "Flöte"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert_eq!(State::parse("{\"consort_state\": 1}").unwrap(), State::default(), "all is optional");
+    }
+
+    #[test]
+    fn what_is_no_state_is_refused_and_the_reason_is_told() {
+        let long = "x".repeat(320);
+        for (text, reason) in [
+            ("", "EOF"),
+            ("nonsense", "no state of consort's"),
+            ("[]", "no state of consort's"),
+            ("{}", "'consort_state', is missing"),
+            ("{\"consort_state\": \"1\"}", "'consort_state', is missing"),
+            ("{\"consort_state\": 2, \"more\": true}", "version 2"),
+            ("{\"consort_state\": 1, \"bufer_size\": 64}", "bufer_size"),
+            ("{\"consort_state\": 1, \"buffer_size\": 0}", "buffer size of 0"),
+            ("{\"consort_state\": 1, \"buffer_size\": 8193}", "buffer size of 8193"),
+            ("{\"consort_state\": 1, \"buffer_size\": -1}", "-1"),
+            ("{\"consort_state\": 1, \"transport\": {\"frame\": 1}}", "rolling"),
+            (
+                "{\"consort_state\": 1, \"transport\": {\"rolling\": false, \"frame\": 4294967296}}",
+                "4294967296",
+            ),
+            ("{\"consort_state\": 1, \"connections\": [{\"source\": \"a:b\"}]}", "destination"),
+            (
+                "{\"consort_state\": 1, \"connections\": [{\"source\": \"a:b\", \"destination\": \"a\\nb\"}]}",
+                "control characters",
+            ),
+            (
+                &format!(
+                    "{{\"consort_state\": 1, \"connections\": [{{\"source\": \"{long}\", \"destination\": \"a\"}}]}}"
+                ),
+                "320 bytes",
+            ),
+            ("{\"consort_state\": 1, \"aliases\": {\"a:b\": [\"1\", \"2\", \"3\"]}}", "3 aliases"),
+            ("{\"consort_state\": 1, \"aliases\": {\"a:b\": [\"\"]}}", "empty"),
+            (
+                "{\"consort_state\": 1, \"properties\": [{\"owner\": {\"mixer\": \"a\"}, \"key\": \"k\", \"value\": \"v\"}]}",
+                "mixer",
+            ),
+            (
+                "{\"consort_state\": 1, \"properties\": [{\"owner\": {\"client\": \"a\"}, \"key\": \"\", \"value\": \"v\"}]}",
+                "a key and a value",
+            ),
+        ] {
+            let refusal = State::parse(text).expect_err(text).to_string();
+            assert!(refusal.contains(reason), "{text}: {refusal}");
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! Any state file: refused in words, or read into a state that is written and read again as the same.
+#![no_main]
+
+use state::State;
+
+libfuzzer_sys::fuzz_target!(|text: &str| {
+    match State::parse(text) {
+        Ok(read) => {
+            let again = State::parse(&read.to_text()).unwrap_or_else(|error| panic!("{read:?}: {error}"));
+            assert_eq!(again, read);
+        }
+        Err(refusal) => assert!(!refusal.to_string().trim().is_empty(), "{text:?}: refused without a word"),
+    }
+});

@@ -1,0 +1,104 @@
+//! `consort save` and `consort restore`.
+
+use harness::Server;
+use serde_json::json;
+
+use crate::stage::{METRO, await_state, furnish, furnished, metro, saved};
+
+/// A path in the server's directory.
+fn file(server: &Server, name: &str) -> String {
+    server.directory().join(name).to_string_lossy().into_owned()
+}
+
+#[test]
+fn what_is_saved_is_restored_by_another_server_with_the_same_programs() {
+    let first = Server::timer(256);
+    let _metro = metro(&first);
+    furnish(&first);
+    await_state(&first, &furnished());
+    let path = file(&first, "song.json");
+    first.consort(&["save", &path]).expect_success();
+
+    let second = Server::timer(256);
+    let _metro = metro(&second);
+    let restored = second.consort(&["restore", &path]).expect_success();
+    assert_eq!(restored.stderr, "");
+    await_state(&second, &furnished());
+    let again = second.consort(&["restore", &path]).expect_success();
+    assert_eq!(again.stderr, "", "what is there already is no failure");
+    await_state(&second, &furnished());
+}
+
+#[test]
+fn what_cannot_be_restored_is_named_with_the_reason_and_the_rest_is_restored() {
+    let server = Server::timer(256);
+    let path = file(&server, "song.json");
+    let state = furnished();
+    std::fs::write(&path, state.to_string()).expect("a file");
+    let restored = server.consort(&["restore", &path]);
+    assert_eq!(restored.code, Some(1), "{}", restored.stderr);
+    let mut lines: Vec<&str> = restored.stderr.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "consort: not restored: the alias 'click' of port 'metro:120_bpm': there is no port 'metro:120_bpm'",
+            "consort: not restored: the connection 'metro:120_bpm' to 'system:playback_2': there is no port 'metro:120_bpm'",
+            "consort: not restored: the property 'urn:label' of client 'metro': there is no client 'metro'",
+            "consort: not restored: the property 'urn:label' of port 'metro:120_bpm': there is no port 'metro:120_bpm'",
+        ]
+    );
+    let mut rest = state;
+    rest["connections"] = json!([]);
+    rest["aliases"] = json!({});
+    rest["properties"].as_array_mut().expect("a list").truncate(1);
+    await_state(&server, &rest);
+}
+
+#[test]
+fn other_connections_stay_unless_the_state_is_to_be_restored_exactly() {
+    let server = Server::timer(256);
+    let _metro = metro(&server);
+    let path = file(&server, "song.json");
+    server.run("jack_connect", &[METRO, "system:playback_1"]).expect_success();
+    server.consort(&["save", &path]).expect_success();
+    server.run("jack_disconnect", &[METRO, "system:playback_1"]).expect_success();
+    server.run("jack_connect", &[METRO, "system:playback_2"]).expect_success();
+    server.consort(&["restore", &path]).expect_success();
+    server.await_connection(METRO, "system:playback_1");
+    server.await_connection(METRO, "system:playback_2");
+    server.consort(&["restore", "--exact", &path]).expect_success();
+    let listed = server.lsp(&["-c", METRO]);
+    assert_eq!(listed, format!("{METRO}\n   system:playback_1\n"));
+}
+
+#[test]
+fn a_file_with_nonsense_in_it_changes_nothing_and_says_why() {
+    let server = Server::timer(256);
+    let _metro = metro(&server);
+    furnish(&server);
+    let before = saved(&server);
+    let path = file(&server, "nonsense.json");
+    for (nonsense, reason) in [
+        ("", "no state of consort's"),
+        ("\u{0}\u{1}", "no state of consort's"),
+        ("{\"consort_state\": 9}", "version 9"),
+        ("{\"consort_state\": 1, \"buffer_size\": 64, \"connections\": 7}", "invalid type"),
+        (
+            "{\"consort_state\": 1, \"buffer_size\": 64, \"transport\": {\"rolling\": true, \"frame\": -1}}",
+            "-1",
+        ),
+        ("{\"consort_state\": 1, \"buffer_size\": 9000}", "9000 frames is out of range"),
+        ("{\"consort_state\": 1, \"buffer_size\": 64, \"aliases\": {\"\": [\"x\"]}}", "must not be empty"),
+    ] {
+        std::fs::write(&path, nonsense).expect("a file");
+        let refused = server.consort(&["restore", "--exact", &path]);
+        assert_eq!(refused.code, Some(1), "{nonsense}");
+        assert!(refused.stderr.contains(reason), "{nonsense}: {}", refused.stderr);
+        assert_eq!(saved(&server), before, "{nonsense}");
+    }
+    let missing = server.consort(&["restore", &file(&server, "missing.json")]);
+    assert!(missing.code == Some(1) && missing.stderr.contains("missing.json"), "{missing:?}");
+    let nowhere = server.consort(&["save", "/proc/nowhere/song.json"]);
+    assert!(nowhere.code == Some(1) && nowhere.stderr.contains("cannot write"), "{nowhere:?}");
+}

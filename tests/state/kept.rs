@@ -1,0 +1,123 @@
+//! `consort run --state`: programs that come back have their connections, aliases and properties, from whichever server.
+
+use std::path::Path;
+
+use harness::{Program, Server, binary, command_in, eventually};
+use rustix::process::Signal;
+
+use crate::stage::{METRO, await_state, end, furnish, furnished, metro, saved};
+
+/// A server that keeps its state in a file of its directory.
+fn keeping() -> Server {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let path = directory.path().join("kept.json").to_string_lossy().into_owned();
+    Server::start_in(directory, &["--state", &path])
+}
+
+/// The server ends in order.
+fn end_server(server: &mut Server) {
+    server.program().signal(Signal::TERM);
+    eventually("the server has ended", || (!server.program().is_running()).then_some(()));
+}
+
+#[test]
+fn a_program_that_comes_back_under_its_name_has_what_it_had() {
+    let server = keeping();
+    let first = metro(&server);
+    furnish(&server);
+    await_state(&server, &furnished());
+    end(&server, first);
+    let _second = metro(&server);
+    await_state(&server, &furnished());
+}
+
+#[test]
+fn a_connection_that_somebody_has_removed_does_not_come_back() {
+    let server = keeping();
+    let first = metro(&server);
+    for port in ["system:playback_1", "system:playback_2"] {
+        server.run("jack_connect", &[METRO, port]).expect_success();
+    }
+    server.run("jack_disconnect", &[METRO, "system:playback_1"]).expect_success();
+    end(&server, first);
+    let _second = metro(&server);
+    server.await_connection(METRO, "system:playback_2");
+    assert_eq!(server.lsp(&["-c", METRO]), format!("{METRO}\n   system:playback_2\n"));
+}
+
+#[test]
+fn the_next_server_begins_with_what_the_last_one_was_and_programs_find_what_they_had() {
+    let mut server = keeping();
+    let first = metro(&server);
+    furnish(&server);
+    await_state(&server, &furnished());
+    end(&server, first);
+    for _ in 0..2 {
+        end_server(&mut server);
+        server.start_again();
+        // What nobody but the server had, at once.
+        eventually("the transport stands there", || {
+            (saved(&server)["transport"] == furnished()["transport"]).then_some(())
+        });
+        assert_eq!(saved(&server)["buffer_size"], 512);
+    }
+    let _second = metro(&server);
+    await_state(&server, &furnished());
+}
+
+#[test]
+fn what_is_kept_is_what_consort_restore_reads() {
+    let mut server = keeping();
+    let _first = metro(&server);
+    furnish(&server);
+    await_state(&server, &furnished());
+    end_server(&mut server);
+    let kept = server.directory().join("kept.json").to_string_lossy().into_owned();
+    let other = Server::timer(256);
+    let _metro = metro(&other);
+    other.consort(&["restore", &kept]).expect_success();
+    await_state(&other, &furnished());
+}
+
+#[test]
+fn a_killed_server_has_written_what_it_was() {
+    let mut server = keeping();
+    let first = metro(&server);
+    furnish(&server);
+    let kept = server.directory().join("kept.json");
+    let expected = furnished();
+    eventually("the state is written", || {
+        let text = std::fs::read_to_string(&kept).ok()?;
+        let written: serde_json::Value = serde_json::from_str(&text).expect("a whole state at any moment");
+        let same = |part: &str| written[part] == expected[part];
+        let properties = written["properties"].as_array().map(Vec::len);
+        (same("transport") && same("connections") && same("aliases") && properties == Some(3)).then_some(())
+    });
+    server.kill();
+    // It would return by itself, with what it knows.
+    drop(first);
+    server.start_again();
+    let _second = metro(&server);
+    await_state(&server, &expected);
+}
+
+/// What a server says that does not start.
+fn refused(directory: &Path, path: &Path) -> String {
+    let mut command = command_in(directory, &binary("consort"));
+    command.args(["run", "-n", "other", "--state"]).arg(path);
+    let ended = Program::start(command).finish();
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    ended.stderr
+}
+
+#[test]
+fn a_server_whose_state_is_nonsense_does_not_start_says_why_and_leaves_the_file_alone() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().join("kept.json");
+    std::fs::write(&path, "{\"consort_state\": 1, \"conections\": []}").expect("a file");
+    let said = refused(directory.path(), &path);
+    assert!(said.contains("conections"), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "{\"consort_state\": 1, \"conections\": []}");
+    let said = refused(directory.path(), &directory.path().join("none/kept.json"));
+    assert!(said.contains("cannot write") && said.contains("none/kept.json"), "{said}");
+}

@@ -1,0 +1,6 @@
+//! The state of a server: saved, restored, kept, and given to whoever comes back.
+#![forbid(unsafe_code)]
+
+mod files;
+mod kept;
+mod stage;
