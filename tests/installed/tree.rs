@@ -101,6 +101,7 @@ impl Tree {
             "lib/libjack.so.0",
             "lib/pkgconfig/jack.pc",
             "share/bash-completion/completions/consort",
+            "share/dbus-1/services/org.jackaudio.service",
             "share/fish/vendor_completions.d/consort.fish",
             "share/zsh/site-functions/_consort",
         ];

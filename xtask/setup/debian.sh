@@ -3,7 +3,8 @@
 #
 # Run as root. Says nothing and changes nothing when everything is installed already. Debian's JACK programs
 # are clients that the tests run, unmodified, against consort; jackd2 itself is only ever started as the
-# rival in a benchmark, and its headers are only ever compared with ours, never built against.
+# rival in a benchmark, and asked for its D-Bus interfaces; its headers are only ever compared with ours, never built
+# against.
 set -eu
 
 # Build: the C compiler for header and ABI tests, ALSA's headers.
@@ -19,6 +20,8 @@ clients="jack-capture meterbridge jackmeter ecasound ffmpeg sox
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
+# A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.
+bus="dbus-daemon libglib2.0-bin systemd python3-dbus"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 
@@ -28,7 +31,7 @@ browser="chromium chromium-driver"
 # The tests on sound cards run under a kernel that has some, in a virtual machine (vm-run).
 machine="qemu-system-x86 busybox-static kmod xz-utils"
 
-packages="$build $recordings $reference $clients $display $drawing $browser $machine"
+packages="$build $recordings $reference $clients $display $bus $drawing $browser $machine"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

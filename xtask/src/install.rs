@@ -27,6 +27,9 @@ Libs: -L${libdir} -ljack
 Cflags: -I${includedir}
 ";
 
+/// Has a session bus start `consort dbus`, which it finds as any program: by the PATH.
+const DBUS_SERVICE: &str = "crates/consort/src/dbus/org.jackaudio.service";
+
 /// Shell, and where it looks for the completions of `consort`.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/consort"),
@@ -43,6 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let tree = Tree { prefix };
     tree.programs_and_library(&consort, &library)?;
     tree.headers(&root().join("crates/jack/include/jack"))?;
+    tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
     tree.documents()?;
     println!("consort is installed in {}", tree.prefix.display());
     Ok(())

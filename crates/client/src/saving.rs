@@ -10,7 +10,7 @@ use proto::session::{SessionAnswer, SessionCommand, SessionKind, SessionRequest}
 
 use crate::callbacks::SessionEvent;
 use crate::session::Core;
-use crate::{Error, Session};
+use crate::{Error, Observer, Session};
 
 /// `JackSessionSaveError`
 const NOT_SAVED: u32 = 1;
@@ -95,6 +95,45 @@ impl Session {
     }
 
     /// Whether the client of that name has a session callback and is active.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn has_session_callback(&self, name: &str) -> Result<bool, Error> {
+        let request = SessionRequest::HasCallback { name: name.to_owned() };
+        match self.exchange(Request::Session(request))? {
+            Reply::Count(count) => Ok(count > 0),
+            _ => Err(UNEXPECTED),
+        }
+    }
+}
+
+impl Observer {
+    /// As [`Session::notify_session`]; `path` is taken as it is.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn notify_session(
+        &self,
+        target: Option<&str>,
+        kind: SessionKind,
+        path: &str,
+    ) -> Result<Vec<SessionCommand>, Error> {
+        let (target, path) = (target.map(str::to_owned), path.to_owned());
+        match self.exchange(Request::Session(SessionRequest::Notify { target, kind, path }))? {
+            Reply::Session(commands) => Ok(commands),
+            _ => Err(UNEXPECTED),
+        }
+    }
+
+    /// As [`Session::reserve_name`].
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order).
+    pub fn reserve_name(&self, name: &str, uuid: u64) -> Result<(), Error> {
+        self.order(Request::Session(SessionRequest::Reserve { name: name.to_owned(), uuid }))
+    }
+
+    /// As [`Session::has_session_callback`].
     ///
     /// # Errors
     /// Those of [`order`](Self::order).

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, disconnect, exec, latency, ls, man, profile, run, save, status, stop, top,
+    completions, connect, dbus, disconnect, exec, latency, ls, man, profile, run, save, status, stop, top,
     transport, web, xruns,
 };
 use crate::exit;
@@ -37,6 +37,7 @@ enum Command {
     Web(web::Web),
     Exec(exec::Execute),
     Latency(latency::Latency),
+    Dbus(dbus::Dbus),
     Stop(stop::Stop),
     Completions(completions::Completions),
     Man(man::Man),
@@ -67,6 +68,7 @@ impl Arguments {
             Command::Web(command) => command.run(server),
             Command::Exec(command) => command.run(&server),
             Command::Latency(command) => command.run(&server),
+            Command::Dbus(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -7,6 +7,7 @@
 mod arguments;
 mod attach;
 mod command;
+mod dbus;
 mod entry;
 mod exit;
 mod jackd;

@@ -2,6 +2,7 @@
 
 pub(crate) mod completions;
 pub(crate) mod connect;
+pub(crate) mod dbus;
 pub(crate) mod disconnect;
 pub(crate) mod exec;
 pub(crate) mod latency;

@@ -107,13 +107,10 @@ impl Control {
                 self.take_timebase(client.ok_or_else(only_clients)?, conditional).and(done)
             }
             Request::ReleaseTimebase => self.release_timebase(client.ok_or_else(only_clients)?).and(done),
-            Request::Session(request) => {
-                client.ok_or_else(only_clients)?;
-                Ok(match self.answer_session(request)? {
-                    SessionOutcome::Now(reply) => Outcome::Now(reply),
-                    SessionOutcome::Ask(question) => Outcome::Session(question),
-                })
-            }
+            Request::Session(request) => Ok(match self.answer_session(request)? {
+                SessionOutcome::Now(reply) => Outcome::Now(reply),
+                SessionOutcome::Ask(question) => Outcome::Session(question),
+            }),
             Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
             Request::Monitor { port, on, ensure } => model.request_monitor(port, on, ensure).and(done),
             Request::ResetMaxDelay => {

@@ -1,0 +1,113 @@
+//! `org.jackaudio.JackControl`: the server as a whole.
+
+use std::sync::Arc;
+
+use zbus::interface;
+use zbus::object_server::SignalEmitter;
+
+// The macro takes what is called so for what can fail.
+use super::failure::{Answer as Result, Failure};
+use super::service::{News, Service};
+
+/// The interface.
+pub(super) struct JackControl(pub(super) Arc<Service>);
+
+fn not_here(what: &str) -> Failure {
+    Failure::Generic(format!("{what} is not done over D-Bus: use the consort command"))
+}
+
+#[interface(name = "org.jackaudio.JackControl")]
+impl JackControl {
+    fn is_started(&self) -> bool {
+        self.0.is_started()
+    }
+
+    /// Whether the service was started by hand; it cannot tell, and jackdbus's tools only show it.
+    fn is_manually_activated(&self) -> bool {
+        std::env::var_os("DBUS_STARTER_ADDRESS").is_none()
+    }
+
+    fn start_server(&self) -> Result<()> {
+        self.0.start()
+    }
+
+    fn stop_server(&self) -> Result<()> {
+        self.0.stop()
+    }
+
+    fn exit(&self) {
+        self.0.tell(News::Exit);
+    }
+
+    fn switch_master(&self) -> Result<()> {
+        Err(not_here("another driver for a running server"))
+    }
+
+    /// Percent.
+    fn get_load(&self) -> Result<f64> {
+        self.0.with_server(|server, _| Ok(f64::from(server.engine().load_ppm()) / 10_000.0))
+    }
+
+    fn get_xruns(&self) -> Result<u32> {
+        self.0.with_server(|server, state| Ok(server.engine().xruns().saturating_sub(state.forgotten_xruns)))
+    }
+
+    fn reset_xruns(&self) -> Result<()> {
+        self.0.with_server(|server, state| {
+            state.forgotten_xruns = server.engine().xruns();
+            Ok(())
+        })
+    }
+
+    fn get_sample_rate(&self) -> Result<u32> {
+        self.0.with_server(|server, _| Ok(server.engine().info().unwrap_or_default().sample_rate_hz))
+    }
+
+    /// Of one cycle, ms.
+    fn get_latency(&self) -> Result<f64> {
+        self.0.with_server(|server, _| {
+            let info = server.engine().info().unwrap_or_default();
+            Ok(f64::from(info.quantum) * 1000.0 / f64::from(info.sample_rate_hz.max(1)))
+        })
+    }
+
+    fn get_buffer_size(&self) -> Result<u32> {
+        self.0.with_server(|server, _| Ok(server.engine().info().unwrap_or_default().quantum))
+    }
+
+    fn set_buffer_size(&self, frames: u32) -> Result<()> {
+        self.0.with_server(|server, _| Ok(server.set_quantum(frames)?))
+    }
+
+    fn is_realtime(&self) -> Result<bool> {
+        self.0.with_server(|server, _| Ok(server.engine().flags().realtime))
+    }
+
+    fn load_internal(&self, _internal: &str) -> Result<()> {
+        Err(not_here("loading a client into the server"))
+    }
+
+    fn unload_internal(&self, _internal: &str) -> Result<()> {
+        Err(not_here("unloading a client from the server"))
+    }
+
+    fn add_slave_driver(&self, _driver: &str) -> Result<()> {
+        Err(not_here("adding a second driver"))
+    }
+
+    fn remove_slave_driver(&self, _driver: &str) -> Result<()> {
+        Err(not_here("removing a second driver"))
+    }
+
+    #[zbus(signal)]
+    pub(super) async fn server_started(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
+
+    #[zbus(signal)]
+    pub(super) async fn server_stopped(emitter: &SignalEmitter<'_>) -> zbus::Result<()>;
+}
+
+/// `org.jackaudio.JackTransport`: as empty as in jackdbus.
+pub(super) struct JackTransport;
+
+#[interface(name = "org.jackaudio.JackTransport")]
+impl JackTransport {}

@@ -1,0 +1,128 @@
+//! A server that is set up, started and stopped over the bus.
+
+use harness::eventually;
+use serde_json::Value;
+
+use crate::bus::Bus;
+
+fn status(bus: &Bus) -> Option<Value> {
+    let consort = harness::binary("consort");
+    let shown = bus.run(&consort.to_string_lossy(), &["status", "--json"]);
+    (shown.code == Some(0)).then(|| serde_json::from_str(&shown.stdout).expect("JSON"))
+}
+
+#[test]
+fn jack_control_sets_a_server_up_starts_it_and_stops_it() {
+    let bus = Bus::start();
+    let control = |words: &str| bus.run("jack_control", &words.split(' ').collect::<Vec<_>>());
+    assert_eq!(control("status").code, Some(1));
+    assert_eq!(control("dl").expect_success().stdout, "--- drivers list\ndummy\nalsa\n");
+    let parameters =
+        control("ds dummy dps rate 44100 dps period 128 eps client-timeout 700 eps sync true dp ep");
+    let parameters = parameters.expect_success().stdout;
+    for line in [
+        "rate: Sample rate in Hz (uint:set:48000:44100)",
+        "period: Frames per cycle (uint:set:1024:128)",
+        "capture: Capture ports (uint:notset:2:2)",
+        "client-timeout: How long a client may be late before it is left out, in ms; 0: three cycles (sint:set:0:700)",
+        "name: The server's name (str:notset:under-test:under-test)",
+    ] {
+        assert!(parameters.contains(line), "{line}: {parameters}");
+    }
+    let described = control("epd self-connect-mode").expect_success().stdout;
+    assert!(described.contains("allowed values:\n ' ' - Connect them\n 'E' - Refuse"), "{described}");
+    control("start").expect_success();
+    let running = control("status");
+    assert!(running.code == Some(0) && running.stdout.contains("started"), "{running:?}");
+    let status = status(&bus).expect("a server");
+    let facts = ["name", "sample_rate_hz", "quantum", "sync"].map(|fact| status[fact].clone());
+    let expected: [Value; 4] = ["under-test".into(), 44_100.into(), 128.into(), true.into()];
+    assert_eq!(facts, expected);
+    control("stop").expect_success();
+    assert_eq!(control("status").code, Some(1));
+    let reset = control("dpr rate dp").expect_success().stdout;
+    assert!(reset.contains("(uint:notset:48000:48000)"), "{reset}");
+    control("exit").expect_success();
+    assert_eq!(bus.ended().code, Some(0));
+}
+
+#[test]
+fn a_server_answers_for_itself_and_signals_tell_when_it_comes_and_goes() {
+    let bus = Bus::start();
+    let control = |method: &str| bus.answer(&format!("org.jackaudio.JackControl.{method}"), &[]);
+    let mut monitor = bus.monitor();
+    let mut told = |what: &str, signal: &str| {
+        eventually(what, || monitor.stdout().contains(signal).then_some(()));
+    };
+    control("StartServer");
+    told("the start is told", "org.jackaudio.JackControl.ServerStarted ()");
+    control("StartServer");
+    assert_eq!(control("IsStarted"), "(true,)");
+    assert_eq!(control("GetSampleRate"), "(uint32 48000,)");
+    assert_eq!(control("GetBufferSize"), "(uint32 1024,)");
+    assert_eq!(control("GetLatency"), "(21.333333333333332,)");
+    assert_eq!(
+        control("IsRealtime"),
+        format!("({},)", status(&bus).expect("a server")["realtime_priority"] != Value::Null)
+    );
+    assert!(control("GetLoad").ends_with(",)"));
+    control("ResetXruns");
+    bus.answer("org.jackaudio.JackControl.SetBufferSize", &["256"]);
+    assert_eq!(control("GetBufferSize"), "(uint32 256,)");
+    assert_eq!(status(&bus).expect("a server")["quantum"], 256);
+    control("StopServer");
+    told("the end is told", "org.jackaudio.JackControl.ServerStopped ()");
+    assert_eq!(control("IsStarted"), "(false,)");
+    control("StopServer");
+}
+
+#[test]
+fn a_server_that_was_started_otherwise_is_seen_and_one_that_was_started_here_ends_with_the_service() {
+    let mut bus = Bus::start();
+    let consort = harness::binary("consort").to_string_lossy().into_owned();
+    let mut own = bus.command(&consort);
+    own.args(["run", "--quantum", "512"]);
+    let mut own = harness::Program::start(own);
+    eventually("it is seen", || {
+        (bus.answer("org.jackaudio.JackControl.IsStarted", &[]) == "(true,)").then_some(())
+    });
+    assert_eq!(bus.answer("org.jackaudio.JackControl.GetBufferSize", &[]), "(uint32 512,)");
+    own.signal(rustix::process::Signal::KILL);
+    eventually("it has ended", || (!own.is_running()).then_some(()));
+    eventually("that is seen", || {
+        (bus.answer("org.jackaudio.JackControl.IsStarted", &[]) == "(false,)").then_some(())
+    });
+    bus.answer("org.jackaudio.JackControl.StartServer", &[]);
+    assert!(status(&bus).is_some());
+    bus.service().signal(rustix::process::Signal::TERM);
+    eventually("the service has ended", || (!bus.service().is_running()).then_some(()));
+    assert!(status(&bus).is_none(), "its server has ended before it");
+}
+
+#[test]
+fn a_server_that_cannot_start_says_why() {
+    let bus = Bus::start();
+    let address = "['drivers','alsa','device']";
+    bus.answer("org.jackaudio.Configure.SetParameterValue", &[address, "<'hw:nowhere'>"]);
+    bus.answer("org.jackaudio.Configure.SetParameterValue", &["['engine','driver']", "<'alsa'>"]);
+    let refused = bus.call("org.jackaudio.JackControl.StartServer", &[]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused.stderr.contains("org.jackaudio.Error.Generic: the server did not start"),
+        "{}",
+        refused.stderr
+    );
+    assert!(refused.stderr.contains("hw:nowhere"), "{}", refused.stderr);
+    assert_eq!(bus.answer("org.jackaudio.JackControl.IsStarted", &[]), "(false,)");
+}
+
+#[test]
+fn the_bus_starts_the_service_when_a_program_asks_for_it_and_it_ends_when_it_is_told_to() {
+    let bus = Bus::that_starts_it();
+    let control = |words: &[&str]| bus.run("jack_control", words);
+    assert_eq!(control(&["status"]).code, Some(1));
+    control(&["ds", "dummy", "start"]).expect_success();
+    assert_eq!(control(&["status"]).code, Some(0));
+    control(&["exit"]).expect_success();
+    eventually("its server has ended with it", || status(&bus).is_none().then_some(()));
+}
