@@ -5,6 +5,7 @@ mod crowds;
 mod directories;
 mod first_packets;
 mod groups;
+mod handles;
 mod memory;
 mod packets;
 mod requests;

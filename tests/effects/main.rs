@@ -12,6 +12,7 @@ mod names;
 mod ports;
 mod sessions;
 mod stage;
+mod table;
 mod threads;
 mod tie;
 mod transport;

@@ -12,7 +12,7 @@ pub extern "C" fn jack_engine_takeover_timebase(_client: ClientHandle) -> c_int 
     refuse("jack_engine_takeover_timebase has no function: use jack_set_timebase_callback")
 }
 
-/// Answers 0 frames: the loop waits with `jack_cycle_wait`.
+/// Answers 0 frames: the loop waits with `jack_cycle_wait`. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_thread_wait(_client: ClientHandle, _status: c_int) -> u32 {
     0

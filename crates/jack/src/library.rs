@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 const VERSION: &[u8] = concat!("1.9.22 (consort ", env!("CARGO_PKG_VERSION"), ")\0").as_bytes();
 
 /// Stores 0 in each number that is not null. JACK2 does the same: programs tell versions apart by the text.
+/// Thread: any.
 ///
 /// # Safety
 /// Each pointer is null or points to an int that the caller may write.
@@ -24,13 +25,13 @@ pub unsafe extern "C" fn jack_get_version(
     }
 }
 
-/// The version as text, valid for ever.
+/// The version as text, valid for ever. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_version_string() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
-/// Now on `CLOCK_MONOTONIC`, in microseconds. Any thread; needs no client.
+/// Now on `CLOCK_MONOTONIC`, in microseconds. Needs no client. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_time() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };

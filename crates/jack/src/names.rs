@@ -9,7 +9,7 @@ use crate::clients::{self, ClientHandle, OpenClient};
 use crate::convert::{allocated, text};
 use crate::uuid;
 
-/// Bytes of the longest client name, with the terminating 0.
+/// Bytes of the longest client name, with the terminating 0. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_name_size() -> c_int {
     65

@@ -223,13 +223,13 @@ fn ask_with_text(
     answer(port.client.session.order(request(port.id, text.to_owned())))
 }
 
-/// Bytes of the longest full port name, with the terminating 0.
+/// Bytes of the longest full port name, with the terminating 0. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_name_size() -> c_int {
     NAME_BYTES as c_int
 }
 
-/// Bytes of the longest type name, with the terminating 0.
+/// Bytes of the longest type name, with the terminating 0. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_type_size() -> c_int {
     32

@@ -131,7 +131,7 @@ pub unsafe extern "C" fn jack_ringbuffer_mlock(ring: *mut RingBuffer) -> c_int {
     0
 }
 
-/// Empties a ring.
+/// Empties a ring. Thread: any.
 ///
 /// # Safety
 /// `ring` came from [`jack_ringbuffer_create`]; no other thread uses it during the call.
@@ -144,6 +144,7 @@ pub unsafe extern "C" fn jack_ringbuffer_reset(ring: *mut RingBuffer) {
 }
 
 /// Empties a ring and makes it `size` bytes long, rounded up to a power of two, within what it was made with.
+/// Thread: any.
 ///
 /// # Safety
 /// `ring` came from [`jack_ringbuffer_create`]; no other thread uses it during the call.
@@ -158,7 +159,7 @@ pub unsafe extern "C" fn jack_ringbuffer_reset_size(ring: *mut RingBuffer, size:
     unsafe { jack_ringbuffer_reset(ring) };
 }
 
-/// Bytes that can be read. For the reader.
+/// Bytes that can be read. For the reader. Thread: any.
 ///
 /// # Safety
 /// `ring` came from [`jack_ringbuffer_create`] and has not been freed.
@@ -168,7 +169,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read_space(ring: *const RingBuffer) -> 
     unsafe { &*ring }.readable().map(|stretch| stretch.bytes).iter().sum()
 }
 
-/// Bytes that can be written. For the writer.
+/// Bytes that can be written. For the writer. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`].
@@ -178,7 +179,7 @@ pub unsafe extern "C" fn jack_ringbuffer_write_space(ring: *const RingBuffer) ->
     unsafe { &*ring }.writable().map(|stretch| stretch.bytes).iter().sum()
 }
 
-/// Takes up to `count` bytes out and returns how many.
+/// Takes up to `count` bytes out and returns how many. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_peek`].
@@ -196,7 +197,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read(
     count
 }
 
-/// Copies up to `count` bytes, leaves them in, and returns how many.
+/// Copies up to `count` bytes, leaves them in, and returns how many. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; only one thread reads; `destination` has `count` bytes that it may write.
@@ -219,7 +220,7 @@ pub unsafe extern "C" fn jack_ringbuffer_peek(
     head + tail
 }
 
-/// Puts up to `count` bytes in and returns how many.
+/// Puts up to `count` bytes in and returns how many. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; only one thread writes; `source` has `count` bytes.
@@ -244,7 +245,7 @@ pub unsafe extern "C" fn jack_ringbuffer_write(
     head + tail
 }
 
-/// Describes what can be read in place, in two stretches. For the reader.
+/// Describes what can be read in place, in two stretches. For the reader. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
@@ -254,7 +255,7 @@ pub unsafe extern "C" fn jack_ringbuffer_get_read_vector(ring: *const RingBuffer
     unsafe { vector.cast::<[Stretch; 2]>().write((*ring).readable()) };
 }
 
-/// Describes where bytes can be written in place, in two stretches. For the writer.
+/// Describes where bytes can be written in place, in two stretches. For the writer. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
@@ -264,7 +265,7 @@ pub unsafe extern "C" fn jack_ringbuffer_get_write_vector(ring: *const RingBuffe
     unsafe { vector.cast::<[Stretch; 2]>().write((*ring).writable()) };
 }
 
-/// Drops `count` bytes that have been read in place.
+/// Drops `count` bytes that have been read in place. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; only one thread reads; that many bytes can be read.
@@ -275,7 +276,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read_advance(ring: *mut RingBuffer, cou
     ring.advance(&ring.read, count);
 }
 
-/// Hands `count` bytes that have been written in place to the reader.
+/// Hands `count` bytes that have been written in place to the reader. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; only one thread writes; that many bytes can be written.

@@ -315,7 +315,7 @@ pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mu
     unsafe { store(info, told.unwrap_or_default()) };
 }
 
-/// Does nothing: positions are stated by the timebase callback.
+/// Does nothing: positions are stated by the timebase callback. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_transport_info(_client: ClientHandle, _info: *mut OldInfo) {}
 

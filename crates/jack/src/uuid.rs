@@ -25,38 +25,38 @@ pub fn parse(text: &[u8]) -> Option<Uuid> {
     std::str::from_utf8(text).ok()?.parse().ok().filter(|&uuid| uuid >= LEAST)
 }
 
-/// A client uuid that this process has not given before. A server gives its own.
+/// A client uuid that this process has not given before. A server gives its own. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_uuid_generate() -> Uuid {
     static LAST: AtomicU32 = AtomicU32::new(0);
     of_client(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
 }
 
-/// The uuid of the port with this number.
+/// The uuid of the port with this number. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_uuid_generate(port_id: u32) -> Uuid {
     of_port(port_id)
 }
 
-/// The number that a port's uuid was made from.
+/// The number that a port's uuid was made from. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_uuid_to_index(uuid: Uuid) -> u32 {
     (uuid as u32).wrapping_sub(1)
 }
 
-/// -1, 0 or 1 as `a` is less than, equal to or greater than `b`.
+/// -1, 0 or 1 as `a` is less than, equal to or greater than `b`. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_uuid_compare(a: Uuid, b: Uuid) -> c_int {
     a.cmp(&b) as c_int
 }
 
-/// 1 for a uuid that names nothing, else 0.
+/// 1 for a uuid that names nothing, else 0. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_uuid_empty(uuid: Uuid) -> c_int {
     c_int::from(uuid == 0)
 }
 
-/// Stores `uuid` in `*destination`.
+/// Stores `uuid` in `*destination`. Thread: any.
 ///
 /// # Safety
 /// `destination` is null or points to a uuid that the caller may write.
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn jack_uuid_copy(destination: *mut Uuid, uuid: Uuid) {
     }
 }
 
-/// Makes `*uuid` name nothing.
+/// Makes `*uuid` name nothing. Thread: any.
 ///
 /// # Safety
 /// As [`jack_uuid_copy`].
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn jack_uuid_clear(uuid: *mut Uuid) {
     unsafe { jack_uuid_copy(uuid, 0) };
 }
 
-/// Reads a uuid from text. Returns 0; or -1 and leaves `*uuid` alone.
+/// Reads a uuid from text. Returns 0; or -1 and leaves `*uuid` alone. Thread: any.
 ///
 /// # Safety
 /// `text` is null or a C string; `uuid` as for [`jack_uuid_copy`].
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn jack_uuid_parse(text: *const c_char, uuid: *mut Uuid) -
     0
 }
 
-/// Writes a uuid as text, with a terminating 0.
+/// Writes a uuid as text, with a terminating 0. Thread: any.
 ///
 /// # Safety
 /// `text` is null or has [`TEXT_BYTES`] bytes that the caller may write.
