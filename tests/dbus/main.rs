@@ -5,5 +5,6 @@ mod bus;
 mod control;
 mod nonsense;
 mod patchbay;
+mod qjackctl;
 mod sessions;
 mod signatures;

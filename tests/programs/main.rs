@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod examples;
+mod exports;
 mod generators;
 mod listing;
 mod metadata;
@@ -13,5 +14,6 @@ mod qjackctl;
 mod recorders;
 mod roundtrip;
 mod sessions;
+mod snapshots;
 mod through;
 mod transport;
