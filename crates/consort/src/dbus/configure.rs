@@ -16,8 +16,8 @@ pub(super) struct Configure(pub(super) Arc<Service>);
 /// Type, name, short and long description.
 type Listed = (u8, String, String, String);
 
-/// Whether it is a range, whether nothing else may be, whether the values mean no more than they say, and the values.
-type Allowed = (bool, bool, bool, Vec<(OwnedVariant, String)>);
+/// Values, each with what it means.
+type Values = Vec<(OwnedVariant, String)>;
 
 fn listed(parameter: &Parameter) -> Listed {
     let letter = Value::from(parameter.default).letter();
@@ -45,7 +45,7 @@ impl Configure {
     }
 
     #[zbus(out_args("is_range", "is_strict", "is_fake_value", "values"))]
-    fn get_parameter_constraint(&self, parameter: Vec<String>) -> Result<Allowed> {
+    fn get_parameter_constraint(&self, parameter: Vec<String>) -> Result<(bool, bool, bool, Values)> {
         let constraint = self.0.state().parameters.parameter(&parameter)?.constraint;
         let (is_range, is_strict, values) = constraint.values();
         let mut listed = Vec::new();
