@@ -68,8 +68,8 @@ pub(crate) struct Crowd {
     /// Made besides those with which victims are opened.
     connections: Vec<[String; 2]>,
     opened: u64,
-    /// How often each thing was done.
-    pub(crate) counts: BTreeMap<String, u64>,
+    /// What was done, and when, `CLOCK_MONOTONIC` ns.
+    pub(crate) history: Vec<(u64, String)>,
 }
 
 impl Crowd {
@@ -79,7 +79,7 @@ impl Crowd {
             victims: Vec::new(),
             connections: Vec::new(),
             opened: 0,
-            counts: BTreeMap::new(),
+            history: Vec::new(),
         }
     }
 
@@ -104,7 +104,20 @@ impl Crowd {
     }
 
     fn note(&mut self, what: &str) {
-        *self.counts.entry(what.to_owned()).or_default() += 1;
+        self.history.push((sys::clock::now_ns(), what.to_owned()));
+    }
+
+    /// How often each thing was done.
+    pub(crate) fn counts(&self) -> BTreeMap<&str, u64> {
+        let mut counts = BTreeMap::new();
+        self.history.iter().for_each(|(_, what)| *counts.entry(what.as_str()).or_default() += 1);
+        counts
+    }
+
+    /// What was done in the second before `date_ns`.
+    pub(crate) fn done_before(&self, date_ns: u64) -> Vec<&str> {
+        let second = date_ns.saturating_sub(1_000_000_000)..=date_ns;
+        self.history.iter().filter(|(at, _)| second.contains(at)).map(|(_, what)| what.as_str()).collect()
     }
 
     /// Kills those whose time is over, whatever they do.

@@ -1,5 +1,8 @@
 //! What the machine takes from everybody: seen by threads that only the machine can keep from running.
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -74,5 +77,46 @@ fn watch(cpu: usize, least_ns: u64, stalls: &Mutex<Vec<Stall>>, stop: &AtomicBoo
             stalls.lock().unwrap_or_else(PoisonError::into_inner).push(stall);
         }
         due_ns = woke_ns + STEP_NS;
+    }
+}
+
+/// Names of programs with real-time threads that this process has not started: what they take looks like the server's
+/// fault to everybody here.
+pub(crate) fn foreign_realtime() -> BTreeSet<String> {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbered = processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+    numbered.filter_map(|entry| foreign_name(&entry.path())).collect()
+}
+
+fn foreign_name(process: &Path) -> Option<String> {
+    const KERNEL: u32 = 2;
+    let stat = Stat::read(process)?;
+    let is_ours = [stat.parent, stat.id].contains(&std::process::id());
+    if is_ours || [stat.parent, stat.id].contains(&KERNEL) {
+        return None;
+    }
+    let mut tasks = fs::read_dir(process.join("task")).ok()?.flatten();
+    let is_realtime = tasks.any(|task| Stat::read(&task.path()).is_some_and(|stat| stat.is_realtime));
+    is_realtime.then_some(stat.name)
+}
+
+/// Of a process or a thread, as in proc_pid_stat(5).
+struct Stat {
+    id: u32,
+    name: String,
+    parent: u32,
+    is_realtime: bool,
+}
+
+impl Stat {
+    fn read(directory: &Path) -> Option<Self> {
+        let text = fs::read_to_string(directory.join("stat")).ok()?;
+        let (id, rest) = text.split_once(" (")?;
+        let (name, rest) = rest.rsplit_once(") ")?;
+        let fields: Vec<&str> = rest.split(' ').collect();
+        // Fields 4 and 40, counted from 1; this begins with the third.
+        let parent = fields.get(1)?.parse().ok()?;
+        let is_realtime = *fields.get(37)? != "0";
+        Some(Self { id: id.parse().ok()?, name: name.to_owned(), parent, is_realtime })
     }
 }

@@ -1,12 +1,12 @@
 //! One soak: the graph, the time, the judgement.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use harness::{Counts, Program, Server};
 
 use crate::actions::Crowd;
-use crate::reference::{Reference, Stall};
+use crate::reference::{Reference, Stall, foreign_realtime};
 
 /// What is to be done.
 #[derive(Debug, Clone)]
@@ -135,10 +135,12 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     let mut stream = Stream::start(&server);
     let mut xruns = server.spawn_consort(&["xruns", "--follow", "--json"]);
     let mut crowd = Crowd::new(*seed);
+    let mut foreign = BTreeSet::new();
     let begun = (Instant::now(), now_ns());
     while begun.0.elapsed() < *length {
         let wait_ms = crowd.act(&server);
         std::thread::sleep(Duration::from_millis(wait_ms));
+        foreign.extend(foreign_realtime());
         assert!(server.program().is_running(), "the server has died: {}", server.program().stderr());
         assert!(stream.monitor.is_running(), "the monitor has died: {}", stream.monitor.stderr());
     }
@@ -160,7 +162,7 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     let lost = Lost::of(&with, &stalls, period_ns);
     let control = Lost::of(&without, &stalls, period_ns);
     println!("actions:");
-    for (what, count) in &crowd.counts {
+    for (what, count) in &crowd.counts() {
         println!("  {count:>7}  {what}");
     }
     println!("xruns of survivors, by cause:");
@@ -168,9 +170,14 @@ fn run(plan: &Plan) -> (Lost, Lost) {
         println!("  {count:>7}  {what}");
     }
     println!("monitor: {counts:?}");
+    let mut before_ns = 0;
     for loss in with.iter().filter(|loss| !loss.is_machines(&stalls, period_ns)) {
         let after_s = loss.date_ns.saturating_sub(begun.1) as f64 / 1e9;
-        println!("  lost after {after_s:.3} s: {} {}", loss.cycles, loss.kind);
+        // Those that follow each other have one cause.
+        let is_next = loss.date_ns < before_ns + 2 * period_ns;
+        let done = if is_next { Vec::new() } else { crowd.done_before(loss.date_ns) };
+        println!("  lost after {after_s:.3} s: {} {}  {}", loss.cycles, loss.kind, done.join(", "));
+        before_ns = loss.date_ns;
     }
     println!(
         "lost with faults: {} cycles by the server, {} in {} stalls of the machine",
@@ -185,6 +192,10 @@ fn run(plan: &Plan) -> (Lost, Lost) {
         control.machines,
         during(quiet_ns, u64::MAX)
     );
+    if !foreign.is_empty() {
+        let names: Vec<String> = foreign.into_iter().collect();
+        println!("other programs had real-time threads, and what they took counts: {}", names.join(", "));
+    }
     if !is_realtime {
         println!("stalls are not told from a busy machine: SCHED_FIFO is not allowed here");
     }
