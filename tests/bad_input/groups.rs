@@ -102,6 +102,21 @@ fn members_of_the_group_are_clients_by_whichever_of_their_groups_it_is_and_hear_
 }
 
 #[test]
+fn a_member_that_the_policy_trusts_with_less_may_look_and_not_stop_the_server() {
+    let policy = TempDir::new().expect("room");
+    let path = policy.path().join("policy");
+    std::fs::write(&path, format!("record uid={NOBODY}\n")).expect("room");
+    let Some(mut stage) = Stage::new(&["--policy", &path.to_string_lossy()]) else { return };
+    stage.status_as(GROUP, None).expect_success();
+    let consort = stage.open.path().join("consort");
+    let refused = stage.as_user(&consort.to_string_lossy(), &["stop"], GROUP, None).finish();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_says("a member", &refused.stderr, &["policy does not allow", "control the server"]);
+    assert!(stage.server.program().is_running());
+    stage.server.consort(&["stop"]).expect_success();
+}
+
+#[test]
 fn who_is_not_in_the_group_is_stopped_by_the_directory_and_then_by_what_the_kernel_says_of_it() {
     let Some(stage) = Stage::new(&[]) else { return };
     let rights = |path: &Path| {

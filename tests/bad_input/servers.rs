@@ -66,3 +66,24 @@ fn after_a_killed_server_the_next_one_of_its_name_starts_at_once() {
 fn server_command(server: &Server) -> std::process::Command {
     server.command(&harness::binary("consort").to_string_lossy())
 }
+
+#[test]
+fn a_running_server_keeps_of_roots_rights_only_scheduling_and_locked_memory() {
+    const SYS_NICE_AND_IPC_LOCK: u64 = 1 << 23 | 1 << 14;
+    let mut server = Server::timer(256);
+    let _source = server.probe(&["source", "source"]);
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("it runs");
+    for task in tasks {
+        let path = task.expect("a thread").path();
+        let status = std::fs::read_to_string(path.join("status")).expect("a thread");
+        let value = |name: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a value");
+            line.trim().to_owned()
+        };
+        for set in ["CapEff:", "CapPrm:", "CapInh:"] {
+            let rights = u64::from_str_radix(&value(set), 16).expect("a number");
+            assert_eq!(rights & !SYS_NICE_AND_IPC_LOCK, 0, "{}: {set} {rights:x}", value("Name:"));
+        }
+        assert_eq!(value("NoNewPrivs:"), "1", "{}", value("Name:"));
+    }
+}

@@ -12,6 +12,7 @@ use crate::autopsy::Watch;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
+use crate::policy::Rights;
 use crate::signal_pages::SignalPages;
 use crate::times::Times;
 
@@ -154,6 +155,8 @@ pub struct ClientSlot {
     pub connection: u64,
     /// Process id as the kernel gave it; `None` in another pid namespace.
     pub process: Option<u32>,
+    /// What its program may do.
+    pub rights: Rights,
     /// Events to it.
     pub outbox: Outbox,
     /// Memory shared with it.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use state::State;
 use sys::thread::CpuSet;
 
+use crate::policy::Policy;
+
 use crate::driver::AlsaOptions;
 
 /// As long as people take to start a server again, and no longer than programs should look dead.
@@ -29,6 +31,8 @@ pub struct Config {
     pub grace_ms: u32,
     /// Ports at once.
     pub port_max: u32,
+    /// ... of one client; `None`: three quarters of them, so that one client cannot keep all others out.
+    pub client_ports: Option<u32>,
     /// Stop when the last client has left.
     pub temporary: bool,
     /// Loops in the graph become feedback; otherwise a connection that closes one is refused.
@@ -41,6 +45,8 @@ pub struct Config {
     pub placement: bool,
     /// Members of this group may be clients, too.
     pub group: Option<String>,
+    /// What programs are trusted with.
+    pub policy: Policy,
     /// The CPUs that driver and clients may use; `None`: those that the server may.
     pub cpus: Option<Box<CpuSet>>,
     /// Where the server's state is kept; `None`: nowhere.
@@ -54,6 +60,19 @@ pub struct KeptState {
     pub path: PathBuf,
     /// What it says at the start. The buffer size is [`Config::quantum`]'s to say.
     pub state: State,
+}
+
+impl Config {
+    /// Ports that one client can have.
+    pub fn ports_of_client(&self) -> u32 {
+        self.client_ports.unwrap_or(self.port_max - self.port_max / 4)
+    }
+
+    /// Slabs that one client can have, of 16 output ports each: twice what its ports need, because the memory of ports that
+    /// are gone is not used again at once.
+    pub fn slabs_of_client(&self) -> u32 {
+        1 + 2 * self.ports_of_client().div_ceil(rt::shm::SLOTS_PER_SLAB)
+    }
 }
 
 /// A driver and its parameters.

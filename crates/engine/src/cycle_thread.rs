@@ -204,7 +204,7 @@ impl CycleThread {
         let mut hear = |request: Option<TransportRequest>| {
             said.request = said.request.and_then(request.unwrap_or_default());
         };
-        for seat in &self.plan.seats {
+        for seat in self.plan.seats.iter().filter(|seat| seat.controls) {
             hear(seat.own.transport().take());
         }
         hear(self.shared.transport.take());

@@ -14,6 +14,7 @@ mod order;
 #[cfg_attr(not(test), expect(dead_code, reason = "wired by the plan builder next"))]
 mod placement;
 mod plan;
+pub mod policy;
 pub mod server;
 mod signal_pages;
 

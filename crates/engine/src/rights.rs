@@ -15,3 +15,11 @@ pub fn granted(mut config: Config) -> Config {
     }
     config
 }
+
+/// Gives up what root can that the server does not need once its sockets and its driver's files are open: it goes on with
+/// what programs send it. Called before the threads that deal with them are made.
+pub fn drop_unneeded(config: &Config) {
+    if let Err(error) = sys::process::drop_rights(config.policy.looks_at_process()) {
+        eprintln!("consort: runs with all the rights that it was started with: {error}");
+    }
+}

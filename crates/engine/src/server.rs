@@ -36,7 +36,7 @@ use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::registry::Mirror;
 use crate::resume::Resume;
-use crate::rights::granted;
+use crate::rights::{drop_unneeded, granted};
 use crate::transport::Machine;
 
 /// Why a server did not start, or ended badly.
@@ -147,6 +147,7 @@ fn check(config: &Config) -> Result<(), ServerError> {
     proto::names::check_server(&config.name)?;
     within("a buffer size", config.quantum, *QUANTUM_FRAMES.start(), *QUANTUM_FRAMES.end())?;
     within("a port limit", config.port_max, 16, 1 << 20)?;
+    within("a port limit of one client", config.ports_of_client(), 1, config.port_max)?;
     within("a priority", config.realtime_priority.unwrap_or(10), 1, 98)?;
     if let DriverChoice::Timer { capture, playback, sample_rate_hz, .. } = &config.driver {
         within("a sample rate", *sample_rate_hz, *SAMPLE_RATE_HZ.start(), *SAMPLE_RATE_HZ.end())?;
@@ -210,6 +211,7 @@ fn start(
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
     let (mut driver, gate) = open_driver(&config.driver, config.quantum)?;
+    drop_unneeded(&config);
     let channels = driver.channels();
     let limits =
         Limits { clients: config.port_max, ports: config.port_max, connections: config.port_max * 16 };

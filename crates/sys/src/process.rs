@@ -11,6 +11,7 @@ use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal,
     set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
 };
+use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 
 use crate::poll;
 use crate::signals::Signal;
@@ -130,6 +131,21 @@ pub fn end_with_parent(parent: u32) -> io::Result<()> {
     if std::os::unix::process::parent_id() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
+/// Gives up, for the calling thread and those that it will make, what root can beyond scheduling and locking memory, and for
+/// ever what programs could give that it runs. `looks_at_others`: other processes' files in /proc are still to be read.
+///
+/// # Errors
+/// Those of `prctl(PR_SET_NO_NEW_PRIVS)` and `capset`.
+pub fn drop_rights(looks_at_others: bool) -> io::Result<()> {
+    set_no_new_privs(true)?;
+    let has = capabilities(None)?;
+    let mut kept = CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK;
+    kept.set(CapabilitySet::SYS_PTRACE, looks_at_others);
+    let (effective, permitted) = (has.effective & kept, has.permitted & kept);
+    let inheritable = CapabilitySet::empty();
+    Ok(set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?)
+}
+
 /// Raises the soft limit on open descriptors to the hard one; answers the limit now (`None` = unlimited).
 ///
 /// # Errors
@@ -193,6 +209,23 @@ mod tests {
         let hard = getrlimit(Resource::Nofile).maximum;
         assert_eq!(raise_file_limit().unwrap(), hard);
         assert_eq!(getrlimit(Resource::Nofile).current, hard);
+    }
+
+    #[test]
+    fn dropped_rights_do_not_come_back_and_leave_scheduling() {
+        let thread = std::thread::spawn(|| {
+            drop_rights(false).unwrap();
+            let left = capabilities(None).unwrap();
+            (
+                left,
+                rustix::thread::no_new_privs().unwrap(),
+                drop_rights(true).is_ok(),
+                capabilities(None).unwrap(),
+            )
+        });
+        let (left, no_new, _, again) = thread.join().unwrap();
+        assert!(no_new && (CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK).contains(left.permitted));
+        assert_eq!((left.effective, left.permitted), (again.effective, again.permitted));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
+use engine::policy::Policy;
 use engine::{Config, DriverChoice, KeptState, SelfConnect};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use state::State;
@@ -74,6 +75,9 @@ pub(crate) struct Run {
     /// How many ports there can be
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PORT_MAX, value_parser = in_range(PORT_MAX))]
     port_max: u32,
+    /// How many ports one client can have [default: three quarters of --port-max]
+    #[arg(long, value_name = "N", value_parser = in_range(1..=*PORT_MAX.end()))]
+    client_ports: Option<u32>,
     /// The sound file that the capture ports play
     #[arg(long, value_name = "FILE")]
     input: Option<PathBuf>,
@@ -110,6 +114,11 @@ pub(crate) struct Run {
     /// and the server does not start
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
+    /// What programs are trusted with. Each line of the file is a rule: everything, nothing, or some of
+    /// connect,patch,record,capture,control; then uid=N gid=N exe=PATH cgroup=PATH, all of which must fit (* stands for
+    /// any text). The first rule that fits decides; without one, a program may do everything
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
     /// Say more on standard error
     #[arg(short, long)]
     verbose: bool,
@@ -155,6 +164,12 @@ fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::RangedI64Val
     clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
 }
 
+fn read_policy(path: &Path) -> Result<Policy, UsageError> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| UsageError(format!("cannot read {}: {error}", path.display())))?;
+    Policy::parse(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
+}
+
 impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let while_stdin_is_open = self.while_stdin_is_open;
@@ -179,6 +194,7 @@ impl Run {
             client_timeout_ms: self.client_timeout,
             grace_ms: self.grace,
             port_max: self.port_max,
+            client_ports: self.client_ports,
             temporary: self.temporary,
             feedback: !self.no_feedback,
             verbose: self.verbose,
@@ -187,6 +203,7 @@ impl Run {
             group: self.group.clone(),
             cpus: self.cpus.clone().map(Box::new),
             state,
+            policy: self.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
         })
     }
 
@@ -281,12 +298,14 @@ mod tests {
             client_timeout_ms: None,
             grace_ms: engine::DEFAULT_GRACE_MS,
             port_max: 2048,
+            client_ports: None,
             temporary: false,
             feedback: true,
             verbose: false,
             self_connect: SelfConnect::Allow,
             placement: true,
             group: None,
+            policy: Policy::default(),
             cpus: None,
             state: None,
         }
@@ -333,6 +352,7 @@ mod tests {
             ("--realtime-priority 70", Config { realtime_priority: Some(70), ..defaults() }),
             ("--no-realtime", Config { realtime_priority: None, ..defaults() }),
             ("--client-timeout 500", Config { client_timeout_ms: Some(500), ..defaults() }),
+            ("--client-ports 8", Config { client_ports: Some(8), ..defaults() }),
             ("--port-max 64", Config { port_max: 64, ..defaults() }),
             ("--temporary -v", Config { temporary: true, verbose: true, ..defaults() }),
             ("--placement off", Config { placement: false, ..defaults() }),

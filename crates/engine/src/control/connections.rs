@@ -1,29 +1,26 @@
 //! Connections: who may connect, the first packet, and the end.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
-use std::sync::Arc;
+use std::os::fd::OwnedFd;
 
 use proto::event::{ANSWER_BYTES, Answer, Event};
-use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
+use proto::hello::{Welcome, encode_first};
 use proto::request::{Numbered, Reply, Request, RequestError};
 use proto::{MAX_PACKET_BYTES, decode, encode};
 use rt::park::Park;
-use rt::shm::LAYOUT_VERSION;
 use rt::sync::Ordering;
 use sys::futex::Futex;
 use sys::poll::{Event as Ready, Interest};
 use sys::socket::{Connection, SocketError};
 
+use super::permissions::rights_of;
 use super::{Asked, Control, FIRST_CONNECTION};
-use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past};
-use crate::mapped::MappedTable;
-use crate::outbox::{Flushed, Outbox};
-use crate::plan::{Pulse, Sleep};
+use crate::outbox::Flushed;
+use crate::policy::Rights;
 
 /// What a connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Peer {
+pub(super) enum Peer {
     /// It has not said anything; it is closed at this date.
     Silent { deadline_ns: u64 },
     /// It looks and asks.
@@ -35,30 +32,31 @@ enum Peer {
 }
 
 #[derive(Debug)]
-struct Entry {
-    socket: Connection,
-    peer: Peer,
+pub(super) struct Entry {
+    pub(super) socket: Connection,
+    pub(super) peer: Peer,
+    pub(super) rights: Rights,
 }
 
 /// A program that wants to be a new client.
 #[derive(Debug)]
-struct Newcomer {
-    serial: u64,
-    name: String,
-    exact: bool,
+pub(super) struct Newcomer {
+    pub(super) serial: u64,
+    pub(super) name: String,
+    pub(super) exact: bool,
     /// The uuid that its session gave it.
-    session: Option<u64>,
+    pub(super) session: Option<u64>,
 }
 
 /// All connections, by serial number.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
-    entries: HashMap<u64, Entry>,
+    pub(super) entries: HashMap<u64, Entry>,
     next: u64,
     /// The listener is not looked at before.
     paused_until_ns: Option<u64>,
     /// See [`Peer::Newcomer`]: their serial numbers, the names that they want, and whether they take another one.
-    newcomers: Vec<Newcomer>,
+    pub(super) newcomers: Vec<Newcomer>,
 }
 
 /// A program that connects and says nothing is sent away after this.
@@ -74,11 +72,16 @@ fn request_token(serial: u64) -> u64 {
     FIRST_CONNECTION + serial * 2
 }
 
-fn event_token(serial: u64) -> u64 {
+pub(super) fn event_token(serial: u64) -> u64 {
     request_token(serial) + 1
 }
 
 impl Control {
+    /// What the program of a connection may do.
+    pub(super) fn rights(&self, serial: u64) -> Rights {
+        self.connections.entries.get(&serial).map_or(Rights::NONE, |entry| entry.rights)
+    }
+
     pub(super) fn accept_all(&mut self, door: u64) {
         for _ in 0..PACKETS_IN_A_ROW {
             let mut doors = self.parts.doors.listeners();
@@ -137,7 +140,8 @@ impl Control {
         self.connections.next += 1;
         if self.poller.add(&socket, request_token(serial), Interest::Readable).is_ok() {
             let peer = Peer::Silent { deadline_ns: Futex.now_ns() + GREETING_NS };
-            self.connections.entries.insert(serial, Entry { socket, peer });
+            let rights = rights_of(&socket, &self.parts.config.policy);
+            self.connections.entries.insert(serial, Entry { socket, peer, rights });
         }
     }
 
@@ -233,149 +237,6 @@ impl Control {
         if entry.socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_err() {
             self.close_connection(serial);
         }
-    }
-
-    fn greet(&mut self, serial: u64, packet: &[u8]) {
-        let hello = match decode_first::<Hello>(packet) {
-            Ok(hello) => hello,
-            Err(error) => return self.send_away(serial, RequestError::Version(error.to_string())),
-        };
-        if hello.layout != LAYOUT_VERSION {
-            let reason = format!(
-                "the program's libjack.so.0 uses memory layout {}, this server {LAYOUT_VERSION}: install both from one release",
-                hello.layout
-            );
-            return self.send_away(serial, RequestError::Version(reason));
-        }
-        let welcomed = match hello.role {
-            Role::Observer => self.welcome_observer(serial),
-            Role::Client { name, exact, session } => {
-                let newcomer = Newcomer { serial, name, exact, session };
-                if self.expects_returning_clients() {
-                    self.let_wait(newcomer);
-                    Ok(())
-                } else {
-                    self.welcome_newcomer(&newcomer)
-                }
-            }
-            Role::Returning(returning) => self.welcome_back(serial, &returning),
-        };
-        if let Err(error) = welcomed {
-            self.send_away(serial, error);
-        }
-    }
-
-    fn send_away(&mut self, serial: u64, error: RequestError) {
-        if let Some(entry) = self.connections.entries.get(&serial) {
-            let _ = entry.socket.try_send(&encode_first(&Welcome::Refused(error)), &[]);
-        }
-        self.close_connection(serial);
-    }
-
-    fn welcome_observer(&mut self, serial: u64) -> Result<(), RequestError> {
-        let memory = &self.parts.memory;
-        let descriptors = [memory.engine.as_fd(), memory.registry.as_fd(), memory.recording.as_fd()];
-        let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
-        entry.peer = Peer::Observer;
-        let sent = entry.socket.try_send(&encode_first(&Welcome::Observer), &descriptors);
-        sent.map_err(|error| RequestError::Failed(error.to_string()))
-    }
-
-    fn let_wait(&mut self, newcomer: Newcomer) {
-        if let Some(entry) = self.connections.entries.get_mut(&newcomer.serial) {
-            entry.peer = Peer::Newcomer;
-            self.connections.newcomers.push(newcomer);
-        }
-    }
-
-    /// Lets in who had to wait for clients that return, once these have had their time.
-    pub(super) fn welcome_newcomers(&mut self) {
-        if self.expects_returning_clients() {
-            return;
-        }
-        for newcomer in std::mem::take(&mut self.connections.newcomers) {
-            if !self.connections.entries.contains_key(&newcomer.serial) {
-                continue;
-            }
-            if let Err(error) = self.welcome_newcomer(&newcomer) {
-                self.send_away(newcomer.serial, error);
-            }
-        }
-    }
-
-    fn welcome_newcomer(&mut self, newcomer: &Newcomer) -> Result<(), RequestError> {
-        let Newcomer { serial, name, exact, session } = newcomer;
-        let quantum = self.quantum;
-        self.welcome_client(*serial, Past::New, quantum, |control| match session {
-            Some(uuid) => control.parts.model.open_session_client(name, *exact, *uuid),
-            None => control.parts.model.open_client(name, *exact),
-        })
-    }
-
-    /// Makes a client of a connection; `open` enters it into the model. `quantum` is what its program knows of.
-    pub(super) fn welcome_client(
-        &mut self,
-        serial: u64,
-        past: Past,
-        quantum: u32,
-        open: impl FnOnce(&mut Self) -> Result<u32, RequestError>,
-    ) -> Result<(), RequestError> {
-        let failed = |error: &dyn std::fmt::Display| {
-            RequestError::Failed(format!("no memory for another client: {error}"))
-        };
-        let (memory, [orders, own]) = ClientMemory::create().map_err(|error| failed(&error))?;
-        let signals = Arc::clone(&memory.signals.current().memory);
-        let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
-        self.poller.add(&ours, event_token(serial), Interest::Readable).map_err(|error| failed(&error))?;
-        let client = open(self)?;
-        let Some(entry) = self.connections.entries.get_mut(&serial) else { return Ok(()) };
-        entry.peer = Peer::Client(client);
-        let process = entry.socket.peer().ok().and_then(|peer| peer.process_id);
-        let name = self.parts.model.client(client).map(|client| client.name.clone()).unwrap_or_default();
-        let welcome = Welcome::Client { client, name, server_name: self.parts.config.name.clone() };
-        let slot = ClientSlot {
-            connection: serial,
-            process,
-            outbox: Outbox::new(ours),
-            memory,
-            activation: None,
-            past,
-            told_quantum: quantum,
-            pulse: Arc::new(Pulse::default()),
-            sleep: Sleep::Absent,
-            pages: MappedTable::default(),
-            slabs: MappedTable::default(),
-            bypass: None,
-            bypasses: 0,
-            all_bypasses: 0,
-            bypassed_ns: 0,
-            late_cycles: 0,
-            watch: None,
-            measured: Measured::default(),
-            released_until_ns: 0,
-        };
-        self.clients.insert(client, slot);
-        self.had_clients = true;
-        self.carry_changes();
-        self.parts.mirror.note_process(client, process.unwrap_or(0));
-        // Last: what the client is told of, it finds in the registry.
-        let descriptors = [
-            self.parts.memory.engine.as_fd(),
-            self.parts.memory.registry.as_fd(),
-            orders.as_fd(),
-            own.as_fd(),
-            signals.as_fd(),
-            theirs.as_fd(),
-        ];
-        let sent = self
-            .connections
-            .entries
-            .get(&serial)
-            .is_none_or(|entry| entry.socket.try_send(&encode_first(&welcome), &descriptors).is_ok());
-        if !sent {
-            self.close_connection(serial);
-        }
-        Ok(())
     }
 
     fn handle_event_socket(&mut self, serial: u64, event: &Ready) {

@@ -10,6 +10,7 @@ mod idle;
 mod keeping;
 mod latencies;
 mod notify;
+mod permissions;
 mod places;
 mod plans;
 mod requests;
@@ -17,6 +18,7 @@ mod returning;
 mod sessions;
 mod signal_pages;
 mod transport;
+mod welcome;
 mod xruns;
 
 use std::collections::{BTreeMap, HashMap};

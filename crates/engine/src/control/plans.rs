@@ -89,7 +89,7 @@ impl Books for View<'_> {
     fn client(&self, id: u32) -> ClientView<'_> {
         let slot = &self.control.clients[&id];
         let (own, signals, pulse) = (&slot.memory.own, &slot.memory.signals, &slot.pulse);
-        ClientView { own, signals, pulse, sleep: slot.sleep }
+        ClientView { own, signals, pulse, sleep: slot.sleep, controls: slot.rights.control }
     }
 
     fn signal_page(&self, writer: u32, reader: u32) -> Option<u32> {

@@ -13,7 +13,7 @@ use sys::memory::PeerSlab;
 
 use super::changeover::Mode;
 use super::sessions::{Question, SessionOutcome};
-use super::{Control, Pending};
+use super::{Control, Pending, permissions};
 use crate::autopsy::Watch;
 use crate::client_slot::{Past, Slab};
 use crate::config::SelfConnect;
@@ -36,8 +36,8 @@ pub(super) enum Outcome {
     Closes,
 }
 
-/// Slabs of one client: 16 ports each.
-const SLABS: usize = 4096;
+/// Requests of one program that wait for a cycle.
+const WAITING_REQUESTS: usize = 64;
 
 impl Control {
     pub(super) fn request(
@@ -49,7 +49,8 @@ impl Control {
         descriptors: Vec<OwnedFd>,
     ) {
         self.returns.quiet = client.is_some_and(|client| self.is_returning(client));
-        let outcome = self.answer(client, request, descriptors);
+        let permitted = permissions::check(&self.parts.model, self.rights(serial), client, &request);
+        let outcome = permitted.and_then(|()| self.answer(client, request, descriptors));
         self.carry_changes();
         if !self.returns.quiet {
             self.reconnect();
@@ -183,6 +184,7 @@ impl Control {
         if !self.parts.config.feedback {
             self.refuse_loop(source, destination)?;
         }
+        self.check_hearing(source, destination)?;
         self.check_room(source, destination)?;
         self.parts.model.connect(source, destination)?;
         done
@@ -252,9 +254,21 @@ impl Control {
     }
 
     fn register_port(&mut self, client: u32, new: &NewPort) -> Result<Outcome, RequestError> {
+        self.check_ports(client)?;
         self.check_slot(client, new)?;
         let port = self.parts.model.register_port(client, new)?;
         Ok(Outcome::Now(Reply::Port(port)))
+    }
+
+    /// Whether a client may have another port.
+    pub(super) fn check_ports(&self, client: u32) -> Result<(), RequestError> {
+        let ports = self.parts.model.client(client).map_or(0, |client| client.ports.len());
+        let limit = self.parts.config.ports_of_client();
+        if ports < limit as usize {
+            return Ok(());
+        }
+        let advice = "start the server with a larger --client-ports or --port-max".into();
+        Err(RequestError::Full { what: "port of one client".into(), limit, advice })
     }
 
     /// Whether a client's port has a place for its samples if it is an output, and none if it is not.
@@ -279,8 +293,14 @@ impl Control {
         let Some(slot) = self.clients.get_mut(&client) else { return Ok(()) };
         let [descriptor] = <[OwnedFd; 1]>::try_from(descriptors)
             .map_err(|all| memory(format!("one descriptor is expected, {} came", all.len())))?;
-        if slot.memory.slabs.len() >= SLABS {
-            return Err(memory("a client cannot have more slabs".into()));
+        let limit = self.parts.config.slabs_of_client();
+        if slot.memory.slabs.len() >= limit as usize {
+            let advice = "start the server with a larger --client-ports or --port-max".into();
+            return Err(RequestError::Full {
+                what: "slab of one client's output ports".into(),
+                limit,
+                advice,
+            });
         }
         let copy = descriptor.try_clone().map_err(|error| memory(error.to_string()))?;
         let peer = PeerSlab::receive(copy).map_err(|error| memory(error.to_string()))?;
@@ -316,6 +336,13 @@ impl Control {
     }
 
     fn answer_when_adopted(&mut self, connection: u64, number: u32, closes: bool) {
+        let waiting = self.pending.iter().filter(|pending| pending.connection == connection).count();
+        // One that closes is the last.
+        if waiting >= WAITING_REQUESTS && !closes {
+            let (what, limit) = ("request of one program that waits".into(), WAITING_REQUESTS as u32);
+            let advice = "wait for its answers".into();
+            return self.refuse(connection, number, RequestError::Full { what, limit, advice });
+        }
         let deadline_ns = sys::clock::now_ns() + ADOPTION_NS;
         // The generation that the next plan will have: the one that holds what was asked.
         let generation = if self.plans.needed() { self.plans.next_generation() } else { self.plans.newest() };

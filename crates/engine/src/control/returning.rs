@@ -115,6 +115,7 @@ impl Control {
 
     pub(super) fn return_port(&mut self, client: u32, port: &ReturningPort) -> Result<(), RequestError> {
         self.check_returning(client)?;
+        self.check_ports(client)?;
         self.check_slot(client, &port.port)?;
         self.parts.model.return_port(client, port)
     }
@@ -136,7 +137,9 @@ impl Control {
             let (source, destination) = (&connection.source, &connection.destination);
             let owner = |name: &str| self.parts.model.port_named(name).map(|port| port.owner);
             let (Some(writer), Some(reader)) = (owner(source), owner(destination)) else { continue };
-            let is_own = writer == client || reader == client;
+            // One that may not connect anything is connected again when the other end's client says so.
+            let may = self.clients.get(&client).is_some_and(|slot| slot.rights.connect);
+            let is_own = may && (writer == client || reader == client);
             let made = is_own && self.connect(Some(client), source, destination).is_ok();
             if made || (is_own && self.parts.model.are_connected_by_name(source, destination)) {
                 // It says how old the connection is, or that it is like any new one.

@@ -27,7 +27,8 @@ impl Control {
 
     /// What a client has asked for in its last cycle is not lost with its place in the graph.
     pub(super) fn take_over_transport_requests(&self, client: u32) {
-        let asked = self.clients.get(&client).and_then(|slot| slot.memory.own.transport().take());
+        let slot = self.clients.get(&client).filter(|slot| slot.rights.control);
+        let asked = slot.and_then(|slot| slot.memory.own.transport().take());
         if let Some(asked) = asked {
             // Refused only if the server's own requests stood half written, which they never do.
             let _ = self.ask_transport(asked);

@@ -83,7 +83,7 @@ impl Metadata {
 
 impl Model {
     /// The client that a subject's properties count for.
-    fn property_owner(&self, subject: u64) -> u32 {
+    pub fn property_owner(&self, subject: u64) -> u32 {
         match Subject::of(subject) {
             Some(Subject::Client(_)) => self.client_by_uuid(subject).unwrap_or(NOBODY),
             Some(Subject::Port(port)) => self.ports.get(&port).map_or(NOBODY, |port| port.owner),

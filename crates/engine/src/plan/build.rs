@@ -41,6 +41,8 @@ pub struct ClientView<'a> {
     pub pulse: &'a Arc<Pulse>,
     /// Where it sleeps in the plan in force.
     pub sleep: Sleep,
+    /// It may change the transport.
+    pub controls: bool,
 }
 
 /// How to reach an output port's samples.
@@ -114,6 +116,7 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
                 .collect(),
             enters: view.sleep != Sleep::Group && view.sleep != sleep,
             pulse: Arc::clone(view.pulse),
+            controls: view.controls,
         });
         let follower_orders = follows.iter().filter_map(|(reader, edge)| {
             let page = books.signal_page(*client, *reader)?;

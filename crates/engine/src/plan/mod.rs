@@ -33,6 +33,8 @@ pub struct PlanSeat {
     pub enters: bool,
     /// How it keeps up.
     pub pulse: Arc<Pulse>,
+    /// What it asks of the transport on its own page is heard.
+    pub controls: bool,
 }
 
 /// How a client keeps up, from plan to plan: counted by the driver thread, read by the control thread.

@@ -1,0 +1,98 @@
+//! Who may ask what: the policy, applied.
+
+use std::fs;
+
+use proto::property::PropertyRequest;
+use proto::request::{Request, RequestError};
+use sys::socket::Connection;
+
+use super::Control;
+use crate::model::Model;
+use crate::plan::SYSTEM;
+use crate::policy::{Facts, Policy, Rights, refusal};
+
+/// What a program that has connected may do.
+pub(super) fn rights_of(socket: &Connection, policy: &Policy) -> Rights {
+    facts_of(socket, policy.looks_at_process()).map_or(Rights::NONE, |facts| policy.decide(&facts))
+}
+
+fn facts_of(socket: &Connection, looks_at_process: bool) -> Option<Facts> {
+    let peer = socket.peer().ok()?;
+    let mut group_ids = socket.peer_groups().ok()?;
+    group_ids.push(peer.group_id);
+    let mut facts = Facts { user_id: peer.user_id, group_ids, ..Facts::default() };
+    let Some(process) = peer.process_id.filter(|_| looks_at_process) else { return Some(facts) };
+    // Held while its files are read: another process that has its number by then is not taken for it.
+    let pidfd = socket.peer_pidfd();
+    let executable = fs::read_link(format!("/proc/{process}/exe")).ok();
+    let cgroup = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
+    if pidfd.is_ok_and(|pidfd| pidfd.has_ended().is_ok_and(|ended| !ended)) {
+        facts.executable = executable.and_then(|path| path.into_os_string().into_string().ok());
+        // The one hierarchy of version 2.
+        facts.cgroup =
+            cgroup.and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned()));
+    }
+    Some(facts)
+}
+
+/// Whether a program with `rights`, which is `client` if it is one, may ask this.
+pub(super) fn check(
+    model: &Model,
+    rights: Rights,
+    client: Option<u32>,
+    request: &Request,
+) -> Result<(), RequestError> {
+    let is_own = |owner: u32| Some(owner) == client;
+    let names_own = |name: &str| model.find(name).is_ok_and(|port| is_own(port.owner));
+    let has = |port: u32| model.port(port).is_some_and(|port| is_own(port.owner));
+    let (allowed, what) = match request {
+        Request::Connect { source, destination } | Request::Disconnect { source, destination } => {
+            let own = names_own(source) || names_own(destination);
+            (rights.patch || (rights.connect && own), "change these connections")
+        }
+        Request::DisconnectPort { port } => {
+            (rights.patch || (rights.connect && has(*port)), "change these connections")
+        }
+        Request::RenamePort { port, .. }
+        | Request::SetAlias { port, .. }
+        | Request::UnsetAlias { port, .. }
+        | Request::Monitor { port, .. } => (rights.patch || has(*port), "change another client's port"),
+        Request::Property(
+            PropertyRequest::Set(proto::property::Property { subject, .. })
+            | PropertyRequest::Remove { subject, .. }
+            | PropertyRequest::RemoveAllOf { subject },
+        ) => (rights.patch || is_own(model.property_owner(*subject)), "change what is another client's"),
+        Request::Property(PropertyRequest::RemoveAll) => (rights.patch, "change what is another client's"),
+        Request::SetQuantum { .. }
+        | Request::SetFreewheel { .. }
+        | Request::Transport { .. }
+        | Request::TakeTimebase { .. }
+        | Request::Session(_)
+        | Request::ResetMaxDelay
+        | Request::Stop => (rights.control, "control the server"),
+        _ => (true, ""),
+    };
+    if allowed { Ok(()) } else { Err(refusal(what)) }
+}
+
+impl Control {
+    /// Whether the client of `destination` may hear `source`, whoever connects them: with the connection it can read all
+    /// that lies in the same memory.
+    pub(super) fn check_hearing(&self, source: &str, destination: &str) -> Result<(), RequestError> {
+        let (writer, reader) =
+            (self.parts.model.find(source)?.owner, self.parts.model.find(destination)?.owner);
+        let Some(rights) = self.clients.get(&reader).map(|slot| slot.rights) else { return Ok(()) };
+        match writer {
+            SYSTEM if !rights.capture => Err(not_heard(destination, "what the driver captures")),
+            SYSTEM => Ok(()),
+            writer if writer != reader && !rights.record => Err(not_heard(destination, "other clients")),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn not_heard(destination: &str, what: &str) -> RequestError {
+    RequestError::NotAllowed(format!(
+        "the server's policy does not allow the program of '{destination}' to hear {what}"
+    ))
+}

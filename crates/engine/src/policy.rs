@@ -1,0 +1,241 @@
+//! What programs are trusted with: rules that are matched by what the kernel says of who connects.
+
+use proto::request::RequestError;
+
+/// What a program may do beyond having ports of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rights {
+    /// Connect and disconnect its own ports.
+    pub connect: bool,
+    /// Connect and disconnect others' ports, too, and name and describe them.
+    pub patch: bool,
+    /// Hear what other clients send.
+    pub record: bool,
+    /// Hear what the driver captures.
+    pub capture: bool,
+    /// Change the buffer size, freewheel, the transport and sessions, and stop the server.
+    pub control: bool,
+}
+
+impl Rights {
+    /// Without a policy.
+    pub const ALL: Self = Self { connect: true, patch: true, record: true, capture: true, control: true };
+    /// Others may connect its ports, as far as it has nothing to hear by that.
+    pub const NONE: Self =
+        Self { connect: false, patch: false, record: false, capture: false, control: false };
+
+    fn parse(words: &str) -> Option<Self> {
+        match words {
+            "everything" => return Some(Self::ALL),
+            "nothing" => return Some(Self::NONE),
+            _ => {}
+        }
+        words.split(',').try_fold(Self::NONE, |rights, word| {
+            Some(match word {
+                "connect" => Self { connect: true, ..rights },
+                "patch" => Self { connect: true, patch: true, ..rights },
+                "record" => Self { record: true, ..rights },
+                "capture" => Self { capture: true, ..rights },
+                "control" => Self { control: true, ..rights },
+                _ => return None,
+            })
+        })
+    }
+}
+
+/// What is known of a program that has connected.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Its user, by the kernel, when it connected.
+    pub user_id: u32,
+    /// Its groups, likewise.
+    pub group_ids: Vec<u32>,
+    /// The file that it runs, when it was looked at; `None`: not to be found out.
+    pub executable: Option<String>,
+    /// Its place in the hierarchy of control groups, likewise.
+    pub cgroup: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Condition {
+    User(u32),
+    Group(u32),
+    Executable(String),
+    Cgroup(String),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Rule {
+    rights: Rights,
+    conditions: Vec<Condition>,
+}
+
+/// Rules, of which the first that fits decides. Without one that does, a program may do everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policy(Vec<Rule>);
+
+/// A line that is no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line} is no rule: {why}")]
+pub struct PolicyError {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Policy {
+    /// Reads rules, one in a line: rights, and then conditions that must all hold.
+    ///
+    /// # Errors
+    /// [`PolicyError`]: the first line that is no rule.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
+        let rules = lines.filter(|(_, line)| !line.is_empty());
+        let rule = |(line, text)| parse_rule(text).map_err(|why| PolicyError { line, why });
+        rules.map(rule).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether who connects has to be looked at beyond what the socket says.
+    pub fn looks_at_process(&self) -> bool {
+        let looks =
+            |condition: &Condition| matches!(condition, Condition::Executable(_) | Condition::Cgroup(_));
+        self.0.iter().flat_map(|rule| &rule.conditions).any(looks)
+    }
+
+    /// What a program may do. Who cannot be told from one that a rule is about may do nothing.
+    pub fn decide(&self, facts: &Facts) -> Rights {
+        for rule in &self.0 {
+            let fits: Vec<Option<bool>> =
+                rule.conditions.iter().map(|condition| condition.fits(facts)).collect();
+            if fits.contains(&Some(false)) {
+                continue;
+            }
+            return if fits.contains(&None) { Rights::NONE } else { rule.rights };
+        }
+        Rights::ALL
+    }
+}
+
+impl Condition {
+    /// `None`: unknown.
+    fn fits(&self, facts: &Facts) -> Option<bool> {
+        match self {
+            Self::User(user_id) => Some(*user_id == facts.user_id),
+            Self::Group(group_id) => Some(facts.group_ids.contains(group_id)),
+            Self::Executable(pattern) => facts.executable.as_ref().map(|path| matches(pattern, path)),
+            Self::Cgroup(pattern) => facts.cgroup.as_ref().map(|path| matches(pattern, path)),
+        }
+    }
+}
+
+fn parse_rule(text: &str) -> Result<Rule, String> {
+    let mut words = text.split_whitespace();
+    let rights = words.next().unwrap_or_default();
+    let rights = Rights::parse(rights).ok_or_else(|| {
+        format!("'{rights}' is not everything, nothing, or some of connect,patch,record,capture,control")
+    })?;
+    let conditions = words.map(parse_condition).collect::<Result<_, _>>()?;
+    Ok(Rule { rights, conditions })
+}
+
+fn parse_condition(word: &str) -> Result<Condition, String> {
+    let unknown = || format!("'{word}' is not uid=N, gid=N, exe=PATH or cgroup=PATH");
+    let (what, value) = word.split_once('=').ok_or_else(unknown)?;
+    let number = || value.parse().map_err(|_| format!("'{value}' is no number"));
+    match what {
+        "uid" => number().map(Condition::User),
+        "gid" => number().map(Condition::Group),
+        "exe" => Ok(Condition::Executable(value.into())),
+        "cgroup" => Ok(Condition::Cgroup(value.into())),
+        _ => Err(unknown()),
+    }
+}
+
+/// Whether `text` is `pattern`, in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
+    let Some(mut left) = text.strip_prefix(first) else { return false };
+    let mut parts = rest.split('*').peekable();
+    while let Some(part) = parts.next() {
+        if parts.peek().is_none() {
+            return left.ends_with(part);
+        }
+        let Some(at) = left.find(part) else { return false };
+        left = &left[at + part.len()..];
+    }
+    true
+}
+
+/// Why a program may not do what it asked for.
+pub fn refusal(what: &str) -> RequestError {
+    RequestError::NotAllowed(format!("the server's policy does not allow this program to {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn facts(user_id: u32, executable: Option<&str>) -> Facts {
+        Facts { user_id, executable: executable.map(str::to_owned), ..Facts::default() }
+    }
+
+    #[test]
+    fn the_first_rule_that_fits_decides_and_without_one_everything_is_allowed() {
+        let text = "# who may do what\n\
+            everything exe=/usr/bin/qjackctl  # by the user\n\
+            \n\
+            connect,capture uid=7 exe=/opt/*/bin/*\n\
+            nothing uid=7";
+        let policy = Policy::parse(text).unwrap();
+        let connects = Rights { connect: true, capture: true, ..Rights::NONE };
+        assert_eq!(policy.decide(&facts(7, Some("/usr/bin/qjackctl"))), Rights::ALL);
+        assert_eq!(policy.decide(&facts(7, Some("/opt/box/bin/player"))), connects);
+        assert_eq!(policy.decide(&facts(7, Some("/opt/box/player"))), Rights::NONE);
+        assert_eq!(policy.decide(&facts(8, Some("/opt/box/bin/player"))), Rights::ALL);
+    }
+
+    #[test]
+    fn who_cannot_be_told_from_those_that_a_rule_is_about_may_do_nothing() {
+        let policy = Policy::parse("everything exe=/usr/bin/a\nconnect uid=7\n").unwrap();
+        assert!(policy.looks_at_process());
+        assert_eq!(policy.decide(&facts(7, None)), Rights::NONE);
+        let policy = Policy::parse("nothing uid=7 exe=/usr/bin/a").unwrap();
+        assert_eq!(policy.decide(&facts(8, None)), Rights::ALL, "another user, whatever it runs");
+    }
+
+    #[test]
+    fn who_may_patch_may_connect_its_own_ports() {
+        assert_eq!(Rights::parse("patch").map(|rights| rights.connect), Some(true));
+    }
+
+    #[test]
+    fn a_line_that_is_no_rule_is_named() {
+        for (text, line, word) in [
+            ("everything\nevrything uid=1", 2, "evrything"),
+            ("nothing uid=root", 1, "root"),
+            ("nothing path=/bin/sh", 1, "path=/bin/sh"),
+            ("nothing everyone", 1, "everyone"),
+            ("connect,record,all", 1, "connect,record,all"),
+        ] {
+            let error = Policy::parse(text).unwrap_err();
+            assert!(error.line == line && error.why.contains(word), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_star_stands_for_any_text() {
+        for (pattern, text, expected) in [
+            ("/usr/bin/a", "/usr/bin/a", true),
+            ("/usr/bin/a", "/usr/bin/ab", false),
+            ("*", "", true),
+            ("/user.slice/*/app-*.scope", "/user.slice/user-7.slice/app-x.scope", true),
+            ("/user.slice/*/app-*.scope", "/user.slice/user-7.slice/app-x.service", false),
+            ("a*a", "a", false),
+            ("a*b*b", "acb", false),
+            ("*b", "aab", true),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}
