@@ -25,9 +25,7 @@ use sys::thread::CpuSet;
 
 use crate::client_slot::Slab;
 use crate::config::{Config, DriverChoice, KeptState};
-use crate::control::{
-    Control, Doors, DriverFacts, Ground, GroupDoor, Keeping, Parts, Scope, SharedMemory,
-};
+use crate::control::{Control, Doors, DriverFacts, Ground, GroupDoor, Keeping, Parts, SharedMemory};
 use crate::cycle_thread::{CycleShared, CycleThread};
 use crate::driver::{AlsaDriver, AlsaSide, Channels, Driver, FileDriver, FileOptions, Pace, Timer};
 use crate::keeper::Keeper;
@@ -350,15 +348,14 @@ fn remember(
             // Refused only while somebody else moves it, who is not there yet.
             let _ = shared.transport.ask_position(&Position::at(place.frame));
         }
-        return Ok(Keeping::new(start(path.clone())?, Scope::All, None));
+        return Ok(Keeping::all(start(path.clone())?, state.transport));
     }
     let path = directory.join(UNCARRIED_FILE);
     if after_crash && let Ok(State { properties, .. }) = state::read(&path) {
         model.expect(&State { properties, ..State::default() });
     }
     // A model that is told nothing has nothing to forget.
-    let until_ns = Some(sys::clock::now_ns() + EXPECTED_NS);
-    Ok(Keeping::new(start(path)?, Scope::Uncarried, until_ns))
+    Ok(Keeping::uncarried(start(path)?, sys::clock::now_ns() + EXPECTED_NS))
 }
 
 /// The CPUs to place clients on. Where nothing is real-time, a pinned thread would only wait behind others.

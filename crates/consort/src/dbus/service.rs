@@ -47,7 +47,7 @@ pub(super) struct State {
 }
 
 /// How long a server may take to start, and to stop.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Service {

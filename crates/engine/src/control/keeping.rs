@@ -4,7 +4,6 @@
 //! clients do not carry over its death (decision 15): properties, in the runtime directory, as long as it runs.
 
 use rt::park::Park;
-use rt::transport::Transport;
 use state::{Place, State};
 use sys::futex::Futex;
 
@@ -23,6 +22,8 @@ pub struct Keeping {
     scope: Scope,
     /// The model is not as it was when it was written last.
     changed: bool,
+    /// Where the transport was seen last.
+    place: Place,
     /// The rest, when it was written last.
     written: Option<(u32, Place)>,
     /// Not before this.
@@ -33,7 +34,7 @@ pub struct Keeping {
 
 /// What is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+enum Scope {
     /// All of it, also of those that are gone.
     All,
     /// What clients do not carry over a server's death.
@@ -41,9 +42,18 @@ pub enum Scope {
 }
 
 impl Keeping {
-    /// `until_ns`: see [`Model::expect`](crate::model::Model::expect).
-    pub fn new(keeper: Keeper, scope: Scope, until_ns: Option<u64>) -> Self {
-        Self { keeper: Some(keeper), scope, changed: false, written: None, next_ns: 0, until_ns }
+    /// Keeps all, beginning where the transport is asked to go.
+    pub fn all(keeper: Keeper, place: Option<Place>) -> Self {
+        Self::new(keeper, Scope::All, place.unwrap_or(STANDING), None)
+    }
+
+    /// Keeps what clients do not carry. What was told to the model before is forgotten after `until_ns`.
+    pub fn uncarried(keeper: Keeper, until_ns: u64) -> Self {
+        Self::new(keeper, Scope::Uncarried, STANDING, Some(until_ns))
+    }
+
+    fn new(keeper: Keeper, scope: Scope, place: Place, until_ns: Option<u64>) -> Self {
+        Self { keeper: Some(keeper), scope, changed: false, place, written: None, next_ns: 0, until_ns }
     }
 
     pub(super) fn note(&mut self, change: &Change) {
@@ -51,15 +61,24 @@ impl Keeping {
     }
 }
 
-/// Where the transport stands, for a file that is not to change with every cycle: where it rolls from is not said.
-fn settled(transport: &Transport) -> Place {
-    let rolling = transport.state.passes();
-    Place { rolling, frame: if rolling { 0 } else { transport.position.frame } }
+/// At the start of the piece.
+const STANDING: Place = Place { rolling: false, frame: 0 };
+
+/// For a file that is not to change with every cycle: where it rolls at the moment is not said.
+fn settled(place: Place) -> Place {
+    if place.rolling { Place { frame: 0, ..place } } else { place }
 }
 
 impl Control {
-    fn transport_now(&self) -> Transport {
-        self.engine().transport_in(self.engine().cycle()).unwrap_or_default()
+    /// Where the transport stands in the newest cycle. Before the first, what it was asked for is not decided.
+    fn transport_place(&mut self) -> Place {
+        let engine = self.engine();
+        let cycle = engine.cycle();
+        if let Some(transport) = engine.transport_in(cycle).filter(|_| cycle != 0) {
+            let rolling = transport.state.passes();
+            self.parts.keeping.place = Place { rolling, frame: transport.position.frame };
+        }
+        self.parts.keeping.place
     }
 
     /// Has the state written, if it is another one than before.
@@ -70,7 +89,7 @@ impl Control {
             self.parts.model.expect_nobody();
         }
         if self.parts.keeping.scope == Scope::All {
-            let rest = Some((self.quantum, settled(&self.transport_now())));
+            let rest = Some((self.quantum, settled(self.transport_place())));
             self.parts.keeping.changed |= self.parts.keeping.written != rest;
         }
         if self.parts.keeping.changed && self.parts.keeping.next_ns <= now_ns {
@@ -80,11 +99,11 @@ impl Control {
     }
 
     fn write_state(&mut self) {
-        let transport = self.transport_now();
-        let state = self.whole_state(&transport);
+        let place = self.transport_place();
+        let state = self.parts.model.state(Some(self.quantum), Some(place));
         let keeping = &mut self.parts.keeping;
         keeping.changed = false;
-        keeping.written = Some((self.quantum, settled(&transport)));
+        keeping.written = Some((self.quantum, settled(place)));
         let state = match keeping.scope {
             Scope::All => state,
             Scope::Uncarried => State { properties: state.properties, ..State::default() },
@@ -92,11 +111,6 @@ impl Control {
         if let Some(keeper) = &keeping.keeper {
             keeper.give(state);
         }
-    }
-
-    fn whole_state(&self, transport: &Transport) -> State {
-        let place = Place { rolling: transport.state.passes(), frame: transport.position.frame };
-        self.parts.model.state(Some(self.quantum), Some(place))
     }
 
     /// The server ends in order.

@@ -46,7 +46,7 @@ use changeover::Changeover;
 use connections::Connections;
 use cycles::Load;
 use idle::IdleLimit;
-pub use keeping::{Keeping, Scope};
+pub use keeping::Keeping;
 use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
