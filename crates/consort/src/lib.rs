@@ -13,7 +13,6 @@ mod exit;
 mod jackd;
 mod output;
 mod profile;
-pub mod saved;
 mod server;
 mod top;
 

@@ -6,6 +6,8 @@
 
 mod check;
 mod file;
+#[cfg(feature = "running")]
+pub mod running;
 
 use std::collections::BTreeMap;
 

@@ -1,11 +1,12 @@
-//! The state of a running server: taken, and given back. For commands, and for whoever else shows a server to people.
+//! The state of a running server: taken, and given back. For commands, and for whoever else shows a server to people;
+//! with the feature `running`, so that the server itself does without a client of its own.
 
 use std::collections::HashMap;
 
+use crate::{Connection, Owner, Place, State};
 use client::{Observer, PortInfo, Position, Property, PropertyValue, RegistryView, Request, port_uuid};
 use proto::property::PropertyRequest;
 use proto::request::RequestError;
-use state::{Connection, Owner, Place, State};
 
 /// What restoring does with what the state does not speak of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +40,7 @@ pub fn save(server: &Observer) -> Result<State, client::Error> {
         if let Some(owner) = owners.iter().find(|(_, uuid)| **uuid == subject).map(|(owner, _)| owner.clone())
         {
             let PropertyValue { text, type_name } = value;
-            state.properties.push(state::Property { owner, key, value: text, type_name });
+            state.properties.push(crate::Property { owner, key, value: text, type_name });
         }
     }
     Ok(state)
@@ -140,7 +141,7 @@ fn restore_properties(
     failures: &mut Failures,
 ) -> Result<(), client::Error> {
     let present = server.properties(None)?;
-    for state::Property { owner, key, value, type_name } in &state.properties {
+    for crate::Property { owner, key, value, type_name } in &state.properties {
         let value = PropertyValue { text: value.clone(), type_name: type_name.clone() };
         let set = match owners.get(owner) {
             Some(subject) => {

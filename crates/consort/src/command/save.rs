@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 use client::Observer;
+use state::running::{self, Others};
 
-use crate::saved::{self, Others};
 use crate::{exit, output};
 
 /// Save connections, aliases, properties, transport and buffer size to a file
@@ -21,7 +21,7 @@ pub(crate) struct Save {
 
 impl Save {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let state = saved::save(&Observer::open(Some(server))?)?;
+        let state = running::save(&Observer::open(Some(server))?)?;
         if self.file.as_os_str() == "-" {
             output::print(&state.to_text())?;
         } else {
@@ -49,7 +49,7 @@ impl Restore {
         // A file that is no state changes nothing.
         let state = state::read(&self.file)?;
         let others = if self.exact { Others::Disconnect } else { Others::Stay };
-        let failures = saved::restore(&Observer::open(Some(server))?, &state, others)?;
+        let failures = running::restore(&Observer::open(Some(server))?, &state, others)?;
         for failure in &failures {
             eprintln!("consort: not restored: {failure}");
         }
