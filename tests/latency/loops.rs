@@ -36,7 +36,7 @@ fn demand(server: &Server, options: &[&str], frames: u32) -> Value {
 }
 
 /// Whether neither the server nor the recording says that anything was lost.
-fn is_unbroken(found: &Value) -> bool {
+pub fn is_unbroken(found: &Value) -> bool {
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
     let breaks = &found["found"];
     found["system"]["xruns"] == 0 && none(&breaks["dropouts"]) && none(&breaks["lost_at_frames"])

@@ -50,11 +50,15 @@ fn what_is_no_measurement_is_said_in_one_line_and_no_number_is_printed() {
     let silent = vec![0.0; good.channels[0].len()];
     let loud: Vec<f32> = good.channels[1].iter().map(|sample| (sample * 4.0).clamp(-1.0, 1.0)).collect();
     let of = |channels: &[Vec<f32>]| Sound::of(48_000, channels);
+    let backwards: Vec<f32> = good.channels[0].iter().rev().copied().collect();
+    let never_back = [vec![0.001, -0.001], vec![0.0; good.channels[0].len() - 2]].concat();
     for (sound, part) in [
         (of(&good.channels[..1]), "1 channels"),
         (of(&[good.channels[0].clone(), silent]), "the right channel is silent"),
         (of(&[good.channels[0].clone(), loud]), "the right channel is clipped at frame"),
         (of(&[good.channels[1].clone(), good.channels[0].clone()]), "500 frames ahead"),
+        (of(&[good.channels[0].clone(), backwards]), "unrelated channels"),
+        (of(&[good.channels[0].clone(), never_back]), "a delay longer than the recording"),
         (of(&[good.channels[0][..100].to_vec(), good.channels[1][..100].to_vec()]), "has 100 frames"),
     ] {
         let finished = analyse(directory.path(), &sound, &[]);

@@ -31,7 +31,11 @@ browser="chromium chromium-driver"
 # The tests on sound cards run under a kernel that has some, in a virtual machine (vm-run).
 machine="qemu-system-x86 busybox-static kmod xz-utils"
 
-packages="$build $recordings $reference $clients $display $bus $drawing $browser $machine"
+# Measured beside ours, each in a runtime directory of its own, and the load beside them.
+measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
+    libportaudio2 libsdl2-2.0-0 stress-ng"
+
+packages="$build $recordings $reference $clients $display $bus $drawing $browser $machine $measured"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

@@ -91,9 +91,15 @@ impl Named {
     }
 }
 
-/// Where Debian has the libraries of other JACK servers.
-const LIBRARIES: [&str; 2] =
-    ["/usr/lib/x86_64-linux-gnu/libjack.so.0", "/usr/lib/x86_64-linux-gnu/pipewire-0.3/jack/libjack.so.0"];
+/// Where Debian has the libraries of other JACK servers, and how they are measured without a device. To PipeWire, a
+/// server of another name would be another PipeWire.
+const LIBRARIES: [(&str, &str); 2] = [
+    ("/usr/lib/x86_64-linux-gnu/libjack.so.0", "run --graph"),
+    (
+        "/usr/lib/x86_64-linux-gnu/pipewire-0.3/jack/libjack.so.0",
+        "run -n default --playback 'null Audio/Sink sink:playback_FL' --capture 'null Audio/Sink sink:monitor_FL'",
+    ),
+];
 /// The others that may be here.
 const USUAL: [&str; 5] = ["run --start --loop", "run --start '--loop --sync'", "pulse", "portaudio", "sdl"];
 
@@ -216,9 +222,9 @@ impl Report {
 
 /// What there may be on a machine with these sound cards.
 fn usual(cards: &Path) -> anyhow::Result<Vec<Named>> {
-    let libraries = LIBRARIES.iter().filter(|library| Path::new(library).exists());
+    let libraries = LIBRARIES.iter().filter(|(library, _)| Path::new(library).exists());
     let mut words: Vec<String> = USUAL.map(String::from).into();
-    words.extend(libraries.map(|library| format!("run --graph --libjack {library}")));
+    words.extend(libraries.map(|(library, words)| format!("{words} --libjack {library}")));
     let cards = std::fs::read_to_string(cards).unwrap_or_default();
     if cards.contains("[Loopback") {
         let devices = "alsa --playback hw:Loopback,0 --capture hw:Loopback,1";

@@ -1,0 +1,123 @@
+//! PulseAudio and PipeWire, each in a runtime directory of its own with a sink that plays to nobody, whose monitor
+//! closes the way.
+
+use harness::{Finished, Program, binary, command_in, eventually, in_three_attempts};
+use rustix::process::Signal;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A sound server of a test's own.
+struct Desktop {
+    // Before the directory: the server ends, then its directory goes.
+    program: Program,
+    directory: TempDir,
+}
+
+/// PipeWire's parts find each other by the session's bus.
+const PIPEWIRE: &str = "pipewire & wireplumber & pipewire-pulse & wait";
+/// Where Debian has PipeWire's libjack.
+const PIPEWIRE_LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/pipewire-0.3/jack/libjack.so.0";
+
+impl Desktop {
+    fn pulseaudio() -> Self {
+        Self::start(&[
+            "pulseaudio",
+            "-n",
+            "--daemonize=no",
+            "--use-pid-file=no",
+            "--exit-idle-time=-1",
+            "-L",
+            "module-native-protocol-unix auth-anonymous=1",
+        ])
+    }
+
+    fn pipewire() -> Self {
+        Self::start(&["dbus-run-session", "--", "sh", "-c", PIPEWIRE])
+    }
+
+    fn start(words: &[&str]) -> Self {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let mut command = command_in(directory.path(), words[0].as_ref());
+        // With the system's own libraries, not those under test.
+        command.args(&words[1..]).env_remove("LD_LIBRARY_PATH").env_remove("PULSE_SERVER");
+        let this = Self { program: Program::start(command), directory };
+        let sink = ["load-module", "module-null-sink", "sink_name=null", "rate=48000", "format=float32le"];
+        eventually("the server takes programs in", || (this.pactl(&sink).code == Some(0)).then_some(()));
+        eventually("the sink's monitor is there", || {
+            this.pactl(&["list", "short", "sources"]).stdout.contains("null.monitor").then_some(())
+        });
+        this
+    }
+
+    fn run(&self, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {
+        let mut command = command_in(self.directory.path(), program.as_ref());
+        command.args(arguments).env_remove("LD_LIBRARY_PATH").env_remove("PULSE_SERVER");
+        command.envs(environment.iter().copied());
+        Program::start(command).finish()
+    }
+
+    fn pactl(&self, arguments: &[&str]) -> Finished {
+        self.run("pactl", arguments, &[])
+    }
+
+    /// What `consort latency` measures; a busy machine may keep such servers from it.
+    fn measure(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Value {
+        let patient = ["--seconds", "2", "--longest", "8000", "--json"];
+        let arguments = [&["latency"], arguments, &patient].concat();
+        in_three_attempts(|| {
+            let finished = self.run(&binary("consort").to_string_lossy(), &arguments, environment);
+            if finished.code != Some(0) {
+                return Err(finished.stderr);
+            }
+            serde_json::from_str(&finished.stdout).map_err(|error| error.to_string())
+        })
+    }
+}
+
+/// Demands a row of this interface with a latency.
+fn demand(found: &Value, interface: &str) {
+    let named = found["system"]["interface"].as_str().expect("a name");
+    assert!(named.contains(interface), "{named}");
+    assert!(found["found"]["latency"]["frames"].as_f64().is_some_and(|frames| frames > 0.0), "{found}");
+    for field in ["device", "buffer", "format", "kernel", "scheduling"] {
+        assert!(found["system"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {found}");
+    }
+}
+
+#[test]
+fn pulseaudio_is_measured_by_its_own_library_and_by_sdl() {
+    let mut desktop = Desktop::pulseaudio();
+    let way = ["--sink", "null", "--source", "null.monitor", "--buffer", "4096"];
+    demand(&desktop.measure(&[&["pulse"][..], &way].concat(), &[]), "pulseaudio 16");
+    demand(&desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pulseaudio")]), "SDL 2");
+    let mut command = command_in(desktop.directory.path(), &binary("consort"));
+    command
+        .args(["latency", "pulse", "--seconds", "60"])
+        .env_remove("LD_LIBRARY_PATH")
+        .env_remove("PULSE_SERVER");
+    let measuring = Program::start(command);
+    eventually("the streams are there", || {
+        desktop.pactl(&["list", "short", "sink-inputs"]).stdout.contains("float32le").then_some(())
+    });
+    desktop.program.signal(Signal::KILL);
+    eventually("the server has ended", || (!desktop.program.is_running()).then_some(()));
+    let finished = measuring.finish();
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert!(finished.stderr.contains("failed: Connection terminated"), "{}", finished.stderr);
+}
+
+#[test]
+fn pipewire_is_measured_by_its_libjack_by_pulseaudios_library_and_by_sdl() {
+    let desktop = Desktop::pipewire();
+    let way = ["--sink", "null", "--source", "null.monitor", "--buffer", "4096"];
+    demand(&desktop.measure(&[&["pulse"][..], &way].concat(), &[]), "on PipeWire");
+    demand(&desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pipewire")]), "SDL 2");
+    let ports =
+        ["--playback", "null Audio/Sink sink:playback_FL", "--capture", "null Audio/Sink sink:monitor_FL"];
+    // To PipeWire, a server of another name is another PipeWire.
+    let options =
+        [&["run", "-n", "default", "--libjack", PIPEWIRE_LIBRARY, "--quantum", "2048"][..], &ports].concat();
+    let found = desktop.measure(&options, &[]);
+    demand(&found, "JACK");
+    assert_eq!(found["system"]["buffer"], "2048 frames");
+}

@@ -1,0 +1,138 @@
+//! Systems other than a running server of ours, and what they say when they are not there.
+
+use std::process::Command;
+
+use harness::{Finished, Program, Server, binary, command_in, in_three_attempts};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::loops::is_unbroken;
+
+fn consort(arguments: &[&str]) -> Finished {
+    consort_with(arguments, |_| {})
+}
+
+fn consort_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Finished {
+    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let mut command = command_in(directory.path(), &binary("consort"));
+    command.arg("latency").args(arguments);
+    prepare(&mut command);
+    Program::start(command).finish()
+}
+
+/// Demands `frames`, of every impulse unless the machine lost some.
+fn demand(frames: f64, measure: impl Fn() -> Finished) -> Value {
+    in_three_attempts(|| {
+        let finished = measure();
+        if finished.code != Some(0) {
+            return Err(finished.stderr);
+        }
+        let found: Value = serde_json::from_str(&finished.stdout).map_err(|error| error.to_string())?;
+        let latency = &found["found"]["latency"];
+        if is_unbroken(&found) {
+            assert_eq!(
+                (&latency["minimum_frames"], &latency["maximum_frames"]),
+                (&frames.into(), &frames.into())
+            );
+        } else if latency["median_frames"] != frames {
+            return Err(found.to_string());
+        }
+        Ok(found)
+    })
+}
+
+#[test]
+fn the_baseline_is_as_long_as_its_buffer() {
+    for buffer in [512_u32, 2048] {
+        let buffer_text = buffer.to_string();
+        let found = demand(f64::from(buffer), || {
+            consort(&["memory", "--buffer", &buffer_text, "--seconds", "1", "--json"])
+        });
+        assert_eq!(found["system"]["interface"], "none: loop in memory");
+    }
+}
+
+#[test]
+fn a_server_of_its_own_runs_as_it_was_asked_to_and_ends() {
+    for (options, quanta, mode) in [("--loop", 3.0, "async"), ("--loop --sync", 2.0, "sync")] {
+        let arguments = ["run", "--start", options, "--quantum", "1024", "--seconds", "1", "--json"];
+        let found = demand(quanta * 1024.0, || {
+            let finished = consort(&arguments);
+            assert!(finished.stderr.contains("stopped"), "{}", finished.stderr);
+            finished
+        });
+        assert_eq!(found["system"]["buffer"], format!("1024 frames, {mode}"));
+    }
+}
+
+#[test]
+fn a_running_server_has_its_own_quantum_again_after_a_measurement_with_another() {
+    let server = Server::start(&["--loop", "--quantum", "512"]);
+    let library = harness::library_directory().join("libjack.so.0");
+    let library = library.to_string_lossy();
+    for options in [&["--quantum", "2048"][..], &["--quantum", "2048", "--libjack", &library]] {
+        demand(3.0 * 2048.0, || {
+            server.consort(&[&["latency", "run", "--seconds", "1", "--json"], options].concat())
+        });
+        let status = server.consort(&["status"]).expect_success().stdout;
+        assert!(status.contains("512 frames"), "{status}");
+    }
+}
+
+#[test]
+fn portaudio_is_measured_through_the_server_that_it_uses() {
+    let server = Server::start(&["--loop", "--quantum", "1024"]);
+    let found = in_three_attempts(|| {
+        let finished = server.consort(&[
+            "latency",
+            "portaudio",
+            "--host",
+            "JACK",
+            "--buffer",
+            "1024",
+            "--seconds",
+            "1",
+            "--json",
+        ]);
+        if finished.code != Some(0) {
+            return Err(finished.stderr);
+        }
+        serde_json::from_str::<Value>(&finished.stdout).map_err(|error| error.to_string())
+    });
+    let interface = found["system"]["interface"].as_str().expect("a name");
+    assert!(interface.contains("PortAudio") && interface.contains("JACK"), "{interface}");
+    let frames = found["found"]["latency"]["median_frames"].as_f64().expect("a number");
+    assert!(frames >= 3.0 * 1024.0, "PortAudio cannot be faster than the loop: {found}");
+}
+
+#[test]
+fn a_system_that_does_not_run_is_said_in_one_line_and_no_number_is_printed() {
+    for (arguments, part) in [
+        (&["pulse"][..], "pa_simple_new failed: Connection refused"),
+        (&["sdl"], "SDL_InitSubSystem failed"),
+        (&["portaudio", "--host", "Nonsense"], "no interface 'Nonsense'"),
+        (&["alsa", "--playback", "hw:77", "--capture", "hw:77"], "cannot open ALSA device hw:77"),
+        (&["run", "--libjack", "/nowhere/libjack.so.0"], "cannot load /nowhere/libjack.so.0"),
+    ] {
+        let finished = consort_with(arguments, |command| {
+            command.env("SDL_AUDIODRIVER", "nonsense").env_remove("PULSE_SERVER");
+        });
+        assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{arguments:?}");
+        // Libraries of others may have said something of their own before.
+        let line = finished.stderr.lines().last().unwrap_or_default();
+        assert!(line.starts_with("consort: ") && line.contains(part), "{}", finished.stderr);
+    }
+}
+
+#[test]
+fn a_server_that_goes_away_in_the_middle_is_told_and_no_number_is_printed() {
+    let mut server = Server::start(&["--loop", "--quantum", "1024", "--grace", "100"]);
+    let mut command = server.command(&binary("consort").to_string_lossy());
+    command.args(["latency", "run", "--seconds", "60"]);
+    let measuring = Program::start(command);
+    server.await_connection("latency:out", "system:playback_1");
+    server.kill();
+    let finished = measuring.finish();
+    assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
+    assert!(finished.stderr.contains("went away after"), "{}", finished.stderr);
+}
