@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, dbus, disconnect, exec, latency, ls, man, profile, run, save, status, stop, top,
-    transport, web, xruns,
+    completions, connect, dbus, device, disconnect, exec, latency, ls, man, profile, run, save, status, stop,
+    top, transport, web, xruns,
 };
 use crate::exit;
 
@@ -28,6 +28,7 @@ enum Command {
     Ls(ls::List),
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
+    Device(device::Device),
     Transport(transport::ShowTransport),
     Save(save::Save),
     Restore(save::Restore),
@@ -59,6 +60,7 @@ impl Arguments {
             Command::Ls(command) => command.run(&server),
             Command::Connect(command) => command.run(&server),
             Command::Disconnect(command) => command.run(&server),
+            Command::Device(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
             Command::Save(command) => command.run(&server),
             Command::Restore(command) => command.run(&server),

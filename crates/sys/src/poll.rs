@@ -2,7 +2,7 @@
 
 use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
@@ -61,6 +61,20 @@ impl Poller {
     /// Those of `epoll_ctl`: watched already, or of a kind that is always ready (a plain file).
     pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())?)
+    }
+
+    /// As [`add`](Self::add), readable, for a descriptor that another library owns and that is open at least as long as
+    /// this poller.
+    ///
+    /// # Errors
+    /// Those of `epoll_ctl`: `EBADF` if it is none.
+    pub fn add_foreign(&self, descriptor: RawFd, token: u64) -> io::Result<()> {
+        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+        // SAFETY: the kernel checks both descriptors and reads the event, which lives through the call.
+        let result = unsafe {
+            libc::epoll_ctl(self.as_fd().as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &raw mut event)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// Changes token and interest of `fd`.

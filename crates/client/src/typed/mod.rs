@@ -19,6 +19,8 @@ use crate::{CycleScope, Error};
 
 const INPUT: u32 = 1;
 const OUTPUT: u32 = 2;
+/// `JackPortIsPhysical` and `JackPortIsTerminal`.
+const DEVICE: u32 = 4 | 16;
 
 /// What a process callback wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -168,6 +170,42 @@ impl<State> Client<State> {
     pub fn output_port(&self, name: &str) -> Result<OutputPort, Error> {
         let id = self.session.register_port(name, PortType::Audio, OUTPUT)?;
         OutputPort::new(&self.session, id)
+    }
+
+    /// Registers an audio input that leads to a device: physical, and the end of a signal's way.
+    ///
+    /// # Errors
+    /// Those of [`Session::register_port`].
+    pub fn device_input_port(&self, name: &str) -> Result<InputPort, Error> {
+        let id = self.session.register_port(name, PortType::Audio, INPUT | DEVICE)?;
+        InputPort::new(&self.session, id)
+    }
+
+    /// Registers an audio output that comes from a device: physical, and the begin of a signal's way.
+    ///
+    /// # Errors
+    /// Those of [`Session::register_port`].
+    pub fn device_output_port(&self, name: &str) -> Result<OutputPort, Error> {
+        let id = self.session.register_port(name, PortType::Audio, OUTPUT | DEVICE)?;
+        OutputPort::new(&self.session, id)
+    }
+
+    /// Registers a MIDI input that leads to a device.
+    ///
+    /// # Errors
+    /// Those of [`Session::register_port`].
+    pub fn device_midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
+        let id = self.session.register_port(name, PortType::Midi, INPUT | DEVICE)?;
+        MidiInputPort::new(&self.session, id)
+    }
+
+    /// Registers a MIDI output that comes from a device.
+    ///
+    /// # Errors
+    /// Those of [`Session::register_port`].
+    pub fn device_midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
+        let id = self.session.register_port(name, PortType::Midi, OUTPUT | DEVICE)?;
+        MidiOutputPort::new(&self.session, id)
     }
 
     /// Registers a MIDI input.

@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod dbus;
+pub(crate) mod device;
 pub(crate) mod disconnect;
 pub(crate) mod exec;
 pub(crate) mod latency;

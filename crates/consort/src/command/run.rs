@@ -89,6 +89,10 @@ pub(crate) struct Run {
     fast: bool,
     #[command(flatten)]
     alsa: alsa::AlsaArguments,
+    /// Add another card with a clock of its own, or "seq": all ports of ALSA's sequencer; repeatable (consort device
+    /// add has options for it)
+    #[arg(long, value_name = "DEVICE")]
+    add_device: Vec<String>,
     /// End when the last client has left
     #[arg(long)]
     temporary: bool,
@@ -160,7 +164,7 @@ enum SelfConnectName {
 }
 
 /// Numbers of `range`.
-fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::RangedI64ValueParser<u32> {
+pub(crate) fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
 }
 
@@ -174,8 +178,9 @@ impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let while_stdin_is_open = self.while_stdin_is_open;
         let config = self.config(server.clone())?;
-        // Before the signals are blocked that end both.
+        // Before the signals are blocked that end all.
         let _page = self.page.start(&server)?;
+        let _attendants = super::device::Attendants::start(&server, &self.add_device)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
         engine::run(config)?;
         Ok(ExitCode::SUCCESS)

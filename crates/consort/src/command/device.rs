@@ -1,0 +1,189 @@
+//! `consort device`: sound cards beside the server's own, and MIDI hardware, each served by a process of its own that
+//! is a client of the graph.
+
+mod serve;
+
+use std::io::{BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitCode, Stdio};
+
+use adapter::{DEVICE_KEY, STATE_KEY};
+use anyhow::{Context, bail};
+use clap::{Args, Subcommand};
+use client::{Observer, Property, client_uuid};
+use sys::process::PidFd;
+use sys::signals::Signal;
+
+use crate::output;
+
+/// How long a device may take to leave.
+const PATIENCE_NS: u64 = 10_000_000_000;
+
+/// Show, add and remove devices beside the server's own: cards with a clock of their own, and MIDI
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort device list
+  consort device add hw:USB --quantum 128 --periods 3
+  consort device add seq
+  consort device remove USB")]
+pub(crate) struct Device {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Show the devices in the graph, and this machine's cards
+    List,
+    /// Add a card, or "seq": all ports of ALSA's sequencer
+    Add(serve::Options),
+    /// Remove a device that was added
+    Remove {
+        /// Its client's name
+        name: String,
+    },
+    /// Be the client of a device until it is removed or the server ends
+    #[command(hide = true)]
+    Serve(serve::Serve),
+}
+
+impl Device {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        match self.action {
+            Action::List => output::print(&list(&Observer::open(Some(server))?)?)?,
+            Action::Add(options) => {
+                // Before a process is started for nothing.
+                let _there = Observer::open(Some(server))?;
+                add(server, &options)?;
+            }
+            Action::Remove { name } => remove(&Observer::open(Some(server))?, &name)?,
+            Action::Serve(serve) => return serve.run(server),
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// A device in the graph.
+struct Served {
+    name: String,
+    process: u32,
+    device: String,
+    state: String,
+}
+
+fn served(server: &Observer) -> anyhow::Result<Vec<Served>> {
+    let properties = server.properties(None)?;
+    let value = |subject: u64, key: &str| {
+        let found = properties.iter().find(|property: &&Property| property.subject == subject && property.key == key);
+        found.map(|property| property.value.text.clone())
+    };
+    let clients = server.registry().clients().filter_map(|client| {
+        let subject = client_uuid(client.id);
+        let device = value(subject, DEVICE_KEY)?;
+        let state = value(subject, STATE_KEY).unwrap_or_default();
+        Some(Served { name: client.name, process: client.process, device, state })
+    });
+    Ok(clients.collect())
+}
+
+fn list(server: &Observer) -> anyhow::Result<String> {
+    let mut text = String::from("In the graph, beside the server's own device:\n");
+    let served = served(server)?;
+    if served.is_empty() {
+        text += "    nothing; 'consort device add' changes that\n";
+    }
+    for Served { name, device, state, .. } in served {
+        text += &format!("    {name:<16} {device}: {state}\n");
+    }
+    text += "In this machine:\n";
+    let cards = pcm::cards();
+    if cards.is_empty() {
+        text += "    no sound card that this user may open\n";
+    }
+    for card in &cards {
+        for device in &card.devices {
+            let ways = match (device.captures, device.plays) {
+                (true, true) => "captures and plays",
+                (true, false) => "captures",
+                _ => "plays",
+            };
+            let name = format!("hw:{},{}", card.id, device.index);
+            text += &format!("    {name:<16} {}, {}: {ways}\n", card.name, device.name);
+        }
+    }
+    Ok(text)
+}
+
+fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
+    let found = served(server)?.into_iter().find(|served| served.name == name);
+    let Some(device) = found else { bail!("no device is called '{name}' (see consort device list)") };
+    let process = PidFd::open(device.process).context("its process is not in reach")?;
+    process.kill(Signal::Terminate).with_context(|| format!("'{name}' cannot be told to end"))?;
+    let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
+    if !process.wait_until(Some(deadline_ns)).context("cannot wait for it")? {
+        bail!("'{name}' was told to end and still runs");
+    }
+    Ok(())
+}
+
+/// A process that serves a device of this server.
+fn serving(server: &str, words: &[String]) -> anyhow::Result<Command> {
+    let mut command = Command::new(std::env::current_exe().context("this program's own file")?);
+    command.args(["--server", server, "device", "serve"]).args(words).stdin(Stdio::null());
+    Ok(command)
+}
+
+/// Starts a process that outlives this one, and waits until it has joined the graph.
+fn add(server: &str, options: &serve::Options) -> anyhow::Result<()> {
+    let mut words = options.words();
+    words.push("--report".into());
+    let mut command = serving(server, &words)?;
+    command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
+    let mut child = command.spawn().context("cannot start a process for the device")?;
+    let mut report = String::new();
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout).read_line(&mut report)?;
+    }
+    match report.trim_end().strip_prefix(serve::READY) {
+        Some(description) => output::print(&format!("{description}\n"))?,
+        None => {
+            let _ = child.wait();
+            bail!("{}", if report.is_empty() { "its process has ended without a word" } else { report.trim_end() });
+        }
+    }
+    Ok(())
+}
+
+/// Processes that serve devices from the start of a server on.
+#[derive(Debug)]
+pub(crate) struct Attendants(Vec<Child>);
+
+impl Attendants {
+    /// Starts one for each device; they wait for the server, and end with it.
+    pub(crate) fn start(server: &str, devices: &[String]) -> anyhow::Result<Self> {
+        let mut attendants = Self(Vec::new());
+        for device in devices {
+            let words = [device.clone(), "--wait".into()];
+            let child = serving(server, &words)?.stdout(Stdio::null()).spawn();
+            attendants.0.push(child.with_context(|| format!("cannot start a process for '{device}'"))?);
+        }
+        Ok(attendants)
+    }
+}
+
+impl Drop for Attendants {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
+            let ended = PidFd::open(child.id()).and_then(|process| {
+                // Who still waits for a server waits in vain.
+                let _ = process.kill(Signal::Terminate);
+                process.wait_until(Some(deadline_ns))
+            });
+            if !matches!(ended, Ok(true)) {
+                let _ = child.kill();
+            }
+            let _ = child.wait();
+        }
+    }
+}

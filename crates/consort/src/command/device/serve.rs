@@ -1,0 +1,235 @@
+//! `consort device serve`: the process behind a device.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use adapter::{Card, CardOptions, DEVICE_KEY, STATE_KEY, Sequencer};
+use clap::Args;
+use client::{OpenOptions, Property, PropertyValue, Session, client_uuid};
+use engine::driver::{AlsaOptions, AlsaSide};
+use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
+use sys::poll::{Interest, Poller};
+use sys::signals::TerminationSignals;
+
+use crate::command::run::in_range;
+
+/// What a device says once it has joined the graph, and before its description.
+pub(super) const READY: &str = "joined: ";
+/// The name of what is no card: ALSA's sequencer.
+const SEQUENCER: &str = "seq";
+
+/// How often the state is looked at.
+const LOOK_NS: u64 = 200_000_000;
+/// How long a server may take to start.
+const PATIENCE_NS: u64 = 30_000_000_000;
+const RETRY_NS: u64 = 50_000_000;
+
+const DEFAULT_QUANTUM: u32 = 256;
+const DEFAULT_PERIODS: u32 = 3;
+
+/// What device, and how it is to be run.
+#[derive(Debug, Args)]
+pub(super) struct Options {
+    /// The card, as ALSA calls it, such as hw:USB; or "seq"
+    device: String,
+    /// The client's name [default: the card's; of "seq": midi]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Capture ports; 0: none [default: as many as the card has]
+    #[arg(long, value_name = "N")]
+    capture: Option<u32>,
+    /// Playback ports; 0: none [default: as many as the card has]
+    #[arg(long, value_name = "N")]
+    playback: Option<u32>,
+    /// The card's rate in Hz [default: the graph's if the card has it]
+    #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
+    rate: Option<u32>,
+    /// Frames that the card moves at once
+    #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_QUANTUM, value_parser = in_range(QUANTUM_FRAMES))]
+    quantum: u32,
+    /// Quanta that wait in the card
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_PERIODS, value_parser = in_range(2..=64))]
+    periods: u32,
+    /// Frames that the card or the graph may be late by; a part of the latency [default: a quantum of the card's]
+    #[arg(long, value_name = "FRAMES", value_parser = in_range(1..=8192))]
+    margin: Option<u32>,
+}
+
+/// Options, and who started it.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    #[command(flatten)]
+    options: Options,
+    /// Wait for the server
+    #[arg(long)]
+    wait: bool,
+    /// Say on standard output, in one line, whether the graph was joined
+    #[arg(long)]
+    report: bool,
+}
+
+impl Options {
+    /// The words that say the same.
+    pub(super) fn words(&self) -> Vec<String> {
+        let mut words = vec![self.device.clone()];
+        let numbers = [
+            ("--capture", self.capture),
+            ("--playback", self.playback),
+            ("--rate", self.rate),
+            ("--quantum", Some(self.quantum)),
+            ("--periods", Some(self.periods)),
+            ("--margin", self.margin),
+        ];
+        for (option, number) in numbers {
+            words.extend(number.into_iter().flat_map(|number| [option.to_owned(), number.to_string()]));
+        }
+        words.extend(self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]));
+        words
+    }
+
+    fn card(&self) -> CardOptions {
+        let side = |channels: Option<u32>| {
+            (channels != Some(0)).then(|| AlsaSide {
+                device: Some(self.device.clone()),
+                channels,
+                extra_latency_frames: 0,
+                required: channels.is_some(),
+            })
+        };
+        CardOptions {
+            name: self.name.clone().unwrap_or_else(|| card_name(&self.device)),
+            alsa: AlsaOptions {
+                capture: side(self.capture),
+                playback: side(self.playback),
+                sample_rate_hz: self.rate,
+                periods: self.periods,
+                ..AlsaOptions::default()
+            },
+            quantum: self.quantum,
+            margin: self.margin,
+        }
+    }
+}
+
+/// The name of the card that a device is of, or else the device's own without what client names have not.
+fn card_name(device: &str) -> String {
+    let card = pcm::locate(device).and_then(|(index, _)| pcm::cards().into_iter().find(|card| card.index == index));
+    card.map_or_else(|| device.replace([':', '/'], "-"), |card| card.id)
+}
+
+/// What is served.
+enum Served {
+    Card(Card),
+    Sequencer(Sequencer),
+}
+
+impl Served {
+    fn start(options: &Options, open: &OpenOptions) -> anyhow::Result<Self> {
+        if options.device == SEQUENCER {
+            let name = options.name.as_deref().unwrap_or("midi");
+            return Ok(Self::Sequencer(Sequencer::start(name, open)?));
+        }
+        Ok(Self::Card(Card::start(&options.card(), open)?))
+    }
+
+    fn session(&self) -> Option<&std::sync::Arc<Session>> {
+        match self {
+            Self::Card(card) => card.session(),
+            Self::Sequencer(sequencer) => sequencer.session(),
+        }
+    }
+
+    fn description(&self) -> String {
+        match self {
+            Self::Card(card) => card.description().to_owned(),
+            Self::Sequencer(_) => "alsa sequencer".into(),
+        }
+    }
+
+    fn has_left(&self) -> bool {
+        match self {
+            Self::Card(card) => card.state().has_left,
+            Self::Sequencer(sequencer) => sequencer.state().has_left,
+        }
+    }
+
+    /// How it is, for people.
+    fn state(&self) -> String {
+        match self {
+            Self::Card(card) if card.state().is_away => "not there".into(),
+            Self::Card(card) => {
+                let state = card.state();
+                format!("runs, {} gaps, {} starts", state.gaps, state.locks)
+            }
+            Self::Sequencer(sequencer) => {
+                let state = sequencer.state();
+                let (ports, late_us, lost) = (state.ports, state.worst_late_us, state.lost);
+                format!("{ports} ports, events at most {late_us} µs late, {lost} lost")
+            }
+        }
+    }
+}
+
+impl Serve {
+    pub(super) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        // The library says nothing to a standard error that may be closed.
+        client::log::set_hook(|_| {});
+        let signals = TerminationSignals::block()?;
+        let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
+        let mut stdout = std::io::stdout();
+        let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
+        let served = loop {
+            match Served::start(&self.options, &open) {
+                Err(error) if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns => {
+                    sys::clock::sleep_until(sys::clock::now_ns() + RETRY_NS);
+                    if signals.read()?.is_some() {
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                }
+                Err(error) if self.report => {
+                    let _ = writeln!(stdout, "{error:#}");
+                    return Ok(ExitCode::FAILURE);
+                }
+                decided => break decided?,
+            }
+        };
+        let name = served.session().map(|session| session.name().to_owned()).unwrap_or_default();
+        say(&served, DEVICE_KEY, &served.description());
+        if self.report {
+            let _ = writeln!(stdout, "{READY}{name}: {}", served.description());
+        }
+        watch(&served, &signals)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn is_early(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(client::Error::NoServer { .. }))
+}
+
+/// Sets a property of the device's client.
+fn say(served: &Served, key: &str, text: &str) {
+    let Some(session) = served.session() else { return };
+    let value = PropertyValue { text: text.to_owned(), type_name: String::new() };
+    // A server that is gone is told when it is back, at the next change.
+    let _ = session.set_property(Property { subject: client_uuid(session.id()), key: key.to_owned(), value });
+}
+
+/// Until somebody ends it, or the server has gone.
+fn watch(served: &Served, signals: &TerminationSignals) -> anyhow::Result<()> {
+    let (poller, mut events) = (Poller::new()?, Vec::new());
+    poller.add(signals, 0, Interest::Readable)?;
+    let mut said = String::new();
+    while !served.has_left() {
+        poller.wait(&mut events, Some(sys::clock::now_ns() + LOOK_NS))?;
+        if signals.read()?.is_some() {
+            break;
+        }
+        let state = served.state();
+        if state != said {
+            say(served, STATE_KEY, &state);
+            said = state;
+        }
+    }
+    Ok(())
+}
