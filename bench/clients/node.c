@@ -5,20 +5,26 @@
  * KIND: tone     every output is full of 1.0
  *       source   every output carries the number of each frame
  *       checker  as tone, and input 0 must carry the number of each frame
+ *       hang     as tone until "strike", then its callback never returns
+ *       stop     as tone until "strike", then its process stops within the callback
+ *       flood    as tone until "strike", then four threads ask the server without end
  *
  * Prints "ready OPEN_NS PORTS_NS ACTIVATE_NS" (what each step took) once active. Then answers "stats" with
- * "stats CYCLES LOST WRONG XRUNS" and ends at the end of its input with "closed CLOSE_NS".
+ * "stats CYCLES LOST WRONG XRUNS", "strike" with "struck", and ends at the end of its input with "closed CLOSE_NS".
  *
  * In its cycle it takes two dates, writes its outputs, looks at its inputs and does nothing else. */
 #include "dates.h"
 #include <jack/jack.h>
+#include <pthread.h>
+#include <signal.h>
 
 #define PORTS_MAX 64
 /* Frame numbers are sent modulo 2^23 and scaled below 1.0: each is one float, exactly. */
 #define FRAME_MASK 0x7fffffu
 #define FRAME_SCALE (1.0f / 8388608.0f)
 
-enum kind { TONE, SOURCE, CHECKER };
+enum kind { TONE, SOURCE, CHECKER, HANG, STOP, FLOOD };
+static const char *const KINDS[] = {"tone", "source", "checker", "hang", "stop", "flood"};
 
 static enum kind kind;
 static jack_client_t *client;
@@ -50,8 +56,40 @@ static void count_lost(jack_nframes_t frame, jack_nframes_t nframes) {
     expected_frame = frame + nframes;
 }
 
+static _Atomic int struck;
+
+static void happen(void) {
+    while (kind == HANG)
+        ;
+    if (kind == STOP)
+        kill(getpid(), SIGSTOP);
+}
+
+static void *ask_without_end(void *unused) {
+    (void)unused;
+    for (;;) {
+        jack_port_t *port = jack_port_register(client, "flood", JACK_DEFAULT_AUDIO_TYPE, JackPortIsInput, 0);
+        jack_recompute_total_latencies(client);
+        if (port)
+            jack_port_unregister(client, port);
+    }
+    return NULL;
+}
+
+static void strike(void) {
+    printf("struck\n");
+    fflush(stdout);
+    pthread_t asker;
+    for (int i = 0; kind == FLOOD && i < 4; i++)
+        if (pthread_create(&asker, NULL, ask_without_end, NULL) != 0)
+            say_and_fail("no thread");
+    struck = 1;
+}
+
 static int process(jack_nframes_t nframes, void *argument) {
     (void)argument;
+    if (atomic_load_explicit(&struck, memory_order_relaxed))
+        happen();
     struct record record = {.entry_ns = now_ns(), .frame = jack_last_frame_time(client)};
     count_lost(record.frame, nframes);
     for (int i = 0; i < input_count; i++) {
@@ -105,6 +143,8 @@ static void answer_until_end_of_input(void) {
             printf("stats %llu %llu %llu %llu\n", (unsigned long long)cycles, (unsigned long long)lost_cycles,
                    (unsigned long long)wrong_cycles, (unsigned long long)xruns);
             fflush(stdout);
+        } else if (strcmp(line, "strike\n") == 0) {
+            strike();
         }
     }
 }
@@ -112,8 +152,10 @@ static void answer_until_end_of_input(void) {
 int main(int argc, char **argv) {
     end_with_parent();
     if (argc != 5 && argc != 8)
-        say_and_fail("usage: node NAME tone|source|checker INPUTS OUTPUTS [RECORDING LANE CAPACITY]");
-    kind = strcmp(argv[2], "source") == 0 ? SOURCE : strcmp(argv[2], "checker") == 0 ? CHECKER : TONE;
+        say_and_fail("usage: node NAME KIND INPUTS OUTPUTS [RECORDING LANE CAPACITY]");
+    for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
+        if (strcmp(argv[2], KINDS[i]) == 0)
+            kind = (enum kind)i;
     input_count = atoi(argv[3]);
     output_count = atoi(argv[4]);
     if (input_count > PORTS_MAX || output_count > PORTS_MAX)

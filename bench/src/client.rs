@@ -80,6 +80,12 @@ impl Node {
         }
     }
 
+    /// Has the fault happen that it is there for. It cannot close afterwards: it is killed when it is dropped.
+    pub fn strike(&mut self) -> Result<()> {
+        self.child.tell("strike")?;
+        self.child.answer("struck").map(drop)
+    }
+
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.pid()

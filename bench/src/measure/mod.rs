@@ -1,6 +1,7 @@
 //! The measurements, one module each.
 
 mod connect;
+mod faults;
 pub mod floor;
 mod graph;
 mod many;
@@ -28,6 +29,8 @@ pub enum Part {
     Open,
     /// Connecting among 50 clients, and the server's memory with them
     Connect,
+    /// Opening and connecting clients while another one hangs, is stopped, or floods the server
+    Faults,
     /// 250 clients with 4,000 ports
     Many,
     /// Chains and fans of clients without work, and their futex floors
@@ -36,7 +39,7 @@ pub enum Part {
 
 impl Part {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 4] = [Self::Open, Self::Connect, Self::Many, Self::Graph];
+    pub const ALL: [Self; 5] = [Self::Open, Self::Connect, Self::Faults, Self::Many, Self::Graph];
 }
 
 impl fmt::Display for Part {
@@ -44,6 +47,7 @@ impl fmt::Display for Part {
         formatter.write_str(match self {
             Self::Open => "open",
             Self::Connect => "connect",
+            Self::Faults => "faults",
             Self::Many => "many",
             Self::Graph => "graph",
         })
@@ -72,6 +76,7 @@ pub fn run(
     match part {
         Part::Open => open::run(bench),
         Part::Connect => connect::run(bench),
+        Part::Faults => faults::run(bench),
         Part::Many => many::run(bench),
         Part::Graph => graph::run(bench),
     }
