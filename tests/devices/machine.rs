@@ -77,3 +77,9 @@ fn thoroughly_on_cards_that_play() {
 fn thoroughly_on_cards_that_play_and_record() {
     run("guest::thorough::duplex::", &["--hda", "none"], 1_200);
 }
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_measuring_latency() {
+    run("guest::thorough::latency::", &["--usb"], 1_200);
+}

@@ -1,4 +1,5 @@
 //! The long form: `cargo xtask test-devices`.
 
 mod duplex;
+mod latency;
 mod plays;

@@ -11,7 +11,7 @@ fn measured(program: &mut Program) -> Vec<String> {
 }
 
 /// The latency in one direction that a client reads of a port.
-fn latency(server: &Server, port: &str, direction: &str) -> u32 {
+pub(super) fn latency(server: &Server, port: &str, direction: &str) -> u32 {
     let listed = server.lsp(&["-l"]);
     let mut lines = listed.lines().skip_while(|line| *line != port).skip(1).take(2);
     let line = lines.find(|line| line.contains(direction)).expect("a line for each direction");
@@ -21,16 +21,25 @@ fn latency(server: &Server, port: &str, direction: &str) -> u32 {
     least
 }
 
+/// So many readings of `jack_iodelay` between the server's first two ports, frames with three digits behind the point.
+pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> {
+    let mut program = server.spawn("jack_iodelay", &[]);
+    server.await_port("jack_delay:in");
+    server.run("jack_connect", &["jack_delay:out", "system:playback_1"]).expect_success();
+    server.run("jack_connect", &["system:capture_1", "jack_delay:in"]).expect_success();
+    // The first measurement may span the connection.
+    awaited("readings", || {
+        let measured = measured(&mut program);
+        (measured.len() > count).then(|| measured[1..=count].to_vec())
+    })
+}
+
 /// Sends a measurement through the loopback card to a second server and back.
 fn demand_reported_latency(options: &[&str]) {
     let channels = ["--capture", "2", "--playback", "2"];
     let far = server_on("hw:1,1", &[&channels[..], options].concat());
     let near = server_on("hw:1,0", &[&channels[..], options].concat());
     far.run("jack_connect", &["system:capture_1", "system:playback_1"]).expect_success();
-    let mut program = near.spawn("jack_iodelay", &[]);
-    near.await_port("jack_delay:in");
-    near.run("jack_connect", &["jack_delay:out", "system:playback_1"]).expect_success();
-    near.run("jack_connect", &["system:capture_1", "jack_delay:in"]).expect_success();
     let reported: u32 = [&near, &far]
         .map(|server| {
             latency(server, "system:capture_1", "capture") + latency(server, "system:playback_1", "playback")
@@ -38,11 +47,7 @@ fn demand_reported_latency(options: &[&str]) {
         .iter()
         .sum();
     let expected = format!("{reported}.000");
-    // The first measurement may span the connection.
-    let readings = awaited("21 readings", || {
-        let measured = measured(&mut program);
-        (measured.len() >= 21).then(|| measured[1..21].to_vec())
-    });
+    let readings = readings_of_iodelay(&near, 20);
     assert!(readings.iter().all(|frames| *frames == expected), "{options:?}: {expected}: {readings:?}");
 }
 
