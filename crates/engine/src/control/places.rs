@@ -88,7 +88,10 @@ impl Control {
         let places = self.places.as_ref()?;
         let now_ns = now_ns();
         let placed = order.clients.iter().filter_map(|client| {
-            let slot = self.clients.get(client).filter(|slot| slot.released_until_ns <= now_ns)?;
+            // Of some CPUs only, a client that is released would have all: it stays.
+            let stays =
+                |released_until_ns: u64| released_until_ns <= now_ns || self.parts.config.cpus.is_some();
+            let slot = self.clients.get(client).filter(|slot| stays(slot.released_until_ns))?;
             Some((*client, slot.measured.duration_ns()))
         });
         let graph = Graph { clients: placed.collect(), edges: &order.edges };
