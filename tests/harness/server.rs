@@ -43,6 +43,29 @@ impl Server {
         server
     }
 
+    /// As [`start`](Self::start), with the kernel's tracefs mounted for this server alone. `None`: it cannot be here.
+    pub fn tracing(options: &[&str]) -> Option<Self> {
+        const MOUNT: &str =
+            "mount -t tracefs tracefs /sys/kernel/tracing && test -w /sys/kernel/tracing/instances";
+        let unshared = |script: &str| {
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "sh", "-c", script]);
+            command
+        };
+        if !unshared(MOUNT).output().is_ok_and(|output| output.status.success()) {
+            return None;
+        }
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let within = |command: &mut Command| {
+            let mut outer = unshared(&format!("{MOUNT} && exec \"$0\" \"$@\""));
+            outer.arg(command.get_program()).args(command.get_args());
+            outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            outer.current_dir(command.get_current_dir().expect("set"));
+            *command = outer;
+        };
+        Some(Self::start_with(directory, options, within))
+    }
+
     fn await_start(&mut self) {
         eventually("the server runs", || {
             assert!(self.program.is_running(), "the server ended: {}", self.program.stderr());

@@ -217,3 +217,39 @@ fn who_follows_xruns_ends_with_its_reader_though_none_comes() {
     shell.args(["-c", "\"$1\" xruns --follow | true", "sh"]).arg(binary("consort"));
     Program::start(shell).finish().expect_success();
 }
+
+#[test]
+fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
+    c_program("victims/culprit.c".as_ref(), &binary("culprit"));
+    let options = ["--quantum", "1024", "--client-timeout", "3000", "--trace-switches"];
+    let Some(server) = Server::tracing(&options) else {
+        eprintln!("skipped: no tracefs here");
+        return;
+    };
+    let status: Value =
+        serde_json::from_str(&server.consort(&["status", "--json"]).expect_success().stdout).expect("JSON");
+    if status["realtime_priority"].is_null() {
+        eprintln!("skipped: no right to real-time priorities here");
+        return;
+    }
+    let mut client = culprit(&server, &["client", "victim", "--load", "20"]);
+    eventually("the client is ready", || client.stdout().contains("ready").then_some(()));
+    // The same program by another name, by which the kernel knows its threads.
+    let hog = server.directory().join("hog-of-the-test");
+    std::fs::copy(binary("culprit"), &hog).expect("a copy");
+    let named = eventually("a late client, and who had its CPU", || {
+        let mut command = server.command(&hog.to_string_lossy());
+        // Between the clients' priority, 5, and the driver's, 10.
+        command.args(["hog", "7", "60"]);
+        Program::start(command).finish().expect_success();
+        let listed = server.consort(&["xruns", "--json"]).expect_success().stdout;
+        let xruns = listed.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+        xruns.into_iter().find(|xrun| xrun["had_cpu"][0]["name"] == "hog-of-the-test")
+    });
+    assert_eq!((&named["client"], &named["verdict"]), (&"victim".into(), &"not-running".into()), "{named}");
+    assert_eq!(named["had_cpu"][0]["realtime_priority"], 7, "{named}");
+    let ran_ns = named["had_cpu"][0]["ran_ns"].as_u64().expect("a time");
+    assert!(ran_ns > 0 && ran_ns <= named["evidence"]["lost_ns"].as_u64().expect("a time"), "{named}");
+    let told = server.consort(&["xruns"]).expect_success().stdout;
+    assert!(told.contains("its CPU had: hog-of-the-test ("), "{told}");
+}

@@ -1,7 +1,9 @@
 //! Whose fault it was: from the kernel's counters of a thread that did not finish in time.
 
-use proto::xrun::{Evidence, Verdict};
-use sys::thread::{CpuTime, ThreadCounters, ThreadFacts};
+use std::collections::BTreeMap;
+
+use proto::xrun::{CpuUser, Evidence, Verdict};
+use sys::thread::{CpuTime, Switch, ThreadCounters, ThreadFacts};
 
 /// A reading of a thread's times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -126,9 +128,53 @@ fn verdict(evidence: &Evidence, began: bool) -> Verdict {
     }
 }
 
+/// Threads that are named for one loss.
+const CPU_USERS: usize = 3;
+
+/// Who ran in the lost time on a CPU of these switches, oldest first; the longest first.
+pub fn cpu_users(switches: &[Switch], loss: Loss) -> Vec<CpuUser> {
+    let mut users: BTreeMap<u32, CpuUser> = BTreeMap::new();
+    let ends = switches.iter().skip(1).map(|switch| switch.date_ns).chain([u64::MAX]);
+    for (switch, end_ns) in switches.iter().zip(ends) {
+        let (from_ns, to_ns) = (switch.date_ns.max(loss.begin_ns), end_ns.min(loss.end_ns));
+        let ran_ns = to_ns.saturating_sub(from_ns);
+        if ran_ns == 0 {
+            continue;
+        }
+        let user = users.entry(switch.thread).or_insert_with(|| CpuUser {
+            thread: switch.thread,
+            name: if switch.thread == 0 { "nobody".into() } else { switch.name.clone() },
+            realtime_priority: switch.realtime_priority,
+            ran_ns: 0,
+        });
+        user.ran_ns += ran_ns;
+    }
+    let mut users: Vec<CpuUser> = users.into_values().collect();
+    users.sort_by_key(|user| std::cmp::Reverse(user.ran_ns));
+    users.truncate(CPU_USERS);
+    users
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn those_who_ran_in_the_lost_time_are_named_by_how_long_they_did() {
+        let switch = |date_ms: u64, thread: u32| Switch {
+            date_ns: date_ms * MS,
+            thread,
+            name: format!("thread {thread}"),
+            realtime_priority: (thread == 7).then_some(40),
+        };
+        let switches =
+            [switch(90, 5), switch(101, 7), switch(105, 5), switch(106, 0), switch(108, 7), switch(120, 9)];
+        let told = cpu_users(&switches, LOSS);
+        let told: Vec<(&str, u64)> = told.iter().map(|user| (user.name.as_str(), user.ran_ns / MS)).collect();
+        assert_eq!(told, [("thread 7", 6), ("nobody", 2), ("thread 5", 2)]);
+        assert_eq!(cpu_users(&[], LOSS), []);
+        assert_eq!(cpu_users(&[switch(10, 3)], LOSS)[0].ran_ns, 10 * MS, "it runs still");
+    }
 
     const MS: u64 = 1_000_000;
     const LOSS: Loss = Loss { begin_ns: 100 * MS, end_ns: 110 * MS };

@@ -39,6 +39,8 @@ pub struct Config {
     pub feedback: bool,
     /// Say more.
     pub verbose: bool,
+    /// Trace which threads run on the CPUs, so that xruns say who had them.
+    pub trace_switches: bool,
     /// What a client may do with its own ports.
     pub self_connect: SelfConnect,
     /// Process threads are told on which CPU to run; otherwise the kernel decides.

@@ -27,6 +27,9 @@ pub struct Xrun {
     pub verdict: Option<Verdict>,
     /// On what the verdict rests.
     pub evidence: Option<Evidence>,
+    /// Who had its CPU in the time that was lost, the longest first; empty if it was not kept from running, or if the
+    /// server does not trace switches.
+    pub had_cpu: Vec<CpuUser>,
     /// Who came before it in the cycle, in the order of the graph; the nearest ones, if they are many.
     pub chain: Vec<Link>,
 }
@@ -50,6 +53,19 @@ pub struct Usual {
     pub scheduling_ns: u64,
     /// From awake to finished.
     pub duration_ns: u64,
+}
+
+/// A thread that ran where another one was ready to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuUser {
+    /// Its id; 0: nobody ran.
+    pub thread: u32,
+    /// Its name.
+    pub name: String,
+    /// Of `SCHED_FIFO` or `SCHED_RR`; `None`: an ordinary thread.
+    pub realtime_priority: Option<u32>,
+    /// How long it ran, ns.
+    pub ran_ns: u64,
 }
 
 /// A client in the chain before the late one.

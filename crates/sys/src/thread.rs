@@ -7,6 +7,7 @@ mod creator;
 mod denormals;
 mod scheduling;
 mod stack;
+mod switches;
 
 pub use affinity::{affinity, affinity_of, current_cpu, set_affinity};
 pub use counters::{CpuTime, ThreadCounters, ThreadFacts};
@@ -15,6 +16,7 @@ pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator,
 pub use denormals::flush_denormals_to_zero;
 pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
 pub use stack::prefault_stack;
+pub use switches::{Switch, SwitchTrace};
 
 use std::ffi::CString;
 use std::io;

@@ -120,6 +120,7 @@ function details(xrun) {
   } else parts.push(`woke ${ms(xrun.driver_late_ns)} ms late`);
   const evidence = xrun.evidence;
   if (evidence) parts.push(`ran ${ms(evidence.running_ns)}, was ready ${ms(evidence.runnable_ns)}, slept ${ms(evidence.asleep_ns)} ms`);
+  if (xrun.had_cpu.length) parts.push(`its CPU had ${xrun.had_cpu.map((user) => `${user.name} ${ms(user.ran_ns)} ms`).join(", ")}`);
   if (xrun.chain.length) parts.push(`after ${xrun.chain.join(", ")}`);
   return parts.join("; ");
 }

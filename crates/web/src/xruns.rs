@@ -65,6 +65,7 @@ fn value(xrun: &Xrun) -> Value {
         "dates": xrun.dates,
         "usual": xrun.usual,
         "evidence": xrun.evidence,
+        "had_cpu": xrun.had_cpu,
         "chain": chain,
     })
 }

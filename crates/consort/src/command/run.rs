@@ -11,6 +11,7 @@ use engine::policy::Policy;
 use engine::{Config, DriverChoice, KeptState, SelfConnect};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use state::State;
+use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
 use super::web::PageArguments;
@@ -108,6 +109,13 @@ pub(crate) struct Run {
     /// The CPUs that the driver and the programs' process threads may use, such as 0-3,5
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
+    /// Have interrupts handled by the other CPUs, as far as the kernel moves them (as root), until the server ends
+    #[arg(long, requires = "cpus")]
+    move_interrupts: bool,
+    /// Have the kernel trace which threads run (tracefs, as root), so that xruns say who had the CPU; each switch between
+    /// threads costs some tenths of a microsecond then
+    #[arg(long)]
+    trace_switches: bool,
     /// Serve the members of this unix group as well. Their programs find the server by JACK_PROMISCUOUS_SERVER=GROUP
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
@@ -179,11 +187,22 @@ impl Run {
         let while_stdin_is_open = self.while_stdin_is_open;
         let config = self.config(server.clone())?;
         // Before the signals are blocked that end all.
+        let _interrupts = self.move_interrupts()?;
         let _page = self.page.start(&server)?;
         let _attendants = super::device::Attendants::start(&server, &self.add_device)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
         engine::run(config)?;
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// They are back where they were when the value ends.
+    fn move_interrupts(&self) -> anyhow::Result<Option<MovedInterrupts>> {
+        let Some(cpus) = self.cpus.as_ref().filter(|_| self.move_interrupts) else { return Ok(None) };
+        let moved = MovedInterrupts::away_from(cpus)
+            .with_context(|| format!("cannot move interrupts away from the CPUs {cpus}"))?;
+        let (count, others, unmovable) = (moved.moved(), moved.others, moved.unmovable);
+        eprintln!("consort: {count} interrupts moved to the CPUs {others}, {unmovable} cannot be moved");
+        Ok(Some(moved))
     }
 
     fn config(&self, name: String) -> anyhow::Result<Config> {
@@ -203,6 +222,7 @@ impl Run {
             temporary: self.temporary,
             feedback: !self.no_feedback,
             verbose: self.verbose,
+            trace_switches: self.trace_switches,
             self_connect: self.self_connect.into(),
             placement: self.placement == Switch::On,
             group: self.group.clone(),
@@ -307,6 +327,7 @@ mod tests {
             temporary: false,
             feedback: true,
             verbose: false,
+            trace_switches: false,
             self_connect: SelfConnect::Allow,
             placement: true,
             group: None,
@@ -363,6 +384,7 @@ mod tests {
             ("--placement off", Config { placement: false, ..defaults() }),
             ("--cpus 0,2-3", Config { cpus: Some(Box::new("0,2-3".parse().unwrap())), ..defaults() }),
             ("--group audio", Config { group: Some("audio".into()), ..defaults() }),
+            ("--trace-switches", Config { trace_switches: true, ..defaults() }),
             ("--no-feedback", Config { feedback: false, ..defaults() }),
             ("--self-connect fail-all", Config { self_connect: SelfConnect::FailAll, ..defaults() }),
         ] {

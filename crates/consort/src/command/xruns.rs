@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use client::Observer;
-use proto::xrun::{Dates, Evidence, Verdict, Xrun};
+use proto::xrun::{CpuUser, Dates, Evidence, Verdict, Xrun};
 use serde_json::{Value, json};
 
 use crate::output;
@@ -81,6 +81,10 @@ fn as_text(xrun: &Xrun) -> String {
     if let Some(evidence) = &xrun.evidence {
         more(evidence_text(evidence));
     }
+    if !xrun.had_cpu.is_empty() {
+        let users: Vec<String> = xrun.had_cpu.iter().map(user_text).collect();
+        more(format!("its CPU had: {}", users.join(", ")));
+    }
     if xrun.client.is_some() {
         let usual = xrun.usual.map_or_else(String::new, |usual| {
             format!("; usually awake after {} and done in {}", ms(usual.scheduling_ns), ms(usual.duration_ns))
@@ -105,6 +109,16 @@ fn dates_text(dates: &Dates) -> String {
     };
     [part("signaled", dates.signaled_ns), part("awake", dates.awake_ns), part("finished", dates.finished_ns)]
         .join(", ")
+}
+
+fn user_text(user: &CpuUser) -> String {
+    let CpuUser { thread, name, realtime_priority, ran_ns } = user;
+    let time = ms(*ran_ns);
+    match (thread, realtime_priority) {
+        (0, _) => format!("{name} for {time} ms"),
+        (thread, Some(priority)) => format!("{name} ({thread}, FIFO {priority}) for {time} ms"),
+        (thread, None) => format!("{name} ({thread}) for {time} ms"),
+    }
 }
 
 fn evidence_text(evidence: &Evidence) -> String {
@@ -149,6 +163,7 @@ fn as_json(xrun: &Xrun) -> Value {
         "verdict": xrun.verdict.as_ref().map(Verdict::word),
         "by": by,
         "evidence": xrun.evidence,
+        "had_cpu": xrun.had_cpu,
         "chain": xrun.chain,
     })
 }
@@ -185,6 +200,7 @@ mod tests {
             usual: Some(Usual { scheduling_ns: 20_000, duration_ns: 300_000 }),
             verdict: Some(Verdict::Blocked),
             evidence: Some(evidence),
+            had_cpu: Vec::new(),
             chain: vec![Link {
                 name: "synth".into(),
                 dates: Dates { finished_ns: Some(50_000), ..dates },
@@ -223,6 +239,22 @@ mod tests {
         );
         assert_eq!(as_json(&xrun)["client"], Value::Null);
         assert_eq!(as_json(&xrun)["verdict"], Value::Null);
+    }
+
+    #[test]
+    fn who_had_the_cpu_is_named_with_its_priority() {
+        let user = |thread, name: &str, realtime_priority, ran_ns| {
+            let name = name.into();
+            CpuUser { thread, name, realtime_priority, ran_ns }
+        };
+        let had_cpu = vec![
+            user(77, "cc1plus", None, 4_000_000),
+            user(8, "irq/9-acpi", Some(50), 300_000),
+            user(0, "nobody", None, 10_000),
+        ];
+        let told = as_text(&Xrun { had_cpu, verdict: Some(Verdict::NotRunning), ..sample() });
+        let line = "      its CPU had: cc1plus (77) for 4.00 ms, irq/9-acpi (8, FIFO 50) for 0.30 ms, nobody for 0.01 ms";
+        assert!(told.lines().any(|found| found == line), "{told}");
     }
 
     #[test]

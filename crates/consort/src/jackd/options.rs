@@ -167,6 +167,7 @@ fn default_config(name: String) -> Config {
         temporary: false,
         feedback: true,
         verbose: false,
+        trace_switches: false,
         self_connect: SelfConnect::Allow,
         placement: true,
         group: None,

@@ -33,6 +33,7 @@ fn defaults() -> Config {
         temporary: false,
         feedback: true,
         verbose: false,
+        trace_switches: false,
         self_connect: SelfConnect::Allow,
         placement: true,
         group: None,

@@ -218,6 +218,7 @@ mod tests {
             usual: None,
             verdict: Some(Verdict::Blocked),
             evidence: None,
+            had_cpu: Vec::new(),
             chain: Vec::new(),
         };
         View {

@@ -244,6 +244,7 @@ impl Control {
         let returns = Returns::expected(parts.after_crash);
         let places = parts.ground.clone().map(Places::new);
         let cursor = RecordCursor::oldest(&parts.shared.recording);
+        let xruns = Xruns::new(parts.config.trace_switches);
         Ok(Self {
             parts,
             poller,
@@ -270,7 +271,7 @@ impl Control {
             newest: CycleRecord::default(),
             cycles: 0,
             is_away: false,
-            xruns: Xruns::default(),
+            xruns,
             stopping: None,
             had_clients: false,
             returns,

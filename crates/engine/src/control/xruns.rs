@@ -7,9 +7,10 @@ use proto::xrun::{Dates, Link, Usual, Verdict, Xrun};
 use rt::record::{ClientRecord, CycleRecord};
 use rt::sync::Ordering;
 use sys::clock::now_ns;
+use sys::thread::SwitchTrace;
 
 use super::Control;
-use crate::autopsy::{Loss, Watch};
+use crate::autopsy::{Loss, Watch, cpu_users};
 
 /// Xruns that are remembered.
 const REMEMBERED: usize = 256;
@@ -32,6 +33,8 @@ pub(super) struct Xruns {
     open: HashMap<u32, u64>,
     /// Those whose grace is not over.
     pending: Vec<Pending>,
+    /// Who runs on the CPUs, if that is traced.
+    switches: Option<SwitchTrace>,
     /// The driver thread.
     driver: Option<Watch>,
     /// What the clients of the newest cycle did, as far as it was read.
@@ -48,6 +51,18 @@ struct Pending {
 }
 
 impl Xruns {
+    /// A book that also says who had the CPU, if `trace_switches` and the kernel permits it.
+    pub(super) fn new(trace_switches: bool) -> Self {
+        let begin = || {
+            SwitchTrace::begin()
+                .inspect_err(|error| {
+                    eprintln!("consort: cannot trace switches, xruns do not say who had the CPU: {error} (tracefs, as root)");
+                })
+                .ok()
+        };
+        Self { switches: trace_switches.then(begin).flatten(), ..Self::default() }
+    }
+
     /// When the next verdict is due.
     pub(super) fn due_ns(&self) -> Option<u64> {
         self.pending.iter().map(|pending| pending.loss.end_ns + AFTER_GRACE_NS).min()
@@ -152,6 +167,7 @@ impl Control {
             usual,
             verdict: by_others.into_iter().flatten().next(),
             evidence: None,
+            had_cpu: Vec::new(),
             chain: self.chain(&cycle),
         };
         self.xruns.add(xrun, Some(record.client), loss);
@@ -174,6 +190,7 @@ impl Control {
             usual: None,
             verdict: None,
             evidence: None,
+            had_cpu: Vec::new(),
             chain: Vec::new(),
         };
         self.xruns.add(xrun, None, loss);
@@ -194,8 +211,16 @@ impl Control {
             let began = has_begun || slot.is_some_and(|slot| slot.memory.own.awake() == cycle);
             let found = watch.map(|watch| watch.examine(loss, began, now_ns, cycles));
             let (verdict, evidence) = found.unwrap_or((Verdict::Unknown, None));
+            let had_cpu = match (&verdict, &evidence, &self.xruns.switches) {
+                (Verdict::NotRunning, Some(evidence), Some(trace)) => {
+                    // What cannot be read is not told; it was announced at the start whether it can.
+                    let switches = trace.switches(evidence.cpu).unwrap_or_default();
+                    cpu_users(&switches, loss)
+                }
+                _ => Vec::new(),
+            };
             if let Some(xrun) = self.xruns.entry(number) {
-                (xrun.verdict, xrun.evidence) = (Some(verdict), evidence);
+                (xrun.verdict, xrun.evidence, xrun.had_cpu) = (Some(verdict), evidence, had_cpu);
             }
         }
     }

@@ -1,0 +1,119 @@
+//! On which CPUs the kernel handles interrupts (`/proc/irq/*/smp_affinity_list`), as root.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::thread::CpuSet;
+
+const INTERRUPTS: &str = "/proc/irq";
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+/// Who is not root may not even open the list.
+const NOT_ROOT: i32 = rustix::io::Errno::ACCESS.raw_os_error();
+const LIST: &str = "smp_affinity_list";
+
+/// Interrupts that are kept away from some CPUs, until this value ends: then each is where it was, unless somebody else has
+/// moved it meanwhile.
+#[derive(Debug)]
+pub struct MovedInterrupts {
+    moved: Vec<Moved>,
+    /// How many the kernel would not move: those of one CPU's own timer, say, or of a queue of a network card.
+    pub unmovable: usize,
+    /// The CPUs that handle the others now.
+    pub others: CpuSet,
+}
+
+#[derive(Debug)]
+struct Moved {
+    list: PathBuf,
+    before: CpuSet,
+    now: CpuSet,
+}
+
+impl MovedInterrupts {
+    /// Moves all interrupts away from `cpus` that can be moved.
+    ///
+    /// # Errors
+    /// `InvalidInput` if no CPU is left for them, `PermissionDenied` if this process may move none.
+    pub fn away_from(cpus: &CpuSet) -> io::Result<Self> {
+        let online = read_list(Path::new(ONLINE))?;
+        Self::within(Path::new(INTERRUPTS), cpus, &online)
+    }
+
+    fn within(directory: &Path, cpus: &CpuSet, online: &CpuSet) -> io::Result<Self> {
+        let others = without(online, cpus);
+        if others.is_empty() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let mut all = Self { moved: Vec::new(), unmovable: 0, others };
+        for entry in fs::read_dir(directory)? {
+            let list = entry?.path().join(LIST);
+            // What is no interrupt, or has just gone.
+            let Ok(before) = read_list(&list) else { continue };
+            if before.intersection(cpus).is_empty() {
+                continue;
+            }
+            let remaining = without(&before.intersection(online), cpus);
+            let now = if remaining.is_empty() { others } else { remaining };
+            match fs::write(&list, now.to_string()) {
+                Ok(()) => all.moved.push(Moved { list, before, now }),
+                Err(error) if error.raw_os_error() == Some(NOT_ROOT) => return Err(error),
+                // EPERM and EIO are the kernel's words for one that stays.
+                Err(_) => all.unmovable += 1,
+            }
+        }
+        Ok(all)
+    }
+
+    /// How many were moved.
+    pub fn moved(&self) -> usize {
+        self.moved.len()
+    }
+}
+
+impl Drop for MovedInterrupts {
+    fn drop(&mut self) {
+        for Moved { list, before, now } in &self.moved {
+            if read_list(list).is_ok_and(|found| found == *now) {
+                // An interrupt that has gone needs no place.
+                let _ = fs::write(list, before.to_string());
+            }
+        }
+    }
+}
+
+fn read_list(path: &Path) -> io::Result<CpuSet> {
+    fs::read_to_string(path)?.trim().parse().map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+fn without(set: &CpuSet, cpus: &CpuSet) -> CpuSet {
+    set.iter().filter(|cpu| !cpus.contains(*cpu)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupts_go_elsewhere_and_come_back_unless_somebody_moved_them() {
+        let directory =
+            std::env::temp_dir().join(format!("consort-interrupts-{}", crate::process::process_id()));
+        let list = |number: &str| directory.join(number).join(LIST);
+        let read = |number: &str| fs::read_to_string(list(number)).unwrap().trim().to_owned();
+        for (number, cpus) in [("1", "0-3"), ("2", "2"), ("3", "0"), ("4", "1-3")] {
+            fs::create_dir_all(directory.join(number)).unwrap();
+            fs::write(list(number), format!("{cpus}\n")).unwrap();
+        }
+        fs::write(directory.join("default_smp_affinity"), "f\n").unwrap();
+        let (cpus, online) = ("2-3".parse().unwrap(), "0-3".parse().unwrap());
+        let moved = MovedInterrupts::within(&directory, &cpus, &online).unwrap();
+        assert_eq!(["1", "2", "3", "4"].map(read), ["0-1", "0-1", "0", "1"]);
+        assert_eq!((moved.moved(), moved.unmovable, moved.others), (3, 0, "0-1".parse().unwrap()));
+        fs::write(list("4"), "0\n").unwrap();
+        drop(moved);
+        assert_eq!(["1", "2", "3", "4"].map(read), ["0-3", "2", "0", "0"]);
+        let refused = MovedInterrupts::within(&directory, &online, &online).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "no CPU is left");
+        fs::remove_dir_all(directory).unwrap();
+    }
+}

@@ -1,0 +1,132 @@
+//! Which thread ran on a CPU, by the kernel's own trace of its switches (`sched_switch` in tracefs).
+//!
+//! The trace is an instance of its own: what others trace is left alone. While it is on, each switch between threads costs
+//! the machine some tenths of a microsecond.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::process::process_id;
+
+/// Of each CPU, KiB: some thousand switches.
+const BUFFER_KIB: &str = "128";
+const MOUNTED_AT: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
+const INSTANCE: &str = "consort-";
+/// The kernel's number for the lowest priority of a real-time thread, less 1: the higher, the lower is the number.
+const REALTIME: u32 = 99;
+
+/// From here on this thread ran.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Switch {
+    /// `CLOCK_MONOTONIC`, ns, in steps of a microsecond.
+    pub date_ns: u64,
+    /// Its id; 0: nobody ran.
+    pub thread: u32,
+    /// Its name, as far as the kernel keeps it.
+    pub name: String,
+    /// Of `SCHED_FIFO` or `SCHED_RR`; `None`: an ordinary thread.
+    pub realtime_priority: Option<u32>,
+}
+
+/// A trace of all CPUs, until this value ends.
+#[derive(Debug)]
+pub struct SwitchTrace {
+    instance: PathBuf,
+}
+
+impl SwitchTrace {
+    /// Begins to trace. What dead processes left behind is removed.
+    ///
+    /// # Errors
+    /// `NotFound` if tracefs is not mounted, `PermissionDenied` if this process may not use it.
+    pub fn begin() -> io::Result<Self> {
+        let mounted = MOUNTED_AT.iter().map(|place| Path::new(place).join("instances"));
+        let places: Vec<PathBuf> = mounted.filter(|place| place.is_dir()).collect();
+        let instances = places.first().ok_or(io::ErrorKind::NotFound)?;
+        remove_left_behind(instances);
+        let trace = Self { instance: instances.join(format!("{INSTANCE}{}", process_id())) };
+        fs::create_dir(&trace.instance)?;
+        trace.set("trace_clock", "mono")?;
+        trace.set("buffer_size_kb", BUFFER_KIB)?;
+        trace.set("events/sched/sched_switch/enable", "1")?;
+        Ok(trace)
+    }
+
+    fn set(&self, file: &str, value: &str) -> io::Result<()> {
+        fs::write(self.instance.join(file), value)
+    }
+
+    /// The latest switches on a CPU, oldest first. Some milliseconds, not for a cycle.
+    ///
+    /// # Errors
+    /// Those of reading.
+    pub fn switches(&self, cpu: u32) -> io::Result<Vec<Switch>> {
+        let text = fs::read(self.instance.join(format!("per_cpu/cpu{cpu}/trace")))?;
+        Ok(String::from_utf8_lossy(&text).lines().filter_map(parse).collect())
+    }
+}
+
+impl Drop for SwitchTrace {
+    fn drop(&mut self) {
+        // An instance cannot be removed while it is being read; the next server does it then.
+        let _ = self.set("events/sched/sched_switch/enable", "0");
+        let _ = fs::remove_dir(&self.instance);
+    }
+}
+
+fn remove_left_behind(instances: &Path) {
+    for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix(INSTANCE)?.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+/// A line of the trace. Names may hold anything, but no line break.
+fn parse(line: &str) -> Option<Switch> {
+    let (before, after) = line.split_once(": sched_switch: prev_comm=")?;
+    let (seconds, micros) = before.rsplit_once(' ')?.1.split_once('.')?;
+    let date_us = seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
+    let (_, next) = after.rsplit_once(" ==> next_comm=")?;
+    let (next, priority) = next.rsplit_once(" next_prio=")?;
+    let (name, thread) = next.rsplit_once(" next_pid=")?;
+    let priority: u32 = priority.trim_end().parse().ok()?;
+    Some(Switch {
+        date_ns: date_us.checked_mul(1000)?,
+        thread: thread.parse().ok()?,
+        name: name.to_owned(),
+        realtime_priority: REALTIME.checked_sub(priority).filter(|priority| *priority > 0),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_trace_are_read_whatever_threads_are_called() {
+        let line = " a: b-16634   [000] d..2. 14771.789145: sched_switch: prev_comm=a: b prev_pid=16634 prev_prio=120 \
+                    prev_state=R ==> next_comm=x next_pid=1 next_pid=26196 next_prio=89";
+        let expected = Switch {
+            date_ns: 14_771_789_145_000,
+            thread: 26_196,
+            name: "x next_pid=1".into(),
+            realtime_priority: Some(10),
+        };
+        assert_eq!(parse(line), Some(expected));
+        let idle = line.replace(
+            "next_comm=x next_pid=1 next_pid=26196 next_prio=89",
+            "next_comm=swapper/0 next_pid=0 next_prio=120",
+        );
+        let idle = parse(&idle).unwrap();
+        assert_eq!((idle.thread, idle.realtime_priority), (0, None));
+        for other in
+            ["# tracer: nop", "", "CPU:1 [LOST 17 EVENTS]", "x-1 [000] d..2. 1.5: sched_switch: prev_comm=a"]
+        {
+            assert_eq!(parse(other), None, "{other}");
+        }
+    }
+}
