@@ -45,7 +45,7 @@ enum What {
         #[arg(long, value_name = "REC")]
         output: PathBuf,
     },
-    /// Draw the five plots of a recording, or of the running server
+    /// Draw the plots of a recording, or of the running server
     Plot {
         #[command(flatten)]
         source: Source,

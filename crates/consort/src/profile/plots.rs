@@ -1,4 +1,5 @@
-//! The five plots of the paper "JACK2 timing measurements" (Letz et al.), from a recording.
+//! The five plots of the paper "JACK2 timing measurements" (Letz et al.), from a recording, and the one of figures 5 to 8
+//! of the papers on the multi-processor server: three dates of each client, in slices.
 
 use super::timeline::{Run, Timeline};
 
@@ -39,8 +40,8 @@ fn us(from_ns: u64, to_ns: u64) -> f64 {
     to_ns.saturating_sub(from_ns) as f64 / 1000.0
 }
 
-/// The five plots.
-pub(crate) fn plots(timeline: &Timeline) -> Result<[Plot; 5], Empty> {
+/// All plots.
+pub(crate) fn plots(timeline: &Timeline) -> Result<[Plot; 6], Empty> {
     if timeline.pairs().next().is_none() {
         return Err(Empty);
     }
@@ -68,6 +69,7 @@ pub(crate) fn plots(timeline: &Timeline) -> Result<[Plot; 5], Empty> {
         about("3-clients-end-date", "Clients end date", with_period),
         about("4-clients-scheduling-latency", "Clients scheduling latency", scheduling),
         about("5-clients-duration", "Clients duration", durations),
+        slices(timeline, mode),
     ])
 }
 
@@ -93,6 +95,39 @@ fn clients(
     series
 }
 
+/// For each client a slice of the axis, one after the other, in which all cycles of the recording follow each other.
+fn slices(timeline: &Timeline, mode: &str) -> Plot {
+    let cycles = timeline.pairs().count() as f64;
+    let ran = |index: &usize| {
+        timeline.pairs().any(|(run, _)| run.clients.iter().any(|(client, _)| client == index))
+    };
+    let shown: Vec<usize> = (0..timeline.names.len()).filter(ran).collect();
+    let mut dates =
+        ["signal", "awake", "finish"].map(|name| Series { name: name.into(), points: Vec::new() });
+    let mut ends = Series { name: "end".into(), points: Vec::new() };
+    for (at, (run, _)) in timeline.pairs().enumerate() {
+        for (client, record) in &run.clients {
+            let Some(slice) = shown.iter().position(|index| index == client) else { continue };
+            let x = slice as f64 * cycles + at as f64;
+            let found = [record.signaled_ns, record.awake_ns, record.finished_ns];
+            for (series, date_ns) in dates.iter_mut().zip(found).filter(|(_, date_ns)| *date_ns != 0) {
+                series.points.push((x, us(run.cycle.woken_ns, date_ns)));
+            }
+        }
+        let last_ns =
+            run.clients.iter().map(|(_, record)| record.finished_ns).max().filter(|date_ns| *date_ns != 0);
+        ends.points.extend(last_ns.map(|date_ns| (at as f64, us(run.cycle.woken_ns, date_ns))));
+    }
+    let names: Vec<&str> =
+        shown.iter().filter_map(|index| timeline.names.get(*index)).map(String::as_str).collect();
+    Plot {
+        file: "6-clients-in-slices",
+        title: "Signal, awake and finish dates, a slice for each client",
+        summary: format!("{mode}; slices: {}; {}", names.join(", "), summary(&ends)),
+        series: dates.into(),
+    }
+}
+
 fn summary(series: &Series) -> String {
     let mut values: Vec<f64> = series.points.iter().map(|(_, value)| *value).collect();
     values.sort_by(f64::total_cmp);
@@ -109,7 +144,22 @@ mod tests {
 
     #[test]
     fn each_plot_shows_what_its_title_says() {
-        let plots = plots(&sample(4)).unwrap();
+        let [.., slices] = plots(&sample(4)).unwrap();
+        let first_and_last = |series: &Series| (series.points.len(), series.points[0], series.points[5]);
+        for (series, (name, synth, reverb)) in slices.series.iter().zip([
+            ("signal", 2.0, 112.0),
+            ("awake", 12.0, 120.0),
+            ("finish", 112.0, 320.0),
+        ]) {
+            assert_eq!(series.name, name);
+            assert_eq!(
+                first_and_last(series),
+                (6, (0.0, synth), (5.0, reverb)),
+                "two slices of three cycles"
+            );
+        }
+        assert!(slices.summary.contains("slices: synth, reverb; end 320 / 320 / 320"), "{}", slices.summary);
+        let [plots @ .., _] = plots(&sample(4)).unwrap();
         let values = plots.map(|plot| {
             plot.series
                 .into_iter()
