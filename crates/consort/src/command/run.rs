@@ -226,7 +226,7 @@ impl Run {
             self_connect: self.self_connect.into(),
             placement: self.placement == Switch::On,
             group: self.group.clone(),
-            cpus: self.cpus.clone().map(Box::new),
+            cpus: self.cpus.map(Box::new),
             state,
             policy: self.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
         })
