@@ -2,5 +2,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libjack.so.0");
+    // Not for shared objects alone: cargo would pass that on to every shared object that this library becomes a part
+    // of. Whatever else of this package is linked has no use for the name.
+    println!("cargo:rustc-link-arg=-Wl,-soname,libjack.so.0");
 }

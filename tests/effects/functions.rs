@@ -3,8 +3,8 @@
 //!
 //! A line has a symbol, what there is to see, the file and the name of the test, and the program that calls it: its
 //! source, or the file itself of one of Debian's.
-//! There is to see: its `effect`, from another process; what it does in its `own` process, where it concerns no other;
-//! or the documented error of what comes `later`.
+//! There is to see: its `effect`, from another process; or what it does in its `own` process, where it concerns no
+//! other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -58,7 +58,7 @@ fn every_function_of_libjack_has_a_test_that_exists_and_a_program_that_calls_it(
     let exported: Vec<&str> = symbols.map(|line| line.trim_end_matches(" DATA")).collect();
     assert_eq!(listed, exported);
     for Line { symbol, kind, file, test, program } in lines {
-        assert!(["effect", "own", "later"].contains(&kind), "{symbol}: {kind}");
+        assert!(["effect", "own"].contains(&kind), "{symbol}: {kind}");
         assert!(
             read(file).contains(&format!("#[test]\nfn {test}() {{")),
             "{symbol}: no test {test} in {file}"

@@ -6,7 +6,6 @@ mod callbacks;
 mod clients;
 mod cycles;
 mod functions;
-mod later;
 mod midi;
 mod names;
 mod ports;

@@ -32,7 +32,8 @@ fn build(what: &[&str]) -> bool {
 fn built() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
-        build(&["--package", "consort", "--package", "consort-jack"]).then(profile_directory)
+        let packages = ["consort", "consort-jack", "consort-jackserver"];
+        build(&packages.map(|package| ["--package", package]).concat()).then(profile_directory)
     });
     // Outside: what does not build is tried once, not by each test again.
     built.as_deref().expect("consort and consort-jack build")
@@ -43,18 +44,22 @@ pub fn binary(name: &str) -> PathBuf {
     built().join(name)
 }
 
-/// A directory that holds `libjack.so.0` and nothing else.
+/// A directory that holds `libjack.so.0`, `libjackserver.so.0` and nothing else.
 pub fn library_directory() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
         let directory = built().join("jack-for-tests");
         std::fs::create_dir_all(&directory).expect("a directory in target");
-        for name in ["libjack.so.0", "libjack.so"] {
+        let libraries = ["libjack", "libjackserver"].map(|library| format!("{library}.so"));
+        for (built_name, name) in libraries
+            .iter()
+            .flat_map(|library| [(library, library.clone()), (library, format!("{library}.0"))])
+        {
             // Another test process may be doing the same: a link is made beside and moved into its place.
             let beside = directory.join(format!("{name}.{}", std::process::id()));
             let _ = std::fs::remove_file(&beside);
-            std::os::unix::fs::symlink(built().join("libjack.so"), &beside).expect("a link");
-            std::fs::rename(&beside, directory.join(name)).expect("a link in its place");
+            std::os::unix::fs::symlink(built().join(built_name), &beside).expect("a link");
+            std::fs::rename(&beside, directory.join(&name)).expect("a link in its place");
         }
         directory
     })

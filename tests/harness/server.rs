@@ -137,6 +137,11 @@ impl Server {
         &mut self.program
     }
 
+    /// The server's own process, without the server's directory.
+    pub fn into_program(self) -> Program {
+        self.program
+    }
+
     /// A place for a test's files.
     pub fn directory(&self) -> &Path {
         self.directory.path()

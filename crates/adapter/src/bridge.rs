@@ -44,7 +44,8 @@ impl Layout {
     /// Frames from the graph to the device: the quantum that is computed, the device's queue, the filter, the margin.
     #[must_use]
     pub fn playback_latency(&self, quantum: u32) -> u32 {
-        let device = f64::from(self.device_queue) * self.ratio() + Resampler::DELAY + Resampler::DELAY * self.ratio();
+        let device =
+            f64::from(self.device_queue) * self.ratio() + Resampler::DELAY + Resampler::DELAY * self.ratio();
         quantum + device.ceil() as u32 + self.margin
     }
 }

@@ -96,7 +96,11 @@ impl Card {
         };
         let (capture, playback) = (layout(channels.capture), layout(channels.playback));
         if u64::from(capture.capture_latency(0).max(playback.playback_latency(0))) > CAPACITY_FRAMES / 4 {
-            anyhow::bail!("{} frames × {} are too long a way: use fewer", options.quantum, options.alsa.periods);
+            anyhow::bail!(
+                "{} frames × {} are too long a way: use fewer",
+                options.quantum,
+                options.alsa.periods
+            );
         }
         let shared = Arc::new(Shared::default());
         shared.quantum.store(client.quantum(), Ordering::Relaxed);
@@ -290,7 +294,8 @@ impl Playback for Silence {
 
 /// Where the graph is at `date_ns`, in frames and parts of them; `None`: its clock does not run.
 fn graph_position(info: &CycleInfo, date_ns: u64) -> Option<f64> {
-    let length_ns = info.next_wakeup_ns.checked_sub(info.wakeup_ns).filter(|ns| *ns > 0 && info.cycle != 0)?;
+    let length_ns =
+        info.next_wakeup_ns.checked_sub(info.wakeup_ns).filter(|ns| *ns > 0 && info.cycle != 0)?;
     let since_ns = date_ns.wrapping_sub(info.wakeup_ns).cast_signed() as f64;
     Some(info.frames as f64 + since_ns * f64::from(info.quantum) / length_ns as f64)
 }

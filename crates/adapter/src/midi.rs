@@ -82,7 +82,8 @@ impl Sequencer {
     /// Why it cannot. A server that is not there is [`client::Error::NoServer`].
     pub fn start(name: &str, open: &OpenOptions) -> anyhow::Result<Self> {
         let client = Client::open_with(name, open)?;
-        let refused = |error| anyhow::anyhow!("cannot open ALSA's sequencer: {error}; is the module snd-seq loaded?");
+        let refused =
+            |error| anyhow::anyhow!("cannot open ALSA's sequencer: {error}; is the module snd-seq loaded?");
         let carrier = Carrier::open(name).map_err(refused)?;
         let asker = Asker::open(carrier.own().map_err(refused)?).map_err(refused)?;
         let shared = Arc::new(Shared {
@@ -102,7 +103,14 @@ impl Sequencer {
         let client = client.activate(move |cycle: &client::CycleScope<'_>| ports.process(cycle))?;
         let (news, heard) = channel();
         let lines = Arc::new(Mutex::new(Lines::default()));
-        let manager = Manager { client, asker, lines: Arc::clone(&lines), shared: Arc::clone(&shared), changes, returned };
+        let manager = Manager {
+            client,
+            asker,
+            lines: Arc::clone(&lines),
+            shared: Arc::clone(&shared),
+            changes,
+            returned,
+        };
         let (of_carrier, of_session) = (Arc::clone(&shared), Arc::clone(&session));
         let carry = move || carrier.run(&lines, &of_carrier, &of_session, &news);
         let threads = vec![
@@ -221,7 +229,9 @@ impl Manager {
     fn add_source(&mut self, found: &Found) {
         let name = |suffix: &str| format!("{} (capture): {}{suffix}", found.client, found.port);
         let port = self.client.device_midi_output_port(&name(""));
-        let Ok(port) = port.or_else(|_| self.client.device_midi_output_port(&name(&number(found)))) else { return };
+        let Ok(port) = port.or_else(|_| self.client.device_midi_output_port(&name(&number(found)))) else {
+            return;
+        };
         let (producer, ring) = RingBuffer::new(RING_BYTES);
         let line = SourceLine { ring: producer, assembly: messages::Assembly::default() };
         self.lines().sources.insert(found.address, line);
@@ -232,7 +242,9 @@ impl Manager {
     fn add_sink(&mut self, found: &Found) {
         let name = |suffix: &str| format!("{} (playback): {}{suffix}", found.client, found.port);
         let port = self.client.device_midi_input_port(&name(""));
-        let Ok(port) = port.or_else(|_| self.client.device_midi_input_port(&name(&number(found)))) else { return };
+        let Ok(port) = port.or_else(|_| self.client.device_midi_input_port(&name(&number(found)))) else {
+            return;
+        };
         let (ring, consumer) = RingBuffer::new(RING_BYTES);
         let line = SinkLine { ring: consumer, pace: messages::Pace::default() };
         self.lines().sinks.insert(found.address, line);

@@ -85,7 +85,13 @@ fn capture(clock: Clock, quantum: u32, seconds: f64, hz: f64, mut heard: impl Fn
 
 /// A tone that programs play for so many seconds, as it leaves a device: called for each of its cycles with the
 /// graph's frame at its first one, less the latency, the same of its second, and its samples.
-fn playback(clock: Clock, quantum: u32, seconds: f64, hz: f64, mut heard: impl FnMut(f64, f64, &[f32])) -> Course {
+fn playback(
+    clock: Clock,
+    quantum: u32,
+    seconds: f64,
+    hz: f64,
+    mut heard: impl FnMut(f64, f64, &[f32]),
+) -> Course {
     let layout = clock.layout(quantum);
     let timeline = Arc::new(Timeline::new(1));
     let mut bridge = PlaybackBridge::new(layout, Arc::clone(&timeline)).unwrap();

@@ -13,6 +13,8 @@ mod autostart;
 mod callbacks;
 mod error;
 mod follower;
+mod host;
+mod internal;
 mod joinable;
 mod locked;
 pub mod log;
@@ -34,6 +36,8 @@ mod typed;
 pub use callbacks::{Callbacks, ProcessCallback, SessionEvent, Shutdown, ThreadFunction, Told};
 pub use error::Error;
 pub use follower::{Follower, Recorded};
+pub use host::HostLine;
+pub use internal::{InternalClient, PlugIn};
 pub use observer::Observer;
 pub use port_kind::PortKind;
 pub use process::{CycleScope, SyncCallback, TimebaseCallback};
@@ -45,6 +49,7 @@ pub use typed::{
     Process,
 };
 
+pub use proto::internal::InternalFailure;
 pub use proto::property::{Property, PropertyChange, PropertyValue, client_uuid, port_uuid};
 pub use proto::request::{PortType, Request, RequestError};
 pub use proto::session::{SessionAnswer, SessionCommand, SessionKind};

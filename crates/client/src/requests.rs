@@ -18,6 +18,8 @@ const SECOND_NS: u64 = 1_000_000_000;
 const PATIENCE_SECONDS: u64 = 5;
 /// For requests that wait for cycles, or for other programs.
 const LONG_PATIENCE_SECONDS: u64 = 10;
+/// For requests that wait for a plug-in; the server waits 10 s for it to start, and 5 s for it to finish.
+const HOSTING_PATIENCE_SECONDS: u64 = 20;
 /// For requests that wait until other programs have written files; the server waits 30 s for them.
 const SAVING_PATIENCE_SECONDS: u64 = 35;
 
@@ -112,6 +114,7 @@ impl Requests {
             | Request::ReturnClock
             | Request::SetQuantum { .. }
             | Request::SetFreewheel { .. } => LONG_PATIENCE_SECONDS,
+            Request::Internal(_) => HOSTING_PATIENCE_SECONDS,
             Request::Session(_) => SAVING_PATIENCE_SECONDS,
             _ => PATIENCE_SECONDS,
         };

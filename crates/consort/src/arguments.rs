@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, dbus, device, disconnect, exec, latency, ls, man, profile, run, save, status, stop,
-    top, transport, web, xruns,
+    completions, connect, dbus, device, disconnect, exec, host, latency, ls, man, profile, run, save, status,
+    stop, top, transport, web, xruns,
 };
 use crate::exit;
 
@@ -39,6 +39,7 @@ enum Command {
     Exec(exec::Execute),
     Latency(latency::Latency),
     Dbus(dbus::Dbus),
+    Host(host::Host),
     Stop(stop::Stop),
     Completions(completions::Completions),
     Man(man::Man),
@@ -71,6 +72,7 @@ impl Arguments {
             Command::Exec(command) => command.run(&server),
             Command::Latency(command) => command.run(&server),
             Command::Dbus(command) => command.run(&server),
+            Command::Host(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

@@ -77,6 +77,13 @@ impl Config {
     }
 }
 
+/// The program that runs plug-ins, each in a process of its own. Its arguments are the engine's to give.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Hosting {
+    /// The executable, which takes the arguments of `consort host`.
+    pub program: PathBuf,
+}
+
 /// A driver and its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DriverChoice {

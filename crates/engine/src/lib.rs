@@ -30,7 +30,7 @@ mod rights;
 mod times;
 mod transport;
 
-pub use config::{Config, DEFAULT_GRACE_MS, DriverChoice, KeptState, SelfConnect};
+pub use config::{Config, DEFAULT_GRACE_MS, DriverChoice, Hosting, KeptState, SelfConnect};
 /// The graph alone, for its fuzz target.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};

@@ -24,7 +24,7 @@ use sys::socket::Listener;
 use sys::thread::CpuSet;
 
 use crate::client_slot::Slab;
-use crate::config::{Config, DriverChoice, KeptState};
+use crate::config::{Config, DriverChoice, Hosting, KeptState};
 use crate::control::{Control, Doors, DriverFacts, Ground, GroupDoor, Keeping, Parts, SharedMemory};
 use crate::cycle_thread::{CycleShared, CycleThread};
 use crate::driver::{AlsaDriver, AlsaSide, Channels, Driver, FileDriver, FileOptions, Pace, Timer};
@@ -97,11 +97,11 @@ pub enum ServerError {
 /// Distance from the driver's priority to its clients', as in JACK.
 const CLIENT_PRIORITY_DISTANCE: u32 = 5;
 
-/// Runs a server in this thread until it is told to stop.
+/// Runs a server in this thread until it is told to stop. `hosting` says how it runs plug-ins.
 ///
 /// # Errors
 /// [`ServerError`]: why it did not start.
-pub fn run(config: Config) -> Result<(), ServerError> {
+pub fn run(config: Config, hosting: Hosting) -> Result<(), ServerError> {
     check(&config)?;
     pcm::be_single_threaded_in_the_library();
     // Before any thread: all of them inherit the blocked signals.
@@ -120,7 +120,7 @@ pub fn run(config: Config) -> Result<(), ServerError> {
     let listener =
         Listener::bind(&socket_path).map_err(|source| ServerError::Path { path: socket_path, source })?;
     let door = config.group.as_deref().map(|group| open_to_group(&config.name, group)).transpose()?;
-    let reason = start(granted(config), Doors { own: listener, group: door }, signals, &directory)?;
+    let reason = start(granted(config), hosting, Doors { own: listener, group: door }, signals, &directory)?;
     eprintln!("consort: stopped: {reason}");
     drop(lock);
     Ok(())
@@ -202,6 +202,7 @@ fn open_driver(choice: &DriverChoice, quantum: u32) -> Result<(Box<dyn Driver>, 
 
 fn start(
     config: Config,
+    hosting: Hosting,
     doors: Doors,
     signals: TerminationSignals,
     directory: &Path,
@@ -292,6 +293,7 @@ fn start(
     let keeping = remember(&config, directory, after_crash, &mut model, &shared)?;
     let control = Control::new(Parts {
         config,
+        hosting,
         doors,
         signals,
         shared: Arc::clone(&shared),

@@ -1,7 +1,8 @@
 //! Setting callbacks. Each answers -1 on an active client; null removes the callback.
 
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use client::{Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
@@ -57,6 +58,8 @@ const SERVER_GONE: u32 = 0x21;
 pub struct Hooks {
     /// `pthread_t` of the process thread of the last activation; 0 until it runs.
     process_thread: AtomicUsize,
+    /// What the process callback is called with: a plug-in's `jack_finish` is, too.
+    process_argument: AtomicPtr<c_void>,
     shutdown: Mutex<ShutdownCallbacks>,
 }
 
@@ -71,6 +74,11 @@ impl Hooks {
     /// The process thread of the last activation, as pthread functions know it.
     pub fn process_thread(&self) -> usize {
         self.process_thread.load(Ordering::Acquire)
+    }
+
+    /// The argument of the process callback; null without one.
+    pub fn process_argument(&self) -> *mut c_void {
+        self.process_argument.load(Ordering::Acquire)
     }
 
     /// An activation begins: its process thread is the first to introduce itself.
@@ -143,11 +151,15 @@ pub extern "C" fn jack_set_process_callback(
 ) -> c_int {
     let context = Context(argument);
     let mut excluded = false;
-    let result = set(client, |callbacks| {
-        excluded = callback.is_some() && callbacks.process_thread.is_some();
-        if !excluded {
-            callbacks.process = callback.map(|callback| process(callback, context));
-        }
+    let result = order(client, |client| {
+        client.session.configure(|callbacks| {
+            excluded = callback.is_some() && callbacks.process_thread.is_some();
+            if !excluded {
+                callbacks.process = callback.map(|callback| process(callback, context));
+                let argument = if callback.is_some() { context.pointer() } else { null_mut() };
+                client.hooks.process_argument.store(argument, Ordering::Release);
+            }
+        })
     });
     if excluded { exclude("callback", "thread") } else { result }
 }

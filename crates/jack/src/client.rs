@@ -29,6 +29,8 @@ pub mod status {
     pub const NO_SUCH_CLIENT: u32 = 0x40;
     /// An internal client cannot be loaded.
     pub const LOAD_FAILURE: u32 = 0x80;
+    /// An internal client did not want to start.
+    pub const INIT_FAILURE: u32 = 0x100;
     /// Shared memory cannot be mapped.
     pub const SHM_FAILURE: u32 = 0x200;
     /// Library and server are of different releases.

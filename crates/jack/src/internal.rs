@@ -1,74 +1,165 @@
-//! Internal clients, which a server loads. Servers of this release load none.
+//! Internal clients: plug-ins that the server runs, each in a process of its own. None of these calls is for a cycle.
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
+
+use client::{Error, InternalClient, InternalFailure, Observer, PlugIn, RequestError};
 
 use crate::client::status;
 use crate::clients::ClientHandle;
-use crate::convert::{FAILED, store};
+use crate::convert::{FAILED, allocated, complain, store, text};
 use crate::options::{Argument, InvalidOption, LoadOptions};
 
-/// Null: there are no internal clients yet.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_get_internal_client_name(_client: ClientHandle, _internal: u64) -> *mut c_char {
-    null_mut()
+/// The status bits of a request that failed.
+fn status_of(error: &Error) -> u32 {
+    let reason = match error {
+        Error::Refused(RequestError::Internal { failure, .. }) => match failure {
+            InternalFailure::Unknown => status::NO_SUCH_CLIENT,
+            InternalFailure::Load => status::LOAD_FAILURE,
+            InternalFailure::NameTaken => status::NAME_NOT_UNIQUE,
+            InternalFailure::Start => status::INIT_FAILURE,
+        },
+        Error::Refused(_) => status::LOAD_FAILURE,
+        _ => status::SERVER_ERROR,
+    };
+    status::FAILURE | reason
 }
 
-/// 0, with `JackNoSuchClient`: there are no internal clients yet.
+/// Handle and status bits, which are 0 for one that was found or loaded. What went wrong is told.
+fn answered(result: Result<InternalClient, Error>) -> (u64, u32) {
+    match result {
+        Ok(internal) => (internal.handle, 0),
+        Err(error) => {
+            complain(&error);
+            (0, status_of(&error))
+        }
+    }
+}
+
+/// The name of an internal client, to be released with `jack_free`; null if there is none of this handle.
+#[unsafe(no_mangle)]
+pub extern "C" fn jack_get_internal_client_name(client: ClientHandle, internal: u64) -> *mut c_char {
+    let found = client.pin().ok_or(Error::Closed).and_then(|client| client.session.internal(internal));
+    match found {
+        Ok(internal) => allocated(&internal.name),
+        Err(error) => {
+            complain(&error);
+            null_mut()
+        }
+    }
+}
+
+/// The handle of the internal client of a name; 0, with `JackNoSuchClient`, if there is none.
 ///
 /// # Safety
-/// `status` is null or may be written.
+/// `name` is null or a C string, `status` is null or may be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_internal_client_handle(
-    _client: ClientHandle,
-    _name: *const c_char,
+    client: ClientHandle,
+    name: *const c_char,
     status: *mut u32,
 ) -> u64 {
     // SAFETY: the caller's promise.
-    unsafe { store(status, status::FAILURE | status::NO_SUCH_CLIENT) };
-    0
+    let name = unsafe { text(name) };
+    let (handle, bits) = match (client.pin(), name) {
+        (Some(client), Some(name)) => answered(client.session.find_internal(name)),
+        _ => (0, status::FAILURE | status::NO_SUCH_CLIENT),
+    };
+    // SAFETY: the caller's promise.
+    unsafe { store(status, bits) };
+    handle
 }
 
-/// 0, with `JackLoadFailure`, or `JackInvalidOption`: no internal client can be loaded yet. `first` and `second` are
-/// looked at only if `options` announce them: see [`options`](crate::options).
+/// Loads an internal client, and waits until its `jack_initialize` has returned: its handle, or 0 and the reason in
+/// `status`. `first` and `second` are looked at only if `options` announce them: see [`options`](crate::options).
 ///
 /// # Safety
-/// `status` is null or may be written; the announced arguments are null or C strings.
+/// `name` is null or a C string, `status` is null or may be written; the announced arguments are null or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_internal_client_load(
-    _client: ClientHandle,
-    _name: *const c_char,
+    client: ClientHandle,
+    name: *const c_char,
     options: u32,
     status: *mut u32,
     first: Argument,
     second: Argument,
 ) -> u64 {
     // SAFETY: the caller's promise.
-    let reason = match unsafe { LoadOptions::read(options, [first, second]) } {
-        Ok(_) => status::LOAD_FAILURE,
-        Err(InvalidOption) => status::INVALID_OPTION,
+    let (name, options) = unsafe { (text(name), LoadOptions::read(options, [first, second])) };
+    let (handle, bits) = match (client.pin(), name, options) {
+        (_, _, Err(InvalidOption)) => (0, status::FAILURE | status::INVALID_OPTION),
+        (Some(client), Some(name), Ok(options)) => load(&client.session, name, &options),
+        _ => (0, status::FAILURE | status::LOAD_FAILURE),
     };
     // SAFETY: the caller's promise.
-    unsafe { store(status, status::FAILURE | reason) };
-    0
+    unsafe { store(status, bits) };
+    handle
 }
 
-/// `JackNoSuchClient`: there are no internal clients yet.
-#[unsafe(no_mangle)]
-pub extern "C" fn jack_internal_client_unload(_client: ClientHandle, _internal: u64) -> u32 {
-    status::FAILURE | status::NO_SUCH_CLIENT
+fn load(session: &client::Session, name: &str, options: &LoadOptions<'_>) -> (u64, u32) {
+    let as_text = |given: Option<&'_ CStr>| {
+        given.map_or(Some(String::new()), |text| Some(text.to_str().ok()?.to_owned()))
+    };
+    let (Some(object), Some(parameters)) = (as_text(options.load_name), as_text(options.load_init)) else {
+        return (0, status::FAILURE | status::LOAD_FAILURE);
+    };
+    // Without a name of its own, the plug-in is called as its client.
+    let object = if object.is_empty() { name } else { &object };
+    let loaded = session.load_internal(&PlugIn {
+        name,
+        exact: !options.may_change_name,
+        object,
+        parameters: &parameters,
+    });
+    let renamed = loaded.as_ref().is_ok_and(|internal| internal.name != name);
+    let (handle, bits) = answered(loaded);
+    (handle, if renamed { status::NAME_NOT_UNIQUE } else { bits })
 }
 
-/// Fails: no internal client can be loaded yet.
+/// Unloads an internal client, and waits until its process has ended: 0, or `JackFailure` and the reason.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_internal_client_new(
-    _name: *const c_char,
-    _load_name: *const c_char,
-    _load_init: *const c_char,
+pub extern "C" fn jack_internal_client_unload(client: ClientHandle, internal: u64) -> u32 {
+    let Some(client) = client.pin() else { return status::FAILURE | status::NO_SUCH_CLIENT };
+    match client.session.unload_internal(internal) {
+        Ok(()) => 0,
+        Err(error) => {
+            complain(&error);
+            status_of(&error)
+        }
+    }
+}
+
+/// Loads an internal client into the default server: 0, or -1.
+///
+/// # Safety
+/// The texts are null or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jack_internal_client_new(
+    name: *const c_char,
+    load_name: *const c_char,
+    load_init: *const c_char,
 ) -> c_int {
-    FAILED
+    // SAFETY: the caller's promise.
+    let (name, object, parameters) = unsafe { (text(name), text(load_name), text(load_init)) };
+    let (Some(name), Some(object)) = (name, object) else { return FAILED };
+    let plug_in = PlugIn { name, exact: true, object, parameters: parameters.unwrap_or_default() };
+    let loaded = Observer::open(None).and_then(|observer| observer.load_internal(&plug_in));
+    if answered(loaded).0 == 0 { FAILED } else { 0 }
 }
 
-/// Does nothing: there are no internal clients yet.
+/// Unloads the internal client of a name from the default server.
+///
+/// # Safety
+/// `name` is null or a C string.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_internal_client_close(_name: *const c_char) {}
+pub unsafe extern "C" fn jack_internal_client_close(name: *const c_char) {
+    // SAFETY: the caller's promise.
+    let Some(name) = (unsafe { text(name) }) else { return };
+    let unloaded = Observer::open(None).and_then(|observer| {
+        let internal = observer.find_internal(name)?;
+        observer.unload_internal(internal.handle)
+    });
+    if let Err(error) = unloaded {
+        complain(&error);
+    }
+}

@@ -7,6 +7,7 @@
 
 pub mod event;
 pub mod hello;
+pub mod internal;
 pub mod limits;
 pub mod names;
 pub mod property;

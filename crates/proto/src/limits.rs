@@ -12,6 +12,15 @@ pub const CLIENT_NAME_BYTES: usize = 64;
 /// Bytes of `client:port`.
 pub const FULL_NAME_BYTES: usize = 319;
 
+/// Bytes of an internal client's parameters: `JACK_LOAD_INIT_LIMIT`.
+pub const INTERNAL_PARAMETER_BYTES: usize = 1024;
+
+/// Bytes of a plug-in's name.
+pub const INTERNAL_OBJECT_BYTES: usize = 255;
+
+/// Internal clients at once.
+pub const INTERNAL_CLIENTS: usize = 64;
+
 /// Bytes of a session's path.
 pub const SESSION_PATH_BYTES: usize = 4095;
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::Event;
+use crate::internal::{InternalFailure, InternalRequest};
 use crate::names::NameError;
 use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::session::{SessionCommand, SessionRequest};
@@ -288,6 +289,8 @@ pub enum Request {
     ReturnConnections(Vec<ReturningConnection>),
     /// All has been said: from here on the client is like any other. [`Reply::Done`].
     Returned,
+    /// About internal clients. The answer is its own.
+    Internal(InternalRequest),
 }
 
 /// Words of a packed position of the transport.
@@ -321,6 +324,13 @@ pub enum Reply {
     Xruns(Vec<Xrun>),
     /// Nothing was changed.
     Error(RequestError),
+    /// An internal client.
+    Internal {
+        /// Its handle, never 0.
+        handle: u64,
+        /// Its client's name.
+        name: String,
+    },
 }
 
 /// Why a request was refused. Nothing was changed in any case.
@@ -422,4 +432,12 @@ pub enum RequestError {
     /// The server is going down or could not do it in time.
     #[error("the server did not do it: {0}")]
     Failed(String),
+    /// There is no such internal client, or it cannot be loaded.
+    #[error("{reason}")]
+    Internal {
+        /// Of what kind.
+        failure: InternalFailure,
+        /// In words.
+        reason: String,
+    },
 }

@@ -11,6 +11,7 @@ pub mod fork;
 mod forked;
 pub mod futex;
 pub mod group;
+pub mod hosting;
 pub mod interrupts;
 pub mod jack_library;
 pub mod library;

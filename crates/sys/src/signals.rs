@@ -74,6 +74,15 @@ impl TerminationSignals {
         unsafe { command.pre_exec(move || change_mask(libc::SIG_UNBLOCK, &set).map(drop)) };
     }
 
+    /// Takes the three again in the calling thread, which has inherited the block from a program that reads them.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn unblock() -> io::Result<()> {
+        let set = signal_set(&TERMINATION.map(|(number, _)| number));
+        change_mask(libc::SIG_UNBLOCK, &set).map(drop)
+    }
+
     /// Takes the next signal that has arrived; `None` if there is none. Does not wait.
     ///
     /// # Errors

@@ -88,7 +88,13 @@ impl Carrier {
     }
 
     /// Carries until it is told to stop.
-    pub(super) fn run(mut self, lines: &Mutex<Lines>, shared: &Shared, session: &Session, news: &Sender<News>) {
+    pub(super) fn run(
+        mut self,
+        lines: &Mutex<Lines>,
+        shared: &Shared,
+        session: &Session,
+        news: &Sender<News>,
+    ) {
         if let Some(priority) = session.engine().and_then(rt::shm::EngineSegment::client_priority) {
             // Without the right to it, events are as late as the machine is busy, which is reported.
             let _ = sys::thread::set_fifo(0, priority);
@@ -244,7 +250,9 @@ impl Asker {
     /// All ports that are there now.
     pub(super) fn all(&self) -> Vec<Addr> {
         alsa::seq::ClientIter::new(&self.seq)
-            .flat_map(|client| alsa::seq::PortIter::new(&self.seq, client.get_client()).map(|port| port.addr()))
+            .flat_map(|client| {
+                alsa::seq::PortIter::new(&self.seq, client.get_client()).map(|port| port.addr())
+            })
             .collect()
     }
 
@@ -257,7 +265,8 @@ impl Asker {
         let port = self.seq.get_any_port_info(address).ok()?;
         let client = self.seq.get_any_client_info(address.client).ok()?;
         let has = |wanted: PortCap| port.get_capability().contains(wanted);
-        let (says, hears) = (has(PortCap::READ | PortCap::SUBS_READ), has(PortCap::WRITE | PortCap::SUBS_WRITE));
+        let (says, hears) =
+            (has(PortCap::READ | PortCap::SUBS_READ), has(PortCap::WRITE | PortCap::SUBS_WRITE));
         if has(PortCap::NO_EXPORT) || !(says || hears) {
             return None;
         }

@@ -95,7 +95,9 @@ impl Ports {
     fn adopt(&mut self) {
         while let Ok(change) = self.changes.pop() {
             match change {
-                Change::Add(Port::Source(source)) if self.sources.len() < MOST_PORTS => self.sources.push(source),
+                Change::Add(Port::Source(source)) if self.sources.len() < MOST_PORTS => {
+                    self.sources.push(source)
+                }
                 Change::Add(Port::Sink(sink)) if self.sinks.len() < MOST_PORTS => self.sinks.push(sink),
                 Change::Add(port) => self.retire(port),
                 Change::Remove(address) => {
@@ -134,7 +136,9 @@ fn hear(source: &mut Source, cycle: &CycleScope<'_>, begin: u64, room: &mut [u8]
         let message = records::take(&mut source.ring, length, room);
         if buffer.write(time, message).is_err() {
             // Behind a long message that was put off, time has stood still.
-            shared.lost.fetch_add(u64::from(buffer.write(cycle.frames() - 1, message).is_err()), Ordering::Relaxed);
+            shared
+                .lost
+                .fetch_add(u64::from(buffer.write(cycle.frames() - 1, message).is_err()), Ordering::Relaxed);
         }
     }
 }

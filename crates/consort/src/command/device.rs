@@ -74,7 +74,8 @@ struct Served {
 fn served(server: &Observer) -> anyhow::Result<Vec<Served>> {
     let properties = server.properties(None)?;
     let value = |subject: u64, key: &str| {
-        let found = properties.iter().find(|property: &&Property| property.subject == subject && property.key == key);
+        let found =
+            properties.iter().find(|property: &&Property| property.subject == subject && property.key == key);
         found.map(|property| property.value.text.clone())
     };
     let clients = server.registry().clients().filter_map(|client| {
@@ -148,7 +149,10 @@ fn add(server: &str, options: &serve::Options) -> anyhow::Result<()> {
         Some(description) => output::print(&format!("{description}\n"))?,
         None => {
             let _ = child.wait();
-            bail!("{}", if report.is_empty() { "its process has ended without a word" } else { report.trim_end() });
+            bail!(
+                "{}",
+                if report.is_empty() { "its process has ended without a word" } else { report.trim_end() }
+            );
         }
     }
     Ok(())

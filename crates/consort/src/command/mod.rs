@@ -6,6 +6,7 @@ pub(crate) mod dbus;
 pub(crate) mod device;
 pub(crate) mod disconnect;
 pub(crate) mod exec;
+pub(crate) mod host;
 pub(crate) mod latency;
 pub(crate) mod ls;
 pub(crate) mod man;

@@ -14,7 +14,7 @@ use rt::record::Record;
 
 use crate::output;
 use crate::profile::file::{self, Writer};
-use crate::profile::ports::{self, Wanted};
+use crate::profile::ports::{Profiler, Wanted};
 use crate::profile::timeline::{Origin, Timeline};
 use crate::profile::{draw, jack_log, plots, trace};
 
@@ -113,7 +113,7 @@ impl Profile {
             }
             What::Ports { cpu_load, driver_period, driver_end_time, client_name } => {
                 let wanted = Wanted { cpu_load, driver_period, driver_end_time };
-                ports::run(server, &client_name, wanted)?;
+                Profiler::start(server, &client_name, false, wanted)?.run_until(|| false)?;
             }
             What::Trace { source, output } => {
                 let timeline = source.timeline(server)?;

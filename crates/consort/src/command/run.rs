@@ -191,7 +191,7 @@ impl Run {
         let _page = self.page.start(&server)?;
         let _attendants = super::device::Attendants::start(&server, &self.add_device)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
-        engine::run(config)?;
+        engine::run(config, super::host::hosting()?)?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -75,7 +75,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
                     eprintln!("jackd: {notice}");
                 }
             }
-            engine::run(config)?;
+            engine::run(config, crate::command::host::hosting()?)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -134,34 +134,62 @@ impl Meter {
     }
 }
 
-/// Runs the client until the server ends.
-pub(crate) fn run(server: &str, name: &str, wanted: Wanted) -> anyhow::Result<()> {
-    let options = client::OpenOptions { server: Some(server.to_owned()), ..client::OpenOptions::default() };
-    let client = Client::open_with(name, &options)?;
-    let observer = Observer::open(Some(server))?;
-    let recording = observer.recording()?;
-    let cursor = RecordCursor::newest(&recording);
-    let (to_process, changes) = RingBuffer::new(2 * MOST_CLIENTS);
-    let (gone, from_process) = RingBuffer::new(MOST_CLIENTS);
-    let mut meter = Meter {
-        general: general_ports(&client, wanted)?,
-        observer,
-        recording,
-        cursor,
-        newest: CycleRecord::default(),
-        driver: [0.0; 2],
-        clients: Vec::with_capacity(MOST_CLIENTS),
-        changes,
-        gone,
-    };
-    let own = client.session().id();
-    let client = client.activate(move |cycle: &CycleScope<'_>| meter.process(cycle))?;
-    let mut guests = Guests { to_process, from_process, present: HashSet::new(), own };
-    while client.is_running() {
-        guests.look(&client)?;
-        std::thread::sleep(LOOK);
+/// The client, active.
+pub(crate) struct Profiler {
+    client: Client<client::Active>,
+    guests: Guests,
+}
+
+impl Profiler {
+    /// Opens the client; `exact`: by this name or not at all.
+    pub(crate) fn start(server: &str, name: &str, exact: bool, wanted: Wanted) -> anyhow::Result<Self> {
+        let options = client::OpenOptions {
+            server: Some(server.to_owned()),
+            exact_name: exact,
+            ..client::OpenOptions::default()
+        };
+        let client = Client::open_with(name, &options)?;
+        let observer = Observer::open(Some(server))?;
+        let recording = observer.recording()?;
+        let cursor = RecordCursor::newest(&recording);
+        let (to_process, changes) = RingBuffer::new(2 * MOST_CLIENTS);
+        let (gone, from_process) = RingBuffer::new(MOST_CLIENTS);
+        let mut meter = Meter {
+            general: general_ports(&client, wanted)?,
+            observer,
+            recording,
+            cursor,
+            newest: CycleRecord::default(),
+            driver: [0.0; 2],
+            clients: Vec::with_capacity(MOST_CLIENTS),
+            changes,
+            gone,
+        };
+        let own = client.session().id();
+        let client = client.activate(move |cycle: &CycleScope<'_>| meter.process(cycle))?;
+        let guests = Guests { to_process, from_process, present: HashSet::new(), own };
+        Ok(Self { client, guests })
     }
-    bail!("the server has ended");
+
+    /// The client's name, as the server gave it.
+    pub(crate) fn name(&self) -> &str {
+        self.client.name()
+    }
+
+    /// Has ports come and go as clients do, until `is_over`.
+    ///
+    /// # Errors
+    /// Those of requests, and the server's end.
+    pub(crate) fn run_until(&mut self, mut is_over: impl FnMut() -> bool) -> anyhow::Result<()> {
+        while !is_over() {
+            if !self.client.is_running() {
+                bail!("the server has ended");
+            }
+            self.guests.look(&self.client)?;
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
 }
 
 fn general_ports(

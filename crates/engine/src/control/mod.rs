@@ -7,6 +7,7 @@ mod changeover;
 mod connections;
 mod cycles;
 mod idle;
+mod internals;
 mod keeping;
 mod latencies;
 mod notify;
@@ -35,7 +36,7 @@ use sys::signals::TerminationSignals;
 use sys::socket::{Connection, Listener};
 
 use crate::client_slot::{ClientSlot, Slab};
-use crate::config::Config;
+use crate::config::{Config, Hosting};
 use crate::cycle_thread::{CycleShared, Retired};
 use crate::driver::DeviceLatency;
 use crate::model::Model;
@@ -46,6 +47,7 @@ use changeover::Changeover;
 use connections::Connections;
 use cycles::Load;
 use idle::IdleLimit;
+use internals::Internals;
 pub use keeping::Keeping;
 use latencies::LatencyPass;
 pub use places::Ground;
@@ -116,6 +118,8 @@ impl Doors {
 pub struct Parts {
     /// How the server was started.
     pub config: Config,
+    /// How plug-ins are run.
+    pub hosting: Hosting,
     /// Where programs connect.
     pub doors: Doors,
     /// SIGTERM and the like.
@@ -175,6 +179,7 @@ pub struct Control {
     latency: Option<LatencyPass>,
     announcements: notify::Announcements,
     session: Option<sessions::SessionPass>,
+    internals: Internals,
     /// The graph has changed since the latencies were computed.
     latencies_due: bool,
     quantum: u32,
@@ -258,6 +263,7 @@ impl Control {
             latency: None,
             announcements: notify::Announcements::default(),
             session: None,
+            internals: Internals::default(),
             latencies_due: true,
             quantum,
             freewheels: false,
@@ -297,6 +303,7 @@ impl Control {
             events.iter().for_each(|event| self.handle(event));
         }
         let reason = self.stopping.take().unwrap_or_default();
+        self.finish_hosts();
         self.say_goodbye(&reason);
         self.keep_last_state();
         Ok(reason)
@@ -314,6 +321,7 @@ impl Control {
                     self.stopping = Some(format!("signal {signal:?}"));
                 }
             }
+            token if token & internals::HOSTS != 0 => self.handle_host(token),
             _ => self.handle_connection(event),
         }
     }
@@ -324,6 +332,7 @@ impl Control {
         self.step_changeover();
         self.announce();
         self.end_session_if_due();
+        self.look_at_hosts();
         self.step_latencies();
         self.publish_plan();
         self.answer_pending();
@@ -332,7 +341,7 @@ impl Control {
         self.resume_listening();
         self.flush_outboxes();
         self.keep_state();
-        if self.parts.config.temporary && self.had_clients && self.clients.is_empty() {
+        if self.parts.config.temporary && self.had_clients && self.is_deserted() {
             self.stopping = Some("the last client has left".into());
         }
     }

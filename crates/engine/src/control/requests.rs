@@ -12,6 +12,7 @@ use rt::transport::Position;
 use sys::memory::PeerSlab;
 
 use super::changeover::Mode;
+use super::internals::InternalOutcome;
 use super::sessions::{Question, SessionOutcome};
 use super::{Control, Pending, permissions};
 use crate::autopsy::Watch;
@@ -32,6 +33,8 @@ pub(super) enum Outcome {
     Mode(Mode),
     /// When the clients of a session have answered.
     Session(Question),
+    /// When an internal client runs, or has ended.
+    Internal(InternalOutcome),
     /// At once, and then the connection closes.
     Closes,
 }
@@ -63,6 +66,7 @@ impl Control {
             Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(serial, number, closes),
             Ok(Outcome::Mode(mode)) => self.begin_changeover(mode, serial, number),
             Ok(Outcome::Session(question)) => self.ask_session(serial, number, question),
+            Ok(Outcome::Internal(outcome)) => self.do_internal(serial, number, outcome),
             Ok(Outcome::Closes) => {
                 self.reply(serial, number, Reply::Done);
                 self.close_connection(serial);
@@ -112,6 +116,7 @@ impl Control {
                 SessionOutcome::Now(reply) => Outcome::Now(reply),
                 SessionOutcome::Ask(question) => Outcome::Session(question),
             }),
+            Request::Internal(request) => self.answer_internal(request).map(Outcome::Internal),
             Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
             Request::Monitor { port, on, ensure } => model.request_monitor(port, on, ensure).and(done),
             Request::ResetMaxDelay => {

@@ -185,6 +185,13 @@ impl From<OwnedFd> for Connection {
     }
 }
 
+/// For a child that is to have this end as its standard input.
+impl From<Connection> for OwnedFd {
+    fn from(connection: Connection) -> Self {
+        connection.socket
+    }
+}
+
 fn connect_timeout(deadline_ns: Option<u64>) -> Option<Duration> {
     // The socket option counts in microseconds and takes zero for "for ever".
     const SHORTEST: Duration = Duration::from_micros(1);

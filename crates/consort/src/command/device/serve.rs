@@ -113,7 +113,8 @@ impl Options {
 
 /// The name of the card that a device is of, or else the device's own without what client names have not.
 fn card_name(device: &str) -> String {
-    let card = pcm::locate(device).and_then(|(index, _)| pcm::cards().into_iter().find(|card| card.index == index));
+    let card =
+        pcm::locate(device).and_then(|(index, _)| pcm::cards().into_iter().find(|card| card.index == index));
     card.map_or_else(|| device.replace([':', '/'], "-"), |card| card.id)
 }
 

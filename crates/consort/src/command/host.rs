@@ -1,0 +1,98 @@
+//! `consort host`: a process of the server's, which runs one plug-in as an internal client.
+
+mod plug_ins;
+mod profiler;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context, bail};
+use clap::Args;
+use client::{HostLine, InternalFailure};
+use sys::hosting::PlugIn;
+use sys::socket::Connection;
+
+/// Run a plug-in for a server, which starts this itself
+#[derive(Debug, Args)]
+#[command(
+    hide = true,
+    after_help = "Example:
+  jack_load -i '-c -p -e' profiler"
+)]
+pub(crate) struct Host {
+    /// The client's name
+    #[arg(long)]
+    name: String,
+    /// Fail rather than change the name
+    #[arg(long)]
+    exact: bool,
+    /// The plug-in's file, without directory and end
+    #[arg(long)]
+    object: String,
+    /// For the plug-in
+    #[arg(long, default_value = "", allow_hyphen_values = true)]
+    parameters: String,
+}
+
+/// JACK2's own plug-ins, which need the inside of its server, and that consort has none in place of.
+const ABSENT: [&str; 3] = ["audioadapter", "netadapter", "netmanager"];
+
+impl Host {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        let socket = sys::hosting::enter().context("standard input is no server")?;
+        if self.object == "profiler" {
+            let line = HostLine::listen(socket)?;
+            profiler::run(server, &self.name, self.exact, &self.parameters, &line)?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Err(error) = self.run_plug_in(socket) {
+            eprintln!("consort: the plug-in '{}' is not run: {error:#}", self.object);
+        }
+        Ok(ExitCode::FAILURE)
+    }
+
+    /// Comes back only if the plug-in could not be given to the library.
+    fn run_plug_in(&self, socket: Connection) -> anyhow::Result<()> {
+        let (object, [server_library, client_library]) = match self.find() {
+            Ok(found) => found,
+            Err(error) => {
+                HostLine::listen(socket)?.failed(InternalFailure::Load, &format!("{error:#}"));
+                return Err(error);
+            }
+        };
+        let Self { name, exact, parameters, .. } = self;
+        let plug_in = PlugIn { name, exact: *exact, object: &object, parameters };
+        let (reason, socket) = sys::hosting::run(&server_library, &client_library, socket, &plug_in);
+        HostLine::listen(socket)?.failed(InternalFailure::Load, &reason);
+        bail!("{reason}");
+    }
+
+    /// The plug-in's file, and the libraries that it is to be linked with.
+    fn find(&self) -> anyhow::Result<(PathBuf, [PathBuf; 2])> {
+        if ABSENT.contains(&self.object.as_str()) {
+            bail!(
+                "consort has no '{}' of its own yet, and JACK2's needs the inside of JACK2's server",
+                self.object
+            );
+        }
+        let executable = std::env::current_exe().context("cannot find consort's own directory")?;
+        let object = plug_ins::find(&self.object, &plug_ins::directories(&executable))?;
+        Ok((object, [library(&executable, "libjackserver")?, library(&executable, "libjack")?]))
+    }
+}
+
+/// How a server of this process runs plug-ins: by this very program.
+pub(crate) fn hosting() -> anyhow::Result<engine::Hosting> {
+    let program = std::env::current_exe().context("cannot find consort's own file")?;
+    Ok(engine::Hosting { program })
+}
+
+/// A library of ours: in `../lib` of an installed executable, beside it in a build tree.
+fn library(executable: &Path, name: &str) -> anyhow::Result<PathBuf> {
+    let own = executable.parent().context("the executable has no directory")?;
+    let installed = own.parent().map(|prefix| prefix.join(format!("lib/{name}.so.0")));
+    let places = installed.into_iter().chain([own.join(format!("{name}.so"))]);
+    places.into_iter().find(|path| path.exists()).with_context(|| {
+        format!("{name}.so.0 is not in ../lib of {}: install consort as a whole", own.display())
+    })
+}

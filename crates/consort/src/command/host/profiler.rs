@@ -1,0 +1,61 @@
+//! The plug-in `profiler`, which is a part of consort.
+
+use anyhow::bail;
+use client::{HostLine, InternalFailure};
+
+use crate::profile::ports::{Profiler, Wanted};
+
+/// Runs the profiler until the server says that it is to finish.
+pub(super) fn run(
+    server: &str,
+    name: &str,
+    exact: bool,
+    parameters: &str,
+    line: &HostLine,
+) -> anyhow::Result<()> {
+    let wanted = match wanted(parameters) {
+        Ok(wanted) => wanted,
+        Err(error) => {
+            line.failed(InternalFailure::Start, &error.to_string());
+            return Err(error);
+        }
+    };
+    let mut profiler = match Profiler::start(server, name, exact, wanted) {
+        Ok(profiler) => profiler,
+        Err(error) => {
+            let failure = error.downcast_ref().map_or(InternalFailure::Start, HostLine::failure_of);
+            line.failed(failure, &format!("{error:#}"));
+            return Err(error);
+        }
+    };
+    line.running(profiler.name());
+    profiler.run_until(|| line.is_to_finish())
+}
+
+/// What JACK2's options of the same letters stand for.
+fn wanted(parameters: &str) -> anyhow::Result<Wanted> {
+    let mut wanted = Wanted { cpu_load: false, driver_period: false, driver_end_time: false };
+    for word in parameters.split_whitespace() {
+        match word {
+            "-c" | "--cpu-load" => wanted.cpu_load = true,
+            "-p" | "--driver-period" => wanted.driver_period = true,
+            "-e" | "--driver-end-time" => wanted.driver_end_time = true,
+            _ => bail!("the profiler has the parameters -c, -p and -e, and not '{word}'"),
+        }
+    }
+    Ok(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_letters_in_any_order_and_others_are_refused() {
+        let all = Wanted { cpu_load: true, driver_period: true, driver_end_time: true };
+        assert_eq!(wanted(" -e -c  -p").expect("known"), all);
+        assert_eq!(wanted("-p").expect("known"), Wanted { cpu_load: false, driver_end_time: false, ..all });
+        assert!(!wanted("").expect("known").cpu_load);
+        assert!(wanted("-c -x").expect_err("unknown").to_string().contains("'-x'"));
+    }
+}

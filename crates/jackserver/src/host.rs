@@ -1,0 +1,118 @@
+//! A plug-in's process: loads the plug-in, gives it a client, and ends it when the server says so.
+//!
+//! The plug-in finds this very library, whichever of JACK's two it was linked with.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::ptr::null;
+
+use client::{HostLine, InternalFailure};
+use jack::client::{jack_client_close, jack_client_open, status};
+use jack::clients::ClientHandle;
+use jack::options::option;
+
+/// `jack_initialize`: 0 if it wants to run.
+type Initialize = unsafe extern "C" fn(ClientHandle, *const c_char) -> c_int;
+/// `jack_finish`: the argument is that of the client's process callback.
+type Finish = unsafe extern "C" fn(*mut c_void);
+
+/// A plug-in's two functions. It stays loaded as long as the process.
+struct PlugIn {
+    initialize: Initialize,
+    finish: Finish,
+}
+
+/// Runs the plug-in `object` as the client `name` until the server, at the other end of `socket`, says that it is to
+/// finish. Gives the status that the process is to end with.
+///
+/// # Safety
+/// `socket` is an open socket that nobody else uses; the texts are C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn consort_host(
+    socket: c_int,
+    name: *const c_char,
+    exact: c_int,
+    object: *const c_char,
+    parameters: *const c_char,
+) -> c_int {
+    // SAFETY: the caller's promise.
+    let socket = unsafe { OwnedFd::from_raw_fd(socket) };
+    let Ok(line) = HostLine::listen(socket.into()) else { return 1 };
+    // SAFETY: the caller's promise.
+    let started = unsafe { start(&CString::from(CStr::from_ptr(object)), name, exact != 0, parameters) };
+    let (plug_in, client) = match started {
+        Ok(started) => started,
+        Err((failure, reason)) => {
+            line.failed(failure, &reason);
+            return 1;
+        }
+    };
+    let given = client.pin().map(|client| client.session.name().to_owned()).unwrap_or_default();
+    line.running(&given);
+    line.wait();
+    let argument = client.pin().map_or(std::ptr::null_mut(), |client| client.hooks.process_argument());
+    // SAFETY: the plug-in's function, called once, as intclient.h promises; the library is never unloaded.
+    unsafe { (plug_in.finish)(argument) };
+    jack_client_close(client);
+    0
+}
+
+/// Loads the plug-in, opens its client and calls `jack_initialize`.
+///
+/// # Safety
+/// The texts are C strings.
+unsafe fn start(
+    object: &CStr,
+    name: *const c_char,
+    exact: bool,
+    parameters: *const c_char,
+) -> Result<(PlugIn, ClientHandle), (InternalFailure, String)> {
+    let plug_in = load(object).map_err(|reason| (InternalFailure::Load, reason))?;
+    let options = option::NO_START_SERVER | if exact { option::USE_EXACT_NAME } else { 0 };
+    let mut bits = 0;
+    // SAFETY: the caller's promise; no argument is announced.
+    let client = unsafe { jack_client_open(name, options, &raw mut bits, null(), null()) };
+    if client == ClientHandle::NONE {
+        let taken = bits & status::NAME_NOT_UNIQUE != 0;
+        let failure = if taken { InternalFailure::NameTaken } else { InternalFailure::Start };
+        return Err((failure, format!("the plug-in's client cannot be opened (status {bits:#x})")));
+    }
+    // SAFETY: the plug-in's function, called once, as intclient.h promises.
+    let answer = unsafe { (plug_in.initialize)(client, parameters) };
+    if answer != 0 {
+        jack_client_close(client);
+        let reason = format!("jack_initialize of {} answered {answer}", object.to_string_lossy());
+        return Err((InternalFailure::Start, reason));
+    }
+    Ok((plug_in, client))
+}
+
+fn load(object: &CStr) -> Result<PlugIn, String> {
+    // SAFETY: a terminated string. The plug-in's initialisers run, in a process that is there for it.
+    let handle = unsafe { libc::dlopen(object.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if handle.is_null() {
+        return Err(format!("the plug-in cannot be loaded: {}", loader_words()));
+    }
+    let find = |name: &CStr| {
+        // SAFETY: an open handle and a terminated string.
+        let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
+        if found.is_null() { Err(format!("no plug-in of JACK's: {}", loader_words())) } else { Ok(found) }
+    };
+    let (initialize, finish) = (find(c"jack_initialize")?, find(c"jack_finish")?);
+    // SAFETY: a plug-in is what has these two functions, of the types that JACK's headers declare.
+    let initialize = unsafe { std::mem::transmute::<*mut c_void, Initialize>(initialize) };
+    // SAFETY: as above.
+    let finish = unsafe { std::mem::transmute::<*mut c_void, Finish>(finish) };
+    Ok(PlugIn { initialize, finish })
+}
+
+/// What the loader complained of last, in this thread.
+fn loader_words() -> String {
+    // SAFETY: gives a terminated string that lives until the next call of the loader in this thread, or null.
+    let words = unsafe { libc::dlerror() };
+    if words.is_null() {
+        return String::from("the loader does not say why");
+    }
+    // SAFETY: as above.
+    unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,105 @@
+//! Plug-ins that go wrong: whoever loaded them is told, nothing of them is left, and all others go on.
+
+use harness::{Counts, Program, Server, eventually};
+
+use crate::stage::{await_end, has_ports, hosts, let_cycles_pass, load, server, unload};
+
+/// A source and a checker that nothing is to happen to.
+struct Bystanders {
+    _source: Program,
+    checker: Program,
+}
+
+impl Bystanders {
+    fn at(server: &Server) -> Self {
+        let source = server.probe(&["source", "bystander"]);
+        Self { _source: source, checker: server.probe(&["check", "checker", "--from", "bystander:out"]) }
+    }
+
+    /// They are clients as before, and none of their samples was another's.
+    fn expect_well(self, server: &Server) {
+        server.await_connection("checker:in", "bystander:out");
+        let_cycles_pass(server);
+        let counts = Counts::of(self.checker);
+        assert!(counts.good > 0 && counts.wrong == 0, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_plug_in_that_refuses_crashes_or_hangs_in_jack_initialize_is_reported_and_leaves_nothing() {
+    let mut server = server(&[]);
+    let bystanders = Bystanders::at(&server);
+    for (fault, words) in [
+        ("refuse", "answered 7"),
+        ("initialize-crash", "crashed"),
+        ("initialize-exit", "crashed"),
+        ("initialize-hang", "did not come to the end"),
+    ] {
+        let refused = load(&server, "culprit", "plug_in", fault);
+        assert_ne!(refused.code, Some(0), "{fault}");
+        // JackFailure and JackInitFailure.
+        assert!(refused.stderr.contains("0x101") && refused.stderr.contains(words), "{fault}: {refused:?}");
+        assert!(!has_ports(&server, "culprit"), "{fault}");
+        assert_eq!(hosts(&mut server), [0; 0], "{fault}");
+    }
+    bystanders.expect_well(&server);
+}
+
+#[test]
+fn while_a_plug_in_hangs_in_jack_initialize_others_are_loaded_and_served() {
+    let mut server = server(&[]);
+    let mut hanging = server.spawn("jack_load", &["-i", "initialize-hang", "hanging", "plug_in"]);
+    eventually("its process runs", || (hosts(&mut server).len() == 1).then_some(()));
+    load(&server, "other", "plug_in", "").expect_success();
+    unload(&server, "other").expect_success();
+    assert!(hanging.is_running(), "{}", hanging.stderr());
+    assert_ne!(hanging.finish().code, Some(0));
+}
+
+#[test]
+fn a_plug_in_that_ends_in_a_cycle_is_gone_and_the_server_and_all_others_go_on() {
+    let mut server = server(&[]);
+    let bystanders = Bystanders::at(&server);
+    for (fault, words) in
+        [("process-crash", "was ended by signal 11"), ("process-exit", "has ended by itself")]
+    {
+        load(&server, "culprit", "plug_in", fault).expect_success();
+        let _ = server.run("jack_connect", &["bystander:out", "culprit:in"]);
+        eventually(&format!("the server says that {fault} happened"), || {
+            server.program().stderr().contains(words).then_some(())
+        });
+        assert!(!has_ports(&server, "culprit"), "{fault}");
+        assert!(unload(&server, "culprit").stderr.contains("not found"), "{fault}");
+        assert_eq!(hosts(&mut server), [0; 0], "{fault}");
+        // Its name is free.
+        load(&server, "culprit", "plug_in", "").expect_success();
+        unload(&server, "culprit").expect_success();
+    }
+    bystanders.expect_well(&server);
+}
+
+#[test]
+fn a_plug_in_that_hangs_in_a_cycle_or_crashes_or_hangs_in_jack_finish_is_unloaded_all_the_same() {
+    let mut server = server(&[]);
+    let bystanders = Bystanders::at(&server);
+    for fault in ["process-hang", "finish-crash", "finish-exit", "finish-hang"] {
+        load(&server, "culprit", "plug_in", fault).expect_success();
+        let processes = hosts(&mut server);
+        assert_eq!(processes.len(), 1, "{fault}");
+        server.run("jack_connect", &["bystander:out", "culprit:in"]).expect_success();
+        let unloaded = unload(&server, "culprit").expect_success();
+        assert!(unloaded.stdout.contains("culprit unloaded."), "{fault}: {unloaded:?}");
+        assert!(!has_ports(&server, "culprit"), "{fault}");
+        await_end(&processes);
+    }
+    bystanders.expect_well(&server);
+}
+
+#[test]
+fn a_loader_that_goes_away_leaves_its_plug_in_running() {
+    let mut server = server(&[]);
+    load(&server, "left", "plug_in", "").expect_success();
+    assert_eq!(hosts(&mut server).len(), 1);
+    assert!(has_ports(&server, "left"), "jack_load has ended");
+    unload(&server, "left").expect_success();
+}
