@@ -32,7 +32,7 @@ fn build(what: &[&str]) -> bool {
 fn built() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
-        let packages = ["consort", "consort-jack", "consort-jackserver"];
+        let packages = ["consort", "consort-jack", "consort-jackserver", "consort-jacknet"];
         build(&packages.map(|package| ["--package", package]).concat()).then(profile_directory)
     });
     // Outside: what does not build is tried once, not by each test again.
@@ -44,13 +44,13 @@ pub fn binary(name: &str) -> PathBuf {
     built().join(name)
 }
 
-/// A directory that holds `libjack.so.0`, `libjackserver.so.0` and nothing else.
+/// A directory that holds `libjack.so.0`, `libjackserver.so.0`, `libjacknet.so.0` and nothing else.
 pub fn library_directory() -> &'static Path {
     static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
     DIRECTORY.get_or_init(|| {
         let directory = built().join("jack-for-tests");
         std::fs::create_dir_all(&directory).expect("a directory in target");
-        let libraries = ["libjack", "libjackserver"].map(|library| format!("{library}.so"));
+        let libraries = ["libjack", "libjackserver", "libjacknet"].map(|library| format!("{library}.so"));
         for (built_name, name) in libraries
             .iter()
             .flat_map(|library| [(library, library.clone()), (library, format!("{library}.0"))])
@@ -76,6 +76,11 @@ pub fn example(name: &str) -> PathBuf {
 
 /// Compiles a C program with the project's headers and library, and nothing else of JACK.
 pub fn c_program(source: &Path, program: &Path) {
+    c_program_with("jack", source, program);
+}
+
+/// As [`c_program`], with another one of the project's libraries.
+pub fn c_program_with(library: &str, source: &Path, program: &Path) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let status = Command::new("gcc")
         .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
@@ -85,7 +90,7 @@ pub fn c_program(source: &Path, program: &Path) {
         .arg(root.join("../crates/jack/include"))
         .arg("-L")
         .arg(library_directory())
-        .arg("-ljack")
+        .arg(format!("-l{library}"))
         .status()
         .expect("gcc runs; 'cargo xtask setup' installs it");
     assert!(status.success(), "{} does not compile", source.display());

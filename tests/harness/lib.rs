@@ -12,7 +12,7 @@ mod python;
 mod server;
 mod sound;
 
-pub use built::{binary, c_program, example, library_directory};
+pub use built::{binary, c_program, c_program_with, example, library_directory};
 pub use guard::Guard;
 pub use probe::Counts;
 pub use program::{Finished, Program};

@@ -48,6 +48,7 @@ fn an_installed_tree_is_complete_and_a_c_program_is_built_and_run_with_it_wherev
     expect_versions(&tree);
     let tone = example(&tree);
     expect_own_library(&tree, &tone);
+    expect_plug_ins_and_control(&tree);
     in_three_attempts(|| expect_sound(&tree, &tone));
     expect_server_of_its_own(&tree, &tone);
 }
@@ -76,6 +77,26 @@ fn expect_own_library(tree: &Tree, tone: &Path) {
     let printed = run(command).expect_success().stdout;
     let library = format!("libjack.so.0 => {} (", tree.path("lib/libjack.so.0").display());
     assert!(printed.contains(&library), "{library}… is not in {printed}");
+}
+
+/// A plug-in finds the tree's libraries, and a program that controls servers the tree's server.
+fn expect_plug_ins_and_control(tree: &Tree) {
+    let mut command = tree.command_of(Path::new("jack_server_control"));
+    command.args(["-d", "dummy"]).env("LD_LIBRARY_PATH", tree.path("lib"));
+    let mut server = Program::start(command);
+    eventually("the server runs", || {
+        assert!(server.is_running(), "{}", server.stderr());
+        server.stderr().contains("runs:").then_some(())
+    });
+    let mut command = tree.command("bin/consort");
+    command.args(["exec", "--", "jack_load", "inprocess", "inprocess"]);
+    run(command).expect_success();
+    let mut command = tree.command("bin/consort");
+    command.arg("ls");
+    let listed = run(command).expect_success().stdout;
+    assert!(listed.contains("inprocess:input"), "{listed}");
+    server.signal(Signal::TERM);
+    server.finish().expect_success();
 }
 
 /// At a server of the tree, what it records is the tone.

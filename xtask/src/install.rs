@@ -30,6 +30,9 @@ Cflags: -I${includedir}
 /// Has a session bus start `consort dbus`, which it finds as any program: by the PATH.
 const DBUS_SERVICE: &str = "crates/consort/src/dbus/org.jackaudio.service";
 
+/// The libraries, without their ends.
+const LIBRARIES: [&str; 3] = ["libjack", "libjackserver", "libjacknet"];
+
 /// Shell, and where it looks for the completions of `consort`.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("bash", "share/bash-completion/completions/consort"),
@@ -42,9 +45,10 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     let prefix = prefix(arguments)?;
     let artifacts = build()?;
     let consort = artifact(&artifacts, "consort")?;
-    let library = artifact(&artifacts, "libjack.so")?;
+    let libraries = LIBRARIES.map(|library| artifact(&artifacts, &format!("{library}.so")));
+    let libraries = libraries.into_iter().collect::<anyhow::Result<Vec<PathBuf>>>()?;
     let tree = Tree { prefix };
-    tree.programs_and_library(&consort, &library)?;
+    tree.programs_and_libraries(&consort, &libraries)?;
     tree.headers(&root().join("crates/jack/include/jack"))?;
     tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
     tree.documents()?;
@@ -62,12 +66,13 @@ fn prefix(arguments: &[String]) -> anyhow::Result<PathBuf> {
     std::path::absolute(directory).with_context(|| format!("'{directory}' is no directory's name"))
 }
 
-/// Every file that building the two packages makes, wherever cargo was told to put it.
+/// Every file that building the packages makes, wherever cargo was told to put it.
 fn build() -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args(["build", "--release", "--locked", "--package", "consort-jack", "--package", "consort"])
+        .args(["build", "--release", "--locked", "--package", "consort", "--package", "consort-jack"])
+        .args(["--package", "consort-jackserver", "--package", "consort-jacknet"])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()
@@ -100,11 +105,14 @@ struct Tree {
 }
 
 impl Tree {
-    fn programs_and_library(&self, consort: &Path, library: &Path) -> anyhow::Result<()> {
+    /// `libraries` in the order of [`LIBRARIES`].
+    fn programs_and_libraries(&self, consort: &Path, libraries: &[PathBuf]) -> anyhow::Result<()> {
         self.copy(consort, "bin/consort")?;
         self.link_hard("bin/consort", "bin/jackd")?;
-        self.copy(library, "lib/libjack.so.0")?;
-        self.link("libjack.so.0", "lib/libjack.so")?;
+        for (name, file) in LIBRARIES.iter().zip(libraries) {
+            self.copy(file, &format!("lib/{name}.so.0"))?;
+            self.link(&format!("{name}.so.0"), &format!("lib/{name}.so"))?;
+        }
         self.write("lib/pkgconfig/jack.pc", JACK_PC.replace("@VERSION@", JACK_VERSION).as_bytes())
     }
 
@@ -212,10 +220,12 @@ mod tests {
         let source = tree.prefix.join("source");
         for content in ["first", "second"] {
             tree.write("source", content.as_bytes()).expect("written");
-            tree.programs_and_library(&source, &source).expect("installed");
+            tree.programs_and_libraries(&source, &[&source; 3].map(PathBuf::clone)).expect("installed");
         }
         let read = |path: &str| fs::read_to_string(tree.prefix.join(path)).expect(path);
-        for path in ["bin/consort", "bin/jackd", "lib/libjack.so.0", "lib/libjack.so"] {
+        for path in
+            ["bin/consort", "bin/jackd", "lib/libjack.so.0", "lib/libjack.so", "lib/libjackserver.so.0"]
+        {
             assert_eq!(read(path), "second", "{path}");
         }
         let inode = |path: &str| fs::metadata(tree.prefix.join(path)).expect(path).ino();

@@ -62,12 +62,16 @@ fn default_program() -> String {
     beside.and_then(|program| program.to_str().map(str::to_owned)).unwrap_or_else(|| "jackd".to_owned())
 }
 
-/// Where `libjack` was loaded from, according to `/proc/PID/maps`.
+/// Where `libjack`, or `libjackserver`, was loaded from, according to `/proc/PID/maps`.
 fn library_in(maps: &str) -> Option<PathBuf> {
     maps.lines()
         .filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])))
-        .find(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("libjack.so")))
+        .find(|path| path.file_name().is_some_and(|name| is_ours(&name.to_string_lossy())))
         .map(Path::to_owned)
+}
+
+fn is_ours(name: &str) -> bool {
+    ["libjack.so", "libjackserver.so"].iter().any(|ours| name.starts_with(ours))
 }
 
 /// Splits at white space, but for what stands between quotation marks.

@@ -10,7 +10,7 @@ use std::fmt::Write;
 use declarations::{Declarations, gcc, includes};
 
 /// The headers that Debian has too and that only declare.
-const DECLARING: [&str; 14] = [
+const DECLARING: [&str; 16] = [
     "systemdeps.h",
     "weakmacros.h",
     "types.h",
@@ -25,6 +25,8 @@ const DECLARING: [&str; 14] = [
     "uuid.h",
     "ringbuffer.h",
     "weakjack.h",
+    "control.h",
+    "net.h",
 ];
 
 /// The exported symbols: name, and whether it is data.

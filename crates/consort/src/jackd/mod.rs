@@ -16,6 +16,7 @@ use anyhow::bail;
 use engine::Config;
 
 use crate::arguments::server_name;
+use crate::command::exec::end_with_stdin;
 use crate::exit::UsageError;
 use crate::output;
 use driver::Asked;
@@ -57,6 +58,7 @@ enum Asking {
     Text(String),
     Run {
         config: Config,
+        while_stdin_is_open: bool,
         notices: Vec<String>,
     },
     /// A driver of jackd's that is not built here.
@@ -69,12 +71,13 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     match parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
         Asking::Text(text) => output::print(&text)?,
         Asking::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
-        Asking::Run { config, notices } => {
+        Asking::Run { config, while_stdin_is_open, notices } => {
             if config.verbose {
                 for notice in notices {
                     eprintln!("jackd: {notice}");
                 }
             }
+            let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
             engine::run(config, crate::command::host::hosting()?)?;
         }
     }
@@ -85,19 +88,21 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
     let mut words = Words::new(words);
     // Without a name in the environment there is always one that can be had.
     let default = default_server.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
-    let Options { order, mut config, driver, mut notices } = Options::read(&mut words, default)?;
+    let Options { order, mut config, driver, while_stdin_is_open, mut notices } =
+        Options::read(&mut words, default)?;
     match order {
         Order::Help => return Ok(Asking::Text(HELP.into())),
         Order::Version => return Ok(Asking::Text(version())),
         Order::Start => config.name = server_name(Some(config.name), None)?,
     }
-    let Some(driver) = driver else { return Ok(Asking::Run { config, notices }) };
+    let Some(driver) = driver else { return Ok(Asking::Run { config, while_stdin_is_open, notices }) };
     match driver::read(driver, words)? {
         Asked::Help(text) => Ok(Asking::Text(text.into())),
         Asked::NotBuilt => Ok(Asking::NotBuilt(driver.into())),
         Asked::Run { driver, quantum, notices: more } => {
             notices.extend(more);
-            Ok(Asking::Run { config: Config { driver, quantum, ..config }, notices })
+            let config = Config { driver, quantum, ..config };
+            Ok(Asking::Run { config, while_stdin_is_open, notices })
         }
     }
 }

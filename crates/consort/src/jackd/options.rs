@@ -25,6 +25,7 @@ pub(super) enum Id {
     Timeout,
     Verbose,
     Version,
+    WhileStdinIsOpen,
     /// Accepted, with no effect here, for this reason.
     Ignored(&'static str),
 }
@@ -68,6 +69,8 @@ pub(super) const SPECS: &[Spec<Id>] = &[
     valued('I', &["internal-client"], NO_INTERNAL),
     valued('C', &["internal-session-file"], NO_INTERNAL),
     flag('Z', &["nozombies"], Id::Ignored("a late client is left out and taken in again, not removed")),
+    // Whoever started the server, as jackctl_server_open, holds the other end.
+    Spec { id: Id::WhileStdinIsOpen, short: None, long: &["while-stdin-is-open"], value: Value::None },
     Spec {
         id: Id::Ignored("there is no registry of servers to replace"),
         short: None,
@@ -92,6 +95,8 @@ pub(super) struct Options<'a> {
     pub(super) config: Config,
     /// The word after `-d`.
     pub(super) driver: Option<&'a str>,
+    /// The server ends when its standard input does.
+    pub(super) while_stdin_is_open: bool,
     /// Options without effect, one line each.
     pub(super) notices: Vec<String>,
 }
@@ -99,8 +104,13 @@ pub(super) struct Options<'a> {
 impl<'a> Options<'a> {
     /// Reads up to and including `-d NAME`; what follows is the driver's.
     pub(super) fn read(words: &mut Words<'a>, name: String) -> Result<Self, UsageError> {
-        let mut options =
-            Self { order: Order::Start, config: default_config(name), driver: None, notices: Vec::new() };
+        let mut options = Self {
+            order: Order::Start,
+            config: default_config(name),
+            driver: None,
+            while_stdin_is_open: false,
+            notices: Vec::new(),
+        };
         while options.driver.is_none()
             && let Some(found) = words.next(SPECS)?
         {
@@ -130,6 +140,7 @@ impl<'a> Options<'a> {
             }
             Id::Verbose => self.config.verbose = true,
             Id::Version => self.order = Order::Version,
+            Id::WhileStdinIsOpen => self.while_stdin_is_open = true,
             Id::Ignored(reason) => self.notices.push(format!("{} has no effect: {reason}", found.written)),
         }
         Ok(())

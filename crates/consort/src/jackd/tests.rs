@@ -287,7 +287,7 @@ fn wrong_lines_are_refused_with_the_word_that_is_wrong() {
 fn a_space_as_self_connect_mode_can_be_written_in_both_ways() {
     for words in [vec!["-a", " "], vec!["-a "], vec!["--autoconnect= "]] {
         let words: Vec<String> = words.into_iter().map(String::from).collect();
-        assert_eq!(parse(&words, None), Ok(Asking::Run { config: defaults(), notices: vec![] }));
+        assert_eq!(parse(&words, None), Ok(run_with(false)));
     }
 }
 
@@ -319,4 +319,14 @@ fn the_environment_names_the_server_unless_the_line_does() {
     };
     assert_eq!(name(&["-d", "dummy"]), "studio");
     assert_eq!(name(&["-n", "live", "-d", "dummy"]), "live");
+}
+
+fn run_with(while_stdin_is_open: bool) -> Asking {
+    Asking::Run { config: defaults(), while_stdin_is_open, notices: vec![] }
+}
+
+#[test]
+fn a_server_that_another_program_controls_ends_with_its_standard_input() {
+    let words = ["--while-stdin-is-open", "-d", "dummy"].map(String::from);
+    assert_eq!(parse(&words, None), Ok(run_with(true)));
 }

@@ -52,10 +52,13 @@ impl Declarations {
         let (mut code, mut macros, mut in_jack) = (String::new(), Vec::new(), false);
         for line in text.lines() {
             if let Some(marker) = line.strip_prefix("# ") {
-                in_jack = marker.contains("/jack/");
+                // That one defines its functions.
+                in_jack = marker.contains("/jack/") && !marker.contains("/jslist.h");
             } else if let Some(definition) = line.strip_prefix("#define ").filter(|_| in_jack) {
                 let (name, value) = definition.split_once(' ').unwrap_or((definition, ""));
-                let guard = name.to_ascii_lowercase().ends_with("_h__") || name.ends_with("_H");
+                let guard = name.to_ascii_lowercase().ends_with("_h__")
+                    || name.ends_with("_H")
+                    || name.ends_with("__INCLUDED");
                 if !guard && !name.contains('(') {
                     macros.push((name.to_owned(), value.trim().to_owned()));
                 }
@@ -135,7 +138,11 @@ fn struct_claims(head: &str, body: &str) -> String {
         Some(name) if head.starts_with("typedef") => name.to_owned(),
         _ => head.trim().to_owned(),
     };
-    let theirs = format!("struct their_{}", ours.replace("struct ", ""));
+    let (keyword, name) = match ours.strip_prefix("union ") {
+        Some(name) => ("union", name),
+        None => ("struct", ours.strip_prefix("struct ").unwrap_or(&ours)),
+    };
+    let theirs = format!("{keyword} their_{name}");
     let mut source = format!("{theirs} {{ {members} }} {packed};\n");
     let mut claim = |what: String| {
         writeln!(source, "_Static_assert({what}, \"{ours}\");").expect("a String takes any text");

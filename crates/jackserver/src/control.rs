@@ -1,0 +1,344 @@
+//! control.h's functions about servers, drivers and plug-ins. Each answers false or null for what is none of these.
+
+use std::ffi::{CStr, CString, c_char, c_int};
+use std::ptr::null;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use client::{Observer, PlugIn};
+use jack::messages;
+
+use crate::lists::Element;
+use crate::objects::{self, Handle, OnAcquire, OnRelease, Part, Server, State};
+use crate::process::Process;
+use crate::session_file::{self, Line};
+use crate::value::Value;
+use crate::words;
+
+/// `JackMaster`
+const MASTER: u32 = 1;
+
+fn state(server: &Server) -> MutexGuard<'_, State> {
+    server.state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// False, and a message.
+fn refuse(why: &str) -> bool {
+    messages::error(format_args!("{why}"));
+    false
+}
+
+/// True, or false and a message.
+fn done(result: Result<(), String>) -> bool {
+    result.map_or_else(|why| refuse(&why), |()| true)
+}
+
+/// See [`jackctl_server_create2`].
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_create(
+    on_acquire: Option<OnAcquire>,
+    on_release: Option<OnRelease>,
+) -> Handle {
+    objects::create(on_acquire, on_release)
+}
+
+/// Makes a server that is not open. `on_acquire` is asked for the right to use a card ("Audio0" and so on) before that is
+/// opened, `on_release` told when it is used no more. The loop of reservations is never called.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_create2(
+    on_acquire: Option<OnAcquire>,
+    on_release: Option<OnRelease>,
+    _on_loop: Option<unsafe extern "C" fn()>,
+) -> Handle {
+    objects::create(on_acquire, on_release)
+}
+
+/// Closes a server and forgets it and all that belongs to it.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_destroy(server: Handle) {
+    if let Some(server) = objects::server(server) {
+        objects::forget(&server);
+        close(&server);
+    }
+}
+
+/// Starts the server's process with a driver, and waits until it takes programs in; then its cycles run.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_open(server: Handle, driver: Handle) -> bool {
+    let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
+        return false;
+    };
+    let mut state = state(&server);
+    if state.driver.is_some() {
+        return refuse("the server is open");
+    }
+    done(begin(&server, &mut state, &driver))
+}
+
+/// Has an open server run: it does, unless it was stopped.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_start(server: Handle) -> bool {
+    let Some(server) = objects::server(server) else { return false };
+    let mut state = state(&server);
+    if state.process.as_mut().is_some_and(Process::is_running) {
+        return true;
+    }
+    let Some(driver) = state.driver.clone() else { return refuse("the server is not open") };
+    done(begin(&server, &mut state, &driver))
+}
+
+/// Stops a server: its clients are told. It can be started again.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_stop(server: Handle) -> bool {
+    let Some(server) = objects::server(server) else { return false };
+    let mut state = state(&server);
+    state.loaded.clear();
+    state.process.take().is_some()
+}
+
+/// Stops a server if it runs, and lets go of its driver.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_close(server: Handle) -> bool {
+    objects::server(server).is_some_and(|server| close(&server))
+}
+
+fn close(server: &Server) -> bool {
+    let mut state = state(server);
+    state.loaded.clear();
+    state.process = None;
+    release(server, &mut state);
+    state.driver.take().is_some()
+}
+
+/// Has `driver` start the cycles of a server whose process does not run.
+fn begin(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
+    if !server.drivers.iter().any(|known| Arc::ptr_eq(known, driver)) {
+        return Err("the driver is another server's".into());
+    }
+    state.process = None;
+    acquire(server, state, driver)?;
+    match Process::start(&name(server), &words::command_line(server, driver)) {
+        Ok(process) => {
+            state.process = Some(process);
+            state.driver = Some(Arc::clone(driver));
+            Ok(())
+        }
+        Err(reason) => {
+            release(server, state);
+            Err(reason)
+        }
+    }
+}
+
+/// The server's name: that which was set, else the environment's, else `default`.
+fn name(server: &Server) -> String {
+    let named = server.parameters.iter().find(|parameter| parameter.letter() == 'n');
+    let set = named.and_then(|parameter| match parameter.value() {
+        Value::Text(name) if !name.is_empty() => Some(name),
+        _ => None,
+    });
+    let default = || std::env::var("JACK_DEFAULT_SERVER").ok().filter(|name| !name.is_empty());
+    set.or_else(default).unwrap_or_else(|| "default".into())
+}
+
+fn acquire(server: &Server, state: &mut State, driver: &Part) -> Result<(), String> {
+    release(server, state);
+    let Some(device) = device(driver) else { return Ok(()) };
+    if let Some(on_acquire) = server.on_acquire {
+        // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
+        if !unsafe { on_acquire(device.as_ptr()) } {
+            return Err(format!("the device {} must not be used", device.to_string_lossy()));
+        }
+    }
+    state.device = Some(device);
+    Ok(())
+}
+
+fn release(server: &Server, state: &mut State) {
+    if let (Some(device), Some(on_release)) = (state.device.take(), server.on_release) {
+        // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
+        unsafe { on_release(device.as_ptr()) };
+    }
+}
+
+/// What JACK calls the card that a driver uses, if it says which: `Audio` and its number.
+fn device(driver: &Part) -> Option<CString> {
+    let device = driver.parameters.iter().find(|parameter| parameter.name.as_c_str() == c"device")?;
+    let Value::Text(device) = device.value() else { return None };
+    let card = device.split_once(':')?.1.split(',').next()?;
+    let card = card.strip_prefix("CARD=").unwrap_or(card);
+    let number = card.parse::<u32>().ok().or_else(|| {
+        let link = std::fs::read_link(format!("/proc/asound/{card}")).ok()?;
+        link.to_str()?.strip_prefix("card")?.parse().ok()
+    });
+    CString::new(format!("Audio{}", number?)).ok()
+}
+
+/// What can start a server's cycles, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_get_drivers_list(server: Handle) -> *const Element {
+    objects::server(server).map_or(null(), |server| server.driver_list.first())
+}
+
+/// A server's parameters, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_get_parameters(server: Handle) -> *const Element {
+    objects::server(server).map_or(null(), |server| server.parameter_list.first())
+}
+
+/// What a server can load, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_get_internals_list(server: Handle) -> *const Element {
+    objects::server(server).map_or(null(), |server| server.internal_list.first())
+}
+
+/// Loads a plug-in into a server that runs, with the parameters that were set.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_load_internal(server: Handle, internal: Handle) -> bool {
+    let (Some(server), Some(internal)) = (objects::server(server), objects::internal(internal)) else {
+        return false;
+    };
+    let mut state = state(&server);
+    let (name, parameters) = (internal.name.to_string_lossy(), words::parameters_of(&internal));
+    done(observer(&state).and_then(|observer| {
+        let plug_in = PlugIn { name: &name, exact: false, object: &name, parameters: &parameters };
+        let loaded = observer.load_internal(&plug_in).map_err(|error| error.to_string())?;
+        state.loaded.push((internal.name.clone(), loaded.handle));
+        Ok(())
+    }))
+}
+
+/// Unloads a plug-in that was loaded with [`jackctl_server_load_internal`].
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_unload_internal(server: Handle, internal: Handle) -> bool {
+    let (Some(server), Some(internal)) = (objects::server(server), objects::internal(internal)) else {
+        return false;
+    };
+    let mut state = state(&server);
+    let Some(index) = state.loaded.iter().rposition(|(name, _)| *name == internal.name) else {
+        return refuse("this plug-in is not loaded");
+    };
+    let (_, handle) = state.loaded.remove(index);
+    let unloaded = observer(&state)
+        .and_then(|observer| observer.unload_internal(handle).map_err(|error| error.to_string()));
+    done(unloaded)
+}
+
+fn observer(state: &State) -> Result<Observer, String> {
+    let process = state.process.as_ref().ok_or("the server does not run")?;
+    Observer::open(Some(&process.name)).map_err(|error| error.to_string())
+}
+
+/// Loads the plug-ins and makes the connections that a file lists: all of them, or false at the first that fails.
+///
+/// # Safety
+/// `file` is null or a C string.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jackctl_server_load_session_file(server: Handle, file: *const c_char) -> bool {
+    // SAFETY: the caller's promise.
+    let file = unsafe { jack::convert::text(file) };
+    let (Some(server), Some(file)) = (objects::server(server), file) else { return false };
+    let state = state(&server);
+    done(observer(&state).and_then(|observer| load_session(&observer, file)))
+}
+
+fn load_session(observer: &Observer, file: &str) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;
+    let lines = session_file::read(&text).map_err(|line| format!("{file}, line {line}: not understood"))?;
+    for line in lines {
+        let result = match &line {
+            Line::Connect { source, destination } => observer.connect(source, destination),
+            Line::Load { name, object, parameters } => {
+                observer.load_internal(&PlugIn { name, exact: false, object, parameters }).map(drop)
+            }
+        };
+        result.map_err(|error| format!("{file}: {error}"))?;
+    }
+    Ok(())
+}
+
+/// False: a server has one driver at a time.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_add_slave(_server: Handle, _driver: Handle) -> bool {
+    refuse("a server has one driver at a time: it can be switched, and no second one added")
+}
+
+/// False: there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_remove_slave(_server: Handle, _driver: Handle) -> bool {
+    refuse("there is no second driver to remove")
+}
+
+/// Has another driver start the cycles of a server that runs. Clients keep their ports and connections and miss some
+/// cycles, unless the driver has another sample rate, or more ports than the one before: then they are told that their
+/// server is gone. Plug-ins end. If the driver does not start, the one before does again.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_server_switch_master(server: Handle, driver: Handle) -> bool {
+    let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
+        return false;
+    };
+    let mut state = state(&server);
+    let (Some(process), Some(before)) = (state.process.take(), state.driver.clone()) else {
+        return refuse("the server does not run");
+    };
+    process.leave_to_another();
+    state.loaded.clear();
+    match begin(&server, &mut state, &driver) {
+        Ok(()) => true,
+        Err(reason) => {
+            let again = begin(&server, &mut state, &before);
+            refuse(&reason) || again.is_err_and(|reason| refuse(&reason))
+        }
+    }
+}
+
+/// A driver's name, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_driver_get_name(driver: Handle) -> *const c_char {
+    objects::driver(driver).map_or(null(), |driver| driver.name.as_ptr())
+}
+
+/// `JackMaster`; 0 for what is no driver.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_driver_get_type(driver: Handle) -> u32 {
+    objects::driver(driver).map_or(0, |_| MASTER)
+}
+
+/// A driver's parameters, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_driver_get_parameters(driver: Handle) -> *const Element {
+    objects::driver(driver).map_or(null(), |driver| driver.list.first())
+}
+
+/// Sets a driver's parameters as a command line says: 0, or 1 at the first word that makes no sense. The first word is
+/// the driver's name, and not looked at.
+///
+/// # Safety
+/// `arguments` is null or has `count` C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn jackctl_driver_params_parse(
+    driver: Handle,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    let Some(driver) = objects::driver(driver) else { return 1 };
+    let count = if arguments.is_null() { 0 } else { usize::try_from(count).unwrap_or(0) };
+    let words = (1..count).map(|index| {
+        // SAFETY: the caller's promise.
+        let word = unsafe { CStr::from_ptr(*arguments.add(index)) };
+        word.to_string_lossy().into_owned()
+    });
+    let words: Vec<String> = words.collect();
+    if words::parse(&driver, &words) { 0 } else { 1 }
+}
+
+/// A plug-in's name, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_internal_get_name(internal: Handle) -> *const c_char {
+    objects::internal(internal).map_or(null(), |internal| internal.name.as_ptr())
+}
+
+/// A plug-in's parameters, as long as the server.
+#[unsafe(no_mangle)]
+pub extern "C" fn jackctl_internal_get_parameters(internal: Handle) -> *const Element {
+    objects::internal(internal).map_or(null(), |internal| internal.list.first())
+}

@@ -1,0 +1,104 @@
+//! A server's process: `jackd` of the installation that this library belongs to.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use client::Observer;
+
+/// How long a server may take to start.
+const STARTING: Duration = Duration::from_secs(15);
+/// How long it may take to end: it lets plug-ins finish.
+const ENDING: Duration = Duration::from_secs(10);
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A server that runs as long as this lives.
+#[derive(Debug)]
+pub struct Process {
+    child: Child,
+    /// The server's name.
+    pub name: String,
+}
+
+impl Process {
+    /// Starts `jackd` with these words as the server `name`, and waits until it takes programs in.
+    ///
+    /// # Errors
+    /// In words. What the server itself has to say it says on standard error.
+    pub fn start(name: &str, words: &[String]) -> Result<Self, String> {
+        let program = program();
+        let child = Command::new(&program)
+            .arg0("jackd")
+            .args(["--while-stdin-is-open", "-n", name])
+            .args(words)
+            // Holding the other end is what keeps the server running.
+            .stdin(Stdio::piped())
+            // What is typed for the program is not meant for it.
+            .process_group(0)
+            .spawn()
+            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        let mut process = Self { child, name: name.into() };
+        let end = Instant::now() + STARTING;
+        while !process.takes_programs_in() {
+            match process.child.try_wait() {
+                Ok(None) => {}
+                Ok(Some(status)) => return Err(format!("the server '{name}' did not start ({status})")),
+                Err(error) => return Err(error.to_string()),
+            }
+            if Instant::now() > end {
+                return Err(format!("the server '{name}' does not take programs in"));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(process)
+    }
+
+    /// Whether this very server answers, and no other of its name.
+    fn takes_programs_in(&self) -> bool {
+        let status = Observer::open(Some(&self.name)).and_then(|observer| observer.status());
+        status.is_ok_and(|status| status.process == self.child.id())
+    }
+
+    /// Whether it has not ended by itself.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Ends it without a word to its clients, which wait for the server that takes its place.
+    pub fn leave_to_another(mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Process {
+    /// Has it stop in order, and waits for that.
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let end = Instant::now() + ENDING;
+        while self.is_running() && Instant::now() < end {
+            std::thread::sleep(LOOK);
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `bin/consort` beside the `lib` of this library, or `consort` beside the library in a build tree, else the `jackd` in
+/// `PATH`.
+fn program() -> PathBuf {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let library = library_in(&maps);
+    let directory = library.as_deref().and_then(Path::parent);
+    let places = directory.map(|directory| [directory.join("../bin/consort"), directory.join("consort")]);
+    let found = places.into_iter().flatten().find(|program| program.is_file());
+    found.unwrap_or_else(|| "jackd".into())
+}
+
+/// Where this library was loaded from, according to `/proc/PID/maps`.
+fn library_in(maps: &str) -> Option<PathBuf> {
+    let paths = maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
+    let is_ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("libjackserver.so");
+    paths.into_iter().find(|path| path.file_name().is_some_and(is_ours)).map(Path::to_owned)
+}

@@ -1,0 +1,89 @@
+//! The file that `jackd -C` and `jackctl_server_load_session_file` read: plug-ins to load and connections to make.
+
+/// A line of it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Line {
+    /// `l NAME [PLUG-IN [PARAMETERS…]]`, or `load` in place of `l`.
+    Load { name: String, object: String, parameters: String },
+    /// `c SOURCE DESTINATION`, or `con` or `connect` in place of `c`.
+    Connect { source: String, destination: String },
+}
+
+/// All lines; the number of the first that is none. A line that begins with `#` says nothing. What stands between
+/// quotation marks is one word.
+pub(crate) fn read(text: &str) -> Result<Vec<Line>, usize> {
+    let mut lines = Vec::new();
+    for (index, text) in text.lines().enumerate() {
+        if text.trim().is_empty() || text.trim_start().starts_with('#') {
+            continue;
+        }
+        lines.push(line(text).ok_or(index + 1)?);
+    }
+    Ok(lines)
+}
+
+fn line(text: &str) -> Option<Line> {
+    let words = words(text)?;
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["c" | "con" | "connect", source, destination] => {
+            Some(Line::Connect { source: source.into(), destination: destination.into() })
+        }
+        ["l" | "load", name] => {
+            Some(Line::Load { name: name.into(), object: name.into(), parameters: String::new() })
+        }
+        ["l" | "load", name, object, ref parameters @ ..] => {
+            Some(Line::Load { name: name.into(), object: object.into(), parameters: parameters.join(" ") })
+        }
+        _ => None,
+    }
+}
+
+/// `None` if a quotation mark is alone.
+fn words(text: &str) -> Option<Vec<String>> {
+    let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
+    for character in text.chars() {
+        match character {
+            '"' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            _ if character.is_whitespace() && !quoted => words.extend(word.take()),
+            _ => word.get_or_insert_default().push(character),
+        }
+    }
+    words.extend(word);
+    (!quoted).then_some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_file_lists_plug_ins_and_connections_and_the_first_nonsense_is_named() {
+        let text = "# mine\n\n l in inprocess\nload meter profiler -c \"-p\"\nl alone\nc \"a b:out\" c:in\ncon x:y z:w\n";
+        let load = |name: &str, object: &str, parameters: &str| Line::Load {
+            name: name.into(),
+            object: object.into(),
+            parameters: parameters.into(),
+        };
+        let connect = |source: &str, destination: &str| Line::Connect {
+            source: source.into(),
+            destination: destination.into(),
+        };
+        let expected = [
+            load("in", "inprocess", ""),
+            load("meter", "profiler", "-c -p"),
+            load("alone", "alone", ""),
+            connect("a b:out", "c:in"),
+            connect("x:y", "z:w"),
+        ];
+        assert_eq!(read(text).expect("sense"), expected);
+        for (nonsense, line) in
+            [("c one", 1), ("#\nc \"a b", 2), ("l", 1), ("l x\nunload x", 2), ("c a b c", 1)]
+        {
+            assert_eq!(read(nonsense), Err(line), "{nonsense}");
+        }
+    }
+}
