@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
     completions, connect, dbus, device, disconnect, exec, host, latency, ls, man, profile, run, save, status,
-    stop, top, transport, web, xruns,
+    stop, sync, top, transport, web, xruns,
 };
 use crate::exit;
 
@@ -40,6 +40,7 @@ enum Command {
     Latency(latency::Latency),
     Dbus(dbus::Dbus),
     Host(host::Host),
+    Sync(sync::Sync),
     Stop(stop::Stop),
     Completions(completions::Completions),
     Man(man::Man),
@@ -73,6 +74,7 @@ impl Arguments {
             Command::Latency(command) => command.run(&server),
             Command::Dbus(command) => command.run(&server),
             Command::Host(command) => command.run(&server),
+            Command::Sync(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

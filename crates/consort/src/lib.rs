@@ -14,6 +14,7 @@ mod jackd;
 mod output;
 mod profile;
 mod server;
+mod sync;
 mod top;
 
 pub use arguments::command;

@@ -15,6 +15,7 @@ pub(crate) mod run;
 pub(crate) mod save;
 pub(crate) mod status;
 pub(crate) mod stop;
+pub(crate) mod sync;
 pub(crate) mod top;
 pub(crate) mod transport;
 pub(crate) mod web;

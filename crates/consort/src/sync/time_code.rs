@@ -1,0 +1,186 @@
+//! SMPTE time code, and its bytes in MIDI.
+
+/// Frames of video per second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum VideoRate {
+    /// Film
+    #[value(name = "24")]
+    Film,
+    /// PAL
+    #[value(name = "25")]
+    Pal,
+    /// NTSC with dropped numbers: 30000 frames in 1001 s
+    #[value(name = "29.97")]
+    Drop,
+    /// 30 whole ones
+    #[value(name = "30")]
+    Thirty,
+}
+
+/// A frame of video by its number's parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeCode {
+    pub(crate) hours: u8,
+    pub(crate) minutes: u8,
+    pub(crate) seconds: u8,
+    pub(crate) frames: u8,
+    pub(crate) rate: VideoRate,
+}
+
+/// Numbers that are left out at the begin of each minute but every tenth.
+const DROPPED: u32 = 2;
+
+impl VideoRate {
+    const ALL: [Self; 4] = [Self::Film, Self::Pal, Self::Drop, Self::Thirty];
+
+    /// Numbers of a second.
+    const fn numbers(self) -> u32 {
+        match self {
+            Self::Film => 24,
+            Self::Pal => 25,
+            Self::Drop | Self::Thirty => 30,
+        }
+    }
+
+    /// Frames per second.
+    pub(crate) fn frames_hz(self) -> f64 {
+        match self {
+            Self::Drop => 30_000.0 / 1001.0,
+            _ => f64::from(self.numbers()),
+        }
+    }
+
+    /// Two bits in MIDI.
+    fn code(self) -> u8 {
+        self as u8
+    }
+
+    fn from_code(code: u8) -> Self {
+        Self::ALL[usize::from(code & 3)]
+    }
+}
+
+impl TimeCode {
+    /// The frame of that index; a day has so many, and then they begin anew.
+    pub(crate) fn of(index: u32, rate: VideoRate) -> Self {
+        let numbers = rate.numbers();
+        let mut number = index;
+        if rate == VideoRate::Drop {
+            let per_minute = 60 * numbers - DROPPED;
+            let per_ten = 10 * per_minute + DROPPED;
+            let (tens, rest) = (index / per_ten, index % per_ten);
+            let minutes = if rest < 60 * numbers { 0 } else { (rest - 60 * numbers) / per_minute + 1 };
+            number += tens * 9 * DROPPED + minutes * DROPPED;
+        }
+        let part = |value: u32, of: u32| u8::try_from(value % of).unwrap_or(0);
+        Self {
+            frames: part(number, numbers),
+            seconds: part(number / numbers, 60),
+            minutes: part(number / (numbers * 60), 60),
+            hours: part(number / (numbers * 3600), 24),
+            rate,
+        }
+    }
+
+    /// Its index.
+    pub(crate) fn index(&self) -> u32 {
+        let numbers = self.rate.numbers();
+        let minutes = u32::from(self.hours) * 60 + u32::from(self.minutes);
+        let number = (minutes * 60 + u32::from(self.seconds)) * numbers + u32::from(self.frames);
+        let dropped = if self.rate == VideoRate::Drop { DROPPED * (minutes - minutes / 10) } else { 0 };
+        number.saturating_sub(dropped)
+    }
+
+    /// Whether there is such a frame.
+    pub(crate) fn is_valid(&self) -> bool {
+        self.hours < 24
+            && self.minutes < 60
+            && self.seconds < 60
+            && u32::from(self.frames) < self.rate.numbers()
+            && Self::of(self.index(), self.rate) == *self
+    }
+
+    /// The eight pieces of four bits that quarter frames carry, each with its number.
+    pub(crate) fn piece(&self, number: u8) -> u8 {
+        let bits = match number & 7 {
+            0 => self.frames & 0xF,
+            1 => self.frames >> 4,
+            2 => self.seconds & 0xF,
+            3 => self.seconds >> 4,
+            4 => self.minutes & 0xF,
+            5 => self.minutes >> 4,
+            6 => self.hours & 0xF,
+            _ => self.hours >> 4 | self.rate.code() << 1,
+        };
+        (number & 7) << 4 | bits
+    }
+
+    /// What the pieces say; `None` if there is no such frame.
+    pub(crate) fn of_pieces(pieces: &[u8; 8]) -> Option<Self> {
+        let pair = |low: usize, mask: u8| (pieces[low] & 0xF) | (pieces[low + 1] & 0xF & mask) << 4;
+        let rate = VideoRate::from_code((pieces[7] & 0xF) >> 1);
+        let code =
+            Self { frames: pair(0, 1), seconds: pair(2, 3), minutes: pair(4, 3), hours: pair(6, 1), rate };
+        Some(code).filter(Self::is_valid)
+    }
+
+    /// The message that says all at once.
+    pub(crate) fn full(&self) -> [u8; 10] {
+        let hours = self.hours | self.rate.code() << 5;
+        [0xF0, 0x7F, 0x7F, 1, 1, hours, self.minutes, self.seconds, self.frames, 0xF7]
+    }
+
+    /// What such a message says; `None` if it is another, or there is no such frame.
+    pub(crate) fn of_full(message: &[u8]) -> Option<Self> {
+        let [0xF0, 0x7F, _, 1, 1, hours, minutes, seconds, frames, 0xF7] = *message else { return None };
+        let rate = VideoRate::from_code(hours >> 5);
+        Some(Self { hours: hours & 0x1F, minutes, seconds, frames, rate }).filter(Self::is_valid)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_frame_has_one_number_and_its_bytes_say_it() {
+        for rate in VideoRate::ALL {
+            for index in (0..2_500_000).step_by(7).chain(0..40_000) {
+                let code = TimeCode::of(index, rate);
+                if index < 2_073_600 {
+                    assert_eq!(code.index(), index, "{code:?}");
+                }
+                assert!(code.is_valid());
+                let pieces = std::array::from_fn(|number| code.piece(number as u8));
+                assert_eq!(TimeCode::of_pieces(&pieces), Some(code));
+                assert_eq!(TimeCode::of_full(&code.full()), Some(code));
+            }
+        }
+    }
+
+    #[test]
+    fn dropped_numbers_are_left_out_where_they_are_in_ntsc() {
+        let parts = |index| {
+            let TimeCode { hours, minutes, seconds, frames, .. } = TimeCode::of(index, VideoRate::Drop);
+            (hours, minutes, seconds, frames)
+        };
+        assert_eq!((parts(1799), parts(1800)), ((0, 0, 59, 29), (0, 1, 0, 2)));
+        assert_eq!((parts(17_981), parts(17_982)), ((0, 9, 59, 29), (0, 10, 0, 0)));
+        // An hour of time code is an hour, but for 3.6 ms.
+        assert_eq!(parts(107_892), (1, 0, 0, 0));
+        let dropped = TimeCode { hours: 0, minutes: 1, seconds: 0, frames: 0, rate: VideoRate::Drop };
+        assert!(!dropped.is_valid());
+    }
+
+    #[test]
+    fn bytes_that_are_no_time_code_are_refused() {
+        let code = TimeCode::of(1000, VideoRate::Pal);
+        for (index, byte) in [(0, 0xF1), (1, 0x7E), (4, 2), (5, 24), (6, 60), (7, 60), (8, 25), (9, 0)] {
+            let mut message = code.full();
+            message[index] = byte;
+            // 24 hours at 24 frames: the bits of the rate are those of another.
+            assert_eq!(TimeCode::of_full(&message), None, "byte {index}");
+        }
+        assert_eq!(TimeCode::of_full(&code.full()[..9]), None);
+    }
+}
