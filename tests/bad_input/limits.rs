@@ -42,30 +42,28 @@ fn a_client_that_offers_memory_without_end_is_stopped_at_twice_what_its_ports_ne
 
 #[test]
 fn a_client_that_connects_without_end_is_stopped_when_its_orders_are_full() {
-    let mut server = Server::start(&["--quantum", "1024", "--port-max", "4096"]);
-    beside_others(&mut server, |server| {
-        let mut greedy = ByHand::open(server, "greedy");
-        greedy.add_slab();
-        greedy.register("out", OUTPUT);
-        greedy.activate();
-        let mut inputs = 0;
-        let refusal = loop {
-            let name = format!("in{inputs}");
-            greedy.register(&name, INPUT);
-            let source = format!("{}:out", greedy.name);
-            let destination = format!("{}:{name}", greedy.name);
-            match greedy.wire.ask(Request::Connect { source, destination }) {
-                Reply::Done => inputs += 1,
-                other => break refused(other),
-            }
-        };
-        assert!(inputs > 1000, "{inputs}");
-        let words = ["no room for another connection of one client", "disconnect some ports of 'greedy'"];
-        assert_says("connections", &refusal, &words);
-        // Others connect.
-        let other = server.probe(&["check", "other", "--from", "src:out"]);
-        other.terminate().expect_success();
-    });
+    let server = Server::start(&["--quantum", "1024", "--port-max", "4096"]);
+    let _source = server.probe(&["source", "source"]);
+    let mut greedy = ByHand::open(&server, "greedy");
+    greedy.add_slab();
+    greedy.register("out", OUTPUT);
+    greedy.activate();
+    let mut inputs = 0;
+    let refusal = loop {
+        let name = format!("in{inputs}");
+        greedy.register(&name, INPUT);
+        let source = format!("{}:out", greedy.name);
+        let destination = format!("{}:{name}", greedy.name);
+        match greedy.wire.ask(Request::Connect { source, destination }) {
+            Reply::Done => inputs += 1,
+            other => break refused(other),
+        }
+    };
+    assert!(inputs > 1000, "{inputs}");
+    let words = ["no room for another connection of one client", "disconnect some ports of 'greedy'"];
+    assert_says("connections", &refusal, &words);
+    // Others connect.
+    server.probe(&["check", "other", "--from", "source:out"]).terminate().expect_success();
 }
 
 #[test]
