@@ -84,7 +84,7 @@ fn await_end(workers: &[(u32, String)]) {
 
 #[test]
 fn a_load_ends_when_the_measurement_is_interrupted_terminated_or_killed() {
-    for (load, signal) in [("cpu", Signal::INT), ("disk", Signal::TERM), ("memory", Signal::KILL)] {
+    for (load, signal) in [("cpu", Signal::INT), ("disk", Signal::TERM), ("interrupt", Signal::KILL)] {
         let directory = directory();
         let (program, workers) = under_load(directory.path(), load);
         program.signal(signal);

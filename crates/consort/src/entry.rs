@@ -47,7 +47,7 @@ fn is_usage_error(kind: ErrorKind) -> bool {
 }
 
 /// The parser's message without the page that follows it.
-fn in_one_line(error: &clap::Error) -> String {
+pub(crate) fn in_one_line(error: &clap::Error) -> String {
     let text = error.to_string();
     let message: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).map(str::trim).collect();
     let message = message.join(" ");

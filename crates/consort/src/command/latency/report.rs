@@ -139,7 +139,8 @@ impl Report {
 
     /// Everything under one load.
     fn measure_under(&self, load: Load, server: &str, entries: &mut Vec<Entry>) -> anyhow::Result<()> {
-        let directory = std::env::temp_dir();
+        // On the disk that the report goes to: a directory for temporary files may be in memory.
+        let directory = std::path::absolute(self.out.as_deref().unwrap_or_else(|| Path::new(".")))?;
         let mut running = match Running::start(load, &directory) {
             Ok(running) => running,
             Err(error) => {

@@ -71,7 +71,7 @@ impl Report {
     pub(super) fn as_text(&self) -> String {
         let mut text = String::new();
         for (what, value) in &self.machine {
-            let _ = writeln!(text, "{what:<12}{value}");
+            let _ = writeln!(text, "{what:<14}{value}");
         }
         for line in &self.method {
             let _ = writeln!(text, "{line}");

@@ -77,7 +77,7 @@ impl Picture for Latencies<'_> {
             let of_load: Vec<_> = rows.iter().filter(|(entry, _)| entry.load == load).collect();
             let place = |row: &Row| names.iter().position(|known| *known == name(row)).unwrap_or_default();
             // Dots of several loads would hide each other: larger ones lie below.
-            let radius = 11 - 2 * load as i32;
+            let radius = 13 - 2 * load as i32;
             let ms = |row: &Row, frames| row.found.milliseconds(frames);
             let lines = of_load.iter().map(|(_, row)| {
                 let ends = [row.found.distribution.minimum, row.found.distribution.maximum];
