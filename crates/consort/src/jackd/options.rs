@@ -39,7 +39,7 @@ const fn valued(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> 
 }
 
 const NO_LOCK: Id = Id::Ignored("the server decides itself what memory it locks");
-const NO_INTERNAL: Id = Id::Ignored("clients inside the server are not built yet");
+const NO_INTERNAL: Id = Id::Ignored("plug-ins are loaded once the server runs, by jack_load");
 
 /// All of them.
 pub(super) const SPECS: &[Spec<Id>] = &[
