@@ -1,6 +1,7 @@
 //! What is tested inside the virtual machine. Card 0 is HDA, 1 a loopback, 2 a dummy, 9 USB.
 
 mod far;
+mod midi;
 mod quick;
 mod thorough;
 
@@ -43,6 +44,20 @@ fn xruns_and_cycles(server: &Server) -> (u64, u64) {
 fn await_cycles(server: &Server, more: u64) {
     let (_, begin) = xruns_and_cycles(server);
     awaited("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
+}
+
+/// How a device of the graph is, by what `consort device list` says of it.
+fn device_state(server: &Server, name: &str) -> Option<String> {
+    let listed = server.consort(&["device", "list"]).expect_success().stdout;
+    let line = listed.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
+    line.map(str::to_owned)
+}
+
+/// The number before a word of a device's state.
+fn count(state: &str, word: &str) -> u64 {
+    let words: Vec<&str> = state.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
+    let at = words.iter().position(|found| *found == word).unwrap_or_else(|| panic!("no {word}: {state}"));
+    words[at - 1].parse().unwrap_or_else(|_| panic!("no number of {word}: {state}"))
 }
 
 /// Passes a command to the machine's monitor.

@@ -68,6 +68,18 @@ fn cards_play_record_and_come_back_in_a_virtual_machine() {
 
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_midi_hardware() {
+    run("guest::midi::", &["--hda", "off"], 1_200);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_further_cards() {
+    run("guest::thorough::further::", &["--hda", "off"], 1_200);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_on_cards_that_play() {
     run("guest::thorough::plays::", &["--usb"], 1_200);
 }

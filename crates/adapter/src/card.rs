@@ -71,6 +71,10 @@ pub struct CardState {
 
 /// Cycles of a card that has just been started, or has lost frames, until its dates can be relied on.
 const CYCLES_TO_SETTLE: u32 = 8;
+/// So many cycles without an xrun, and those before are forgotten.
+const GOOD_CYCLES: u32 = 200;
+/// After so many xruns the thread is an ordinary one.
+const MOST_STUMBLES: u32 = 8;
 const STACK_BYTES: usize = 512 * 1024;
 /// Above ordinary threads, below whatever the graph runs: a card has a queue to live on.
 const PRIORITY: u32 = 1;
@@ -305,12 +309,18 @@ fn run(mut driver: AlsaDriver, mut sides: Sides, session: &Session, shared: &Sha
     // Without the right to it, the card is moved as ordinary threads are, and may have xruns.
     let _ = sys::thread::set_fifo(0, PRIORITY);
     sys::thread::flush_denormals_to_zero();
-    let mut unsettled = CYCLES_TO_SETTLE;
+    let (mut unsettled, mut stumbles, mut good) = (CYCLES_TO_SETTLE, 0, 0);
     while !shared.stop.load(Ordering::Relaxed) {
         let Wake::Cycle { due_ns, xrun_us } = driver.wait() else { break };
         let is_away = driver.is_away();
         shared.away.store(is_away, Ordering::Relaxed);
         driver.read(&mut Into(&mut sides.capture));
+        good = if xrun_us.is_some() { 0 } else { good + 1 };
+        stumbles = if good > GOOD_CYCLES { 0 } else { stumbles + u32::from(xrun_us.is_some()) };
+        if stumbles == MOST_STUMBLES {
+            // The machine is too slow for it: rather a card with gaps than a machine that answers nobody.
+            let _ = sys::thread::set_other(0);
+        }
         if xrun_us.is_some() || is_away {
             unsettled = CYCLES_TO_SETTLE;
         }

@@ -21,7 +21,7 @@ use client::{Active, Client, Notifications, OpenOptions, Request, Session, Shutd
 use rtrb::{Consumer, Producer, RingBuffer};
 use sys::poll::Waker;
 
-use carrier::{Asker, Carrier, Found, Lines, News, SinkLine, SourceLine};
+use carrier::{Asker, Carrier, Found, Lines, News, SinkLine, SourceLine, Wish};
 use process::{Change, Port, Ports, Sink, Source};
 
 /// Ports in each direction.
@@ -43,6 +43,8 @@ struct Shared {
     ports: AtomicU64,
     /// Messages for which there was no room, or that the sequencer did not take.
     lost: AtomicU64,
+    /// Ports that refused to be connected.
+    unconnected: AtomicU64,
     worst_late_ns: AtomicU64,
 }
 
@@ -63,6 +65,8 @@ pub struct SequencerState {
     pub ports: u64,
     /// Messages that did not get through.
     pub lost: u64,
+    /// Ports in the graph that another program has for itself.
+    pub unconnected: u64,
     /// How late the worst message left, µs: all of what is not constant between a frame and its message.
     pub worst_late_us: u64,
 }
@@ -92,6 +96,7 @@ impl Sequencer {
             left: AtomicBool::new(false),
             ports: AtomicU64::new(0),
             lost: AtomicU64::new(0),
+            unconnected: AtomicU64::new(0),
             worst_late_ns: AtomicU64::new(0),
         });
         client.notify(Listener(Arc::clone(&shared)))?;
@@ -133,6 +138,7 @@ impl Sequencer {
             has_left: self.shared.left.load(Ordering::Relaxed),
             ports: self.shared.ports.load(Ordering::Relaxed),
             lost: self.shared.lost.load(Ordering::Relaxed),
+            unconnected: self.shared.unconnected.load(Ordering::Relaxed),
             worst_late_us: self.shared.worst_late_ns.load(Ordering::Relaxed) / 1000,
         }
     }
@@ -234,8 +240,11 @@ impl Manager {
         };
         let (producer, ring) = RingBuffer::new(RING_BYTES);
         let line = SourceLine { ring: producer, assembly: messages::Assembly::default() };
-        self.lines().sources.insert(found.address, line);
-        let _ = self.asker.hear(found.address);
+        {
+            let mut lines = self.lines();
+            lines.sources.insert(found.address, line);
+            lines.wishes.push(Wish::Hear(found.address));
+        }
         self.add(Port::Source(Source { address: found.address, port, ring }));
     }
 
@@ -247,8 +256,11 @@ impl Manager {
         };
         let (ring, consumer) = RingBuffer::new(RING_BYTES);
         let line = SinkLine { ring: consumer, pace: messages::Pace::default() };
-        self.lines().sinks.insert(found.address, line);
-        let _ = self.asker.say(found.address);
+        {
+            let mut lines = self.lines();
+            lines.sinks.insert(found.address, line);
+            lines.wishes.push(Wish::Say(found.address));
+        }
         self.add(Port::Sink(Sink { address: found.address, port, ring }));
     }
 
@@ -256,6 +268,7 @@ impl Manager {
         if self.changes.push(Change::Add(port)).is_ok() {
             self.shared.ports.fetch_add(1, Ordering::Relaxed);
         }
+        self.shared.waker.wake();
     }
 
     fn go(&mut self, known: &mut HashSet<Addr>, address: Addr) {

@@ -9,9 +9,9 @@ use rubato::{
 use crate::steering::WORST;
 
 /// Taps of the filter: its stop-band is below -100 dB, and it delays by half of them.
-const TAPS: usize = 128;
+const TAPS: usize = 96;
 /// Filters between two frames.
-const STEPS: usize = 256;
+const STEPS: usize = 1024;
 
 /// Which of the two numbers of frames is the same at each call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Resampler {
     ) -> Result<Self, String> {
         let parameters = SincInterpolationParameters::new(TAPS, WindowFunction::BlackmanHarris2)
             .oversampling_factor(STEPS)
-            .interpolation(SincInterpolationType::Cubic);
+            .interpolation(SincInterpolationType::Linear);
         let fixed = match fixed {
             Fixed::Input => FixedAsync::Input,
             Fixed::Output => FixedAsync::Output,

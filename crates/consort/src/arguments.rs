@@ -6,7 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
     completions, connect, dbus, device, disconnect, exec, host, latency, ls, man, profile, run, save, status,
-    stop, sync, top, transport, web, xruns,
+    stop, sync, top, transport, volume, web, xruns,
 };
 use crate::exit;
 
@@ -41,6 +41,7 @@ enum Command {
     Dbus(dbus::Dbus),
     Host(host::Host),
     Sync(sync::Sync),
+    Volume(volume::SetVolume),
     Stop(stop::Stop),
     Completions(completions::Completions),
     Man(man::Man),
@@ -75,6 +76,7 @@ impl Arguments {
             Command::Dbus(command) => command.run(&server),
             Command::Host(command) => command.run(&server),
             Command::Sync(command) => command.run(&server),
+            Command::Volume(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),

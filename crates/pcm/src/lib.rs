@@ -13,6 +13,7 @@ mod handle;
 mod holder;
 mod parameters;
 mod transfer;
+mod volume;
 
 pub use cards::{Card, CardDevice, cards, is_forbidden, locate};
 pub use configure::{Access, Limits, Refusal, Setup, Wish};
@@ -21,3 +22,4 @@ pub use format::{format_name, parse_format};
 pub use handle::{Direction, Pcm, Position, be_single_threaded_in_the_library};
 pub use holder::{Holder, holder};
 pub use transfer::{ReadBlock, WriteBlock};
+pub use volume::{Change, Volume, VolumeError, volume};

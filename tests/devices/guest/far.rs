@@ -12,14 +12,20 @@ fn number(sample: f64) -> Option<i64> {
 
 /// Records what comes out of the loopback card for so many seconds; the samples of channel 0.
 pub fn recorded(server: &Server, format: &str, rate: &str, seconds: u32) -> Vec<f64> {
-    let file = server.directory().join("far.raw");
-    let path = file.to_string_lossy().into_owned();
-    let arguments = ["-q", "-D", "hw:1,1", "-t", "raw", "-f", format, "-r", rate, "-c", "2", "-d"];
-    super::run("arecord", &[&arguments[..], &[&seconds.to_string(), &path]].concat()).expect_success();
-    samples(&file, format)
+    recorded_of(server, 2, format, rate, seconds)
 }
 
-fn samples(file: &Path, format: &str) -> Vec<f64> {
+/// The same of a card that runs with so many channels.
+pub fn recorded_of(server: &Server, channels: usize, format: &str, rate: &str, seconds: u32) -> Vec<f64> {
+    let count = channels.to_string();
+    let file = server.directory().join("far.raw");
+    let path = file.to_string_lossy().into_owned();
+    let arguments = ["-q", "-D", "hw:1,1", "-t", "raw", "-f", format, "-r", rate, "-c", &count, "-d"];
+    super::run("arecord", &[&arguments[..], &[&seconds.to_string(), &path]].concat()).expect_success();
+    samples(&file, channels, format)
+}
+
+fn samples(file: &Path, channels: usize, format: &str) -> Vec<f64> {
     let bytes = std::fs::read(file).expect("a recording");
     let width = match format {
         "S16_LE" | "S16_BE" => 2,
@@ -43,7 +49,7 @@ fn samples(file: &Path, format: &str) -> Vec<f64> {
         let limit = scale as i64;
         (if unsigned >= limit { unsigned - 2 * limit } else { unsigned }) as f64 / scale
     };
-    bytes.chunks_exact(2 * width).map(|frame| decode(&frame[..width])).collect()
+    bytes.chunks_exact(channels * width).map(|frame| decode(&frame[..width])).collect()
 }
 
 /// Demands that samples are the numbers of consecutive frames from the first that is not silent on, at least so

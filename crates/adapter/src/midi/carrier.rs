@@ -34,6 +34,17 @@ pub(super) enum News {
 pub(super) struct Lines {
     pub(super) sources: HashMap<Addr, SourceLine>,
     pub(super) sinks: HashMap<Addr, SinkLine>,
+    /// Ports that the carrier is still to be connected with.
+    pub(super) wishes: Vec<Wish>,
+}
+
+/// What the carrier is to be connected with: only it may connect itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wish {
+    /// What this port says is to be heard.
+    Hear(Addr),
+    /// What the graph says, this port is to hear.
+    Say(Addr),
 }
 
 #[derive(Debug)]
@@ -111,11 +122,25 @@ impl Carrier {
             }
             shared.waker.reset();
             let mut lines = lines.lock().unwrap_or_else(PoisonError::into_inner);
+            for wish in std::mem::take(&mut lines.wishes) {
+                self.connect(wish, shared);
+            }
             self.receive(&mut lines, &decoder, shared, session, news);
             self.collect(&mut lines);
             encoders.retain(|address, _| lines.sinks.contains_key(address));
             drop(lines);
             self.send(&mut encoders, shared);
+        }
+    }
+
+    fn connect(&self, wish: Wish, shared: &Shared) {
+        let connected = self.own().and_then(|own| match wish {
+            Wish::Hear(port) => self.subscribe(port, own),
+            Wish::Say(port) => self.subscribe(own, port),
+        });
+        if connected.is_err() {
+            // It has gone, or another program has it for itself.
+            shared.unconnected.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -224,7 +249,7 @@ impl Carrier {
     }
 }
 
-/// Another handle of the sequencer's, which only asks and subscribes.
+/// Another handle of the sequencer's, which only asks.
 pub(super) struct Asker {
     seq: Seq,
     carrier: Addr,
@@ -272,22 +297,5 @@ impl Asker {
         }
         let (client, port) = (client.get_name().ok()?.to_owned(), port.get_name().ok()?.to_owned());
         Some(Found { address, client, port, says, hears })
-    }
-
-    /// Has the carrier hear what the port says.
-    pub(super) fn hear(&self, address: Addr) -> alsa::Result<()> {
-        self.subscribe(address, self.carrier)
-    }
-
-    /// Has the port hear what the carrier says.
-    pub(super) fn say(&self, address: Addr) -> alsa::Result<()> {
-        self.subscribe(self.carrier, address)
-    }
-
-    fn subscribe(&self, sender: Addr, dest: Addr) -> alsa::Result<()> {
-        let subscription = alsa::seq::PortSubscribe::empty()?;
-        subscription.set_sender(sender);
-        subscription.set_dest(dest);
-        self.seq.subscribe_port(&subscription)
     }
 }

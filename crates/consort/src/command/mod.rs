@@ -18,5 +18,6 @@ pub(crate) mod stop;
 pub(crate) mod sync;
 pub(crate) mod top;
 pub(crate) mod transport;
+pub(crate) mod volume;
 pub(crate) mod web;
 pub(crate) mod xruns;

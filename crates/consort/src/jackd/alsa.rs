@@ -20,6 +20,7 @@ enum Id {
     Duplex,
     Help,
     InputLatency,
+    Midi,
     OutputLatency,
     Period,
     Periods,
@@ -55,7 +56,7 @@ const SPECS: &[Spec<Id>] = &[
     spec('S', &["shorts"], Value::None, Id::Shorts),
     spec('I', &["input-latency"], Value::Required, Id::InputLatency),
     spec('O', &["output-latency"], Value::Required, Id::OutputLatency),
-    spec('X', &["midi-driver"], Value::Required, Id::Ignored("MIDI hardware is not built yet")),
+    spec('X', &["midi-driver"], Value::Required, Id::Midi),
 ];
 
 pub(super) const HELP: &str = "\
@@ -74,7 +75,8 @@ Options of the driver 'alsa':
     -S, --shorts             prefer 16 bits
     -z, --dither KIND        rounding of 16 bits: none, rectangular, shaped, triangular (or n, r, s, t)
     -s, --softmode           recover from xruns without reporting them
-    -H, -M, -m, -X KIND      no effect: monitoring, meters, monitor ports, MIDI are not built yet
+    -X, --midi-driver KIND   MIDI ports: seq, or none (default); raw is seq: it has all hardware
+    -H, -M, -m               no effect: monitoring and meters in the card, monitor ports are not built yet
 ";
 
 /// What the words ask for, before it is put together.
@@ -94,7 +96,7 @@ struct Wanted<'a> {
 /// Reads the driver's options.
 pub(super) fn read(mut words: Words<'_>) -> Result<Asked, UsageError> {
     let (mut options, mut wanted) = (AlsaOptions::default(), Wanted::default());
-    let (mut quantum, mut notices) = (DEFAULT_QUANTUM, Vec::new());
+    let (mut quantum, mut notices, mut devices) = (DEFAULT_QUANTUM, Vec::new(), Vec::new());
     while let Some(found) = words.next(SPECS)? {
         let value = found.value.unwrap_or_default();
         match found.id {
@@ -113,11 +115,12 @@ pub(super) fn read(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Shorts => options.prefer_16_bits = true,
             Id::Dither => options.dither = dither(value)?,
             Id::Soft => options.soft = true,
+            Id::Midi => devices = midi(value)?,
             Id::Ignored(reason) => notices.push(format!("{} has no effect: {reason}", found.written)),
         }
     }
     wanted.apply(&mut options);
-    Ok(Asked::Run { driver: DriverChoice::Alsa(Box::new(options)), quantum, notices })
+    Ok(Asked::Run { driver: DriverChoice::Alsa(Box::new(options)), quantum, notices, devices })
 }
 
 /// The name after `-C` or `-P`; "none" is how some front ends write that there is no name.
@@ -138,6 +141,15 @@ impl Wanted<'_> {
         };
         options.capture = side(self.capture, self.capture_channels, self.input_latency);
         options.playback = side(self.playback, self.playback_channels, self.output_latency);
+    }
+}
+
+/// The devices that a MIDI driver of jackd's stands for.
+fn midi(value: &str) -> Result<Vec<String>, UsageError> {
+    match value {
+        "none" | "" => Ok(Vec::new()),
+        "seq" | "raw" | "alsa_midi" | "alsarawmidi" => Ok(vec!["seq".to_owned()]),
+        _ => Err(UsageError(format!("-X {value} is none of none, seq, raw"))),
     }
 }
 

@@ -92,6 +92,8 @@ pub(super) enum Asked {
         quantum: u32,
         /// Options without effect, one line each.
         notices: Vec<String>,
+        /// Devices beside the driver's own.
+        devices: Vec<String>,
     },
     /// A driver that exists in jackd and not here.
     NotBuilt,
@@ -123,7 +125,7 @@ fn timer(mut words: Words<'_>) -> Result<Asked, UsageError> {
         }
     }
     let driver = DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false };
-    Ok(Asked::Run { driver, quantum, notices })
+    Ok(Asked::Run { driver, quantum, notices, devices: Vec::new() })
 }
 
 fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
@@ -146,7 +148,7 @@ fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
         return Err(UsageError("-d file needs -i FILE, -o FILE or both".into()));
     }
     let driver = DriverChoice::File { input, output, sample_rate_hz, playback, fast };
-    Ok(Asked::Run { driver, quantum, notices })
+    Ok(Asked::Run { driver, quantum, notices, devices: Vec::new() })
 }
 
 fn value<'a>(found: &Found<'a, Id>) -> &'a str {

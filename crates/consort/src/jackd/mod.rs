@@ -16,6 +16,7 @@ use anyhow::bail;
 use engine::Config;
 
 use crate::arguments::server_name;
+use crate::command::device::Attendants;
 use crate::command::exec::end_with_stdin;
 use crate::exit::UsageError;
 use crate::output;
@@ -60,6 +61,8 @@ enum Asking {
         config: Config,
         while_stdin_is_open: bool,
         notices: Vec<String>,
+        /// Devices beside the driver's own.
+        devices: Vec<String>,
     },
     /// A driver of jackd's that is not built here.
     NotBuilt(String),
@@ -71,14 +74,16 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     match parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
         Asking::Text(text) => output::print(&text)?,
         Asking::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
-        Asking::Run { config, while_stdin_is_open, notices } => {
+        Asking::Run { config, while_stdin_is_open, notices, devices } => {
             if config.verbose {
                 for notice in notices {
                     eprintln!("jackd: {notice}");
                 }
             }
             let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
+            let attendants = Attendants::start(&config.name, &devices)?;
             engine::run(config, crate::command::host::hosting()?)?;
+            drop(attendants);
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -95,14 +100,16 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
         Order::Version => return Ok(Asking::Text(version())),
         Order::Start => config.name = server_name(Some(config.name), None)?,
     }
-    let Some(driver) = driver else { return Ok(Asking::Run { config, while_stdin_is_open, notices }) };
+    let Some(driver) = driver else {
+        return Ok(Asking::Run { config, while_stdin_is_open, notices, devices: Vec::new() });
+    };
     match driver::read(driver, words)? {
         Asked::Help(text) => Ok(Asking::Text(text.into())),
         Asked::NotBuilt => Ok(Asking::NotBuilt(driver.into())),
-        Asked::Run { driver, quantum, notices: more } => {
+        Asked::Run { driver, quantum, notices: more, devices } => {
             notices.extend(more);
             let config = Config { driver, quantum, ..config };
-            Ok(Asking::Run { config, while_stdin_is_open, notices })
+            Ok(Asking::Run { config, while_stdin_is_open, notices, devices })
         }
     }
 }

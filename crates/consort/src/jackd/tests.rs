@@ -322,7 +322,7 @@ fn the_environment_names_the_server_unless_the_line_does() {
 }
 
 fn run_with(while_stdin_is_open: bool) -> Asking {
-    Asking::Run { config: defaults(), while_stdin_is_open, notices: vec![] }
+    Asking::Run { config: defaults(), while_stdin_is_open, notices: vec![], devices: vec![] }
 }
 
 #[test]

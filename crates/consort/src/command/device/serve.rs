@@ -165,7 +165,11 @@ impl Served {
             Self::Sequencer(sequencer) => {
                 let state = sequencer.state();
                 let (ports, late_us, lost) = (state.ports, state.worst_late_us, state.lost);
-                format!("{ports} ports, events at most {late_us} µs late, {lost} lost")
+                let refused = match state.unconnected {
+                    0 => String::new(),
+                    refused => format!(", {refused} in use by others"),
+                };
+                format!("{ports} ports{refused}, messages at most {late_us} µs late, {lost} lost")
             }
         }
     }

@@ -1,0 +1,139 @@
+//! The master volume of a card, where its mixer has one.
+
+use alsa::mixer::{MilliBel, Mixer, Selem, SelemChannelId};
+
+/// Names under which mixers have what the whole card plays, best first.
+const NAMES: [&str; 6] = ["Master", "PCM", "Speaker", "Headphone", "Front", "Digital"];
+
+/// How loud a card plays.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Volume {
+    /// The mixer's name for what was read or set.
+    pub control: String,
+    /// Part of the way from the softest to the loudest, 0 to 1.
+    pub level: f64,
+    /// The same in dB, where the mixer knows.
+    pub decibels: Option<f32>,
+    /// Nothing is heard; `None`: the mixer cannot say, nor do it.
+    pub muted: Option<bool>,
+}
+
+/// What is to be changed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// To this part of the way, 0 to 1.
+    Level(f64),
+    /// By this part of the way.
+    By(f64),
+    /// To so many dB.
+    Decibels(f32),
+    /// Off, or on again.
+    Mute(bool),
+}
+
+/// Why a volume could not be read or set.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum VolumeError {
+    /// The card has no mixer, or one without any of the usual controls.
+    #[error("the card has no volume of its own: use one on the way to it, or the amplifier's")]
+    None,
+    /// The control cannot do this.
+    #[error("'{0}' cannot be {1}")]
+    Unable(String, &'static str),
+    /// The mixer's own words.
+    #[error("{0}")]
+    Mixer(String),
+}
+
+impl From<alsa::Error> for VolumeError {
+    fn from(error: alsa::Error) -> Self {
+        Self::Mixer(error.to_string())
+    }
+}
+
+/// Reads the volume of card number `card`, after the changes, if there are any.
+///
+/// # Errors
+/// [`VolumeError`].
+pub fn volume(card: u32, changes: &[Change]) -> Result<Volume, VolumeError> {
+    let mixer = Mixer::new(&format!("hw:{card}"), false).map_err(|_| VolumeError::None)?;
+    let named = |name: &str| {
+        let mut controls = mixer.iter().filter_map(Selem::new);
+        controls.find(|control| {
+            control.has_playback_volume() && control.get_id().get_name().is_ok_and(|found| found == name)
+        })
+    };
+    let (control, name) =
+        NAMES.iter().find_map(|name| Some((named(name)?, *name))).ok_or(VolumeError::None)?;
+    for change in changes {
+        apply(&control, name, *change)?;
+    }
+    mixer.handle_events()?;
+    read(&control, name)
+}
+
+const CHANNEL: SelemChannelId = SelemChannelId::FrontLeft;
+
+fn read(control: &Selem<'_>, name: &str) -> Result<Volume, VolumeError> {
+    let range = control.get_playback_volume_range();
+    let muted = control.has_playback_switch().then(|| control.get_playback_switch(CHANNEL)).transpose()?;
+    Ok(Volume {
+        control: name.to_owned(),
+        level: part_of(range, control.get_playback_volume(CHANNEL)?),
+        decibels: control.get_playback_vol_db(CHANNEL).ok().map(MilliBel::to_db),
+        muted: muted.map(|switch| switch == 0),
+    })
+}
+
+fn apply(control: &Selem<'_>, name: &str, change: Change) -> Result<(), VolumeError> {
+    let range = control.get_playback_volume_range();
+    match change {
+        Change::Level(level) => control.set_playback_volume_all(step_at(range, level))?,
+        Change::By(part) => {
+            let level = part_of(range, control.get_playback_volume(CHANNEL)?) + part;
+            control.set_playback_volume_all(step_at(range, level))?;
+        }
+        Change::Decibels(decibels) => {
+            let wanted = MilliBel::from_db(decibels);
+            let step = control.ask_playback_db_vol(wanted, alsa::Round::Floor);
+            let step = step.map_err(|_| VolumeError::Unable(name.to_owned(), "set in dB"))?;
+            control.set_playback_volume_all(step.clamp(range.0, range.1))?;
+        }
+        Change::Mute(_) if !control.has_playback_switch() => {
+            return Err(VolumeError::Unable(name.to_owned(), "muted"));
+        }
+        Change::Mute(muted) => control.set_playback_switch_all(i32::from(!muted))?,
+    }
+    Ok(())
+}
+
+/// Where a step of the mixer's is between the softest and the loudest.
+fn part_of((softest, loudest): (i64, i64), step: i64) -> f64 {
+    if loudest > softest { (step - softest) as f64 / (loudest - softest) as f64 } else { 1.0 }
+}
+
+/// The mixer's step that is nearest to a part of the way.
+fn step_at((softest, loudest): (i64, i64), part: f64) -> i64 {
+    softest + (part.clamp(0.0, 1.0) * (loudest - softest) as f64).round() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_and_parts_of_the_way_are_inverse_to_each_other_and_stay_in_range() {
+        for range in [(0, 74), (-50, 100), (0, 1)] {
+            for step in range.0..=range.1 {
+                assert_eq!(step_at(range, part_of(range, step)), step, "{range:?}");
+            }
+            assert_eq!((step_at(range, -1.0), step_at(range, 7.0)), range);
+        }
+        assert_eq!(part_of((3, 3), 3), 1.0);
+    }
+
+    #[test]
+    fn a_card_that_is_not_there_has_no_volume() {
+        assert_eq!(volume(31, &[]), Err(VolumeError::None));
+    }
+}
