@@ -63,6 +63,12 @@ pub fn is_forbidden(name: &str) -> bool {
         .is_some_and(|opened| opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied))
 }
 
+/// The first card that this user may not open, as `hw:N`; `None`: there is none.
+#[must_use]
+pub fn first_forbidden() -> Option<String> {
+    (0..CARDS).map(|index| format!("hw:{index}")).find(|name| is_forbidden(name))
+}
+
 /// Card and device as they are written.
 fn parts(name: &str) -> Option<(&str, u32)> {
     let arguments = name.strip_prefix("plughw:").or_else(|| name.strip_prefix("hw:"))?;

@@ -15,7 +15,7 @@ mod parameters;
 mod transfer;
 mod volume;
 
-pub use cards::{Card, CardDevice, cards, is_forbidden, locate};
+pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate};
 pub use configure::{Access, Limits, Refusal, Setup, Wish};
 pub use error::{Fault, OpenError};
 pub use format::{format_name, parse_format};

@@ -12,7 +12,7 @@ use crate::exit::UsageError;
 
 /// What an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Id {
+pub(super) enum Id {
     Capture,
     CaptureChannels,
     Device,
@@ -37,7 +37,7 @@ const fn spec(short: char, long: &'static [&'static str], value: Value, id: Id) 
     Spec { id, short: Some(short), long, value }
 }
 
-const SPECS: &[Spec<Id>] = &[
+pub(super) const SPECS: &[Spec<Id>] = &[
     spec('h', &["help"], Value::None, Id::Help),
     spec('d', &["device"], Value::Required, Id::Device),
     spec('C', &["capture"], Value::Optional, Id::Capture),

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use super::HELP;
+use super::alsa::HELP as ALSA_HELP;
 use super::driver::{FILE_HELP, TIMER_HELP};
 
 /// The page, for roff with its man macros.
@@ -17,7 +18,7 @@ pub(crate) fn page() -> String {
     let usage = HELP.lines().next().and_then(|line| line.strip_prefix("Usage: ")).unwrap_or_default();
     page.push_str(&escaped(usage));
     page.push_str("\n.SH OPTIONS\n");
-    for text in [HELP, TIMER_HELP, FILE_HELP] {
+    for text in [HELP, ALSA_HELP, TIMER_HELP, FILE_HELP] {
         let lines = text.lines().filter(|line| !line.starts_with("Usage: "));
         page.push_str(".PP\n");
         lines.for_each(|line| add(&mut page, line));
@@ -51,6 +52,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::jackd::alsa::SPECS as ALSA;
     use crate::jackd::driver::{FILE, TIMER};
     use crate::jackd::options::SPECS;
     use crate::jackd::words::Spec;
@@ -73,6 +75,7 @@ mod tests {
     #[test]
     fn every_option_that_jackd_takes_is_in_its_help() {
         assert_eq!(unnamed(HELP, SPECS), [""; 0]);
+        assert_eq!(unnamed(ALSA_HELP, ALSA), [""; 0]);
         assert_eq!(unnamed(TIMER_HELP, TIMER), [""; 0]);
         assert_eq!(unnamed(FILE_HELP, FILE), [""; 0]);
         assert_eq!(unnamed("Usage: jackd", TIMER).len(), TIMER.len() - 1, "what is missing is noticed");
@@ -81,7 +84,7 @@ mod tests {
     #[test]
     fn every_option_of_the_help_is_an_entry_of_the_man_page() {
         let page = page();
-        for line in [HELP, TIMER_HELP, FILE_HELP].concat().lines() {
+        for line in [HELP, ALSA_HELP, TIMER_HELP, FILE_HELP].concat().lines() {
             if let Some(option) = line.strip_prefix("    ").filter(|option| option.starts_with('-')) {
                 let option = option.split_once("  ").map_or(option, |(option, _)| option);
                 assert!(page.contains(&format!(".TP\n\\fB{}\\fR\n", escaped(option))), "{option}");

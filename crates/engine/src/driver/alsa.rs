@@ -56,7 +56,13 @@ impl AlsaDriver {
     /// # Errors
     /// A sentence that says what the device refused, what it can do, and what to do.
     pub fn open(options: AlsaOptions, quantum: u32) -> Result<Option<Self>, String> {
-        let Some(mut recipe) = Recipe::new(&options) else { return Ok(None) };
+        let Some(mut recipe) = Recipe::new(&options) else {
+            // What this user may not open, the library does not list.
+            let forbidden = pcm::first_forbidden();
+            return forbidden.map_or(Ok(None), |name| {
+                Err(explain::not_opened(&name, pcm::Direction::Playback, pcm::OpenError::Denied))
+            });
+        };
         let device = recipe.open_first(quantum)?;
         let channels =
             |pcm: &Option<Pcm>| pcm.as_ref().and_then(Pcm::setup).map_or(0, |setup| setup.channels);
