@@ -38,7 +38,7 @@ fn stated() -> BTreeMap<String, String> {
                 documentation.push_str(text);
             } else if !line.starts_with('#') {
                 if let Some((_, name)) = line.split_once("extern \"C\" fn jack_") {
-                    let name = name.split(|end: char| end == '(' || end == '<').next().unwrap_or_default();
+                    let name = name.split(['(', '<']).next().unwrap_or_default();
                     let states = |thread: &str| documentation.contains(&format!("Thread: {thread}."));
                     let thread = ["cycle", "any"].into_iter().find(|thread| states(thread)).unwrap_or("app");
                     stated.insert(format!("jack_{name}"), thread.to_owned());

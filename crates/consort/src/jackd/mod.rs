@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 failed, 2 the command line makes no sense.
 enum Asking {
     Text(String),
     Run {
-        config: Config,
+        config: Box<Config>,
         while_stdin_is_open: bool,
         notices: Vec<String>,
         /// Devices beside the driver's own.
@@ -82,7 +82,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             }
             let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
             let attendants = Attendants::start(&config.name, &devices)?;
-            engine::run(config, crate::command::host::hosting()?)?;
+            engine::run(*config, crate::command::host::hosting()?)?;
             drop(attendants);
         }
     }
@@ -101,6 +101,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
         Order::Start => config.name = server_name(Some(config.name), None)?,
     }
     let Some(driver) = driver else {
+        let config = Box::new(config);
         return Ok(Asking::Run { config, while_stdin_is_open, notices, devices: Vec::new() });
     };
     match driver::read(driver, words)? {
@@ -108,7 +109,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
         Asked::NotBuilt => Ok(Asking::NotBuilt(driver.into())),
         Asked::Run { driver, quantum, notices: more, devices } => {
             notices.extend(more);
-            let config = Config { driver, quantum, ..config };
+            let config = Box::new(Config { driver, quantum, ..config });
             Ok(Asking::Run { config, while_stdin_is_open, notices, devices })
         }
     }
@@ -118,7 +119,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
 #[cfg(fuzzing)]
 pub fn read_jackd(words: &[String]) -> Result<Option<Config>, String> {
     match parse(words, None) {
-        Ok(Asking::Run { config, .. }) => Ok(Some(config)),
+        Ok(Asking::Run { config, .. }) => Ok(Some(*config)),
         Ok(Asking::Text(_) | Asking::NotBuilt(_)) => Ok(None),
         Err(error) => Err(error.to_string()),
     }

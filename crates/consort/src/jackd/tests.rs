@@ -132,7 +132,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
         ),
     ] {
         match ask(line) {
-            Asking::Run { config, .. } => assert_eq!(config, expected, "{what}"),
+            Asking::Run { config, .. } => assert_eq!(*config, expected, "{what}"),
             other => panic!("{what}: {other:?}"),
         }
     }
@@ -313,7 +313,7 @@ fn the_environment_names_the_server_unless_the_line_does() {
     let name = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).into()).collect();
         match parse(&words, Some("studio".into())) {
-            Ok(Asking::Run { config, .. }) => config.name,
+            Ok(Asking::Run { config, .. }) => config.name.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -322,7 +322,7 @@ fn the_environment_names_the_server_unless_the_line_does() {
 }
 
 fn run_with(while_stdin_is_open: bool) -> Asking {
-    Asking::Run { config: defaults(), while_stdin_is_open, notices: vec![], devices: vec![] }
+    Asking::Run { config: Box::new(defaults()), while_stdin_is_open, notices: vec![], devices: vec![] }
 }
 
 #[test]
