@@ -117,6 +117,15 @@ fn a_member_that_the_policy_trusts_with_less_may_look_and_not_stop_the_server() 
 }
 
 #[test]
+fn a_member_has_no_plug_ins_run_as_the_user_whose_server_it_is() {
+    let Some(stage) = Stage::new(&[]) else { return };
+    let refused = stage.as_user("jack_load", &["gain", "inprocess"], GROUP, None).finish();
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert_says("a member", &refused.stderr, &["does not allow", "run plug-ins"]);
+    assert!(!stage.server.lsp(&[]).contains("gain:"));
+}
+
+#[test]
 fn who_is_not_in_the_group_is_stopped_by_the_directory_and_then_by_what_the_kernel_says_of_it() {
     let Some(stage) = Stage::new(&[]) else { return };
     let rights = |path: &Path| {

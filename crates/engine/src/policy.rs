@@ -15,14 +15,17 @@ pub struct Rights {
     pub capture: bool,
     /// Change the buffer size, freewheel, the transport and sessions, and stop the server.
     pub control: bool,
+    /// Have the server run plug-ins, as its own user: not to be given to others than that user and root.
+    pub load: bool,
 }
 
 impl Rights {
     /// Without a policy.
-    pub const ALL: Self = Self { connect: true, patch: true, record: true, capture: true, control: true };
+    pub const ALL: Self =
+        Self { connect: true, patch: true, record: true, capture: true, control: true, load: true };
     /// Others may connect its ports, as far as it has nothing to hear by that.
     pub const NONE: Self =
-        Self { connect: false, patch: false, record: false, capture: false, control: false };
+        Self { connect: false, patch: false, record: false, capture: false, control: false, load: false };
 
     fn parse(words: &str) -> Option<Self> {
         match words {

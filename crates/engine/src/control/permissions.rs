@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use proto::internal::InternalRequest;
 use proto::property::PropertyRequest;
 use proto::request::{Request, RequestError};
 use sys::socket::Connection;
@@ -13,8 +14,13 @@ use crate::policy::{Facts, Policy, Rights, refusal};
 
 /// What a program that has connected may do.
 pub(super) fn rights_of(socket: &Connection, policy: &Policy) -> Rights {
-    facts_of(socket, policy.looks_at_process()).map_or(Rights::NONE, |facts| policy.decide(&facts))
+    let Some(facts) = facts_of(socket, policy.looks_at_process()) else { return Rights::NONE };
+    let rights = policy.decide(&facts);
+    let may_act_as_us = [sys::process::real_user_id(), ROOT].contains(&facts.user_id);
+    Rights { load: rights.load && may_act_as_us, ..rights }
 }
+
+const ROOT: u32 = 0;
 
 fn facts_of(socket: &Connection, looks_at_process: bool) -> Option<Facts> {
     let peer = socket.peer().ok()?;
@@ -70,6 +76,9 @@ pub(super) fn check(
         | Request::Session(_)
         | Request::ResetMaxDelay
         | Request::Stop => (rights.control, "control the server"),
+        Request::Internal(InternalRequest::Load { .. } | InternalRequest::Unload { .. }) => {
+            (rights.load, "have the server run plug-ins")
+        }
         _ => (true, ""),
     };
     if allowed { Ok(()) } else { Err(refusal(what)) }
