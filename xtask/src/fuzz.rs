@@ -25,16 +25,17 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Zsanitizer=address";
 
 /// Builds the targets and runs each of them, or those that are named; fails at the first that crashes, after all
-/// have run.
+/// have run. The short form leaves out those that need most of the project built anew.
 ///
 /// # Errors
 /// If a target crashes, does not end, or cannot be built.
 pub fn run(arguments: &[String]) -> Result<()> {
     let fuzz = root().join("fuzz");
-    let all = targets(&fuzz)?;
+    let short = arguments.iter().any(|word| word == "--short");
+    let all = targets(&fuzz, short)?;
     let Asked { seconds, seed, chosen } = Asked::read(arguments, &all)?;
     let host = host()?;
-    let built = build(&fuzz, &host)?;
+    let built = build(&fuzz, &host, short)?;
     let mut crashed = Vec::new();
     for target in &chosen {
         match fuzz_one(&fuzz, &built, target, seconds, seed)? {
@@ -79,15 +80,16 @@ impl Asked {
     }
 }
 
-/// The targets: a file each.
-fn targets(fuzz: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fuzz.join("targets").read_dir().context("there is no fuzz/targets")? {
-        let path = entry?.path();
-        names.extend(path.file_stem().map(|name| name.to_string_lossy().into_owned()));
-    }
-    names.sort_unstable();
-    Ok(names)
+/// The targets, as cargo knows them; `short`: those that need no feature.
+fn targets(fuzz: &Path, short: bool) -> Result<Vec<String>> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(fuzz);
+    let output = cargo.output().context("cargo does not start")?;
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let all = metadata["packages"][0]["targets"].as_array().context("the package 'fuzz' has no targets")?;
+    let bins = all.iter().filter(|target| target["kind"][0] == "bin");
+    let chosen = bins.filter(|target| !short || target["required-features"].is_null());
+    Ok(chosen.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
 }
 
 /// The triple of this machine. Named, even though it is the default, so that build scripts are not instrumented.
@@ -99,12 +101,13 @@ fn host() -> Result<String> {
 }
 
 /// Gives the directory with the targets' programs.
-fn build(fuzz: &Path, host: &str) -> Result<PathBuf> {
+fn build(fuzz: &Path, host: &str, short: bool) -> Result<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let target = std::path::absolute(target)?.join("fuzz");
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .args(["build", "--release", "--bins", "--target", host])
+        .args(short.then_some("--no-default-features"))
         .current_dir(fuzz)
         .env("CARGO_TARGET_DIR", &target)
         .env("RUSTC_BOOTSTRAP", "1")
