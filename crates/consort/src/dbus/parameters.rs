@@ -155,7 +155,7 @@ impl Constraint {
 }
 
 fn no_such(address: &[String]) -> Failure {
-    Failure::InvalidArgs(format!("there is nothing at '{}'", address.join("':'").escape_debug()))
+    Failure::InvalidArgs(format!("there is nothing at '{}'", address.join("':'").replace(char::is_control, "?")))
 }
 
 impl Parameters {

@@ -39,6 +39,7 @@ consort's server with JACK's command line. Options before -d:
     -p, --port-max N             how many ports there can be (default: 2048)
     -S, --sync                   play what was computed in the same cycle
     -T, --temporary              end when the last client has left
+    --while-stdin-is-open        end when standard input does, as with the program that holds its other end
     -a, --autoconnect MODE       a client connects its own ports: ' ' allow (default), E refuse or e ignore
                                  with other clients' ports, A refuse or a ignore all
     -v, --verbose                say more, also which options had no effect
