@@ -14,7 +14,9 @@ fn directory() -> TempDir {
 }
 
 fn report(directory: &Path, options: &[&str]) -> Program {
-    let mut command = command_in(directory, &binary("consort"));
+    // A job in the background, as of a script, ignores SIGINT, and so would what it starts.
+    let mut command = command_in(directory, Path::new("env"));
+    command.arg("--default-signal=INT").arg(binary("consort"));
     command.args(["latency", "report", "--out", "report"]).args(options).env_remove("PULSE_SERVER");
     Program::start(command)
 }

@@ -155,7 +155,10 @@ impl Constraint {
 }
 
 fn no_such(address: &[String]) -> Failure {
-    Failure::InvalidArgs(format!("there is nothing at '{}'", address.join("':'").replace(char::is_control, "?")))
+    Failure::InvalidArgs(format!(
+        "there is nothing at '{}'",
+        address.join("':'").replace(char::is_control, "?")
+    ))
 }
 
 impl Parameters {
