@@ -11,17 +11,53 @@ pub fn run(arguments: &[String]) -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     cargo(&["build", "--workspace", "--quiet"])?;
-    // Process-level tests share two processors with the servers that they start.
-    let mut test = vec!["test", "--workspace", "--no-fail-fast", "--", "--test-threads=2"];
-    test.extend(arguments.iter().map(String::as_str));
-    // What failed for one person fails for all: `cargo test` alone looks at new cases each time.
-    cargo_with(&test, &[("PROPTEST_RNG_SEED", "20261121")])?;
+    tests(arguments)?;
     ensure!(
         crate::mutate::run(&["--short".into()])? == ExitCode::SUCCESS,
         "a model misses what it is there for"
     );
     crate::fuzz::run(&["--short".into()])?;
     cargo_with(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
+}
+
+/// Suites that wait for programs most of the time, and judge no cycle by the clock.
+const PATIENT: [&str; 10] =
+    ["bad_input", "control", "dbus", "effects", "internal", "latency", "programs", "state", "sync", "web"];
+
+/// Process-level tests share two processors with the servers that they start.
+fn tests(arguments: &[String]) -> Result<()> {
+    let (patient, others): (Vec<String>, Vec<String>) =
+        suites()?.into_iter().partition(|name| PATIENT.contains(&name.as_str()));
+    let units = ["--workspace", "--exclude", "consort-tests"].map(str::to_owned).to_vec();
+    for (what, threads) in [(units, 2), (chosen(&patient), 4), (chosen(&others), 2)] {
+        let mut words = vec!["test", "--no-fail-fast"];
+        words.extend(what.iter().map(String::as_str));
+        let threads = format!("--test-threads={threads}");
+        words.extend(["--", &threads]);
+        words.extend(arguments.iter().map(String::as_str));
+        // What failed for one person fails for all: `cargo test` alone looks at new cases each time.
+        cargo_with(&words, &[("PROPTEST_RNG_SEED", "20261121")])?;
+    }
+    Ok(())
+}
+
+/// The words that name suites of process-level tests, with what they have in common.
+fn chosen(suites: &[String]) -> Vec<String> {
+    let named = suites.iter().flat_map(|name| ["--test".to_owned(), name.clone()]);
+    ["--package", "consort-tests", "--lib"].map(str::to_owned).into_iter().chain(named).collect()
+}
+
+/// The suites of process-level tests: a folder with a `main.rs` each.
+fn suites() -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in crate::command::root().join("tests").read_dir()? {
+        let path = entry?.path();
+        if path.join("main.rs").is_file() {
+            names.extend(path.file_name().map(|name| name.to_string_lossy().into_owned()));
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
 }
 
 /// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the other.
