@@ -280,7 +280,8 @@ impl Others {
 }
 
 /// Runs `bad` beside two programs that have nothing to do with it: they lose nothing, the server answers, and it
-/// keeps no descriptor. What the machine takes, it takes from the same programs on another server, too.
+/// keeps no descriptor. What the machine takes, it takes from the same programs on another server, too, but not always at
+/// the same time: one cycle, and one of 500, may be the machine's.
 pub fn beside_others<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
     let quiet_server = self::server();
     let (undisturbed, others) = (Others::on(&quiet_server), Others::on(server));
@@ -293,7 +294,8 @@ pub fn beside_others<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R)
     let (counts, machines) = (others.end(server), undisturbed.end(&quiet_server));
     assert_eq!(counts.wrong, 0, "{counts:?}");
     let lost = |counts: &Counts| counts.silent + counts.missed;
-    assert!(lost(&counts) == 0 || lost(&machines) > 0, "{counts:?}, where the machine took {machines:?}");
+    let is_machines = lost(&machines) > 0 || lost(&counts) <= 1 + counts.cycles / 500;
+    assert!(is_machines, "{counts:?}, where the machine took {machines:?}");
     result
 }
 
