@@ -92,14 +92,14 @@ impl CaptureBridge {
         self.at = None;
     }
 
-    /// A channel's place for the device's next frames, `device_quantum` of them. Thread: cycle.
+    /// A channel's place for the device's next frames, `device_quantum` of them. Thread: the card's.
     pub fn channel(&mut self, channel: usize) -> Option<&mut [f32]> {
         let frames = self.layout.device_quantum as usize;
         self.resampler.input.get_mut(channel * frames..(channel + 1) * frames)
     }
 
     /// Takes the frames in [`channel`](Self::channel), the last of which the device had when the graph was at
-    /// `graph_position`. `latency`: how much later the graph hears them. Thread: cycle.
+    /// `graph_position`. `latency`: how much later the graph hears them. Thread: the card's.
     pub fn cycle(&mut self, graph_position: f64, latency: u32) {
         let frames = f64::from(self.layout.device_quantum);
         if latency != self.latency {
@@ -179,7 +179,7 @@ impl PlaybackBridge {
     }
 
     /// Makes the device's next frames, which follow `device_queue` frames less a quantum that it still has when the
-    /// graph is at `graph_position`. `latency`: how much later than the graph it plays them. Thread: cycle.
+    /// graph is at `graph_position`. `latency`: how much later than the graph it plays them. Thread: the card's.
     pub fn cycle(&mut self, graph_position: f64, latency: u32) {
         let Layout { device_quantum, device_queue, channels, .. } = self.layout;
         if latency != self.latency {
@@ -214,7 +214,7 @@ impl PlaybackBridge {
         self.at = Some(at + wanted as u64);
     }
 
-    /// The frames that [`cycle`](Self::cycle) made of a channel. Thread: cycle.
+    /// The frames that [`cycle`](Self::cycle) made of a channel. Thread: the card's.
     #[must_use]
     pub fn channel(&self, channel: usize) -> &[f32] {
         let range = channel * self.made..(channel + 1) * self.made;

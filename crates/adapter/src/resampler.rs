@@ -79,7 +79,7 @@ impl Resampler {
         (self.place, self.taken, self.ratio) = (0.0, 0.0, self.nominal);
     }
 
-    /// Puts out so much more than it would, relative. Thread: cycle.
+    /// Puts out so much more than it would, relative. Thread: the card's.
     pub(crate) fn set_more(&mut self, more: f64) {
         let ratio = self.nominal * (1.0 + more);
         if self.inner.set_resample_ratio(ratio, false).is_ok() {
@@ -92,13 +92,13 @@ impl Resampler {
         self.inner.input_frames_next()
     }
 
-    /// Where the next frame that is put out comes from, in frames before the next that goes in. Thread: cycle.
+    /// Where the next frame that is put out comes from, in frames before the next that goes in. Thread: the card's.
     pub(crate) fn lag(&self) -> f64 {
         // The library steps before it puts out, and its filters begin one of their own steps late.
         self.taken - self.place + (TAPS / 2) as f64 - 1.0 / self.ratio - 1.0 / STEPS as f64
     }
 
-    /// Resamples `input`; how many frames are in `output` then. Thread: cycle.
+    /// Resamples `input`; how many frames are in `output` then. Thread: the card's.
     pub(crate) fn run(&mut self) -> usize {
         let (wanted, most) = (self.inner.input_frames_next(), self.inner.output_frames_next());
         let (channels, ratio) = (self.channels, self.ratio);

@@ -38,7 +38,7 @@ impl Steering {
     }
 
     /// Takes how many frames the device is behind its place after another `seconds`; by how much it is to run faster,
-    /// relative to what it says. Thread: cycle.
+    /// relative to what it says. Thread: the card's.
     pub(crate) fn update(&mut self, behind_frames: f64, seconds: f64) -> f64 {
         self.seconds += seconds;
         let omega = TAU * (NARROWING / self.seconds).clamp(NARROWEST_HZ, WIDEST_HZ);
