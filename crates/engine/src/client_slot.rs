@@ -9,6 +9,7 @@ use rt::shm::{Orders, OwnPage, absent};
 use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
 
 use crate::autopsy::Watch;
+use crate::lateness::Lateness;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
@@ -185,11 +186,13 @@ pub struct ClientSlot {
     pub bypassed_ns: u64,
     /// Cycles in which it was late, since it opened.
     pub late_cycles: u64,
+    /// How late it is lately.
+    pub lateness: Lateness,
     /// The kernel's counters of its process thread.
     pub watch: Option<Watch>,
     /// Its durations.
     pub measured: Measured,
-    /// It is not told where to run before this, because it was late.
+    /// It is not told where to run before this, because it was late too often.
     pub released_until_ns: u64,
 }
 

@@ -25,7 +25,8 @@ pub struct Config {
     pub sync: bool,
     /// `SCHED_FIFO` priority of the driver thread; `None`: nothing is real-time.
     pub realtime_priority: Option<u32>,
-    /// How long a client may be late before it is left out; `None`: three quanta.
+    /// How long a client may be late before it is left out; `None`: three quanta, and 20 ms at
+    /// least.
     pub client_timeout_ms: Option<u32>,
     /// How long clients wait for another server when this one is gone without a word.
     pub grace_ms: u32,

@@ -75,6 +75,9 @@ pub struct CycleThread {
 /// followers go on without it.
 const GRACE_DIVISOR: u64 = 4;
 
+/// A client that is late for so many cycles without having begun them is taken for one that works outside of them.
+const OUTSIDE_CYCLES: u32 = 3;
+
 /// How long a driver that is not bound to real time waits for the graph.
 const WHEN_DONE_LIMIT_NS: u64 = 10_000_000_000;
 /// How often it looks meanwhile whether somebody has gone.
@@ -285,10 +288,8 @@ impl CycleThread {
                 continue;
             }
             signal_for(&self.plan.seats, index, cycle, &Futex);
-            let thread = seat.pulse.thread.load(Ordering::Relaxed);
-            let still_late = !has_ended(seat, before, cycle);
-            if thread != 0 && late_cycles <= 2 && still_late && sys::thread::set_other(thread).is_ok() {
-                seat.own.note_demoted();
+            if !has_ended(seat, before, cycle) {
+                demote(seat, late_cycles);
             }
         }
         others
@@ -296,7 +297,10 @@ impl CycleThread {
 
     fn await_end(&mut self, info: CycleInfo) {
         if self.pace() == Pace::RealTime {
-            await_end(&self.plan.seats, info.cycle, self.driver.next_due_ns(), &Futex);
+            // Who was late for more than a cycle has been given up already.
+            let is_awaited = |seat: &&PlanSeat| seat.pulse.late_cycles.load(Ordering::Relaxed) <= 1;
+            let seats = self.plan.seats.iter().filter(is_awaited);
+            await_end(seats, info.cycle, self.driver.next_due_ns(), &Futex);
             return;
         }
         let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
@@ -304,7 +308,7 @@ impl CycleThread {
             || [&self.shared.stop, &self.shared.hurry].iter().any(|word| word.load(Ordering::Relaxed) != 0);
         while Futex.now_ns() < deadline_ns && !gives_up() {
             let look_ns = Futex.now_ns().saturating_add(WHEN_DONE_LOOK_NS).min(deadline_ns);
-            if await_end(&self.plan.seats, info.cycle, look_ns, &Futex) || !self.any_left(info.cycle) {
+            if await_end(self.plan.seats.iter(), info.cycle, look_ns, &Futex) || !self.any_left(info.cycle) {
                 return;
             }
         }
@@ -348,6 +352,15 @@ impl CycleThread {
             is_away: self.driver.is_away(),
         };
         self.shared.recording.push(&Record::Cycle(record).to_words());
+    }
+}
+
+/// Takes a late client's priority, so that it keeps no CPU from others, until it finishes. Most that have not begun are
+/// waiting for a CPU themselves: they keep their priority, with which they catch up at once, for as long as that is likely.
+fn demote(seat: &PlanSeat, late_cycles: u32) {
+    let has_begun = seat.own.awake() != seat.own.finished();
+    if has_begun || late_cycles == OUTSIDE_CYCLES {
+        seat.pulse.demote(&seat.own);
     }
 }
 

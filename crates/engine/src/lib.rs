@@ -11,7 +11,6 @@ pub mod driver;
 mod latency;
 mod model;
 mod order;
-#[cfg_attr(not(test), expect(dead_code, reason = "wired by the plan builder next"))]
 mod placement;
 mod plan;
 pub mod policy;
@@ -22,6 +21,7 @@ mod autopsy;
 mod client_slot;
 mod cycle_thread;
 mod keeper;
+mod lateness;
 mod mapped;
 mod outbox;
 mod registry;

@@ -8,8 +8,6 @@
 //!
 //! Everything here belongs to the control thread: it allocates.
 
-use std::collections::HashMap;
-
 mod calibrate;
 mod schedule;
 mod simulation;
@@ -18,8 +16,6 @@ mod tests;
 
 pub use calibrate::calibrate;
 pub use schedule::{keep, schedule};
-
-use simulation::{DRIVER_CPU, Simulation, Tasks};
 
 /// What it costs to hand over from one client to the next: from the wake to the woken one's first instruction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,24 +41,4 @@ pub struct Graph<'a> {
     /// (Predecessor, follower) pairs of ids, each once, as in [`Order`](crate::order::Order). An edge of a client
     /// that is not in `clients`, or against their order, makes nobody wait.
     pub edges: &'a [(u32, u32)],
-}
-
-/// How long the graph takes from the driver's wake to the end of the last client, in nanoseconds, if everybody
-/// runs on the CPU that `assignment` says; the driver and whoever is missing there run on `driver_cpu`.
-///
-/// Clients on one CPU run in the order in which they become ready, and uninterrupted, as under `SCHED_FIFO` at one
-/// priority; of clients that become ready together, the first in the graph's order.
-#[must_use]
-pub fn makespan(graph: &Graph, costs: Costs, driver_cpu: u32, assignment: &HashMap<u32, u32>) -> u64 {
-    let mut cpus = vec![driver_cpu];
-    let cpu_of = graph.clients.iter().map(|(client, _)| {
-        let Some(assigned) = assignment.get(client) else { return DRIVER_CPU };
-        cpus.iter().position(|cpu| cpu == assigned).unwrap_or_else(|| {
-            cpus.push(*assigned);
-            cpus.len() - 1
-        })
-    });
-    let cpu_of: Vec<usize> = cpu_of.collect();
-    let tasks = Tasks::new(graph);
-    Simulation::new(&tasks, costs, cpus.len()).run(&cpu_of).makespan_ns
 }

@@ -83,8 +83,13 @@ const TRIES: u32 = 4;
 ///
 /// Waits on one client's page after the other, the one expected last first: by then most others
 /// have finished, and no page is needed that several clients can write.
-pub fn await_end<S: Seat>(seats: &[S], cycle: u32, deadline_ns: u64, park: &impl Park) -> bool {
-    seats.iter().rev().filter(|seat| !has_finished(*seat, cycle)).fold(true, |all, seat| {
+pub fn await_end<'a, S: Seat + 'a>(
+    seats: impl DoubleEndedIterator<Item = &'a S>,
+    cycle: u32,
+    deadline_ns: u64,
+    park: &impl Park,
+) -> bool {
+    seats.rev().filter(|seat| !has_finished(*seat, cycle)).fold(true, |all, seat| {
         let finished = seat.own().await_finish(cycle, deadline_ns, TRIES, park);
         all && finished
     })

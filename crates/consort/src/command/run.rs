@@ -66,7 +66,7 @@ pub(crate) struct Run {
     /// Use no real-time scheduling
     #[arg(long, conflicts_with = "realtime_priority")]
     no_realtime: bool,
-    /// How long a client may be late before it is left out [default: three quanta]
+    /// How long a client may be late before it is left out [default: three quanta, and 20 at least]
     #[arg(long, value_name = "MS", value_parser = in_range(1..=u32::MAX))]
     client_timeout: Option<u32>,
     /// How long programs wait for another server of this name, should this one die; their shutdown callbacks are called

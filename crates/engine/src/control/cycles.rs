@@ -14,6 +14,7 @@ use sys::futex::Futex;
 use super::Control;
 use super::places::RELEASE_NS;
 use crate::client_slot::{Bypass, ClientSlot};
+use crate::lateness::Lateness;
 
 /// A client that was left out is looked at after this; twice as late each further time.
 const FIRST_LOOK_NS: u64 = 10_000_000;
@@ -21,9 +22,6 @@ const FIRST_LOOK_NS: u64 = 10_000_000;
 const LAST_LOOK_NS: u64 = 5_000_000_000;
 /// A client that was in time for so long is looked at as early as the first time.
 const FORGET_NS: u64 = 30_000_000_000;
-/// Default of how many quanta a client may be late before it is left out.
-const TIMEOUT_QUANTA: u32 = 3;
-
 /// DSP load over a window of cycles, as `jack_cpu_load` has it.
 #[derive(Debug, Default)]
 pub(super) struct Load {
@@ -89,7 +87,7 @@ impl Control {
                     xruns.push(u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX));
                     self.book_late_client(&record);
                     self.xruns.note(record);
-                    self.client_was_late(record.client, u32::from(record.late_cycles));
+                    self.client_was_late(record.client);
                 }
                 Some(Record::Client(record)) => {
                     self.xruns.note(record);
@@ -101,7 +99,6 @@ impl Control {
         for delay_us in xruns {
             self.tell_all(&Event::Xrun { delay_us }, None);
         }
-        self.let_in_again();
         if self.parts.shared.stop.load(Ordering::Acquire) != 0 && self.stopping.is_none() {
             self.stopping = Some("the driver has nothing more to play".into());
         }
@@ -121,34 +118,35 @@ impl Control {
         // Another number: the cycle's own record was overwritten before it was read.
         let (true, Some(duration_ns)) = (cycle.cycle == record.cycle, record.duration_ns()) else { return };
         let Some(slot) = self.clients.get_mut(&record.client) else { return };
+        slot.lateness.was_in_time();
         slot.measured.note(cycle.woken_ns, record.scheduling_ns(), duration_ns, record.cpu);
         if let Some(load) = self.load.client_finished(&cycle, record.finished_ns) {
             self.parts.shared.engine.note_load((load * 1e6) as u32);
         }
     }
 
-    fn timeout_cycles(&self) -> u32 {
-        let Some(timeout_ms) = self.parts.config.client_timeout_ms.filter(|timeout| *timeout > 0) else {
-            return TIMEOUT_QUANTA;
-        };
-        let frames = u64::from(timeout_ms) * u64::from(self.parts.driver.sample_rate_hz) / 1000;
-        u32::try_from(frames.div_ceil(u64::from(self.quantum.max(1)))).unwrap_or(u32::MAX)
-    }
-
-    fn client_was_late(&mut self, client: u32, late_cycles: u32) {
-        let (timeout_cycles, when_done) =
-            (self.timeout_cycles(), self.parts.driver.when_done || self.freewheels);
+    fn client_was_late(&mut self, client: u32) {
+        let (quantum, sample_rate_hz) = (self.quantum, self.parts.driver.sample_rate_hz);
+        let timeout_ms = self.parts.config.client_timeout_ms;
+        let when_done = self.parts.driver.when_done || self.freewheels;
+        let now_ns = Futex.now_ns();
         let Some(slot) = self.clients.get_mut(&client) else { return };
         slot.late_cycles += 1;
-        slot.released_until_ns = Futex.now_ns() + RELEASE_NS;
-        if late_cycles >= timeout_cycles && slot.bypass.is_none() && !when_done {
-            let now_ns = Futex.now_ns();
+        slot.lateness.was_late();
+        if slot.lateness.releases() {
+            slot.released_until_ns = now_ns + RELEASE_NS;
+        }
+        let timed_out = slot.lateness.bypasses(timeout_ms, quantum, sample_rate_hz);
+        if timed_out && slot.bypass.is_none() && !when_done {
             if now_ns.saturating_sub(slot.bypassed_ns) > FORGET_NS {
                 slot.bypasses = 0;
             }
             let wait_ns = (FIRST_LOOK_NS << slot.bypasses.min(9)).min(LAST_LOOK_NS);
             slot.bypass = Some(Bypass { look_at_ns: now_ns + wait_ns, looks: slot.memory.own.looks() });
+            slot.lateness = Lateness::default();
             slot.bypassed_ns = now_ns;
+            // The driver looks at it no more, and it may be about to begin what it never ends.
+            slot.pulse.demote(&slot.memory.own);
             slot.bypasses += 1;
             slot.all_bypasses += 1;
             self.plans.need(sys::clock::now_ns());
@@ -158,7 +156,7 @@ impl Control {
 
     /// A client that is bypassed comes back when it looks for its turn again: it has finished what it began, and
     /// it runs, as one that was stopped does not.
-    fn let_in_again(&mut self) {
+    pub(super) fn let_in_again(&mut self) {
         let now_ns = Futex.now_ns();
         for (client, slot) in &mut self.clients {
             let Some(bypass) = &mut slot.bypass else { continue };
@@ -178,6 +176,11 @@ impl Control {
                 slot.memory.signals.wake_up(&Futex);
             }
         }
+    }
+
+    /// When it is looked next whether one that was left out comes back.
+    pub(super) fn next_return_ns(&self) -> Option<u64> {
+        self.clients.values().filter_map(|slot| Some(slot.bypass?.look_at_ns)).min()
     }
 
     fn driver_now(&self) -> String {

@@ -358,6 +358,7 @@ impl Control {
             self.look_at_cycles();
             self.give_verdicts();
         }
+        self.let_in_again();
         if ticks {
             self.looked_ns = now_ns;
             self.watch_threads();
@@ -368,7 +369,10 @@ impl Control {
 
     fn next_look_ns(&self) -> u64 {
         let tick_ns = self.looked_ns + TICK_NS;
-        [self.plans.due_ns(), self.xruns.due_ns()].into_iter().flatten().fold(tick_ns, u64::min)
+        [self.plans.due_ns(), self.xruns.due_ns(), self.next_return_ns()]
+            .into_iter()
+            .flatten()
+            .fold(tick_ns, u64::min)
     }
 
     fn token(&mut self, asked: Asked) -> u64 {

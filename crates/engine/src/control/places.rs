@@ -37,7 +37,7 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// ... and how soon when the graph has changed and changes no more. The search for a schedule takes longer than the rest
 /// of a plan, and neither sound nor requests wait for it.
 const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
-/// A client that was late runs wherever the kernel likes for so long: its CPU may have other work.
+/// A client that is late too often runs wherever the kernel likes for so long.
 pub(super) const RELEASE_NS: u64 = 5_000_000_000;
 
 impl Places {

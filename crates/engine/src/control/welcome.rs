@@ -12,6 +12,7 @@ use sys::socket::Connection;
 use super::Control;
 use super::connections::{Newcomer, Peer, event_token};
 use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past};
+use crate::lateness::Lateness;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
@@ -134,6 +135,7 @@ impl Control {
             all_bypasses: 0,
             bypassed_ns: 0,
             late_cycles: 0,
+            lateness: Lateness::default(),
             watch: None,
             measured: Measured::default(),
             released_until_ns: 0,

@@ -1,6 +1,9 @@
+use std::collections::HashMap;
+
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use super::simulation::{DRIVER_CPU, Simulation, Tasks};
 use super::*;
 
 const COSTS: Costs = Costs { same_cpu_hop_ns: 5_000, cross_cpu_hop_ns: 25_000 };
@@ -24,6 +27,22 @@ fn cpus_used(assignment: &HashMap<u32, u32>) -> Vec<u32> {
     cpus.sort_unstable();
     cpus.dedup();
     cpus
+}
+
+/// How long the graph takes from the driver's wake to the end of the last client, in nanoseconds, if everybody
+/// runs on the CPU that `assignment` says; the driver and whoever is missing there run on `driver_cpu`.
+fn makespan(graph: &Graph, costs: Costs, driver_cpu: u32, assignment: &HashMap<u32, u32>) -> u64 {
+    let mut cpus = vec![driver_cpu];
+    let cpu_of = graph.clients.iter().map(|(client, _)| {
+        let Some(assigned) = assignment.get(client) else { return DRIVER_CPU };
+        cpus.iter().position(|cpu| cpu == assigned).unwrap_or_else(|| {
+            cpus.push(*assigned);
+            cpus.len() - 1
+        })
+    });
+    let cpu_of: Vec<usize> = cpu_of.collect();
+    let tasks = Tasks::new(graph);
+    Simulation::new(&tasks, costs, cpus.len()).run(&cpu_of).makespan_ns
 }
 
 /// The best that any assignment reaches.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dsp::PeerSamples;
 use rt::cycle::{Follower, Seat};
 use rt::shm::{Edges, OwnPage, SignalPage};
-use rt::sync::AtomicU32;
+use rt::sync::{AtomicU32, Ordering};
 use sys::memory::{PeerSlab, Shared};
 
 pub use build::{Books, ClientView, SYSTEM, Sleep, SourceView, build, has_room};
@@ -48,6 +48,17 @@ pub struct Pulse {
     pub thread: AtomicU32,
     /// 1: its connection has ended, so that nobody need wait for it.
     pub departed: AtomicU32,
+}
+
+impl Pulse {
+    /// Takes the client's real-time priority, until it has finished what it is at. Thread: cycle.
+    pub fn demote(&self, own: &OwnPage) {
+        let thread = self.thread.load(Ordering::Relaxed);
+        // Without the right to it, the thread was not real-time before.
+        if thread != 0 && sys::thread::set_other(thread).is_ok() {
+            own.note_demoted();
+        }
+    }
 }
 
 /// A buffer that a playback port hears.

@@ -25,7 +25,7 @@ fn a_driver_that_awaits_clients_sleeps_until_they_have_finished_and_not_past_it(
         let (stage, clients) = (Stage::new(), [Client::new(), Client::new()]);
         let seats = clients.each_ref().map(|client| Chair::new(client, 0));
         let threads = clients.each_ref().map(|client| finish(&stage, client, 1));
-        assert!(await_end(&seats, 1, u64::MAX, &stage.futex), "all have finished");
+        assert!(await_end(seats.iter(), 1, u64::MAX, &stage.futex), "all have finished");
         assert!(clients.iter().all(|client| client.read() == 1), "their buffers are heard");
         for thread in threads {
             thread.join().expect("client");
@@ -39,7 +39,7 @@ fn a_client_that_has_not_run_is_awaited_however_long_the_server_has_run() {
         explore(3, move || {
             let (stage, client) = (Stage::new(), Client::new());
             let process = finish(&stage, &client, cycle);
-            assert!(await_end(&[Chair::new(&client, 0)], cycle, u64::MAX, &stage.futex));
+            assert!(await_end([Chair::new(&client, 0)].iter(), cycle, u64::MAX, &stage.futex));
             assert_eq!(client.read(), cycle);
             process.join().expect("client");
         });
