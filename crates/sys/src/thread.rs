@@ -22,8 +22,6 @@ use std::ffi::CString;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-use rustix::time::{ClockId, clock_gettime};
-
 use crate::clock;
 use crate::signals::SavedMask;
 
@@ -36,7 +34,7 @@ pub fn thread_id() -> u32 {
 /// The CPU time that the calling thread has used so far, in nanoseconds.
 #[must_use]
 pub fn cpu_time_ns() -> u64 {
-    clock::nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
+    clock::read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Lets the kernel prefer the calling thread to ordinary ones (nice -11), where that is permitted: it answers

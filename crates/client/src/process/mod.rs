@@ -5,6 +5,7 @@ mod inputs;
 mod ports;
 mod runner;
 mod scope;
+mod standing;
 mod tables;
 mod thread;
 mod ties;

@@ -12,6 +12,7 @@ use sys::futex::Futex;
 use sys::thread::CpuSet;
 
 use super::inputs::{Heard, Inputs};
+use super::standing::Standing;
 use super::tables::TablesReceiver;
 use super::transport::TransportPart;
 use crate::session::{Core, Link};
@@ -42,6 +43,7 @@ pub(crate) struct Runner {
     transport: TransportPart,
     /// The server freewheels, and so the thread is not real-time.
     freewheels: bool,
+    standing: Standing,
     /// The cycle that the program is in.
     info: Option<CycleInfo>,
 }
@@ -67,6 +69,7 @@ impl Runner {
             cpu: None,
             transport: TransportPart::default(),
             freewheels: false,
+            standing: Standing::new(Futex.now_ns()),
             info: None,
         }
     }
@@ -102,15 +105,30 @@ impl Runner {
         Some(info)
     }
 
+    /// Gives the calling process thread the priority that it has earned. Not within a cycle.
+    pub(super) fn become_realtime(&self) {
+        let Some(priority) = self.priority() else { return };
+        if let Err(error) = sys::thread::set_fifo(0, priority) {
+            crate::log::warn(&format!(
+                "client '{}' runs without real-time priority and may be late: {error}",
+                self.core.name
+            ));
+        }
+    }
+
+    /// The real-time priority that the thread has earned; `None`: nothing is real-time. Thread: cycle.
+    fn priority(&self) -> Option<u32> {
+        Some(self.standing.priority(self.link().server.engine.client_priority()?))
+    }
+
     /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
     fn follow_freewheel(&mut self) {
-        let engine = &self.core.links.get(self.link).server.engine;
-        let freewheels = engine.freewheels();
+        let freewheels = self.link().server.engine.freewheels();
         if freewheels == self.freewheels {
             return;
         }
         self.freewheels = freewheels;
-        if let Some(priority) = engine.client_priority() {
+        if let Some(priority) = self.priority() {
             // Without the right to it, the thread was not real-time before.
             let _ = if freewheels { sys::thread::set_other(0) } else { sys::thread::set_fifo(0, priority) };
         }
@@ -173,7 +191,7 @@ impl Runner {
         self.transport = TransportPart::default();
         // The server before may have taken it away, or left its clock.
         self.freewheels = false;
-        self.core.become_realtime();
+        self.become_realtime();
     }
 
     /// Runs on `cpu` if it is among those that the thread had at first, else where it likes. Thread: cycle.
@@ -225,9 +243,18 @@ impl Runner {
         if orders.driver_waits() {
             self.link().own.wake_driver(&Futex);
         }
-        if self.link().own.take_demoted()
+        self.follow_standing(now_ns);
+    }
+
+    /// Takes the priority back that was taken away, and another one when that is earned. Thread: cycle.
+    fn follow_standing(&mut self, now_ns: u64) {
+        let was_late = self.link().own.take_demoted();
+        if was_late {
+            self.standing.was_late(now_ns);
+        }
+        if (was_late || self.standing.rises(now_ns))
             && !self.freewheels
-            && let Some(priority) = self.link().server.engine.client_priority()
+            && let Some(priority) = self.priority()
         {
             let _ = sys::thread::set_fifo(0, priority);
         }

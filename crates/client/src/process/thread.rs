@@ -108,7 +108,7 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
     core.initialize_process_thread();
     let runner = Runner::new(Arc::clone(&core), Arc::clone(&stop), tables);
     sys::thread::prefault_stack(PREFAULTED_BYTES);
-    core.become_realtime();
+    runner.become_realtime();
     let _leaving = Leaving { core: Arc::clone(&core), stop, activation };
     // Nobody waits for it any more, if this fails: then `stop` is set.
     let _ = ready.send(sys::thread::thread_id());
@@ -127,19 +127,6 @@ fn cycles(core: &Core, mut runner: Runner, mut process: impl FnMut(&CycleScope<'
         runner.finish(status);
         if status != 0 {
             break;
-        }
-    }
-}
-
-impl Core {
-    /// Gives the calling process thread the priority that the server has for it. Not within a cycle.
-    pub(super) fn become_realtime(&self) {
-        let Some(priority) = self.link().server.engine.client_priority() else { return };
-        if let Err(error) = sys::thread::set_fifo(0, priority) {
-            crate::log::warn(&format!(
-                "client '{}' runs without real-time priority and may be late: {error}",
-                self.name
-            ));
         }
     }
 }
