@@ -89,3 +89,59 @@ fn without_the_right_to_real_time_the_server_says_so_once_and_everything_runs_al
     eventually("its port", || run(&["ls"]).contains("metro:240_bpm").then_some(()));
     assert!(metro.is_running() && !metro.stderr().contains("audio.conf"), "{}", metro.stderr());
 }
+
+/// Pages that a thread of this name has faulted in so far.
+fn faults(process: u32, thread: &str) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+    let stat = tasks.flatten().find_map(|task| {
+        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
+        (name.trim_end() == thread).then(|| std::fs::read_to_string(task.path().join("stat")).ok())?
+    });
+    let stat = stat.unwrap_or_else(|| panic!("process {process} has no thread '{thread}'"));
+    // proc_pid_stat(5): from the third field on, which follows the name; minor faults are the tenth, major the twelfth.
+    let fields: Vec<&str> = stat.rsplit_once(") ").expect("a name").1.split(' ').collect();
+    [7, 9].iter().map(|field| fields[*field].parse::<u64>().expect("a count")).sum()
+}
+
+#[test]
+fn threads_in_the_graph_fault_no_page_in_once_they_run() {
+    for options in [&["--quantum", "64"][..], &["--quantum", "1024", "--sync"]] {
+        let mut server = Server::start(options);
+        let source = server.probe(&["source", "source"]);
+        let thru = server.probe(&["thru", "thru", "--from", "source:out"]);
+        let check = server.probe(&["check", "check", "--from", "thru:out"]);
+        server.run("jack_connect", &["thru:out", "system:playback_1"]).expect_success();
+        let threads = [
+            (server.program().id(), "consort-driver"),
+            (source.id(), "source"),
+            (thru.id(), "thru"),
+            (check.id(), "check"),
+        ];
+        let so_far = || threads.map(|(process, thread)| faults(process, thread));
+        await_cycles(&server, 200);
+        let before = so_far();
+        await_cycles(&server, 500);
+        assert_eq!(so_far(), before, "{options:?}: in cycles that repeat themselves");
+        // Both have been connected before, each to somebody else.
+        server.run("jack_connect", &["source:out", "check:in"]).expect_success();
+        server.run("jack_disconnect", &["source:out", "check:in"]).expect_success();
+        await_cycles(&server, 50);
+        let before = so_far();
+        for _ in 0..20 {
+            server.run("jack_connect", &["source:out", "check:in"]).expect_success();
+            server.run("jack_disconnect", &["source:out", "check:in"]).expect_success();
+        }
+        await_cycles(&server, 50);
+        assert_eq!(so_far(), before, "{options:?}: while the graph changes");
+    }
+}
+
+fn await_cycles(server: &Server, cycles: u64) {
+    let so_far = || {
+        let status = server.consort(&["status", "--json"]).expect_success().stdout;
+        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+        status["cycles"].as_u64().expect("a count of cycles")
+    };
+    let before = so_far();
+    eventually("cycles go on", || (so_far() >= before + cycles).then_some(()));
+}

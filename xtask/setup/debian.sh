@@ -25,6 +25,9 @@ bus="dbus-daemon libglib2.0-bin systemd python3-dbus"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 
+# Counts the instructions of a cycle.
+counting="valgrind"
+
 # Shows the server's page, driven by its own driver.
 browser="chromium chromium-driver"
 
@@ -35,7 +38,7 @@ machine="qemu-system-x86 busybox-static kmod xz-utils"
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
 
-packages="$build $recordings $reference $clients $display $bus $drawing $browser $machine $measured"
+packages="$build $recordings $reference $clients $display $bus $drawing $counting $browser $machine $measured"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

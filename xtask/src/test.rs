@@ -21,8 +21,8 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// Suites that wait for programs most of the time, and judge no cycle by the clock.
-const PATIENT: [&str; 9] =
-    ["control", "dbus", "effects", "internal", "latency", "programs", "state", "sync", "web"];
+const PATIENT: [&str; 10] =
+    ["control", "dbus", "effects", "instructions", "internal", "latency", "programs", "state", "sync", "web"];
 
 /// Process-level tests share two processors with the servers that they start.
 fn tests(arguments: &[String]) -> Result<()> {

@@ -1,0 +1,96 @@
+//! What a cycle costs, counted in instructions: growth that no stopwatch on a shared machine would show.
+//!
+//! Of the build that tests run, which is not optimised: the figures say whether a cycle has grown, not how long it takes.
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+use std::process::Command;
+
+use harness::{Counts, Server, eventually};
+use tempfile::TempDir;
+
+/// Cycles over which is counted, at least: what happens once at the beginning is spread over them.
+const CYCLES: u64 = 1000;
+/// Long enough for a server or client that valgrind slows down.
+const QUANTUM: [&str; 2] = ["--quantum", "512"];
+
+// Limits, a fifth above what was counted when they were set; whoever raises one says what it buys.
+
+/// A client's part of a cycle, with one input from one source and one output: from the wake to the next sleep, without
+/// the program's callback.
+const CLIENT: u64 = 20_000;
+/// A cycle of a server without clients, and with each client more, in a row.
+const SERVER: u64 = 14_000;
+const SERVER_PER_CLIENT: u64 = 4_600;
+
+/// Has the command run under valgrind, which counts the instructions of these functions and of what they call.
+fn counting(command: &mut Command, functions: &[&str], report: &Path) {
+    let mut outer = Command::new("valgrind");
+    outer.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", report.display()));
+    outer.args(functions.iter().map(|function| format!("--toggle-collect={function}")));
+    outer.arg(command.get_program()).args(command.get_args());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer.current_dir(command.get_current_dir().expect("set"));
+    *command = outer;
+}
+
+/// The count in a report that is complete.
+fn counted(report: &Path) -> u64 {
+    let text = std::fs::read_to_string(report).expect("valgrind has written its report");
+    let total = text.lines().find_map(|line| line.strip_prefix("totals: ")).expect("a total");
+    total.trim().parse().expect("a number")
+}
+
+fn cycles_of(server: &Server) -> u64 {
+    let status = server.consort(&["status", "--json"]).expect_success().stdout;
+    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
+    status["cycles"].as_u64().expect("a count of cycles")
+}
+
+/// Instructions of one cycle of a server whose clients stand in a row.
+fn of_server(clients: usize) -> u64 {
+    let reports = TempDir::new().expect("a temporary directory");
+    let report = reports.path().join("server");
+    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let under = |command: &mut Command| counting(command, &["*CycleThread*::cycle"], &report);
+    let server = Server::start_with(directory, &QUANTUM, under);
+    let mut programs = Vec::new();
+    let mut heard = "system:capture_1".to_owned();
+    for number in 0..clients {
+        let name = format!("client{number}");
+        programs.push(server.probe(&["thru", &name, "--from", &heard]));
+        heard = format!("{name}:out");
+    }
+    let before = cycles_of(&server);
+    eventually("enough cycles are counted", || (cycles_of(&server) >= before + CYCLES).then_some(()));
+    let cycles = cycles_of(&server);
+    server.into_program().terminate().expect_success();
+    counted(&report) / cycles
+}
+
+#[test]
+fn a_cycle_of_the_server_costs_no_more_than_it_did_and_grows_only_with_the_clients_that_run() {
+    let (alone, three) = (of_server(0), of_server(3));
+    let per_client = three.saturating_sub(alone) / 3;
+    println!("{alone} instructions, and {per_client} for each client");
+    assert!(alone <= SERVER, "{alone} instructions in a cycle without clients");
+    assert!(per_client <= SERVER_PER_CLIENT, "{per_client} more instructions for each client");
+}
+
+#[test]
+fn a_clients_part_of_a_cycle_costs_no_more_than_it_did() {
+    let reports = TempDir::new().expect("a temporary directory");
+    let report = reports.path().join("client");
+    let server = Server::start(&QUANTUM);
+    let _source = server.probe(&["source", "source"]);
+    let functions = ["*Runner::wait", "*Runner::finish"];
+    let under = |command: &mut Command| counting(command, &functions, &report);
+    let checker = server.probe_with(&["check", "checker", "--from", "source:out"], under);
+    let before = cycles_of(&server);
+    eventually("enough cycles are counted", || (cycles_of(&server) >= before + CYCLES).then_some(()));
+    let cycles = Counts::of(checker).cycles;
+    assert!(cycles > CYCLES / 2, "it ran {cycles} cycles only");
+    let each = counted(&report) / cycles;
+    println!("{each} instructions");
+    assert!(each <= CLIENT, "{each} instructions of a client in a cycle");
+}
