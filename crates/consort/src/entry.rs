@@ -20,8 +20,17 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         _ => ("consort", run_consort(&words)),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("{name}: {error:#}");
+        eprintln!("{name}: {}", told(&error));
         ExitCode::from(exit::code(&error))
+    })
+}
+
+/// What went wrong and why, each cause once: many errors name theirs in their own text already.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
+        "" => cause,
+        _ if told.ends_with(&cause) => told,
+        _ => format!("{told}: {cause}"),
     })
 }
 
@@ -57,7 +66,25 @@ pub(crate) fn in_one_line(error: &clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
+    use anyhow::anyhow;
+
     use super::*;
+
+    #[test]
+    fn every_cause_is_told_once() {
+        let refused = || std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+        let kernel = refused().to_string();
+        for (error, text) in [
+            (anyhow!("no such port"), "no such port".to_owned()),
+            (anyhow!(refused()).context("cannot write it"), format!("cannot write it: {kernel}")),
+            (
+                anyhow!(refused()).context(format!("cannot write: {kernel}")),
+                format!("cannot write: {kernel}"),
+            ),
+        ] {
+            assert_eq!(told(&error), text);
+        }
+    }
 
     #[test]
     fn a_wrong_command_line_is_explained_in_one_line() {

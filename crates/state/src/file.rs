@@ -35,8 +35,10 @@ fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // In the same directory, since only there it can take the other's name.
-    let mut file = tempfile::Builder::new().prefix(".consort-state-").tempfile_in(directory)?;
+    // In the same directory, since only there it can take the other's name, which nobody asked for.
+    let anonymous = |error: std::io::Error| std::io::Error::from(error.kind());
+    let mut file =
+        tempfile::Builder::new().prefix(".consort-state-").tempfile_in(directory).map_err(anonymous)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path).map_err(|error| error.error)?;
