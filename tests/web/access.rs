@@ -76,12 +76,22 @@ fn with_token(server: &Server) -> (Program, SocketAddr) {
 fn with_a_token_nothing_is_told_without_it_and_the_page_takes_it_as_a_cookie() {
     let server = Server::timer(1024);
     let (_page, address) = with_token(&server);
-    for path in ["/", "/main.js", "/events", "/metrics", "/?token=", "/?token=0123456789abcdef0124"] {
+    for path in ["/", "/main.js", "/events", "/metrics", "/state", "/?token=", "/?token=0123456789abcdef0124"]
+    {
         let refused = get(address, path);
         assert_eq!(refused.status, 401, "{path}");
         assert!(!refused.body.contains(SECRET) && refused.header("set-cookie").is_none());
     }
+    let (json, state) = (("Content-Type", "application/json"), r#"{"consort_state":1,"buffer_size":512}"#);
+    let restored = |headers: &[(&str, &str)]| ask(address, "POST", "/state", headers, state).status;
+    let quantum = || status(&server)["quantum"].clone();
+    assert_eq!((restored(&[json]), quantum()), (401, 1024.into()), "nothing is restored");
     let bearer = format!("Bearer {SECRET}");
+    assert_eq!(
+        (restored(&[json, ("Authorization", &bearer)]), quantum()),
+        (200, 512.into()),
+        "with it, it is"
+    );
     let metrics = ask(address, "GET", "/metrics", &[("Authorization", &bearer)], "");
     assert!(metrics.status == 200 && metrics.body.contains("consort_up 1"), "{}", metrics.body);
     let entered = get(address, &format!("/?token={SECRET}"));

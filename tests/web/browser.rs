@@ -108,6 +108,21 @@ impl Browser {
         });
     }
 
+    /// Has what is downloaded lie in `directory`.
+    pub(crate) fn keep_downloads_in(&self, directory: &Path) {
+        let set = json!({ "behavior": "allow", "downloadPath": directory });
+        let set = json!({ "cmd": "Browser.setDownloadBehavior", "params": set });
+        self.ask("POST", "/goog/cdp/execute", &set);
+    }
+
+    /// Chooses a file in the element that a CSS selector finds.
+    pub(crate) fn choose(&self, selector: &str, file: &Path) {
+        let found = self.ask("POST", "/element", &json!({ "using": "css selector", "value": selector }));
+        let element =
+            found.as_object().and_then(|found| found.values().next()?.as_str()).expect("an element");
+        self.ask("POST", &format!("/element/{element}/value"), &json!({ "text": file }));
+    }
+
     /// Presses and releases a key, wherever the focus is.
     pub(crate) fn press(&self, key: char) {
         let key = key.to_string();

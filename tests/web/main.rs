@@ -9,3 +9,4 @@ mod orders;
 mod page;
 mod servers;
 mod stage;
+mod states;

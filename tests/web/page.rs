@@ -142,6 +142,57 @@ fn the_graph_and_the_transport_are_edited_by_mouse() {
 }
 
 #[test]
+fn the_state_is_saved_to_a_file_and_restored_from_one() {
+    let stage = Stage::new();
+    let browser = &stage.browser;
+    stage.await_connected(true);
+    let downloads = stage.server.directory().join("downloads");
+    browser.keep_downloads_in(&downloads);
+    browser.click("#save");
+    let file = eventually("the file is there", || {
+        let mut files = std::fs::read_dir(&downloads).ok()?.filter_map(Result::ok);
+        let path = files.next()?.path();
+        (path.extension()? == "json").then_some(path)
+    });
+    let saved = std::fs::read_to_string(&file).expect("read");
+    assert_eq!(saved, stage.server.consort(&["save", "-"]).expect_success().stdout);
+    stage.server.run("jack_disconnect", &["first:out", "second:in"]).expect_success();
+    stage.await_connected(false);
+    browser.choose("#file", &file);
+    stage.await_connected(true);
+    browser.await_true("it is told", "/ is restored\\.$/.test(document.querySelector('#done').textContent)");
+    keep_picture(browser, "web-restored.png");
+
+    // What a file asks for that is not there.
+    let other = stage.server.directory().join("other.json");
+    let state = saved.replace("\"first:out\"", "\"<i>gone:out\"");
+    std::fs::write(&other, state).expect("written");
+    browser.choose("#file", &other);
+    browser.await_true("a report", "document.querySelector('#report').open");
+    let lines =
+        browser.run("return [...document.querySelectorAll('#failures li')].map((line) => line.textContent);");
+    let by_command = stage.server.consort(&["restore", &other.to_string_lossy()]).stderr;
+    let by_command: Vec<&str> =
+        by_command.lines().filter_map(|line| line.strip_prefix("consort: ")).collect();
+    assert_eq!(lines, serde_json::json!(by_command));
+    assert!(by_command.iter().any(|line| line.contains("there is no port '<i>gone:out'")), "{by_command:?}");
+    keep_picture(browser, "web-report.png");
+    browser.click("#close");
+    browser.await_true("it is closed", "!document.querySelector('#report').open");
+
+    // What is no state.
+    let picture = stage.server.directory().join("picture.json");
+    std::fs::write(&picture, [0x89, b'P', b'N', b'G']).expect("written");
+    browser.choose("#file", &picture);
+    browser.await_true(
+        "it is explained",
+        "document.querySelector('#error').textContent.includes('no state of consort')",
+    );
+    let refusals = browser.complaints();
+    assert!(refusals.len() == 1 && refusals[0].contains("400"), "but for the refusal: {refusals:?}");
+}
+
+#[test]
 fn everything_is_reached_and_done_by_keyboard() {
     let stage = Stage::new();
     stage.await_connected(true);
@@ -159,8 +210,10 @@ fn everything_is_reached_and_done_by_keyboard() {
 
     stage.browser.open(&stage.url, (1280, 800));
     stage.browser.await_true("the graph is drawn", "document.querySelectorAll('.port').length === 7");
-    let mut missing =
-        vec!["rewind", "roll", "seconds", "latest", "slowest", "pause", "port", "wire", "BUTTON"];
+    let mut missing = vec![
+        "rewind", "roll", "seconds", "save", "restore", "latest", "slowest", "pause", "port", "wire",
+        "BUTTON",
+    ];
     for _ in 0..60 {
         stage.browser.press(TAB);
         let at = stage.browser.run(

@@ -36,6 +36,8 @@ fn a_page_without_its_server_says_so_and_finds_the_next_one() {
     let refused = order(address, &json!({ "roll": { "roll": true } }));
     assert_eq!(refused.status, 503, "{}", refused.body);
     assert!(get(address, "/metrics").body.contains("consort_up 0"));
+    let refused = get(address, "/state");
+    assert_eq!(refused.status, 503, "{}", refused.body);
     server.start_again();
     events.await_event("graph", "the new server's graph", |graph| !graph[0]["ports"].is_null());
     events.await_event("live", "the new server", |live| live["up"] == true);

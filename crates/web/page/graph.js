@@ -4,7 +4,7 @@
 import { byId, drawn } from "./dom.js";
 import { HEAD, ROW, WIDTH, layout } from "./layout.js";
 
-const HINT = "Choose a port and then another to connect them; choose a connection to remove it.";
+const HINT = "Choose two ports to connect them, or a connection to remove it.";
 
 let clients = [];
 let ports = new Map();

@@ -3,6 +3,7 @@
 import { byId, element, time } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
 import { addColumns, startPlots } from "./plots.js";
+import { startState } from "./state.js";
 import { showCycle, startTimeline } from "./timeline.js";
 
 const RETRY_MS = 2000;
@@ -16,24 +17,29 @@ function link(state, text) {
   if (byId("link").textContent !== text) byId("link").textContent = text;
 }
 
-let errorEnds;
-function complain(text) {
-  byId("error").textContent = text;
-  byId("error").hidden = false;
-  clearTimeout(errorEnds);
-  errorEnds = setTimeout(() => { byId("error").hidden = true; }, 7000);
+const noticeEnds = new Map();
+function notice(id, text) {
+  byId(id).textContent = text;
+  byId(id).hidden = false;
+  clearTimeout(noticeEnds.get(id));
+  noticeEnds.set(id, setTimeout(() => { byId(id).hidden = true; }, 7000));
 }
+const complain = (text) => notice("error", text);
 
-async function order(what) {
+/** The server's answer, if it did what it was asked for. */
+async function ask(path, options) {
   try {
-    const answer = await fetch("/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) });
-    if (answer.ok) return;
+    const answer = await fetch(path, options);
+    if (answer.ok) return answer;
     const text = await answer.text();
     complain(answer.headers.get("Content-Type") === "application/json" ? JSON.parse(text).error : text);
   } catch {
-    complain("The order could not be sent: the page has no connection to the server.");
+    complain("It could not be sent: the page has no connection to the server.");
   }
+  return undefined;
 }
+
+const order = (what) => ask("/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) });
 
 function listen() {
   const events = new EventSource("/events");
@@ -133,8 +139,9 @@ byId("transport").onsubmit = (event) => {
   if (byId("seconds").value.trim() && frame >= 0 && frame < 2 ** 32) order({ locate: { frame } });
   else complain("Seconds from the beginning, such as 12.5.");
 };
-byId("error").onclick = () => { byId("error").hidden = true; };
+for (const id of ["error", "done"]) byId(id).onclick = () => { byId(id).hidden = true; };
 startTimeline();
 startPlots();
 startGraph(order);
+startState(ask, (text) => notice("done", text));
 listen();

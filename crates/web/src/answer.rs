@@ -6,7 +6,7 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 use http_body_util::channel::{Channel, Sender};
-use http_body_util::{BodyExt, Either, Full, Limited};
+use http_body_util::{BodyExt, Either, Full};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, HeaderValue, LOCATION,
@@ -20,6 +20,7 @@ use crate::access::{self, COOKIE_NAME, Refusal, Token};
 use crate::assets::asset;
 use crate::gather::{Asked, Failure, Order, Seen};
 use crate::metrics;
+use crate::states::{STATE_BYTES, States, Turn};
 
 /// Bytes of an order: two names of ports, every letter of them written as an escape.
 const ORDER_BYTES: usize = 16 * 1024;
@@ -40,6 +41,7 @@ pub(crate) struct Desk {
     pub(crate) token: Arc<Option<Token>>,
     pub(crate) seen: watch::Sender<Seen>,
     pub(crate) asking: SyncSender<Asked>,
+    pub(crate) states: States,
 }
 
 impl Desk {
@@ -54,6 +56,8 @@ impl Desk {
                 ("GET", "/events") => self.events(),
                 ("GET", "/metrics") => self.metrics().await,
                 ("POST", "/order") => self.order(request).await,
+                ("GET", "/state") => self.save().await,
+                ("POST", "/state") => self.restore(request).await,
                 ("GET" | "HEAD", path) if asset(path).is_some() => page(path),
                 (_, path) => nothing_at(path),
             },
@@ -89,27 +93,50 @@ impl Desk {
     }
 
     async fn order(&self, request: Request<Incoming>) -> Response<Body> {
-        let body = Limited::new(request.into_body(), ORDER_BYTES).collect();
-        let Ok(body) = tokio::time::timeout(PATIENCE, body).await else {
-            return said(StatusCode::REQUEST_TIMEOUT, "the order did not arrive");
+        let body = match collect(request.into_body(), ORDER_BYTES).await {
+            Ok(body) => body,
+            Err(Unread { status, reason }) => return said(status, &format!("the order {reason}")),
         };
-        let Ok(body) = body else {
-            return said(StatusCode::PAYLOAD_TOO_LARGE, "the order is too long, or was cut off");
-        };
-        let order: Order = match serde_json::from_slice(&body.to_bytes()) {
+        let order: Order = match serde_json::from_slice(&body) {
             Ok(order) => order,
             Err(error) => return said(StatusCode::BAD_REQUEST, &format!("that is no order: {error}")),
         };
         let (to, answer) = oneshot::channel();
         match self.ask(Asked::Order(order, to), answer).await {
             Some(Ok(())) => whole(StatusCode::OK, JSON, "{}".into()),
-            Some(Err(Failure::Refused(reason))) => said(StatusCode::CONFLICT, &reason),
-            Some(Err(Failure::NoServer(reason))) => said(StatusCode::SERVICE_UNAVAILABLE, &reason),
+            Some(Err(failure)) => failed(&failure),
             None => said(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many orders at once, or the server does not answer",
             ),
         }
+    }
+
+    /// The server's state as `consort save` writes it.
+    async fn save(&self) -> Response<Body> {
+        let Some(turn) = self.turn().await else { return other_state() };
+        match turn.save().await {
+            Ok(text) => whole(StatusCode::OK, JSON, text),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    /// Answers with what could not be restored, in the words of `consort restore`.
+    async fn restore(&self, request: Request<Incoming>) -> Response<Body> {
+        // Before it is read: of what may be so long, one at a time is kept.
+        let Some(turn) = self.turn().await else { return other_state() };
+        let text = match collect(request.into_body(), STATE_BYTES).await {
+            Ok(text) => text,
+            Err(Unread { status, reason }) => return said(status, &format!("the state {reason}")),
+        };
+        match turn.restore(text).await {
+            Ok(failures) => whole(StatusCode::OK, JSON, json!({ "not_restored": failures }).to_string()),
+            Err(failure) => failed(&failure),
+        }
+    }
+
+    async fn turn(&self) -> Option<Turn> {
+        tokio::time::timeout(PATIENCE, self.states.turn()).await.ok()?
     }
 
     async fn ask<T>(&self, asked: Asked, answer: oneshot::Receiver<T>) -> Option<T> {
@@ -118,6 +145,33 @@ impl Desk {
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => None,
         }
     }
+}
+
+/// Why a request's content was not read.
+struct Unread {
+    status: StatusCode,
+    reason: String,
+}
+
+/// A request's content. The rest of one that is too long is read and forgotten: a connection that is closed with
+/// something unread takes its answer along.
+async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, Unread> {
+    let unread = |status, reason: &str| Unread { status, reason: reason.to_owned() };
+    let reading = async {
+        let (mut content, mut length) = (Vec::new(), 0_usize);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|_| unread(StatusCode::BAD_REQUEST, "was cut off"))?;
+            let Ok(data) = frame.into_data() else { continue };
+            length = length.saturating_add(data.len());
+            if length <= most { content.extend_from_slice(&data) } else { content = Vec::new() }
+        }
+        if length > most {
+            return Err(unread(StatusCode::PAYLOAD_TOO_LARGE, &format!("has more than {most} bytes")));
+        }
+        Ok(content)
+    };
+    let read = tokio::time::timeout(PATIENCE, reading).await;
+    read.unwrap_or_else(|_| Err(unread(StatusCode::REQUEST_TIMEOUT, "did not arrive in time")))
 }
 
 async fn send_events(mut seen: watch::Receiver<Seen>, mut to: Sender<Bytes>) {
@@ -152,6 +206,18 @@ fn said(status: StatusCode, error: &str) -> Response<Body> {
     whole(status, JSON, json!({ "error": error }).to_string())
 }
 
+fn failed(failure: &Failure) -> Response<Body> {
+    match failure {
+        Failure::Wrong(reason) => said(StatusCode::BAD_REQUEST, reason),
+        Failure::Refused(reason) => said(StatusCode::CONFLICT, reason),
+        Failure::NoServer(reason) => said(StatusCode::SERVICE_UNAVAILABLE, reason),
+    }
+}
+
+fn other_state() -> Response<Body> {
+    said(StatusCode::SERVICE_UNAVAILABLE, "another browser saves or restores a state: try again")
+}
+
 fn page(path: &str) -> Response<Body> {
     let (kind, content) = asset(path).unwrap_or((TEXT, ""));
     let mut response = Response::new(Either::Left(Full::new(Bytes::from_static(content.as_bytes()))));
@@ -163,6 +229,7 @@ fn nothing_at(path: &str) -> Response<Body> {
     let allowed = match path {
         "/events" | "/metrics" => Some("GET"),
         "/order" => Some("POST"),
+        "/state" => Some("GET, POST"),
         path => asset(path).map(|_| "GET, HEAD"),
     };
     let Some(allowed) = allowed else {

@@ -1,7 +1,7 @@
 //! The page, as it lies in the program.
 
 /// Path, type, content.
-const ASSETS: [(&str, &str, &str); 9] = [
+const ASSETS: [(&str, &str, &str); 10] = [
     ("/", "text/html; charset=utf-8", include_str!("../page/page.html")),
     ("/page.css", "text/css; charset=utf-8", include_str!("../page/page.css")),
     ("/main.js", JAVASCRIPT, include_str!("../page/main.js")),
@@ -9,6 +9,7 @@ const ASSETS: [(&str, &str, &str); 9] = [
     ("/timeline.js", JAVASCRIPT, include_str!("../page/timeline.js")),
     ("/plots.js", JAVASCRIPT, include_str!("../page/plots.js")),
     ("/graph.js", JAVASCRIPT, include_str!("../page/graph.js")),
+    ("/state.js", JAVASCRIPT, include_str!("../page/state.js")),
     ("/layout.js", JAVASCRIPT, include_str!("../page/layout.js")),
     ("/icon.svg", "image/svg+xml", include_str!("../page/icon.svg")),
 ];

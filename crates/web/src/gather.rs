@@ -58,6 +58,8 @@ pub(crate) enum Asked {
 /// Why an order was not done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
+    /// It is not what was asked for, or cannot be.
+    Wrong(String),
     /// In the server's words.
     Refused(String),
     /// There is no server, or it does not answer.

@@ -2,7 +2,8 @@
 //!
 //! Two threads. One *gathers*: it follows the recording, asks the server, does what browsers order, and publishes what
 //! there is to be seen (`gather`). The other *answers*: it speaks HTTP with all browsers (`serve`, `answer`). Between
-//! them cross the newest state, which a slow browser gets less often, and orders, of which only so many wait.
+//! them cross the newest state, which a slow browser gets less often, and orders, of which only so many wait. Saving and
+//! restoring, which may take long, have a thread of their own meanwhile, one at a time (`states`).
 //! What a browser sends is checked in `access` (who may ask) and `answer` (what).
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod graph;
 mod metrics;
 mod model;
 mod serve;
+mod states;
 mod xruns;
 
 pub use access::{Token, TokenError, is_allowed_at};

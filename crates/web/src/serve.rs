@@ -16,6 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::access::Token;
 use crate::answer::Desk;
 use crate::gather::{self, Seen};
+use crate::states::States;
 
 /// Connections at once.
 const CONNECTIONS: usize = 256;
@@ -41,8 +42,8 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/pla
 pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let seen = watch::Sender::new(Seen::default());
-    let asking = gather::start(server, seen.clone())?;
-    let desk = Desk { token: Arc::new(token), seen, asking };
+    let asking = gather::start(server.clone(), seen.clone())?;
+    let desk = Desk { token: Arc::new(token), seen, asking, states: States::of(server) };
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         accept(tokio::net::TcpListener::from_std(listener)?, desk).await

@@ -1,0 +1,99 @@
+//! The server's state, saved for a browser and restored from what one sends. Each has a thread and a connection to the
+//! server of its own: a long state takes long, and nobody who looks at the page or orders something waits for it.
+
+use std::sync::Arc;
+
+use client::Observer;
+use state::State;
+use state::running::{self, Others};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::gather::Failure;
+
+/// Bytes of a state that a browser may send: some 30000 connections. `consort restore` takes longer ones.
+pub(crate) const STATE_BYTES: usize = 4 * 1024 * 1024;
+
+/// Saves and restores, one at a time: threads and memory are bounded.
+#[derive(Debug, Clone)]
+pub(crate) struct States {
+    server: Arc<str>,
+    turns: Arc<Semaphore>,
+}
+
+impl States {
+    /// Those of the server of this name.
+    pub(crate) fn of(server: String) -> Self {
+        Self { server: server.into(), turns: Arc::new(Semaphore::new(1)) }
+    }
+
+    /// Waits for those who came before; `None`: the page ends.
+    pub(crate) async fn turn(&self) -> Option<Turn> {
+        let place = Arc::clone(&self.turns).acquire_owned().await.ok()?;
+        Some(Turn { server: Arc::clone(&self.server), place })
+    }
+}
+
+/// Whose turn it is to save or to restore.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    server: Arc<str>,
+    place: OwnedSemaphorePermit,
+}
+
+impl Turn {
+    /// The state as text.
+    pub(crate) async fn save(self) -> Result<String, Failure> {
+        self.on_a_thread(|server| Ok(running::save(&Observer::open(Some(server))?)?.to_text())).await
+    }
+
+    /// Restores a state; what could not be restored, and why, a line for each. What is no state changes nothing.
+    pub(crate) async fn restore(self, text: Vec<u8>) -> Result<Vec<String>, Failure> {
+        self.on_a_thread(move |server| {
+            let state = parse(&text)?;
+            Ok(running::restore(&Observer::open(Some(server))?, &state, Others::Stay)?)
+        })
+        .await
+    }
+
+    /// The turn lasts until the work is done, also if the browser has gone meanwhile.
+    async fn on_a_thread<T: Send + 'static>(
+        self,
+        work: impl FnOnce(&str) -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
+        let Self { server, place } = self;
+        let working = tokio::task::spawn_blocking(move || {
+            let done = work(&server);
+            drop(place);
+            done
+        });
+        working.await.unwrap_or_else(|error| Err(Failure::NoServer(error.to_string())))
+    }
+}
+
+fn parse(text: &[u8]) -> Result<State, Failure> {
+    let text = std::str::from_utf8(text)
+        .map_err(|_| Failure::Wrong("this is no state of consort's: no text".into()))?;
+    State::parse(text).map_err(|error| Failure::Wrong(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_state_is_wrong_for_a_reason() {
+        for (text, reason) in [
+            (&b"\xff\xfe"[..], "no text"),
+            (b"connections", "no state of consort's"),
+            (b"{}", "version"),
+            (b"{\"consort_state\": 2}", "version 2, and this consort knows version 1"),
+            (b"{\"consort_state\": 1, \"buffer_size\": 0}", "buffer size of 0"),
+        ] {
+            match parse(text) {
+                Err(Failure::Wrong(said)) => assert!(said.contains(reason), "{said}"),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert_eq!(parse(b"{\"consort_state\": 1}"), Ok(State::default()));
+    }
+}
