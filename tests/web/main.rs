@@ -10,3 +10,4 @@ mod page;
 mod servers;
 mod stage;
 mod states;
+mod users;

@@ -4,7 +4,7 @@
 //! there is to be seen (`gather`). The other *answers*: it speaks HTTP with all browsers (`serve`, `answer`). Between
 //! them cross the newest state, which a slow browser gets less often, and orders, of which only so many wait. Saving and
 //! restoring, which may take long, have a thread of their own meanwhile, one at a time (`states`).
-//! What a browser sends is checked in `access` (who may ask) and `answer` (what).
+//! Who connects is checked in `serve` and `peer`, what it sends in `access` (who may ask) and `answer` (what).
 #![forbid(unsafe_code)]
 
 mod access;
@@ -14,6 +14,7 @@ mod gather;
 mod graph;
 mod metrics;
 mod model;
+mod peer;
 mod serve;
 mod states;
 mod xruns;

@@ -1,7 +1,7 @@
 //! Connections: how many, and for how long.
 
 use std::io;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,11 +16,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::access::Token;
 use crate::answer::Desk;
 use crate::gather::{self, Seen};
+use crate::peer;
 use crate::states::States;
 
 /// Connections at once.
 const CONNECTIONS: usize = 256;
-/// Connections at once that are told that there is no room; more are closed without a word.
+/// Connections at once that are told that they are not let in; more are closed without a word.
 const REFUSALS: usize = 64;
 /// How long a browser may take for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
@@ -30,9 +31,14 @@ const SILENCE: Duration = Duration::from_secs(20);
 const BUFFER: usize = 64 * 1024;
 /// After a connection that could not be accepted, for want of descriptors; and for one that is refused.
 const PAUSE: Duration = Duration::from_millis(100);
-/// To who comes when there is no room.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain\r\nConnection: close\r\n\
-                      Content-Length: 37\r\n\r\ntoo many browsers watch this server.\n";
+/// What who is not let in is told: status and words.
+type Refusal = (&'static str, &'static str);
+const FULL: Refusal = ("503 Service Unavailable", "too many browsers watch this server.\n");
+const STRANGER: Refusal = (
+    "403 Forbidden",
+    "without a token this page is for the user who runs it, and the kernel does not say that you are: have it started \
+     with --token-file, or --web-token-file beside a server\n",
+);
 
 /// Serves the page of the server of this name, until the process ends. Without a server, the page says so and waits for
 /// one.
@@ -53,29 +59,48 @@ pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io:
 async fn accept(listener: tokio::net::TcpListener, desk: Desk) -> io::Result<()> {
     let (room, door) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(REFUSALS)));
     loop {
-        let Ok((stream, _)) = listener.accept().await else {
+        let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
-            if let Ok(place) = Arc::clone(&door).try_acquire_owned() {
-                tokio::spawn(refuse(stream, place));
-            }
-            continue;
+        let admitted = if desk.token.is_some() || is_own(&stream, peer) {
+            Arc::clone(&room).try_acquire_owned().map_err(|_| FULL)
+        } else {
+            Err(STRANGER)
         };
-        let desk = desk.clone();
-        tokio::spawn(async move {
-            converse(stream, desk).await;
-            drop(place);
-        });
+        match admitted {
+            Ok(place) => {
+                let desk = desk.clone();
+                tokio::spawn(async move {
+                    converse(stream, desk).await;
+                    drop(place);
+                });
+            }
+            Err(refusal) => {
+                if let Ok(place) = Arc::clone(&door).try_acquire_owned() {
+                    tokio::spawn(refuse(stream, refusal, place));
+                }
+            }
+        }
     }
 }
 
-/// Says that there is no room. What the browser has sent is read first: a connection that is closed with something
+/// Whether a program of our own user, or of root, has connected.
+fn is_own(stream: &TcpStream, peer: SocketAddr) -> bool {
+    let Ok(local) = stream.local_addr() else { return false };
+    // A connection that was reset has no peer any more, and another may have its addresses.
+    peer::is_own(local, peer) && stream.peer_addr().is_ok()
+}
+
+/// Says why nobody is let in. What the browser has sent is read first: a connection that is closed with something
 /// unread takes its answer along.
-async fn refuse(mut stream: TcpStream, _place: OwnedSemaphorePermit) {
+async fn refuse(mut stream: TcpStream, (status, words): Refusal, _place: OwnedSemaphorePermit) {
+    let answer = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{words}",
+        words.len()
+    );
     let refusing = async {
-        stream.write_all(FULL).await?;
+        stream.write_all(answer.as_bytes()).await?;
         stream.shutdown().await?;
         while stream.read(&mut [0; 1024]).await? > 0 {}
         io::Result::Ok(())

@@ -24,7 +24,8 @@ pub(crate) struct Web {
     /// Address and port; port 0: any that is free
     #[arg(value_name = "ADDRESS", default_value = ADDRESS)]
     address: SocketAddr,
-    /// What browsers must know: the content of this file. Without it, only this machine's programs are answered
+    /// What browsers must know: the content of this file. Without it, only programs of this user and of root on this
+    /// machine are answered
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Standard input is the listening socket, and the page ends with the process of this number
@@ -57,7 +58,8 @@ pub(crate) struct PageArguments {
     /// Show cycles, graph and xruns to browsers there, and metrics to Prometheus, from a process of its own
     #[arg(long = "web", value_name = "ADDRESS")]
     address: Option<SocketAddr>,
-    /// What browsers must know: the content of this file. Without it, only this machine's programs are answered
+    /// What browsers must know: the content of this file. Without it, only programs of this user and of root on this
+    /// machine are answered
     #[arg(long = "web-token-file", value_name = "FILE", requires = "address")]
     token_file: Option<PathBuf>,
 }
