@@ -6,5 +6,6 @@ mod control;
 mod nonsense;
 mod patchbay;
 mod qjackctl;
+mod reservation;
 mod sessions;
 mod signatures;

@@ -21,7 +21,7 @@ clients="jack-capture meterbridge jackmeter ecasound ffmpeg sox aj-snapshot hydr
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
 # A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.
-bus="dbus-daemon libglib2.0-bin systemd python3-dbus"
+bus="dbus-daemon libglib2.0-bin systemd python3-dbus python3-gi"
 # Draw the profiling log that is written as JACK2 writes it, and play a terminal.
 drawing="gnuplot-nox tmux"
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, dbus, device, disconnect, exec, host, latency, ls, man, profile, run, save, status,
-    stop, sync, top, transport, volume, web, xruns,
+    completions, connect, dbus, device, disconnect, exec, host, latency, ls, man, profile, reserve, run,
+    save, status, stop, sync, top, transport, volume, web, xruns,
 };
 use crate::exit;
 
@@ -40,6 +40,7 @@ enum Command {
     Latency(latency::Latency),
     Dbus(dbus::Dbus),
     Host(host::Host),
+    Reserve(reserve::Reserve),
     Sync(sync::Sync),
     Volume(volume::SetVolume),
     Stop(stop::Stop),
@@ -75,6 +76,7 @@ impl Arguments {
             Command::Latency(command) => command.run(&server),
             Command::Dbus(command) => command.run(&server),
             Command::Host(command) => command.run(&server),
+            Command::Reserve(command) => command.run(),
             Command::Sync(command) => command.run(&server),
             Command::Volume(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),

@@ -13,6 +13,7 @@ mod exit;
 mod jackd;
 mod output;
 mod profile;
+mod reservation;
 mod server;
 mod sync;
 mod top;

@@ -16,6 +16,7 @@ use sys::thread::CpuSet;
 
 use super::web::PageArguments;
 use crate::exit::UsageError;
+use crate::reservation::Reservations;
 
 /// Channels of a timer, as of jackd's dummy driver.
 pub(crate) const DEFAULT_CHANNELS: u32 = 2;
@@ -191,6 +192,7 @@ impl Run {
         let _page = self.page.start(&server)?;
         let _attendants = super::device::Attendants::start(&server, &self.add_device)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
+        let _reserved = Reservations::of(&config.driver);
         engine::run(config, super::host::hosting()?)?;
         Ok(ExitCode::SUCCESS)
     }

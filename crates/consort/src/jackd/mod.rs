@@ -20,6 +20,7 @@ use crate::command::device::Attendants;
 use crate::command::exec::end_with_stdin;
 use crate::exit::UsageError;
 use crate::output;
+use crate::reservation::Reservations;
 use driver::Asked;
 use options::{Options, Order};
 use words::Words;
@@ -83,6 +84,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             }
             let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
             let attendants = Attendants::start(&config.name, &devices)?;
+            let _reserved = Reservations::of(&config.driver);
             engine::run(*config, crate::command::host::hosting()?)?;
             drop(attendants);
         }

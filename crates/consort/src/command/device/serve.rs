@@ -12,6 +12,7 @@ use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
 use crate::command::run::in_range;
+use crate::reservation::Reservations;
 
 /// What a device says once it has joined the graph, and before its description.
 pub(super) const READY: &str = "joined: ";
@@ -181,6 +182,8 @@ impl Serve {
         client::log::set_hook(|_| {});
         let signals = TerminationSignals::block()?;
         let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
+        let card = pcm::locate(&self.options.device).map(|(card, _)| card);
+        let _reserved = Reservations::of_cards(card.as_slice());
         let mut stdout = std::io::stdout();
         let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
         let served = loop {

@@ -33,6 +33,20 @@ pub(super) struct SideRecipe {
     required: bool,
 }
 
+impl AlsaOptions {
+    /// The numbers of the cards that these options mean, now.
+    #[must_use]
+    pub fn cards(&self) -> Vec<u32> {
+        let recipe = Recipe::new(self);
+        let sides = recipe.into_iter().flat_map(|recipe| [recipe.capture, recipe.playback]);
+        let mut cards: Vec<u32> =
+            sides.flatten().filter_map(|side| pcm::locate(&side.name)).map(|(card, _)| card).collect();
+        cards.sort_unstable();
+        cards.dedup();
+        cards
+    }
+}
+
 impl Recipe {
     /// What these options ask for. `None`: a card, and this machine has none.
     pub(super) fn new(options: &AlsaOptions) -> Option<Self> {
