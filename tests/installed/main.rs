@@ -3,8 +3,10 @@
 
 mod tree;
 
+use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use harness::{Finished, Program, Sound, eventually, in_three_attempts};
 use rustix::process::Signal;
@@ -48,6 +50,7 @@ fn an_installed_tree_is_complete_and_a_c_program_is_built_and_run_with_it_wherev
     expect_versions(&tree);
     let tone = example(&tree);
     expect_own_library(&tree, &tone);
+    expect_service(&tree);
     expect_plug_ins_and_control(&tree);
     in_three_attempts(|| expect_sound(&tree, &tone));
     expect_server_of_its_own(&tree, &tone);
@@ -68,6 +71,25 @@ fn expect_versions(tree: &Tree) {
         .output()
         .expect("pkg-config runs");
     assert_eq!(version.stdout, b"1.9.22\n");
+}
+
+/// The unit is one, and the program that it starts says when it is ready.
+fn expect_service(tree: &Tree) {
+    let mut command = tree.command_of(Path::new("systemd-analyze"));
+    command.args(["--user", "--man=no", "verify"]).arg(tree.path("share/systemd/user/consort.service"));
+    let verified = run(command).expect_success();
+    assert!(!verified.stderr.contains("consort.service:"), "{}", verified.stderr);
+
+    let place = tree.outside("run/notify");
+    let manager = UnixDatagram::bind(&place).expect("a socket");
+    manager.set_read_timeout(Some(Duration::from_secs(30))).expect("a timeout");
+    let mut command = tree.command("bin/consort");
+    command.args(["run", "-n", "service"]).env("NOTIFY_SOCKET", &place);
+    let server = Program::start(command);
+    let mut said = [0; 64];
+    let bytes = manager.recv(&mut said).expect("it says that it is ready");
+    assert_eq!(&said[..bytes], b"READY=1\n");
+    server.terminate().expect_success();
 }
 
 /// `consort exec` has a program find the library of its own tree.

@@ -107,6 +107,7 @@ impl Tree {
             "share/bash-completion/completions/consort",
             "share/dbus-1/services/org.jackaudio.service",
             "share/fish/vendor_completions.d/consort.fish",
+            "share/systemd/user/consort.service",
             "share/zsh/site-functions/_consort",
         ];
         expected.extend(others.map(str::to_owned));

@@ -30,6 +30,9 @@ Cflags: -I${includedir}
 /// Has a session bus start `consort dbus`, which it finds as any program: by the PATH.
 const DBUS_SERVICE: &str = "crates/consort/src/dbus/org.jackaudio.service";
 
+/// Has systemd start a server, which it finds by the PATH, too.
+const SYSTEMD_SERVICE: &str = "crates/consort/src/consort.service";
+
 /// The libraries, without their ends.
 const LIBRARIES: [&str; 3] = ["libjack", "libjackserver", "libjacknet"];
 
@@ -51,6 +54,7 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     tree.programs_and_libraries(&consort, &libraries)?;
     tree.headers(&root().join("crates/jack/include/jack"))?;
     tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
+    tree.copy(&root().join(SYSTEMD_SERVICE), "share/systemd/user/consort.service")?;
     tree.documents()?;
     println!("consort is installed in {}", tree.prefix.display());
     Ok(())

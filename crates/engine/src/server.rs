@@ -14,6 +14,7 @@ use rt::shm::{
 };
 use rt::sync::{AtomicU32, Ordering};
 use rt::transport::Position;
+use sd_notify::NotifyState;
 use state::{State, StateError};
 use sys::lock::{LockError, LockFile};
 use sys::memory::{OwnSlab, PeerSlab, Segment, SegmentError, Shared, SharedRegistry};
@@ -316,6 +317,8 @@ fn start(
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
     eprintln!("{announced}");
+    // Where a service manager waits for it; a server that cannot tell it runs all the same.
+    let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
     let ended = control.run();
     let _ = shared.stop.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
