@@ -42,7 +42,7 @@ fn active(server: &Server, name: &str) -> Actor {
 }
 
 #[test]
-fn process_threads_have_the_priority_that_is_told_below_the_drivers_and_highest_for_own_threads_between() {
+fn process_threads_have_the_priority_that_is_told_and_rise_below_the_drivers_and_highest_for_own_threads() {
     let mut server = Server::start(&["--quantum", "1024", "--realtime-priority", "60"]);
     let mut actor = active(&server, "a");
     let process_thread = actor.ask("process_thread_id").parse().expect("a thread");
@@ -59,6 +59,8 @@ fn process_threads_have_the_priority_that_is_told_below_the_drivers_and_highest_
     let threads = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok());
     let found: Vec<_> = threads.filter_map(|thread| scheduling(server, thread)).collect();
     assert!(found.contains(&(FIFO, 60)), "the driver's thread is not among {found:?}");
+    // It was in time for long enough.
+    await_scheduling("the process thread", actor.id(), process_thread, Some((FIFO, 56)));
 }
 
 #[test]

@@ -118,7 +118,8 @@ impl Runner {
 
     /// The real-time priority that the thread has earned; `None`: nothing is real-time. Thread: cycle.
     fn priority(&self) -> Option<u32> {
-        Some(self.standing.priority(self.link().server.engine.client_priority()?))
+        let engine = &self.link().server.engine;
+        Some(self.standing.priority(engine.client_priority()?, engine.highest_program_priority()?))
     }
 
     /// Real-time only while the driver's clock leaves time to others. Thread: cycle.

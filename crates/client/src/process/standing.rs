@@ -1,13 +1,13 @@
 //! Which real-time priority a process thread has earned.
 
-/// A client that has just begun to run, or was so late that its priority was taken away, runs one below the others for
-/// a while: should it not come back from its callback, it keeps no CPU from those who have proved themselves.
+/// A client that has run for a while without being so late that its priority was taken away runs one above the others:
+/// should one of these not come back from its callback, it keeps no CPU from those who have proved themselves.
 ///
 /// Process thread. Thread: cycle.
 #[derive(Debug)]
 pub(super) struct Standing {
-    /// Until when it runs below, `CLOCK_MONOTONIC` ns; `None`: it does not.
-    below_until_ns: Option<u64>,
+    /// When it will have proved itself, `CLOCK_MONOTONIC` ns; `None`: it has.
+    proved_at_ns: Option<u64>,
 }
 
 /// How long a client has to prove itself that is new.
@@ -18,22 +18,22 @@ const LATE_NS: u64 = 30_000_000_000;
 impl Standing {
     /// Of a client that begins to run.
     pub(super) fn new(now_ns: u64) -> Self {
-        Self { below_until_ns: Some(now_ns.saturating_add(NEW_NS)) }
+        Self { proved_at_ns: Some(now_ns.saturating_add(NEW_NS)) }
     }
 
-    /// The priority to run at, of that which the server has for clients.
-    pub(super) fn priority(&self, of_clients: u32) -> u32 {
-        if self.below_until_ns.is_some() { of_clients.saturating_sub(1).max(1) } else { of_clients }
+    /// The priority to run at: that which programs are told, or one more if that is not above `highest`.
+    pub(super) fn priority(&self, told: u32, highest: u32) -> u32 {
+        if self.proved_at_ns.is_some() { told } else { told.saturating_add(1).min(highest.max(told)) }
     }
 
     /// Its priority was taken away.
     pub(super) fn was_late(&mut self, now_ns: u64) {
-        self.below_until_ns = Some(now_ns.saturating_add(LATE_NS));
+        self.proved_at_ns = Some(now_ns.saturating_add(LATE_NS));
     }
 
     /// True once, when it has proved itself.
     pub(super) fn rises(&mut self, now_ns: u64) -> bool {
-        self.below_until_ns.take_if(|until_ns| *until_ns <= now_ns).is_some()
+        self.proved_at_ns.take_if(|proved_at_ns| *proved_at_ns <= now_ns).is_some()
     }
 }
 
@@ -42,12 +42,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_new_client_runs_below_the_others_until_it_has_proved_itself() {
+    fn a_client_runs_above_new_ones_once_it_has_proved_itself() {
         let mut standing = Standing::new(7);
         assert!(!standing.rises(NEW_NS));
-        assert_eq!(standing.priority(5), 4);
+        assert_eq!(standing.priority(5, 9), 5);
         assert!(standing.rises(NEW_NS + 7));
-        assert_eq!(standing.priority(5), 5);
+        assert_eq!(standing.priority(5, 9), 6);
         assert!(!standing.rises(NEW_NS + 8), "once");
     }
 
@@ -56,13 +56,16 @@ mod tests {
         let mut standing = Standing::new(0);
         assert!(standing.rises(NEW_NS));
         standing.was_late(NEW_NS);
-        assert_eq!(standing.priority(5), 4);
+        assert_eq!(standing.priority(5, 9), 5);
         assert!(!standing.rises(2 * NEW_NS));
         assert!(standing.rises(NEW_NS + LATE_NS));
     }
 
     #[test]
-    fn below_the_lowest_priority_there_is_none() {
-        assert_eq!(Standing::new(0).priority(1), 1);
+    fn nobody_rises_to_the_drivers_priority() {
+        let mut standing = Standing::new(0);
+        assert!(standing.rises(NEW_NS));
+        assert_eq!(standing.priority(5, 5), 5);
+        assert_eq!(standing.priority(5, 0), 5);
     }
 }
