@@ -4,6 +4,7 @@
 use std::io;
 use std::path::Path;
 
+use proto::driver::{DriverChoice, DriverSwitch};
 use proto::encode;
 use proto::event::{Answer, Event};
 use proto::hello::{Hello, Returning, Role, Seen, Welcome, encode_first};
@@ -97,7 +98,7 @@ fn welcomes() -> [Welcome; 3] {
     ]
 }
 
-fn requests() -> [Request; 14] {
+fn requests() -> [Request; 15] {
     let (source, destination) = ("system:capture_1".into(), "metro:in".into());
     let slot = Some(SlabSlot { slab: 0, slot: 3 });
     [
@@ -122,6 +123,10 @@ fn requests() -> [Request; 14] {
         Request::SetLatency { port: 5, capture: true, min: 64, max: 128 },
         Request::SetQuantum { frames: 64 },
         Request::SetFreewheel { on: true },
+        Request::SwitchDriver(Box::new(DriverSwitch {
+            driver: DriverChoice::Alsa(Box::default()),
+            quantum: Some(64),
+        })),
         Request::Transport { roll: Some(true), position: Some([1; 11]), sync_timeout_us: Some(2_000_000) },
         Request::TakeTimebase { conditional: true },
         Request::Status,

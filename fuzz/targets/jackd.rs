@@ -12,7 +12,7 @@ libfuzzer_sys::fuzz_target!(|line: &str| {
             assert!(QUANTUM_FRAMES.contains(&config.quantum), "{words:?}: {}", config.quantum);
             assert!(config.realtime_priority.is_none_or(|priority| (1..=98).contains(&priority)));
             assert_ne!(config.client_timeout_ms, Some(0), "{words:?}");
-            if let DriverChoice::Timer { sample_rate_hz, .. } = config.driver {
+            if let DriverChoice::Timer { sample_rate_hz: Some(sample_rate_hz), .. } = config.driver {
                 assert!(SAMPLE_RATE_HZ.contains(&sample_rate_hz), "{words:?}: {sample_rate_hz} Hz");
             }
         }

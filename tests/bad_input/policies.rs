@@ -99,6 +99,24 @@ fn a_program_that_may_not_control_cannot_stop_the_server_nor_change_how_it_runs(
     assert!(server.program().is_running());
 }
 
+#[test]
+fn a_program_that_may_control_and_no_more_switches_to_the_clock_and_opens_neither_files_nor_devices() {
+    let (server, _policy) = server("patch,record,capture,control exe=*/consort\n", &[]);
+    server.consort(&["driver", "timer", "--playback", "1"]).expect_success();
+    for driver in [&["file", "--output", "here.wav"][..], &["alsa", "--device", "null"]] {
+        let refused = server.consort(&[&["driver"], driver].concat());
+        assert_eq!(refused.code, Some(1), "{driver:?}: {refused:?}");
+        assert_says("a driver", &refused.stderr, &["policy does not allow", "switch to this driver"]);
+    }
+    assert!(!server.directory().join("here.wav").exists());
+    assert!(
+        server
+            .consort(&["driver"])
+            .stdout
+            .starts_with("timer, 48000 Hz, 256 frames, 2 capture ports, 1 playback port")
+    );
+}
+
 /// A mark in what is captured has the conductor start the transport by its own memory.
 fn played_to_a_conductor(rules: &str) -> Sound {
     const FRAMES: usize = 60 * 256;

@@ -24,6 +24,8 @@
  *   probe conduct NAME         in: a sample of 1 starts the transport, 0.5 moves it to frame 100000, 0.25 stops it,
  *                              all from the process callback
  *   probe lead NAME            the timebase master: the piece has a bar for each 1000 frames
+ *   probe clock NAME           asks for the frame time without end; prints at SIGTERM how often, and by how many frames at
+ *                              most it was less than the time before: "asked N back N"
  *
  * check, monitor, conduct and thru connect to the port given by --from once they are active. All print one line when they
  * are ready ("ready") and check and monitor print their counts at SIGTERM:
@@ -373,6 +375,22 @@ static void swap_ports(const char *to) {
     }
 }
 
+static void ask_for_the_time(void) {
+    unsigned long asked = 0;
+    int most = 0;
+    jack_nframes_t before = jack_frame_time(client);
+    while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
+        jack_nframes_t now = jack_frame_time(client);
+        int back = (int)(before - now);
+        most = back > most ? back : most;
+        before = now;
+        if (++asked % 64 == 0)
+            sleep_ns(50000);
+    }
+    printf("asked %lu back %d\n", asked, most);
+    fflush(stdout);
+}
+
 static void *ask_without_end(void *unused) {
     (void)unused;
     while (!atomic_load(&quit)) {
@@ -473,7 +491,8 @@ int main(int argc, char **argv) {
         int (*run)(jack_nframes_t, void *);
         int has_input, has_output;
     } roles[] = {{"source", run_source, 0, 1},   {"swap", run_swap, 0, 1},   {"check", run_check, 1, 0}, {"monitor", run_check, 1, 0}, {"thru", run_thru, 1, 1},
-                 {"follow", run_follow, 0, 1},   {"conduct", run_conduct, 1, 0}, {"lead", NULL, 0, 0}};
+                 {"follow", run_follow, 0, 1},   {"conduct", run_conduct, 1, 0}, {"lead", NULL, 0, 0},
+                 {"clock", NULL, 0, 0}};
     for (size_t i = 0; i < sizeof roles / sizeof *roles; i++) {
         if (strcmp(role, roles[i].name) != 0)
             continue;
@@ -509,6 +528,8 @@ int main(int argc, char **argv) {
     fflush(stdout);
     if (to)
         swap_ports(to);
+    if (strcmp(role, "clock") == 0)
+        ask_for_the_time();
     while (!atomic_load(&quit) && !atomic_load(&shutdown_seen)) {
         if (atomic_load(&fault_now) && !happens_inside) {
             atomic_store(&fault_now, strncmp(fault, "block-", 6) == 0);

@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use proto::driver::DriverSwitch;
 use proto::hello::{Role, Welcome};
 use proto::request::{Reply, Request};
 use proto::status::Status;
@@ -158,6 +159,15 @@ impl Observer {
     /// Those of [`order`](Self::order).
     pub fn set_quantum(&self, frames: u32) -> Result<(), Error> {
         self.order(Request::SetQuantum { frames })
+    }
+
+    /// Has another driver start the cycles; returns when it does. Clients stay, and so do their connections.
+    ///
+    /// # Errors
+    /// Those of [`order`](Self::order): [`Error::Refused`] if it cannot be opened, or needs another sample rate; then the
+    /// driver before goes on.
+    pub fn switch_driver(&self, switch: DriverSwitch) -> Result<(), Error> {
+        self.order(Request::SwitchDriver(Box::new(switch)))
     }
 
     /// Stops the server.

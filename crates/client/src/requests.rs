@@ -20,6 +20,9 @@ const PATIENCE_SECONDS: u64 = 5;
 const LONG_PATIENCE_SECONDS: u64 = 10;
 /// For requests that wait for a plug-in; the server waits 10 s for it to start, and 5 s for it to finish.
 const HOSTING_PATIENCE_SECONDS: u64 = 20;
+/// For requests that wait until a device has been opened, or a disk has answered; the server waits 30 s for that, for one
+/// driver after the other.
+const OPENING_PATIENCE_SECONDS: u64 = 65;
 /// For requests that wait until other programs have written files; the server waits 30 s for them.
 const SAVING_PATIENCE_SECONDS: u64 = 35;
 
@@ -114,6 +117,7 @@ impl Requests {
             | Request::ReturnClock
             | Request::SetQuantum { .. }
             | Request::SetFreewheel { .. } => LONG_PATIENCE_SECONDS,
+            Request::SwitchDriver(_) => OPENING_PATIENCE_SECONDS,
             Request::Internal(_) => HOSTING_PATIENCE_SECONDS,
             Request::Session(_) => SAVING_PATIENCE_SECONDS,
             _ => PATIENCE_SECONDS,

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, dbus, device, disconnect, exec, host, latency, ls, man, profile, reserve, run,
-    save, status, stop, sync, top, transport, volume, web, xruns,
+    completions, connect, dbus, device, disconnect, driver, exec, host, latency, ls, man, profile, reserve,
+    run, save, status, stop, sync, top, transport, volume, web, xruns,
 };
 use crate::exit;
 
@@ -29,6 +29,7 @@ enum Command {
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
     Device(device::Device),
+    Driver(Box<driver::Driver>),
     Transport(transport::ShowTransport),
     Save(save::Save),
     Restore(save::Restore),
@@ -65,6 +66,7 @@ impl Arguments {
             Command::Connect(command) => command.run(&server),
             Command::Disconnect(command) => command.run(&server),
             Command::Device(command) => command.run(&server),
+            Command::Driver(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
             Command::Save(command) => command.run(&server),
             Command::Restore(command) => command.run(&server),

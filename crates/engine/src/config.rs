@@ -7,7 +7,7 @@ use sys::thread::CpuSet;
 
 use crate::policy::Policy;
 
-use crate::driver::AlsaOptions;
+use crate::driver::DriverChoice;
 
 /// As long as people take to start a server again, and no longer than programs should look dead.
 pub const DEFAULT_GRACE_MS: u32 = 5_000;
@@ -83,37 +83,6 @@ impl Config {
 pub struct Hosting {
     /// The executable, which takes the arguments of `consort host`.
     pub program: PathBuf,
-}
-
-/// A driver and its parameters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum DriverChoice {
-    /// Cycles by the clock, ports that lead nowhere or back.
-    Timer {
-        /// Capture ports.
-        capture: u32,
-        /// Playback ports.
-        playback: u32,
-        /// Hz.
-        sample_rate_hz: u32,
-        /// What is played on a channel is captured on the same one.
-        looped: bool,
-    },
-    /// A sound card.
-    Alsa(Box<AlsaOptions>),
-    /// Ports that play and record sound files.
-    File {
-        /// What the capture ports play.
-        input: Option<PathBuf>,
-        /// Where the playback ports are recorded.
-        output: Option<PathBuf>,
-        /// Hz; `None`: the input's.
-        sample_rate_hz: Option<u32>,
-        /// Playback ports; `None`: as many as the input has channels.
-        playback: Option<u32>,
-        /// As fast as the graph can, not in real time.
-        fast: bool,
-    },
 }
 
 /// What happens when a client connects its own ports (jackd's `-a`).

@@ -140,8 +140,12 @@ impl CycleThread {
         if !self.waits() {
             self.write_playback(before.cycle, before.quantum);
         }
+        let paced = self.driver.pace();
         let replaced = self.adopt();
-        let info = self.next_info(state, woken_ns, due_ns, xrun_us.is_some());
+        // The dates of drivers of different pace have nothing in common.
+        let keeps_pace = paced == self.driver.pace();
+        let due_ns = if keeps_pace { due_ns } else { woken_ns };
+        let info = self.next_info(state, woken_ns, due_ns, keeps_pace && xrun_us.is_none());
         if !self.plan.freewheels {
             self.read_capture(info);
         }
@@ -171,16 +175,22 @@ impl CycleThread {
         }
     }
 
-    /// Takes the next plan, if there is one; gives the one before.
+    /// Takes the next plan, and the driver that comes with it, if there is one; gives the one before.
     fn adopt(&mut self) -> Option<&'static mut Plan> {
         let next = self.shared.next.take()?;
-        if next.quantum != self.plan.quantum {
-            self.driver.set_quantum(next.quantum);
+        let mut handed = next.handed.take();
+        match &mut handed {
+            // Started for the plan's quantum.
+            Some(handed) => handed.take_place_of(&mut self.driver, &mut self.capture),
+            None if next.quantum != self.plan.quantum => self.driver.set_quantum(next.quantum),
+            None => {}
         }
         if next.freewheels != self.plan.freewheels {
             self.enter_freewheel(next.freewheels);
         }
-        Some(mem::replace(&mut self.plan, next))
+        let replaced = mem::replace(&mut self.plan, next);
+        replaced.handed = handed;
+        Some(replaced)
     }
 
     /// Leaves the driver's clock, or goes back to it. Freewheeling threads would leave no time to anybody else if
@@ -222,10 +232,10 @@ impl CycleThread {
         self.shared.engine.publish_transport(&self.transport.decide(coming, said));
     }
 
-    fn next_info(&mut self, state: &mut State, woken_ns: u64, due_ns: u64, xrun: bool) -> CycleInfo {
+    fn next_info(&mut self, state: &mut State, woken_ns: u64, due_ns: u64, in_step: bool) -> CycleInfo {
         let (quantum, sample_rate_hz) = (self.plan.quantum, self.driver.sample_rate_hz());
         let nominal_ns = CycleInfo::nominal_period_ns(quantum, sample_rate_hz);
-        let keeps_time = !xrun && quantum == state.info.quantum && !self.plan.freewheels;
+        let keeps_time = in_step && quantum == state.info.quantum && !self.plan.freewheels;
         let running = state.clock.as_mut().filter(|_| keeps_time);
         let (wakeup_ns, next_wakeup_ns) = match running {
             Some(clock) => clock.update(due_ns),

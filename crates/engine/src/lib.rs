@@ -20,9 +20,11 @@ mod signal_pages;
 mod autopsy;
 mod client_slot;
 mod cycle_thread;
+mod handed;
 mod keeper;
 mod lateness;
 mod mapped;
+mod opening;
 mod outbox;
 mod registry;
 mod resume;
@@ -30,7 +32,8 @@ mod rights;
 mod times;
 mod transport;
 
-pub use config::{Config, DEFAULT_GRACE_MS, DriverChoice, Hosting, KeptState, SelfConnect};
+pub use config::{Config, DEFAULT_GRACE_MS, Hosting, KeptState, SelfConnect};
+pub use driver::DriverChoice;
 /// The graph alone, for its fuzz target.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};

@@ -5,9 +5,8 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
+use proto::limits::QUANTUM_FRAMES;
 use proto::names::NameError;
-use proto::request::{NewPort, PortType, SlabSlot};
 use rt::shm::{
     CycleInfo, EngineSegment, Handover, Priorities, Recording, RegistryShape, SLOTS_PER_SLAB, ServerFlags,
     TransportRequests,
@@ -17,20 +16,21 @@ use rt::transport::Position;
 use sd_notify::NotifyState;
 use state::{State, StateError};
 use sys::lock::{LockError, LockFile};
-use sys::memory::{OwnSlab, PeerSlab, Segment, SegmentError, Shared, SharedRegistry};
+use sys::memory::{Segment, SegmentError, Shared, SharedRegistry};
 use sys::poll::Waker;
 use sys::runtime_directory::{RuntimeDirectoryError, make_group_directory, server_directory};
 use sys::signals::TerminationSignals;
 use sys::socket::Listener;
 use sys::thread::CpuSet;
 
-use crate::client_slot::Slab;
-use crate::config::{Config, DriverChoice, Hosting, KeptState};
-use crate::control::{Control, Doors, DriverFacts, Ground, GroupDoor, Keeping, Parts, SharedMemory};
+use crate::config::{Config, Hosting, KeptState};
+use crate::control::{Control, Doors, Ground, GroupDoor, Keeping, Parts, SharedMemory};
 use crate::cycle_thread::{CycleShared, CycleThread};
-use crate::driver::{AlsaDriver, AlsaSide, Channels, Driver, FileDriver, FileOptions, Pace, Timer};
+use crate::driver::DriverChoice;
+use crate::handed::capture_slabs;
 use crate::keeper::Keeper;
-use crate::model::{Limits, Model, flags};
+use crate::model::{Limits, Model};
+use crate::opening::{self, Opened};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::registry::Mirror;
@@ -148,57 +148,20 @@ fn check(config: &Config) -> Result<(), ServerError> {
     within("a port limit", config.port_max, 16, 1 << 20)?;
     within("a port limit of one client", config.ports_of_client(), 1, config.port_max)?;
     within("a priority", config.realtime_priority.unwrap_or(10), 1, 98)?;
-    if let DriverChoice::Timer { capture, playback, sample_rate_hz, .. } = &config.driver {
-        within("a sample rate", *sample_rate_hz, *SAMPLE_RATE_HZ.start(), *SAMPLE_RATE_HZ.end())?;
-        within("a number of capture ports", *capture, 0, config.port_max / 2)?;
-        within("a number of playback ports", *playback, 0, config.port_max / 2)?;
-    }
-    Ok(())
+    opening::check(&config.driver, config.port_max)
 }
 
-/// Begins a driver that waits for an audience.
-type Gate = Option<Box<dyn FnMut() + Send>>;
-
-/// What a timer has that stands in for a card.
-const CHANNELS_WITHOUT_CARD: u32 = 2;
-/// Hz.
-const SAMPLE_RATE_WITHOUT_CARD_HZ: u32 = 48_000;
-
-fn open_driver(choice: &DriverChoice, quantum: u32) -> Result<(Box<dyn Driver>, Gate), ServerError> {
-    match choice {
-        DriverChoice::Timer { capture, playback, sample_rate_hz, looped } => {
-            let channels = Channels { capture: *capture, playback: *playback };
-            let timer = Timer::new(channels, *sample_rate_hz);
-            Ok((Box::new(if *looped { timer.looped() } else { timer }), None))
-        }
-        DriverChoice::Alsa(options) => {
-            let alsa = AlsaDriver::open((**options).clone(), quantum).map_err(ServerError::Driver)?;
-            if let Some(alsa) = alsa {
-                return Ok((Box::new(alsa), None));
-            }
-            eprintln!("consort: this machine has no sound card that can be heard: a timer starts the cycles");
-            let count = |side: &Option<AlsaSide>| {
-                side.as_ref().map_or(0, |side| side.channels.unwrap_or(CHANNELS_WITHOUT_CARD))
-            };
-            let channels = Channels { capture: count(&options.capture), playback: count(&options.playback) };
-            let sample_rate_hz = options.sample_rate_hz.unwrap_or(SAMPLE_RATE_WITHOUT_CARD_HZ);
-            Ok((Box::new(Timer::new(channels, sample_rate_hz)), None))
-        }
-        DriverChoice::File { input, output, sample_rate_hz, playback, fast } => {
-            let file = FileDriver::open(FileOptions {
-                input: input.clone(),
-                output: output.clone(),
-                sample_rate_hz: *sample_rate_hz,
-                playback_channels: *playback,
-                pace: if *fast { Pace::WhenDone } else { Pace::RealTime },
-                tail_frames: 0,
-            })
-            .map_err(|error| ServerError::Driver(error.to_string()))?;
-            let gate = file.gate();
-            let begin = Box::new(move || gate.store(true, std::sync::atomic::Ordering::Release));
-            Ok((Box::new(file), Some(begin)))
-        }
+fn open_driver(config: &Config) -> Result<Opened, ServerError> {
+    let open = |choice: &DriverChoice| opening::open(choice, config.quantum).map_err(ServerError::Driver);
+    if let Some(opened) = open(&config.driver)? {
+        return Ok(opened);
     }
+    eprintln!("consort: this machine has no sound card that can be heard: a timer starts the cycles");
+    let stands_in = match &config.driver {
+        DriverChoice::Alsa(options) => open(&opening::without_card(options))?,
+        _ => None,
+    };
+    stands_in.ok_or_else(|| ServerError::Driver("no driver".into()))
 }
 
 fn start(
@@ -210,9 +173,8 @@ fn start(
 ) -> Result<String, ServerError> {
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
-    let (mut driver, gate) = open_driver(&config.driver, config.quantum)?;
+    let Opened { mut driver, facts, gate } = open_driver(&config)?;
     drop_unneeded(&config);
-    let channels = driver.channels();
     let limits =
         Limits { clients: config.port_max, ports: config.port_max, connections: config.port_max * 16 };
     let shape =
@@ -236,12 +198,16 @@ fn start(
     engine.identify(sys::clock::now_ns(), config.grace_ms);
 
     // What programs may ask before the first cycle.
-    let (quantum, sample_rate_hz) = (config.quantum, driver.sample_rate_hz());
+    let (quantum, sample_rate_hz) = (config.quantum, facts.sample_rate_hz);
     engine.publish(CycleInfo { quantum, sample_rate_hz, ..CycleInfo::default() });
 
-    let (capture, system_slabs) = capture_slabs(channels.capture, config.quantum)?;
+    let (capture, system_slabs) =
+        capture_slabs(facts.channels.capture.div_ceil(SLOTS_PER_SLAB), config.quantum)?;
     let mut model = Model::new(limits);
-    add_system(&mut model, &channels)?;
+    let system = model.open_client("system", true);
+    let system = system.and_then(|system| model.set_channels(system, &facts.channels).map(|()| system));
+    let system = system.map_err(|error| ServerError::Driver(error.to_string()))?;
+    model.set_active(system, true);
     let waker = Waker::new().map_err(|source| ServerError::Kernel { what: "an event descriptor", source })?;
     let shared = Arc::new(CycleShared {
         engine,
@@ -260,12 +226,6 @@ fn start(
     let plan = pool.take().ok_or_else(|| ServerError::Driver("no plan".into()))?;
     plan.quantum = config.quantum;
 
-    let facts = DriverFacts {
-        description: driver.description(),
-        sample_rate_hz: driver.sample_rate_hz(),
-        latency: driver.latency(),
-        when_done: driver.pace() == Pace::WhenDone,
-    };
     driver.start(config.quantum).map_err(ServerError::Driver)?;
     let sync = config.sync;
     let cycles = CycleThread {
@@ -397,39 +357,4 @@ fn spawn_driver_thread(
     };
     sys::thread::spawn_named("consort-driver", DRIVER_STACK_BYTES, body)
         .map_err(|source| ServerError::Kernel { what: "a thread", source })
-}
-
-fn capture_slabs(channels: u32, quantum: u32) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
-    let (mut own, mut shared) = (Vec::new(), Vec::new());
-    for _ in 0..channels.div_ceil(SLOTS_PER_SLAB) {
-        let mut slab = OwnSlab::create()?;
-        (0..SLOTS_PER_SLAB).for_each(|slot| slab.silence(slot, quantum as usize));
-        let memory = slab.segment().fd().try_clone_to_owned();
-        let memory = memory.map_err(|source| ServerError::Kernel { what: "a descriptor", source })?;
-        shared.push(Slab { memory: Arc::new(memory), peer: Arc::new(PeerSlab::map(slab.segment())?) });
-        own.push(slab);
-    }
-    Ok((own, shared))
-}
-
-/// The driver's channels as ports of the client `system`, which is the first client.
-fn add_system(model: &mut Model, channels: &Channels) -> Result<(), ServerError> {
-    let refused = |error: proto::request::RequestError| ServerError::Driver(error.to_string());
-    let system = model.open_client("system", true).map_err(refused)?;
-    let physical = flags::PHYSICAL | flags::TERMINAL;
-    for channel in 0..channels.capture {
-        let slot = SlabSlot { slab: channel / SLOTS_PER_SLAB, slot: channel % SLOTS_PER_SLAB };
-        let name = format!("capture_{}", channel + 1);
-        let flags = flags::OUTPUT | physical;
-        let port = NewPort { name, port_type: PortType::Audio, flags, number: channel, slot: Some(slot) };
-        model.register_port(system, &port).map_err(refused)?;
-    }
-    for channel in 0..channels.playback {
-        let name = format!("playback_{}", channel + 1);
-        let flags = flags::INPUT | physical;
-        let port = NewPort { name, port_type: PortType::Audio, flags, number: channel, slot: None };
-        model.register_port(system, &port).map_err(refused)?;
-    }
-    model.set_active(system, true);
-    Ok(())
 }

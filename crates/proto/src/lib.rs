@@ -5,6 +5,7 @@
 //! Memory travels beside a packet as file descriptors, in the order that the message documents.
 #![forbid(unsafe_code)]
 
+pub mod driver;
 pub mod event;
 pub mod hello;
 pub mod internal;

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::driver::DriverSwitch;
 use crate::event::Event;
 use crate::internal::{InternalFailure, InternalRequest};
 use crate::names::NameError;
@@ -291,6 +292,8 @@ pub enum Request {
     Returned,
     /// About internal clients. The answer is its own.
     Internal(InternalRequest),
+    /// Another driver. [`Reply::Done`], once it starts the cycles.
+    SwitchDriver(Box<DriverSwitch>),
 }
 
 /// Words of a packed position of the transport.

@@ -5,6 +5,7 @@ pub(crate) mod connect;
 pub(crate) mod dbus;
 pub(crate) mod device;
 pub(crate) mod disconnect;
+pub(crate) mod driver;
 pub(crate) mod exec;
 pub(crate) mod host;
 pub(crate) mod latency;

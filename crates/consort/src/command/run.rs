@@ -1,6 +1,7 @@
 //! `consort run`: the server itself.
 
 mod alsa;
+mod driver;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -8,8 +9,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 use engine::policy::Policy;
-use engine::{Config, DriverChoice, KeptState, SelfConnect};
-use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
+use engine::{Config, KeptState, SelfConnect};
+use proto::limits::QUANTUM_FRAMES;
 use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
@@ -17,11 +18,10 @@ use sys::thread::CpuSet;
 use super::web::PageArguments;
 use crate::exit::UsageError;
 use crate::reservation::Reservations;
+pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Channels of a timer, as of jackd's dummy driver.
 pub(crate) const DEFAULT_CHANNELS: u32 = 2;
-/// Hz.
-pub(crate) const DEFAULT_SAMPLE_RATE_HZ: u32 = 48_000;
 /// Frames.
 pub(crate) const DEFAULT_QUANTUM: u32 = 1024;
 /// As jackd's.
@@ -43,18 +43,8 @@ pub(crate) struct Run {
     /// What starts cycles: a sound card, the clock, or sound files
     #[arg(long, value_enum, default_value = "timer")]
     driver: DriverName,
-    /// Capture ports; 0: none [default: 2; of a card: as many as it has]
-    #[arg(long, value_name = "N")]
-    capture: Option<u32>,
-    /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as the input has]
-    #[arg(long, value_name = "N")]
-    playback: Option<u32>,
-    /// Capture what is played, on the same channel of the timer: a cable for measurements
-    #[arg(long = "loop")]
-    looped: bool,
-    /// Sample rate in Hz [default: 48000; with files: the input's]
-    #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
-    rate: Option<u32>,
+    #[command(flatten)]
+    options: DriverArguments,
     /// Length of a cycle in frames [default: 1024; with --state: what it was]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     quantum: Option<u32>,
@@ -80,17 +70,6 @@ pub(crate) struct Run {
     /// How many ports one client can have [default: three quarters of --port-max]
     #[arg(long, value_name = "N", value_parser = in_range(1..=*PORT_MAX.end()))]
     client_ports: Option<u32>,
-    /// The sound file that the capture ports play
-    #[arg(long, value_name = "FILE")]
-    input: Option<PathBuf>,
-    /// The sound file into which the playback ports are recorded
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
-    /// Go through the files as fast as the clients can, not in real time
-    #[arg(long)]
-    fast: bool,
-    #[command(flatten)]
-    alsa: alsa::AlsaArguments,
     /// Add another card with a clock of its own, or "seq": all ports of ALSA's sequencer; repeatable (consort device
     /// add has options for it)
     #[arg(long, value_name = "DEVICE")]
@@ -138,16 +117,6 @@ pub(crate) struct Run {
     /// End when standard input does: whoever started the server holds the other end
     #[arg(long, hide = true)]
     while_stdin_is_open: bool,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum DriverName {
-    /// A sound card
-    Alsa,
-    /// The clock; ports that lead nowhere
-    Timer,
-    /// Sound files
-    File,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -208,7 +177,7 @@ impl Run {
     }
 
     fn config(&self, name: String) -> anyhow::Result<Config> {
-        let driver = self.driver_choice()?;
+        let driver = self.options.choice(self.driver)?;
         let state = self.state.as_deref().map(kept_state).transpose()?;
         let quantum = self.quantum.or_else(|| state.as_ref().and_then(|kept| kept.state.quantum));
         Ok(Config {
@@ -232,48 +201,6 @@ impl Run {
             state,
             policy: self.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
         })
-    }
-
-    fn driver_choice(&self) -> Result<DriverChoice, UsageError> {
-        let usage = |message: &str| Err(UsageError(message.into()));
-        if self.alsa.is_used() && self.driver != DriverName::Alsa {
-            return usage("options of a sound card: add --driver alsa");
-        }
-        match self.driver {
-            DriverName::Alsa if self.input.is_some() || self.output.is_some() || self.fast => {
-                usage("--input, --output and --fast are for files: add --driver file")
-            }
-            DriverName::Alsa if (self.capture, self.playback) == (Some(0), Some(0)) => {
-                usage("with --capture 0 and --playback 0 there is nothing for a card to do")
-            }
-            DriverName::Alsa => {
-                let options = self.alsa.options(self.capture, self.playback, self.rate);
-                Ok(DriverChoice::Alsa(Box::new(options)))
-            }
-            DriverName::Timer if self.input.is_some() || self.output.is_some() || self.fast => {
-                usage("--input, --output and --fast are for files: add --driver file")
-            }
-            DriverName::Timer => Ok(DriverChoice::Timer {
-                capture: self.capture.unwrap_or(DEFAULT_CHANNELS),
-                playback: self.playback.unwrap_or(DEFAULT_CHANNELS),
-                sample_rate_hz: self.rate.unwrap_or(DEFAULT_SAMPLE_RATE_HZ),
-                looped: self.looped,
-            }),
-            DriverName::File if self.looped => usage("--loop is for the timer: files have two ends"),
-            DriverName::File if self.capture.is_some() => {
-                usage("--capture is for the timer: a file has as many channels as it has")
-            }
-            DriverName::File if self.input.is_none() && self.output.is_none() => {
-                usage("--driver file needs --input FILE, --output FILE or both")
-            }
-            DriverName::File => Ok(DriverChoice::File {
-                input: self.input.clone(),
-                output: self.output.clone(),
-                sample_rate_hz: self.rate,
-                playback: self.playback,
-                fast: self.fast,
-            }),
-        }
     }
 }
 
@@ -300,6 +227,7 @@ impl From<SelfConnectName> for SelfConnect {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
+    use engine::DriverChoice;
 
     use super::*;
 
@@ -318,7 +246,7 @@ mod tests {
     fn defaults() -> Config {
         Config {
             name: "default".into(),
-            driver: DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz: 48_000, looped: false },
+            driver: DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz: None, looped: false },
             quantum: 1024,
             sync: false,
             realtime_priority: Some(10),
@@ -356,7 +284,7 @@ mod tests {
                     driver: DriverChoice::Timer {
                         capture: 0,
                         playback: 32,
-                        sample_rate_hz: 44_100,
+                        sample_rate_hz: Some(44_100),
                         looped: false,
                     },
                     ..defaults()
@@ -368,7 +296,7 @@ mod tests {
                     driver: DriverChoice::Timer {
                         capture: 2,
                         playback: 2,
-                        sample_rate_hz: 48_000,
+                        sample_rate_hz: None,
                         looped: true,
                     },
                     ..defaults()

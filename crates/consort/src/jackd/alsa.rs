@@ -7,7 +7,6 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use super::driver::{Asked, number_in};
 use super::options::number;
 use super::words::{Found, Spec, Value, Words};
-use crate::command::run::DEFAULT_QUANTUM;
 use crate::exit::UsageError;
 
 /// What an option means.
@@ -96,7 +95,7 @@ struct Wanted<'a> {
 /// Reads the driver's options.
 pub(super) fn read(mut words: Words<'_>) -> Result<Asked, UsageError> {
     let (mut options, mut wanted) = (AlsaOptions::default(), Wanted::default());
-    let (mut quantum, mut notices, mut devices) = (DEFAULT_QUANTUM, Vec::new(), Vec::new());
+    let (mut quantum, mut notices, mut devices) = (None, Vec::new(), Vec::new());
     while let Some(found) = words.next(SPECS)? {
         let value = found.value.unwrap_or_default();
         match found.id {
@@ -110,7 +109,7 @@ pub(super) fn read(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::InputLatency => wanted.input_latency = number(&found.written, value, 0)?,
             Id::OutputLatency => wanted.output_latency = number(&found.written, value, 0)?,
             Id::Rate => options.sample_rate_hz = Some(number_in(&found.written, value, SAMPLE_RATE_HZ)?),
-            Id::Period => quantum = number_in(&found.written, value, QUANTUM_FRAMES)?,
+            Id::Period => quantum = Some(number_in(&found.written, value, QUANTUM_FRAMES)?),
             Id::Periods => options.periods = number(&found.written, value, 2)?,
             Id::Shorts => options.prefer_16_bits = true,
             Id::Dither => options.dither = dither(value)?,

@@ -8,7 +8,7 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use super::alsa;
 use super::options::number;
 use super::words::{Found, Spec, Value, Words};
-use crate::command::run::{DEFAULT_CHANNELS, DEFAULT_QUANTUM, DEFAULT_SAMPLE_RATE_HZ};
+use crate::command::run::DEFAULT_CHANNELS;
 use crate::exit::UsageError;
 
 /// What an option means.
@@ -89,7 +89,8 @@ pub(super) enum Asked {
     /// To run.
     Run {
         driver: DriverChoice,
-        quantum: u32,
+        /// Frames of a cycle.
+        quantum: Option<u32>,
         /// Options without effect, one line each.
         notices: Vec<String>,
         /// Devices beside the driver's own.
@@ -112,15 +113,15 @@ pub(super) fn read(name: &str, words: Words<'_>) -> Result<Asked, UsageError> {
 
 fn timer(mut words: Words<'_>) -> Result<Asked, UsageError> {
     let (mut capture, mut playback) = (DEFAULT_CHANNELS, DEFAULT_CHANNELS);
-    let (mut sample_rate_hz, mut quantum) = (DEFAULT_SAMPLE_RATE_HZ, DEFAULT_QUANTUM);
+    let (mut sample_rate_hz, mut quantum) = (None, None);
     let mut notices = Vec::new();
     while let Some(found) = words.next(TIMER)? {
         match found.id {
             Id::Help => return Ok(Asked::Help(TIMER_HELP)),
             Id::Capture => capture = number(&found.written, value(&found), 0)?,
             Id::Playback => playback = number(&found.written, value(&found), 0)?,
-            Id::Rate => sample_rate_hz = number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?,
-            Id::Period => quantum = number_in(&found.written, value(&found), QUANTUM_FRAMES)?,
+            Id::Rate => sample_rate_hz = Some(number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?),
+            Id::Period => quantum = Some(number_in(&found.written, value(&found), QUANTUM_FRAMES)?),
             id => notices.extend(notice(id, &found.written)),
         }
     }
@@ -130,7 +131,7 @@ fn timer(mut words: Words<'_>) -> Result<Asked, UsageError> {
 
 fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
     let (mut input, mut output, mut sample_rate_hz, mut playback) = (None, None, None, None);
-    let (mut quantum, mut fast) = (DEFAULT_QUANTUM, false);
+    let (mut quantum, mut fast) = (None, false);
     let mut notices = Vec::new();
     while let Some(found) = words.next(FILE)? {
         match found.id {
@@ -139,7 +140,7 @@ fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Output => output = Some(value(&found).into()),
             Id::Playback => playback = Some(number(&found.written, value(&found), 0)?),
             Id::Rate => sample_rate_hz = Some(number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?),
-            Id::Period => quantum = number_in(&found.written, value(&found), QUANTUM_FRAMES)?,
+            Id::Period => quantum = Some(number_in(&found.written, value(&found), QUANTUM_FRAMES)?),
             Id::Fast => fast = true,
             id => notices.extend(notice(id, &found.written)),
         }

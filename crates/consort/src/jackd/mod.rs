@@ -13,11 +13,15 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use client::Observer;
 use engine::Config;
+use proto::driver::DriverSwitch;
 
 use crate::arguments::server_name;
 use crate::command::device::Attendants;
+use crate::command::driver::with_whole_paths;
 use crate::command::exec::end_with_stdin;
+use crate::command::run::DEFAULT_QUANTUM;
 use crate::exit::UsageError;
 use crate::output;
 use crate::reservation::Reservations;
@@ -40,6 +44,7 @@ consort's server with JACK's command line. Options before -d:
     -p, --port-max N             how many ports there can be (default: 2048)
     -S, --sync                   play what was computed in the same cycle
     -T, --temporary              end when the last client has left
+    --switch                     have the server of this name, which runs, go on with this driver
     --while-stdin-is-open        end when standard input does, as with the program that holds its other end
     -a, --autoconnect MODE       a client connects its own ports: ' ' allow (default), E refuse or e ignore
                                  with other clients' ports, A refuse or a ignore all
@@ -66,6 +71,11 @@ enum Asking {
         /// Devices beside the driver's own.
         devices: Vec<String>,
     },
+    /// To have a server that runs go on with another driver.
+    Switch {
+        server: String,
+        switch: DriverSwitch,
+    },
     /// A driver of jackd's that is not built here.
     NotBuilt(String),
 }
@@ -76,6 +86,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     match parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
         Asking::Text(text) => output::print(&text)?,
         Asking::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
+        Asking::Switch { server, switch } => {
+            Observer::open(Some(&server))?.switch_driver(with_whole_paths(switch)?)?
+        }
         Asking::Run { config, while_stdin_is_open, notices, devices } => {
             if config.verbose {
                 for notice in notices {
@@ -101,17 +114,24 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
     match order {
         Order::Help => return Ok(Asking::Text(HELP.into())),
         Order::Version => return Ok(Asking::Text(version())),
-        Order::Start => config.name = server_name(Some(config.name), None)?,
+        Order::Start | Order::Switch => config.name = server_name(Some(config.name), None)?,
     }
     let Some(driver) = driver else {
+        if order == Order::Switch {
+            return Err(UsageError("--switch needs a driver: -d NAME".into()));
+        }
         let config = Box::new(config);
         return Ok(Asking::Run { config, while_stdin_is_open, notices, devices: Vec::new() });
     };
     match driver::read(driver, words)? {
         Asked::Help(text) => Ok(Asking::Text(text.into())),
         Asked::NotBuilt => Ok(Asking::NotBuilt(driver.into())),
+        Asked::Run { driver, quantum, .. } if order == Order::Switch => {
+            Ok(Asking::Switch { server: config.name, switch: DriverSwitch { driver, quantum } })
+        }
         Asked::Run { driver, quantum, notices: more, devices } => {
             notices.extend(more);
+            let quantum = quantum.unwrap_or(DEFAULT_QUANTUM);
             let config = Box::new(Config { driver, quantum, ..config });
             Ok(Asking::Run { config, while_stdin_is_open, notices, devices })
         }
@@ -123,7 +143,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
 pub fn read_jackd(words: &[String]) -> Result<Option<Config>, String> {
     match parse(words, None) {
         Ok(Asking::Run { config, .. }) => Ok(Some(*config)),
-        Ok(Asking::Text(_) | Asking::NotBuilt(_)) => Ok(None),
+        Ok(Asking::Text(_) | Asking::Switch { .. } | Asking::NotBuilt(_)) => Ok(None),
         Err(error) => Err(error.to_string()),
     }
 }

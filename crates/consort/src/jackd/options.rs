@@ -4,8 +4,7 @@ use engine::{Config, DriverChoice, SelfConnect};
 
 use super::words::{Found, Spec, Value, Words};
 use crate::command::run::{
-    DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY, DEFAULT_SAMPLE_RATE_HZ,
-    REALTIME_PRIORITY,
+    DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY, REALTIME_PRIORITY,
 };
 use crate::exit::UsageError;
 
@@ -20,6 +19,7 @@ pub(super) enum Id {
     PortMax,
     Priority,
     Realtime,
+    Switch,
     Sync,
     Temporary,
     Timeout,
@@ -71,6 +71,7 @@ pub(super) const SPECS: &[Spec<Id>] = &[
     flag('Z', &["nozombies"], Id::Ignored("a late client is left out and taken in again, not removed")),
     // Whoever started the server, as jackctl_server_open, holds the other end.
     Spec { id: Id::WhileStdinIsOpen, short: None, long: &["while-stdin-is-open"], value: Value::None },
+    Spec { id: Id::Switch, short: None, long: &["switch"], value: Value::None },
     Spec {
         id: Id::Ignored("there is no registry of servers to replace"),
         short: None,
@@ -85,6 +86,8 @@ pub(super) enum Order {
     Help,
     Version,
     Start,
+    /// Have a server that runs go on with the driver.
+    Switch,
 }
 
 /// The options before `-d`.
@@ -132,6 +135,7 @@ impl<'a> Options<'a> {
             Id::Realtime => {
                 self.config.realtime_priority.get_or_insert(DEFAULT_REALTIME_PRIORITY);
             }
+            Id::Switch => self.order = Order::Switch,
             Id::Sync => self.config.sync = true,
             Id::Temporary => self.config.temporary = true,
             Id::Timeout => {
@@ -165,7 +169,7 @@ fn default_config(name: String) -> Config {
         driver: DriverChoice::Timer {
             capture: DEFAULT_CHANNELS,
             playback: DEFAULT_CHANNELS,
-            sample_rate_hz: DEFAULT_SAMPLE_RATE_HZ,
+            sample_rate_hz: None,
             looped: false,
         },
         quantum: DEFAULT_QUANTUM,

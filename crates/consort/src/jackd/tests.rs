@@ -2,6 +2,7 @@
 
 use engine::driver::{AlsaOptions, AlsaSide, Dither};
 use engine::{Config, DriverChoice, SelfConnect};
+use proto::driver::DriverSwitch;
 
 use super::{Asking, alsa, driver, parse};
 
@@ -15,14 +16,15 @@ fn refusal(line: &str) -> String {
     parse(&words, None).expect_err(line).to_string()
 }
 
-fn timer(capture: u32, playback: u32, sample_rate_hz: u32) -> DriverChoice {
+fn timer(capture: u32, playback: u32, sample_rate_hz: impl Into<Option<u32>>) -> DriverChoice {
+    let sample_rate_hz = sample_rate_hz.into();
     DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false }
 }
 
 fn defaults() -> Config {
     Config {
         name: "default".into(),
-        driver: timer(2, 2, 48_000),
+        driver: timer(2, 2, None),
         quantum: 1024,
         sync: false,
         realtime_priority: Some(10),
@@ -48,7 +50,11 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
     for (what, line, expected) in [
         ("nothing at all", "jackd", defaults()),
         ("the driver alone", "/usr/bin/jackd -d dummy", defaults()),
-        ("QjackCtl, dummy driver", "/usr/bin/jackd -ddummy -r48000 -p1024", defaults()),
+        (
+            "QjackCtl, dummy driver",
+            "/usr/bin/jackd -ddummy -r48000 -p1024",
+            Config { driver: timer(2, 2, 48_000), ..defaults() },
+        ),
         (
             "QjackCtl, all boxes ticked",
             "jackd -v -m -s -T -ndefault -R -P70 -t500 -p512 -ddummy -r44100 -p256 -w5804",
@@ -76,7 +82,13 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
         (
             "continuous integration",
             "jackd --no-realtime --silent --no-mlock --port-max 128 -d dummy --rate=48000 --period 512",
-            Config { port_max: 128, quantum: 512, realtime_priority: None, ..defaults() },
+            Config {
+                driver: timer(2, 2, 48_000),
+                port_max: 128,
+                quantum: 512,
+                realtime_priority: None,
+                ..defaults()
+            },
         ),
         (
             "long names throughout",
@@ -84,7 +96,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
              --clocksource s --autoconnect E --replace-registry -d timer --capture 16 --playback=16",
             Config {
                 name: "x".into(),
-                driver: timer(16, 16, 48_000),
+                driver: timer(16, 16, None),
                 realtime_priority: Some(89),
                 client_timeout_ms: Some(2000),
                 sync: true,
@@ -329,4 +341,18 @@ fn run_with(while_stdin_is_open: bool) -> Asking {
 fn a_server_that_another_program_controls_ends_with_its_standard_input() {
     let words = ["--while-stdin-is-open", "-d", "dummy"].map(String::from);
     assert_eq!(parse(&words, None), Ok(run_with(true)));
+}
+
+#[test]
+fn a_line_that_switches_says_what_it_says_of_the_driver_and_nothing_of_the_server() {
+    for (line, driver, quantum) in [
+        ("jackd --switch -n studio -R -P70 -d dummy -P4", timer(2, 4, None), None),
+        ("jackd -n studio --switch -S -d dummy -r 44100 -p 64", timer(2, 2, 44_100), Some(64)),
+    ] {
+        let expected = Asking::Switch { server: "studio".into(), switch: DriverSwitch { driver, quantum } };
+        assert_eq!(ask(line), expected, "{line}");
+    }
+    assert!(refusal("jackd --switch").contains("-d NAME"));
+    assert!(refusal("jackd --switch -d dummy -p 0").contains("-p 0"));
+    assert_eq!(ask("jackd --switch -d oss"), Asking::NotBuilt("oss".into()));
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use engine::DriverChoice;
+use engine::driver::cards_of;
 
 use super::{Answer, reserve};
 
@@ -25,7 +26,7 @@ impl Reservations {
     /// in use nevertheless, its driver finds out. Without a session bus, and without cards, nothing happens.
     pub(crate) fn of(driver: &DriverChoice) -> Self {
         match driver {
-            DriverChoice::Alsa(options) => Self::of_cards(&options.cards()),
+            DriverChoice::Alsa(options) => Self::of_cards(&cards_of(options)),
             _ => Self::default(),
         }
     }

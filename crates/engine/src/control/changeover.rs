@@ -1,4 +1,4 @@
-//! A new quantum, or freewheel on or off: the clients pause, are told, and go on with it in the same cycle.
+//! A new quantum, another driver, or freewheel on or off: the clients pause, are told, and go on with it in the same cycle.
 //!
 //! A client whose buffer-size callback has not returned by then joins when it has: it runs no cycle of a length that
 //! it does not know of, and the others do not wait for it. One whose freewheel callback has not returned goes on.
@@ -19,6 +19,8 @@ use crate::client_slot::ClientSlot;
 pub(super) enum Mode {
     /// Of so many frames.
     Quantum(u32),
+    /// By the driver that was opened, of so many frames.
+    Driver(u32),
     /// As fast as the graph can, or by the driver's clock.
     Freewheel(bool),
 }
@@ -53,8 +55,9 @@ impl Changeover {
         !matches!(self.step, Step::Resuming { .. })
     }
 
-    fn concerns_freewheel(&self) -> bool {
-        matches!(self.mode, Mode::Freewheel(_))
+    /// Whether the driver's ports come into the graph, or go, or are another driver's.
+    fn concerns_driver(&self) -> bool {
+        !matches!(self.mode, Mode::Quantum(_))
     }
 }
 
@@ -64,6 +67,10 @@ impl Control {
         let generation = self.plans.next_generation();
         let step = Step::Pausing { generation, deadline_ns: Futex.now_ns() + PLAN_NS };
         self.changeover = Some(Changeover { mode, connection, number, step });
+        if mode == Mode::Driver(self.quantum) {
+            // Nobody need be told anything: no client misses a cycle.
+            self.resume();
+        }
     }
 
     /// Goes on with the change under way, if its step is done or has lasted too long.
@@ -73,18 +80,32 @@ impl Control {
         let adopted = |generation: u64, deadline_ns: u64| running >= generation || now_ns > deadline_ns;
         match &change.step {
             Step::Pausing { generation, deadline_ns } if adopted(*generation, *deadline_ns) => {
-                // In freewheel the driver may be waiting for a client that hangs: not any longer then.
-                self.parts.shared.hurry.store(u32::from(running < *generation), Ordering::Relaxed);
+                self.hurry(*generation);
                 self.tell_mode()
             }
             Step::Telling { waiting, deadline_ns } if waiting.is_empty() || now_ns > *deadline_ns => {
                 self.resume()
+            }
+            // What became of a driver must be known before another can come.
+            Step::Resuming { generation, deadline_ns }
+                if running < *generation
+                    && now_ns > *deadline_ns
+                    && matches!(change.mode, Mode::Driver(_)) =>
+            {
+                self.hurry(*generation);
             }
             Step::Resuming { generation, deadline_ns } if adopted(*generation, *deadline_ns) => {
                 self.end_changeover()
             }
             _ => {}
         }
+    }
+
+    /// A driver that waits for the graph may be waiting for a client that hangs: not any longer, unless it has taken the
+    /// plan already.
+    fn hurry(&self, generation: u64) {
+        let hurries = self.plans.running() < generation;
+        self.parts.shared.hurry.store(u32::from(hurries), Ordering::Relaxed);
     }
 
     fn set_step(&mut self, step: Step) {
@@ -95,7 +116,7 @@ impl Control {
 
     fn tell_mode(&mut self) {
         let waiting = match self.changeover.as_ref().map(|change| change.mode) {
-            Some(Mode::Quantum(frames)) => self.tell_who_does_not_know(frames),
+            Some(Mode::Quantum(frames) | Mode::Driver(frames)) => self.tell_who_does_not_know(frames),
             Some(Mode::Freewheel(on)) => self.tell_freewheel(on),
             None => return,
         };
@@ -139,10 +160,11 @@ impl Control {
 
     fn resume(&mut self) {
         match self.changeover.as_ref().map(|change| change.mode) {
-            Some(Mode::Quantum(frames)) => {
+            Some(Mode::Quantum(frames) | Mode::Driver(frames)) => {
                 self.quantum = frames;
                 // Those that became active while the others were told.
                 self.tell_who_does_not_know(frames);
+                self.hand_over_opened();
             }
             Some(Mode::Freewheel(on)) => self.freewheels = on,
             None => return,
@@ -151,13 +173,15 @@ impl Control {
         let generation = self.plans.next_generation();
         self.set_step(Step::Resuming { generation, deadline_ns: Futex.now_ns() + PLAN_NS });
         // With the driver's ports, the order of the graph changes too, and programs are told of it.
-        self.restart_latencies(self.changeover.as_ref().is_some_and(Changeover::concerns_freewheel));
+        self.restart_latencies(self.changeover.as_ref().is_some_and(Changeover::concerns_driver));
     }
 
     fn end_changeover(&mut self) {
         self.parts.shared.hurry.store(0, Ordering::Relaxed);
-        if let Some(change) = self.changeover.take() {
-            self.reply(change.connection, change.number, Reply::Done);
+        match self.changeover.take() {
+            Some(Changeover { mode: Mode::Driver(_), .. }) => self.end_switch(),
+            Some(change) => self.reply(change.connection, change.number, Reply::Done),
+            None => {}
         }
     }
 

@@ -75,7 +75,9 @@ impl Control {
                 Some(Record::Cycle(cycle)) => {
                     self.cycles += u64::from(cycle.cycle.wrapping_sub(self.newest.cycle));
                     self.newest = cycle;
-                    self.note_device(cycle.is_away);
+                    if self.plans.has_newest_driver(cycle.plan) {
+                        self.note_device(cycle.is_away);
+                    }
                     self.xruns.begin_cycle();
                     if let Some(xrun_us) = cycle.xrun_us {
                         xruns.push(xrun_us);

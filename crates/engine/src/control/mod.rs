@@ -18,6 +18,7 @@ mod requests;
 mod returning;
 mod sessions;
 mod signal_pages;
+mod switching;
 mod transport;
 mod welcome;
 mod xruns;
@@ -25,6 +26,7 @@ mod xruns;
 use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use rt::park::Park;
 use rt::record::CycleRecord;
@@ -38,8 +40,8 @@ use sys::socket::{Connection, Listener};
 use crate::client_slot::{ClientSlot, Slab};
 use crate::config::{Config, Hosting};
 use crate::cycle_thread::{CycleShared, Retired};
-use crate::driver::DeviceLatency;
 use crate::model::Model;
+use crate::opening::{DriverFacts, Gate};
 use crate::plan::PlanPool;
 use crate::registry::Mirror;
 
@@ -53,20 +55,8 @@ use latencies::LatencyPass;
 pub use places::Ground;
 use places::Places;
 use returning::Returns;
+use switching::Switching;
 use xruns::Xruns;
-
-/// What the control thread knows of the driver.
-#[derive(Debug)]
-pub struct DriverFacts {
-    /// For people.
-    pub description: String,
-    /// Hz.
-    pub sample_rate_hz: u32,
-    /// Beyond the quantum, for the quantum that it was asked for.
-    pub latency: DeviceLatency,
-    /// Cycles wait for the graph, so nobody is late.
-    pub when_done: bool,
-}
 
 /// Descriptors that every program receives.
 #[derive(Debug)]
@@ -143,7 +133,7 @@ pub struct Parts {
     /// Where clients are placed; `None`: the kernel decides.
     pub ground: Option<Ground>,
     /// Tells the driver that a plan in force has an audience for it: the file driver begins then.
-    pub on_audience: Option<Box<dyn FnMut() + Send>>,
+    pub on_audience: Gate,
     /// The server before this one, of this name, did not stop in order: its clients may come.
     pub after_crash: bool,
     /// Writes the state down.
@@ -186,6 +176,9 @@ pub struct Control {
     /// Cycles follow each other as fast as the graph can.
     freewheels: bool,
     changeover: Option<Changeover>,
+    switching: Option<Switching>,
+    /// Threads that close drivers.
+    closing: Vec<JoinHandle<()>>,
     pending: Vec<Pending>,
     load: Load,
     idle: IdleLimit,
@@ -268,6 +261,8 @@ impl Control {
             quantum,
             freewheels: false,
             changeover: None,
+            switching: None,
+            closing: Vec::new(),
             pending: Vec::new(),
             load: Load::default(),
             idle: IdleLimit::default(),
@@ -303,6 +298,7 @@ impl Control {
             events.iter().for_each(|event| self.handle(event));
         }
         let reason = self.stopping.take().unwrap_or_default();
+        self.finish_switch();
         self.finish_hosts();
         self.say_goodbye(&reason);
         self.keep_last_state();
@@ -329,6 +325,7 @@ impl Control {
     /// Does what follows from events, and what is due by the clock.
     fn settle(&mut self) {
         self.notice_adoption();
+        self.step_switch();
         self.step_changeover();
         self.announce();
         self.end_session_if_due();

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use proto::driver::DriverChoice;
 use proto::internal::InternalRequest;
 use proto::property::PropertyRequest;
 use proto::request::{Request, RequestError};
@@ -76,6 +77,11 @@ pub(super) fn check(
         | Request::Session(_)
         | Request::ResetMaxDelay
         | Request::Stop => (rights.control, "control the server"),
+        // Files and devices are opened as the server's user, and ALSA's names can say what is to be run.
+        Request::SwitchDriver(switch) => {
+            let is_clock = matches!(switch.driver, DriverChoice::Timer { .. });
+            (rights.control && (rights.load || is_clock), "switch to this driver")
+        }
         Request::Internal(InternalRequest::Load { .. } | InternalRequest::Unload { .. }) => {
             (rights.load, "have the server run plug-ins")
         }

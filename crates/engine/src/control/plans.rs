@@ -8,6 +8,7 @@ use sys::memory::PeerSlab;
 
 use super::{Asked, Control};
 use crate::client_slot::ClientSlot;
+use crate::handed::Handed;
 use crate::model::{Model, Port};
 use crate::order::order;
 use crate::plan::{Books, ClientView, SYSTEM, Sleep, SourceView, build};
@@ -23,6 +24,12 @@ pub(super) struct Plans {
     running: u64,
     newest: u64,
     published: Option<Published>,
+    /// The plan in force has an audience for the driver.
+    is_heard: bool,
+    /// Goes into the next plan.
+    handed: Option<Handed>,
+    /// The first plan with the newest driver.
+    driver_since: u64,
 }
 
 /// What the control thread has to know of a plan when the driver takes it.
@@ -64,6 +71,28 @@ impl Plans {
     /// Generation of the plan that cycles have begun with: what it brings is what programs read and hear.
     pub(super) fn running(&self) -> u64 {
         self.running
+    }
+
+    /// The next plan brings a driver.
+    pub(super) fn hand_over(&mut self, handed: Handed, now_ns: u64) {
+        self.handed = Some(handed);
+        self.driver_since = self.next_generation();
+        self.need(now_ns);
+    }
+
+    /// Closes a driver that was not taken.
+    pub(super) fn drop_driver(&mut self) {
+        self.handed = None;
+    }
+
+    /// Whether a cycle of this plan is the newest driver's.
+    pub(super) fn has_newest_driver(&self, generation: u64) -> bool {
+        generation >= self.driver_since
+    }
+
+    /// Whether a plan is in force, and the one before is not back.
+    pub(super) fn is_retiring(&self) -> bool {
+        self.running < self.in_force
     }
 
     pub(super) fn newest(&self) -> u64 {
@@ -153,6 +182,7 @@ impl Control {
         plan.quantum = self.quantum;
         // Without clients, as in a pause, it would only burn time.
         plan.freewheels = self.freewheels && !members.is_empty();
+        plan.handed = self.plans.handed.take();
         let (newest, in_force) = (self.plans.newest, self.plans.in_force);
         for (client, slot) in &mut self.clients {
             match orders.remove(client) {
@@ -174,13 +204,17 @@ impl Control {
     }
 
     /// Takes back a plan that the driver has not taken; if it has, that one is in force.
-    fn withdraw(&mut self) {
+    pub(super) fn withdraw(&mut self) {
         if self.plans.published.is_none() {
             return;
         }
         match self.parts.shared.next.withdraw() {
             Some(plan) => {
                 self.plans.published = None;
+                // One that a later plan is to bring stays.
+                if let Some(handed) = plan.handed.take() {
+                    self.plans.handed = Some(handed);
+                }
                 self.parts.pool.give_back(plan);
             }
             None => self.adopted(),
@@ -191,10 +225,14 @@ impl Control {
     /// Takes back the plans that are not in force any more, and notices which one is.
     pub(super) fn notice_adoption(&mut self) {
         while let Ok((plan, replaced_by)) = self.parts.retired.pop() {
+            let retired = plan.handed.take();
             self.parts.pool.give_back(plan);
             self.plans.running = replaced_by;
             if self.plans.published.as_ref().is_some_and(|published| published.generation == replaced_by) {
                 self.adopted();
+            }
+            if let Some(driver) = retired {
+                self.driver_retired(driver);
             }
         }
     }
@@ -211,7 +249,13 @@ impl Control {
             }
             self.leave_signal_page(client);
         }
-        if let Some(begin) = self.parts.on_audience.as_mut().filter(|_| published.has_audience) {
+        self.plans.is_heard = published.has_audience;
+        self.begin_if_heard();
+    }
+
+    /// Has a driver begin that waits for an audience, if there is one.
+    pub(super) fn begin_if_heard(&mut self) {
+        if let Some(begin) = self.parts.on_audience.as_mut().filter(|_| self.plans.is_heard) {
             begin();
         }
     }

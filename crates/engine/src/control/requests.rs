@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use proto::driver::DriverSwitch;
 use proto::limits::QUANTUM_FRAMES;
 use proto::property::PropertyRequest;
 use proto::request::{Activation, NewPort, Reply, Request, RequestError};
@@ -31,6 +32,8 @@ pub(super) enum Outcome {
     },
     /// When the driver runs cycles in this mode.
     Mode(Mode),
+    /// When the driver that is asked for starts the cycles.
+    Driver(DriverSwitch),
     /// When the clients of a session have answered.
     Session(Question),
     /// When an internal client runs, or has ended.
@@ -65,6 +68,7 @@ impl Control {
             Ok(Outcome::Now(reply)) => self.reply(serial, number, reply),
             Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(serial, number, closes),
             Ok(Outcome::Mode(mode)) => self.begin_changeover(mode, serial, number),
+            Ok(Outcome::Driver(switch)) => self.begin_switch(serial, number, switch),
             Ok(Outcome::Session(question)) => self.ask_session(serial, number, question),
             Ok(Outcome::Internal(outcome)) => self.do_internal(serial, number, outcome),
             Ok(Outcome::Closes) => {
@@ -103,6 +107,7 @@ impl Control {
                 done
             }
             Request::SetQuantum { frames } => self.check_quantum(frames),
+            Request::SwitchDriver(switch) => self.check_switch(*switch),
             Request::SetFreewheel { on } => self.check_freewheel(on),
             Request::Transport { roll, position, sync_timeout_us } => {
                 let position = position.as_ref().map(Position::from_words);
@@ -331,13 +336,6 @@ impl Control {
             return Err(RequestError::NotAllowed(format!("the server {already} already")));
         }
         Ok(Outcome::Mode(Mode::Freewheel(on)))
-    }
-
-    fn check_no_changeover(&self) -> Result<(), RequestError> {
-        if self.changeover.is_none() {
-            return Ok(());
-        }
-        Err(RequestError::Failed("another change of the buffer size, or of freewheel, is under way".into()))
     }
 
     fn answer_when_adopted(&mut self, connection: u64, number: u32, closes: bool) {

@@ -8,20 +8,21 @@ mod choose;
 mod device;
 mod dither;
 mod explain;
+mod formats;
 mod keeper;
-mod options;
 mod pace;
 mod recipe;
 
 use pcm::{Fault, Pcm};
+use proto::driver::{AlsaOptions, AlsaSide, Dither};
 use rt::shm::CycleInfo;
 
-use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Timer, Wake};
+use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Timer, Wake, silence};
 use device::Device;
 use dither::Ditherer;
 use keeper::Keeper;
-pub use options::{AlsaOptions, AlsaSide, Dither, WakeRule};
 use recipe::Recipe;
+pub use recipe::cards_of;
 
 /// Drives the graph from a sound card.
 #[derive(Debug)]
@@ -123,6 +124,16 @@ impl AlsaDriver {
         }
     }
 
+    /// What nobody else may be able to open meanwhile, as ALSA calls it.
+    #[must_use]
+    pub fn devices(&self) -> Vec<String> {
+        self.recipe.names().map(str::to_owned).collect()
+    }
+
+    fn quantum_ns(&self) -> u64 {
+        CycleInfo::nominal_period_ns(self.quantum, self.recipe.rate_hz) as u64
+    }
+
     /// The device that has this cycle's frames. Thread: cycle.
     fn running(&mut self) -> Option<&mut Device> {
         self.device.as_deref_mut().filter(|_| !self.is_fresh && self.fault.is_none())
@@ -171,7 +182,7 @@ impl Driver for AlsaDriver {
             if device.next_due_ns().is_none() {
                 match device.start() {
                     Ok(()) if !device.has_clock() => {
-                        self.timer.take_over(sys::clock::now_ns(), self.quantum);
+                        self.timer.take_over(sys::clock::now_ns() + self.quantum_ns(), self.quantum);
                     }
                     Ok(()) => {}
                     Err(fault) => self.recover(fault),
@@ -219,8 +230,7 @@ impl Driver for AlsaDriver {
         }
         if self.device.is_some() {
             // The cycle that begins is the last that the device started.
-            let length_ns = CycleInfo::nominal_period_ns(quantum, self.recipe.rate_hz) as u64;
-            self.give_up(sys::clock::now_ns() + length_ns);
+            self.give_up(sys::clock::now_ns() + self.quantum_ns());
         } else {
             self.timer.set_quantum(quantum);
         }
@@ -232,11 +242,7 @@ impl Driver for AlsaDriver {
             None => Err(Fault::Stalled),
         };
         if let Err(fault) = outcome {
-            for channel in 0..self.channels.capture {
-                if let Some(samples) = capture.channel(channel) {
-                    dsp::silence(samples);
-                }
-            }
+            silence(self.channels.capture, capture);
             self.fault = self.running().is_some().then_some(fault).or(self.fault);
         }
     }
@@ -265,8 +271,7 @@ impl Driver for AlsaDriver {
     fn resume(&mut self) {
         // The device is started when the next cycle is waited for: this one has none of its frames.
         self.is_fresh = true;
-        let length_ns = CycleInfo::nominal_period_ns(self.quantum, self.recipe.rate_hz) as u64;
-        self.timer.take_over(sys::clock::now_ns() + length_ns, self.quantum);
+        self.timer.take_over(sys::clock::now_ns() + self.quantum_ns(), self.quantum);
     }
 
     fn stop(&mut self) {
@@ -275,6 +280,15 @@ impl Driver for AlsaDriver {
         }
         self.keeper = None;
     }
+}
+
+/// Whether these options ask for one of `devices`, so that it can be opened only once those are closed.
+pub(crate) fn may_share(options: &AlsaOptions, devices: &[String]) -> bool {
+    let is = |name: &str, device: &String| {
+        name == device || pcm::locate(name).is_some_and(|place| pcm::locate(device) == Some(place))
+    };
+    let recipe = Recipe::new(options);
+    recipe.is_some_and(|recipe| recipe.names().any(|name| devices.iter().any(|device| is(name, device))))
 }
 
 /// "alsa hw:CARD=PCH,DEV=0 (capture 2 S32_LE, playback 2 S32_LE, by its interrupts)".

@@ -25,7 +25,7 @@ use soundfile::{Reader, Writer};
 use self::clock::Clock;
 use self::input::Input;
 use self::output::Output;
-use super::{Capture, Channels, Driver, Pace, Playback, Wake};
+use super::{Capture, Channels, Driver, Pace, Playback, Wake, silence};
 
 const DEFAULT_SAMPLE_RATE_HZ: u32 = 48_000;
 const DEFAULT_PLAYBACK_CHANNELS: u32 = 2;
@@ -241,7 +241,7 @@ impl Driver for FileDriver {
         self.has_begun |= self.gate.load(Ordering::Relaxed);
         match &mut self.input {
             Some(input) if self.has_begun => input.play(self.quantum, self.channels.capture, capture),
-            _ => input::silence(self.channels.capture, capture),
+            _ => silence(self.channels.capture, capture),
         }
     }
 
@@ -306,7 +306,7 @@ fn sample_rate_hz(options: &FileOptions, reader: Option<&Reader>) -> Result<u32,
 }
 
 /// Whether both names lead to one file that exists.
-fn is_same_file(one: &Path, other: &Path) -> bool {
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
     let identity = |path: &Path| path.metadata().ok().map(|found| (found.dev(), found.ino()));
     identity(one).is_some_and(|found| identity(other) == Some(found))
 }

@@ -7,8 +7,11 @@ mod alsa;
 mod file;
 mod timer;
 
-pub use alsa::{AlsaDriver, AlsaOptions, AlsaSide, Dither, WakeRule};
+pub(crate) use alsa::may_share;
+pub use alsa::{AlsaDriver, cards_of};
+pub(crate) use file::is_same_file;
 pub use file::{FileDriver, FileDriverError, FileOptions};
+pub use proto::driver::{AlsaOptions, AlsaSide, Dither, DriverChoice, WakeRule};
 pub use timer::Timer;
 
 /// How far from real time a driver's cycles are.
@@ -67,7 +70,17 @@ pub trait Capture {
     fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
 }
 
-/// A device or a clock that starts cycles. All methods but the first four run on the driver thread.
+/// Silence on all capture ports. Thread: cycle.
+fn silence(channels: u32, capture: &mut dyn Capture) {
+    for channel in 0..channels {
+        if let Some(port) = capture.channel(channel) {
+            dsp::silence(port);
+        }
+    }
+}
+
+/// A device or a clock that starts cycles. It belongs to one thread at a time: to whoever opens it, to the driver thread
+/// once it has been handed over, and to whoever closes it. What the driver thread calls is marked "Thread: cycle".
 pub trait Driver: Send {
     /// What it is, for people: "timer", "file in.wav → out.wav".
     fn description(&self) -> String;
@@ -86,7 +99,8 @@ pub trait Driver: Send {
     /// Whether cycles wait for the clock or for the graph.
     fn pace(&self) -> Pace;
 
-    /// Begins; the first cycle is due a quantum later.
+    /// Begins; the first cycle is due a quantum later. A driver that takes another one's place is started before it is
+    /// handed over, and [resumes](Self::resume) then.
     ///
     /// # Errors
     /// A sentence that says what the device refused and what to do.
@@ -106,14 +120,15 @@ pub trait Driver: Send {
     /// The cycle that begins, and all after it, have this length. Thread: cycle.
     fn set_quantum(&mut self, quantum: u32);
 
-    /// Fetches the coming cycle's input. Thread: cycle.
+    /// Fetches the coming cycle's input, on every capture port: what lies there is another cycle's, or another driver's.
+    /// Thread: cycle.
     fn read(&mut self, capture: &mut dyn Capture);
 
     /// Takes the output of a cycle of `frames` frames. Thread: cycle.
     fn write(&mut self, frames: u32, playback: &mut dyn Playback);
 
-    /// Cycles follow each other without the driver from now on: none of its methods is called until `resume`, but
-    /// `set_quantum`. Thread: cycle.
+    /// Cycles go on without the driver from now on: none of its methods is called until `resume`, but `set_quantum`; or
+    /// it is handed back, to be stopped. Thread: cycle.
     fn pause(&mut self) {}
 
     /// The cycle that begins now is the driver's again, and the next is due a quantum later. Thread: cycle.

@@ -6,7 +6,7 @@ use proto::limits::QUANTUM_FRAMES;
 use rt::shm::CycleInfo;
 
 use self::cable::Cable;
-use super::{Capture, Channels, Driver, Pace, Playback, Wake};
+use super::{Capture, Channels, Driver, Pace, Playback, Wake, silence};
 
 /// Starts a cycle every quantum, on dates that do not drift.
 #[derive(Debug)]
@@ -118,6 +118,7 @@ impl Driver for Timer {
     }
 
     fn read(&mut self, capture: &mut dyn Capture) {
+        silence(self.channels.capture, capture);
         if let Some(cable) = &mut self.cable {
             cable.read(self.quantum as usize, capture);
         }
@@ -126,6 +127,25 @@ impl Driver for Timer {
     fn write(&mut self, frames: u32, playback: &mut dyn Playback) {
         if let Some(cable) = &mut self.cable {
             cable.write(frames as usize, playback);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::driver::file::tests::Ports;
+
+    #[test]
+    fn what_lies_in_the_capture_ports_of_another_driver_is_not_heard_again() {
+        let timer = Timer::new(Channels { capture: 3, playback: 1 }, 48_000);
+        let looped = Timer::new(timer.channels(), 48_000).looped();
+        for mut timer in [timer, looped] {
+            timer.start(16).unwrap();
+            timer.resume();
+            let mut ports = Ports::new(3, 16);
+            timer.read(&mut ports);
+            assert!(ports.planes.iter().flatten().all(|sample| *sample == 0.0));
         }
     }
 }

@@ -3,6 +3,7 @@
 //! Every operation either does all of what it says and notes it as [`Change`]s, or refuses and does nothing.
 
 mod change;
+mod channels;
 mod ids;
 mod kept;
 mod metadata;

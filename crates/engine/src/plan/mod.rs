@@ -11,6 +11,8 @@ use rt::shm::{Edges, OwnPage, SignalPage};
 use rt::sync::{AtomicU32, Ordering};
 use sys::memory::{PeerSlab, Shared};
 
+use crate::handed::Handed;
+
 pub use build::{Books, ClientView, SYSTEM, Sleep, SourceView, build, has_room};
 pub use pool::PlanPool;
 
@@ -81,6 +83,8 @@ pub struct Plan {
     pub seats: Vec<PlanSeat>,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
+    /// The driver from this plan on; in a plan that retires, the one that it took the place of. `None`: it stays.
+    pub handed: Option<Handed>,
     /// Somebody hears the driver or, if it has nothing to say, somebody plays into it.
     pub has_audience: bool,
 }

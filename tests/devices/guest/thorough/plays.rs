@@ -216,3 +216,30 @@ fn who_may_not_use_a_card_is_told_what_to_do() {
         assert!(finished.stderr.contains("usermod --append --groups audio"), "{}", finished.stderr);
     }
 }
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_running_server_goes_over_to_a_card_to_the_same_one_with_other_parameters_and_lets_go_of_it() {
+    let server = Server::timer(256);
+    let _source = server.probe(&["source", "numbers"]);
+    server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+    let card = ["driver", "alsa", "--device", "hw:1,0", "--capture", "2", "--playback", "2", "--periods"];
+    let switch = |more: &[&str]| server.consort(&[&card[..], more].concat());
+    let is_heard = || far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 2), 90_000, 0);
+    switch(&["3"]).expect_success();
+    is_heard();
+    switch(&["4", "--quantum", "512"]).expect_success();
+    is_heard();
+    let before = server.consort(&["driver"]).expect_success().stdout;
+    assert!(before.contains("hw:CARD=Loopback") && before.contains("512 frames"), "{before}");
+    // Closed, refused, and had again as it was.
+    let refused = switch(&["64", "--quantum", "8192"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("'hw:1,0' cannot") && !refused.stderr.contains("again"), "{refused:?}");
+    assert_eq!(server.consort(&["driver"]).expect_success().stdout, before);
+    is_heard();
+    server.consort(&["driver", "timer"]).expect_success();
+    let other =
+        server_on("hw:1,0", &["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"]);
+    assert!(status_line(&other, "driver").contains("hw:"));
+}

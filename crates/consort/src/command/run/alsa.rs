@@ -1,4 +1,4 @@
-//! `consort run --driver alsa`: the options of a sound card.
+//! The driver `alsa`: the options of a sound card.
 
 use clap::{Args, ValueEnum};
 use engine::driver::{AlsaOptions, AlsaSide, Dither, WakeRule};
@@ -9,7 +9,7 @@ const PERIODS: std::ops::RangeInclusive<u32> = 2..=64;
 const EXTRA_FRAMES: std::ops::RangeInclusive<u32> = 0..=1 << 20;
 
 /// What the driver `alsa` is told beyond channels and rate.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 #[command(next_help_heading = "Options of the driver alsa")]
 pub(super) struct AlsaArguments {
     /// The sound card, as ALSA calls it, such as hw:USB [default: the most sensible card]
@@ -26,7 +26,7 @@ pub(super) struct AlsaArguments {
     periods: Option<u32>,
     /// Use only this format, such as S24_3LE [default: the best that the card has]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
-    format: Option<dsp::Format>,
+    format: Option<String>,
     /// What starts a cycle [default: interrupt if the card can make one each quantum, else timer]
     #[arg(long, value_enum, value_name = "RULE")]
     wake: Option<WakeName>,
@@ -62,32 +62,17 @@ enum DitherName {
     Shaped,
 }
 
-fn format(name: &str) -> Result<dsp::Format, String> {
+/// The name by which ALSA itself calls the format.
+fn format(name: &str) -> Result<String, String> {
     let names = || dsp::Format::ALL.map(pcm::format_name).join(", ");
-    pcm::parse_format(name).ok_or_else(|| format!("it is none of {}", names()))
+    let format = pcm::parse_format(name).ok_or_else(|| format!("it is none of {}", names()))?;
+    Ok(pcm::format_name(format).into())
 }
 
 impl AlsaArguments {
     /// Whether anything was said that only this driver understands.
     pub(super) fn is_used(&self) -> bool {
-        let Self {
-            device,
-            capture_device,
-            playback_device,
-            periods,
-            format,
-            wake,
-            dither,
-            soft,
-            input_latency,
-            output_latency,
-        } = self;
-        [device, capture_device, playback_device].iter().any(|name| name.is_some())
-            || [periods, input_latency, output_latency].iter().any(|number| number.is_some())
-            || format.is_some()
-            || wake.is_some()
-            || dither.is_some()
-            || *soft
+        *self != Self::default()
     }
 
     /// What is asked of the driver, with numbers of ports (0: that direction is not used) and rate.
@@ -111,7 +96,7 @@ impl AlsaArguments {
             playback: side(playback, &self.playback_device, self.output_latency),
             sample_rate_hz,
             periods: self.periods.unwrap_or(defaults.periods),
-            format: self.format,
+            format: self.format.clone(),
             prefer_16_bits: false,
             wake: match self.wake {
                 None => WakeRule::Best,

@@ -4,7 +4,7 @@
 //! the shaping filter is the five-tap one of Lipshitz, Vanderkooy, Wannamaker, "Minimally Audible Noise Shaping",
 //! JAES 1991.
 
-use super::Dither;
+use proto::driver::Dither;
 
 /// One step of 16 bits.
 const STEP: f32 = 1.0 / 32_768.0;

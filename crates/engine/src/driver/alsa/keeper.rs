@@ -93,10 +93,12 @@ fn keep(
     let (mut away, mut events) = (false, Vec::new());
     loop {
         let look_ns = away.then(|| sys::clock::now_ns() + LOOK_NS);
-        if poller.wait(&mut events, look_ns).is_err() || shared.stop.load(Ordering::Relaxed) {
+        let waited = poller.wait(&mut events, look_ns);
+        // Before anything is looked at: whoever calls from here on is heard the next time.
+        shared.waker.reset();
+        if waited.is_err() || shared.stop.load(Ordering::Relaxed) {
             return;
         }
-        shared.waker.reset();
         if let Ok(mut device) = returned.pop() {
             device.stop();
             away = true;

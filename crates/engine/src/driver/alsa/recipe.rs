@@ -2,10 +2,11 @@
 
 use dsp::Format;
 use pcm::{Access, Direction, OpenError, Pcm, Refusal, Wish};
+use proto::driver::{AlsaOptions, AlsaSide, WakeRule};
 use proto::limits::QUANTUM_FRAMES;
 
 use super::device::{Device, Rule};
-use super::options::{AlsaOptions, AlsaSide, WakeRule};
+use super::formats::formats;
 use super::{choose, explain};
 
 /// Hz, where nobody asks for another.
@@ -33,18 +34,15 @@ pub(super) struct SideRecipe {
     required: bool,
 }
 
-impl AlsaOptions {
-    /// The numbers of the cards that these options mean, now.
-    #[must_use]
-    pub fn cards(&self) -> Vec<u32> {
-        let recipe = Recipe::new(self);
-        let sides = recipe.into_iter().flat_map(|recipe| [recipe.capture, recipe.playback]);
-        let mut cards: Vec<u32> =
-            sides.flatten().filter_map(|side| pcm::locate(&side.name)).map(|(card, _)| card).collect();
-        cards.sort_unstable();
-        cards.dedup();
-        cards
-    }
+/// The numbers of the cards that these options mean, now.
+#[must_use]
+pub fn cards_of(options: &AlsaOptions) -> Vec<u32> {
+    let recipe = Recipe::new(options);
+    let names = recipe.iter().flat_map(Recipe::names);
+    let mut cards: Vec<u32> = names.filter_map(pcm::locate).map(|(card, _)| card).collect();
+    cards.sort_unstable();
+    cards.dedup();
+    cards
 }
 
 impl Recipe {
@@ -72,9 +70,14 @@ impl Recipe {
             playback: side(&options.playback, &playback_name, &capture_name, Direction::Playback)?,
             rate_hz: options.sample_rate_hz.unwrap_or(SAMPLE_RATE_HZ),
             periods: options.periods,
-            formats: options.formats(),
+            formats: formats(options),
             wake: options.wake,
         })
+    }
+
+    /// ALSA's names of what it opens.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        [&self.capture, &self.playback].into_iter().flatten().map(|side| side.name.as_str())
     }
 
     /// Opens it for the first time, and notes what it is, so that it is found again.

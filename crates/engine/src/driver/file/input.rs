@@ -12,7 +12,7 @@ use soundfile::{Reader, SoundFileError};
 use super::FileDriverError;
 use super::ring::{BLOCK_FRAMES, FrameConsumer, FrameProducer, frame_ring};
 use super::thread::FileThread;
-use crate::driver::Capture;
+use crate::driver::{Capture, silence};
 
 /// Where a file ends, as long as nobody has seen its end.
 const UNKNOWN: u64 = u64::MAX;
@@ -99,15 +99,6 @@ impl Input {
         }
         lines.extend(self.thread.failure().map(str::to_owned));
         lines
-    }
-}
-
-/// Silence on all capture ports. Thread: cycle.
-pub(super) fn silence(channels: u32, capture: &mut dyn Capture) {
-    for channel in 0..channels {
-        if let Some(port) = capture.channel(channel) {
-            dsp::silence(port);
-        }
     }
 }
 

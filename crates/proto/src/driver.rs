@@ -1,20 +1,62 @@
-//! How a sound card is to be driven.
+//! What can start a server's cycles, and how.
 
-use dsp::Format;
+use std::path::PathBuf;
 
-/// Everything that can be asked of the driver.
-#[derive(Debug, Clone, PartialEq, Eq)]
+use serde::{Deserialize, Serialize};
+
+/// A driver and its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DriverChoice {
+    /// Cycles by the clock, ports that lead nowhere or back.
+    Timer {
+        /// Capture ports.
+        capture: u32,
+        /// Playback ports.
+        playback: u32,
+        /// Hz; `None`: 48000, or that of the server that runs.
+        sample_rate_hz: Option<u32>,
+        /// What is played on a channel is captured on the same one.
+        looped: bool,
+    },
+    /// A sound card.
+    Alsa(Box<AlsaOptions>),
+    /// Ports that play and record sound files.
+    File {
+        /// What the capture ports play.
+        input: Option<PathBuf>,
+        /// Where the playback ports are recorded.
+        output: Option<PathBuf>,
+        /// Hz; `None`: the input's, or else as a timer's.
+        sample_rate_hz: Option<u32>,
+        /// Playback ports; `None`: as many as the input has channels.
+        playback: Option<u32>,
+        /// As fast as the graph can, not in real time.
+        fast: bool,
+    },
+}
+
+/// Another driver for a server that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriverSwitch {
+    /// The driver. Its paths are absolute: the server may run in another directory.
+    pub driver: DriverChoice,
+    /// Length of a cycle from then on, frames; `None`: as before.
+    pub quantum: Option<u32>,
+}
+
+/// Everything that can be asked of the driver of a sound card.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlsaOptions {
     /// Where the capture ports come from; `None`: there are none.
     pub capture: Option<AlsaSide>,
     /// Where the playback ports lead; `None`: there are none.
     pub playback: Option<AlsaSide>,
-    /// Hz; `None`: 48000.
+    /// Hz; `None`: 48000, or that of the server that runs.
     pub sample_rate_hz: Option<u32>,
     /// Quanta that wait in the device when a cycle has been written, at least 2.
     pub periods: u32,
-    /// The only format to use; `None`: the best that the device has.
-    pub format: Option<Format>,
+    /// The only format to use, as ALSA calls it; `None`: the best that the device has.
+    pub format: Option<String>,
     /// 16 bits are best.
     pub prefer_16_bits: bool,
     /// What wakes the driver.
@@ -25,8 +67,8 @@ pub struct AlsaOptions {
     pub soft: bool,
 }
 
-/// One direction of the driver.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+/// One direction of a sound card's driver.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AlsaSide {
     /// ALSA's name of the device; `None`: that of the other direction, or else the most sensible card.
     pub device: Option<String>,
@@ -38,8 +80,8 @@ pub struct AlsaSide {
     pub required: bool,
 }
 
-/// What wakes the driver.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// What wakes the driver of a sound card.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum WakeRule {
     /// The device's interrupts if it can make one each quantum, else a timer.
     #[default]
@@ -51,7 +93,7 @@ pub enum WakeRule {
 }
 
 /// Noise that 16 bits are rounded with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Dither {
     /// None.
     #[default]
@@ -78,65 +120,5 @@ impl Default for AlsaOptions {
             dither: Dither::None,
             soft: false,
         }
-    }
-}
-
-const NATIVE_FIRST: [Format; 10] = if cfg!(target_endian = "big") {
-    [
-        Format::FloatBe,
-        Format::S32Be,
-        Format::S24Be,
-        Format::S24PackedBe,
-        Format::FloatLe,
-        Format::S32Le,
-        Format::S24Le,
-        Format::S24PackedLe,
-        Format::S16Be,
-        Format::S16Le,
-    ]
-} else {
-    [
-        Format::FloatLe,
-        Format::S32Le,
-        Format::S24Le,
-        Format::S24PackedLe,
-        Format::FloatBe,
-        Format::S32Be,
-        Format::S24Be,
-        Format::S24PackedBe,
-        Format::S16Le,
-        Format::S16Be,
-    ]
-};
-
-impl AlsaOptions {
-    /// Formats, best first.
-    pub(super) fn formats(&self) -> Vec<Format> {
-        if let Some(format) = self.format {
-            return vec![format];
-        }
-        let mut formats = NATIVE_FIRST.to_vec();
-        if self.prefer_16_bits {
-            // Stable: among the others the order stays.
-            formats.sort_by_key(|format| format.bytes_per_sample() != 2);
-        }
-        formats
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_format_is_tried_and_16_bits_last_unless_preferred() {
-        let mut options = AlsaOptions::default();
-        assert!(Format::ALL.iter().all(|format| options.formats().contains(format)));
-        assert_eq!(options.formats()[8].bytes_per_sample(), 2);
-        options.prefer_16_bits = true;
-        assert_eq!(options.formats()[0].bytes_per_sample(), 2);
-        assert_eq!(options.formats().len(), 10);
-        options.format = Some(Format::S24PackedBe);
-        assert_eq!(options.formats(), [Format::S24PackedBe]);
     }
 }

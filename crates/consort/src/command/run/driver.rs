@@ -1,0 +1,97 @@
+//! Which driver, and its options: of `consort run` and of `consort driver`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use engine::DriverChoice;
+use proto::limits::SAMPLE_RATE_HZ;
+
+use super::alsa::AlsaArguments;
+use super::{DEFAULT_CHANNELS, in_range};
+use crate::exit::UsageError;
+
+/// What can start cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DriverName {
+    /// A sound card
+    Alsa,
+    /// The clock; ports that lead nowhere
+    Timer,
+    /// Sound files
+    File,
+}
+
+/// What a driver is told.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
+pub(crate) struct DriverArguments {
+    /// Capture ports; 0: none [default: 2; of a card: as many as it has]
+    #[arg(long, value_name = "N")]
+    capture: Option<u32>,
+    /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as the input has]
+    #[arg(long, value_name = "N")]
+    playback: Option<u32>,
+    /// Capture what is played, on the same channel of the timer: a cable for measurements
+    #[arg(long = "loop")]
+    looped: bool,
+    /// Sample rate in Hz [default: 48000; with files: the input's; of a server that runs: its own]
+    #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
+    rate: Option<u32>,
+    /// The sound file that the capture ports play
+    #[arg(long, value_name = "FILE")]
+    input: Option<PathBuf>,
+    /// The sound file into which the playback ports are recorded
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Go through the files as fast as the clients can, not in real time
+    #[arg(long)]
+    fast: bool,
+    #[command(flatten)]
+    alsa: AlsaArguments,
+}
+
+impl DriverArguments {
+    /// Whether anything was said.
+    pub(crate) fn is_used(&self) -> bool {
+        *self != Self::default()
+    }
+
+    /// What is asked of the driver of this name.
+    pub(crate) fn choice(&self, driver: DriverName) -> Result<DriverChoice, UsageError> {
+        let usage = |message: &str| Err(UsageError(message.into()));
+        if self.alsa.is_used() && driver != DriverName::Alsa {
+            return usage("options of a sound card: the driver for them is alsa");
+        }
+        if driver != DriverName::File && (self.input.is_some() || self.output.is_some() || self.fast) {
+            return usage("--input, --output and --fast are for files: the driver for them is file");
+        }
+        match driver {
+            DriverName::Alsa if (self.capture, self.playback) == (Some(0), Some(0)) => {
+                usage("with --capture 0 and --playback 0 there is nothing for a card to do")
+            }
+            DriverName::Alsa => {
+                let options = self.alsa.options(self.capture, self.playback, self.rate);
+                Ok(DriverChoice::Alsa(Box::new(options)))
+            }
+            DriverName::Timer => Ok(DriverChoice::Timer {
+                capture: self.capture.unwrap_or(DEFAULT_CHANNELS),
+                playback: self.playback.unwrap_or(DEFAULT_CHANNELS),
+                sample_rate_hz: self.rate,
+                looped: self.looped,
+            }),
+            DriverName::File if self.looped => usage("--loop is for the timer: files have two ends"),
+            DriverName::File if self.capture.is_some() => {
+                usage("--capture is for the timer: a file has as many channels as it has")
+            }
+            DriverName::File if self.input.is_none() && self.output.is_none() => {
+                usage("the driver file needs --input FILE, --output FILE or both")
+            }
+            DriverName::File => Ok(DriverChoice::File {
+                input: self.input.clone(),
+                output: self.output.clone(),
+                sample_rate_hz: self.rate,
+                playback: self.playback,
+                fast: self.fast,
+            }),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! How drivers are opened, when the server starts and while it runs. Not for the driver thread: it takes as long as a
+//! device or a disk does.
+
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use proto::driver::{AlsaOptions, AlsaSide, DriverChoice};
+use proto::limits::SAMPLE_RATE_HZ;
+
+use crate::driver::{
+    AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Pace, Timer, is_same_file,
+    may_share,
+};
+use crate::server::ServerError;
+
+/// Begins a driver that waits for an audience.
+pub type Gate = Option<Box<dyn FnMut() + Send>>;
+
+/// What the control thread knows of the driver.
+#[derive(Debug)]
+pub struct DriverFacts {
+    /// For people.
+    pub description: String,
+    /// Its channels.
+    pub channels: Channels,
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// Beyond the quantum, for the quantum that it was asked for.
+    pub latency: DeviceLatency,
+    /// Cycles wait for the graph, so nobody is late.
+    pub when_done: bool,
+    /// ALSA's names of what nobody else may be able to open meanwhile.
+    pub devices: Vec<String>,
+}
+
+/// A driver that has not been started.
+pub struct Opened {
+    /// The driver.
+    pub driver: Box<dyn Driver>,
+    /// About it.
+    pub facts: DriverFacts,
+    /// Has it begin.
+    pub gate: Gate,
+}
+
+impl Opened {
+    fn new(driver: impl Driver + 'static, gate: Gate, devices: Vec<String>) -> Self {
+        let facts = DriverFacts {
+            description: driver.description(),
+            channels: driver.channels(),
+            sample_rate_hz: driver.sample_rate_hz(),
+            latency: driver.latency(),
+            when_done: driver.pace() == Pace::WhenDone,
+            devices,
+        };
+        Self { driver: Box::new(driver), facts, gate }
+    }
+}
+
+/// Hz, where nobody asks for another.
+const SAMPLE_RATE: u32 = 48_000;
+/// What a timer has that stands in for a card.
+const CHANNELS_WITHOUT_CARD: u32 = 2;
+/// Quanta that may wait in a card: its memory is as long.
+const MOST_PERIODS: u32 = 1024;
+
+/// Opens a driver for cycles of `quantum` frames. `None`: no card was named, and this machine has none.
+///
+/// # Errors
+/// A sentence that says what was refused.
+pub fn open(choice: &DriverChoice, quantum: u32) -> Result<Option<Opened>, String> {
+    let opened = match choice {
+        DriverChoice::Timer { capture, playback, sample_rate_hz, looped } => {
+            let channels = Channels { capture: *capture, playback: *playback };
+            let timer = Timer::new(channels, sample_rate_hz.unwrap_or(SAMPLE_RATE));
+            Opened::new(if *looped { timer.looped() } else { timer }, None, Vec::new())
+        }
+        DriverChoice::Alsa(options) => {
+            let Some(alsa) = AlsaDriver::open((**options).clone(), quantum)? else { return Ok(None) };
+            let devices = alsa.devices();
+            Opened::new(alsa, None, devices)
+        }
+        DriverChoice::File { input, output, sample_rate_hz, playback, fast } => {
+            let file = FileDriver::open(FileOptions {
+                input: input.clone(),
+                output: output.clone(),
+                sample_rate_hz: *sample_rate_hz,
+                playback_channels: *playback,
+                pace: if *fast { Pace::WhenDone } else { Pace::RealTime },
+                tail_frames: 0,
+            })
+            .map_err(|error| error.to_string())?;
+            let gate = file.gate();
+            let begin = Box::new(move || gate.store(true, Ordering::Release));
+            Opened::new(file, Some(begin), Vec::new())
+        }
+    };
+    Ok(Some(opened))
+}
+
+/// The timer that stands in for a card where there is none.
+pub fn without_card(options: &AlsaOptions) -> DriverChoice {
+    let count = |side: &Option<AlsaSide>| {
+        side.as_ref().map_or(0, |side| side.channels.unwrap_or(CHANNELS_WITHOUT_CARD))
+    };
+    DriverChoice::Timer {
+        capture: count(&options.capture),
+        playback: count(&options.playback),
+        sample_rate_hz: options.sample_rate_hz,
+        looped: false,
+    }
+}
+
+/// Whether a server of `port_max` ports can be asked for this driver.
+///
+/// # Errors
+/// [`ServerError::OutOfRange`]
+pub fn check(choice: &DriverChoice, port_max: u32) -> Result<(), ServerError> {
+    let within = |what, value: Option<u32>, least, most| match value {
+        Some(value) if !(least..=most).contains(&value) => {
+            Err(ServerError::OutOfRange { what, value, least, most })
+        }
+        _ => Ok(()),
+    };
+    let channels_of = |side: &Option<AlsaSide>| side.as_ref().and_then(|side| side.channels);
+    let (capture, playback, sample_rate_hz) = match choice {
+        DriverChoice::Timer { capture, playback, sample_rate_hz, .. } => {
+            (Some(*capture), Some(*playback), *sample_rate_hz)
+        }
+        DriverChoice::Alsa(options) => {
+            within("a number of periods", Some(options.periods), 2, MOST_PERIODS)?;
+            (channels_of(&options.capture), channels_of(&options.playback), options.sample_rate_hz)
+        }
+        DriverChoice::File { playback, sample_rate_hz, .. } => (None, *playback, *sample_rate_hz),
+    };
+    within("a number of capture ports", capture, 0, port_max / 2)?;
+    within("a number of playback ports", playback, 0, port_max / 2)?;
+    within("a sample rate", sample_rate_hz, *SAMPLE_RATE_HZ.start(), *SAMPLE_RATE_HZ.end())
+}
+
+/// `choice` at the sample rate at which a server runs.
+///
+/// # Errors
+/// If it asks for another: no program would survive that.
+pub fn at_rate(mut choice: DriverChoice, running_hz: u32) -> Result<DriverChoice, String> {
+    let asked = match &mut choice {
+        DriverChoice::Timer { sample_rate_hz, .. } | DriverChoice::File { sample_rate_hz, .. } => {
+            sample_rate_hz
+        }
+        DriverChoice::Alsa(options) => &mut options.sample_rate_hz,
+    };
+    let asked_hz = *asked.get_or_insert(running_hz);
+    if asked_hz != running_hz {
+        return Err(format!(
+            "the server runs at {running_hz} Hz, and programs cannot go on at {asked_hz} Hz: leave the rate as it is, or start another server"
+        ));
+    }
+    Ok(choice)
+}
+
+/// Whether the driver `before`, which holds `devices`, must be closed before `wanted` can be opened.
+pub fn must_close_first(devices: &[String], wanted: &DriverChoice) -> bool {
+    match wanted {
+        DriverChoice::Alsa(options) => may_share(options, devices),
+        _ => false,
+    }
+}
+
+/// A file of `wanted` that cannot be had while the driver `before` runs: nobody's recording is written over, and nobody
+/// hears a file that is being written.
+pub fn file_in_use<'a>(before: &DriverChoice, wanted: &'a DriverChoice) -> Option<&'a Path> {
+    let DriverChoice::File { input: played, output: recorded, .. } = before else { return None };
+    let DriverChoice::File { input, output, .. } = wanted else { return None };
+    let is = |one: &Path, other: &Option<_>| other.as_deref().is_some_and(|other| is_same_file(one, other));
+    let input = input.as_deref().filter(|input| is(input, recorded));
+    input.or_else(|| output.as_deref().filter(|output| is(output, recorded) || is(output, played)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timer(sample_rate_hz: Option<u32>) -> DriverChoice {
+        DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz, looped: false }
+    }
+
+    #[test]
+    fn a_driver_of_no_rate_takes_the_servers_and_one_of_another_is_refused() {
+        assert_eq!(at_rate(timer(None), 44_100), Ok(timer(Some(44_100))));
+        assert_eq!(at_rate(timer(Some(44_100)), 44_100), Ok(timer(Some(44_100))));
+        assert!(at_rate(timer(Some(48_000)), 44_100).unwrap_err().contains("44100"));
+        let card = DriverChoice::Alsa(Box::default());
+        assert!(
+            matches!(at_rate(card, 96_000), Ok(DriverChoice::Alsa(options)) if options.sample_rate_hz == Some(96_000))
+        );
+    }
+
+    #[test]
+    fn what_would_take_more_than_the_servers_ports_or_a_cards_memory_is_out_of_range() {
+        assert!(check(&timer(None), 64).is_ok());
+        let wide = DriverChoice::Timer { capture: 33, playback: 0, sample_rate_hz: None, looped: false };
+        assert!(check(&wide, 64).is_err());
+        for periods in [0, 1, 1025, u32::MAX] {
+            let card = DriverChoice::Alsa(Box::new(AlsaOptions { periods, ..AlsaOptions::default() }));
+            assert!(check(&card, 64).is_err(), "{periods}");
+        }
+        assert!(check(&timer(Some(1)), 64).is_err());
+    }
+
+    #[test]
+    fn a_file_that_is_recorded_is_neither_played_nor_recorded_by_another_driver() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = |name: &str| {
+            let path = directory.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            Some(path)
+        };
+        let choice = |input: Option<std::path::PathBuf>, output: Option<std::path::PathBuf>| {
+            DriverChoice::File { input, output, sample_rate_hz: None, playback: None, fast: false }
+        };
+        let before = choice(file("played"), file("recorded"));
+        for (wanted, refused) in [
+            (choice(file("recorded"), None), true),
+            (choice(None, file("recorded")), true),
+            (choice(None, file("played")), true),
+            (choice(file("played"), file("other")), false),
+            (choice(None, Some(directory.path().join("new"))), false),
+            (timer(None), false),
+        ] {
+            assert_eq!(file_in_use(&before, &wanted).is_some(), refused, "{wanted:?}");
+        }
+        assert_eq!(file_in_use(&timer(None), &before), None);
+    }
+}
