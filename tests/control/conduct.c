@@ -122,6 +122,7 @@ static int comes_true(int (*is_so)(jack_client_t *), jack_client_t *client) {
 }
 static int is_stopped(jack_client_t *client) { return (void)client, atomic_load(&shutdowns) == 1; }
 static int runs_128(jack_client_t *client) { return (void)client, atomic_load(&frames) == 128; }
+static int runs_256(jack_client_t *client) { return (void)client, atomic_load(&frames) == 256; }
 static int has_two(jack_client_t *client) {
     return !jack_port_by_name(client, "system:capture_3") && jack_port_by_name(client, "system:capture_2");
 }
@@ -215,6 +216,16 @@ static void cards_are_asked_for(void) {
     /* It may be used, and there is none. */
     permits = true;
     CHECK(!jackctl_server_open(server, alsa) && asked == 2 && released == 1);
+    /* A server that runs goes on with the driver that it has, whether the card must not be used or cannot. */
+    union jackctl_parameter_value name = {.str = "carded"};
+    CHECK(jackctl_parameter_set_value(parameter_of(jackctl_server_get_parameters(server), "name"), &name));
+    CHECK(jackctl_server_open(server, driver_of(server, "dummy")));
+    CHECK(!jackctl_server_switch_master(server, alsa) && asked == 3 && released == 2);
+    permits = false;
+    CHECK(!jackctl_server_switch_master(server, alsa) && asked == 4 && released == 2);
+    jack_client_t *client = jack_client_open("guest", JackNoStartServer | JackServerName, NULL, "carded");
+    CHECK(client && jack_port_by_name(client, "system:playback_2") && jack_client_close(client) == 0);
+    CHECK(jackctl_server_close(server) && released == 2);
     jackctl_server_destroy(server);
 }
 
@@ -239,17 +250,23 @@ int main(int argc, char **argv) {
     CHECK(comes_true(runs_128, client));
     plug_ins_are_loaded(server, client, argv[1]);
 
-    char *two[] = {"dummy", "-C2"};
-    CHECK(jackctl_driver_params_parse(dummy, 2, two) == 0);
+    char *two[] = {"dummy", "-C2", "-p256"};
+    CHECK(jackctl_driver_params_parse(dummy, 3, two) == 0);
     CHECK(jackctl_server_switch_master(server, dummy));
-    CHECK(comes_true(has_two, client) && comes_true(is_connected, client));
+    CHECK(has_two(client) && is_connected(client) && comes_true(runs_256, client));
+    /* The same server: what it runs besides goes on. */
+    CHECK(jack_port_connected_to(jack_port_by_name(client, "meter:cpu_load"), "guest:in"));
     CHECK(atomic_load(&shutdowns) == 0);
-    /* A driver that does not start leaves the one before in its place. */
+    /* A driver that does not start, or has another sample rate, leaves the one before in its place. */
+    char *rate[] = {"dummy", "-r48000"};
+    CHECK(jackctl_driver_params_parse(dummy, 2, rate) == 0 && !jackctl_server_switch_master(server, dummy));
+    char *same[] = {"dummy", "-r44100"};
+    CHECK(jackctl_driver_params_parse(dummy, 2, same) == 0);
     jackctl_driver_t *file = driver_of(server, "file");
     char *missing[] = {"file", "--input", "/no/such/sound.wav"};
     CHECK(jackctl_driver_params_parse(file, 3, missing) == 0);
     CHECK(!jackctl_server_switch_master(server, file));
-    CHECK(comes_true(has_two, client) && comes_true(is_connected, client));
+    CHECK(has_two(client) && is_connected(client) && comes_true(runs_256, client));
     CHECK(atomic_load(&shutdowns) == 0);
 
     CHECK(jackctl_server_stop(server) && !jackctl_server_stop(server));

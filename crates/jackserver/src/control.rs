@@ -111,9 +111,7 @@ fn close(server: &Server) -> bool {
 
 /// Has `driver` start the cycles of a server whose process does not run.
 fn begin(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
-    if !server.drivers.iter().any(|known| Arc::ptr_eq(known, driver)) {
-        return Err("the driver is another server's".into());
-    }
+    check_own(server, driver)?;
     state.process = None;
     acquire(server, state, driver)?;
     match Process::start(&name(server), &words::command_line(server, driver)) {
@@ -129,6 +127,11 @@ fn begin(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), S
     }
 }
 
+fn check_own(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
+    let is_own = server.drivers.iter().any(|known| Arc::ptr_eq(known, driver));
+    if is_own { Ok(()) } else { Err("the driver is another server's".into()) }
+}
+
 /// The server's name: that which was set, else the environment's, else `default`.
 fn name(server: &Server) -> String {
     let named = server.parameters.iter().find(|parameter| parameter.letter() == 'n');
@@ -140,23 +143,35 @@ fn name(server: &Server) -> String {
     set.or_else(default).unwrap_or_else(|| "default".into())
 }
 
+/// Asks for the right to use a card.
+fn ask_for(server: &Server, device: &CStr) -> Result<(), String> {
+    let Some(on_acquire) = server.on_acquire else { return Ok(()) };
+    // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
+    if unsafe { on_acquire(device.as_ptr()) } {
+        return Ok(());
+    }
+    Err(format!("the device {} must not be used", device.to_string_lossy()))
+}
+
+/// Tells that a card is used no more.
+fn give_up(server: &Server, device: &CStr) {
+    if let Some(on_release) = server.on_release {
+        // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
+        unsafe { on_release(device.as_ptr()) };
+    }
+}
+
 fn acquire(server: &Server, state: &mut State, driver: &Part) -> Result<(), String> {
     release(server, state);
     let Some(device) = device(driver) else { return Ok(()) };
-    if let Some(on_acquire) = server.on_acquire {
-        // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
-        if !unsafe { on_acquire(device.as_ptr()) } {
-            return Err(format!("the device {} must not be used", device.to_string_lossy()));
-        }
-    }
+    ask_for(server, &device)?;
     state.device = Some(device);
     Ok(())
 }
 
 fn release(server: &Server, state: &mut State) {
-    if let (Some(device), Some(on_release)) = (state.device.take(), server.on_release) {
-        // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
-        unsafe { on_release(device.as_ptr()) };
+    if let Some(device) = state.device.take() {
+        give_up(server, &device);
     }
 }
 
@@ -268,27 +283,36 @@ pub extern "C" fn jackctl_server_remove_slave(_server: Handle, _driver: Handle) 
     refuse("there is no second driver to remove")
 }
 
-/// Has another driver start the cycles of a server that runs. Clients keep their ports and connections and miss some
-/// cycles, unless the driver has another sample rate, or more ports than the one before: then they are told that their
-/// server is gone. Plug-ins end. If the driver does not start, the one before does again.
+/// Has another driver, or the same one with the parameters that are set now, start the cycles of a server that runs.
+/// Programs go on, with their connections, and plug-ins too. False, and the driver before goes on, if the driver cannot be
+/// had, or has another sample rate.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_switch_master(server: Handle, driver: Handle) -> bool {
     let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
         return false;
     };
     let mut state = state(&server);
-    let (Some(process), Some(before)) = (state.process.take(), state.driver.clone()) else {
-        return refuse("the server does not run");
-    };
-    process.leave_to_another();
-    state.loaded.clear();
-    match begin(&server, &mut state, &driver) {
-        Ok(()) => true,
-        Err(reason) => {
-            let again = begin(&server, &mut state, &before);
-            refuse(&reason) || again.is_err_and(|reason| refuse(&reason))
-        }
+    done(switch(&server, &mut state, &driver))
+}
+
+fn switch(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
+    check_own(server, driver)?;
+    let process = state.process.as_mut().ok_or("the server does not run")?;
+    if !process.is_running() {
+        return Err("the server does not run any more".into());
     }
+    let wanted = device(driver);
+    let asked = wanted.as_deref().filter(|_| wanted != state.device);
+    asked.map_or(Ok(()), |device| ask_for(server, device))?;
+    if let Err(reason) = process.switch(&words::command_line(server, driver)) {
+        asked.into_iter().for_each(|device| give_up(server, device));
+        return Err(reason);
+    }
+    if state.device != wanted {
+        release(server, state);
+    }
+    (state.device, state.driver) = (wanted, Some(Arc::clone(driver)));
+    Ok(())
 }
 
 /// A driver's name, as long as the server.

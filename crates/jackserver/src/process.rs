@@ -65,10 +65,26 @@ impl Process {
         matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// Ends it without a word to its clients, which wait for the server that takes its place.
-    pub fn leave_to_another(mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+    /// Has it go on with the driver that these words of `jackd`'s command line ask for, and waits until it does.
+    ///
+    /// # Errors
+    /// In the server's words. Then the driver before goes on.
+    pub fn switch(&self, words: &[String]) -> Result<(), String> {
+        let program = program();
+        let output = Command::new(&program)
+            .arg0("jackd")
+            .args(["--switch", "-n", &self.name])
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .output()
+            .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim();
+        Err(said.strip_prefix("jackd: ").unwrap_or(said).to_owned())
     }
 }
 
