@@ -100,6 +100,41 @@ fn a_server_that_was_started_otherwise_is_seen_and_one_that_was_started_here_end
 }
 
 #[test]
+fn jack_control_switches_the_driver_of_a_running_server_and_loads_plug_ins_into_it() {
+    let bus = Bus::start();
+    let control = |words: &str| bus.run("jack_control", &words.split(' ').collect::<Vec<_>>());
+    assert!(control("sm").stdout.contains("org.jackaudio.Error.ServerNotRunning"));
+    control("ds dummy dps period 512 start").expect_success();
+    let process = status(&bus).expect("a server")["process"].clone();
+    control("iload profiler").expect_success();
+    let ports = || bus.run("jack_lsp", &[]).expect_success().stdout;
+    let is_loaded = || {
+        let clients = status(&bus).expect("a server")["clients"].clone();
+        clients.as_array().is_some_and(|clients| clients.iter().any(|client| client["name"] == "profiler"))
+    };
+    assert!(is_loaded());
+
+    control("dps playback 4 dps period 256 sm").expect_success();
+    assert!(ports().contains("system:playback_4") && is_loaded(), "{}", ports());
+    let now = status(&bus).expect("a server");
+    assert_eq!((now["process"].clone(), now["quantum"].clone()), (process, 256.into()), "it is the same one");
+
+    // What cannot be had is said, and the driver before goes on.
+    for (words, reason) in
+        [("ds alsa dps device hw:nowhere sm", "hw:nowhere"), ("ds dummy dps rate 44100 sm", "44100")]
+    {
+        let refused = control(words);
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(said.contains("org.jackaudio.Error.Generic") && said.contains(reason), "{words}: {said}");
+        assert!(ports().contains("system:playback_4"), "{words}");
+    }
+    control("iunload profiler").expect_success();
+    assert!(!is_loaded());
+    assert!(control("iunload profiler").stdout.contains("there is no internal client"));
+    control("stop").expect_success();
+}
+
+#[test]
 fn a_server_that_cannot_start_says_why() {
     let bus = Bus::start();
     let address = "['drivers','alsa','device']";

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use client::PlugIn;
 use zbus::interface;
 use zbus::object_server::SignalEmitter;
 
@@ -39,8 +40,14 @@ impl JackControl {
         self.0.tell(News::Exit);
     }
 
+    /// Has the server go on with the driver that is set now, and its parameters; nothing is stopped.
     fn switch_master(&self) -> Result<()> {
-        Err(not_here("another driver for a running server"))
+        self.0.with_server(|server, state| {
+            let words = state.parameters.words();
+            let switch =
+                crate::jackd::driver_of(&words).map_err(|error| Failure::InvalidArgs(error.to_string()))?;
+            Ok(server.switch_driver(switch)?)
+        })
     }
 
     /// Percent.
@@ -83,12 +90,16 @@ impl JackControl {
         self.0.with_server(|server, _| Ok(server.engine().flags().realtime))
     }
 
-    fn load_internal(&self, _internal: &str) -> Result<()> {
-        Err(not_here("loading a client into the server"))
+    fn load_internal(&self, internal: &str) -> Result<()> {
+        let plug_in = PlugIn { name: internal, exact: false, object: internal, parameters: "" };
+        self.0.with_server(|server, _| Ok(server.load_internal(&plug_in).map(drop)?))
     }
 
-    fn unload_internal(&self, _internal: &str) -> Result<()> {
-        Err(not_here("unloading a client from the server"))
+    fn unload_internal(&self, internal: &str) -> Result<()> {
+        self.0.with_server(|server, _| {
+            let found = server.find_internal(internal)?;
+            Ok(server.unload_internal(found.handle)?)
+        })
     }
 
     fn add_slave_driver(&self, _driver: &str) -> Result<()> {

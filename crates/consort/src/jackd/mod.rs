@@ -138,6 +138,15 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
     }
 }
 
+/// The driver that a command line of jackd's asks for.
+pub(crate) fn driver_of(words: &[String]) -> Result<DriverSwitch, UsageError> {
+    let words: Vec<String> = ["--switch".to_owned()].into_iter().chain(words.iter().cloned()).collect();
+    match parse(&words, None)? {
+        Asking::Switch { switch, .. } => Ok(switch),
+        _ => Err(UsageError("no driver is asked for".into())),
+    }
+}
+
 /// Reads a command line of jackd's, for its fuzz target: what would be started, if anything, or the refusal.
 #[cfg(fuzzing)]
 pub fn read_jackd(words: &[String]) -> Result<Option<Config>, String> {
