@@ -95,3 +95,9 @@ fn thoroughly_on_cards_that_play_and_record() {
 fn thoroughly_measuring_latency() {
     run("guest::thorough::latency::", &["--usb"], 1_200);
 }
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_beside_other_sound_servers() {
+    run("guest::thorough::bus::", &["--hda", "off"], 600);
+}

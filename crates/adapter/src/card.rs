@@ -4,6 +4,7 @@
 //! timelines; the process callback moves them between these and the ports. The graph never waits for the card, nor
 //! the card for the graph.
 
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
@@ -29,6 +30,8 @@ pub struct CardOptions {
     pub quantum: u32,
     /// Frames of the graph that either side may be late by; `None`: one quantum of the card's.
     pub margin: Option<u32>,
+    /// What takes the arguments of `consort`.
+    pub program: PathBuf,
 }
 
 /// What the threads know of each other.
@@ -180,7 +183,7 @@ impl Drop for Card {
 fn open_driver(options: &CardOptions, graph_hz: u32) -> Result<AlsaDriver, String> {
     let at = |rate_hz: u32| {
         let alsa = AlsaOptions { sample_rate_hz: Some(rate_hz), ..options.alsa.clone() };
-        AlsaDriver::open(alsa, options.quantum)
+        AlsaDriver::open(alsa, options.quantum, &options.program)
     };
     let opened = match options.alsa.sample_rate_hz {
         Some(rate_hz) => at(rate_hz),

@@ -5,12 +5,12 @@
 //!
 //! Source: "A simple device reservation scheme with D-Bus", reserve.txt of git.0pointer.net/reserve.git.
 
-mod child;
-
-pub(crate) use child::{Reservations, keep};
-
+use std::io::Write;
+use std::process::ExitCode;
 use std::time::Duration;
 
+use anyhow::Context;
+use engine::driver::REFUSED;
 use zbus::connection::Builder;
 use zbus::fdo::RequestNameFlags;
 use zbus::{Connection, interface};
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What became of the wish for a card.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+enum Answer {
     /// It is ours while the connection lives.
     Ours,
     /// Its owner, as it calls itself, does not let it go.
@@ -58,11 +58,28 @@ impl Reservation {
     }
 }
 
+/// `consort reserve`: asks for the card, says what became of it, and keeps it until standard input ends.
+///
+/// # Errors
+/// If there is no session bus.
+pub(crate) fn keep(card: u32) -> anyhow::Result<ExitCode> {
+    let (connection, answer) = reserve(card).context("no session bus")?;
+    let line = match answer {
+        Answer::Ours => "ours".to_owned(),
+        Answer::Refused(owner) => format!("{REFUSED}{}", owner.replace(char::is_control, " ")),
+    };
+    let mut output = std::io::stdout();
+    writeln!(output, "{line}").and_then(|()| output.flush())?;
+    std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+    drop(connection);
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Asks for a card, and its owner to let it go.
 ///
 /// # Errors
 /// If there is no session bus, or it does not do what a bus does.
-pub(crate) fn reserve(card: u32) -> zbus::Result<(Connection, Answer)> {
+fn reserve(card: u32) -> zbus::Result<(Connection, Answer)> {
     zbus::block_on(async {
         let (name, path) = (format!("{INTERFACE}.Audio{card}"), path(card));
         let connection = Builder::session()

@@ -64,11 +64,12 @@ const CHANNELS_WITHOUT_CARD: u32 = 2;
 /// Quanta that may wait in a card: its memory is as long.
 const MOST_PERIODS: u32 = 1024;
 
-/// Opens a driver for cycles of `quantum` frames. `None`: no card was named, and this machine has none.
+/// Opens a driver for cycles of `quantum` frames; `program` is what takes the arguments of `consort`. `None`: no card was
+/// named, and this machine has none.
 ///
 /// # Errors
 /// A sentence that says what was refused.
-pub fn open(choice: &DriverChoice, quantum: u32) -> Result<Option<Opened>, String> {
+pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Option<Opened>, String> {
     let opened = match choice {
         DriverChoice::Timer { capture, playback, sample_rate_hz, looped } => {
             let channels = Channels { capture: *capture, playback: *playback };
@@ -76,7 +77,9 @@ pub fn open(choice: &DriverChoice, quantum: u32) -> Result<Option<Opened>, Strin
             Opened::new(if *looped { timer.looped() } else { timer }, None, Vec::new())
         }
         DriverChoice::Alsa(options) => {
-            let Some(alsa) = AlsaDriver::open((**options).clone(), quantum)? else { return Ok(None) };
+            let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, program)? else {
+                return Ok(None);
+            };
             let devices = alsa.devices();
             Opened::new(alsa, None, devices)
         }

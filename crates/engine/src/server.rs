@@ -151,8 +151,9 @@ fn check(config: &Config) -> Result<(), ServerError> {
     opening::check(&config.driver, config.port_max)
 }
 
-fn open_driver(config: &Config) -> Result<Opened, ServerError> {
-    let open = |choice: &DriverChoice| opening::open(choice, config.quantum).map_err(ServerError::Driver);
+fn open_driver(config: &Config, program: &Path) -> Result<Opened, ServerError> {
+    let open =
+        |choice: &DriverChoice| opening::open(choice, config.quantum, program).map_err(ServerError::Driver);
     if let Some(opened) = open(&config.driver)? {
         return Ok(opened);
     }
@@ -173,7 +174,7 @@ fn start(
 ) -> Result<String, ServerError> {
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
-    let Opened { mut driver, facts, gate } = open_driver(&config)?;
+    let Opened { mut driver, facts, gate } = open_driver(&config, &hosting.program)?;
     drop_unneeded(&config);
     let limits =
         Limits { clients: config.port_max, ports: config.port_max, connections: config.port_max * 16 };

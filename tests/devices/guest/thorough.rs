@@ -1,5 +1,6 @@
 //! The long form: `cargo xtask test-devices`.
 
+mod bus;
 mod duplex;
 mod further;
 mod latency;

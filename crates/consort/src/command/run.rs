@@ -17,7 +17,6 @@ use sys::thread::CpuSet;
 
 use super::web::PageArguments;
 use crate::exit::UsageError;
-use crate::reservation::Reservations;
 pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Channels of a timer, as of jackd's dummy driver.
@@ -161,7 +160,6 @@ impl Run {
         let _page = self.page.start(&server)?;
         let _attendants = super::device::Attendants::start(&server, &self.add_device)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
-        let _reserved = Reservations::of(&config.driver);
         engine::run(config, super::host::hosting()?)?;
         Ok(ExitCode::SUCCESS)
     }

@@ -24,7 +24,6 @@ use crate::command::exec::end_with_stdin;
 use crate::command::run::DEFAULT_QUANTUM;
 use crate::exit::UsageError;
 use crate::output;
-use crate::reservation::Reservations;
 use driver::Asked;
 use options::{Options, Order};
 use words::Words;
@@ -97,7 +96,6 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             }
             let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
             let attendants = Attendants::start(&config.name, &devices)?;
-            let _reserved = Reservations::of(&config.driver);
             engine::run(*config, crate::command::host::hosting()?)?;
             drop(attendants);
         }

@@ -4,6 +4,7 @@
 //!
 //! A card that is to be opened anew is closed first: a timer stands in for it meanwhile.
 
+use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::thread::JoinHandle;
 
@@ -112,7 +113,7 @@ impl Control {
             sample_rate_hz: Some(self.parts.driver.sample_rate_hz),
             looped: false,
         };
-        match open_started(&timer, self.quantum) {
+        match open_started(&timer, self.quantum, &self.parts.hosting.program) {
             // What it stands in for is what is opened again if the other cannot be.
             Ok(opened) => self.hand_over(opened, Vec::new()),
             Err(reason) => self.fail_switch(refused(reason)),
@@ -123,10 +124,11 @@ impl Control {
     fn open(&self, before: Option<Box<dyn Driver>>, attempts: Vec<Attempt>) -> Stage {
         let (found, finds) = channel();
         let shared = std::sync::Arc::clone(&self.parts.shared);
+        let program = self.parts.hosting.program.clone();
         let body = move || {
             before.into_iter().for_each(close);
             // Not taken if the server has ended: then the driver is closed here.
-            let _ = found.send(open_first(attempts));
+            let _ = found.send(open_first(attempts, &program));
             shared.waker.wake();
         };
         // Without a thread, the channel is closed at once, which is told like any other refusal.
@@ -262,18 +264,18 @@ impl Control {
 const RETIRING_NS: u64 = 2_000_000_000;
 const RETIRING_LOOK_NS: u64 = 1_000_000;
 
-fn open_started(choice: &DriverChoice, quantum: u32) -> Result<Opened, String> {
-    let opened = opening::open(choice, quantum)?;
+fn open_started(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Opened, String> {
+    let opened = opening::open(choice, quantum, program)?;
     let mut opened =
         opened.ok_or("this machine has no sound card that can be heard: name one with --device")?;
     opened.driver.start(quantum)?;
     Ok(opened)
 }
 
-fn open_first(attempts: Vec<Attempt>) -> Found {
+fn open_first(attempts: Vec<Attempt>, program: &Path) -> Found {
     let mut refusal: Option<String> = None;
     for (choice, quantum) in attempts {
-        match open_started(&choice, quantum) {
+        match open_started(&choice, quantum, program) {
             Ok(opened) => return Found { opened: Some((choice, opened)), refusal },
             Err(reason) => {
                 refusal = Some(match refusal {

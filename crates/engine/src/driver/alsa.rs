@@ -12,6 +12,9 @@ mod formats;
 mod keeper;
 mod pace;
 mod recipe;
+mod reservation;
+
+use std::path::Path;
 
 use pcm::{Fault, Pcm};
 use proto::driver::{AlsaOptions, AlsaSide, Dither};
@@ -22,7 +25,8 @@ use device::Device;
 use dither::Ditherer;
 use keeper::Keeper;
 use recipe::Recipe;
-pub use recipe::cards_of;
+pub use reservation::REFUSED;
+use reservation::Reservations;
 
 /// Drives the graph from a sound card.
 #[derive(Debug)]
@@ -46,17 +50,21 @@ pub struct AlsaDriver {
     faults: u32,
     /// Time lost that no cycle has reported yet, µs.
     lost_us: Option<u32>,
+    /// Given back when the driver has let go of the device.
+    _reserved: Reservations,
 }
 
 /// So many starts without a cycle after them, and the device is opened anew.
 const FAULTS_TO_GIVE_UP: u32 = 4;
 
 impl AlsaDriver {
-    /// Opens the device. `None`: no device was named, and this machine has no card.
+    /// Opens the device, and has other sound servers let its card go: `program` takes the arguments of `consort`. `None`: no
+    /// device was named, and this machine has no card.
     ///
     /// # Errors
     /// A sentence that says what the device refused, what it can do, and what to do.
-    pub fn open(options: AlsaOptions, quantum: u32) -> Result<Option<Self>, String> {
+    pub fn open(options: AlsaOptions, quantum: u32, program: &Path) -> Result<Option<Self>, String> {
+        let reserved = Reservations::of(&recipe::cards_of(&options), program);
         let Some(mut recipe) = Recipe::new(&options) else {
             // What this user may not open, the library does not list.
             let forbidden = pcm::first_forbidden();
@@ -84,6 +92,7 @@ impl AlsaDriver {
             fault: None,
             faults: 0,
             lost_us: None,
+            _reserved: reserved,
         }))
     }
 

@@ -8,7 +8,7 @@ mod file;
 mod timer;
 
 pub(crate) use alsa::may_share;
-pub use alsa::{AlsaDriver, cards_of};
+pub use alsa::{AlsaDriver, REFUSED};
 pub(crate) use file::is_same_file;
 pub use file::{FileDriver, FileDriverError, FileOptions};
 pub use proto::driver::{AlsaOptions, AlsaSide, Dither, DriverChoice, WakeRule};

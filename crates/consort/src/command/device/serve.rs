@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use adapter::{Card, CardOptions, DEVICE_KEY, STATE_KEY, Sequencer};
+use anyhow::Context;
 use clap::Args;
 use client::{OpenOptions, Property, PropertyValue, Session, client_uuid};
 use engine::driver::{AlsaOptions, AlsaSide};
@@ -12,7 +13,6 @@ use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
 use crate::command::run::in_range;
-use crate::reservation::Reservations;
 
 /// What a device says once it has joined the graph, and before its description.
 pub(super) const READY: &str = "joined: ";
@@ -88,7 +88,7 @@ impl Options {
         words
     }
 
-    fn card(&self) -> CardOptions {
+    fn card(&self) -> anyhow::Result<CardOptions> {
         let side = |channels: Option<u32>| {
             (channels != Some(0)).then(|| AlsaSide {
                 device: Some(self.device.clone()),
@@ -97,7 +97,7 @@ impl Options {
                 required: channels.is_some(),
             })
         };
-        CardOptions {
+        Ok(CardOptions {
             name: self.name.clone().unwrap_or_else(|| card_name(&self.device)),
             alsa: AlsaOptions {
                 capture: side(self.capture),
@@ -108,7 +108,8 @@ impl Options {
             },
             quantum: self.quantum,
             margin: self.margin,
-        }
+            program: std::env::current_exe().context("this program's own file")?,
+        })
     }
 }
 
@@ -131,7 +132,7 @@ impl Served {
             let name = options.name.as_deref().unwrap_or("midi");
             return Ok(Self::Sequencer(Sequencer::start(name, open)?));
         }
-        Ok(Self::Card(Card::start(&options.card(), open)?))
+        Ok(Self::Card(Card::start(&options.card()?, open)?))
     }
 
     fn session(&self) -> Option<&std::sync::Arc<Session>> {
@@ -182,8 +183,6 @@ impl Serve {
         client::log::set_hook(|_| {});
         let signals = TerminationSignals::block()?;
         let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
-        let card = pcm::locate(&self.options.device).map(|(card, _)| card);
-        let _reserved = Reservations::of_cards(card.as_slice());
         let mut stdout = std::io::stdout();
         let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
         let served = loop {

@@ -35,8 +35,7 @@ pub(super) struct SideRecipe {
 }
 
 /// The numbers of the cards that these options mean, now.
-#[must_use]
-pub fn cards_of(options: &AlsaOptions) -> Vec<u32> {
+pub(super) fn cards_of(options: &AlsaOptions) -> Vec<u32> {
     let recipe = Recipe::new(options);
     let names = recipe.iter().flat_map(Recipe::names);
     let mut cards: Vec<u32> = names.filter_map(pcm::locate).map(|(card, _)| card).collect();
