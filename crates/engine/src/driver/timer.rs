@@ -17,6 +17,8 @@ pub struct Timer {
     /// The date from which cycles are counted, and frames since then: exact at any rate. `None`: none began.
     origin_ns: Option<u64>,
     frames: u64,
+    /// Frames of the capture ports that are silent since the start, unless the cable has written them.
+    silenced_frames: u32,
     /// From each playback channel to the capture channel of the same number.
     cable: Option<Cable>,
 }
@@ -25,7 +27,15 @@ impl Timer {
     /// A timer with these ports.
     #[must_use]
     pub fn new(channels: Channels, sample_rate_hz: u32) -> Self {
-        Self { channels, sample_rate_hz, quantum: 0, origin_ns: None, frames: 0, cable: None }
+        Self {
+            channels,
+            sample_rate_hz,
+            quantum: 0,
+            origin_ns: None,
+            frames: 0,
+            silenced_frames: 0,
+            cable: None,
+        }
     }
 
     /// This timer, with every playback channel led back to the capture channel of the same number.
@@ -70,6 +80,7 @@ impl Driver for Timer {
         self.quantum = quantum;
         self.frames = u64::from(quantum);
         self.origin_ns = None;
+        self.silenced_frames = 0;
         if let Some(cable) = &mut self.cable {
             cable.restart(2 * quantum as usize);
         }
@@ -118,7 +129,11 @@ impl Driver for Timer {
     }
 
     fn read(&mut self, capture: &mut dyn Capture) {
-        silence(self.channels.capture, capture);
+        // Another driver's sound may lie there.
+        if self.silenced_frames < self.quantum {
+            silence(self.channels.capture, capture);
+            self.silenced_frames = self.quantum;
+        }
         if let Some(cable) = &mut self.cable {
             cable.read(self.quantum as usize, capture);
         }
