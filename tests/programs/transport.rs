@@ -76,6 +76,14 @@ const NOT_OURS: [&str; 2] = [
     "jack_frame_time seems to return incorrect values",
 ];
 
+/// Whether it has heard of one port more than it has created. It unregisters one right before it sets its count to zero, and
+/// counts that too if it hears of it afterwards.
+fn is_one_more(line: &str) -> bool {
+    let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let is_count = line.contains("ports have been created") && line.contains("callback reg ports");
+    is_count && matches!(numbers[..], [created, heard_of] if created > 1 && heard_of == created + 1)
+}
+
 #[test]
 fn jack_test_finds_no_error_but_its_own() {
     let server = Server::start(&["--quantum", "1024"]);
@@ -90,7 +98,8 @@ fn jack_test_finds_no_error_but_its_own() {
     // What it says last but for the time that its callback was woken at.
     assert!(printed.contains("Name of unregistered port"), "it came to its end");
     let errors = printed.lines().filter(|line| line.contains("!!! ERROR !!!"));
-    let ours: Vec<&str> = errors.filter(|line| !NOT_OURS.iter().any(|known| line.contains(known))).collect();
+    let is_its_own = |line: &&str| is_one_more(line) || NOT_OURS.iter().any(|known| line.contains(known));
+    let ours: Vec<&str> = errors.filter(|line| !is_its_own(line)).collect();
     assert!(ours.is_empty(), "{ours:#?}");
 }
 
