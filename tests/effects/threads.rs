@@ -122,3 +122,21 @@ fn threads_are_made_by_the_programs_own_creator_until_it_is_taken_back() {
     assert_eq!(made(&mut actor), by_creator);
     assert_eq!(actor.ask("client_kill_thread"), "0");
 }
+
+#[test]
+fn of_a_server_that_runs_as_fast_as_it_can_no_thread_is_real_time_and_others_get_their_turn() {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let output = directory.path().join("out.wav").to_string_lossy().into_owned();
+    let options = ["--driver", "file", "--output", &output, "--fast", "--realtime-priority", "60"];
+    let mut server = Server::start_in(directory, &options);
+    let mut actor = active(&server, "a");
+    let process_thread = actor.ask("process_thread_id").parse().expect("a thread");
+    server.run("jack_connect", &["a:out", "system:playback_1"]);
+    await_scheduling("the process thread", actor.id(), process_thread, Some(ORDINARY));
+    let server = server.program().id();
+    let tasks = std::fs::read_dir(format!("/proc/{server}/task")).expect("the server runs");
+    let threads: Vec<u32> = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect();
+    for thread in threads {
+        await_scheduling("a thread of the server", server, thread, Some(ORDINARY));
+    }
+}

@@ -53,6 +53,7 @@ fn jack_transport_leads_with_bar_and_beat_while_it_is_there_and_jack_showtime_sh
     let timebase = transport(&server)["timebase"].as_str().expect("a name").to_owned();
     let mut showtime = server.spawn("jack_showtime", &[]);
     eventually("it shows bars", || {
+        assert!(showtime.is_running(), "it ended: {}", showtime.stderr());
         let shown = showtime.stdout();
         (shown.contains("Rolling") && shown.contains("BBT: ")).then_some(())
     });

@@ -103,6 +103,7 @@ impl CycleThread {
             released_ns: 0,
             clock: None,
         };
+        self.follow_pace();
         while self.shared.stop.load(Ordering::Acquire) == 0 {
             match self.wait() {
                 Wake::Cycle { due_ns, xrun_us } => {
@@ -190,21 +191,26 @@ impl CycleThread {
         }
         let replaced = mem::replace(&mut self.plan, next);
         replaced.handed = handed;
+        self.follow_pace();
         Some(replaced)
     }
 
-    /// Leaves the driver's clock, or goes back to it. Freewheeling threads would leave no time to anybody else if
-    /// they were real-time; clients see the note, and do the same.
+    /// Leaves the driver's clock, or goes back to it.
     fn enter_freewheel(&mut self, on: bool) {
-        self.shared.engine.note_freewheel(on);
-        if on {
-            self.driver.pause()
-        } else {
-            self.driver.resume()
+        if on { self.driver.pause() } else { self.driver.resume() }
+    }
+
+    /// Threads whose cycles follow each other without a pause would leave no time to anybody else if they were real-time;
+    /// clients see the note, and do the same.
+    fn follow_pace(&mut self) {
+        let hurries = self.pace() == Pace::WhenDone;
+        if hurries == self.shared.engine.freewheels() {
+            return;
         }
+        self.shared.engine.note_freewheel(hurries);
         if let Some(priority) = self.realtime_priority {
             // Without the right to it, the thread was not real-time before.
-            let _ = if on { sys::thread::set_other(0) } else { sys::thread::set_fifo(0, priority) };
+            let _ = if hurries { sys::thread::set_other(0) } else { sys::thread::set_fifo(0, priority) };
         }
     }
 
