@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use harness::{Guard, Program, Server, binary, command_in, eventually};
+use harness::{Guard, Program, Server, binary, command_in, eventually, in_three_attempts};
 use rustix::process::Signal;
 
 #[test]
@@ -106,33 +106,42 @@ fn faults(process: u32, thread: &str) -> u64 {
 #[test]
 fn threads_in_the_graph_fault_no_page_in_once_they_run() {
     for options in [&["--quantum", "64"][..], &["--quantum", "1024", "--sync"]] {
-        let mut server = Server::start(options);
-        let source = server.probe(&["source", "source"]);
-        let thru = server.probe(&["thru", "thru", "--from", "source:out"]);
-        let check = server.probe(&["check", "check", "--from", "thru:out"]);
-        server.run("jack_connect", &["thru:out", "system:playback_1"]).expect_success();
-        let threads = [
-            (server.program().id(), "consort-driver"),
-            (source.id(), "source"),
-            (thru.id(), "thru"),
-            (check.id(), "check"),
-        ];
-        let so_far = || threads.map(|(process, thread)| faults(process, thread));
-        await_cycles(&server, 200);
-        let before = so_far();
-        await_cycles(&server, 500);
-        assert_eq!(so_far(), before, "{options:?}: in cycles that repeat themselves");
+        // A machine that looks for idle pages takes some from anybody at times.
+        in_three_attempts(|| expect_no_faults(options));
+    }
+}
+
+fn expect_no_faults(options: &[&str]) -> Result<(), String> {
+    let mut server = Server::start(options);
+    let source = server.probe(&["source", "source"]);
+    let thru = server.probe(&["thru", "thru", "--from", "source:out"]);
+    let check = server.probe(&["check", "check", "--from", "thru:out"]);
+    server.run("jack_connect", &["thru:out", "system:playback_1"]).expect_success();
+    let threads = [
+        (server.program().id(), "consort-driver"),
+        (source.id(), "source"),
+        (thru.id(), "thru"),
+        (check.id(), "check"),
+    ];
+    let so_far = || threads.map(|(process, thread)| faults(process, thread));
+    await_cycles(&server, 200);
+    let before = so_far();
+    await_cycles(&server, 500);
+    let none_since = |before: [u64; 4], when: &str| {
+        let now = so_far();
+        if now == before { Ok(()) } else { Err(format!("{options:?}, {when}: {before:?}, {now:?}")) }
+    };
+    none_since(before, "in cycles that repeat themselves")?;
+    server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
+    server.run("jack_disconnect", &["source:out", "system:playback_2"]).expect_success();
+    await_cycles(&server, 50);
+    let before = so_far();
+    for _ in 0..20 {
         server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
         server.run("jack_disconnect", &["source:out", "system:playback_2"]).expect_success();
-        await_cycles(&server, 50);
-        let before = so_far();
-        for _ in 0..20 {
-            server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
-            server.run("jack_disconnect", &["source:out", "system:playback_2"]).expect_success();
-        }
-        await_cycles(&server, 50);
-        assert_eq!(so_far(), before, "{options:?}: while the graph changes");
     }
+    await_cycles(&server, 50);
+    none_since(before, "while the graph changes")
 }
 
 fn await_cycles(server: &Server, cycles: u64) {
