@@ -22,6 +22,7 @@ const FIRST_LOOK_NS: u64 = 10_000_000;
 const LAST_LOOK_NS: u64 = 5_000_000_000;
 /// A client that was in time for so long is looked at as early as the first time.
 const FORGET_NS: u64 = 30_000_000_000;
+
 /// DSP load over a window of cycles, as `jack_cpu_load` has it.
 #[derive(Debug, Default)]
 pub(super) struct Load {

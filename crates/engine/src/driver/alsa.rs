@@ -64,7 +64,6 @@ impl AlsaDriver {
     /// # Errors
     /// A sentence that says what the device refused, what it can do, and what to do.
     pub fn open(options: AlsaOptions, quantum: u32, program: &Path) -> Result<Option<Self>, String> {
-        let reserved = Reservations::of(&recipe::cards_of(&options), program);
         let Some(mut recipe) = Recipe::new(&options) else {
             // What this user may not open, the library does not list.
             let forbidden = pcm::first_forbidden();
@@ -72,6 +71,7 @@ impl AlsaDriver {
                 Err(explain::not_opened(&name, pcm::Direction::Playback, pcm::OpenError::Denied))
             });
         };
+        let reserved = Reservations::of(&recipe.cards(), program);
         let device = recipe.open_first(quantum)?;
         let channels =
             |pcm: &Option<Pcm>| pcm.as_ref().and_then(Pcm::setup).map_or(0, |setup| setup.channels);

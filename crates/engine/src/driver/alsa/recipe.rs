@@ -34,16 +34,6 @@ pub(super) struct SideRecipe {
     required: bool,
 }
 
-/// The numbers of the cards that these options mean, now.
-pub(super) fn cards_of(options: &AlsaOptions) -> Vec<u32> {
-    let recipe = Recipe::new(options);
-    let names = recipe.iter().flat_map(Recipe::names);
-    let mut cards: Vec<u32> = names.filter_map(pcm::locate).map(|(card, _)| card).collect();
-    cards.sort_unstable();
-    cards.dedup();
-    cards
-}
-
 impl Recipe {
     /// What these options ask for. `None`: a card, and this machine has none.
     pub(super) fn new(options: &AlsaOptions) -> Option<Self> {
@@ -77,6 +67,14 @@ impl Recipe {
     /// ALSA's names of what it opens.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         [&self.capture, &self.playback].into_iter().flatten().map(|side| side.name.as_str())
+    }
+
+    /// The numbers of the cards that it means, now.
+    pub(super) fn cards(&self) -> Vec<u32> {
+        let mut cards: Vec<u32> = self.names().filter_map(pcm::locate).map(|(card, _)| card).collect();
+        cards.sort_unstable();
+        cards.dedup();
+        cards
     }
 
     /// Opens it for the first time, and notes what it is, so that it is found again.
