@@ -23,17 +23,6 @@ fn shown(server: &Server) -> String {
     server.consort(&["driver"]).expect_success().stdout
 }
 
-fn cycles(server: &Server) -> u64 {
-    let printed = server.consort(&["status", "--json"]).expect_success().stdout;
-    let status: serde_json::Value = serde_json::from_str(&printed).expect("JSON");
-    status["cycles"].as_u64().expect("a count")
-}
-
-fn await_cycles(server: &Server, count: u64) {
-    let before = cycles(server);
-    eventually(&format!("{count} cycles"), || (cycles(server) >= before + count).then_some(()));
-}
-
 /// The ports of `system`.
 fn ports(server: &Server) -> BTreeSet<String> {
     server.lsp(&["system:"]).lines().map(str::to_owned).collect()
@@ -59,7 +48,7 @@ fn between_programs_no_sample_is_lost_over_twenty_drivers_and_their_clock_never_
         let _thru = server.probe(&["thru", "thru", "--from", "source:out"]);
         let clock = server.probe(&["clock", "clock"]);
         let check = server.probe(&["check", "check", "--from", "thru:out"]);
-        await_cycles(&server, 4);
+        server.await_cycles(4);
         for number in 0..20 {
             match number % 4 {
                 0 => switch(&server, &["timer", "--capture", "1", "--playback", "4"]),
@@ -72,7 +61,7 @@ fn between_programs_no_sample_is_lost_over_twenty_drivers_and_their_clock_never_
             server.await_connection("thru:in", "source:out");
             server.await_connection("check:in", "thru:out");
         }
-        await_cycles(&server, 4);
+        server.await_cycles(4);
         let Counts { cycles, good, silent, wrong, missed } = Counts::of(check);
         let asked = clock.terminate().expect_success().stdout;
         let back: u32 = asked.trim().rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a number");
@@ -97,13 +86,7 @@ fn the_drivers_ports_follow_it_and_those_that_stay_keep_their_connections() {
         server.consort(&["connect", source, destination]).expect_success();
     }
     let mut monitor = server.spawn("jack_evmon", &[]);
-    eventually("the monitor is active", || {
-        let status = server.consort(&["status"]).stdout;
-        status
-            .lines()
-            .any(|line| line.starts_with("event-monitor ") && line.contains(" active"))
-            .then_some(())
-    });
+    server.await_active("event-monitor");
 
     switch(&server, &["timer", "--capture", "1", "--playback", "3"]);
     assert_eq!(ports(&server), channels(1, 3));
@@ -147,7 +130,7 @@ fn what_cannot_be_opened_is_refused_with_its_reason_and_changes_nothing() {
     let _source = server.probe(&["source", "source"]);
     server.consort(&["connect", "source:out", "system:playback_2"]).expect_success();
     let check = server.probe(&["check", "check", "--from", "source:out"]);
-    await_cycles(&server, 2);
+    server.await_cycles(2);
     switch(&server, &["file", "--output", "take.wav"]);
     let before = (shown(&server), connections(&server));
     Sound::of(44_100, &[vec![0.5; 100]]).write(&server.directory().join("slow.wav"));
@@ -212,7 +195,7 @@ fn another_buffer_size_comes_with_the_driver_and_everybody_is_told() {
     let server = Server::timer(LONG);
     let _source = server.probe(&["source", "source"]);
     let check = server.probe(&["check", "check", "--from", "source:out"]);
-    await_cycles(&server, 2);
+    server.await_cycles(2);
     switch(&server, &["timer", "--playback", "1", "--quantum", "4096"]);
     assert!(server.run("jack_bufsize", &[]).expect_success().stdout.trim().ends_with("4096"));
     assert_eq!(shown(&server), "timer, 48000 Hz, 4096 frames, 2 capture ports, 1 playback port\n");
@@ -220,7 +203,7 @@ fn another_buffer_size_comes_with_the_driver_and_everybody_is_told() {
     // The same device with other parameters: it is closed before it is opened again.
     switch(&server, &["alsa", "--device", "null", "--quantum", "8192", "--capture", "1"]);
     assert_eq!(ports(&server), channels(1, 2));
-    await_cycles(&server, 4);
+    server.await_cycles(4);
     let counts = Counts::of(check);
     assert_eq!(counts.wrong, 0, "{counts:?}");
     assert!(counts.good > 4, "{counts:?}");
@@ -234,7 +217,7 @@ fn a_device_that_cannot_be_opened_anew_is_had_again_as_it_was() {
     let said = refusal(&server, &["alsa", "--device", "null", "--wake", "interrupt"]);
     assert!(said.contains("--wake") && !said.contains("again"), "{said}");
     assert_eq!(shown(&server), before);
-    await_cycles(&server, 10);
+    server.await_cycles(10);
 }
 
 #[test]
@@ -266,9 +249,9 @@ fn a_recording_has_every_frame_between_two_switches_in_order_and_is_whole_after_
         let mut server = Server::timer(LONG);
         let _source = server.probe(&["source", "source"]);
         server.consort(&["connect", "source:out", "system:playback_1"]).expect_success();
-        await_cycles(&server, 2);
+        server.await_cycles(2);
         switch(&server, &["file", "--output", "take.wav"]);
-        await_cycles(&server, 6);
+        server.await_cycles(6);
         switch(&server, &["timer"]);
         eventually("the recording is closed", || {
             server.program().stderr().contains("recorded ").then_some(())
@@ -290,7 +273,7 @@ fn the_cycles_in_which_drivers_change_neither_allocate_nor_lock_nor_log() {
     let (mut server, guard) = Guard::server(&["--quantum", "1024"]);
     let _source = guard.probe(&server, &["source", "source"]);
     server.consort(&["connect", "source:out", "system:playback_1"]).expect_success();
-    await_cycles(&server, 5);
+    server.await_cycles(5);
     for driver in [
         &["timer", "--capture", "70", "--playback", "9"][..],
         &["file", "--output", "take.wav"],
@@ -300,7 +283,7 @@ fn the_cycles_in_which_drivers_change_neither_allocate_nor_lock_nor_log() {
         &["timer"],
     ] {
         switch(&server, driver);
-        await_cycles(&server, 5);
+        server.await_cycles(5);
         assert!(server.program().is_running(), "{driver:?}: {}", server.program().stderr());
     }
     assert_eq!(guard.guarded_processes(), 2);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use harness::{Counts, Program, Server, eventually};
 use rustix::process::Signal;
 
-use crate::stage::{MODES, Stage, alone, await_cycles_of, expect_undisturbed, withstand};
+use crate::stage::{MODES, Stage, alone, expect_undisturbed, withstand};
 
 #[test]
 fn a_client_that_scribbles_over_all_its_shared_memory_disturbs_nobody_that_it_does_not_feed() {
@@ -58,7 +58,7 @@ fn scribble_after_disconnecting(mode: &[&str]) -> Result<(), String> {
     eventually("it is done", || {
         (hoarder.stdout().contains("scribbled\n") || !hoarder.is_running()).then_some(())
     });
-    await_cycles_of(&server, 100);
+    server.await_cycles(100);
     expect_undisturbed("a former follower", Counts::of(left))
 }
 
@@ -86,7 +86,7 @@ fn the_page_of_a_follower_is_replaced_when_its_predecessor_closes_and_lives_on()
     eventually("none of its pages is in use", || {
         signal_pages(server.program()).is_disjoint(&theirs).then_some(())
     });
-    await_cycles_of(&server, 200);
+    server.await_cycles(200);
     let counts = Counts::of(follower);
     assert!(counts.good > 100 && counts.wrong == 0, "{counts:?}");
 }

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use harness::{Counts, Program, Server, eventually};
+use harness::{Counts, Program, Server};
 use rustix::process::Signal;
 
 /// `source → victim → fed`, and `source → beside`, which does not depend on the victim.
@@ -22,18 +22,6 @@ static ALONE: Mutex<()> = Mutex::new(());
 /// Waits until no other test has a stage.
 pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Lets a server run this many cycles.
-pub(crate) fn await_cycles_of(server: &Server, cycles: u64) {
-    let before = cycles_of(server);
-    eventually("cycles go on", || (cycles_of(server) >= before + cycles).then_some(()));
-}
-
-fn cycles_of(server: &Server) -> u64 {
-    let status = server.consort(&["status", "--json"]).expect_success().stdout;
-    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-    status["cycles"].as_u64().expect("a count of cycles")
 }
 
 /// The modes that every fault is tried in.
@@ -60,7 +48,7 @@ impl Stage {
 
     /// Lets the server run this many cycles.
     pub(crate) fn await_cycles(&mut self, cycles: u64) {
-        await_cycles_of(&self.server, cycles);
+        self.server.await_cycles(cycles);
     }
 
     /// Has the fault happen, inside the victim's process callback or beside it.

@@ -8,16 +8,10 @@ const WRITER: [&str; 6] = ["thru", "writer", "--from", "source:out", "--fault", 
 /// Lets cycles pass in which a writer writes, one reads the same source beside it, and one reads what it passes on. On a
 /// busy machine one may be so late that it reads what its source writes for the next cycle: not time after time.
 fn neighbours_hear_every_sample(server: &Server) {
-    let cycles = || {
-        let status = server.consort(&["status", "--json"]).expect_success().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        status["cycles"].as_u64()
-    };
     in_three_attempts(|| {
         let beside = server.probe(&["check", "beside", "--from", "source:out"]);
         let fed = server.probe(&["check", "fed", "--from", "writer:out"]);
-        let enough = cycles().expect("cycles") + 600;
-        eventually("cycles pass", || (cycles()? > enough).then_some(()));
+        server.await_cycles(600);
         for counts in [Counts::of(beside), Counts::of(fed)] {
             assert!(counts.good > 100, "{counts:?}");
             if counts.wrong != 0 {

@@ -169,6 +169,32 @@ impl Server {
         self.spawn_consort(arguments).finish()
     }
 
+    /// What `consort status` says.
+    pub fn status(&self) -> serde_json::Value {
+        let status = self.consort(&["status", "--json"]).expect_success().stdout;
+        serde_json::from_str(&status).expect("JSON")
+    }
+
+    /// Cycles so far.
+    pub fn cycles(&self) -> u64 {
+        self.status()["cycles"].as_u64().expect("a count of cycles")
+    }
+
+    /// Lets the server run this many cycles more.
+    pub fn await_cycles(&self, cycles: u64) {
+        let before = self.cycles();
+        eventually("cycles go on", || (self.cycles() >= before + cycles).then_some(()));
+    }
+
+    /// Waits until a client is active.
+    pub fn await_active(&self, client: &str) {
+        eventually(&format!("'{client}' is active"), || {
+            let status = self.status();
+            let mut clients = status["clients"].as_array().into_iter().flatten();
+            clients.any(|other| other["name"] == client && other["active"] == true).then_some(())
+        });
+    }
+
     /// Starts `consort` with these arguments.
     pub fn spawn_consort(&self, arguments: &[&str]) -> Program {
         let mut command = self.command(&binary("consort").to_string_lossy());

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use harness::{Counts, Server, eventually};
+use harness::{Counts, Server};
 use tempfile::TempDir;
 
 /// Cycles over which is counted, at least: what happens once at the beginning is spread over them.
@@ -41,12 +41,6 @@ fn counted(report: &Path) -> u64 {
     total.trim().parse().expect("a number")
 }
 
-fn cycles_of(server: &Server) -> u64 {
-    let status = server.consort(&["status", "--json"]).expect_success().stdout;
-    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-    status["cycles"].as_u64().expect("a count of cycles")
-}
-
 /// Instructions of one cycle of a server whose clients stand in a row.
 fn of_server(clients: usize) -> u64 {
     let reports = TempDir::new().expect("a temporary directory");
@@ -61,9 +55,8 @@ fn of_server(clients: usize) -> u64 {
         programs.push(server.probe(&["thru", &name, "--from", &heard]));
         heard = format!("{name}:out");
     }
-    let before = cycles_of(&server);
-    eventually("enough cycles are counted", || (cycles_of(&server) >= before + CYCLES).then_some(()));
-    let cycles = cycles_of(&server);
+    server.await_cycles(CYCLES);
+    let cycles = server.cycles();
     server.into_program().terminate().expect_success();
     counted(&report) / cycles
 }
@@ -86,8 +79,7 @@ fn a_clients_part_of_a_cycle_costs_no_more_than_it_did() {
     let functions = ["*Runner::wait", "*Runner::finish"];
     let under = |command: &mut Command| counting(command, &functions, &report);
     let checker = server.probe_with(&["check", "checker", "--from", "source:out"], under);
-    let before = cycles_of(&server);
-    eventually("enough cycles are counted", || (cycles_of(&server) >= before + CYCLES).then_some(()));
+    server.await_cycles(CYCLES);
     let cycles = Counts::of(checker).cycles;
     assert!(cycles > CYCLES / 2, "it ran {cycles} cycles only");
     let each = counted(&report) / cycles;

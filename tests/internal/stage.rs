@@ -72,11 +72,5 @@ pub(crate) fn has_ports(server: &Server, name: &str) -> bool {
 
 /// Enough cycles for a connection to be heard.
 pub(crate) fn let_cycles_pass(server: &Server) {
-    let cycles = || {
-        let status = server.consort(&["status", "--json"]).expect_success().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        status["cycles"].as_u64().expect("a number")
-    };
-    let from = cycles();
-    eventually("100 cycles pass", || (cycles() > from + 100).then_some(()));
+    server.await_cycles(100);
 }

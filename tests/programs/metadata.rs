@@ -45,13 +45,7 @@ fn what_jack_property_sets_another_jack_property_and_consort_list_until_it_is_de
 fn properties_of_a_client_and_its_ports_go_with_it_and_jack_evmon_is_told() {
     let server = Server::timer(256);
     let mut monitor = server.spawn("jack_evmon", &[]);
-    eventually("the monitor is active", || {
-        let status = server.consort(&["status"]).stdout;
-        status
-            .lines()
-            .any(|line| line.starts_with("event-monitor ") && line.contains(" active"))
-            .then_some(())
-    });
+    server.await_active("event-monitor");
     let metro = server.spawn("jack_metro", &["-b", "240"]);
     server.await_port("metro:240_bpm");
     property(&server, &["-p", "-s", "metro:240_bpm", PRETTY_NAME, "Click"]);

@@ -118,19 +118,14 @@ fn jack_cpu_that_burns_more_than_a_cycle_is_late_and_takes_no_sound_from_others(
     let _source = server.probe(&["source", "source"]);
     let check = server.probe(&["check", "check", "--from", "source:out"]);
     let mut burning = server.spawn("jack_cpu", &["-c", "120"]);
-    let status = || {
-        let shown = server.consort(&["status", "--json"]).expect_success().stdout;
-        serde_json::from_str::<serde_json::Value>(&shown).expect("JSON")
-    };
     eventually("it is late, and the server has counted that", || {
-        let status = status();
+        let status = server.status();
         let clients = status["clients"].as_array().cloned().unwrap_or_default();
         let is_late = |client: &serde_json::Value| client["late_cycles"].as_u64() > Some(3);
         let late = clients.iter().any(|client| client["name"] == "jack-cpu" && is_late(client));
         (late && status["xruns"].as_u64() > Some(0)).then_some(())
     });
-    let before = status()["cycles"].as_u64().expect("a count");
-    eventually("cycles go on", || (status()["cycles"].as_u64() > Some(before + 100)).then_some(()));
+    server.await_cycles(100);
     assert!(burning.is_running() && !burning.stderr().contains("shutdown"), "{}", burning.stderr());
     let counts = Counts::of(check);
     assert_eq!(counts.wrong, 0, "{counts:?}");

@@ -132,7 +132,7 @@ impl Stage {
         let within = Witness::start(&server, &["within", "source:out"]);
         let after = Witness::start(&server, &["after", "within:out"]);
         let idle = Witness::start(&server, &["+idle"]);
-        let began = cycles_of(&server);
+        let began = server.cycles();
         let check = server.probe(&["check", "check", "--from", "after:out"]);
         let beside = server.probe(&["check", "beside", "--from", "source:out"]);
         let stage =
@@ -142,7 +142,7 @@ impl Stage {
     }
 
     fn cycles(&self) -> u64 {
-        cycles_of(&self.server)
+        self.server.cycles()
     }
 
     /// As many cycles as checkers can have counted so far, in the life of the first server.
@@ -152,8 +152,7 @@ impl Stage {
 
     /// Lets the server run this many cycles.
     pub(crate) fn await_cycles(&self, cycles: u64) {
-        let before = self.cycles();
-        eventually("cycles go on", || (self.cycles() >= before + cycles).then_some(()));
+        self.server.await_cycles(cycles);
     }
 
     /// What there is to be seen now.
@@ -198,12 +197,6 @@ impl Stage {
 }
 
 /// Cycles since the server started.
-fn cycles_of(server: &Server) -> u64 {
-    let status = server.consort(&["status", "--json"]).expect_success().stdout;
-    let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-    status["cycles"].as_u64().expect("a count of cycles")
-}
-
 /// Connections of a port are listed in the order in which both ends were back.
 fn sort_peers(ports: &mut serde_json::Value) {
     for port in ports.as_array_mut().into_iter().flatten() {

@@ -59,13 +59,8 @@ fn a_measure_is_one_value_for_a_whole_cycle_and_within_its_range() {
     for (port, channel) in [("profiler:first:duration", "1"), ("profiler:driver_end_time", "2")] {
         server.run("jack_connect", &[port, &format!("system:playback_{channel}")]).expect_success();
     }
-    let cycles = || {
-        let status = server.consort(&["status", "--json"]).expect_success().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        status["cycles"].as_u64().expect("a number")
-    };
-    let connected_at = cycles();
-    eventually("a second is recorded", || (cycles() > connected_at + 200).then_some(()));
+    // A second is recorded.
+    server.await_cycles(200);
     let Sound { channels, .. } = server.recorded();
     for channel in &channels {
         let sounding = channel.iter().filter(|sample| **sample > 0.0).count();

@@ -98,21 +98,12 @@ impl Stage {
         assert_eq!(numbers, (1..=told.len() as u64).collect::<Vec<_>>());
     }
 
-    fn status(&self) -> Value {
-        let status = self.server.consort(&["status", "--json"]).expect_success().stdout;
-        serde_json::from_str(&status).expect("JSON")
-    }
-
-    fn cycles(&self) -> u64 {
-        self.status()["cycles"].as_u64().expect("a number")
-    }
-
     /// Waits until nobody has been late for some cycles, so that what is usual is known.
     fn settle(&self) {
         eventually("10 cycles without an xrun", || {
-            let (xruns, cycles) = (self.status()["xruns"].clone(), self.cycles());
-            eventually("cycles go on", || (self.cycles() >= cycles + 10).then_some(()));
-            (self.status()["xruns"] == xruns).then_some(())
+            let (xruns, cycles) = (self.server.status()["xruns"].clone(), self.server.cycles());
+            eventually("cycles go on", || (self.server.cycles() >= cycles + 10).then_some(()));
+            (self.server.status()["xruns"] == xruns).then_some(())
         });
     }
 
@@ -162,7 +153,7 @@ impl Stage {
         // Once, unless it missed its cycle: then again.
         let mut struck_at = None;
         let xrun = eventually(&format!("{fault:?} is noticed and judged"), || {
-            let cycles = self.cycles();
+            let cycles = self.server.cycles();
             if struck_at.is_none_or(|struck_at| cycles > struck_at + 60) {
                 struck_at = Some(cycles);
                 self.cause(fault, || is_judged().is_some());
@@ -184,7 +175,7 @@ fn shuffle(faults: &mut [Fault], mut seed: u64) {
 #[test]
 fn faults_caused_in_random_order_are_told_apart_by_the_kernels_counters() {
     let stage = Stage::new();
-    if stage.status()["realtime_priority"].is_null() {
+    if stage.server.status()["realtime_priority"].is_null() {
         eprintln!("skipped: no right to real-time priorities here");
         return;
     }

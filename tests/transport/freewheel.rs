@@ -1,21 +1,12 @@
 //! Freewheel: cycles that wait for the graph and for nothing else.
 
-use harness::{Counts, Server, eventually, in_three_attempts};
+use harness::{Counts, Server, in_three_attempts};
 use rustix::process::Signal;
 
 use crate::json;
 
-fn cycles(server: &Server) -> u64 {
-    json(server, &["status"])["cycles"].as_u64().expect("a count")
-}
-
 fn xruns(server: &Server) -> u64 {
     json(server, &["status"])["xruns"].as_u64().expect("a count")
-}
-
-fn await_cycles(server: &Server, count: u64) {
-    let before = cycles(server);
-    eventually(&format!("{count} cycles"), || (cycles(server) >= before + count).then_some(()));
 }
 
 fn freewheel(server: &Server, on: &str) {
@@ -31,7 +22,7 @@ fn in_freewheel_cycles_do_not_wait_for_the_clock_and_every_sample_arrives() {
     let _thru = server.probe(&["thru", "thru", "--from", "source:out"]);
     freewheel(&server, "y");
     let check = server.probe(&["check", "check", "--from", "thru:out"]);
-    await_cycles(&server, 1500);
+    server.await_cycles(1500);
     let Counts { cycles, good, silent, wrong, missed } = Counts::of(check);
     assert!(cycles > 1000, "the checker took part: {cycles}");
     assert_eq!((good, silent, wrong, missed), (cycles, 0, 0, 0));
@@ -44,13 +35,13 @@ fn after_freewheel_the_clock_is_back_without_xruns_and_clients_sound_on() {
         let server = Server::timer(1024);
         let _source = server.probe(&["source", "source"]);
         let check = server.probe(&["check", "check", "--from", "source:out"]);
-        await_cycles(&server, 20);
+        server.await_cycles(20);
         for _ in 0..3 {
             freewheel(&server, "y");
-            await_cycles(&server, 500);
+            server.await_cycles(500);
             freewheel(&server, "n");
             let before = xruns(&server);
-            await_cycles(&server, 30);
+            server.await_cycles(30);
             let after = xruns(&server);
             if after != before {
                 return Err(format!("{} xruns in 30 cycles", after - before));
@@ -70,7 +61,7 @@ fn nothing_is_played_or_recorded_in_freewheel_and_the_drivers_connections_are_th
     freewheel(&server, "y");
     let check = server.probe(&["check", "check", "--from", "source:out"]);
     server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     drop(check);
     freewheel(&server, "n");
     for port in ["system:playback_1", "system:playback_2"] {
@@ -84,12 +75,12 @@ fn freewheel_ends_when_it_is_told_to_even_if_a_client_hangs_in_it() {
     let _source = server.probe(&["source", "source"]);
     let victim = server.probe(&["thru", "victim", "--from", "source:out"]);
     freewheel(&server, "y");
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     victim.signal(Signal::STOP);
     freewheel(&server, "n");
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     let check = server.probe(&["check", "check", "--from", "source:out"]);
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     assert_eq!(Counts::of(check).wrong, 0);
 }
 
