@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use harness::{Counts, Program, Server, binary, command_in, eventually};
+use rustix::process::Signal;
 
 /// `jack_transport` with these orders, one per line; what it printed.
 fn ordered(server: &Server, orders: &str) -> String {
@@ -35,21 +36,41 @@ fn jack_transport_starts_moves_and_stops_the_transport() {
     assert!(transport(&server)["frame"].as_u64() > Some(48_000), "it has rolled on from there");
 }
 
+/// `jack_transport` at a prompt that a test writes to.
+struct Prompt<'a> {
+    server: &'a Server,
+    pipe: String,
+    program: Program,
+}
+
+impl<'a> Prompt<'a> {
+    fn of(server: &'a Server) -> Self {
+        let pipe = server.directory().join("orders").to_string_lossy().into_owned();
+        let script = format!("mkfifo {pipe}; exec jack_transport <>{pipe}");
+        let program = server.spawn("sh", &["-c", &script]);
+        eventually("the prompt's pipe", || Path::new(&pipe).exists().then_some(()));
+        Self { server, pipe, program }
+    }
+
+    fn order(&self, text: &str) {
+        self.server.run("sh", &["-c", &format!("echo '{text}' >{}", self.pipe)]).expect_success();
+    }
+
+    /// Has it lead a transport that rolls.
+    fn leads(&self) {
+        self.order("tempo 90");
+        // It is active already, without a process callback.
+        self.order("master");
+        self.order("play");
+        await_transport(self.server, "/bbt/beats_per_minute", &90.0.into());
+    }
+}
+
 #[test]
 fn jack_transport_leads_with_bar_and_beat_while_it_is_there_and_jack_showtime_shows_them() {
     let server = Server::timer(256);
-    let pipe = server.directory().join("orders").to_string_lossy().into_owned();
-    let script = format!("mkfifo {pipe}; exec jack_transport <>{pipe}");
-    let _leader = server.spawn("sh", &["-c", &script]);
-    let order = |text: &str| {
-        eventually("the prompt's pipe", || Path::new(&pipe).exists().then_some(()));
-        server.run("sh", &["-c", &format!("echo '{text}' >{pipe}")]).expect_success();
-    };
-    order("tempo 90");
-    // It is active already, without a process callback.
-    order("master");
-    order("play");
-    await_transport(&server, "/bbt/beats_per_minute", &90.0.into());
+    let prompt = Prompt::of(&server);
+    prompt.leads();
     let timebase = transport(&server)["timebase"].as_str().expect("a name").to_owned();
     let mut showtime = server.spawn("jack_showtime", &[]);
     eventually("it shows bars", || {
@@ -58,14 +79,25 @@ fn jack_transport_leads_with_bar_and_beat_while_it_is_there_and_jack_showtime_sh
         (shown.contains("Rolling") && shown.contains("BBT: ")).then_some(())
     });
     drop(showtime);
-    order("release");
+    prompt.order("release");
     await_transport(&server, "/timebase", &serde_json::Value::Null);
-    order("master");
+    prompt.order("master");
     await_transport(&server, "/timebase", &timebase.into());
-    order("quit");
+    prompt.order("quit");
     await_transport(&server, "/timebase", &serde_json::Value::Null);
     await_transport(&server, "/bbt", &serde_json::Value::Null);
     await_transport(&server, "/state", &"rolling".into());
+}
+
+#[test]
+fn jack_transport_that_was_stopped_leads_again_when_it_goes_on() {
+    let server = Server::timer(256);
+    let prompt = Prompt::of(&server);
+    prompt.leads();
+    prompt.program.signal(Signal::STOP);
+    await_transport(&server, "/bbt", &serde_json::Value::Null);
+    prompt.program.signal(Signal::CONT);
+    await_transport(&server, "/bbt/beats_per_minute", &90.0.into());
 }
 
 /// Lines that `jack_test` complains with and that say nothing about a server.

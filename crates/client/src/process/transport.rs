@@ -12,9 +12,9 @@ use crate::session::Core;
 /// rolls already). On the process thread before the process callback, again in each cycle until it is ready.
 pub type SyncCallback = Arc<dyn Fn(&CycleScope<'_>) -> bool + Send + Sync>;
 
-/// Completes the position of the next cycle: all but the frame. `true`: the position is of a start or a jump, or this
-/// is the first call, and nothing that was counted before holds; otherwise what it holds is of this cycle, but for the
-/// frame. On the process thread after the process callback.
+/// Completes the position of the next cycle: all but the frame. `true`: nothing that was counted before holds, since
+/// this is the first call, or the position is of a start or a jump, or the program's last answer came too late;
+/// otherwise the position holds that answer, but for the frame. On the process thread after the process callback.
 pub type TimebaseCallback = Arc<dyn Fn(&CycleScope<'_>, &mut Position, bool) + Send + Sync>;
 
 /// A callback, and which one it is among all that were ever set.
@@ -57,8 +57,25 @@ pub(crate) struct TransportPart {
     ready_round: u32,
     /// The server knows that this client needs time.
     needs_time: bool,
-    /// The timebase callback that was called last, and for which round.
-    led: Option<(u32, u32)>,
+    /// The timebase callback's last call.
+    led: Option<Led>,
+}
+
+/// A call of a timebase callback.
+#[derive(Debug, Clone, Copy)]
+struct Led {
+    serial: u32,
+    round: u32,
+    /// What it made of the next cycle's position.
+    stated: Position,
+}
+
+impl Led {
+    /// Whether `transport` is what this call's answer led to. If not, a program that counts on from what it finds in
+    /// the position finds nothing: some loop for ever over beats of no ticks.
+    fn is_followed_by(&self, transport: &Transport) -> bool {
+        self.round == transport.round && self.stated == transport.position
+    }
 }
 
 impl TransportPart {
@@ -90,16 +107,36 @@ impl TransportPart {
     pub(crate) fn lead(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
         let Some(timebase) = &callbacks.timebase else { return };
         let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
-        let Transport { state, master, round, .. } = transport;
-        let called_for = Some((timebase.serial, round));
-        let new_position = self.led != called_for;
-        if master != core.id || !(new_position || state.passes()) {
+        let last = self.led.filter(|last| last.serial == timebase.serial);
+        let new_position = !last.is_some_and(|last| last.is_followed_by(&transport));
+        if transport.master != core.id || !(new_position || transport.state.passes()) {
             return;
         }
-        self.led = called_for;
         let frame = transport.next_frame(info.quantum);
         let mut position = Position { frame, ..transport.position };
         (timebase.callback)(&CycleScope::new(core, info), &mut position, new_position);
-        core.link().own.state_position(info.cycle, &Position { frame, ..position });
+        let stated = Position { frame, ..position }.checked();
+        self.led = Some(Led { serial: timebase.serial, round: transport.round, stated });
+        core.link().own.state_position(info.cycle, &stated);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rt::transport::valid;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_is_counted_on_from_only_in_the_cycle_that_it_was_for_and_if_it_came_in_time() {
+        let stated =
+            Position { frame: 512, valid: valid::BBT, bar: 3, ticks_per_beat: 960.0, ..Position::default() };
+        let led = Led { serial: 1, round: 4, stated };
+        let followed =
+            |position, round| led.is_followed_by(&Transport { position, round, ..Transport::default() });
+        assert!(followed(stated, 4));
+        assert!(!followed(stated, 5), "a jump");
+        assert!(!followed(Position { frame: 768, ..stated }, 4), "a cycle later");
+        assert!(!followed(Position::at(512), 4), "it came too late");
     }
 }
