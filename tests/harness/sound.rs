@@ -67,18 +67,24 @@ impl Sound {
         self.channels[channel].iter().fold(0.0, |peak, sample| sample.abs().max(peak))
     }
 
-    /// The frequency of a tone, by its upward zero crossings.
+    /// The frequency of a tone, by its upward zero crossings: the median of what some periods in a row take, which
+    /// gaps amid the tone do not change.
     pub fn frequency_hz(&self, channel: usize) -> f64 {
         let samples = &self.channels[channel];
         let crossings: Vec<usize> =
             (1..samples.len()).filter(|index| samples[index - 1] < 0.0 && samples[*index] >= 0.0).collect();
-        match (crossings.first(), crossings.last()) {
-            (Some(first), Some(last)) if last > first => {
-                (crossings.len() - 1) as f64 * f64::from(self.sample_rate_hz) / (last - first) as f64
-            }
+        let periods = crossings.len().saturating_sub(1).min(Self::TIMED_PERIODS);
+        let mut frames: Vec<usize> =
+            crossings.windows(periods + 1).map(|timed| timed[periods] - timed[0]).collect();
+        frames.sort_unstable();
+        match frames.get(frames.len() / 2) {
+            Some(&median @ 1..) => periods as f64 * f64::from(self.sample_rate_hz) / median as f64,
             _ => 0.0,
         }
     }
+
+    /// So many periods in a row.
+    const TIMED_PERIODS: usize = 50;
 }
 
 /// A part of a recording that equals a part of what was sent, sample for sample.
