@@ -67,13 +67,13 @@ impl Sound {
         self.channels[channel].iter().fold(0.0, |peak, sample| sample.abs().max(peak))
     }
 
-    /// The frequency of a tone, by its upward zero crossings: the median of what some periods in a row take, which
-    /// gaps amid the tone do not change.
+    /// The frequency of a tone, by its upward zero crossings: the median of what an eighth of its periods take in a
+    /// row, which some gaps amid the tone do not change.
     pub fn frequency_hz(&self, channel: usize) -> f64 {
         let samples = &self.channels[channel];
         let crossings: Vec<usize> =
             (1..samples.len()).filter(|index| samples[index - 1] < 0.0 && samples[*index] >= 0.0).collect();
-        let periods = crossings.len().saturating_sub(1).min(Self::TIMED_PERIODS);
+        let periods = crossings.len().div_ceil(8).min(crossings.len().saturating_sub(1));
         let mut frames: Vec<usize> =
             crossings.windows(periods + 1).map(|timed| timed[periods] - timed[0]).collect();
         frames.sort_unstable();
@@ -82,9 +82,6 @@ impl Sound {
             _ => 0.0,
         }
     }
-
-    /// So many periods in a row.
-    const TIMED_PERIODS: usize = 50;
 }
 
 /// A part of a recording that equals a part of what was sent, sample for sample.

@@ -3,6 +3,9 @@
 
 mod tree;
 
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,6 +54,7 @@ fn an_installed_tree_is_complete_and_a_c_program_is_built_and_run_with_it_wherev
     let tone = example(&tree);
     expect_own_library(&tree, &tone);
     expect_service(&tree);
+    expect_start_by_connection(&tree, &tone);
     expect_plug_ins_and_control(&tree);
     in_three_attempts(|| expect_sound(&tree, &tone));
     expect_server_of_its_own(&tree, &tone);
@@ -73,12 +77,14 @@ fn expect_versions(tree: &Tree) {
     assert_eq!(version.stdout, b"1.9.22\n");
 }
 
-/// The unit is one, and the program that it starts says when it is ready.
+/// The units are some, and the program that one starts says when it is ready.
 fn expect_service(tree: &Tree) {
     let mut command = tree.command_of(Path::new("systemd-analyze"));
-    command.args(["--user", "--man=no", "verify"]).arg(tree.path("share/systemd/user/consort.service"));
+    command.args(["--user", "--man=no", "verify"]);
+    command
+        .args(["consort.service", "consort.socket"].map(|unit| tree.path("share/systemd/user").join(unit)));
     let verified = run(command).expect_success();
-    assert!(!verified.stderr.contains("consort.service:"), "{}", verified.stderr);
+    assert!(!verified.stderr.contains("consort."), "{}", verified.stderr);
 
     let place = tree.outside("run/notify");
     let manager = UnixDatagram::bind(&place).expect("a socket");
@@ -90,6 +96,50 @@ fn expect_service(tree: &Tree) {
     let bytes = manager.recv(&mut said).expect("it says that it is ready");
     assert_eq!(&said[..bytes], b"READY=1\n");
     server.terminate().expect_success();
+}
+
+/// A service manager listens where the unit says that programs connect, and hands that over with the first one.
+fn expect_start_by_connection(tree: &Tree, tone: &Path) {
+    let name = "listened-for";
+    let unit = fs::read_to_string(tree.path("share/systemd/user/consort.socket")).expect("the unit");
+    let place =
+        unit.lines().find_map(|line| line.strip_prefix("ListenSequentialPacket=%t/")).expect("a place");
+    let place = tree.outside("run").join(place.replace("/default/", &format!("/{name}/")));
+    fs::create_dir_all(place.parent().expect("a directory")).expect("a directory");
+    let listening = |server: &str| {
+        let mut command = tree.command_of(Path::new("systemd-socket-activate"));
+        command.args(["-E", "XDG_RUNTIME_DIR", "-E", "HOME", "--seqpacket", "--listen"]).arg(&place);
+        command.arg(tree.path("bin/consort")).args(["run", "-n", server]);
+        let manager = Program::start(command);
+        eventually("it listens", || place.exists().then_some(()));
+        manager
+    };
+    let consort = |arguments: &[&str]| {
+        let mut command = tree.command("bin/consort");
+        command.args(arguments).args(["-n", name]);
+        run(command)
+    };
+    let server = listening(name);
+    let mut command = tree.command_of(tone);
+    command.args(["440", "0.1"]).env("JACK_DEFAULT_SERVER", name).env("JACK_NO_START_SERVER", "1");
+    command.env("LD_LIBRARY_PATH", tree.path("lib"));
+    run(command).expect_success();
+    consort(&["stop"]).expect_success();
+    server.finish().expect_success();
+    let left = fs::read_dir(place.parent().expect("a directory")).expect("a list").flatten();
+    let left: BTreeSet<_> = left.map(|entry| entry.file_name()).collect();
+    assert_eq!(
+        left,
+        ["control", "lock"].map(OsString::from).into(),
+        "the manager's name, and no trace of a crash"
+    );
+
+    fs::remove_file(&place).expect("a socket");
+    let misled = listening("of-another-name");
+    assert_ne!(consort(&["status"]).code, Some(0));
+    let refused = misled.finish();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert!(refused.stderr.contains("ListenSequentialPacket="), "{}", refused.stderr);
 }
 
 /// `consort exec` has a program find the library of its own tree.

@@ -108,6 +108,7 @@ impl Tree {
             "share/dbus-1/services/org.jackaudio.service",
             "share/fish/vendor_completions.d/consort.fish",
             "share/systemd/user/consort.service",
+            "share/systemd/user/consort.socket",
             "share/zsh/site-functions/_consort",
         ];
         expected.extend(others.map(str::to_owned));

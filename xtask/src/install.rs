@@ -30,8 +30,8 @@ Cflags: -I${includedir}
 /// Has a session bus start `consort dbus`, which it finds as any program: by the PATH.
 const DBUS_SERVICE: &str = "crates/consort/src/dbus/org.jackaudio.service";
 
-/// Has systemd start a server, which it finds by the PATH, too.
-const SYSTEMD_SERVICE: &str = "crates/consort/src/consort.service";
+/// Have systemd start a server, which it finds by the PATH, too: at login, or when a program looks for it.
+const SYSTEMD_UNITS: [&str; 2] = ["consort.service", "consort.socket"];
 
 /// The libraries, without their ends.
 const LIBRARIES: [&str; 3] = ["libjack", "libjackserver", "libjacknet"];
@@ -54,7 +54,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     tree.programs_and_libraries(&consort, &libraries)?;
     tree.headers(&root().join("crates/jack/include/jack"))?;
     tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
-    tree.copy(&root().join(SYSTEMD_SERVICE), "share/systemd/user/consort.service")?;
+    for unit in SYSTEMD_UNITS {
+        tree.copy(&root().join("crates/consort/src").join(unit), &format!("share/systemd/user/{unit}"))?;
+    }
     tree.documents()?;
     println!("consort is installed in {}", tree.prefix.display());
     Ok(())

@@ -118,8 +118,9 @@ pub fn run(config: Config, hosting: Hosting) -> Result<(), ServerError> {
     })?;
     let _ = sys::process::raise_file_limit();
     let socket_path = directory.join("control");
-    let listener =
-        Listener::bind(&socket_path).map_err(|source| ServerError::Path { path: socket_path, source })?;
+    let listener = Listener::adopt(&socket_path);
+    let listener = listener.and_then(|adopted| adopted.map_or_else(|| Listener::bind(&socket_path), Ok));
+    let listener = listener.map_err(|source| ServerError::Path { path: socket_path, source })?;
     let door = config.group.as_deref().map(|group| open_to_group(&config.name, group)).transpose()?;
     let reason = start(granted(config), hosting, Doors { own: listener, group: door }, signals, &directory)?;
     eprintln!("consort: stopped: {reason}");

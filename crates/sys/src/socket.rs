@@ -1,5 +1,6 @@
 //! Unix sockets that carry whole messages and descriptors (`SOCK_SEQPACKET`).
 
+mod adopted;
 mod connection;
 mod listener;
 mod peer;

@@ -18,12 +18,14 @@ use crate::poll::wait_for;
 
 const BACKLOG: i32 = 128;
 
-/// A socket with a name, which is unlinked on drop.
+/// A socket with a name, which is unlinked on drop unless it was [adopted](Self::adopt).
 #[derive(Debug)]
 pub struct Listener {
-    socket: OwnedFd,
-    path: PathBuf,
-    has_replaced_another: bool,
+    pub(super) socket: OwnedFd,
+    pub(super) path: PathBuf,
+    /// What is there as long as somebody listens, and goes on drop: the socket's name, or a file beside it.
+    pub(super) trace: PathBuf,
+    pub(super) has_replaced_another: bool,
 }
 
 impl Listener {
@@ -60,7 +62,7 @@ impl Listener {
         // On Linux the name takes its mode from the socket; a chmod after the bind would come too late.
         fchmod(&socket, mode)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let listener = Self { socket, path: path.to_owned(), has_replaced_another };
+        let listener = Self { socket, path: path.to_owned(), trace: path.to_owned(), has_replaced_another };
         listen(&listener.socket, BACKLOG)?;
         Ok(listener)
     }
@@ -96,7 +98,7 @@ impl Listener {
         }
     }
 
-    /// Whether a socket lay at the path: whoever made it has not ended in order.
+    /// Whether whoever listened there before has not ended in order: its trace was still there.
     #[must_use]
     pub fn has_replaced_another(&self) -> bool {
         self.has_replaced_another
@@ -118,7 +120,7 @@ impl AsFd for Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         // Gone already is as good.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(&self.trace);
     }
 }
 

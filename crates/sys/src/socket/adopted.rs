@@ -1,0 +1,67 @@
+//! A socket that a service manager listens at, handed over with the first connection (`sd_listen_fds(3)`).
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{SocketAddrUnix, SocketType, getsockname, sockopt};
+
+use super::Listener;
+
+impl Listener {
+    /// The socket at `path` that this program was started for, if a service manager did. Its name stays when the
+    /// listener goes: the manager goes on listening, and starts the next server. That this one has not ended in order is
+    /// told by a file beside it, `path` with `.adopted`.
+    ///
+    /// # Errors
+    /// `InvalidInput` if the manager handed over anything but one socket of `SOCK_SEQPACKET` that listens at `path`.
+    pub fn adopt(path: &Path) -> io::Result<Option<Self>> {
+        static TAKEN: AtomicBool = AtomicBool::new(false);
+        let descriptors = sd_notify::listen_fds()?;
+        // Relaxed: nothing but the flag itself is decided by it.
+        if descriptors.len() == 0 || TAKEN.swap(true, Ordering::Relaxed) {
+            return Ok(None);
+        }
+        let handed: Vec<OwnedFd> = descriptors
+            .map(|descriptor| {
+                // SAFETY: the manager opened these for this process, which its LISTEN_PID names, and nobody else here
+                // looks for them; the flag above keeps this function from owning them twice.
+                unsafe { OwnedFd::from_raw_fd(descriptor) }
+            })
+            .collect();
+        let [socket] = <[OwnedFd; 1]>::try_from(handed)
+            .map_err(|handed| refused(path, &format!("{} descriptors", handed.len())))?;
+        if !listens_at(&socket, path)? {
+            return Err(refused(path, "another socket"));
+        }
+        ioctl_fionbio(&socket, true)?;
+        let mark = path.with_extension("adopted");
+        let marked = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&mark);
+        let has_replaced_another = match marked {
+            Ok(_) => false,
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => true,
+            Err(error) => return Err(error),
+        };
+        Ok(Some(Self { socket, path: path.to_owned(), trace: mark, has_replaced_another }))
+    }
+}
+
+fn listens_at(socket: &OwnedFd, path: &Path) -> Result<bool, Errno> {
+    let is_listening =
+        sockopt::socket_type(socket)? == SocketType::SEQPACKET && sockopt::socket_acceptconn(socket)?;
+    Ok(is_listening && SocketAddrUnix::try_from(getsockname(socket)?)? == SocketAddrUnix::new(path)?)
+}
+
+fn refused(path: &Path, what: &str) -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        format!(
+            "the service manager handed over {what}: its unit needs 'ListenSequentialPacket={}' alone",
+            path.display()
+        ),
+    )
+}
