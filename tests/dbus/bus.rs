@@ -39,6 +39,13 @@ impl Bus {
         Self { service: None, _daemon: daemon, directory }
     }
 
+    /// A bus and nobody on it.
+    pub(crate) fn alone() -> Self {
+        let directory = TempDir::with_prefix("consort-bus-").expect("a temporary directory");
+        let daemon = start_daemon(directory.path());
+        Self { service: None, _daemon: daemon, directory }
+    }
+
     /// A bus with another program that serves.
     pub(crate) fn with(service: impl FnOnce(&Path) -> Command) -> Self {
         let directory = TempDir::with_prefix("consort-bus-").expect("a temporary directory");
@@ -102,7 +109,8 @@ fn start_daemon(directory: &Path) -> Program {
     let configuration = directory.join("bus.conf");
     let text = format!(
         "<busconfig><type>session</type><listen>{}</listen><servicedir>{}</servicedir><policy context='default'>\
-         <allow send_destination='*' eavesdrop='true'/><allow eavesdrop='true'/><allow own='*'/></policy></busconfig>",
+         <allow user='*'/><allow send_destination='*' eavesdrop='true'/><allow eavesdrop='true'/>\
+         <allow own='*'/></policy></busconfig>",
         address(directory),
         directory.join("services").display(),
     );
@@ -124,5 +132,6 @@ fn address(directory: &Path) -> String {
 pub(crate) fn on_bus(directory: &Path, program: &Path) -> Command {
     let mut command = command_in(directory, program);
     command.env("DBUS_SESSION_BUS_ADDRESS", address(directory)).env("XDG_CONFIG_HOME", directory);
+    command.env("DBUS_SYSTEM_BUS_ADDRESS", address(directory));
     command
 }

@@ -6,6 +6,7 @@ mod control;
 mod nonsense;
 mod patchbay;
 mod qjackctl;
+mod realtime_kit;
 mod reservation;
 mod sessions;
 mod signatures;

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, dbus, device, disconnect, driver, exec, host, latency, ls, man, profile, reserve,
-    run, save, status, stop, sync, top, transport, volume, web, xruns,
+    completions, connect, dbus, device, disconnect, driver, exec, host, latency, ls, man, profile,
+    realtime_kit, reserve, run, save, status, stop, sync, top, transport, volume, web, xruns,
 };
 use crate::exit;
 
@@ -42,6 +42,7 @@ enum Command {
     Dbus(dbus::Dbus),
     Host(host::Host),
     Reserve(reserve::Reserve),
+    RealtimeKit(realtime_kit::AskRealtimeKit),
     Sync(sync::Sync),
     Volume(volume::SetVolume),
     Stop(stop::Stop),
@@ -79,6 +80,7 @@ impl Arguments {
             Command::Dbus(command) => command.run(&server),
             Command::Host(command) => command.run(&server),
             Command::Reserve(command) => command.run(),
+            Command::RealtimeKit(command) => command.run(),
             Command::Sync(command) => command.run(&server),
             Command::Volume(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),

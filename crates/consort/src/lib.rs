@@ -13,6 +13,7 @@ mod exit;
 mod jackd;
 mod output;
 mod profile;
+mod realtime_kit;
 mod reservation;
 mod server;
 mod sync;

@@ -14,6 +14,7 @@ mod order;
 mod placement;
 mod plan;
 pub mod policy;
+pub mod realtime_kit;
 pub mod server;
 mod signal_pages;
 

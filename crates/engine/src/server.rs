@@ -33,6 +33,7 @@ use crate::model::{Limits, Model};
 use crate::opening::{self, Opened};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
+use crate::realtime_kit::RealtimeKit;
 use crate::registry::Mirror;
 use crate::resume::Resume;
 use crate::rights::{drop_unneeded, granted};
@@ -122,7 +123,8 @@ pub fn run(config: Config, hosting: Hosting) -> Result<(), ServerError> {
     let listener = listener.and_then(|adopted| adopted.map_or_else(|| Listener::bind(&socket_path), Ok));
     let listener = listener.map_err(|source| ServerError::Path { path: socket_path, source })?;
     let door = config.group.as_deref().map(|group| open_to_group(&config.name, group)).transpose()?;
-    let reason = start(granted(config), hosting, Doors { own: listener, group: door }, signals, &directory)?;
+    let (config, kit) = granted(config, &hosting.program);
+    let reason = start(config, hosting, kit, Doors { own: listener, group: door }, signals, &directory)?;
     eprintln!("consort: stopped: {reason}");
     drop(lock);
     Ok(())
@@ -169,6 +171,7 @@ fn open_driver(config: &Config, program: &Path) -> Result<Opened, ServerError> {
 fn start(
     config: Config,
     hosting: Hosting,
+    kit: Option<RealtimeKit>,
     doors: Doors,
     signals: TerminationSignals,
     directory: &Path,
@@ -194,7 +197,11 @@ fn start(
         driver,
         clients: driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1),
     });
-    let server_flags = ServerFlags { realtime: config.realtime_priority.is_some(), sync: config.sync };
+    let server_flags = ServerFlags {
+        realtime: config.realtime_priority.is_some(),
+        sync: config.sync,
+        gives_priorities: kit.is_some(),
+    };
     engine.describe(server_flags, priorities, sys::process::process_id());
     // Two servers of one name never start at the same time: the lock's file sees to that.
     engine.identify(sys::clock::now_ns(), config.grace_ms);
@@ -275,6 +282,7 @@ fn start(
         on_audience: gate,
         after_crash,
         keeping,
+        kit,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;

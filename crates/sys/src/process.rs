@@ -8,7 +8,7 @@ use std::process::Command;
 use rustix::event::PollFlags;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal,
+    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
     set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
@@ -161,6 +161,17 @@ pub fn raise_file_limit() -> io::Result<Option<u64>> {
 pub fn rtprio_limit() -> u32 {
     const HIGHEST: u64 = 99;
     getrlimit(Resource::Rtprio).current.unwrap_or(HIGHEST).min(HIGHEST) as u32
+}
+
+/// Has the kernel end `process` if one of its real-time threads runs for longer than `longest_us` without a sleep.
+///
+/// # Errors
+/// Those of `prlimit`.
+pub fn limit_realtime(process: u32, longest_us: u64) -> io::Result<()> {
+    let pid = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
+    let limit = Rlimit { current: Some(longest_us), maximum: Some(longest_us) };
+    prlimit(Some(pid), Resource::Rttime, limit)?;
+    Ok(())
 }
 
 /// How many bytes this process may lock into memory (`None` = unlimited).

@@ -108,6 +108,9 @@ impl Runner {
     /// Gives the calling process thread the priority that it has earned. Not within a cycle.
     pub(super) fn become_realtime(&self) {
         let Some(priority) = self.priority() else { return };
+        if self.link().server.engine.flags().gives_priorities {
+            return;
+        }
         if let Err(error) = sys::thread::set_fifo(0, priority) {
             crate::log::warn(&format!(
                 "client '{}' runs without real-time priority and may be late: {error}",

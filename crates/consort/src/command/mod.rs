@@ -12,6 +12,7 @@ pub(crate) mod latency;
 pub(crate) mod ls;
 pub(crate) mod man;
 pub(crate) mod profile;
+pub(crate) mod realtime_kit;
 pub(crate) mod reserve;
 pub(crate) mod run;
 pub(crate) mod save;

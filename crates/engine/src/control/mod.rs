@@ -16,6 +16,7 @@ mod places;
 mod plans;
 mod requests;
 mod returning;
+mod rights;
 mod sessions;
 mod signal_pages;
 mod switching;
@@ -43,6 +44,7 @@ use crate::cycle_thread::{CycleShared, Retired};
 use crate::model::Model;
 use crate::opening::{DriverFacts, Gate};
 use crate::plan::PlanPool;
+use crate::realtime_kit::RealtimeKit;
 use crate::registry::Mirror;
 
 use changeover::Changeover;
@@ -138,6 +140,8 @@ pub struct Parts {
     pub after_crash: bool,
     /// Writes the state down.
     pub keeping: Keeping,
+    /// Gives priorities to threads that cannot take them.
+    pub kit: Option<RealtimeKit>,
 }
 
 /// Something that is answered later.
@@ -360,6 +364,7 @@ impl Control {
             self.looked_ns = now_ns;
             self.watch_threads();
             self.look_at_places();
+            self.ask_for_priorities(now_ns);
         }
         due
     }

@@ -44,6 +44,8 @@ pub struct ServerFlags {
     pub realtime: bool,
     /// The driver waits for the graph's end in each cycle (`-S`).
     pub sync: bool,
+    /// The server has priorities given to process threads, which cannot take them.
+    pub gives_priorities: bool,
 }
 
 /// Real-time priorities under `SCHED_FIFO`; 0 where nothing is real-time.
@@ -136,7 +138,9 @@ impl CycleInfo {
 impl EngineSegment {
     /// States how the server runs, before any client can map the segment.
     pub fn describe(&self, flags: ServerFlags, priorities: Priorities, server_process: u32) {
-        self.flags.store(u32::from(flags.realtime) | u32::from(flags.sync) << 1, Ordering::Relaxed);
+        let ServerFlags { realtime, sync, gives_priorities } = flags;
+        let bits = u32::from(realtime) | u32::from(sync) << 1 | u32::from(gives_priorities) << 2;
+        self.flags.store(bits, Ordering::Relaxed);
         self.client_priority.store(priorities.clients, Ordering::Relaxed);
         self.driver_priority.store(priorities.driver, Ordering::Relaxed);
         self.server_process.store(server_process, Ordering::Relaxed);
@@ -173,7 +177,7 @@ impl EngineSegment {
     /// How the server was started.
     pub fn flags(&self) -> ServerFlags {
         let flags = self.flags.load(Ordering::Relaxed);
-        ServerFlags { realtime: flags & 1 != 0, sync: flags & 2 != 0 }
+        ServerFlags { realtime: flags & 1 != 0, sync: flags & 2 != 0, gives_priorities: flags & 4 != 0 }
     }
 
     /// Priority of process threads under `SCHED_FIFO`, if they are real-time.

@@ -1,0 +1,119 @@
+//! Real-time priorities of threads whose user has no right to them, from RealtimeKit on the system bus.
+//!
+//! Source: README and org.freedesktop.RealtimeKit1.xml of rtkit 0.13.
+
+use std::io::{BufRead, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use engine::realtime_kit::{GIVEN, HIGHEST};
+use zbus::Connection;
+use zbus::connection::Builder;
+
+const NAME: &str = "org.freedesktop.RealtimeKit1";
+const OBJECT: &str = "/org/freedesktop/RealtimeKit1";
+/// For one answer; its own policy may have to be asked for, which starts other programs.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// A thread that is to have a priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Wanted {
+    process: u32,
+    thread: u32,
+    priority: u32,
+}
+
+impl Wanted {
+    fn read(line: &str) -> Option<Self> {
+        let mut numbers = line.split(' ').map(str::parse);
+        let wanted = Self {
+            process: numbers.next()?.ok()?,
+            thread: numbers.next()?.ok()?,
+            priority: numbers.next()?.ok()?,
+        };
+        numbers.next().is_none().then_some(wanted)
+    }
+}
+
+/// `consort realtime-kit`: says what there is, then has each thread that a line of standard input names given its priority.
+///
+/// # Errors
+/// If there is no system bus, or nobody listens any more.
+pub(crate) fn ask() -> anyhow::Result<ExitCode> {
+    let mut output = std::io::stdout();
+    let kit = match Kit::find() {
+        Ok(kit) => kit,
+        Err(error) => {
+            writeln!(output, "{}", in_one_line(&error))?;
+            return Ok(ExitCode::FAILURE);
+        }
+    };
+    writeln!(output, "{HIGHEST}{}", kit.highest).and_then(|()| output.flush())?;
+    for line in std::io::stdin().lock().lines() {
+        let line = line?;
+        let answer = match Wanted::read(&line).map(|wanted| kit.give(wanted)) {
+            Some(Ok(())) => GIVEN.to_owned(),
+            Some(Err(error)) => in_one_line(&error),
+            None => format!("'{line}' is no PROCESS THREAD PRIORITY"),
+        };
+        writeln!(output, "{answer}").and_then(|()| output.flush())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn in_one_line(error: &dyn std::error::Error) -> String {
+    error.to_string().replace(char::is_control, " ")
+}
+
+struct Kit {
+    bus: Connection,
+    highest: u32,
+    /// How long a real-time thread may run without sleeping, in µs; it wants that limit to be set before.
+    longest_us: u64,
+}
+
+impl Kit {
+    fn find() -> zbus::Result<Self> {
+        zbus::block_on(async {
+            let bus = Builder::system().method_timeout(PATIENCE).build().await?;
+            let highest: i32 = property(&bus, "MaxRealtimePriority").await?;
+            let longest_us: i64 = property(&bus, "RTTimeUSecMax").await?;
+            let (highest, longest_us) = (u32::try_from(highest), u64::try_from(longest_us));
+            Ok(Self { bus, highest: highest.unwrap_or(0), longest_us: longest_us.unwrap_or(0) })
+        })
+    }
+
+    fn give(&self, wanted: Wanted) -> zbus::Result<()> {
+        let Wanted { process, thread, priority } = wanted;
+        // Refused where there is a lower limit already; whether that will do is answered below.
+        let _ = sys::process::limit_realtime(process, self.longest_us);
+        let arguments = (u64::from(process), u64::from(thread), priority);
+        zbus::block_on(async {
+            let method = "MakeThreadRealtimeWithPID";
+            self.bus.call_method(Some(NAME), OBJECT, Some(NAME), method, &arguments).await.map(|_| ())
+        })
+    }
+}
+
+async fn property<T: TryFrom<zbus::OwnedVariant>>(bus: &Connection, name: &str) -> zbus::Result<T>
+where
+    zbus::Error: From<T::Error>,
+{
+    let interface = "org.freedesktop.DBus.Properties";
+    let answer = bus.call_method(Some(NAME), OBJECT, Some(interface), "Get", &(NAME, name)).await?;
+    let value: zbus::OwnedVariant = answer.body().deserialize()?;
+    Ok(T::try_from(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_names_a_process_a_thread_and_a_priority_and_nothing_else() {
+        assert_eq!(Wanted::read("7 8 5"), Some(Wanted { process: 7, thread: 8, priority: 5 }));
+        for line in ["", "7 8", "7 8 5 6", "7 8 -5", "7  8 5", "a b c"] {
+            assert_eq!(Wanted::read(line), None, "{line:?}");
+        }
+    }
+}

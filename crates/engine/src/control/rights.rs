@@ -1,0 +1,39 @@
+//! Threads that should be real-time and are not, where priorities are given on request.
+
+use std::sync::atomic::Ordering;
+
+use sys::thread::Scheduling;
+
+use super::Control;
+
+/// RealtimeKit answers 25 requests in 20 seconds, and no more of the same user's.
+const PAUSE_NS: u64 = 1_000_000_000;
+const MOST_AT_ONCE: usize = 4;
+
+impl Control {
+    /// Asks for the priorities of threads that have none: of those that began to run, had it taken away when they were
+    /// late, or come back from freewheeling.
+    pub(super) fn ask_for_priorities(&mut self, now_ns: u64) {
+        let Some(priority) = self.parts.config.realtime_priority else { return };
+        let hurries = self.parts.driver.when_done || self.freewheels;
+        let Some(kit) = self.parts.kit.as_mut().filter(|kit| !hurries && kit.next_ns <= now_ns) else {
+            return;
+        };
+        kit.next_ns = now_ns + PAUSE_NS;
+        // Relaxed: a number, which says nothing about other memory.
+        let driver = self.parts.shared.driver_thread.load(Ordering::Relaxed);
+        let clients = self.clients.values().filter(|slot| slot.bypass.is_none()).filter_map(|slot| {
+            let thread = slot.activation?.process_thread?;
+            Some((slot.process?, thread, self.parts.shared.engine.client_priority()?))
+        });
+        [(sys::process::process_id(), driver, priority)]
+            .into_iter()
+            .chain(clients)
+            .filter(|(_, thread, _)| {
+                // 0: the driver thread has not begun.
+                *thread != 0 && matches!(sys::thread::scheduling(*thread), Ok(Scheduling::Other))
+            })
+            .take(MOST_AT_ONCE)
+            .for_each(|(process, thread, priority)| kit.ask(process, thread, priority));
+    }
+}

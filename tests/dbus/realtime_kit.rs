@@ -1,0 +1,134 @@
+//! Real-time priorities of a user who has no right to them.
+
+use std::fs::Permissions;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::path::Path;
+
+use harness::{Program, eventually};
+use rustix::process::Signal;
+
+use crate::bus::Bus;
+
+const NOBODY: u32 = 65_534;
+
+/// As RealtimeKit's: gives a priority of at most 20 to threads of a process that has limited itself, and says which.
+const KIT: &str = r#"
+import os, sys, dbus, dbus.service, dbus.mainloop.glib
+from gi.repository import GLib
+dbus.mainloop.glib.DBusGMainLoop(set_as_default=True)
+bus = dbus.SystemBus()
+name = dbus.service.BusName("org.freedesktop.RealtimeKit1", bus)
+refuses = sys.argv[1] == "refuses"
+class Kit(dbus.service.Object):
+    @dbus.service.method("org.freedesktop.RealtimeKit1", in_signature="ttu", out_signature="", sender_keyword="sender")
+    def MakeThreadRealtimeWithPID(self, process, thread, priority, sender):
+        user = bus.call_blocking("org.freedesktop.DBus", "/", "org.freedesktop.DBus",
+                                 "GetConnectionUnixUser", "s", [sender])
+        limits = open(f"/proc/{process}/limits").read().split("Max realtime timeout")[1].split()
+        if refuses or priority > 20 or limits[:2] != ["200000", "200000"] or os.stat(f"/proc/{process}/task/{thread}").st_uid != user:
+            raise dbus.exceptions.DBusException("no such luck", name="org.freedesktop.DBus.Error.AccessDenied")
+        os.sched_setscheduler(int(thread), os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(int(priority)))
+        print("given", int(priority), flush=True)
+    @dbus.service.method("org.freedesktop.DBus.Properties", in_signature="ss", out_signature="v")
+    def Get(self, interface, name):
+        return dbus.Int32(20) if name == "MaxRealtimePriority" else dbus.Int64(200000)
+Kit(bus, "/org/freedesktop/RealtimeKit1")
+print("serves", flush=True)
+GLib.MainLoop().run()
+"#;
+
+fn kit(bus: &Bus, manner: &str) -> Program {
+    let mut command = bus.command("/usr/bin/python3");
+    command.args(["-c", KIT, manner]);
+    let mut kit = Program::start(command);
+    eventually("it is on the bus", || {
+        assert!(kit.is_running(), "{}", kit.stderr());
+        kit.stdout().contains("serves").then_some(())
+    });
+    kit
+}
+
+/// Programs of a user who has no rights, and a directory of that user's.
+struct Unprivileged<'a>(&'a Bus);
+
+impl<'a> Unprivileged<'a> {
+    /// `None` for who cannot be two users.
+    fn on(bus: &'a Bus) -> Option<Self> {
+        if !rustix::process::getuid().is_root() {
+            eprintln!("only root can be two users");
+            return None;
+        }
+        let all = Permissions::from_mode(0o755);
+        std::fs::set_permissions(bus.directory(), all).expect("the directory is ours");
+        let home = bus.directory().join("home-of-nobody");
+        std::fs::create_dir(&home).expect("a directory");
+        std::fs::set_permissions(&home, Permissions::from_mode(0o700)).expect("the directory is ours");
+        chown(&home, Some(NOBODY), Some(NOBODY)).expect("root may");
+        Some(Self(bus))
+    }
+
+    fn start(&self, program: &Path, arguments: &[&str]) -> Program {
+        let home = self.0.directory().join("home-of-nobody");
+        let mut command = self.0.command("setpriv");
+        let nobody = NOBODY.to_string();
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--inh-caps=-all"]);
+        command.arg("--bounding-set=-all").arg(program).args(arguments).current_dir(&home);
+        command.env("XDG_RUNTIME_DIR", &home).env("HOME", &home);
+        Program::start(command)
+    }
+}
+
+/// Class and priority of the threads of a process that are real-time.
+fn realtime(program: &Program) -> Vec<String> {
+    let mut command = std::process::Command::new("ps");
+    command.args(["-L", "-o", "cls=,rtprio=", "-p", &program.id().to_string()]);
+    let printed = Program::start(command).finish().stdout;
+    let threads = printed.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    threads.filter(|thread| thread != "TS -").collect()
+}
+
+fn await_realtime(program: &Program, threads: &[&str]) {
+    eventually(&format!("real-time: {threads:?}"), || (realtime(program) == threads).then_some(()));
+}
+
+#[test]
+fn the_server_and_its_clients_are_given_priorities_and_again_after_they_were_taken_away() {
+    let bus = Bus::alone();
+    let Some(user) = Unprivileged::on(&bus) else { return };
+    let _kit = kit(&bus, "gives");
+    let server =
+        user.start(&harness::binary("consort"), &["run", "--realtime-priority", "60", "--quantum", "256"]);
+    await_realtime(&server, &["RR 20"]);
+    let mut client = user.start(Path::new("jack_simple_client"), &["tone"]);
+    await_realtime(&client, &["RR 15"]);
+    client.signal(Signal::STOP);
+    await_realtime(&client, &[]);
+    client.signal(Signal::CONT);
+    await_realtime(&client, &["RR 15"]);
+    assert_eq!(client.stderr().matches("priority").count(), 0, "{}", client.stderr());
+    user.start(Path::new("jack_freewheel"), &["y"]).finish().expect_success();
+    await_realtime(&server, &[]);
+    user.start(Path::new("jack_freewheel"), &["n"]).finish().expect_success();
+    await_realtime(&server, &["RR 20"]);
+    await_realtime(&client, &["RR 15"]);
+}
+
+#[test]
+fn what_it_refuses_is_said_and_the_server_runs_without() {
+    let bus = Bus::alone();
+    let Some(user) = Unprivileged::on(&bus) else { return };
+    let refusing = kit(&bus, "refuses");
+    let said = |server: &mut Program| {
+        eventually("it runs", || server.stderr().contains("runs: timer").then_some(()));
+        server.stderr().to_owned()
+    };
+    let consort = harness::binary("consort");
+    let mut server = user.start(&consort, &["run", "-n", "first"]);
+    let text = said(&mut server);
+    assert!(text.contains("without real-time priorities") && text.contains("no such luck"), "{text}");
+    assert_eq!(realtime(&server), [""; 0]);
+    drop(refusing);
+    let mut server = user.start(&consort, &["run", "-n", "second"]);
+    let text = said(&mut server);
+    assert!(text.contains("RealtimeKit gives none either"), "{text}");
+}
