@@ -9,9 +9,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Instant;
 
+mod models;
 mod table;
 
-use table::{MUTATIONS, Mutation};
+use table::MUTATIONS;
 
 /// The copy's own workspace: the crate alone, without the optimizations that cost more than they save here.
 const MANIFEST: &str = r#"
@@ -20,6 +21,23 @@ lto = "off"
 debug = false
 incremental = true
 "#;
+
+/// One place of the crate, broken.
+#[derive(Debug)]
+struct Mutation {
+    /// What is wrong then.
+    name: &'static str,
+    /// Under the crate's `src`.
+    file: &'static str,
+    /// Text that is there exactly once.
+    old: &'static str,
+    /// Text in its place.
+    new: &'static str,
+    /// The model that must fail.
+    model: &'static str,
+    /// Whether it is in the short selection.
+    short: bool,
+}
 
 /// What became of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

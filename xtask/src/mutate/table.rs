@@ -1,47 +1,12 @@
 //! What is broken, and which model must see it.
 
-/// One place of the crate, broken.
-#[derive(Debug)]
-pub(super) struct Mutation {
-    /// What is wrong then.
-    pub(super) name: &'static str,
-    /// Under the crate's `src`.
-    pub(super) file: &'static str,
-    /// Text that is there exactly once.
-    pub(super) old: &'static str,
-    /// Text in its place.
-    pub(super) new: &'static str,
-    /// The model that must fail.
-    pub(super) model: &'static str,
-    /// Whether it is in the short selection.
-    pub(super) short: bool,
-}
-
-const FOLLOWER_WAKES: &str = "a_follower_wakes_when_its_last_predecessor_has_finished_and_hears_them_all";
-const WORDS_ADD_UP: &str = "predecessors_counted_in_different_words_are_all_heard";
-const RELEASED: &str = "whoever_sees_a_cycle_released_sees_all_that_the_driver_did_before";
-const CHAIN_RUNS: &str = "a_chain_runs_from_the_drivers_release_on_without_the_driver";
-const RUNS_ONCE: &str = "a_signal_given_by_a_client_and_for_it_makes_its_follower_run_once";
-const AWAKE_IN_PLACE_OF: &str =
-    "once_the_driver_has_signaled_for_a_client_its_follower_is_awake_wherever_the_client_stands";
-const CARRIES_ON: &str = "a_signal_given_for_a_client_carries_on_what_the_other_predecessors_wrote";
-const STRAGGLERS: &str = "a_signal_of_the_cycle_before_never_counts_in_the_next";
-const DRIVER_AWAITS: &str = "a_driver_that_awaits_clients_sleeps_until_they_have_finished_and_not_past_it";
-const LONG_UPTIME: &str = "a_client_that_has_not_run_is_awaited_however_long_the_server_has_run";
-const SLAB: &str = "whoever_sees_a_slab_finished_hears_its_samples";
-const GAINS_PREDECESSOR: &str = "a_client_without_predecessors_that_gets_one_misses_no_cycle";
-const LOSES_PREDECESSORS: &str = "a_client_that_loses_its_predecessors_misses_no_cycle";
-const SAME_WAIT: &str = "a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle";
-const MOVES_PAGE: &str = "a_client_whose_signal_page_is_replaced_misses_no_cycle";
-const LATE_FOR_ORDERS: &str = "a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones";
-const ORDERS_WHOLE: &str = "a_client_that_copies_its_orders_never_gets_a_mixture_of_two_sets";
-const ORDERS_IN_FORCE: &str = "orders_of_a_plan_withdrawn_before_any_cycle_leave_those_in_force_alone";
-const SNAPSHOT: &str = "a_snapshot_is_never_half_old_and_half_new";
-const RECORDING: &str = "a_record_is_never_half_overwritten_and_none_is_read_before_it_is_written";
-const ONE_OWNER: &str = "each_plan_is_run_or_comes_back_and_never_both";
-const ASKED_IS_HEARD: &str = "what_two_threads_ask_is_heard_whoever_tells_last";
-const POSITIONS_IN_ORDER: &str = "positions_are_heard_whole_and_in_their_order_and_the_last_one_always";
-const RETIRED: &str = "a_retired_plan_comes_back_as_the_driver_left_it";
+use super::Mutation;
+use super::models::{
+    ASKED_IS_HEARD, AWAKE_IN_PLACE_OF, CARRIES_ON, CHAIN_RUNS, DRIVER_AWAITS, FOLLOWER_WAKES,
+    GAINS_PREDECESSOR, LATE_FOR_ORDERS, LONG_UPTIME, LOSES_PREDECESSORS, MOVES_PAGE, ONE_OWNER,
+    ORDERS_IN_FORCE, ORDERS_WHOLE, POSITIONS_IN_ORDER, RECORDING, RELEASED, RETIRED, RUNS_ONCE, SAME_WAIT,
+    SLAB, SNAPSHOT, STRAGGLERS, WORDS_ADD_UP,
+};
 
 /// All mutations.
 pub(super) const MUTATIONS: &[Mutation] = &[
