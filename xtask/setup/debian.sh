@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs the Debian 12 packages that consort's build and its tests need.
+# Installs the Debian 12 packages that consort, its build and its tests need.
 #
 # Run as root. Says nothing and changes nothing when everything is installed already. Debian's JACK programs
 # are clients that the tests run, unmodified, against consort; jackd2 itself is only ever started as the
@@ -9,6 +9,8 @@ set -eu
 
 # Build: the C compiler for header and ABI tests, ALSA's headers.
 build="gcc g++ libc6-dev binutils pkg-config libasound2-dev"
+# Run: loaded by who plays or records a sound file.
+run="libsndfile1"
 # The demonstration plays one of its recordings; aplay and arecord are the far side of a loopback card.
 recordings="alsa-utils"
 # Compared with our own: JACK's headers and the library behind them.
@@ -38,7 +40,7 @@ machine="qemu-system-x86 busybox-static kmod xz-utils"
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
 
-packages="$build $recordings $reference $clients $display $bus $drawing $counting $browser $machine $measured"
+packages="$build $run $recordings $reference $clients $display $bus $drawing $counting $browser $machine $measured"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

@@ -21,15 +21,15 @@ pub enum SoundFileError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The file starts with neither a WAV nor a FLAC header.
-    #[error("{path} is not a sound file: give a WAV or FLAC file")]
+    /// The file is nothing that libsndfile knows.
+    #[error("{path} is not a sound file: give a WAV or FLAC file, or another that libsndfile reads")]
     NotASoundFile {
         /// The file being read.
         path: PathBuf,
     },
     /// The file is a sound file of a kind that is not read here.
     #[error(
-        "cannot decode {path} ({reason}): convert it to WAV with PCM samples and at most 26 channels, or to FLAC"
+        "cannot decode {path} ({reason}): convert it to WAV with PCM samples and at most 1024 channels, or to FLAC"
     )]
     Unsupported {
         /// The file being read.
@@ -57,10 +57,10 @@ pub enum SoundFileError {
         /// Frames that the header announces.
         frames: u64,
     },
-    /// No WAV file can have so many channels, or none, at this rate.
+    /// A WAV file cannot be made with so many channels, or none, at this rate.
     #[error(
         "cannot make {path} with {channels} channels at {sample_rate_hz} Hz: \
-         a WAV file takes 1 to 16383 channels and at most 2^32 bytes per second; use several files"
+         a WAV file takes 1 to 1024 channels and less than 2^31 bytes per second; use several files"
     )]
     Shape {
         /// The file to be made.
@@ -86,14 +86,12 @@ pub enum SoundFileError {
         /// Frames that the file holds.
         frames: u64,
     },
-    /// A WAV file holds at most 4 GiB. What was written before is a valid file.
-    #[error(
-        "{path} has reached the 4 GiB that a WAV file can hold after {frames} frames: go on in another file"
-    )]
-    FileFull {
-        /// The file being written.
+    /// There is no libsndfile.
+    #[error("cannot open {path} without libsndfile ({reason}): install it (Debian's package is libsndfile1)")]
+    Library {
+        /// The file to be read or written.
         path: PathBuf,
-        /// Frames that the file holds.
-        frames: u64,
+        /// What the dynamic linker says.
+        reason: String,
     },
 }

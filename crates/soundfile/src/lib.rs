@@ -1,12 +1,17 @@
 //! Reading and writing sound files, off the real-time path: every call here may allocate and block on a disk.
 //!
-//! [`Reader`] takes WAV and FLAC; [`Writer`] makes WAV with 32-bit floating point, which keeps every sample of
-//! the graph as it is. Samples are planar `f32`, full scale ±1.0, one slice per channel.
-#![forbid(unsafe_code)]
+//! [`Reader`] takes what libsndfile reads: WAV, RF64, FLAC, AIFF, Ogg and more; [`Writer`] makes WAV with 32-bit
+//! floating point, which keeps every sample of the graph as it is, and which goes on as RF64 behind 4 GiB.
+//! Samples are planar `f32`, full scale ±1.0, one slice per channel.
+//!
+//! libsndfile is loaded when the first file is opened: who plays and records nothing does not carry it.
+#![deny(unsafe_code)]
 
+mod announced;
 mod error;
+#[expect(unsafe_code, reason = "calls to libsndfile, and its calls to us; every block states its invariant")]
+mod library;
 mod reader;
-mod riff;
 mod writer;
 
 pub use error::SoundFileError;

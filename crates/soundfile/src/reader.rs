@@ -1,77 +1,67 @@
-//! Reading WAV and FLAC.
+//! Reading what libsndfile reads.
 
 use std::fs::File;
-use std::io::{self, Read as _, Seek as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
-use symphonia::core::codecs::audio::AudioDecoder;
-use symphonia::core::codecs::audio::AudioDecoderOptions;
-use symphonia::core::errors::Error as DecodingError;
-use symphonia::core::formats::probe::Hint;
-use symphonia::core::formats::{FormatOptions, FormatReader, TrackType};
-use symphonia::core::io::{MediaSourceStream, MediaSourceStreamOptions};
-use symphonia::core::meta::MetadataOptions;
+use crate::library::{Refusal, SoundFile};
+use crate::{SoundFileError, announced};
 
-use crate::{SoundFileError, riff};
-
-/// What a file may start with: WAV, FLAC, or a tag in front of FLAC.
-const FIRST_BYTES: [&[u8]; 3] = [b"RIFF", b"fLaC", b"ID3"];
+/// Frames that are decoded at once. Where damage begins in them cannot be told, so it costs all of them.
+const BLOCK_FRAMES: usize = 512;
 
 /// A sound file being read from its beginning to its end.
+#[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
-    format: Box<dyn FormatReader>,
-    decoder: Box<dyn AudioDecoder>,
-    track_id: u32,
+    sound: SoundFile,
     channels: usize,
     sample_rate_hz: u32,
     frames: Option<u64>,
-    /// The last decoded packet, one vector per channel, of equal lengths.
-    packet: Vec<Vec<f32>>,
-    /// Frames of `packet` that have been handed out.
+    /// Whether the file is known to lack its end.
+    is_cut: bool,
+    /// Decoded frames, interleaved.
+    block: Vec<f32>,
+    /// Frames of `block` that are there.
+    filled: usize,
+    /// Frames of `block` that have been handed out.
     taken: usize,
-    /// Frames decoded so far, those in `packet` included.
+    /// Frames decoded so far, those in `block` included.
     decoded: u64,
     /// An error met after a call had already read some frames: what the next call returns.
     failure: Option<SoundFileError>,
 }
 
 impl Reader {
-    /// Opens a WAV (integers of 8 to 32 bits, floating point; at most 26 channels) or FLAC file.
+    /// Opens a sound file: WAV, RF64, FLAC, AIFF, Ogg and whatever else libsndfile knows, of up to 1024 channels.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Missing`, `Read`, `NotASoundFile`, `Unsupported`, `Damaged`.
+    /// [`SoundFileError`]: `Missing`, `Read`, `NotASoundFile`, `Unsupported`, `Damaged`, `Library`.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SoundFileError> {
         let path = path.as_ref().to_owned();
-        let file = open_sound_file(&path)?;
-        let stream = MediaSourceStream::new(Box::new(file), MediaSourceStreamOptions::default());
-        let format = symphonia::default::get_probe()
-            .probe(&Hint::new(), stream, FormatOptions::default(), MetadataOptions::default())
-            .map_err(|error| failure(&path, 0, error))?;
-
-        let unsupported =
-            |reason: &str| SoundFileError::Unsupported { path: path.clone(), reason: reason.into() };
-        let track = format.default_track(TrackType::Audio).ok_or_else(|| unsupported("it has no sound"))?;
-        let parameters = track.codec_params.as_ref().and_then(|parameters| parameters.audio());
-        let parameters = parameters.ok_or_else(|| unsupported("its encoding is unknown"))?;
-        let sample_rate_hz = parameters.sample_rate.ok_or_else(|| unsupported("it states no sample rate"))?;
-        let channels = parameters.channels.as_ref().map_or(0, |channels| channels.count());
-        if channels == 0 || sample_rate_hz == 0 {
-            return Err(unsupported("it has no channels or no sample rate"));
+        let file = File::open(&path).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => SoundFileError::Missing { path: path.clone() },
+            _ => SoundFileError::Read { path: path.clone(), source },
+        })?;
+        let unread = |source| SoundFileError::Read { path: path.clone(), source };
+        if file.metadata().map_err(unread)?.len() == 0 {
+            return Err(SoundFileError::NotASoundFile { path });
         }
-        let decoder = symphonia::default::get_codecs()
-            .make_audio_decoder(parameters, &AudioDecoderOptions::default())
-            .map_err(|error| failure(&path, 0, error))?;
-        let (track_id, frames) = (track.id, track.num_frames);
+        let (sound, shape) = SoundFile::read_from(file).map_err(|refusal| refused(&path, refusal))?;
+        let cut_bytes = announced::bytes_of_a_cut_file(sound.file()).map_err(unread)?;
+        let frames = match cut_bytes {
+            Some(bytes) => shape.bytes_per_sample.map(|size| bytes / (size * shape.channels as u64)),
+            None => shape.frames,
+        };
         Ok(Self {
             path,
-            format,
-            decoder,
-            track_id,
-            channels,
-            sample_rate_hz,
+            sound,
+            channels: shape.channels,
+            sample_rate_hz: shape.sample_rate_hz,
             frames,
-            packet: vec![Vec::new(); channels],
+            is_cut: cut_bytes.is_some() || shape.lacks_last_page,
+            block: vec![0.0; BLOCK_FRAMES * shape.channels],
+            filled: 0,
             taken: 0,
             decoded: 0,
             failure: None,
@@ -100,74 +90,68 @@ impl Reader {
     /// Integers of `bits` bits are divided by `2^(bits - 1)`; up to 24 bits, that is exact.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Read`, `Damaged`, `Truncated`; each once all frames before it have been read.
+    /// [`SoundFileError`]: `Read`, `Damaged`, `Truncated`; each once all frames before it have been read, but for
+    /// up to 511 of a compressed file before its damage.
     pub fn read(&mut self, planes: &mut [impl AsMut<[f32]>]) -> Result<usize, SoundFileError> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }
         let wanted = planes.iter_mut().map(|plane| plane.as_mut().len()).min().unwrap_or(0);
-        let mut filled = 0;
-        while filled < wanted {
-            if self.taken == self.packet[0].len() {
-                match self.decode_packet() {
+        let mut read = 0;
+        while read < wanted {
+            if self.taken == self.filled {
+                match self.decode() {
                     Ok(true) => {}
                     Ok(false) => break,
-                    Err(failure) if filled == 0 => return Err(failure),
+                    Err(failure) if read == 0 => return Err(failure),
                     Err(failure) => {
                         self.failure = Some(failure);
                         break;
                     }
                 }
             }
-            filled += self.take(planes, filled, wanted - filled);
+            read += self.take(planes, read, wanted - read);
         }
-        Ok(filled)
+        Ok(read)
     }
 
-    /// Moves up to `limit` frames of the packet to the planes, from frame `start` of these on.
+    /// Moves up to `limit` frames of the block to the planes, from frame `start` of these on.
     fn take(&mut self, planes: &mut [impl AsMut<[f32]>], start: usize, limit: usize) -> usize {
-        let frames = limit.min(self.packet[0].len() - self.taken);
+        let frames = limit.min(self.filled - self.taken);
+        let interleaved = &self.block[self.taken * self.channels..][..frames * self.channels];
         for (channel, plane) in planes.iter_mut().enumerate() {
             let into = &mut plane.as_mut()[start..start + frames];
-            match self.packet.get(channel) {
-                Some(samples) => into.copy_from_slice(&samples[self.taken..self.taken + frames]),
-                None => into.fill(0.0),
+            if channel < self.channels {
+                let samples = interleaved.iter().skip(channel).step_by(self.channels);
+                into.iter_mut().zip(samples).for_each(|(into, sample)| *into = *sample);
+            } else {
+                into.fill(0.0);
             }
         }
         self.taken += frames;
         frames
     }
 
-    /// Replaces the packet by the next one that has frames; `false` at the end of the file.
-    fn decode_packet(&mut self) -> Result<bool, SoundFileError> {
-        loop {
-            let packet = match self.format.next_packet() {
-                Ok(Some(packet)) => packet,
-                Ok(None) => return self.end(),
-                Err(DecodingError::IoError(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                    return self.end();
-                }
-                Err(error) => return Err(failure(&self.path, self.decoded, error)),
-            };
-            if packet.track_id != self.track_id {
-                continue;
-            }
-            // The format skips over what it cannot make out; what follows must not move up into the gap.
-            if u64::try_from(packet.pts.get()) != Ok(self.decoded) {
-                return Err(damaged(&self.path, self.decoded, "frames are missing"));
-            }
-            let decoded =
-                self.decoder.decode(&packet).map_err(|error| failure(&self.path, self.decoded, error))?;
-            if decoded.num_planes() != self.channels {
-                return Err(damaged(&self.path, self.decoded, "the number of channels changes"));
-            }
-            if decoded.frames() > 0 {
-                self.decoded += decoded.frames() as u64;
-                decoded.copy_to_vecs_planar(&mut self.packet);
-                self.taken = 0;
-                return Ok(true);
-            }
+    /// Replaces the block by the next one; `false` at the end of the file.
+    fn decode(&mut self) -> Result<bool, SoundFileError> {
+        (self.filled, self.taken) = (0, 0);
+        let frames = self.sound.read(&mut self.block);
+        if let Some(source) = self.sound.failure() {
+            return Err(SoundFileError::Read { path: self.path.clone(), source });
         }
+        if let Some(reason) = self.sound.damage() {
+            // A decoder that runs out of bytes also complains about the last of them.
+            return match self.end() {
+                Err(truncated) if self.sound.has_met_the_end() => Err(truncated),
+                _ => Err(damaged(&self.path, self.decoded, reason)),
+            };
+        }
+        if frames == 0 {
+            return self.end();
+        }
+        self.decoded += frames as u64;
+        self.filled = frames;
+        Ok(true)
     }
 
     /// No more data: right at the announced end, an error before it.
@@ -176,50 +160,34 @@ impl Reader {
             Some(frames) if self.decoded < frames => {
                 Err(SoundFileError::Truncated { path: self.path.clone(), frame: self.decoded, frames })
             }
+            None if self.is_cut => Err(damaged(&self.path, self.decoded, "the file ends too early".into())),
             _ => Ok(false),
         }
     }
 }
 
-/// Opens the file if its first bytes promise sound; the decoder would search any file for the promise.
-fn open_sound_file(path: &Path) -> Result<File, SoundFileError> {
-    let read = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => SoundFileError::Missing { path: path.to_owned() },
-        _ => SoundFileError::Read { path: path.to_owned(), source },
-    };
-    let mut file = File::open(path).map_err(read)?;
-    let mut start = Vec::new();
-    (&file).take(4).read_to_end(&mut start).map_err(read)?;
-    if !FIRST_BYTES.iter().any(|first| start.starts_with(first)) {
-        return Err(SoundFileError::NotASoundFile { path: path.to_owned() });
+/// The error for a file that was not opened.
+fn refused(path: &Path, refusal: Refusal) -> SoundFileError {
+    let path = path.to_owned();
+    match refusal {
+        Refusal::Library(reason) => SoundFileError::Library { path, reason },
+        Refusal::System(source) => SoundFileError::Read { path, source },
+        Refusal::Unrecognised => SoundFileError::NotASoundFile { path },
+        Refusal::Malformed(reason) => SoundFileError::Damaged { path, frame: 0, reason },
+        Refusal::Unsupported(reason) => SoundFileError::Unsupported { path, reason },
     }
-    file.rewind().map_err(read)?;
-    match riff::channels(&mut file) {
-        Some(channels) if channels > riff::MAXIMUM_CHANNELS => {
-            let reason = format!("a WAV of {channels} channels, more than {}", riff::MAXIMUM_CHANNELS);
-            return Err(SoundFileError::Unsupported { path: path.to_owned(), reason });
-        }
-        _ => {}
-    }
-    file.rewind().map_err(read)?;
-    Ok(file)
 }
 
 /// The error for a file that contradicts its format after `frame` frames.
-fn damaged(path: &Path, frame: u64, reason: &str) -> SoundFileError {
-    SoundFileError::Damaged { path: path.to_owned(), frame, reason: reason.into() }
+fn damaged(path: &Path, frame: u64, reason: String) -> SoundFileError {
+    SoundFileError::Damaged { path: path.to_owned(), frame, reason }
 }
 
-/// The decoder's error, met after `frame` frames.
-fn failure(path: &Path, frame: u64, error: DecodingError) -> SoundFileError {
-    match error {
-        DecodingError::IoError(source) if source.kind() == io::ErrorKind::UnexpectedEof => {
-            damaged(path, frame, "the file ends too early")
-        }
-        DecodingError::IoError(source) => SoundFileError::Read { path: path.to_owned(), source },
-        DecodingError::Unsupported(reason) => {
-            SoundFileError::Unsupported { path: path.to_owned(), reason: reason.into() }
-        }
-        error => damaged(path, frame, &error.to_string()),
+#[cfg(test)]
+impl Reader {
+    /// Goes on at this frame.
+    pub(crate) fn go_to(&mut self, frame: u64) {
+        assert!(self.sound.seek(frame));
+        (self.filled, self.taken, self.decoded) = (0, 0, frame);
     }
 }

@@ -2,67 +2,55 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
-use dsp::Format;
-
 use crate::SoundFileError;
+use crate::library::{MAXIMUM_CHANNELS, Refusal, SoundFile};
 
 const BYTES_PER_SAMPLE: u32 = 4;
-/// RIFF header (12), format chunk (26), fact chunk (12), header of the data chunk (8).
-const HEADER_BYTES: u32 = 58;
-/// The part of a RIFF file that its size field does not count: the field and the four letters before it.
-const UNCOUNTED_BYTES: u32 = 8;
-const IEEE_FLOAT: u16 = 3;
 
-/// A WAV file being written.
+/// A WAV file being written; behind 4 GiB it goes on as RF64 (EBU Tech 3306), whose header has the same place.
 ///
 /// After each [`write`](Self::write) the file on the disk is complete: header and data agree, whether the writer
 /// is then finished, dropped, or killed with its process. (Only a crash of the whole machine can lose what has
 /// not been [finished](Self::finish).)
-///
-/// Format: `WAVE_FORMAT_IEEE_FLOAT` with a fact chunk, as in "Multimedia Programming Interface and Data
-/// Specifications 1.0" and its "New Multimedia Data Types" supplement; no speaker positions, since ports have none.
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
-    file: File,
+    sound: SoundFile,
     channels: u16,
-    sample_rate_hz: u32,
+    /// Bytes of the header.
+    sound_offset: u64,
     frames: u64,
-    frame_limit: u64,
     /// A block as the file has it; kept for its memory.
-    interleaved: Vec<u8>,
+    interleaved: Vec<f32>,
 }
 
 impl Writer {
     /// Creates the file, replacing one of the same name.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Shape`, `Write`, `DiskFull`.
+    /// [`SoundFileError`]: `Shape`, `Write`, `DiskFull`, `Library`.
     pub fn create(
         path: impl AsRef<Path>,
         channels: u16,
         sample_rate_hz: u32,
     ) -> Result<Self, SoundFileError> {
         let path = path.as_ref().to_owned();
-        let bytes_per_frame = BYTES_PER_SAMPLE * u32::from(channels);
-        let fits =
-            u16::try_from(bytes_per_frame).is_ok() && bytes_per_frame.checked_mul(sample_rate_hz).is_some();
-        if channels == 0 || sample_rate_hz == 0 || !fits {
+        let bytes_per_second = u64::from(BYTES_PER_SAMPLE) * u64::from(channels) * u64::from(sample_rate_hz);
+        // The library counts them in a signed integer.
+        let fits = channels <= MAXIMUM_CHANNELS && i32::try_from(bytes_per_second).is_ok();
+        if bytes_per_second == 0 || !fits {
             return Err(SoundFileError::Shape { path, channels, sample_rate_hz });
         }
-        let file = match File::create(&path) {
-            Ok(file) => file,
-            Err(source) => return Err(failure(&path, 0, source)),
-        };
-        let data_limit = u32::MAX - (HEADER_BYTES - UNCOUNTED_BYTES);
-        let frame_limit = u64::from(data_limit / bytes_per_frame);
-        let writer =
-            Self { path, file, channels, sample_rate_hz, frames: 0, frame_limit, interleaved: Vec::new() };
-        writer.write_at(0, &writer.header(0))?;
-        Ok(writer)
+        let file = File::create(&path).map_err(|source| failure(&path, 0, source))?;
+        let sound = SoundFile::write_to(file, channels, sample_rate_hz).map_err(|refusal| match refusal {
+            Refusal::Library(reason) => SoundFileError::Library { path: path.clone(), reason },
+            Refusal::System(source) => failure(&path, 0, source),
+            refusal => failure(&path, 0, io::Error::other(format!("libsndfile refuses: {refusal:?}"))),
+        })?;
+        let sound_offset = sound.file().metadata().map_err(|source| failure(&path, 0, source))?.len();
+        Ok(Self { path, sound, channels, sound_offset, frames: 0, interleaved: Vec::new() })
     }
 
     /// Frames written so far.
@@ -70,40 +58,46 @@ impl Writer {
         self.frames
     }
 
-    /// Frames that the file can hold: 4 GiB of them.
-    pub fn frame_limit(&self) -> u64 {
-        self.frame_limit
-    }
-
     /// Appends a block, one plane per channel, as long as the shortest plane. Channels without a plane are
     /// silent; planes beyond the channels are left out.
     ///
-    /// Makes two system calls, so give it thousands of frames rather than tens.
+    /// Writes twice, the block and the header, so give it thousands of frames rather than tens.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Write`, `DiskFull`, `FileFull`. The file then is as it was before the call, and the
-    /// same block may be tried again.
+    /// [`SoundFileError`]: `Write`, `DiskFull`. The file then is as it was before the call, and the same block may
+    /// be tried again.
     pub fn write(&mut self, planes: &[impl AsRef<[f32]>]) -> Result<(), SoundFileError> {
         let frames = planes.iter().map(|plane| plane.as_ref().len()).min().unwrap_or(0);
         if frames == 0 {
             return Ok(());
         }
-        let frames_after = self.frames + frames as u64;
-        if frames_after > self.frame_limit {
-            return Err(SoundFileError::FileFull { path: self.path.clone(), frames: self.frames });
-        }
         let channels = usize::from(self.channels);
         self.interleaved.clear();
-        self.interleaved.resize(frames * self.bytes_per_frame() as usize, 0);
+        self.interleaved.resize(frames * channels, 0.0);
         for (channel, plane) in planes.iter().take(channels).enumerate() {
-            let samples = &plane.as_ref()[..frames];
-            dsp::encode(Format::FloatLe, samples, &mut self.interleaved, channel, channels);
+            let into = self.interleaved.iter_mut().skip(channel).step_by(channels);
+            into.zip(plane.as_ref()).for_each(|(into, sample)| *into = *sample);
         }
-        let end = u64::from(HEADER_BYTES) + self.frames * u64::from(self.bytes_per_frame());
-        self.write_at(end, &self.interleaved)?;
-        self.write_at(0, &self.header(frames_after))?;
-        self.frames = frames_after;
-        Ok(())
+        // First the sound, then the header that counts it: who is killed in between has the file of before.
+        let written = self.sound.write(&self.interleaved);
+        if written == frames {
+            self.sound.update_header();
+        }
+        match self.sound.failure() {
+            Some(source) => {
+                self.take_back();
+                Err(failure(&self.path, self.frames, source))
+            }
+            None if written < frames => {
+                let reason = self.sound.damage().unwrap_or_else(|| "not all was written".into());
+                self.take_back();
+                Err(failure(&self.path, self.frames, io::Error::other(reason)))
+            }
+            None => {
+                self.frames += frames as u64;
+                Ok(())
+            }
+        }
     }
 
     /// Waits until the disk has everything, which also brings out errors that the system held back.
@@ -111,39 +105,22 @@ impl Writer {
     /// # Errors
     /// [`SoundFileError`]: `Write`, `DiskFull`.
     pub fn finish(self) -> Result<(), SoundFileError> {
-        self.file.sync_all().map_err(|source| failure(&self.path, self.frames, source))
+        // Closing it after that writes the header once more, as it is there.
+        self.sound.file().sync_all().map_err(|source| failure(&self.path, self.frames, source))
     }
 
-    fn bytes_per_frame(&self) -> u32 {
-        BYTES_PER_SAMPLE * u32::from(self.channels)
-    }
-
-    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), SoundFileError> {
-        self.file.write_all_at(bytes, offset).map_err(|source| failure(&self.path, self.frames, source))
-    }
-
-    /// The header of a file of `frames` frames, at most `frame_limit`.
-    fn header(&self, frames: u64) -> Vec<u8> {
-        let frames = frames as u32;
-        let data_bytes = frames * self.bytes_per_frame();
-        let mut header = Vec::with_capacity(HEADER_BYTES as usize);
-        header.extend(b"RIFF");
-        header.extend((HEADER_BYTES - UNCOUNTED_BYTES + data_bytes).to_le_bytes());
-        header.extend(b"WAVEfmt ");
-        header.extend(18_u32.to_le_bytes());
-        header.extend(IEEE_FLOAT.to_le_bytes());
-        header.extend(self.channels.to_le_bytes());
-        header.extend(self.sample_rate_hz.to_le_bytes());
-        header.extend((self.sample_rate_hz * self.bytes_per_frame()).to_le_bytes());
-        header.extend((self.bytes_per_frame() as u16).to_le_bytes());
-        header.extend((8 * BYTES_PER_SAMPLE as u16).to_le_bytes());
-        header.extend(0_u16.to_le_bytes()); // No extension follows.
-        header.extend(b"fact");
-        header.extend(4_u32.to_le_bytes());
-        header.extend(frames.to_le_bytes());
-        header.extend(b"data");
-        header.extend(data_bytes.to_le_bytes());
-        header
+    /// Makes the file what it was before the block that failed.
+    ///
+    /// A disk that refuses even this leaves the header of before, which says where the sound ends.
+    fn take_back(&mut self) {
+        let bytes_per_frame = u64::from(BYTES_PER_SAMPLE) * u64::from(self.channels);
+        let end = self.sound_offset + self.frames * bytes_per_frame;
+        // Nothing to shorten, if nothing of the block arrived; a device cannot be shortened.
+        let _ = self.sound.file().set_len(end);
+        self.sound.seek(self.frames);
+        self.sound.update_header();
+        // Told already: it was the block's.
+        self.sound.failure();
     }
 }
 
@@ -160,23 +137,96 @@ fn failure(path: &Path, frames: u64, source: io::Error) -> SoundFileError {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::FileExt as _;
+
     use super::*;
+    use crate::Reader;
+
+    /// The last frame that still goes into a WAV, of two channels.
+    const LAST_WAV_FRAME: u64 = (u32::MAX as u64 - 1000) / 8;
+
+    /// A writer that is about to go beyond 4 GiB: as if silence had been written up to there. The file is sparse.
+    fn nearly_full(path: &Path) -> Writer {
+        let mut writer = Writer::create(path, 2, 48_000).unwrap();
+        writer.frames = LAST_WAV_FRAME - 10;
+        writer.take_back();
+        writer
+    }
+
+    fn form(path: &Path) -> [u8; 4] {
+        let mut form = [0; 4];
+        File::open(path).unwrap().read_exact_at(&mut form, 0).unwrap();
+        form
+    }
+
+    fn last_frames(path: &Path, begin: u64) -> (Vec<Vec<f32>>, Option<SoundFileError>) {
+        let mut reader = Reader::open(path).unwrap();
+        reader.go_to(begin);
+        let mut planes = vec![vec![0.0; 2000]; 2];
+        let frames = reader.read(&mut planes).unwrap();
+        planes.iter_mut().for_each(|plane| plane.truncate(frames));
+        (planes, reader.read(&mut [[0.0]]).err())
+    }
 
     #[test]
-    fn a_block_beyond_4_gib_is_refused_and_the_file_stays_valid_up_to_there() {
+    fn a_recording_goes_on_beyond_4_gib_and_is_whole_after_every_block() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("long.wav");
-        let mut writer = Writer::create(&path, 2, 48_000).unwrap();
-        assert_eq!(writer.frame_limit(), (u64::from(u32::MAX) - 50) / 8);
-        // As if all but the last three frames had been written; the file becomes sparse, not 4 GiB.
-        writer.frames = writer.frame_limit() - 3;
+        let mut writer = nearly_full(&path);
+        let begin = writer.frames();
+        let mut written: Vec<f32> = Vec::new();
+        for (block, frames, expected_form) in [(1, 10, b"RIFF"), (2, 1000, b"RF64"), (3, 10, b"RF64")] {
+            let plane = vec![block as f32; frames];
+            writer.write(&[&plane, &plane]).unwrap();
+            written.extend(&plane);
+            assert_eq!(&form(&path), expected_form, "block {block}");
+            assert_eq!(Reader::open(&path).unwrap().frames(), Some(writer.frames()), "block {block}");
+            let (planes, error) = last_frames(&path, begin);
+            assert!(error.is_none(), "block {block}: {error:?}");
+            assert!(planes == [&*written, &*written], "block {block}");
+        }
+        let length = writer.sound_offset + 8 * writer.frames();
+        writer.finish().unwrap();
+        assert_eq!(path.metadata().unwrap().len(), length);
+        assert_eq!(last_frames(&path, begin).0, [&*written, &*written]);
+    }
 
-        let refused = writer.write(&[[0.5; 4], [0.25; 4]]).unwrap_err();
-        assert!(matches!(refused, SoundFileError::FileFull { frames, .. } if frames == writer.frames));
-        writer.write(&[[0.5; 3], [0.25; 3]]).unwrap();
-        assert!(matches!(writer.write(&[[0.5], [0.25]]), Err(SoundFileError::FileFull { .. })));
+    #[test]
+    fn an_rf64_that_lost_its_end_is_read_as_far_as_it_goes_and_said_to_be_truncated() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("long.wav");
+        let mut writer = nearly_full(&path);
+        let begin = writer.frames();
+        writer.write(&vec![vec![0.5; 1000]; 2]).unwrap();
+        let frames = writer.frames();
+        let length = path.metadata().unwrap().len();
+        drop(writer);
+        File::options().write(true).open(&path).unwrap().set_len(length - 8 * 300 - 3).unwrap();
 
-        assert_eq!(path.metadata().unwrap().len(), 58 + 8 * writer.frame_limit());
-        assert_eq!(crate::Reader::open(&path).unwrap().frames(), Some(writer.frame_limit()));
+        let (planes, error) = last_frames(&path, begin);
+        assert_eq!(planes, vec![vec![0.5; 699]; 2]);
+        let expected = (frames - 301, frames);
+        assert!(
+            matches!(error, Some(SoundFileError::Truncated { frame, frames, .. }) if (frame, frames) == expected),
+            "{error:?}"
+        );
+    }
+
+    #[test]
+    fn who_is_killed_between_sound_and_header_leaves_the_file_of_before() {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, begin) in [("short.wav", 0), ("long.wav", LAST_WAV_FRAME + 500)] {
+            let path = directory.path().join(name);
+            let mut writer = Writer::create(&path, 2, 48_000).unwrap();
+            writer.frames = begin;
+            writer.take_back();
+            writer.write(&[[0.5; 100]; 2]).unwrap();
+            let file = File::options().write(true).open(&path).unwrap();
+            file.write_all_at(&[0x55; 777], path.metadata().unwrap().len()).unwrap();
+
+            let (planes, error) = last_frames(&path, begin);
+            assert!(error.is_none(), "{name}: {error:?}");
+            assert_eq!(planes, [[0.5; 100]; 2], "{name}");
+        }
     }
 }

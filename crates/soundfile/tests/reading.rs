@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use consort_soundfile::{Reader, SoundFileError};
+use consort_soundfile::{Reader, SoundFileError, Writer};
 use flacenc::component::BitRepr as _;
 use flacenc::error::Verify as _;
+use proptest::prelude::*;
 
 const CHANNELS: usize = 2;
 const FRAMES: usize = 10_007;
@@ -184,7 +186,7 @@ fn what_is_no_sound_file_is_refused_with_its_name() {
             matches!(e, SoundFileError::NotASoundFile { .. })
         }),
         ("another RIFF", make("film.wav", b"RIFF\x10\0\0\0AVI LIST\0\0\0\0"), |e| {
-            matches!(e, SoundFileError::Unsupported { .. })
+            matches!(e, SoundFileError::NotASoundFile { .. })
         }),
         ("an unknown encoding", make("wma.wav", &unknown_encoding), |e| {
             matches!(e, SoundFileError::Unsupported { .. })
@@ -192,7 +194,7 @@ fn what_is_no_sound_file_is_refused_with_its_name() {
         ("half a WAV header", make("half.wav", b"RIFF\x10\0\0\0WAVEfmt "), |e| {
             matches!(e, SoundFileError::Damaged { .. } | SoundFileError::Unsupported { .. })
         }),
-        ("half a FLAC header", make("half.flac", b"fLaC\0\0\0\x22\x10"), |e| {
+        ("half a FLAC header", make("half.flac", b"fLaC\0\0\0\x22\x10\0\x10\0\0\0"), |e| {
             matches!(e, SoundFileError::Damaged { .. } | SoundFileError::Unsupported { .. })
         }),
     ];
@@ -204,10 +206,10 @@ fn what_is_no_sound_file_is_refused_with_its_name() {
 }
 
 #[test]
-fn a_wav_with_more_channels_than_can_be_told_apart_is_refused_rather_than_misread() {
+fn a_wav_of_another_program_is_read_with_all_its_channels() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("many.wav");
-    for channels in [27, 32, 33, 50, 64, 300] {
+    let write = |channels: u16| {
         let spec = hound::WavSpec {
             channels,
             sample_rate: 48_000,
@@ -217,9 +219,180 @@ fn a_wav_with_more_channels_than_can_be_told_apart_is_refused_rather_than_misrea
         let mut writer = hound::WavWriter::create(&path, spec).unwrap();
         (0..channels * 10).for_each(|sample| writer.write_sample(sample as i16).unwrap());
         writer.finalize().unwrap();
-        let refused = Reader::open(&path).err();
-        assert!(matches!(refused, Some(SoundFileError::Unsupported { .. })), "{channels}: {refused:?}");
+    };
+    for channels in [1, 6, 26, 27, 33, 64, 300, 1024] {
+        write(channels);
+        let (samples, error) = read(&path, 7);
+        assert!(error.is_none(), "{channels}: {error:?}");
+        assert_eq!(samples.len(), usize::from(channels));
+        for (channel, samples) in samples.iter().enumerate() {
+            let expected = (0..10).map(|frame| (frame * usize::from(channels) + channel) as f32 / 32_768.0);
+            assert!(samples.iter().copied().eq(expected), "channel {channel} of {channels}");
+        }
     }
+    write(1025);
+    let refused = Reader::open(&path).err();
+    assert!(matches!(refused, Some(SoundFileError::Unsupported { .. })), "{refused:?}");
+}
+
+/// A header of 44 bytes, and `sound` behind it.
+fn wav(channels: u16, sample_rate_hz: u32, data_bytes: u32, sound: &[u8]) -> Vec<u8> {
+    let mut bytes = b"RIFF".to_vec();
+    bytes.extend(data_bytes.saturating_add(36).to_le_bytes());
+    bytes.extend(b"WAVEfmt \x10\0\0\0\x01\0");
+    bytes.extend(channels.to_le_bytes());
+    bytes.extend(sample_rate_hz.to_le_bytes());
+    bytes.extend(sample_rate_hz.wrapping_mul(u32::from(channels) * 2).to_le_bytes());
+    bytes.extend(channels.wrapping_mul(2).to_le_bytes());
+    bytes.extend(b"\x10\0data");
+    bytes.extend(data_bytes.to_le_bytes());
+    bytes.extend(sound);
+    bytes
+}
+
+#[test]
+fn absurd_headers_are_refused_or_taken_at_their_word_but_never_crash() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("absurd.wav");
+    for (case, bytes) in [
+        ("no channels", wav(0, 48_000, 4, &[0; 4])),
+        ("65535 channels", wav(u16::MAX, 48_000, 4, &[0; 4])),
+        ("no rate", wav(2, 0, 4, &[0; 4])),
+        ("a rate beyond 31 bits", wav(2, u32::MAX, 4, &[0; 4])),
+    ] {
+        fs::write(&path, bytes).unwrap();
+        let Err(refused) = Reader::open(&path) else { panic!("{case}: opened") };
+        let is_refusal =
+            matches!(refused, SoundFileError::Unsupported { .. } | SoundFileError::Damaged { .. });
+        assert!(is_refusal, "{case}: {refused:?}");
+    }
+    fs::write(&path, wav(2, 1_000_000_000, 8, &[0; 8])).unwrap();
+    assert_eq!(Reader::open(&path).unwrap().sample_rate_hz(), 1_000_000_000);
+    fs::write(&path, wav(2, 48_000, u32::MAX - 1, &[0; 400])).unwrap();
+    let (samples, error) = read(&path, 64);
+    assert_eq!(samples, vec![vec![0.0; 100]; 2]);
+    assert!(matches!(error, Some(SoundFileError::Truncated { frame: 100, .. })), "{error:?}");
+}
+
+#[test]
+fn a_wav_from_a_pipe_which_states_no_length_is_read_to_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("piped.wav");
+    fs::write(&path, wav(2, 48_000, u32::MAX, &[0x40; 400])).unwrap();
+    let (samples, error) = read(&path, 64);
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(samples, vec![vec![f32::from(0x4040_i16) / 32_768.0; 100]; 2]);
+}
+
+#[test]
+fn an_aiff_is_read_and_told_to_be_truncated_where_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sound.aiff");
+    let mut bytes = b"FORM\0\0\0\x56AIFFCOMM\0\0\0\x12\0\x02\0\0\0\x0a\0\x10".to_vec();
+    // 48000 in 80 bits.
+    bytes.extend(b"\x40\x0e\xbb\x80\0\0\0\0\0\0SSND\0\0\0\x30\0\0\0\0\0\0\0\0");
+    bytes.extend((0..20_i16).flat_map(i16::to_be_bytes));
+    let expected =
+        |frames: i16, channel: i16| (0..frames).map(|f| f32::from(2 * f + channel) / 32_768.0).collect();
+    fs::write(&path, &bytes).unwrap();
+    assert_eq!(Reader::open(&path).unwrap().sample_rate_hz(), 48_000);
+    let (samples, error) = read(&path, 4);
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(samples, [expected(10, 0), expected(10, 1)] as [Vec<f32>; 2]);
+
+    fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
+    let (samples, error) = read(&path, 4);
+    assert_eq!(samples, [expected(7, 0), expected(7, 1)] as [Vec<f32>; 2]);
+    let told = matches!(error, Some(SoundFileError::Truncated { frame: 7, frames: 10, .. }));
+    assert!(told, "{error:?}");
+}
+
+/// Real files of every kind that can be made here, small.
+fn real_files(directory: &Path) -> Vec<Vec<u8>> {
+    let integers = integers(16);
+    let integers = &integers[..3000];
+    let (flac, plain, float) =
+        (directory.join("real.flac"), directory.join("real.wav"), directory.join("float.wav"));
+    write_flac(&flac, integers, 16);
+    write_wav(&plain, integers, 24);
+    Writer::create(&float, 3, 48_000).unwrap().write(&vec![vec![0.25; 700]; 3]).unwrap();
+    let mut rf64 = fs::read(&float).unwrap();
+    rf64[..4].copy_from_slice(b"RF64");
+    rf64[12..16].copy_from_slice(b"ds64");
+    let mut files: Vec<_> = [&flac, &plain, &float].iter().map(|path| fs::read(path).unwrap()).collect();
+    files.extend([rf64, wav(1, 8000, 2000, &[3; 2000])]);
+    files
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+    #[test]
+    fn damage_anywhere_is_read_over_or_refused_in_words(
+        which in 0_usize..5,
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..20),
+        cut in prop::option::of(any::<prop::sample::Index>()),
+    ) {
+        thread_local!(static FILES: (tempfile::TempDir, Vec<Vec<u8>>) = {
+            let directory = tempfile::tempdir().unwrap();
+            let files = real_files(directory.path());
+            (directory, files)
+        });
+        FILES.with(|(directory, files)| {
+            let mut bytes = files[which].clone();
+            let length = bytes.len();
+            for (at, byte, is_in_header) in &changes {
+                bytes[at.index(if *is_in_header { length.min(150) } else { length })] = *byte;
+            }
+            bytes.truncate(cut.map_or(length, |cut| cut.index(length)));
+            let path = directory.path().join("damaged");
+            fs::write(&path, &bytes).unwrap();
+            match Reader::open(&path) {
+                Ok(mut reader) => {
+                    prop_assert!((1..=1024).contains(&reader.channels()) && reader.sample_rate_hz() > 0);
+                    let mut planes = vec![vec![0.0; 999]; reader.channels()];
+                    // No sound that is not in the file: a FLAC's frame of 16 bytes may say that 65535 are equal.
+                    for _ in 0..100_000 {
+                        match reader.read(&mut planes) {
+                            Ok(0) => return Ok(()),
+                            Ok(_) => {}
+                            Err(error) => {
+                                prop_assert!(error.to_string().contains("damaged"), "{}", error);
+                                return Ok(());
+                            }
+                        }
+                    }
+                    prop_assert!(false, "no end");
+                }
+                Err(error) => prop_assert!(error.to_string().contains("damaged"), "{}", error),
+            }
+            Ok(())
+        })?;
+    }
+}
+
+#[test]
+fn without_libsndfile_the_error_names_what_to_install() {
+    const INNER: &str = "CONSORT_TEST_WITHOUT_LIBRARY";
+    if let Some(path) = std::env::var_os(INNER) {
+        let error = Reader::open(Path::new(&path)).unwrap_err();
+        assert!(matches!(error, SoundFileError::Library { .. }), "{error:?}");
+        assert!(error.to_string().contains("libsndfile1"), "{error}");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sound.wav");
+    write_wav(&path, &[0; 10], 16);
+    // What the dynamic linker finds first under that name is no library.
+    fs::write(directory.path().join("libsndfile.so.1"), "no library").unwrap();
+    let name = "without_libsndfile_the_error_names_what_to_install";
+    let inner = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", name])
+        .env("LD_LIBRARY_PATH", directory.path())
+        .env(INNER, &path)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&inner.stdout).into_owned();
+    assert!(inner.status.success() && said.contains("1 passed"), "{said}");
 }
 
 #[test]

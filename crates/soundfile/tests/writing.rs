@@ -59,6 +59,17 @@ proptest! {
 }
 
 #[test]
+fn samples_that_are_no_numbers_keep_their_bits() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("sound.wav");
+    let odd =
+        [f32::NAN, -f32::NAN, f32::from_bits(0x7f80_0001), f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e-45];
+    let planes = [odd.to_vec(), odd.iter().rev().copied().collect()];
+    Writer::create(&path, 2, 48_000).unwrap().write(&planes).unwrap();
+    assert_eq!(bits(&read_all(&path, 3)), bits(&planes));
+}
+
+#[test]
 fn another_library_reads_the_same_header_and_samples() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
@@ -97,26 +108,12 @@ fn a_writer_that_never_finishes_leaves_a_complete_file_after_every_block() {
 #[test]
 fn a_file_with_many_channels_is_read_back() {
     let directory = tempfile::tempdir().unwrap();
-    for channels in [3, 8, 18, 26] {
+    for channels in [3, 8, 18, 26, 27, 200, 1024] {
         let path = directory.path().join(format!("{channels}.wav"));
         let planes: Vec<_> = (0..channels).map(|channel| ramp(channel, 50)).collect();
         Writer::create(&path, channels as u16, 48_000).unwrap().write(&planes).unwrap();
         assert_eq!(read_all(&path, 33), planes, "{channels} channels");
     }
-}
-
-#[test]
-fn more_channels_than_the_reader_takes_can_still_be_written_for_other_programs() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("sound.wav");
-    let planes: Vec<_> = (0..200).map(|channel| ramp(channel, 50)).collect();
-    Writer::create(&path, 200, 48_000).unwrap().write(&planes).unwrap();
-
-    let samples: Vec<f32> = hound::WavReader::open(&path).unwrap().samples().map(Result::unwrap).collect();
-    for (channel, plane) in planes.iter().enumerate() {
-        assert!(samples.iter().skip(channel).step_by(200).eq(plane), "channel {channel}");
-    }
-    assert!(matches!(Reader::open(&path).err(), Some(SoundFileError::Unsupported { .. })));
 }
 
 #[test]
@@ -131,10 +128,12 @@ fn a_channel_without_a_plane_is_silent_and_the_shortest_plane_counts() {
 fn creating_replaces_the_file_of_that_name() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
+    let other = directory.path().join("other.wav");
     fs::write(&path, vec![0x55; 10_000]).unwrap();
     Writer::create(&path, 1, 48_000).unwrap().write(&[ramp(0, 5)]).unwrap();
     assert_eq!(read_all(&path, 64), [ramp(0, 5)]);
-    assert_eq!(path.metadata().unwrap().len(), 58 + 5 * 4);
+    Writer::create(&other, 1, 48_000).unwrap().write(&[ramp(0, 5)]).unwrap();
+    assert_eq!(path.metadata().unwrap().len(), other.metadata().unwrap().len());
 }
 
 #[test]
@@ -144,8 +143,8 @@ fn impossible_shapes_are_refused_before_a_file_is_made() {
     for (case, channels, sample_rate_hz) in [
         ("no channels", 0, 48_000),
         ("no rate", 2, 0),
-        ("a frame beyond 64 KiB", 16_384, 1),
-        ("bytes per second beyond 32 bits", 16_000, 192_000),
+        ("more channels than libsndfile takes", 1025, 1),
+        ("bytes per second beyond 31 bits", 1024, 524_288),
     ] {
         let error = Writer::create(&path, channels, sample_rate_hz).unwrap_err();
         assert!(matches!(error, SoundFileError::Shape { .. }), "{case}: {error}");

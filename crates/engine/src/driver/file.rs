@@ -40,7 +40,7 @@ const CLOSED_GATE_REST_NS: u64 = 10_000_000;
 /// What a file driver plays and records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileOptions {
-    /// The file that the capture ports play, WAV or FLAC; `None`: there are no capture ports.
+    /// The file that the capture ports play, WAV, FLAC or another that libsndfile reads; `None`: there are no capture ports.
     pub input: Option<PathBuf>,
     /// The file that the playback ports are recorded to, a WAV that replaces what has the name.
     pub output: Option<PathBuf>,
@@ -94,7 +94,7 @@ impl FileDriver {
         let description = description(&options);
         let reader = options.input.as_ref().map(Reader::open).transpose()?;
         let sample_rate_hz = sample_rate_hz(&options, reader.as_ref())?;
-        // A reader has at most a few dozen channels.
+        // A reader has at most 1024 channels.
         let capture = reader.as_ref().map_or(0, |reader| reader.channels() as u32);
         let default_playback = if capture > 0 { capture } else { DEFAULT_PLAYBACK_CHANNELS };
         let channels = Channels { capture, playback: options.playback_channels.unwrap_or(default_playback) };

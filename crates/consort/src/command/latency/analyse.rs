@@ -17,7 +17,7 @@ use crate::output;
   consort latency analyse recording.wav
   consort latency analyse --json recording.flac | jq .latency.median_frames")]
 pub(crate) struct Analyse {
-    /// WAV or FLAC with two channels, at any rate
+    /// WAV, FLAC or another sound file with two channels, at any rate
     file: PathBuf,
     /// Print everything as JSON, each delay and each break included
     #[arg(long)]

@@ -1,0 +1,61 @@
+//! What the header of a file promises, where libsndfile keeps silent about it.
+//!
+//! libsndfile takes what is there of a WAV, an RF64 or an AIFF for all of it. Whether the file has lost its end is
+//! seen here, in the sizes of its chunks ("Multimedia Programming Interface and Data Specifications 1.0"; EBU Tech
+//! 3306 for RF64; "Audio Interchange File Format 1.3").
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+/// The size that stands for "somewhere else", or, outside of RF64, for "nobody knew".
+const NO_SIZE: u32 = u32::MAX;
+/// Chunks that are looked at before the sound: real files have a dozen.
+const CHUNK_LIMIT: usize = 1000;
+/// Offset and block size, which an AIFF counts as sound.
+const SSND_HEADER_BYTES: u64 = 8;
+
+/// Bytes of sound that the header announces, if the file ends before them. `None` also for what is none of the three.
+pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
+    let length = file.metadata()?.len();
+    let Some(form) = bytes_at::<12>(file, 0)? else { return Ok(None) };
+    let [a, b, c, d, .., e, f, g, h] = form;
+    let size_of = match (&[a, b, c, d], &[e, f, g, h]) {
+        (b"RIFF" | b"RF64", b"WAVE") => u32::from_le_bytes,
+        (b"RIFX", b"WAVE") | (b"FORM", b"AIFF" | b"AIFC") => u32::from_be_bytes,
+        _ => return Ok(None),
+    };
+    let mut offset = 12;
+    let mut long_size = None;
+    for _ in 0..CHUNK_LIMIT {
+        let Some([name @ .., a, b, c, d]) = bytes_at::<8>(file, offset)? else { break };
+        let size = size_of([a, b, c, d]);
+        let begin = offset + 8;
+        match &name {
+            b"ds64" => {
+                // The form's size, then that of the sound.
+                long_size = bytes_at::<8>(file, begin + 8)?.map(u64::from_le_bytes);
+            }
+            b"data" | b"SSND" => {
+                let announced = if size == NO_SIZE { long_size } else { Some(u64::from(size)) };
+                let Some(announced) = announced else { break };
+                let is_cut = begin.saturating_add(announced) > length;
+                let header = if &name == b"SSND" { SSND_HEADER_BYTES } else { 0 };
+                return Ok(is_cut.then(|| announced.saturating_sub(header)));
+            }
+            _ => {}
+        }
+        offset = begin + u64::from(size) + u64::from(size % 2);
+    }
+    Ok(None)
+}
+
+/// The bytes from `offset` on, if the file has so many.
+fn bytes_at<const COUNT: usize>(file: &File, offset: u64) -> io::Result<Option<[u8; COUNT]>> {
+    let mut bytes = [0; COUNT];
+    match file.read_exact_at(&mut bytes, offset) {
+        Ok(()) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}

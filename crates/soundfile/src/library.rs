@@ -1,0 +1,240 @@
+//! libsndfile: a sound file that is open in it.
+//!
+//! Names, layouts and promises are those of its header `sndfile.h`
+//! (<https://libsndfile.github.io/libsndfile/api.html>), as of version 1.2.
+
+mod functions;
+mod stream;
+
+use std::ffi::c_int;
+use std::fs::File;
+use std::io;
+use std::ptr::{self, NonNull};
+use std::sync::{Mutex, PoisonError};
+
+use self::functions::{Functions, Handle, Info};
+use self::stream::Stream;
+
+/// `SFM_READ`, `SFM_WRITE`.
+const MODE_READ: c_int = 0x10;
+const MODE_WRITE: c_int = 0x20;
+/// `SF_FORMAT_RF64 | SF_FORMAT_FLOAT`.
+const FORMAT_RF64_FLOAT: c_int = 0x22_0000 | 0x0006;
+/// `SF_FORMAT_TYPEMASK`, `SF_FORMAT_OGG`, `SF_FORMAT_SUBMASK`.
+const FORMAT_CONTAINER: c_int = 0x0fff_0000;
+const FORMAT_OGG: c_int = 0x20_0000;
+const FORMAT_ENCODING: c_int = 0xffff;
+/// `SFC_UPDATE_HEADER_NOW`, `SFC_RF64_AUTO_DOWNGRADE`.
+const UPDATE_HEADER_NOW: c_int = 0x1060;
+const RF64_AUTO_DOWNGRADE: c_int = 0x1210;
+const TRUE: c_int = 1;
+const SEEK_SET: c_int = 0;
+/// `SF_COUNT_MAX`: the file does not say how many frames it has.
+const UNKNOWN_FRAMES: i64 = i64::MAX;
+
+/// Channels that a file can have: `SF_MAX_CHANNELS`, inside the library.
+pub(crate) const MAXIMUM_CHANNELS: u16 = 1024;
+
+/// `SF_ERR_UNRECOGNISED_FORMAT`, `SF_ERR_MALFORMED_FILE`.
+const UNRECOGNISED_FORMAT: c_int = 1;
+const MALFORMED_FILE: c_int = 3;
+
+/// Held while a file is opened: the library notes why that failed in a variable of its own, for all threads.
+static OPENING: Mutex<()> = Mutex::new(());
+
+/// Why a file was not opened.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// There is no libsndfile.
+    Library(String),
+    /// The system does not let it be read or written.
+    System(io::Error),
+    /// It is nothing that libsndfile knows.
+    Unrecognised,
+    /// It contradicts its format.
+    Malformed(String),
+    /// Anything else.
+    Unsupported(String),
+}
+
+/// A sound file that is open in libsndfile.
+#[derive(Debug)]
+pub(crate) struct SoundFile {
+    handle: NonNull<Handle>,
+    /// Lives until the handle is closed, at one place, because the library holds its address.
+    stream: NonNull<Stream>,
+    functions: &'static Functions,
+    channels: usize,
+}
+
+// SAFETY: libsndfile keeps all of an open file behind its handle and ties none of it to a thread; handle and stream
+// are used by who has the value, and nobody else has the addresses. Not `Sync`: calls may not overlap.
+unsafe impl Send for SoundFile {}
+
+/// What the header of a file that is read says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shape {
+    /// At least 1.
+    pub(crate) channels: usize,
+    /// At least 1.
+    pub(crate) sample_rate_hz: u32,
+    /// Frames that can be read, as far as the library knows.
+    pub(crate) frames: Option<u64>,
+    /// Bytes of a sample, where all samples have equally many.
+    pub(crate) bytes_per_sample: Option<u64>,
+    /// Whether the last page of an Ogg, which counts its frames, is missing.
+    pub(crate) lacks_last_page: bool,
+}
+
+impl SoundFile {
+    /// Opens a file to be read from its beginning.
+    pub(crate) fn read_from(file: File) -> Result<(Self, Shape), Refusal> {
+        let mut info = Info::default();
+        let sound = Self::open(file, MODE_READ, &mut info)?;
+        let frames = u64::try_from(info.frames).ok().filter(|_| info.frames != UNKNOWN_FRAMES);
+        let shape = Shape {
+            channels: sound.channels,
+            sample_rate_hz: info.sample_rate_hz as u32, // `open` has seen that it is positive.
+            frames,
+            bytes_per_sample: bytes_per_sample(info.format),
+            lacks_last_page: frames.is_none() && info.format & FORMAT_CONTAINER == FORMAT_OGG,
+        };
+        Ok((sound, shape))
+    }
+
+    /// Makes a file of 32-bit floating point: WAV, as long as that is enough, then RF64.
+    pub(crate) fn write_to(file: File, channels: u16, sample_rate_hz: u32) -> Result<Self, Refusal> {
+        let unsupported = |_| Refusal::Unsupported("the sample rate is too high".into());
+        let mut info = Info {
+            sample_rate_hz: sample_rate_hz.try_into().map_err(unsupported)?,
+            channels: channels.into(),
+            format: FORMAT_RF64_FLOAT,
+            ..Info::default()
+        };
+        let mut sound = Self::open(file, MODE_WRITE, &mut info)?;
+        sound.command(RF64_AUTO_DOWNGRADE, TRUE);
+        sound.update_header();
+        match sound.failure() {
+            Some(failure) => Err(Refusal::System(failure)),
+            None => Ok(sound),
+        }
+    }
+
+    fn open(file: File, mode: c_int, info: &mut Info) -> Result<Self, Refusal> {
+        let functions = Functions::get().map_err(|error| Refusal::Library(error.to_string()))?;
+        let stream = NonNull::from(Box::leak(Box::new(Stream::new(file))));
+        let (handle, error) = {
+            let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
+            // SAFETY: callbacks and info live through the call, which copies the callbacks; `stream` lives until
+            // `Drop` has closed the handle, or is freed below if there is none.
+            let handle = unsafe {
+                (functions.open_virtual)(&raw const stream::CALLBACKS, mode, info, stream.as_ptr().cast())
+            };
+            // SAFETY: null asks for the error of the last opening, which was this one: the lock is held.
+            let error = unsafe { (functions.error)(ptr::null_mut()) };
+            (NonNull::new(handle), error)
+        };
+        let Some(handle) = handle else {
+            // SAFETY: from `Box::leak` above; without a handle the library has no use for it any more.
+            let stream = unsafe { Box::from_raw(stream.as_ptr()) };
+            return Err(match (stream.failure.take(), error) {
+                (Some(failure), _) => Refusal::System(failure),
+                (None, UNRECOGNISED_FORMAT) => Refusal::Unrecognised,
+                (None, MALFORMED_FILE) => Refusal::Malformed(functions.words(error)),
+                (None, _) => Refusal::Unsupported(functions.words(error)),
+            });
+        };
+        let channels = usize::try_from(info.channels).unwrap_or(0);
+        let sound = Self { handle, stream, functions, channels };
+        if channels == 0 || info.sample_rate_hz < 1 {
+            return Err(Refusal::Unsupported("it has no channels or no sample rate".into()));
+        }
+        Ok(sound)
+    }
+
+    /// Reads frames, interleaved, and returns how many: fewer than fit at the end, or before [damage](Self::damage).
+    pub(crate) fn read(&mut self, interleaved: &mut [f32]) -> usize {
+        let room_frames = (interleaved.len() / self.channels) as i64;
+        // SAFETY: the handle is open; the slice has room for these frames of all channels.
+        let frames = unsafe {
+            (self.functions.read_frames)(self.handle.as_ptr(), interleaved.as_mut_ptr(), room_frames)
+        };
+        frames.clamp(0, room_frames) as usize
+    }
+
+    /// Writes frames, interleaved, and returns how many.
+    pub(crate) fn write(&mut self, interleaved: &[f32]) -> usize {
+        let given_frames = (interleaved.len() / self.channels) as i64;
+        // SAFETY: the handle is open; the slice has these frames of all channels.
+        let frames = unsafe {
+            (self.functions.write_frames)(self.handle.as_ptr(), interleaved.as_ptr(), given_frames)
+        };
+        frames.clamp(0, given_frames) as usize
+    }
+
+    /// Goes to a frame, of a file that is written also beyond its end.
+    pub(crate) fn seek(&mut self, frame: u64) -> bool {
+        let Ok(frame) = i64::try_from(frame) else { return false };
+        // SAFETY: the handle is open.
+        unsafe { (self.functions.seek)(self.handle.as_ptr(), frame, SEEK_SET) == frame }
+    }
+
+    /// Makes the header say how long the file is.
+    pub(crate) fn update_header(&mut self) {
+        self.command(UPDATE_HEADER_NOW, 0);
+    }
+
+    /// A command that takes no more than a number.
+    fn command(&mut self, command: c_int, number: c_int) {
+        // SAFETY: the handle is open; these commands take their argument from the size, and ignore the pointer.
+        unsafe { (self.functions.command)(self.handle.as_ptr(), command, ptr::null_mut(), number) };
+    }
+
+    /// What was wrong with the file in the last call.
+    pub(crate) fn damage(&self) -> Option<String> {
+        // SAFETY: the handle is open.
+        let error = unsafe { (self.functions.error)(self.handle.as_ptr()) };
+        (error != 0).then(|| self.functions.words(error))
+    }
+
+    /// The first error of the system since this was asked for.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        self.stream().failure.take()
+    }
+
+    /// Whether the library has asked for what lies behind the file's end.
+    pub(crate) fn has_met_the_end(&self) -> bool {
+        self.stream().has_met_the_end.get()
+    }
+
+    /// The file itself.
+    pub(crate) fn file(&self) -> &File {
+        &self.stream().file
+    }
+
+    fn stream(&self) -> &Stream {
+        // SAFETY: alive until `Drop`, and only ever shared: also the callbacks take no more than `&Stream`.
+        unsafe { self.stream.as_ref() }
+    }
+}
+
+impl Drop for SoundFile {
+    fn drop(&mut self) {
+        // SAFETY: the handle is open and never used again. Closing it may still call back.
+        unsafe { (self.functions.close)(self.handle.as_ptr()) };
+        // SAFETY: from `Box::leak` in `open`; the library, which had the address, has closed the handle.
+        drop(unsafe { Box::from_raw(self.stream.as_ptr()) });
+    }
+}
+
+/// Bytes of a sample in `SF_FORMAT_…`, where each has equally many.
+fn bytes_per_sample(format: c_int) -> Option<u64> {
+    match format & FORMAT_ENCODING {
+        0x01 | 0x05 | 0x10 | 0x11 => Some(1), // S8, U8, µ-law, A-law
+        0x02 => Some(2),
+        0x03 => Some(3),
+        0x04 | 0x06 => Some(4), // 32-bit integers, float
+        0x07 => Some(8),
+        _ => None,
+    }
+}
