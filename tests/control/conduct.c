@@ -188,8 +188,13 @@ static void nonsense(jackctl_server_t *server) {
     CHECK(!jackctl_server_start(server) && !jackctl_server_stop(server) && !jackctl_server_close(server));
     CHECK(!jackctl_server_switch_master(server, dummy) && !jackctl_server_load_internal(server, internal_of(server, "profiler")));
     CHECK(!jackctl_server_add_slave(server, dummy) && !jackctl_server_remove_slave(server, dummy));
+    CHECK(!jackctl_server_add_slave(foreign[1], dummy) && !jackctl_server_add_slave(server, foreign[1]));
+    CHECK(!jackctl_server_remove_slave(foreign[1], dummy) && !jackctl_server_remove_slave(server, foreign[1]));
+    jackctl_driver_t *slave = driver_of(server, "alsarawmidi");
+    CHECK(jackctl_driver_get_type(slave) == JackSlave && !jackctl_server_open(server, slave));
     jackctl_server_t *other = jackctl_server_create(NULL, NULL);
     CHECK(!jackctl_server_open(server, driver_of(other, "dummy")));
+    CHECK(!jackctl_server_add_slave(server, driver_of(other, "alsarawmidi")));
     jackctl_server_destroy(other);
     CHECK(!jackctl_server_get_parameters(other));
     jackctl_server_destroy(other);
@@ -225,7 +230,17 @@ static void cards_are_asked_for(void) {
     CHECK(!jackctl_server_switch_master(server, alsa) && asked == 4 && released == 2);
     jack_client_t *client = jack_client_open("guest", JackNoStartServer | JackServerName, NULL, "carded");
     CHECK(client && jack_port_by_name(client, "system:playback_2") && jack_client_close(client) == 0);
-    CHECK(jackctl_server_close(server) && released == 2);
+    /* A slave driver's card is asked for as well. */
+    CHECK(!jackctl_server_add_slave(server, alsa) && asked == 5 && released == 2);
+    permits = true;
+    CHECK(!jackctl_server_add_slave(server, alsa) && asked == 6 && released == 3);
+    CHECK(jackctl_server_close(server) && released == 3);
+    /* Before the server starts nobody is asked; a slave driver that cannot be had then has it not start. */
+    CHECK(jackctl_server_add_slave(server, alsa) && asked == 6);
+    CHECK(!jackctl_server_open(server, driver_of(server, "dummy")) && asked == 7 && released == 4);
+    CHECK(!jack_client_open("late", JackNoStartServer | JackServerName, NULL, "carded"));
+    CHECK(jackctl_server_remove_slave(server, alsa) && !jackctl_server_remove_slave(server, alsa));
+    CHECK(jackctl_server_open(server, driver_of(server, "dummy")) && jackctl_server_close(server));
     jackctl_server_destroy(server);
 }
 

@@ -135,6 +135,42 @@ fn jack_control_switches_the_driver_of_a_running_server_and_loads_plug_ins_into_
 }
 
 #[test]
+fn a_slave_driver_that_cannot_be_had_is_refused_with_the_reason_and_nothing_is_kept_of_it() {
+    let bus = Bus::start();
+    let control = |words: &str| {
+        let ended = bus.run("jack_control", &words.split(' ').collect::<Vec<_>>());
+        format!("{}{}", ended.stdout, ended.stderr)
+    };
+    let kept = || control("ep").lines().find(|line| line.contains("slave-drivers")).map(str::to_owned);
+    let none = kept().expect("a parameter");
+    assert!(none.ends_with("(str:notset::)"), "{none}");
+    for (words, error) in [
+        ("asd dummy", "InvalidArgs: the driver 'dummy' adds no device"),
+        ("asd loopback", "InvalidArgs: the driver 'loopback' adds no device"),
+        ("rsd alsa", "InvalidArgs: no slave driver 'alsa' was added"),
+        ("eps slave-drivers alsa,net", "InvalidArgs: slave-drivers: the driver 'net' adds no device"),
+        ("eps driver alsarawmidi", "'alsarawmidi' is none of 'dummy', 'alsa'"),
+    ] {
+        let said = control(words);
+        assert!(said.contains(error), "{words}: {said}");
+    }
+    // Before the server starts it is remembered, and has the server not start if it cannot be had then.
+    control("ds alsa dps device hw:nowhere ds dummy asd alsa asd alsarawmidi rsd alsarawmidi");
+    assert!(kept().is_some_and(|line| line.ends_with("(str:set::alsa)")), "{:?}", kept());
+    let refused = control("start");
+    assert!(refused.contains("Error.Generic: the slave driver 'alsa' cannot be added: "), "{refused}");
+    assert!(refused.contains("hw:nowhere"), "{refused}");
+    assert!(status(&bus).is_none(), "the server has ended");
+    control("rsd alsa");
+    assert_eq!(kept(), Some(none.clone()));
+    // A server that runs goes on without it.
+    control("start");
+    assert!(control("asd alsa").contains("hw:nowhere") && status(&bus).is_some());
+    assert_eq!(kept(), Some(none));
+    control("stop");
+}
+
+#[test]
 fn a_server_that_cannot_start_says_why() {
     let bus = Bus::start();
     let address = "['drivers','alsa','device']";

@@ -79,9 +79,12 @@ fn period() -> Parameter {
 }
 
 /// The drivers, each with its parameters.
-pub fn drivers() -> [(&'static str, Vec<Parameter>); 3] {
-    [("alsa", alsa()), ("dummy", dummy()), ("file", file())]
+pub fn drivers() -> [(&'static str, Vec<Parameter>); 4] {
+    [("alsa", alsa()), ("dummy", dummy()), ("file", file()), (SLAVE, Vec::new())]
 }
+
+/// The only driver that starts no cycles: all ports of ALSA's sequencer, beside those of the one that does.
+pub const SLAVE: &str = "alsarawmidi";
 
 fn alsa() -> Vec<Parameter> {
     let channels = 1024;

@@ -11,11 +11,13 @@ use crate::lists::Element;
 use crate::objects::{self, Handle, OnAcquire, OnRelease, Part, Server, State};
 use crate::process::Process;
 use crate::session_file::{self, Line};
+use crate::slaves;
 use crate::value::Value;
 use crate::words;
 
-/// `JackMaster`
+/// `JackMaster` and `JackSlave`
 const MASTER: u32 = 1;
+const SLAVE: u32 = 2;
 
 fn state(server: &Server) -> MutexGuard<'_, State> {
     server.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -92,6 +94,7 @@ pub extern "C" fn jackctl_server_stop(server: Handle) -> bool {
     let Some(server) = objects::server(server) else { return false };
     let mut state = state(&server);
     state.loaded.clear();
+    slaves::leave(&server, &mut state);
     state.process.take().is_some()
 }
 
@@ -104,6 +107,8 @@ pub extern "C" fn jackctl_server_close(server: Handle) -> bool {
 fn close(server: &Server) -> bool {
     let mut state = state(server);
     state.loaded.clear();
+    slaves::leave(server, &mut state);
+    state.slaves.clear();
     state.process = None;
     release(server, &mut state);
     state.driver.take().is_some()
@@ -111,20 +116,30 @@ fn close(server: &Server) -> bool {
 
 /// Has `driver` start the cycles of a server whose process does not run.
 fn begin(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
-    check_own(server, driver)?;
+    check_master(server, driver)?;
+    slaves::leave(server, state);
     state.process = None;
     acquire(server, state, driver)?;
-    match Process::start(&name(server), &words::command_line(server, driver)) {
+    let started = Process::start(&name(server), &words::command_line(server, driver))
+        .and_then(|process| slaves::join(server, state, &process).map(|()| process));
+    match started {
         Ok(process) => {
             state.process = Some(process);
             state.driver = Some(Arc::clone(driver));
             Ok(())
         }
         Err(reason) => {
+            slaves::leave(server, state);
             release(server, state);
             Err(reason)
         }
     }
+}
+
+/// Whether a driver can start this server's cycles.
+fn check_master(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
+    check_own(server, driver)?;
+    if driver.is_slave() { Err("this driver starts no cycles: it is a slave driver".into()) } else { Ok(()) }
 }
 
 fn check_own(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
@@ -144,7 +159,7 @@ fn name(server: &Server) -> String {
 }
 
 /// Asks for the right to use a card.
-fn ask_for(server: &Server, device: &CStr) -> Result<(), String> {
+pub(crate) fn ask_for(server: &Server, device: &CStr) -> Result<(), String> {
     let Some(on_acquire) = server.on_acquire else { return Ok(()) };
     // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
     if unsafe { on_acquire(device.as_ptr()) } {
@@ -154,7 +169,7 @@ fn ask_for(server: &Server, device: &CStr) -> Result<(), String> {
 }
 
 /// Tells that a card is used no more.
-fn give_up(server: &Server, device: &CStr) {
+pub(crate) fn give_up(server: &Server, device: &CStr) {
     if let Some(on_release) = server.on_release {
         // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
         unsafe { on_release(device.as_ptr()) };
@@ -176,7 +191,7 @@ fn release(server: &Server, state: &mut State) {
 }
 
 /// What JACK calls the card that a driver uses, if it says which: `Audio` and its number.
-fn device(driver: &Part) -> Option<CString> {
+pub(crate) fn device(driver: &Part) -> Option<CString> {
     let device = driver.parameters.iter().find(|parameter| parameter.name.as_c_str() == c"device")?;
     let Value::Text(device) = device.value() else { return None };
     let card = device.split_once(':')?.1.split(',').next()?;
@@ -271,16 +286,24 @@ fn load_session(observer: &Observer, file: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// False: a server has one driver at a time.
+/// Adds the device of a driver, with the parameters that are set now, to those of the server's own driver: a card, which is
+/// resampled, or MIDI. A server that runs has it at once; one that does not, from its start on until it is closed. False if
+/// the driver has no such device, or the server, which runs, cannot have it.
 #[unsafe(no_mangle)]
-pub extern "C" fn jackctl_server_add_slave(_server: Handle, _driver: Handle) -> bool {
-    refuse("a server has one driver at a time: it can be switched, and no second one added")
+pub extern "C" fn jackctl_server_add_slave(server: Handle, driver: Handle) -> bool {
+    let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
+        return false;
+    };
+    done(check_own(&server, &driver).and_then(|()| slaves::add(&server, &mut state(&server), &driver)))
 }
 
-/// False: there is none.
+/// Removes what was added with [`jackctl_server_add_slave`]: of several of this driver, the oldest.
 #[unsafe(no_mangle)]
-pub extern "C" fn jackctl_server_remove_slave(_server: Handle, _driver: Handle) -> bool {
-    refuse("there is no second driver to remove")
+pub extern "C" fn jackctl_server_remove_slave(server: Handle, driver: Handle) -> bool {
+    let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
+        return false;
+    };
+    done(slaves::remove(&server, &mut state(&server), &driver))
 }
 
 /// Has another driver, or the same one with the parameters that are set now, start the cycles of a server that runs.
@@ -296,7 +319,7 @@ pub extern "C" fn jackctl_server_switch_master(server: Handle, driver: Handle) -
 }
 
 fn switch(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
-    check_own(server, driver)?;
+    check_master(server, driver)?;
     let process = state.process.as_mut().ok_or("the server does not run")?;
     if !process.is_running() {
         return Err("the server does not run any more".into());
@@ -321,10 +344,10 @@ pub extern "C" fn jackctl_driver_get_name(driver: Handle) -> *const c_char {
     objects::driver(driver).map_or(null(), |driver| driver.name.as_ptr())
 }
 
-/// `JackMaster`; 0 for what is no driver.
+/// `JackMaster`, or `JackSlave` for what can only be added to a server; 0 for what is no driver.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_driver_get_type(driver: Handle) -> u32 {
-    objects::driver(driver).map_or(0, |_| MASTER)
+    objects::driver(driver).map_or(0, |driver| if driver.is_slave() { SLAVE } else { MASTER })
 }
 
 /// A driver's parameters, as long as the server.

@@ -19,5 +19,6 @@ pub mod parameters;
 mod process;
 mod session_file;
 pub mod signals;
+mod slaves;
 mod value;
 mod words;

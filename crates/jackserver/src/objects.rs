@@ -74,6 +74,28 @@ pub struct State {
     pub device: Option<CString>,
     /// Plug-ins that were loaded: their names and the server's handles.
     pub loaded: Vec<(CString, u64)>,
+    /// Slave drivers that were added, the oldest first; a server that starts begins with them.
+    pub slaves: Vec<Slave>,
+}
+
+/// A driver beside the one that starts the cycles.
+#[derive(Debug)]
+pub struct Slave {
+    /// Which.
+    pub driver: Arc<Part>,
+    /// The driver and its parameters as `jackd`'s command line, as they were when it was added.
+    pub words: Vec<String>,
+    /// What JACK calls its card, if it says which.
+    pub device: Option<CString>,
+    /// Its client's name, while the server runs.
+    pub client: Option<String>,
+}
+
+impl Part {
+    /// Whether it is a driver that starts no cycles.
+    pub fn is_slave(&self) -> bool {
+        self.name.to_bytes() == catalogue::SLAVE.as_bytes()
+    }
 }
 
 /// What an address stands for.

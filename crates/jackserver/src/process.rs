@@ -70,21 +70,43 @@ impl Process {
     /// # Errors
     /// In the server's words. Then the driver before goes on.
     pub fn switch(&self, words: &[String]) -> Result<(), String> {
+        self.tell("jackd", &["--switch", "-n", &self.name], words).map(drop)
+    }
+
+    /// Adds the device of a driver, which these words of `jackd`'s command line ask for, and waits until it has joined the
+    /// graph. Gives its client's name.
+    ///
+    /// # Errors
+    /// In the words of who refused it.
+    pub fn add_slave(&self, words: &[String]) -> Result<String, String> {
+        self.tell("jackd", &["--add-slave", "-n", &self.name], words)
+    }
+
+    /// Removes a device that was added, by its client's name, and waits until it has gone.
+    ///
+    /// # Errors
+    /// In words. It may have left by itself.
+    pub fn remove_slave(&self, client: &str) -> Result<(), String> {
+        let words = ["remove".to_owned(), client.to_owned()];
+        self.tell("consort", &["--server", &self.name, "device"], &words).map(drop)
+    }
+
+    /// Runs the server's program by the name `called`, and gives what it has printed.
+    fn tell(&self, called: &str, options: &[&str], words: &[String]) -> Result<String, String> {
         let program = program();
         let output = Command::new(&program)
-            .arg0("jackd")
-            .args(["--switch", "-n", &self.name])
+            .arg0(called)
+            .args(options)
             .args(words)
             .stdin(Stdio::null())
-            .stdout(Stdio::null())
             .output()
             .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         if output.status.success() {
-            return Ok(());
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
         }
         let said = String::from_utf8_lossy(&output.stderr);
         let said = said.trim();
-        Err(said.strip_prefix("jackd: ").unwrap_or(said).to_owned())
+        Err(said.strip_prefix(&format!("{called}: ")).unwrap_or(said).to_owned())
     }
 }
 

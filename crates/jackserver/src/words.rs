@@ -16,7 +16,13 @@ pub(crate) fn command_line(server: &Server, driver: &Part) -> Vec<String> {
             (_, None) => {}
         }
     }
-    words.extend(["-d".into(), driver.name.to_string_lossy().into_owned()]);
+    words.extend(driver_words(driver));
+    words
+}
+
+/// `driver` with its parameters that were set.
+pub(crate) fn driver_words(driver: &Part) -> Vec<String> {
+    let mut words = vec!["-d".into(), driver.name.to_string_lossy().into_owned()];
     for parameter in &driver.parameters {
         match parameter.set_value() {
             // No card and no file is as if it were not set.

@@ -6,6 +6,7 @@ mod serve;
 use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, Stdio};
+use std::thread;
 
 use adapter::{DEVICE_KEY, STATE_KEY};
 use anyhow::{Context, bail};
@@ -15,6 +16,7 @@ use sys::process::PidFd;
 use sys::signals::Signal;
 
 use crate::output;
+pub(crate) use serve::Options as DeviceOptions;
 
 /// How long a device may take to leave.
 const PATIENCE_NS: u64 = 10_000_000_000;
@@ -54,7 +56,8 @@ impl Device {
             Action::Add(options) => {
                 // Before a process is started for nothing.
                 let _there = Observer::open(Some(server))?;
-                add(server, &options)?;
+                let Added { name, description } = add(server, &options)?;
+                output::print(&format!("{name}: {description}\n"))?;
             }
             Action::Remove { name } => remove(&Observer::open(Some(server))?, &name)?,
             Action::Serve(serve) => return serve.run(server),
@@ -115,7 +118,8 @@ fn list(server: &Observer) -> anyhow::Result<String> {
     Ok(text)
 }
 
-fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
+/// Has a device's process end, and waits for that.
+pub(crate) fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
     let found = served(server)?.into_iter().find(|served| served.name == name);
     let Some(device) = found else { bail!("no device is called '{name}' (see consort device list)") };
     let process = PidFd::open(device.process).context("its process is not in reach")?;
@@ -134,8 +138,15 @@ fn serving(server: &str, words: &[String]) -> anyhow::Result<Command> {
     Ok(command)
 }
 
+/// A device that has joined the graph.
+pub(crate) struct Added {
+    /// Its client's name.
+    pub(crate) name: String,
+    description: String,
+}
+
 /// Starts a process that outlives this one, and waits until it has joined the graph.
-fn add(server: &str, options: &serve::Options) -> anyhow::Result<()> {
+pub(crate) fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added> {
     let mut words = options.words();
     words.push("--report".into());
     let mut command = serving(server, &words)?;
@@ -145,17 +156,15 @@ fn add(server: &str, options: &serve::Options) -> anyhow::Result<()> {
     if let Some(stdout) = child.stdout.take() {
         BufReader::new(stdout).read_line(&mut report)?;
     }
-    match report.trim_end().strip_prefix(serve::READY) {
-        Some(description) => output::print(&format!("{description}\n"))?,
-        None => {
-            let _ = child.wait();
-            bail!(
-                "{}",
-                if report.is_empty() { "its process has ended without a word" } else { report.trim_end() }
-            );
-        }
+    let joined = report.trim_end().strip_prefix(serve::READY);
+    // Client names have no colon.
+    if let Some((name, description)) = joined.and_then(|joined| joined.split_once(": ")) {
+        // If it ends before this process does, it is not to remain as one that nobody has asked for.
+        thread::spawn(move || child.wait());
+        return Ok(Added { name: name.into(), description: description.into() });
     }
-    Ok(())
+    let _ = child.wait();
+    bail!("{}", if report.is_empty() { "its process has ended without a word" } else { report.trim_end() })
 }
 
 /// Processes that serve devices from the start of a server on.
@@ -164,12 +173,15 @@ pub(crate) struct Attendants(Vec<Child>);
 
 impl Attendants {
     /// Starts one for each device; they wait for the server, and end with it.
-    pub(crate) fn start(server: &str, devices: &[String]) -> anyhow::Result<Self> {
+    pub(crate) fn start(server: &str, devices: &[DeviceOptions]) -> anyhow::Result<Self> {
         let mut attendants = Self(Vec::new());
         for device in devices {
-            let words = [device.clone(), "--wait".into()];
+            let mut words = device.words();
+            words.push("--wait".into());
             let child = serving(server, &words)?.stdout(Stdio::null()).spawn();
-            attendants.0.push(child.with_context(|| format!("cannot start a process for '{device}'"))?);
+            attendants
+                .0
+                .push(child.with_context(|| format!("cannot start a process for '{}'", device.device))?);
         }
         Ok(attendants)
     }

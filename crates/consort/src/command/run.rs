@@ -15,6 +15,7 @@ use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
+use super::device::{Attendants, DeviceOptions};
 use super::web::PageArguments;
 use crate::exit::UsageError;
 pub(crate) use driver::{DriverArguments, DriverName};
@@ -158,7 +159,8 @@ impl Run {
         // Before the signals are blocked that end all.
         let _interrupts = self.move_interrupts()?;
         let _page = self.page.start(&server)?;
-        let _attendants = super::device::Attendants::start(&server, &self.add_device)?;
+        let devices: Vec<_> = self.add_device.iter().map(|device| DeviceOptions::of(device)).collect();
+        let _attendants = Attendants::start(&server, &devices)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
         engine::run(config, super::host::hosting()?)?;
         Ok(ExitCode::SUCCESS)

@@ -13,10 +13,6 @@ use super::service::{News, Service};
 /// The interface.
 pub(super) struct JackControl(pub(super) Arc<Service>);
 
-fn not_here(what: &str) -> Failure {
-    Failure::Generic(format!("{what} is not done over D-Bus: use the consort command"))
-}
-
 #[interface(name = "org.jackaudio.JackControl")]
 impl JackControl {
     fn is_started(&self) -> bool {
@@ -102,12 +98,13 @@ impl JackControl {
         })
     }
 
-    fn add_slave_driver(&self, _driver: &str) -> Result<()> {
-        Err(not_here("adding a second driver"))
+    /// A server that runs has the device at once; one that does not, from its start on.
+    fn add_slave_driver(&self, driver: &str) -> Result<()> {
+        self.0.add_slave(driver)
     }
 
-    fn remove_slave_driver(&self, _driver: &str) -> Result<()> {
-        Err(not_here("removing a second driver"))
+    fn remove_slave_driver(&self, driver: &str) -> Result<()> {
+        self.0.remove_slave(driver)
     }
 
     #[zbus(signal)]

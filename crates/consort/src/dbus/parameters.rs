@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use zbus::Variant;
 
 use super::failure::{Answer, Failure};
-use super::table::{Constraint, DRIVER, DRIVERS, Driver, ENGINE, Fixed, Parameter, SERVER, Words};
+use super::table::{Constraint, DRIVER, DRIVERS, Driver, ENGINE, Fixed, Parameter, SERVER, SLAVES, Words};
+use crate::command::device::DeviceOptions;
 
 /// A parameter's value.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,13 +134,17 @@ impl Constraint {
                 let checked = proto::names::check_server(&value.to_word());
                 checked.map_err(|reason| format!("no server can be called so: {reason}"))
             }
+            Self::Slaves => match listed(&value.to_word()).find(|name| !crate::jackd::is_slave(name)) {
+                Some(name) => Err(no_slave(name)),
+                None => Ok(()),
+            },
         }
     }
 
     /// Whether it is a range, whether nothing else may be, and the values: the ends of the range, or all.
     pub(super) fn values(self) -> (bool, bool, Vec<(Value, &'static str)>) {
         match self {
-            Self::Any | Self::ServerName => (false, false, Vec::new()),
+            Self::Any | Self::ServerName | Self::Slaves => (false, false, Vec::new()),
             Self::Range(least, most) => {
                 let end = |number: i64| match i32::try_from(number) {
                     Ok(number) => Value::Signed(number),
@@ -152,6 +157,18 @@ impl Constraint {
             }
         }
     }
+}
+
+/// Names with commas between them.
+fn listed(names: &str) -> impl Iterator<Item = &str> {
+    names.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
+fn no_slave(name: &str) -> String {
+    format!(
+        "the driver '{}' adds no device to a server: alsa (a card) and alsarawmidi (MIDI) do",
+        name.escape_debug()
+    )
 }
 
 fn no_such(address: &[String]) -> Failure {
@@ -255,6 +272,32 @@ impl Parameters {
         self.set.get(&(Place::Engine, SERVER)).map_or_else(|| self.server.clone(), Value::to_word)
     }
 
+    /// The drivers of devices beside the driver's own.
+    pub(super) fn slaves(&self) -> Vec<String> {
+        let names = self.set.get(&(Place::Engine, SLAVES)).map(Value::to_word).unwrap_or_default();
+        listed(&names).map(String::from).collect()
+    }
+
+    /// Sets them.
+    pub(super) fn set_slaves(&mut self, names: &[String]) {
+        let place = (Place::Engine, SLAVES);
+        if names.is_empty() {
+            self.set.remove(&place);
+        } else {
+            self.set.insert(place, Value::Text(names.join(",")));
+        }
+    }
+
+    /// The device that a slave driver stands for, with the parameters that are set.
+    pub(super) fn slave(&self, name: &str) -> Answer<DeviceOptions> {
+        if !crate::jackd::is_slave(name) {
+            return Err(Failure::InvalidArgs(no_slave(name)));
+        }
+        let index = DRIVERS.iter().position(|driver| driver.name == name);
+        let words = index.map(|index| self.words_of_driver(index)).unwrap_or_default();
+        crate::jackd::slave_of(name, &words).map_err(|error| Failure::InvalidArgs(error.to_string()))
+    }
+
     /// The command line of `jackd` that starts such a server.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec!["-n".to_owned(), self.server()];
@@ -263,10 +306,13 @@ impl Parameters {
         }
         let (index, driver) = self.driver();
         words.extend(["-d".into(), driver.name.into()]);
-        for parameter in driver.parameters {
-            words.extend(self.words_of(Place::Driver(index), parameter));
-        }
+        words.extend(self.words_of_driver(index));
         words
+    }
+
+    fn words_of_driver(&self, index: usize) -> Vec<String> {
+        let parameters = DRIVERS[index].parameters.iter();
+        parameters.flat_map(|parameter| self.words_of(Place::Driver(index), parameter)).collect()
     }
 
     fn words_of(&self, place: Place, parameter: &Parameter) -> Vec<String> {
@@ -326,6 +372,21 @@ mod tests {
     }
 
     #[test]
+    fn a_slave_driver_is_a_device_with_the_parameters_that_are_set_for_its_driver() {
+        let parameters = parameters(&[
+            (&["engine", "slave-drivers"], Variant::from(" alsa, alsarawmidi,")),
+            (&["drivers", "alsa", "device"], Variant::from("hw:USB")),
+            (&["drivers", "alsa", "period"], Variant::from(128_u32)),
+        ]);
+        assert_eq!(parameters.slaves(), ["alsa", "alsarawmidi"]);
+        assert_eq!(parameters.words().join(" "), "-n default -d dummy", "they are added once it runs");
+        let card = DeviceOptions { quantum: 128, periods: 2, ..DeviceOptions::of("hw:USB") };
+        assert_eq!(parameters.slave("alsa").expect("a card"), card);
+        assert_eq!(parameters.slave("alsarawmidi").expect("MIDI"), DeviceOptions::sequencer());
+        assert!(matches!(parameters.slave("dummy"), Err(Failure::InvalidArgs(_))));
+    }
+
+    #[test]
     fn a_value_that_cannot_be_is_refused_with_the_reason_and_changes_nothing() {
         let mut parameters = parameters(&[(&["driver", "rate"], Variant::from(44_100_u32))]);
         for (address, value, reason) in [
@@ -343,6 +404,7 @@ mod tests {
             (&["engine", "driver"], Variant::from("oss"), "'oss' is none of 'dummy', 'alsa'"),
             (&["engine", "self-connect-mode"], Variant::from(b'x'), "'x' is none of"),
             (&["engine", "name"], Variant::from("../x"), "no server can be called so"),
+            (&["engine", "slave-drivers"], Variant::from("alsa,loopback"), "'loopback' adds no device"),
             (&["drivers", "alsa", "device"], Variant::from("-d"), "no name"),
             (&["drivers", "alsa", "device"], Variant::from("hw\n"), "no name"),
         ] {

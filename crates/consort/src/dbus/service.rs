@@ -44,6 +44,8 @@ pub(super) struct State {
     seen: Option<u64>,
     /// A server that was started here, as long as it runs.
     process: Option<ServerProcess>,
+    /// Slave drivers whose devices were added to the server: the driver's name and the client's, the oldest first.
+    pub(super) slaves: Vec<(String, String)>,
 }
 
 /// How long a server may take to start, and to stop.
@@ -62,6 +64,7 @@ impl Service {
             server: None,
             seen: None,
             process: None,
+            slaves: Vec::new(),
         };
         (Self { state: Mutex::new(state), news: Mutex::new(news) }, told)
     }
@@ -109,7 +112,13 @@ impl Service {
         if self.is_started() {
             return Ok(());
         }
-        let words = self.state().parameters.words();
+        let (words, slaves) = {
+            let parameters = &self.state().parameters;
+            // Those that cannot be have nothing start.
+            let devices: Answer<Vec<_>> =
+                parameters.slaves().into_iter().map(|name| Ok((parameters.slave(&name)?, name))).collect();
+            (parameters.words(), devices?)
+        };
         let process = ServerProcess::start(&words)
             .map_err(|error| Failure::Generic(format!("the server cannot be started: {error}")))?;
         self.state().process = Some(process);
@@ -122,7 +131,14 @@ impl Service {
             let ended = process.has_ended();
             ended
                 .then(|| Err(Failure::Generic(format!("the server did not start: {}", process.last_words()))))
-        })
+        })?;
+        for (device, name) in slaves {
+            if let Err(failure) = self.join(&name, &device) {
+                self.stop_own();
+                return Err(failure);
+            }
+        }
+        Ok(())
     }
 
     /// Stops the server, if there is one, and waits until it has ended.
@@ -175,6 +191,8 @@ impl State {
         });
         if is_lost {
             (self.server, self.seen) = (None, None);
+            // Devices end with their server.
+            self.slaves.clear();
             news.extend(self.graph.become_like(Picture::default()).into_iter().map(News::Graph));
             news.push(News::Stopped);
         }

@@ -20,12 +20,14 @@ pub(super) enum Constraint {
     OneOf(&'static [(Fixed, &'static str)]),
     /// A name that a server can have.
     ServerName,
+    /// Names of drivers that can be slave drivers, with commas between them.
+    Slaves,
 }
 
 /// What `jackd` is told.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Words {
-    /// Nothing: it has no effect here.
+    /// Nothing: it has no effect here, or not by jackd's options.
     None,
     /// This, if it is true.
     IfTrue(&'static str),
@@ -56,7 +58,7 @@ pub(super) struct Driver {
     pub(super) parameters: &'static [Parameter],
 }
 
-use Constraint::{Any, OneOf, Range, ServerName};
+use Constraint::{Any, OneOf, Range, ServerName, Slaves};
 use Fixed::{Bool, Char, Signed, Text, Unsigned};
 use Words::{IfFalse, IfTrue, Valued};
 
@@ -121,11 +123,19 @@ pub(super) const ENGINE: &[Parameter] = &[
         ]),
         Valued("-a"),
     ),
-    ignored("slave-drivers", Text("")),
+    parameter(
+        SLAVES,
+        "Devices beside the driver's own, with commas between them: alsa (a card, resampled), alsarawmidi (MIDI)",
+        Text(""),
+        Slaves,
+        Words::None,
+    ),
 ];
 
 /// Name of the parameter that says which driver it is.
 pub(super) const DRIVER: &str = "driver";
+/// Name of the parameter that says which devices there are beside the driver's own.
+pub(super) const SLAVES: &str = "slave-drivers";
 /// Name of the parameter that says which server it is.
 pub(super) const SERVER: &str = "name";
 
@@ -208,4 +218,6 @@ pub(super) const DRIVERS: &[Driver] = &[
             ignored("midi-driver", Text("none")),
         ],
     },
+    // Only as a slave driver.
+    Driver { name: "alsarawmidi", parameters: &[] },
 ];

@@ -6,7 +6,9 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
 use super::driver::{Asked, number_in};
 use super::options::number;
+use super::slave::MIDI;
 use super::words::{Found, Spec, Value, Words};
+use crate::command::device::DeviceOptions;
 use crate::exit::UsageError;
 
 /// What an option means.
@@ -144,10 +146,10 @@ impl Wanted<'_> {
 }
 
 /// The devices that a MIDI driver of jackd's stands for.
-fn midi(value: &str) -> Result<Vec<String>, UsageError> {
+fn midi(value: &str) -> Result<Vec<DeviceOptions>, UsageError> {
     match value {
         "none" | "" => Ok(Vec::new()),
-        "seq" | "raw" | "alsa_midi" | "alsarawmidi" => Ok(vec!["seq".to_owned()]),
+        name if MIDI.contains(&name) => Ok(vec![DeviceOptions::sequencer()]),
         _ => Err(UsageError(format!("-X {value} is none of none, seq, raw"))),
     }
 }

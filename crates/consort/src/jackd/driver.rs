@@ -8,6 +8,7 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use super::alsa;
 use super::options::number;
 use super::words::{Found, Spec, Value, Words};
+use crate::command::device::DeviceOptions;
 use crate::command::run::DEFAULT_CHANNELS;
 use crate::exit::UsageError;
 
@@ -94,7 +95,7 @@ pub(super) enum Asked {
         /// Options without effect, one line each.
         notices: Vec<String>,
         /// Devices beside the driver's own.
-        devices: Vec<String>,
+        devices: Vec<DeviceOptions>,
     },
     /// A driver that exists in jackd and not here.
     NotBuilt,

@@ -5,6 +5,7 @@ mod alsa;
 mod driver;
 pub(crate) mod man;
 mod options;
+mod slave;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -18,7 +19,7 @@ use engine::Config;
 use proto::driver::DriverSwitch;
 
 use crate::arguments::server_name;
-use crate::command::device::Attendants;
+use crate::command::device::{self, Attendants, DeviceOptions};
 use crate::command::driver::with_whole_paths;
 use crate::command::exec::end_with_stdin;
 use crate::command::run::DEFAULT_QUANTUM;
@@ -26,6 +27,8 @@ use crate::exit::UsageError;
 use crate::output;
 use driver::Asked;
 use options::{Options, Order};
+use slave::Slave;
+pub(crate) use slave::is_slave;
 use words::Words;
 
 /// The release of JACK whose interface and command line consort follows.
@@ -45,12 +48,16 @@ consort's server with JACK's command line. Options before -d:
     -T, --temporary              end when the last client has left
     --switch                     have the server of this name, which runs, go on with this driver
     --while-stdin-is-open        end when standard input does, as with the program that holds its other end
+    -X, --slave-driver NAME      a device beside the driver's own: alsarawmidi (MIDI; also seq, raw), or alsa (the card
+                                 hw:0, resampled); repeatable
+    --add-slave                  have the server of this name, which runs, add this driver's device: prints the client's
+                                 name, by which consort device remove removes it
     -a, --autoconnect MODE       a client connects its own ports: ' ' allow (default), E refuse or e ignore
                                  with other clients' ports, A refuse or a ignore all
     -v, --verbose                say more, also which options had no effect
     -V, --version                print the version
     -h, --help                   print this; after -d DRIVER: the driver's options
-    -m -u -s -c X -L N -X NAME -I NAME -C FILE -Z, --replace-registry
+    -m -u -s -c X -L N -I NAME -C FILE -Z, --replace-registry
                                  accepted, no effect
 
 Drivers: alsa, dummy (or timer), file.
@@ -68,12 +75,17 @@ enum Asking {
         while_stdin_is_open: bool,
         notices: Vec<String>,
         /// Devices beside the driver's own.
-        devices: Vec<String>,
+        devices: Vec<DeviceOptions>,
     },
     /// To have a server that runs go on with another driver.
     Switch {
         server: String,
         switch: DriverSwitch,
+    },
+    /// To add a device to a server that runs.
+    AddSlave {
+        server: String,
+        slave: Slave,
     },
     /// A driver of jackd's that is not built here.
     NotBuilt(String),
@@ -87,6 +99,12 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Asking::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
         Asking::Switch { server, switch } => {
             Observer::open(Some(&server))?.switch_driver(with_whole_paths(switch)?)?
+        }
+        Asking::AddSlave { server, slave } => {
+            // Before a process is started for nothing.
+            let _there = Observer::open(Some(&server))?;
+            slave.notices.iter().for_each(|notice| eprintln!("jackd: {notice}"));
+            output::print(&format!("{}\n", device::add(&server, &slave.device)?.name))?;
         }
         Asking::Run { config, while_stdin_is_open, notices, devices } => {
             if config.verbose {
@@ -107,28 +125,32 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
     let mut words = Words::new(words);
     // Without a name in the environment there is always one that can be had.
     let default = default_server.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
-    let Options { order, mut config, driver, while_stdin_is_open, mut notices } =
+    let Options { order, mut config, driver, mut devices, while_stdin_is_open, mut notices } =
         Options::read(&mut words, default)?;
     match order {
         Order::Help => return Ok(Asking::Text(HELP.into())),
         Order::Version => return Ok(Asking::Text(version())),
-        Order::Start | Order::Switch => config.name = server_name(Some(config.name), None)?,
+        Order::Start | Order::Switch | Order::AddSlave => config.name = server_name(Some(config.name), None)?,
     }
     let Some(driver) = driver else {
-        if order == Order::Switch {
-            return Err(UsageError("--switch needs a driver: -d NAME".into()));
+        if order != Order::Start {
+            return Err(UsageError("--switch and --add-slave need a driver: -d NAME".into()));
         }
         let config = Box::new(config);
-        return Ok(Asking::Run { config, while_stdin_is_open, notices, devices: Vec::new() });
+        return Ok(Asking::Run { config, while_stdin_is_open, notices, devices });
     };
+    if order == Order::AddSlave {
+        return Ok(Asking::AddSlave { server: config.name, slave: slave::read(driver, words)? });
+    }
     match driver::read(driver, words)? {
         Asked::Help(text) => Ok(Asking::Text(text.into())),
         Asked::NotBuilt => Ok(Asking::NotBuilt(driver.into())),
         Asked::Run { driver, quantum, .. } if order == Order::Switch => {
             Ok(Asking::Switch { server: config.name, switch: DriverSwitch { driver, quantum } })
         }
-        Asked::Run { driver, quantum, notices: more, devices } => {
+        Asked::Run { driver, quantum, notices: more, devices: of_driver } => {
             notices.extend(more);
+            devices.extend(of_driver);
             let quantum = quantum.unwrap_or(DEFAULT_QUANTUM);
             let config = Box::new(Config { driver, quantum, ..config });
             Ok(Asking::Run { config, while_stdin_is_open, notices, devices })
@@ -145,12 +167,19 @@ pub(crate) fn driver_of(words: &[String]) -> Result<DriverSwitch, UsageError> {
     }
 }
 
+/// The device that a driver of jackd's, with its options, is as a slave driver.
+pub(crate) fn slave_of(driver: &str, words: &[String]) -> Result<DeviceOptions, UsageError> {
+    Ok(slave::read(driver, Words::new(words))?.device)
+}
+
 /// Reads a command line of jackd's, for its fuzz target: what would be started, if anything, or the refusal.
 #[cfg(fuzzing)]
 pub fn read_jackd(words: &[String]) -> Result<Option<Config>, String> {
     match parse(words, None) {
         Ok(Asking::Run { config, .. }) => Ok(Some(*config)),
-        Ok(Asking::Text(_) | Asking::Switch { .. } | Asking::NotBuilt(_)) => Ok(None),
+        Ok(Asking::Text(_) | Asking::Switch { .. } | Asking::AddSlave { .. } | Asking::NotBuilt(_)) => {
+            Ok(None)
+        }
         Err(error) => Err(error.to_string()),
     }
 }

@@ -2,7 +2,9 @@
 
 use engine::{Config, DriverChoice, SelfConnect};
 
+use super::slave;
 use super::words::{Found, Spec, Value, Words};
+use crate::command::device::DeviceOptions;
 use crate::command::run::{
     DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY, REALTIME_PRIORITY,
 };
@@ -11,6 +13,7 @@ use crate::exit::UsageError;
 /// What an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Id {
+    AddSlave,
     Autoconnect,
     Driver,
     Help,
@@ -19,6 +22,7 @@ pub(super) enum Id {
     PortMax,
     Priority,
     Realtime,
+    Slave,
     Switch,
     Sync,
     Temporary,
@@ -61,16 +65,13 @@ pub(super) const SPECS: &[Spec<Id>] = &[
     flag('s', &["silent"], Id::Ignored("messages cannot be turned off")),
     valued('c', &["clocksource", "clock-source"], Id::Ignored("the clock is always CLOCK_MONOTONIC")),
     valued('L', &["loopback"], Id::Ignored("there are no loopback ports: connect the programs themselves")),
-    valued(
-        'X',
-        &["slave-backend", "slave-driver", "midi-driver"],
-        Id::Ignored("second drivers are not built yet"),
-    ),
+    valued('X', &["slave-backend", "slave-driver", "midi-driver"], Id::Slave),
     valued('I', &["internal-client"], NO_INTERNAL),
     valued('C', &["internal-session-file"], NO_INTERNAL),
     flag('Z', &["nozombies"], Id::Ignored("a late client is left out and taken in again, not removed")),
     // Whoever started the server, as jackctl_server_open, holds the other end.
     Spec { id: Id::WhileStdinIsOpen, short: None, long: &["while-stdin-is-open"], value: Value::None },
+    Spec { id: Id::AddSlave, short: None, long: &["add-slave"], value: Value::None },
     Spec { id: Id::Switch, short: None, long: &["switch"], value: Value::None },
     Spec {
         id: Id::Ignored("there is no registry of servers to replace"),
@@ -88,6 +89,8 @@ pub(super) enum Order {
     Start,
     /// Have a server that runs go on with the driver.
     Switch,
+    /// Add the driver's device to a server that runs.
+    AddSlave,
 }
 
 /// The options before `-d`.
@@ -98,6 +101,8 @@ pub(super) struct Options<'a> {
     pub(super) config: Config,
     /// The word after `-d`.
     pub(super) driver: Option<&'a str>,
+    /// Devices beside the driver's own.
+    pub(super) devices: Vec<DeviceOptions>,
     /// The server ends when its standard input does.
     pub(super) while_stdin_is_open: bool,
     /// Options without effect, one line each.
@@ -111,6 +116,7 @@ impl<'a> Options<'a> {
             order: Order::Start,
             config: default_config(name),
             driver: None,
+            devices: Vec::new(),
             while_stdin_is_open: false,
             notices: Vec::new(),
         };
@@ -125,6 +131,7 @@ impl<'a> Options<'a> {
     fn apply(&mut self, found: &Found<'a, Id>) -> Result<(), UsageError> {
         let value = found.value.unwrap_or_default();
         match found.id {
+            Id::AddSlave => self.order = Order::AddSlave,
             Id::Autoconnect => self.config.self_connect = self_connect(value)?,
             Id::Driver => self.driver = Some(value),
             Id::Help => self.order = Order::Help,
@@ -135,6 +142,9 @@ impl<'a> Options<'a> {
             Id::Realtime => {
                 self.config.realtime_priority.get_or_insert(DEFAULT_REALTIME_PRIORITY);
             }
+            // jackd's words for no second driver.
+            Id::Slave if value == "none" => {}
+            Id::Slave => self.devices.push(slave::read(value, Words::new(&[]))?.device),
             Id::Switch => self.order = Order::Switch,
             Id::Sync => self.config.sync = true,
             Id::Temporary => self.config.temporary = true,

@@ -4,7 +4,8 @@ use engine::driver::{AlsaOptions, AlsaSide, Dither};
 use engine::{Config, DriverChoice, SelfConnect};
 use proto::driver::DriverSwitch;
 
-use super::{Asking, alsa, driver, parse};
+use super::slave::Slave;
+use super::{Asking, DeviceOptions, alsa, driver, parse};
 
 fn ask(line: &str) -> Asking {
     let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
@@ -117,7 +118,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
             Config { name: "b".into(), ..defaults() },
         ),
         (
-            "second drivers and internal clients",
+            "a slave driver and internal clients",
             "jackd -X alsarawmidi -I netmanager -C session.txt -u -c h -L 2 -Z -d dummy -m",
             defaults(),
         ),
@@ -254,11 +255,11 @@ fn lines_for_drivers_that_are_not_built_are_understood_and_say_so() {
 
 #[test]
 fn what_has_no_effect_is_said_once_each() {
-    let Asking::Run { notices, .. } = ask("jackd -m -c s -X alsarawmidi -P99 -d dummy -w 10") else {
+    let Asking::Run { notices, .. } = ask("jackd -m -c s -L 2 -P99 -d dummy -w 10") else {
         panic!("it runs");
     };
     let options: Vec<&str> = notices.iter().filter_map(|notice| notice.split(' ').next()).collect();
-    assert_eq!(options, ["-m", "-c", "-X", "-P", "-w"]);
+    assert_eq!(options, ["-m", "-c", "-L", "-P", "-w"]);
     assert!(notices.iter().all(|notice| !notice.contains('\n')));
     assert!(matches!(ask("jackd -R -d dummy -p64"), Asking::Run { notices, .. } if notices.is_empty()));
 }
@@ -331,6 +332,31 @@ fn the_environment_names_the_server_unless_the_line_does() {
     };
     assert_eq!(name(&["-d", "dummy"]), "studio");
     assert_eq!(name(&["-n", "live", "-d", "dummy"]), "live");
+}
+
+#[test]
+fn slave_drivers_are_devices_beside_the_drivers_own() {
+    let devices = |line: &str| match ask(line) {
+        Asking::Run { devices, .. } => devices,
+        other => panic!("{line}: {other:?}"),
+    };
+    let midi = DeviceOptions::sequencer;
+    let card = DeviceOptions { quantum: 1024, periods: 2, ..DeviceOptions::of("hw:0") };
+    assert_eq!(devices("jackd -X alsarawmidi -d dummy"), [midi()]);
+    assert_eq!(devices("jackd --slave-driver seq -X alsa -d dummy"), [midi(), card.clone()]);
+    assert_eq!(devices("jackd -X alsa -d alsa -X raw"), [card, midi()], "the driver's own come last");
+    assert_eq!(devices("jackd -X none -d dummy"), []);
+    assert!(refusal("jackd -X dummy -d dummy").contains("adds no device"));
+}
+
+#[test]
+fn a_line_that_adds_a_slave_driver_to_a_server_says_what_the_device_is() {
+    let device = DeviceOptions { quantum: 64, periods: 3, ..DeviceOptions::of("hw:USB") };
+    let slave = Slave { device, notices: vec![] };
+    let expected = Asking::AddSlave { server: "studio".into(), slave };
+    assert_eq!(ask("jackd --add-slave -n studio -d alsa -d hw:USB -p 64 -n 3"), expected);
+    assert!(refusal("jackd --add-slave").contains("-d NAME"));
+    assert!(refusal("jackd --add-slave -d file").contains("adds no device"));
 }
 
 fn run_with(while_stdin_is_open: bool) -> Asking {

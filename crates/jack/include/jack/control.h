@@ -79,9 +79,10 @@ bool jackctl_server_load_internal(jackctl_server_t *server, jackctl_internal_t *
 bool jackctl_server_unload_internal(jackctl_server_t *server, jackctl_internal_t *internal);
 /** Loads internal clients (`l NAME OBJECT PARAMETERS`) and makes connections (`c SOURCE DESTINATION`). */
 bool jackctl_server_load_session_file(jackctl_server_t *server, const char *file);
-/** False: a server has one driver at a time. */
+/** Adds a further card (driver "alsa", resampled) or MIDI ("alsarawmidi"), with the parameters that are set now: at once if
+ * the server runs, else from its start on until it is closed. */
 bool jackctl_server_add_slave(jackctl_server_t *server, jackctl_driver_t *driver);
-/** False. */
+/** Of several of this driver, the oldest. */
 bool jackctl_server_remove_slave(jackctl_server_t *server, jackctl_driver_t *driver);
 /** Has another driver start the cycles: clients keep their ports and connections, unless it has another sample rate or
  * more ports; internal clients end. */

@@ -6,7 +6,7 @@ use harness::{Program, Server, command_in, eventually};
 use tempfile::TempDir;
 
 /// A bus in a directory; its address.
-fn start_bus(directory: &TempDir) -> (Program, String) {
+pub(super) fn start_bus(directory: &TempDir) -> (Program, String) {
     let address = format!("unix:path={}", directory.path().join("bus").display());
     let mut daemon = Command::new("dbus-daemon");
     daemon.args(["--session", "--nofork", "--nopidfile", "--address", &address]);

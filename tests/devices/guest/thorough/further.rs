@@ -1,7 +1,11 @@
 //! Cards beside the server's own.
 
-use harness::Server;
+use std::path::Path;
 
+use harness::{Program, Server, binary, c_program_with, command_in, eventually};
+use tempfile::TempDir;
+
+use super::bus::start_bus;
 use crate::guest::{awaited, count, device_state, far};
 
 #[test]
@@ -29,4 +33,57 @@ fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
     assert_eq!(device_state(&server, "Loopback"), None);
     let again = server.consort(&["device", "remove", "Loopback"]);
     assert!(again.stderr.contains("no device is called 'Loopback'"), "{}", again.stderr);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_c_program_adds_slave_drivers_by_control_h_and_removes_them() {
+    let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let program = place.path().join("slaves");
+    c_program_with("jackserver", Path::new("control/slaves.c"), &program);
+    let mut command = command_in(place.path(), &program);
+    command.args(["hw:1,0", "^Loopback:playback_1$"]);
+    let ended = Program::start(command).finish();
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn jack_control_adds_slave_drivers_and_removes_them() {
+    let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let (_daemon, address) = start_bus(&place);
+    let run = |program: &str, words: &str| {
+        let mut command = command_in(place.path(), Path::new(program));
+        command.env("DBUS_SESSION_BUS_ADDRESS", &address);
+        command.args(words.split(' ').filter(|word| !word.is_empty()));
+        Program::start(command)
+    };
+    let consort = binary("consort").to_string_lossy().into_owned();
+    let service = run(&consort, "dbus");
+    // It says in its output what a call was refused for, and ends with 0 all the same.
+    let control = |words: &str| {
+        let said = run("jack_control", words).finish().stdout;
+        assert!(!said.contains("Error"), "{words}: {said}");
+        said
+    };
+    eventually("the service is on the bus", || {
+        (!run("jack_control", "status").finish().stderr.contains("ServiceUnknown")).then_some(())
+    });
+    let has = |begin: &str| {
+        let listed = run("jack_lsp", "").finish().stdout;
+        listed.lines().any(|line| line.starts_with(begin))
+    };
+    control("ds alsa dps device hw:1,0 dps period 256 ds dummy asd alsa start");
+    assert!(has("Loopback:playback_1"), "it was remembered");
+    control("asd alsarawmidi");
+    eventually("MIDI is there", || has("midi:").then_some(()));
+    control("rsd alsa");
+    assert!(!has("Loopback:") && has("midi:"));
+    control("stop start");
+    eventually("what was not removed is there again", || has("midi:").then_some(()));
+    assert!(!has("Loopback:"));
+    control("rsd alsarawmidi stop start");
+    assert!(!has("midi:") && has("system:"));
+    control("stop exit");
+    service.finish().expect_success();
 }

@@ -29,31 +29,31 @@ const DEFAULT_QUANTUM: u32 = 256;
 const DEFAULT_PERIODS: u32 = 3;
 
 /// What device, and how it is to be run.
-#[derive(Debug, Args)]
-pub(super) struct Options {
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub(crate) struct Options {
     /// The card, as ALSA calls it, such as hw:USB; or "seq"
-    device: String,
+    pub(crate) device: String,
     /// The client's name [default: the card's; of "seq": midi]
     #[arg(long, value_name = "NAME")]
-    name: Option<String>,
+    pub(crate) name: Option<String>,
     /// Capture ports; 0: none [default: as many as the card has]
     #[arg(long, value_name = "N")]
-    capture: Option<u32>,
+    pub(crate) capture: Option<u32>,
     /// Playback ports; 0: none [default: as many as the card has]
     #[arg(long, value_name = "N")]
-    playback: Option<u32>,
+    pub(crate) playback: Option<u32>,
     /// The card's rate in Hz [default: the graph's if the card has it]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
-    rate: Option<u32>,
+    pub(crate) rate: Option<u32>,
     /// Frames that the card moves at once
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_QUANTUM, value_parser = in_range(QUANTUM_FRAMES))]
-    quantum: u32,
+    pub(crate) quantum: u32,
     /// Quanta that wait in the card
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PERIODS, value_parser = in_range(2..=64))]
-    periods: u32,
+    pub(crate) periods: u32,
     /// Frames that the card or the graph may be late by; a part of the latency [default: a quantum of the card's]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(1..=8192))]
-    margin: Option<u32>,
+    pub(crate) margin: Option<u32>,
 }
 
 /// Options, and who started it.
@@ -70,6 +70,25 @@ pub(super) struct Serve {
 }
 
 impl Options {
+    /// A device, run as it is if nobody says otherwise.
+    pub(crate) fn of(device: &str) -> Self {
+        Self {
+            device: device.into(),
+            name: None,
+            capture: None,
+            playback: None,
+            rate: None,
+            quantum: DEFAULT_QUANTUM,
+            periods: DEFAULT_PERIODS,
+            margin: None,
+        }
+    }
+
+    /// All ports of ALSA's sequencer.
+    pub(crate) fn sequencer() -> Self {
+        Self::of(SEQUENCER)
+    }
+
     /// The words that say the same.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![self.device.clone()];

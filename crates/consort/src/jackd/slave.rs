@@ -1,0 +1,127 @@
+//! Slave drivers: what JACK2 calls devices beside the server's own. Here they are further devices of `consort device`.
+
+use engine::DriverChoice;
+use engine::driver::{AlsaSide, Dither};
+
+use super::alsa;
+use super::driver::Asked;
+use super::words::Words;
+use crate::command::device::DeviceOptions;
+use crate::command::run::DEFAULT_QUANTUM;
+use crate::exit::UsageError;
+
+/// What JACK2 and JACK1 call drivers of MIDI hardware. All of it is in ALSA's sequencer.
+pub(super) const MIDI: [&str; 4] = ["alsarawmidi", "alsa_midi", "seq", "raw"];
+/// The driver that is also one of a further card.
+const CARD: &str = "alsa";
+/// JACK2's card, where none is named.
+const DEFAULT_CARD: &str = "hw:0";
+
+/// A device, and which options of its driver it has not got, one line each.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Slave {
+    pub(super) device: DeviceOptions,
+    pub(super) notices: Vec<String>,
+}
+
+/// Whether a driver can be a slave driver.
+pub(crate) fn is_slave(driver: &str) -> bool {
+    driver == CARD || MIDI.contains(&driver)
+}
+
+/// Reads the options of driver `name` as those of a further device.
+pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError> {
+    if MIDI.contains(&name) {
+        // They have no options: the first word is refused.
+        words.next::<()>(&[])?;
+        return Ok(Slave { device: DeviceOptions::sequencer(), notices: Vec::new() });
+    }
+    if name != CARD {
+        return Err(UsageError(format!(
+            "the driver '{name}' adds no device to a server: alsa (a card) and alsarawmidi (MIDI) do"
+        )));
+    }
+    let Asked::Run { driver: DriverChoice::Alsa(options), quantum, mut notices, .. } = alsa::read(words)?
+    else {
+        return Err(UsageError("a slave driver's options are shown by -d alsa --help".into()));
+    };
+    let sides = || [&options.capture, &options.playback].into_iter().flatten();
+    let mut devices: Vec<&str> = sides().filter_map(|side| side.device.as_deref()).collect();
+    devices.dedup();
+    if let [capture, playback] = devices[..] {
+        return Err(UsageError(format!(
+            "a slave driver is one card: add one that captures ({capture}) and one that plays ({playback})"
+        )));
+    }
+    for (is_asked, option) in [
+        (sides().any(|side| side.extra_latency_frames != 0), "-I and -O have"),
+        (options.prefer_16_bits, "-S has"),
+        (options.dither != Dither::None, "-z has"),
+        (options.soft, "-s has"),
+    ] {
+        notices.extend(is_asked.then(|| format!("{option} no effect: a slave driver is resampled")));
+    }
+    let channels = |side: &Option<AlsaSide>| side.as_ref().map_or(Some(0), |side| side.channels);
+    let device = DeviceOptions {
+        capture: channels(&options.capture),
+        playback: channels(&options.playback),
+        rate: options.sample_rate_hz,
+        quantum: quantum.unwrap_or(DEFAULT_QUANTUM),
+        periods: options.periods,
+        ..DeviceOptions::of(devices.first().copied().unwrap_or(DEFAULT_CARD))
+    };
+    Ok(Slave { device, notices })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_line(name: &str, line: &str) -> Result<Slave, UsageError> {
+        let words: Vec<String> = line.split_whitespace().map(String::from).collect();
+        read(name, Words::new(&words))
+    }
+
+    #[test]
+    fn a_cards_driver_becomes_a_further_card_with_the_same_parameters() {
+        let card = |device: &str| DeviceOptions { quantum: 1024, periods: 2, ..DeviceOptions::of(device) };
+        for (line, expected) in [
+            ("", card("hw:0")),
+            (
+                "-d hw:USB -r 44100 -p 128 -n 3 -i 2 -o 4",
+                DeviceOptions {
+                    rate: Some(44_100),
+                    quantum: 128,
+                    periods: 3,
+                    capture: Some(2),
+                    playback: Some(4),
+                    ..card("hw:USB")
+                },
+            ),
+            ("-C hw:1", DeviceOptions { playback: Some(0), ..card("hw:1") }),
+            ("-d hw:1 -P", DeviceOptions { capture: Some(0), ..card("hw:1") }),
+        ] {
+            assert_eq!(read_line("alsa", line), Ok(Slave { device: expected, notices: vec![] }), "{line}");
+        }
+        let slave = read_line("alsa", "-d hw:1 -S -I 5 -m").expect("a card");
+        assert_eq!(slave.notices.len(), 3, "{:?}", slave.notices);
+    }
+
+    #[test]
+    fn midi_drivers_are_alsas_sequencer_and_others_are_no_slave_drivers() {
+        for name in MIDI {
+            assert!(is_slave(name));
+            assert_eq!(read_line(name, "").expect("MIDI").device, DeviceOptions::sequencer());
+        }
+        for (name, line, reason) in [
+            ("dummy", "", "adds no device"),
+            ("loopback", "", "adds no device"),
+            ("alsa", "-C hw:0 -P hw:1", "one card"),
+            ("alsa", "-x", "no option -x"),
+            ("seq", "-x", "no option -x"),
+        ] {
+            let refused = read_line(name, line).expect_err(name);
+            assert!(refused.0.contains(reason), "{name} {line}: {refused}");
+        }
+    }
+}
