@@ -18,11 +18,15 @@ const OBJECT: [&str; 4] = ["--dest", "org.jackaudio.service", "--object-path", "
 
 impl Bus {
     pub(crate) fn start() -> Self {
-        Self::with(|directory| {
-            let mut service = on_bus(directory, &binary("consort"));
-            service.arg("dbus");
-            service
-        })
+        Self::with(own)
+    }
+
+    /// Has the service end, and another one take its place.
+    pub(crate) fn start_again(&mut self) {
+        self.run("jack_control", &["exit"]).expect_success();
+        self.service.take().expect("it runs").finish().expect_success();
+        self.service = Some(Program::start(own(self.directory.path())));
+        self.await_service();
     }
 
     /// A bus that starts the service by itself, as soon as somebody calls it.
@@ -52,12 +56,16 @@ impl Bus {
         let daemon = start_daemon(directory.path());
         let service = Some(Program::start(service(directory.path())));
         let mut bus = Self { service, _daemon: daemon, directory };
-        eventually("the service is on the bus", || {
-            let service = bus.service.as_mut().expect("started");
-            assert!(service.is_running(), "{}", service.stderr());
-            (bus.call("org.freedesktop.DBus.Introspectable.Introspect", &[]).code == Some(0)).then_some(())
-        });
+        bus.await_service();
         bus
+    }
+
+    fn await_service(&mut self) {
+        eventually("the service is on the bus", || {
+            let service = self.service.as_mut().expect("started");
+            assert!(service.is_running(), "{}", service.stderr());
+            (self.call("org.freedesktop.DBus.Introspectable.Introspect", &[]).code == Some(0)).then_some(())
+        });
     }
 
     pub(crate) fn directory(&self) -> &Path {
@@ -122,6 +130,13 @@ fn start_daemon(directory: &Path) -> Program {
     let daemon = Program::start(daemon);
     eventually("the bus is there", || directory.join("bus").exists().then_some(()));
     daemon
+}
+
+/// The service of this project, on the bus of that directory.
+fn own(directory: &Path) -> Command {
+    let mut service = on_bus(directory, &binary("consort"));
+    service.arg("dbus");
+    service
 }
 
 fn address(directory: &Path) -> String {

@@ -135,6 +135,42 @@ fn jack_control_switches_the_driver_of_a_running_server_and_loads_plug_ins_into_
 }
 
 #[test]
+fn what_was_set_outlives_the_service_and_what_makes_no_sense_in_its_file_is_said_and_changes_nothing() {
+    let mut bus = Bus::start();
+    let file = bus.directory().join("consort/dbus.conf");
+    let control = |bus: &Bus, words: &str| {
+        bus.run("jack_control", &words.split(' ').collect::<Vec<_>>()).expect_success().stdout
+    };
+    assert!(!file.exists(), "nothing was set");
+    control(&bus, "ds dummy dps period 128 eps client-timeout 700 asd alsarawmidi");
+    bus.start_again();
+    let kept = control(&bus, "dp ep");
+    for line in ["(uint:set:1024:128)", "(sint:set:0:700)", "(str:set::alsarawmidi)"] {
+        assert!(kept.contains(line), "{line}: {kept}");
+    }
+    control(&bus, "rsd alsarawmidi dpr period start");
+    let running = status(&bus).expect("a server");
+    assert_eq!((running["quantum"].clone(), running["name"].clone()), (1024.into(), "under-test".into()));
+    let text = std::fs::read_to_string(&file).expect("the file");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
+    assert_eq!(lines, ["engine client-timeout = 700"], "what was reset is not kept");
+
+    // One line of nonsense, and one of sense.
+    std::fs::write(&file, "engine driver = oss\nengine client-timeout = 300\n").expect("written");
+    bus.start_again();
+    let said = bus.service().stderr().to_owned();
+    assert!(said.contains("dbus.conf, line 1: driver: 'oss' is none of"), "{said}");
+    let kept = control(&bus, "ep");
+    assert!(kept.contains("(sint:set:0:300)") && kept.contains("(str:notset:dummy:dummy)"), "{kept}");
+    // What is no file of settings is left alone, and what is set holds until the end.
+    std::fs::write(&file, [0xff]).expect("written");
+    bus.start_again();
+    assert!(bus.service().stderr().contains("it is left alone"), "{}", bus.service().stderr());
+    assert!(control(&bus, "eps client-timeout 500 ep").contains("(sint:set:0:500)"));
+    assert_eq!(std::fs::read(&file).expect("the file"), [0xff]);
+}
+
+#[test]
 fn a_slave_driver_that_cannot_be_had_is_refused_with_the_reason_and_nothing_is_kept_of_it() {
     let bus = Bus::start();
     let control = |words: &str| {

@@ -21,8 +21,7 @@ pub fn read(path: &Path) -> Result<State, StateError> {
     State::parse(&text)
 }
 
-/// Writes a state to a file, which is the old one or the new one at any moment, also when the machine stops: the new one
-/// is on the disk before it takes the old one's name.
+/// Writes a state to a file; see [`replace`].
 ///
 /// # Errors
 /// [`StateError::File`]; the old file is as it was then.
@@ -30,7 +29,12 @@ pub fn write(path: &Path, state: &State) -> Result<(), StateError> {
     replace(path, state.to_text().as_bytes()).map_err(|source| failed("write", path, source))
 }
 
-fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+/// Writes a file, which is the old one or the new one at any moment, also when the machine stops: the new one is on the disk
+/// before it takes the old one's name.
+///
+/// # Errors
+/// The kernel's. The old file is as it was then, unless only its directory could not be written to the disk.
+pub fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let directory = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use file::{MAX_FILE_BYTES, read, write};
+pub use file::{MAX_FILE_BYTES, read, replace, write};
 
 /// What a server is to be again. Everything is optional: what is not said is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]

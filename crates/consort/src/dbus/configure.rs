@@ -67,10 +67,10 @@ impl Configure {
     }
 
     fn set_parameter_value(&self, parameter: Vec<String>, value: Variant<'_>) -> Result<()> {
-        self.0.state().parameters.set(&parameter, &value)
+        self.0.state().configure(|parameters| parameters.set(&parameter, &value))
     }
 
     fn reset_parameter_value(&self, parameter: Vec<String>) -> Result<()> {
-        self.0.state().parameters.reset(&parameter)
+        self.0.state().configure(|parameters| parameters.reset(&parameter))
     }
 }

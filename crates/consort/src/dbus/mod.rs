@@ -10,6 +10,7 @@ mod patchbay;
 mod server_process;
 mod service;
 mod session_manager;
+mod settings;
 mod slaves;
 mod table;
 mod watch;

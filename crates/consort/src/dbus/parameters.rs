@@ -89,6 +89,20 @@ impl Value {
     }
 }
 
+/// The value that [`Value::to_word`] has written, of the same type as `like`.
+fn parse(word: &str, like: &Value) -> Option<Value> {
+    match like {
+        Value::Bool(_) => word.parse().ok().map(Value::Bool),
+        Value::Char(_) => match word.as_bytes() {
+            [byte] => Some(Value::Char(*byte)),
+            _ => None,
+        },
+        Value::Signed(_) => word.parse().ok().map(Value::Signed),
+        Value::Unsigned(_) => word.parse().ok().map(Value::Unsigned),
+        Value::Text(_) => Some(Value::Text(word.into())),
+    }
+}
+
 /// A value of the bus as one of the same type as `like`.
 fn read(value: &Variant<'_>, like: &Value) -> Answer<Value> {
     let read = match (value, like) {
@@ -254,6 +268,10 @@ impl Parameters {
     pub(super) fn set(&mut self, address: &[String], value: &Variant<'_>) -> Answer<()> {
         let (place, parameter) = self.find(address)?;
         let value = read(value, &parameter.default.into())?;
+        self.put(place, parameter, value)
+    }
+
+    fn put(&mut self, place: Place, parameter: &Parameter, value: Value) -> Answer<()> {
         let checked = parameter.constraint.check(&value);
         checked.map_err(|reason| Failure::InvalidArgs(format!("{}: {reason}", parameter.name)))?;
         self.set.insert((place, parameter.name), value);
@@ -270,6 +288,36 @@ impl Parameters {
     /// The server's name.
     pub(super) fn server(&self) -> String {
         self.set.get(&(Place::Engine, SERVER)).map_or_else(|| self.server.clone(), Value::to_word)
+    }
+
+    /// Those that are set to something else than their default: the address, " = ", and the value.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let line = |((place, name), value): (&(Place, &'static str), &Value)| {
+            let (address, parameters) = match *place {
+                Place::Engine => ("engine".to_owned(), ENGINE),
+                Place::Driver(index) => {
+                    (format!("drivers {}", DRIVERS[index].name), DRIVERS[index].parameters)
+                }
+            };
+            let parameter = parameters.iter().find(|parameter| parameter.name == *name)?;
+            (*value != self.default(parameter)).then(|| format!("{address} {name} = {}", value.to_word()))
+        };
+        self.set.iter().filter_map(line).collect()
+    }
+
+    /// Sets what a line of [`Self::lines`] says, or says why not and changes nothing.
+    pub(super) fn set_line(&mut self, line: &str) -> Result<(), String> {
+        let (address, word) = line.split_once(" = ").ok_or("no parameter, ' = ' and value")?;
+        let address: Vec<String> = address.split(' ').map(String::from).collect();
+        let in_words = |failure: Failure| match failure {
+            Failure::InvalidArgs(reason) => reason,
+            other => other.to_string(),
+        };
+        let (place, parameter) = self.find(&address).map_err(in_words)?;
+        let value = parse(word, &parameter.default.into());
+        let value =
+            value.ok_or_else(|| format!("{}: '{}' is no such value", parameter.name, word.escape_debug()))?;
+        self.put(place, parameter, value).map_err(in_words)
     }
 
     /// The drivers of devices beside the driver's own.

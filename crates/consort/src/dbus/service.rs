@@ -10,6 +10,7 @@ use super::failure::{Answer, Failure};
 use super::graph::{Graph, Picture, Told};
 use super::parameters::Parameters;
 use super::server_process::ServerProcess;
+use super::settings::Settings;
 
 /// What is to be said on the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub(super) struct Service {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) parameters: Parameters,
+    settings: Settings,
     pub(super) graph: Graph,
     /// Xruns of the server that are not counted any more.
     pub(super) forgotten_xruns: u32,
@@ -53,11 +55,14 @@ const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
 
 impl Service {
-    /// A service that has looked at nothing, and where its news comes.
+    /// A service with the user's settings, that has looked at nothing, and where its news comes.
     pub(super) fn new(server: &str) -> (Self, Receiver<News>) {
         let (news, told) = channel();
+        let mut parameters = Parameters::new(server);
+        let settings = Settings::read(&mut parameters);
         let state = State {
-            parameters: Parameters::new(server),
+            parameters,
+            settings,
             graph: Graph::default(),
             forgotten_xruns: 0,
             saving: (0, String::new()),
@@ -182,6 +187,13 @@ impl Service {
 }
 
 impl State {
+    /// Changes parameters, and has what was changed outlive the service.
+    pub(super) fn configure<T>(&mut self, change: impl FnOnce(&mut Parameters) -> T) -> T {
+        let answer = change(&mut self.parameters);
+        self.settings.write(&self.parameters);
+        answer
+    }
+
     fn look(&mut self, thoroughly: bool) -> Vec<News> {
         let mut news = Vec::new();
         let name = self.parameters.server();

@@ -29,7 +29,7 @@ impl Service {
         let mut state = self.state();
         let mut names = state.parameters.slaves();
         names.push(driver.to_owned());
-        state.parameters.set_slaves(&names);
+        state.configure(|parameters| parameters.set_slaves(&names));
         Ok(())
     }
 
@@ -45,7 +45,7 @@ impl Service {
                 return Err(Failure::InvalidArgs(reason));
             }
             index.map(|index| names.remove(index));
-            state.parameters.set_slaves(&names);
+            state.configure(|parameters| parameters.set_slaves(&names));
             found.map(|index| state.slaves.remove(index).1)
         };
         let Some(client) = client else { return Ok(()) };
