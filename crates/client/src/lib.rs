@@ -15,6 +15,7 @@ mod error;
 mod follower;
 mod host;
 mod internal;
+mod internal_session;
 mod joinable;
 mod locked;
 pub mod log;

@@ -12,6 +12,7 @@ mod entry;
 mod exit;
 mod jackd;
 mod output;
+mod plug_ins;
 mod profile;
 mod realtime_kit;
 mod reservation;

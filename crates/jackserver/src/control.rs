@@ -1,6 +1,7 @@
 //! control.h's functions about servers, drivers and plug-ins. Each answers false or null for what is none of these.
 
 use std::ffi::{CStr, CString, c_char, c_int};
+use std::path::Path;
 use std::ptr::null;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -10,7 +11,6 @@ use jack::messages;
 use crate::lists::Element;
 use crate::objects::{self, Handle, OnAcquire, OnRelease, Part, Server, State};
 use crate::process::Process;
-use crate::session_file::{self, Line};
 use crate::slaves;
 use crate::value::Value;
 use crate::words;
@@ -268,22 +268,7 @@ pub unsafe extern "C" fn jackctl_server_load_session_file(server: Handle, file: 
     let file = unsafe { jack::convert::text(file) };
     let (Some(server), Some(file)) = (objects::server(server), file) else { return false };
     let state = state(&server);
-    done(observer(&state).and_then(|observer| load_session(&observer, file)))
-}
-
-fn load_session(observer: &Observer, file: &str) -> Result<(), String> {
-    let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;
-    let lines = session_file::read(&text).map_err(|line| format!("{file}, line {line}: not understood"))?;
-    for line in lines {
-        let result = match &line {
-            Line::Connect { source, destination } => observer.connect(source, destination),
-            Line::Load { name, object, parameters } => {
-                observer.load_internal(&PlugIn { name, exact: false, object, parameters }).map(drop)
-            }
-        };
-        result.map_err(|error| format!("{file}: {error}"))?;
-    }
-    Ok(())
+    done(observer(&state).and_then(|observer| observer.load_internal_session(Path::new(file))))
 }
 
 /// Adds the device of a driver, with the parameters that are set now, to those of the server's own driver: a card, which is

@@ -17,7 +17,6 @@ pub mod objects;
 pub mod parameter;
 pub mod parameters;
 mod process;
-mod session_file;
 pub mod signals;
 mod slaves;
 mod value;

@@ -18,6 +18,7 @@ use sys::thread::CpuSet;
 use super::device::{Attendants, DeviceOptions};
 use super::web::PageArguments;
 use crate::exit::UsageError;
+use crate::plug_ins::{Beginning, InternalClient, Loading};
 pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Channels of a timer, as of jackd's dummy driver.
@@ -74,6 +75,13 @@ pub(crate) struct Run {
     /// add has options for it)
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
+    /// Load a plug-in, an internal client, when the server runs; repeatable. If it fails, the server ends
+    #[arg(short = 'I', long, value_name = "[NAME:]OBJECT[/PARAMETERS]")]
+    internal_client: Vec<InternalClient>,
+    /// Then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE DESTINATION) that this file
+    /// lists, one in a line
+    #[arg(short = 'C', long, value_name = "FILE")]
+    internal_session_file: Option<PathBuf>,
     /// End when the last client has left
     #[arg(long)]
     temporary: bool,
@@ -162,7 +170,10 @@ impl Run {
         let devices: Vec<_> = self.add_device.iter().map(|device| DeviceOptions::of(device)).collect();
         let _attendants = Attendants::start(&server, &devices)?;
         let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
+        let beginning = Beginning { plug_ins: self.internal_client, session: self.internal_session_file };
+        let loading = Loading::start(&server, beginning)?;
         engine::run(config, super::host::hosting()?)?;
+        loading.map_or(Ok(()), Loading::finish)?;
         Ok(ExitCode::SUCCESS)
     }
 

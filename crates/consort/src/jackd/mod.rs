@@ -25,6 +25,7 @@ use crate::command::exec::end_with_stdin;
 use crate::command::run::DEFAULT_QUANTUM;
 use crate::exit::UsageError;
 use crate::output;
+use crate::plug_ins::{Beginning, Loading};
 use driver::Asked;
 use options::{Options, Order};
 use slave::Slave;
@@ -50,6 +51,11 @@ consort's server with JACK's command line. Options before -d:
     --while-stdin-is-open        end when standard input does, as with the program that holds its other end
     -X, --slave-driver NAME      a device beside the driver's own: alsarawmidi (MIDI; also seq, raw), or alsa (the card
                                  hw:0, resampled); repeatable
+    -I, --internal-client WORD   a plug-in that is loaded when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If
+                                 it fails, the server ends
+    -C, --internal-session-file FILE
+                                 then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE
+                                 DESTINATION) that it lists, one in a line
     --add-slave                  have the server of this name, which runs, add this driver's device: prints the client's
                                  name, by which consort device remove removes it
     -a, --autoconnect MODE       a client connects its own ports: ' ' allow (default), E refuse or e ignore
@@ -57,7 +63,7 @@ consort's server with JACK's command line. Options before -d:
     -v, --verbose                say more, also which options had no effect
     -V, --version                print the version
     -h, --help                   print this; after -d DRIVER: the driver's options
-    -m -u -s -c X -L N -I NAME -C FILE -Z, --replace-registry
+    -m -u -s -c X -L N -Z, --replace-registry
                                  accepted, no effect
 
 Drivers: alsa, dummy (or timer), file.
@@ -76,6 +82,7 @@ enum Asking {
         notices: Vec<String>,
         /// Devices beside the driver's own.
         devices: Vec<DeviceOptions>,
+        beginning: Beginning,
     },
     /// To have a server that runs go on with another driver.
     Switch {
@@ -106,16 +113,18 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             slave.notices.iter().for_each(|notice| eprintln!("jackd: {notice}"));
             output::print(&format!("{}\n", device::add(&server, &slave.device)?.name))?;
         }
-        Asking::Run { config, while_stdin_is_open, notices, devices } => {
+        Asking::Run { config, while_stdin_is_open, notices, devices, beginning } => {
             if config.verbose {
                 for notice in notices {
                     eprintln!("jackd: {notice}");
                 }
             }
             let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
+            let loading = Loading::start(&config.name, beginning)?;
             let attendants = Attendants::start(&config.name, &devices)?;
             engine::run(*config, crate::command::host::hosting()?)?;
             drop(attendants);
+            loading.map_or(Ok(()), Loading::finish)?;
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -125,7 +134,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
     let mut words = Words::new(words);
     // Without a name in the environment there is always one that can be had.
     let default = default_server.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
-    let Options { order, mut config, driver, mut devices, while_stdin_is_open, mut notices } =
+    let Options { order, mut config, driver, mut devices, beginning, while_stdin_is_open, mut notices } =
         Options::read(&mut words, default)?;
     match order {
         Order::Help => return Ok(Asking::Text(HELP.into())),
@@ -137,7 +146,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
             return Err(UsageError("--switch and --add-slave need a driver: -d NAME".into()));
         }
         let config = Box::new(config);
-        return Ok(Asking::Run { config, while_stdin_is_open, notices, devices });
+        return Ok(Asking::Run { config, while_stdin_is_open, notices, devices, beginning });
     };
     if order == Order::AddSlave {
         return Ok(Asking::AddSlave { server: config.name, slave: slave::read(driver, words)? });
@@ -153,7 +162,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Asking, Usa
             devices.extend(of_driver);
             let quantum = quantum.unwrap_or(DEFAULT_QUANTUM);
             let config = Box::new(Config { driver, quantum, ..config });
-            Ok(Asking::Run { config, while_stdin_is_open, notices, devices })
+            Ok(Asking::Run { config, while_stdin_is_open, notices, devices, beginning })
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::command::run::{
     DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY, REALTIME_PRIORITY,
 };
 use crate::exit::UsageError;
+use crate::plug_ins::Beginning;
 
 /// What an option means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(super) enum Id {
     Autoconnect,
     Driver,
     Help,
+    InternalClient,
+    InternalSession,
     Name,
     NoRealtime,
     PortMax,
@@ -43,7 +46,6 @@ const fn valued(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> 
 }
 
 const NO_LOCK: Id = Id::Ignored("the server decides itself what memory it locks");
-const NO_INTERNAL: Id = Id::Ignored("plug-ins are loaded once the server runs, by jack_load");
 
 /// All of them.
 pub(super) const SPECS: &[Spec<Id>] = &[
@@ -66,8 +68,8 @@ pub(super) const SPECS: &[Spec<Id>] = &[
     valued('c', &["clocksource", "clock-source"], Id::Ignored("the clock is always CLOCK_MONOTONIC")),
     valued('L', &["loopback"], Id::Ignored("there are no loopback ports: connect the programs themselves")),
     valued('X', &["slave-backend", "slave-driver", "midi-driver"], Id::Slave),
-    valued('I', &["internal-client"], NO_INTERNAL),
-    valued('C', &["internal-session-file"], NO_INTERNAL),
+    valued('I', &["internal-client"], Id::InternalClient),
+    valued('C', &["internal-session-file"], Id::InternalSession),
     flag('Z', &["nozombies"], Id::Ignored("a late client is left out and taken in again, not removed")),
     // Whoever started the server, as jackctl_server_open, holds the other end.
     Spec { id: Id::WhileStdinIsOpen, short: None, long: &["while-stdin-is-open"], value: Value::None },
@@ -103,6 +105,8 @@ pub(super) struct Options<'a> {
     pub(super) driver: Option<&'a str>,
     /// Devices beside the driver's own.
     pub(super) devices: Vec<DeviceOptions>,
+    /// Plug-ins that it begins with.
+    pub(super) beginning: Beginning,
     /// The server ends when its standard input does.
     pub(super) while_stdin_is_open: bool,
     /// Options without effect, one line each.
@@ -117,6 +121,7 @@ impl<'a> Options<'a> {
             config: default_config(name),
             driver: None,
             devices: Vec::new(),
+            beginning: Beginning::default(),
             while_stdin_is_open: false,
             notices: Vec::new(),
         };
@@ -135,6 +140,12 @@ impl<'a> Options<'a> {
             Id::Autoconnect => self.config.self_connect = self_connect(value)?,
             Id::Driver => self.driver = Some(value),
             Id::Help => self.order = Order::Help,
+            Id::InternalClient => {
+                let plug_in =
+                    value.parse().map_err(|reason| UsageError(format!("{}: {reason}", found.written)))?;
+                self.beginning.plug_ins.push(plug_in);
+            }
+            Id::InternalSession => self.beginning.session = Some(value.into()),
             Id::Name => self.config.name = value.into(),
             Id::NoRealtime => self.config.realtime_priority = None,
             Id::PortMax => self.config.port_max = number(&found.written, value, 1)?,

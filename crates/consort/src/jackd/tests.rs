@@ -5,7 +5,7 @@ use engine::{Config, DriverChoice, SelfConnect};
 use proto::driver::DriverSwitch;
 
 use super::slave::Slave;
-use super::{Asking, DeviceOptions, alsa, driver, parse};
+use super::{Asking, Beginning, DeviceOptions, alsa, driver, parse};
 
 fn ask(line: &str) -> Asking {
     let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
@@ -335,6 +335,16 @@ fn the_environment_names_the_server_unless_the_line_does() {
 }
 
 #[test]
+fn plug_ins_and_a_file_that_lists_them_are_what_a_server_begins_with() {
+    let Asking::Run { beginning, .. } = ask("jackd -I in:inprocess -C a -I profiler/-c -C b -d dummy") else {
+        panic!("it runs");
+    };
+    let plug_ins = ["in:inprocess", "profiler/-c"].map(|word| word.parse().expect("a plug-in"));
+    assert_eq!(beginning, Beginning { plug_ins: plug_ins.into(), session: Some("b".into()) });
+    assert!(refusal("jackd -I /x -d dummy").contains("-I: '/x' is no plug-in"));
+}
+
+#[test]
 fn slave_drivers_are_devices_beside_the_drivers_own() {
     let devices = |line: &str| match ask(line) {
         Asking::Run { devices, .. } => devices,
@@ -360,7 +370,13 @@ fn a_line_that_adds_a_slave_driver_to_a_server_says_what_the_device_is() {
 }
 
 fn run_with(while_stdin_is_open: bool) -> Asking {
-    Asking::Run { config: Box::new(defaults()), while_stdin_is_open, notices: vec![], devices: vec![] }
+    Asking::Run {
+        config: Box::new(defaults()),
+        while_stdin_is_open,
+        notices: vec![],
+        devices: vec![],
+        beginning: Beginning::default(),
+    }
 }
 
 #[test]

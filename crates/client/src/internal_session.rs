@@ -1,17 +1,43 @@
 //! The file that `jackd -C` and `jackctl_server_load_session_file` read: plug-ins to load and connections to make.
 
+use std::path::Path;
+
+use crate::{Observer, PlugIn};
+
 /// A line of it.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Line {
+enum Line {
     /// `l NAME [PLUG-IN [PARAMETERS…]]`, or `load` in place of `l`.
     Load { name: String, object: String, parameters: String },
     /// `c SOURCE DESTINATION`, or `con` or `connect` in place of `c`.
     Connect { source: String, destination: String },
 }
 
+impl Observer {
+    /// Has the server load the plug-ins and make the connections that a file lists, one after the other.
+    ///
+    /// # Errors
+    /// In words, at the first that fails; what stands before it was done. Nothing was, if a line makes no sense.
+    pub fn load_internal_session(&self, file: &Path) -> Result<(), String> {
+        let name = file.display();
+        let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {name}: {error}"))?;
+        let lines = read(&text).map_err(|line| format!("{name}, line {line}: not understood"))?;
+        for line in lines {
+            let result = match &line {
+                Line::Connect { source, destination } => self.connect(source, destination),
+                Line::Load { name, object, parameters } => {
+                    self.load_internal(&PlugIn { name, exact: false, object, parameters }).map(drop)
+                }
+            };
+            result.map_err(|error| format!("{name}: {error}"))?;
+        }
+        Ok(())
+    }
+}
+
 /// All lines; the number of the first that is none. A line that begins with `#` says nothing. What stands between
 /// quotation marks is one word.
-pub(crate) fn read(text: &str) -> Result<Vec<Line>, usize> {
+fn read(text: &str) -> Result<Vec<Line>, usize> {
     let mut lines = Vec::new();
     for (index, text) in text.lines().enumerate() {
         if text.trim().is_empty() || text.trim_start().starts_with('#') {

@@ -1,0 +1,85 @@
+//! Plug-ins that a server begins with: `-I` and `-C`, of jackd and of `consort run`.
+
+use std::path::Path;
+use std::process::Command;
+
+use harness::{Counts, Program, Server, binary, command_in, eventually};
+use tempfile::TempDir;
+
+use crate::stage::{await_end, hosts, let_cycles_pass};
+
+#[test]
+fn a_server_begins_with_its_plug_ins_and_they_end_with_it() {
+    let mut server = Server::start(&["--quantum", "256", "-I", "in:inprocess", "-I", "profiler/-c"]);
+    server.await_connection("in:output", "system:playback_1");
+    server.await_port("profiler:cpu_load");
+    assert!(!server.lsp(&[]).contains("driver_period"), "parameters hold");
+    server.run("jack_disconnect", &["system:capture_1", "in:input"]).expect_success();
+    let _source = server.probe(&["source", "source"]);
+    server.run("jack_connect", &["source:out", "in:input"]).expect_success();
+    let checker = server.probe(&["check", "checker", "--from", "in:output"]);
+    let_cycles_pass(&server);
+    let counts = Counts::of(checker);
+    assert!(counts.good > 0 && counts.wrong == 0, "{counts:?}");
+    let processes = hosts(&mut server);
+    assert_eq!(processes.len(), 2);
+    server.stop().expect_success();
+    await_end(&processes);
+}
+
+/// `jackd` in a directory, with these words.
+fn jackd(directory: &Path, words: &[&str]) -> Command {
+    let link = directory.join("jackd");
+    if !link.exists() {
+        std::os::unix::fs::symlink(binary("consort"), &link).expect("a link");
+    }
+    let mut command = command_in(directory, &link);
+    command.args(words);
+    command
+}
+
+#[test]
+fn jackd_loads_what_it_is_told_to_and_what_a_file_lists_and_connects_it() {
+    let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let session = place.path().join("session");
+    let lines = "# what to load\nl meter profiler -c\nc in:output \"system:playback_2\"\n";
+    std::fs::write(&session, lines).expect("a file");
+    let session = session.to_string_lossy();
+    let words = ["-I", "in:inprocess", "-C", &session, "-d", "dummy", "-p", "256"];
+    let mut server = Program::start(jackd(place.path(), &words));
+    eventually("all of it is there", || {
+        assert!(server.is_running(), "{}", server.stderr());
+        let mut lsp = command_in(place.path(), Path::new("jack_lsp"));
+        lsp.arg("-c");
+        let listed = Program::start(lsp).finish().stdout;
+        let is_connected = listed.contains("system:playback_2\n   in:output\n");
+        (listed.contains("meter:cpu_load") && is_connected).then_some(())
+    });
+    server.terminate().expect_success();
+}
+
+#[test]
+fn a_server_that_cannot_have_what_it_is_to_begin_with_says_so_and_ends() {
+    let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let file = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        std::fs::write(&path, text).expect("a file");
+        path.to_string_lossy().into_owned()
+    };
+    let nonsense = file("nonsense", "l profiler\nload\n");
+    let nowhere = file("nowhere", "c system:capture_1 nobody:in\n");
+    for (option, value, reason) in [
+        ("-I", "no_such_plug_in", "there is no plug-in no_such_plug_in.so"),
+        ("-I", "netmanager", "consort has no 'netmanager'"),
+        ("-C", &nonsense, "line 2: not understood"),
+        ("-C", &nowhere, "nobody:in"),
+        ("-C", "/no/such/file", "cannot read /no/such/file"),
+    ] {
+        let ended = Program::start(jackd(place.path(), &[option, value, "-d", "dummy"])).finish();
+        assert_eq!(ended.code, Some(1), "{option} {value}: {ended:?}");
+        let last = ended.stderr.lines().last().unwrap_or_default();
+        assert!(last.starts_with("jackd: ") && last.contains(reason), "{option} {value}: {}", ended.stderr);
+    }
+    let ended = Program::start(jackd(place.path(), &["-I", "/x", "-d", "dummy"])).finish();
+    assert!(ended.code == Some(2) && ended.stderr.contains("is no plug-in"), "{ended:?}");
+}
