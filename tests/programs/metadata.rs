@@ -41,6 +41,55 @@ fn what_jack_property_sets_another_jack_property_and_consort_list_until_it_is_de
     assert_eq!(property(&server, &["-l"]), "");
 }
 
+/// Runs `jack_property` and expects that it fails with this as its last word.
+fn refused(server: &Server, words: &[&str], reason: &str) {
+    let ended = server.run("jack_property", words);
+    let said = format!("{}{}", ended.stdout, ended.stderr);
+    assert_ne!(ended.code, Some(0), "{words:?}: {said}");
+    assert_eq!(said.lines().last(), Some(reason), "{words:?}");
+}
+
+#[test]
+fn jack_property_says_what_it_has_done_and_fails_for_what_is_not_there() {
+    let server = Server::timer(256);
+    let metro = server.spawn("jack_metro", &["-b", "120"]);
+    server.await_port("metro:120_bpm");
+    // What is nobody's own, and what is a program's.
+    for (client, port) in [("system", "system:playback_1"), ("metro", "metro:120_bpm")] {
+        assert!(server.lsp(&[]).contains(port));
+        for (of, subject, key, value) in [("-c", client, "colour", "blue"), ("-p", port, "order", "seven")] {
+            let said = server.run("jack_property", &["-D"]).expect_success();
+            // Newer releases spell it "deleted".
+            assert!(said.stdout.starts_with("JACK metadata successfully delete"), "{said:?}");
+            assert_eq!(property(&server, &["-l"]), "");
+            assert_eq!(property(&server, &[of, "-l", subject]), "");
+            assert_eq!(property(&server, &[of, "-s", subject, key, value]), "");
+            let line = format!("key: {key} value: {value}");
+            assert_eq!(property(&server, &[of, "-l", subject]), format!("{line}\n"));
+            assert_eq!(property(&server, &[of, "-l", subject, key]), format!("{value}\n"));
+            let all = property(&server, &["-l"]);
+            let [uuid, listed] = all.lines().collect::<Vec<_>>()[..] else { panic!("one property: {all}") };
+            assert_eq!(listed, line);
+            assert_eq!(property(&server, &["-l", uuid]), format!("{line}\n"), "by its uuid alone");
+
+            assert_eq!(property(&server, &["-d", uuid, key]), "");
+            refused(&server, &[of, "-l", subject, key], &format!("Value not found for {key} of {subject}"));
+            let not_removed = format!("\"{key}\" property not removed for {subject}");
+            refused(&server, &[of, "-d", subject, key], &not_removed);
+            assert_eq!(property(&server, &[of, "-l", subject]), "");
+            property(&server, &["-s", uuid, key, value]);
+            assert_eq!(property(&server, &[of, "-d", subject, key]), "");
+            assert_eq!(property(&server, &["-l"]), "");
+        }
+        let nothing = format!("{client}:nothing");
+        refused(&server, &["-p", "-l", &nothing], &format!("cannot find port name {nothing}"));
+    }
+    refused(&server, &["-c", "-l", "nobody"], "cannot get UUID for client named nobody");
+    metro.terminate();
+    eventually("its client has gone", || (!server.lsp(&[]).contains("metro")).then_some(()));
+    refused(&server, &["-c", "-l", "metro"], "cannot get UUID for client named metro");
+}
+
 #[test]
 fn properties_of_a_client_and_its_ports_go_with_it_and_jack_evmon_is_told() {
     let server = Server::timer(256);
