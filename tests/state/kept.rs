@@ -8,14 +8,14 @@ use rustix::process::Signal;
 use crate::stage::{METRO, await_state, end, furnish, furnished, metro, saved};
 
 /// A server that keeps its state in a file of its directory.
-fn keeping() -> Server {
+pub(crate) fn keeping() -> Server {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let path = directory.path().join("kept.json").to_string_lossy().into_owned();
     Server::start_in(directory, &["--state", &path])
 }
 
 /// The server ends in order.
-fn end_server(server: &mut Server) {
+pub(crate) fn end_server(server: &mut Server) {
     server.program().signal(Signal::TERM);
     eventually("the server has ended", || (!server.program().is_running()).then_some(()));
 }

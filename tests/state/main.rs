@@ -4,3 +4,4 @@
 mod files;
 mod kept;
 mod stage;
+mod tempo;

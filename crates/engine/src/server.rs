@@ -12,7 +12,6 @@ use rt::shm::{
     TransportRequests,
 };
 use rt::sync::{AtomicU32, Ordering};
-use rt::transport::Position;
 use sd_notify::NotifyState;
 use state::{State, StateError};
 use sys::lock::{LockError, LockFile};
@@ -321,7 +320,7 @@ fn remember(
         model.expect(state);
         if let Some(place) = state.transport {
             // Refused only while somebody else moves it, who is not there yet.
-            let _ = shared.transport.ask_position(&Position::at(place.frame));
+            let _ = shared.transport.ask_position(&place.position());
         }
         return Ok(Keeping::all(start(path.clone())?, state.transport));
     }

@@ -11,6 +11,7 @@ pub mod running;
 
 use std::collections::BTreeMap;
 
+use rt::transport::{Position, valid};
 use serde::{Deserialize, Serialize};
 
 pub use file::{MAX_FILE_BYTES, read, replace, write};
@@ -44,6 +45,67 @@ pub struct Place {
     pub rolling: bool,
     /// Frames from the start of the piece.
     pub frame: u32,
+    /// Bar, beat and tempo there, if somebody has said them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bar_beat_tick: Option<BarBeatTick>,
+}
+
+/// A place by the music's own measure, and the tempo. See [`Position`] for what each says.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(missing_docs, reason = "each is a position's")]
+pub struct BarBeatTick {
+    pub bar: i32,
+    pub beat: i32,
+    pub tick: i32,
+    pub bar_start_tick: f64,
+    pub beats_per_bar: f32,
+    pub beat_type: f32,
+    pub ticks_per_beat: f64,
+    pub beats_per_minute: f64,
+}
+
+// No member is NaN: a position's members are checked before they are taken, and a file has no word for it.
+impl Eq for BarBeatTick {}
+
+impl Place {
+    /// Where the transport stands, or passes by.
+    #[must_use]
+    pub fn of(rolling: bool, position: &Position) -> Self {
+        let Position { frame, bar, beat, tick, .. } = *position;
+        let bar_beat_tick = (position.valid & valid::BBT != 0).then_some(BarBeatTick {
+            bar,
+            beat,
+            tick,
+            bar_start_tick: position.bar_start_tick,
+            beats_per_bar: position.beats_per_bar,
+            beat_type: position.beat_type,
+            ticks_per_beat: position.ticks_per_beat,
+            beats_per_minute: position.beats_per_minute,
+        });
+        Self { rolling, frame, bar_beat_tick }
+    }
+
+    /// What the transport is to be asked for.
+    #[must_use]
+    pub fn position(&self) -> Position {
+        let position = Position::at(self.frame);
+        let Some(said) = self.bar_beat_tick else { return position };
+        let BarBeatTick { bar, beat, tick, bar_start_tick, .. } = said;
+        let BarBeatTick { beats_per_bar, beat_type, ticks_per_beat, beats_per_minute, .. } = said;
+        Position {
+            valid: valid::BBT,
+            bar,
+            beat,
+            tick,
+            bar_start_tick,
+            beats_per_bar,
+            beat_type,
+            ticks_per_beat,
+            beats_per_minute,
+            ..position
+        }
+    }
 }
 
 /// A connection.
@@ -158,6 +220,31 @@ impl State {
 mod tests {
     use super::*;
 
+    fn sample_position() -> Position {
+        Position {
+            valid: valid::BBT,
+            bar: 3,
+            beat: 2,
+            tick: 480,
+            bar_start_tick: 7680.0,
+            beats_per_bar: 3.5,
+            beat_type: 4.0,
+            ticks_per_beat: 1920.0,
+            beats_per_minute: 97.3,
+            ..Position::at(48_000)
+        }
+    }
+
+    #[test]
+    fn a_place_is_what_it_was_with_bar_beat_and_tempo_if_they_were_said() {
+        for position in [sample_position(), Position::at(5)] {
+            assert_eq!(Place::of(false, &position).position(), position);
+        }
+        let video =
+            Position { valid: valid::VIDEO_RATIO, audio_frames_per_video_frame: 1920.0, ..Position::at(5) };
+        assert_eq!(Place::of(false, &video).position(), Position::at(5), "the rest is not kept");
+    }
+
     fn sample() -> State {
         let connection = Connection { source: "synth:left".into(), destination: "system:playback_1".into() };
         let property = |owner, type_name: &str| Property {
@@ -168,7 +255,7 @@ mod tests {
         };
         State {
             quantum: Some(256),
-            transport: Some(Place { rolling: true, frame: 48_000 }),
+            transport: Some(Place::of(true, &sample_position())),
             connections: vec![connection],
             aliases: [("synth:left".to_owned(), vec!["main".to_owned()])].into(),
             properties: vec![

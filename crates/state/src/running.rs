@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::{Connection, Owner, Place, State};
-use client::{Observer, PortInfo, Position, Property, PropertyValue, RegistryView, Request, port_uuid};
+use client::{Observer, PortInfo, Property, PropertyValue, RegistryView, Request, port_uuid};
 use proto::property::PropertyRequest;
 use proto::request::RequestError;
 
@@ -27,7 +27,7 @@ pub fn save(server: &Observer) -> Result<State, client::Error> {
     let transport = server.transport();
     let mut state = State {
         quantum: server.engine().info().map(|info| info.quantum),
-        transport: Some(Place { rolling: transport.state.passes(), frame: transport.position.frame }),
+        transport: Some(Place::of(transport.state.passes(), &transport.position)),
         connections: connections(registry, &ports),
         ..State::default()
     };
@@ -103,7 +103,7 @@ pub fn restore(server: &Observer, state: &State, others: Others) -> Result<Vec<S
     if let Some(place) = state.transport {
         let request = Request::Transport {
             roll: Some(place.rolling),
-            position: Some(Position::at(place.frame).to_words()),
+            position: Some(place.position().to_words()),
             sync_timeout_us: None,
         };
         failures.note(format_args!("the transport"), server.order(request))?;

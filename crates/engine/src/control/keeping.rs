@@ -62,11 +62,11 @@ impl Keeping {
 }
 
 /// At the start of the piece.
-const STANDING: Place = Place { rolling: false, frame: 0 };
+const STANDING: Place = Place { rolling: false, frame: 0, bar_beat_tick: None };
 
 /// For a file that is not to change with every cycle: where it rolls at the moment is not said.
 fn settled(place: Place) -> Place {
-    if place.rolling { Place { frame: 0, ..place } } else { place }
+    if place.rolling { Place { rolling: true, ..STANDING } } else { place }
 }
 
 impl Control {
@@ -75,8 +75,7 @@ impl Control {
         let engine = self.engine();
         let cycle = engine.cycle();
         if let Some(transport) = engine.transport_in(cycle).filter(|_| cycle != 0) {
-            let rolling = transport.state.passes();
-            self.parts.keeping.place = Place { rolling, frame: transport.position.frame };
+            self.parts.keeping.place = Place::of(transport.state.passes(), &transport.position);
         }
         self.parts.keeping.place
     }
