@@ -6,7 +6,7 @@ use std::process::Command;
 use harness::{Counts, Program, Server, binary, command_in, eventually};
 use tempfile::TempDir;
 
-use crate::stage::{await_end, hosts, let_cycles_pass};
+use crate::stage::{await_end, has_ports, hosts, let_cycles_pass, load};
 
 #[test]
 fn a_server_begins_with_its_plug_ins_and_they_end_with_it() {
@@ -25,6 +25,21 @@ fn a_server_begins_with_its_plug_ins_and_they_end_with_it() {
     assert_eq!(processes.len(), 2);
     server.stop().expect_success();
     await_end(&processes);
+}
+
+#[test]
+fn plug_ins_end_with_a_server_that_is_killed_and_the_next_one_begins_with_those_of_its_own_words() {
+    let mut server = Server::start(&["--quantum", "256", "-I", "in:inprocess"]);
+    server.await_connection("in:output", "system:playback_1");
+    load(&server, "profiler", "profiler", "-c").expect_success();
+    let processes = hosts(&mut server);
+    assert_eq!(processes.len(), 2);
+    server.kill();
+    await_end(&processes);
+    server.start_again();
+    server.await_connection("in:output", "system:playback_1");
+    assert!(!has_ports(&server, "profiler"), "{}", server.lsp(&[]));
+    assert!(!has_ports(&server, "in-01"), "the one before has not come back beside it");
 }
 
 /// `jackd` in a directory, with these words.
