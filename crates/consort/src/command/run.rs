@@ -75,8 +75,9 @@ pub(crate) struct Run {
     /// add has options for it)
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
-    /// Load a plug-in, an internal client, when the server runs; repeatable. If it fails, the server ends
-    #[arg(short = 'I', long, value_name = "[NAME:]OBJECT[/PARAMETERS]")]
+    /// Load a plug-in, an internal client, when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If it fails, the
+    /// server ends
+    #[arg(short = 'I', long, value_name = "PLUG-IN")]
     internal_client: Vec<InternalClient>,
     /// Then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE DESTINATION) that this file
     /// lists, one in a line
