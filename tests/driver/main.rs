@@ -277,7 +277,7 @@ fn the_cycles_in_which_drivers_change_neither_allocate_nor_lock_nor_log() {
     for driver in [
         &["timer", "--capture", "70", "--playback", "9"][..],
         &["file", "--output", "take.wav"],
-        &["timer", "--loop", "--quantum", "512"],
+        &["timer", "--loop", "--quantum", "512", "--monitors"],
         &["alsa", "--device", "null"],
         &["alsa", "--device", "null", "--quantum", "256"],
         &["timer"],

@@ -79,6 +79,25 @@ fn a_client_connected_with_itself_hears_its_own_last_cycle() {
     assert_eq!(impulses(&server.played()), (0..16).map(|turn| 500 + turn * QUANTUM).collect::<Vec<_>>());
 }
 
+#[test]
+fn a_monitor_hears_what_its_playback_port_does_a_cycle_later() {
+    let sent = noise(24_000);
+    let options = ["--quantum", "64", "--fast", "--playback", "2", "--monitors"];
+    let server = Server::playing(&sent, &options);
+    let _program = thru(&server, "a");
+    connect(&server, "system:monitor_1", "system:playback_2");
+    connect(&server, "a:out", "system:playback_1");
+    connect(&server, "system:capture_1", "a:in");
+    let physical = server.run("jack_lsp", &["-p"]).expect_success().stdout;
+    let of_monitor = physical.lines().skip_while(|line| *line != "system:monitor_2").nth(1);
+    assert_eq!(of_monitor.map(str::trim), Some("properties: output,"), "{physical}");
+    let heard = server.played();
+    assert_eq!(heard.channels[0], sent.channels[0]);
+    let (before, after) = heard.channels[1].split_at(QUANTUM);
+    assert!(before.iter().all(|sample| *sample == 0.0));
+    assert_eq!(after, &sent.channels[0][..sent.channels[0].len() - QUANTUM]);
+}
+
 fn impulses(sound: &Sound) -> Vec<usize> {
     let samples = sound.channels[0].iter().enumerate();
     samples.filter(|(_, sample)| **sample != 0.0).map(|(frame, _)| frame).collect()

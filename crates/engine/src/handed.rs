@@ -83,8 +83,9 @@ mod tests {
 
     #[test]
     fn slabs_that_a_driver_brings_come_after_those_that_are_there_and_nothing_is_allocated_for_it() {
-        let timer =
-            |capture| -> Box<dyn Driver> { Box::new(Timer::new(Channels { capture, playback: 0 }, 48_000)) };
+        let timer = |capture| -> Box<dyn Driver> {
+            Box::new(Timer::new(Channels { capture, playback: 0, monitors: 0 }, 48_000))
+        };
         let (mut driver, mut slabs) = (timer(20), vec![slab(0.1), slab(0.2)]);
         let mut handed = Handed::new(timer(50), None, vec![slab(0.3), slab(0.4)], slabs.len());
         let room = handed.slabs.capacity();

@@ -8,8 +8,8 @@ use proto::driver::{AlsaOptions, AlsaSide, DriverChoice};
 use proto::limits::SAMPLE_RATE_HZ;
 
 use crate::driver::{
-    AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Pace, Timer, is_same_file,
-    may_share,
+    AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Monitored, Pace, Timer,
+    is_same_file, may_share,
 };
 use crate::server::ServerError;
 
@@ -55,6 +55,13 @@ impl Opened {
         };
         Self { driver: Box::new(driver), facts, gate }
     }
+
+    /// With ports that hear what is played.
+    fn monitored(mut self) -> Self {
+        let driver = Monitored::new(self.driver);
+        self.facts.channels = driver.channels();
+        Self { driver: Box::new(driver), ..self }
+    }
 }
 
 /// Hz, where nobody asks for another.
@@ -71,8 +78,8 @@ const MOST_PERIODS: u32 = 1024;
 /// A sentence that says what was refused.
 pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Option<Opened>, String> {
     let opened = match choice {
-        DriverChoice::Timer { capture, playback, sample_rate_hz, looped } => {
-            let channels = Channels { capture: *capture, playback: *playback };
+        DriverChoice::Timer { capture, playback, sample_rate_hz, looped, .. } => {
+            let channels = Channels { capture: *capture, playback: *playback, monitors: 0 };
             let timer = Timer::new(channels, sample_rate_hz.unwrap_or(SAMPLE_RATE));
             Opened::new(if *looped { timer.looped() } else { timer }, None, Vec::new())
         }
@@ -83,7 +90,7 @@ pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Optio
             let devices = alsa.devices();
             Opened::new(alsa, None, devices)
         }
-        DriverChoice::File { input, output, sample_rate_hz, playback, fast } => {
+        DriverChoice::File { input, output, sample_rate_hz, playback, fast, .. } => {
             let file = FileDriver::open(FileOptions {
                 input: input.clone(),
                 output: output.clone(),
@@ -98,7 +105,7 @@ pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Optio
             Opened::new(file, Some(begin), Vec::new())
         }
     };
-    Ok(Some(opened))
+    Ok(Some(if choice.monitors() { opened.monitored() } else { opened }))
 }
 
 /// The timer that stands in for a card where there is none.
@@ -111,6 +118,7 @@ pub fn without_card(options: &AlsaOptions) -> DriverChoice {
         playback: count(&options.playback),
         sample_rate_hz: options.sample_rate_hz,
         looped: false,
+        monitors: options.monitors,
     }
 }
 
@@ -184,7 +192,7 @@ mod tests {
     use super::*;
 
     fn timer(sample_rate_hz: Option<u32>) -> DriverChoice {
-        DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz, looped: false }
+        DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz, looped: false, monitors: false }
     }
 
     #[test]
@@ -201,7 +209,13 @@ mod tests {
     #[test]
     fn what_would_take_more_than_the_servers_ports_or_a_cards_memory_is_out_of_range() {
         assert!(check(&timer(None), 64).is_ok());
-        let wide = DriverChoice::Timer { capture: 33, playback: 0, sample_rate_hz: None, looped: false };
+        let wide = DriverChoice::Timer {
+            capture: 33,
+            playback: 0,
+            sample_rate_hz: None,
+            looped: false,
+            monitors: false,
+        };
         assert!(check(&wide, 64).is_err());
         for periods in [0, 1, 1025, u32::MAX] {
             let card = DriverChoice::Alsa(Box::new(AlsaOptions { periods, ..AlsaOptions::default() }));
@@ -218,9 +232,15 @@ mod tests {
             std::fs::write(&path, "").unwrap();
             Some(path)
         };
-        let choice = |input: Option<std::path::PathBuf>, output: Option<std::path::PathBuf>| {
-            DriverChoice::File { input, output, sample_rate_hz: None, playback: None, fast: false }
-        };
+        let choice =
+            |input: Option<std::path::PathBuf>, output: Option<std::path::PathBuf>| DriverChoice::File {
+                input,
+                output,
+                sample_rate_hz: None,
+                playback: None,
+                fast: false,
+                monitors: false,
+            };
         let before = choice(file("played"), file("recorded"));
         for (wanted, refused) in [
             (choice(file("recorded"), None), true),

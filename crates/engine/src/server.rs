@@ -210,7 +210,7 @@ fn start(
     engine.publish(CycleInfo { quantum, sample_rate_hz, ..CycleInfo::default() });
 
     let (capture, system_slabs) =
-        capture_slabs(facts.channels.capture.div_ceil(SLOTS_PER_SLAB), config.quantum)?;
+        capture_slabs(facts.channels.outputs().div_ceil(SLOTS_PER_SLAB), config.quantum)?;
     let mut model = Model::new(limits);
     let system = model.open_client("system", true);
     let system = system.and_then(|system| model.set_channels(system, &facts.channels).map(|()| system));

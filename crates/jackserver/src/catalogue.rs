@@ -78,6 +78,10 @@ fn period() -> Parameter {
     number('p', "period", 1024, "Frames per cycle", 1, 8192)
 }
 
+fn monitor() -> Parameter {
+    flag('m', "monitor", false, "A port for each playback port that hears the same")
+}
+
 /// The drivers, each with its parameters.
 pub fn drivers() -> [(&'static str, Vec<Parameter>); 4] {
     [("alsa", alsa()), ("dummy", dummy()), ("file", file()), (SLAVE, Vec::new())]
@@ -102,6 +106,7 @@ fn alsa() -> Vec<Parameter> {
         period(),
         number('n', "nperiods", 2, "Cycles that wait in the card", 2, 1024),
         flag('D', "duplex", true, "Capture and play"),
+        monitor(),
         flag('s', "softmode", false, "Recover from xruns without reporting them"),
         Parameter::new('z', "dither", Value::Char('n'), "Rounding of 16 bits", dither),
         number('i', "inchannels", 0, "Capture ports; 0: as many as the card has", 0, channels),
@@ -119,6 +124,7 @@ fn dummy() -> Vec<Parameter> {
         number('P', "playback", 2, "Playback ports", 0, channels),
         rate(),
         period(),
+        monitor(),
     ]
 }
 
@@ -130,6 +136,7 @@ fn file() -> Vec<Parameter> {
         rate(),
         period(),
         flag('f', "fast", false, "As fast as the clients can, not in real time"),
+        monitor(),
     ]
 }
 

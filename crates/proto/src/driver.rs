@@ -17,6 +17,8 @@ pub enum DriverChoice {
         sample_rate_hz: Option<u32>,
         /// What is played on a channel is captured on the same one.
         looped: bool,
+        /// As of [`AlsaOptions`].
+        monitors: bool,
     },
     /// A sound card.
     Alsa(Box<AlsaOptions>),
@@ -32,7 +34,20 @@ pub enum DriverChoice {
         playback: Option<u32>,
         /// As fast as the graph can, not in real time.
         fast: bool,
+        /// As of [`AlsaOptions`].
+        monitors: bool,
     },
+}
+
+impl DriverChoice {
+    /// Whether there are ports that hear what is played.
+    #[must_use]
+    pub fn monitors(&self) -> bool {
+        match self {
+            Self::Timer { monitors, .. } | Self::File { monitors, .. } => *monitors,
+            Self::Alsa(options) => options.monitors,
+        }
+    }
 }
 
 /// Another driver for a server that runs.
@@ -65,6 +80,8 @@ pub struct AlsaOptions {
     pub dither: Dither,
     /// Xruns are recovered from, and not reported.
     pub soft: bool,
+    /// There is a port for each playback port that hears the same, a cycle later.
+    pub monitors: bool,
 }
 
 /// One direction of a sound card's driver.
@@ -119,6 +136,7 @@ impl Default for AlsaOptions {
             wake: WakeRule::Best,
             dither: Dither::None,
             soft: false,
+            monitors: false,
         }
     }
 }

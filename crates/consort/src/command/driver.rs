@@ -102,6 +102,7 @@ mod tests {
                 sample_rate_hz: None,
                 playback: None,
                 fast: false,
+                monitors: false,
             },
             quantum: None,
         };

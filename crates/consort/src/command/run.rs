@@ -258,7 +258,13 @@ mod tests {
     fn defaults() -> Config {
         Config {
             name: "default".into(),
-            driver: DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz: None, looped: false },
+            driver: DriverChoice::Timer {
+                capture: 2,
+                playback: 2,
+                sample_rate_hz: None,
+                looped: false,
+                monitors: false,
+            },
             quantum: 1024,
             sync: false,
             realtime_priority: Some(10),
@@ -287,6 +293,7 @@ mod tests {
             sample_rate_hz: None,
             playback: Some(1),
             fast: true,
+            monitors: false,
         };
         for (words, expected) in [
             ("", defaults()),
@@ -298,6 +305,7 @@ mod tests {
                         playback: 32,
                         sample_rate_hz: Some(44_100),
                         looped: false,
+                        monitors: false,
                     },
                     ..defaults()
                 },
@@ -310,6 +318,7 @@ mod tests {
                         playback: 2,
                         sample_rate_hz: None,
                         looped: true,
+                        monitors: false,
                     },
                     ..defaults()
                 },

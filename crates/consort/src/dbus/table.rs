@@ -82,6 +82,8 @@ const fn ignored(name: &'static str, default: Fixed) -> Parameter {
 const PORTS: Constraint = Range(0, 1 << 19);
 const RATE: Parameter =
     parameter("rate", "Sample rate in Hz", Unsigned(48_000), Range(1_000, 768_000), Valued("-r"));
+const MONITOR: Parameter =
+    parameter("monitor", "A port for each playback port that hears the same", Bool(false), Any, IfTrue("-m"));
 const PERIOD: Parameter =
     parameter("period", "Frames per cycle", Unsigned(1024), Range(1, 8192), Valued("-p"));
 
@@ -149,7 +151,7 @@ pub(super) const DRIVERS: &[Driver] = &[
             parameter("capture", "Capture ports", Unsigned(2), PORTS, Valued("-C")),
             parameter("playback", "Playback ports", Unsigned(2), PORTS, Valued("-P")),
             RATE,
-            ignored("monitor", Bool(false)),
+            MONITOR,
             PERIOD,
             ignored("wait", Unsigned(21_333)),
         ],
@@ -173,7 +175,7 @@ pub(super) const DRIVERS: &[Driver] = &[
                 Any,
                 IfTrue("-s"),
             ),
-            ignored("monitor", Bool(false)),
+            MONITOR,
             parameter(
                 "dither",
                 "Rounding of 16 bits",

@@ -22,6 +22,7 @@ pub(super) enum Id {
     Help,
     InputLatency,
     Midi,
+    Monitor,
     OutputLatency,
     Period,
     Periods,
@@ -50,7 +51,7 @@ pub(super) const SPECS: &[Spec<Id>] = &[
     spec('M', &["hwmeter"], Value::None, Id::Ignored("meters in the card are not built yet")),
     spec('D', &["duplex"], Value::None, Id::Duplex),
     spec('s', &["softmode"], Value::None, Id::Soft),
-    spec('m', &["monitor"], Value::None, Id::Ignored("monitor ports are not built yet")),
+    spec('m', &["monitor"], Value::None, Id::Monitor),
     spec('z', &["dither"], Value::Required, Id::Dither),
     spec('i', &["inchannels"], Value::Required, Id::CaptureChannels),
     spec('o', &["outchannels"], Value::Required, Id::PlaybackChannels),
@@ -77,7 +78,8 @@ Options of the driver 'alsa':
     -z, --dither KIND        rounding of 16 bits: none, rectangular, shaped, triangular (or n, r, s, t)
     -s, --softmode           recover from xruns without reporting them
     -X, --midi-driver KIND   MIDI ports: seq, or none (default); raw is seq: it has all hardware
-    -H, -M, -m               no effect: monitoring and meters in the card, monitor ports are not built yet
+    -m, --monitor            a port for each playback port that hears the same: monitor_1 and on
+    -H, -M                   no effect: monitoring and meters in the card are not built yet
 ";
 
 /// What the words ask for, before it is put together.
@@ -117,6 +119,7 @@ pub(super) fn read(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Dither => options.dither = dither(value)?,
             Id::Soft => options.soft = true,
             Id::Midi => devices = midi(value)?,
+            Id::Monitor => options.monitors = true,
             Id::Ignored(reason) => notices.push(format!("{} has no effect: {reason}", found.written)),
         }
     }

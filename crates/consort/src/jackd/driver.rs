@@ -19,6 +19,7 @@ pub(super) enum Id {
     Fast,
     Help,
     Input,
+    Monitor,
     Output,
     Period,
     Playback,
@@ -35,8 +36,7 @@ const HELP: Spec<Id> = spec('h', &["help"], Value::None, Id::Help);
 const RATE: Spec<Id> = spec('r', &["rate"], Value::Required, Id::Rate);
 const PERIOD: Spec<Id> = spec('p', &["period"], Value::Required, Id::Period);
 const PLAYBACK: Spec<Id> = spec('P', &["playback"], Value::Required, Id::Playback);
-const MONITOR: Spec<Id> =
-    spec('m', &["monitor"], Value::None, Id::Ignored("monitor ports are not built yet"));
+const MONITOR: Spec<Id> = spec('m', &["monitor"], Value::None, Id::Monitor);
 
 pub(super) const TIMER: &[Spec<Id>] = &[
     HELP,
@@ -56,6 +56,7 @@ pub(super) const FILE: &[Spec<Id>] = &[
     spec('i', &["input"], Value::Required, Id::Input),
     spec('o', &["output"], Value::Required, Id::Output),
     spec('f', &["fast"], Value::None, Id::Fast),
+    MONITOR,
 ];
 
 pub(super) const TIMER_HELP: &str = "\
@@ -64,7 +65,7 @@ Options of the driver 'dummy' (also called 'timer'):
     -P, --playback N   playback ports (default: 2)
     -r, --rate HZ      sample rate (default: 48000)
     -p, --period N     frames per cycle (default: 1024)
-    -m, --monitor      no effect: monitor ports are not built yet
+    -m, --monitor      a port for each playback port that hears the same: monitor_1 and on
     -w, --wait USECS   no effect: a cycle is due when its samples have passed
 ";
 
@@ -76,6 +77,7 @@ Options of the driver 'file':
     -r, --rate HZ      sample rate (default: the input's)
     -p, --period N     frames per cycle (default: 1024)
     -f, --fast         as fast as the clients can, not in real time
+    -m, --monitor      a port for each playback port that hears the same: monitor_1 and on
 ";
 
 /// Drivers that jackd has elsewhere.
@@ -114,25 +116,26 @@ pub(super) fn read(name: &str, words: Words<'_>) -> Result<Asked, UsageError> {
 
 fn timer(mut words: Words<'_>) -> Result<Asked, UsageError> {
     let (mut capture, mut playback) = (DEFAULT_CHANNELS, DEFAULT_CHANNELS);
-    let (mut sample_rate_hz, mut quantum) = (None, None);
+    let (mut sample_rate_hz, mut quantum, mut monitors) = (None, None, false);
     let mut notices = Vec::new();
     while let Some(found) = words.next(TIMER)? {
         match found.id {
             Id::Help => return Ok(Asked::Help(TIMER_HELP)),
             Id::Capture => capture = number(&found.written, value(&found), 0)?,
             Id::Playback => playback = number(&found.written, value(&found), 0)?,
+            Id::Monitor => monitors = true,
             Id::Rate => sample_rate_hz = Some(number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?),
             Id::Period => quantum = Some(number_in(&found.written, value(&found), QUANTUM_FRAMES)?),
             id => notices.extend(notice(id, &found.written)),
         }
     }
-    let driver = DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false };
+    let driver = DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false, monitors };
     Ok(Asked::Run { driver, quantum, notices, devices: Vec::new() })
 }
 
 fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
     let (mut input, mut output, mut sample_rate_hz, mut playback) = (None, None, None, None);
-    let (mut quantum, mut fast) = (None, false);
+    let (mut quantum, mut fast, mut monitors) = (None, false, false);
     let mut notices = Vec::new();
     while let Some(found) = words.next(FILE)? {
         match found.id {
@@ -143,13 +146,14 @@ fn file(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Rate => sample_rate_hz = Some(number_in(&found.written, value(&found), SAMPLE_RATE_HZ)?),
             Id::Period => quantum = Some(number_in(&found.written, value(&found), QUANTUM_FRAMES)?),
             Id::Fast => fast = true,
+            Id::Monitor => monitors = true,
             id => notices.extend(notice(id, &found.written)),
         }
     }
     if input.is_none() && output.is_none() {
         return Err(UsageError("-d file needs -i FILE, -o FILE or both".into()));
     }
-    let driver = DriverChoice::File { input, output, sample_rate_hz, playback, fast };
+    let driver = DriverChoice::File { input, output, sample_rate_hz, playback, fast, monitors };
     Ok(Asked::Run { driver, quantum, notices, devices: Vec::new() })
 }
 

@@ -192,6 +192,7 @@ fn default_config(name: String) -> Config {
             playback: DEFAULT_CHANNELS,
             sample_rate_hz: None,
             looped: false,
+            monitors: false,
         },
         quantum: DEFAULT_QUANTUM,
         sync: false,

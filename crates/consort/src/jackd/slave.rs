@@ -58,6 +58,7 @@ pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError
         (options.prefer_16_bits, "-S has"),
         (options.dither != Dither::None, "-z has"),
         (options.soft, "-s has"),
+        (options.monitors, "-m has"),
     ] {
         notices.extend(is_asked.then(|| format!("{option} no effect: a slave driver is resampled")));
     }

@@ -19,7 +19,7 @@ fn refusal(line: &str) -> String {
 
 fn timer(capture: u32, playback: u32, sample_rate_hz: impl Into<Option<u32>>) -> DriverChoice {
     let sample_rate_hz = sample_rate_hz.into();
-    DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false }
+    DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false, monitors: false }
 }
 
 fn defaults() -> Config {
@@ -67,6 +67,20 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                 port_max: 512,
                 temporary: true,
                 verbose: true,
+                ..defaults()
+            },
+        ),
+        (
+            "with monitor ports",
+            "jackd -d dummy -m",
+            Config {
+                driver: DriverChoice::Timer {
+                    capture: 2,
+                    playback: 2,
+                    sample_rate_hz: None,
+                    looped: false,
+                    monitors: true,
+                },
                 ..defaults()
             },
         ),
@@ -119,7 +133,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
         ),
         (
             "a slave driver and internal clients",
-            "jackd -X alsarawmidi -I netmanager -C session.txt -u -c h -L 2 -Z -d dummy -m",
+            "jackd -X alsarawmidi -I netmanager -C session.txt -u -c h -L 2 -Z -d dummy",
             defaults(),
         ),
         ("a timeout of 0 is the default", "jackd -t0 -d dummy", defaults()),
@@ -138,6 +152,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                     sample_rate_hz: None,
                     playback: Some(2),
                     fast: true,
+                    monitors: false,
                 },
                 quantum: 32,
                 ..defaults()
@@ -188,6 +203,7 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
                 prefer_16_bits: true,
                 dither: Dither::Shaped,
                 soft: true,
+                monitors: true,
                 ..AlsaOptions::default()
             },
         ),

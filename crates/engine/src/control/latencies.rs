@@ -52,10 +52,22 @@ impl Control {
         let cycles = latency.playback_quanta.saturating_add(own_cycles);
         let capture = self.quantum.saturating_add(latency.capture_frames);
         let playback = self.quantum.saturating_mul(cycles).saturating_add(latency.playback_frames);
-        let ports: Vec<(u32, bool)> =
-            self.parts.model.ports_of(SYSTEM).map(|port| (port.id, port.is_output())).collect();
-        for (port, output) in ports {
-            let frames = if output { capture } else { playback };
+        let captures = self.parts.driver.channels.capture;
+        let ports: Vec<(u32, bool, u32)> = self
+            .parts
+            .model
+            .ports_of(SYSTEM)
+            .map(|port| {
+                let frames = match port.is_output() {
+                    // A monitor hears what was played in the cycle before.
+                    true if port.number >= captures => self.quantum,
+                    true => capture,
+                    false => playback,
+                };
+                (port.id, port.is_output(), frames)
+            })
+            .collect();
+        for (port, output, frames) in ports {
             if self.parts.model.set_latency(port, output, LatencyRange { min: frames, max: frames }) {
                 self.parts.mirror.note_latency(&self.parts.model, port);
             }

@@ -112,6 +112,7 @@ impl Control {
             playback: channels.playback,
             sample_rate_hz: Some(self.parts.driver.sample_rate_hz),
             looped: false,
+            monitors: channels.monitors > 0,
         };
         match open_started(&timer, self.quantum, &self.parts.hosting.program) {
             // What it stands in for is what is opened again if the other cannot be.
@@ -158,7 +159,7 @@ impl Control {
 
     /// Has the graph's ports be the driver's, and makes memory for them.
     fn make_ports(&mut self, opened: &Opened) -> Result<Vec<OwnSlab>, RequestError> {
-        let wanted = opened.facts.channels.capture.div_ceil(SLOTS_PER_SLAB);
+        let wanted = opened.facts.channels.outputs().div_ceil(SLOTS_PER_SLAB);
         let there = u32::try_from(self.parts.system_slabs.len()).unwrap_or(u32::MAX);
         let (own, shared) = capture_slabs(wanted.saturating_sub(there), self.quantum)
             .map_err(|error| RequestError::Memory(error.to_string()))?;

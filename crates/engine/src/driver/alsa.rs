@@ -75,7 +75,11 @@ impl AlsaDriver {
         let device = recipe.open_first(quantum)?;
         let channels =
             |pcm: &Option<Pcm>| pcm.as_ref().and_then(Pcm::setup).map_or(0, |setup| setup.channels);
-        let channels = Channels { capture: channels(&device.capture), playback: channels(&device.playback) };
+        let channels = Channels {
+            capture: channels(&device.capture),
+            playback: channels(&device.playback),
+            monitors: 0,
+        };
         let bits_16 = |pcm: &Pcm| pcm.setup().is_some_and(|setup| setup.format.bytes_per_sample() == 2);
         let dithers = options.dither != Dither::None && device.playback.as_ref().is_some_and(bits_16);
         Ok(Some(Self {

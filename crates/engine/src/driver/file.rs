@@ -97,7 +97,11 @@ impl FileDriver {
         // A reader has at most 1024 channels.
         let capture = reader.as_ref().map_or(0, |reader| reader.channels() as u32);
         let default_playback = if capture > 0 { capture } else { DEFAULT_PLAYBACK_CHANNELS };
-        let channels = Channels { capture, playback: options.playback_channels.unwrap_or(default_playback) };
+        let channels = Channels {
+            capture,
+            playback: options.playback_channels.unwrap_or(default_playback),
+            monitors: 0,
+        };
         if let (Some(input), Some(output)) = (&options.input, &options.output)
             && is_same_file(input, output)
         {

@@ -5,12 +5,14 @@
 
 mod alsa;
 mod file;
+mod monitored;
 mod timer;
 
 pub(crate) use alsa::may_share;
 pub use alsa::{AlsaDriver, REFUSED};
 pub(crate) use file::is_same_file;
 pub use file::{FileDriver, FileDriverError, FileOptions};
+pub(crate) use monitored::Monitored;
 pub use proto::driver::{AlsaOptions, AlsaSide, Dither, DriverChoice, WakeRule};
 pub use timer::Timer;
 
@@ -40,10 +42,20 @@ pub enum Wake {
 /// Numbers of a driver's channels, which become ports of the client `system`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Channels {
-    /// Capture ports, and so slots of the server's slabs.
+    /// Capture ports.
     pub capture: u32,
     /// Playback ports.
     pub playback: u32,
+    /// Ports that hear what the first playback ports do; they are written as the capture ports after the last one.
+    pub monitors: u32,
+}
+
+impl Channels {
+    /// Ports that the driver writes, and so slots of the server's slabs.
+    #[must_use]
+    pub fn outputs(&self) -> u32 {
+        self.capture.saturating_add(self.monitors)
+    }
 }
 
 /// What the device adds to the way of a sample, beyond the quantum in which it is fetched or computed.
@@ -66,7 +78,7 @@ pub trait Playback {
 
 /// Where the driver puts what it captured.
 pub trait Capture {
-    /// The samples of capture port `channel` for the coming cycle, one quantum of them. Thread: cycle.
+    /// The samples of capture port, or then monitor, `channel` for the coming cycle, one quantum of them. Thread: cycle.
     fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
 }
 

@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_lies_in_the_capture_ports_of_another_driver_is_not_heard_again() {
-        let timer = Timer::new(Channels { capture: 3, playback: 1 }, 48_000);
+        let timer = Timer::new(Channels { capture: 3, playback: 1, monitors: 0 }, 48_000);
         let looped = Timer::new(timer.channels(), 48_000).looped();
         for mut timer in [timer, looped] {
             timer.start(16).unwrap();

@@ -110,6 +110,7 @@ impl AlsaArguments {
                 Some(DitherName::Shaped) => Dither::Shaped,
             },
             soft: self.soft,
+            ..AlsaOptions::default()
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use engine::DriverChoice;
+use engine::driver::AlsaOptions;
 use proto::limits::SAMPLE_RATE_HZ;
 
 use super::alsa::AlsaArguments;
@@ -33,6 +34,9 @@ pub(crate) struct DriverArguments {
     /// Capture what is played, on the same channel of the timer: a cable for measurements
     #[arg(long = "loop")]
     looped: bool,
+    /// A port for each playback port that hears the same, a cycle later: monitor_1 and on
+    #[arg(long)]
+    monitors: bool,
     /// Sample rate in Hz [default: 48000; with files: the input's; of a server that runs: its own]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
     rate: Option<u32>,
@@ -70,6 +74,7 @@ impl DriverArguments {
             }
             DriverName::Alsa => {
                 let options = self.alsa.options(self.capture, self.playback, self.rate);
+                let options = AlsaOptions { monitors: self.monitors, ..options };
                 Ok(DriverChoice::Alsa(Box::new(options)))
             }
             DriverName::Timer => Ok(DriverChoice::Timer {
@@ -77,6 +82,7 @@ impl DriverArguments {
                 playback: self.playback.unwrap_or(DEFAULT_CHANNELS),
                 sample_rate_hz: self.rate,
                 looped: self.looped,
+                monitors: self.monitors,
             }),
             DriverName::File if self.looped => usage("--loop is for the timer: files have two ends"),
             DriverName::File if self.capture.is_some() => {
@@ -91,6 +97,7 @@ impl DriverArguments {
                 sample_rate_hz: self.rate,
                 playback: self.playback,
                 fast: self.fast,
+                monitors: self.monitors,
             }),
         }
     }
