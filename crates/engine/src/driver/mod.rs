@@ -82,6 +82,13 @@ pub trait Capture {
     fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
 }
 
+/// Silence in memory that was written to, and not only reserved: a cycle must not be the first to touch a page.
+fn touched(frames: usize) -> Vec<f32> {
+    let mut samples = vec![1.0; frames];
+    samples.fill(0.0);
+    samples
+}
+
 /// Silence on all capture ports. Thread: cycle.
 fn silence(channels: u32, capture: &mut dyn Capture) {
     for channel in 0..channels {

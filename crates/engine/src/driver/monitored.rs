@@ -3,7 +3,7 @@
 use dsp::PeerSamples;
 use proto::limits::QUANTUM_FRAMES;
 
-use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Wake};
+use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Wake, touched};
 
 /// What the playback ports played in a cycle is heard by the monitors in the next one.
 pub struct Monitored {
@@ -20,8 +20,7 @@ impl Monitored {
     /// `driver`, with a monitor for each of its playback ports. Not for the driver thread: it allocates.
     pub fn new(driver: Box<dyn Driver>) -> Self {
         let own = driver.channels();
-        let plane = vec![0.0; *QUANTUM_FRAMES.end() as usize];
-        let played = vec![plane; own.playback as usize];
+        let played = (0..own.playback).map(|_| touched(*QUANTUM_FRAMES.end() as usize)).collect();
         Self { driver, channels: Channels { monitors: own.playback, ..own }, played, frames: 0 }
     }
 }
@@ -161,10 +160,14 @@ mod tests {
         assert_eq!(monitored.channels(), Channels { capture: 1, playback: 2, monitors: 2 });
         assert_eq!(read(&mut monitored, 4), vec![vec![0.0; 4]; 3], "nothing was played yet");
         monitored.write(4, &mut Ramp { cycle: 1.0 });
-        let left = vec![100.0, 101.0, 102.0, 103.0];
-        // The timer's cable: what it was given to play.
-        let expected = vec![left.clone(), left, vec![110.0, 111.0, 112.0, 113.0]];
-        assert_eq!(read(&mut monitored, 4), expected);
+        let left = [100.0, 101.0, 102.0, 103.0];
+        assert_eq!(read(&mut monitored, 4)[1..], [left, [110.0, 111.0, 112.0, 113.0]]);
+        // The timer's cable is as long as a device's.
+        let captured = (2u8..6).map(|cycle| {
+            monitored.write(4, &mut Ramp { cycle: cycle.into() });
+            read(&mut monitored, 4).swap_remove(0)
+        });
+        assert!(captured.into_iter().any(|captured| captured == left));
     }
 
     #[test]

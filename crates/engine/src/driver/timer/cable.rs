@@ -1,6 +1,6 @@
 //! A cable from playback to capture: frames come out in the order in which they went in.
 
-use super::super::{Capture, Playback};
+use super::super::{Capture, Playback, touched};
 
 /// Periods that can be on the way at once: those of the device, and what the cycle adds.
 const PERIODS: usize = 4;
@@ -19,12 +19,6 @@ pub(super) struct Cable {
 impl Cable {
     /// For quanta of up to `longest` frames.
     pub(super) fn new(channels: usize, longest: usize) -> Self {
-        // Written to, not only reserved: a cycle must not be the first to touch a page.
-        let touched = |length: usize| {
-            let mut samples = vec![1.0; length];
-            samples.fill(0.0);
-            samples
-        };
         let channels = (0..channels).map(|_| touched(PERIODS * longest)).collect();
         Self { channels, period: touched(longest), oldest: 0, frames: 0 }
     }
