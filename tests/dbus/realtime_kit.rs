@@ -52,10 +52,14 @@ fn kit(bus: &Bus, manner: &str) -> Program {
 struct Unprivileged<'a>(&'a Bus);
 
 impl<'a> Unprivileged<'a> {
-    /// `None` for who cannot be two users.
+    /// `None` for who cannot be two users, or has no priorities to give.
     fn on(bus: &'a Bus) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
             eprintln!("only root can be two users");
+            return None;
+        }
+        if bus.run("chrt", &["--rr", "1", "true"]).code != Some(0) {
+            eprintln!("root itself has no real-time priorities here");
             return None;
         }
         let all = Permissions::from_mode(0o755);
@@ -71,8 +75,8 @@ impl<'a> Unprivileged<'a> {
         let home = self.0.directory().join("home-of-nobody");
         let mut command = self.0.command("setpriv");
         let nobody = NOBODY.to_string();
-        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--inh-caps=-all"]);
-        command.arg("--bounding-set=-all").arg(program).args(arguments).current_dir(&home);
+        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]);
+        command.arg(program).args(arguments).current_dir(&home);
         command.env("XDG_RUNTIME_DIR", &home).env("HOME", &home);
         Program::start(command)
     }
