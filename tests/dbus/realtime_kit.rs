@@ -2,9 +2,8 @@
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::Path;
 
-use harness::{Program, eventually};
+use harness::{Program, binary, eventually, library_directory};
 use rustix::process::Signal;
 
 use crate::bus::Bus;
@@ -64,6 +63,11 @@ impl<'a> Unprivileged<'a> {
         }
         let all = Permissions::from_mode(0o755);
         std::fs::set_permissions(bus.directory(), all).expect("the directory is ours");
+        // Where the project lies, others may not look.
+        for file in [binary("consort"), library_directory().join("libjack.so.0")] {
+            let name = file.file_name().expect("a file");
+            std::fs::copy(&file, bus.directory().join(name)).expect("room");
+        }
         let home = bus.directory().join("home-of-nobody");
         std::fs::create_dir(&home).expect("a directory");
         std::fs::set_permissions(&home, Permissions::from_mode(0o700)).expect("the directory is ours");
@@ -71,15 +75,29 @@ impl<'a> Unprivileged<'a> {
         Some(Self(bus))
     }
 
-    fn start(&self, program: &Path, arguments: &[&str]) -> Program {
+    fn start(&self, program: &str, arguments: &[&str]) -> Program {
         let home = self.0.directory().join("home-of-nobody");
-        let mut command = self.0.command("setpriv");
+        let mut command = self.0.command("prlimit");
         let nobody = NOBODY.to_string();
-        command.args(["--reuid", &nobody, "--regid", &nobody, "--clear-groups", "--"]);
+        command.args([
+            "--rtprio=0",
+            "setpriv",
+            "--reuid",
+            &nobody,
+            "--regid",
+            &nobody,
+            "--clear-groups",
+            "--",
+        ]);
         command.arg(program).args(arguments).current_dir(&home);
         command.env("XDG_RUNTIME_DIR", &home).env("HOME", &home);
+        command.env("LD_LIBRARY_PATH", self.0.directory());
         Program::start(command)
     }
+}
+
+fn consort(bus: &Bus) -> String {
+    bus.directory().join("consort").to_string_lossy().into_owned()
 }
 
 /// Class and priority of the threads of a process that are real-time.
@@ -100,19 +118,18 @@ fn the_server_and_its_clients_are_given_priorities_and_again_after_they_were_tak
     let bus = Bus::alone();
     let Some(user) = Unprivileged::on(&bus) else { return };
     let _kit = kit(&bus, "gives");
-    let server =
-        user.start(&harness::binary("consort"), &["run", "--realtime-priority", "60", "--quantum", "256"]);
+    let server = user.start(&consort(&bus), &["run", "--realtime-priority", "60", "--quantum", "256"]);
     await_realtime(&server, &["RR 20"]);
-    let mut client = user.start(Path::new("jack_simple_client"), &["tone"]);
+    let mut client = user.start("jack_simple_client", &["tone"]);
     await_realtime(&client, &["RR 15"]);
     client.signal(Signal::STOP);
     await_realtime(&client, &[]);
     client.signal(Signal::CONT);
     await_realtime(&client, &["RR 15"]);
     assert_eq!(client.stderr().matches("priority").count(), 0, "{}", client.stderr());
-    user.start(Path::new("jack_freewheel"), &["y"]).finish().expect_success();
+    user.start("jack_freewheel", &["y"]).finish().expect_success();
     await_realtime(&server, &[]);
-    user.start(Path::new("jack_freewheel"), &["n"]).finish().expect_success();
+    user.start("jack_freewheel", &["n"]).finish().expect_success();
     await_realtime(&server, &["RR 20"]);
     await_realtime(&client, &["RR 15"]);
 }
@@ -126,7 +143,7 @@ fn what_it_refuses_is_said_and_the_server_runs_without() {
         eventually("it runs", || server.stderr().contains("runs: timer").then_some(()));
         server.stderr().to_owned()
     };
-    let consort = harness::binary("consort");
+    let consort = consort(&bus);
     let mut server = user.start(&consort, &["run", "-n", "first"]);
     let text = said(&mut server);
     assert!(text.contains("without real-time priorities") && text.contains("no such luck"), "{text}");
