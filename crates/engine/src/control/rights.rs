@@ -23,14 +23,15 @@ impl Control {
         // Relaxed: a number, which says nothing about other memory.
         let driver = self.parts.shared.driver_thread.load(Ordering::Relaxed);
         let clients = self.clients.values().filter(|slot| slot.bypass.is_none()).filter_map(|slot| {
-            let thread = slot.activation?.process_thread?;
+            // The one that was checked to be the program's own, and that can be demoted.
+            let thread = slot.activation.map(|_| slot.pulse.thread.load(Ordering::Relaxed))?;
             Some((slot.process?, thread, self.parts.shared.engine.client_priority()?))
         });
         [(sys::process::process_id(), driver, priority)]
             .into_iter()
             .chain(clients)
             .filter(|(_, thread, _)| {
-                // 0: the driver thread has not begun.
+                // 0: the driver thread has not begun, or a client has none.
                 *thread != 0 && matches!(sys::thread::scheduling(*thread), Ok(Scheduling::Other))
             })
             .take(MOST_AT_ONCE)
