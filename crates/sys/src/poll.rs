@@ -3,10 +3,14 @@
 use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
 
 use crate::clock;
 
@@ -39,10 +43,18 @@ pub struct Event {
     pub closed: bool,
 }
 
-/// An epoll instance, level-triggered.
+/// The token of the timer; nobody else's.
+const TIMER: u64 = u64::MAX;
+
+/// An epoll instance, level-triggered. Any thread may add and remove; one waits.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
+    /// Ends waits at their deadlines: epoll_wait(2) counts in milliseconds and rounds up, epoll_pwait2(2) is missing in older
+    /// kernels, and sandboxes that do not know it end a program that calls it.
+    timer: OwnedFd,
+    /// When the timer goes off; 0: never. Of the thread that waits.
+    armed_ns: AtomicU64,
 }
 
 impl Poller {
@@ -51,10 +63,14 @@ impl Poller {
     /// # Errors
     /// Those of `epoll_create1`: no descriptor or memory left.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)? })
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        let timer =
+            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
+        Ok(Self { epoll, timer, armed_ns: AtomicU64::new(0) })
     }
 
-    /// Starts to watch `fd`; its events carry `token`. The caller removes it before closing it: a duplicate that
+    /// Starts to watch `fd`; its events carry `token`, which is not `u64::MAX`. The caller removes it before closing it: a duplicate that
     /// is still open elsewhere would keep reporting.
     ///
     /// # Errors
@@ -97,26 +113,38 @@ impl Poller {
     /// that the deadline has passed.
     ///
     /// # Errors
-    /// Those of `epoll_wait`; not an interruption.
+    /// Those of `epoll_wait` and `timerfd_settime`; not an interruption.
     pub fn wait(&self, events: &mut Vec<Event>, deadline_ns: Option<u64>) -> io::Result<()> {
         events.clear();
-        // epoll_wait(2) counts in milliseconds and rounds up; epoll_pwait2(2) is missing in older kernels, and sandboxes
-        // that do not know it end a program that calls it.
-        let at_once = deadline_ns.map(|_| clock::timespec(0));
-        if deadline_ns.is_some() && !wait_for(self.epoll.as_fd(), PollFlags::IN, deadline_ns)? {
-            return Ok(());
+        let at_once = clock::has_passed(deadline_ns).then(|| clock::timespec(0));
+        if at_once.is_none() {
+            self.arm(deadline_ns)?;
         }
         let mut batch = [MaybeUninit::<epoll::Event>::uninit(); BATCH];
         loop {
             match epoll::wait(&self.epoll, &mut batch, at_once.as_ref()) {
                 Ok((ready, _)) => {
-                    events.extend(ready.iter().map(Event::from_epoll));
+                    events.extend(ready.iter().map(Event::from_epoll).filter(|event| event.token != TIMER));
                     return Ok(());
                 }
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
+    }
+
+    /// Has the timer go off then; it is not ready before, whenever it went off last.
+    fn arm(&self, deadline_ns: Option<u64>) -> io::Result<()> {
+        // As the kernel has it: zero is never. A deadline of zero has passed.
+        let deadline_ns = deadline_ns.unwrap_or(0);
+        // Relaxed, here and below: no other thread's.
+        if self.armed_ns.load(Ordering::Relaxed) == deadline_ns {
+            return Ok(());
+        }
+        let once = Itimerspec { it_interval: clock::timespec(0), it_value: clock::timespec(deadline_ns) };
+        timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
+        self.armed_ns.store(deadline_ns, Ordering::Relaxed);
+        Ok(())
     }
 }
 
@@ -242,6 +270,18 @@ mod tests {
         // Others may keep the processor from this thread, but not each time.
         let shortest_ns = std::iter::repeat_with(waited_ns).take(500).min().unwrap();
         assert!((WAIT_NS..1_000_000).contains(&shortest_ns), "{shortest_ns} ns");
+    }
+
+    #[test]
+    fn a_deadline_that_has_passed_ends_no_later_wait() {
+        let (poller, mut events) = (Poller::new().unwrap(), Vec::new());
+        let passed_ns = clock::now_ns() + SOON_NS;
+        poller.wait(&mut events, Some(passed_ns)).unwrap();
+        poller.wait(&mut events, Some(passed_ns)).unwrap();
+        let next_ns = clock::now_ns() + SOON_NS;
+        poller.wait(&mut events, Some(next_ns)).unwrap();
+        assert_eq!(events, []);
+        assert!(clock::now_ns() >= next_ns);
     }
 
     #[test]
