@@ -72,34 +72,35 @@ impl Stream {
 
     /// Reads until `bytes` is full, the file ends, or an error comes.
     fn read(&self, bytes: &mut [u8]) -> i64 {
-        let mut done = 0;
-        while done < bytes.len() {
-            match self.file.read_at(&mut bytes[done..], self.position.get()) {
-                Ok(0) => {
-                    self.has_met_the_end.set(true);
-                    break;
-                }
-                Ok(count) => {
-                    done += count;
-                    self.position.set(self.position.get() + count as u64);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    self.fail(error);
-                    break;
-                }
-            }
-        }
-        done as i64
+        self.carry(
+            bytes.len(),
+            |done, position| self.file.read_at(&mut bytes[done..], position),
+            || self.has_met_the_end.set(true),
+        )
     }
 
     /// Writes all of `bytes`, or as much as goes before an error.
     fn write(&self, bytes: &[u8]) -> i64 {
+        self.carry(
+            bytes.len(),
+            |done, position| self.file.write_at(&bytes[done..], position),
+            || self.fail(io::ErrorKind::WriteZero.into()),
+        )
+    }
+
+    /// Has `step` carry on, from so many bytes that are done and at this place of the file, until all are done, an error
+    /// comes, or it can do no more, which is `at_the_end`'s to note.
+    fn carry(
+        &self,
+        bytes: usize,
+        mut step: impl FnMut(usize, u64) -> io::Result<usize>,
+        at_the_end: impl FnOnce(),
+    ) -> i64 {
         let mut done = 0;
-        while done < bytes.len() {
-            match self.file.write_at(&bytes[done..], self.position.get()) {
+        while done < bytes {
+            match step(done, self.position.get()) {
                 Ok(0) => {
-                    self.fail(io::ErrorKind::WriteZero.into());
+                    at_the_end();
                     break;
                 }
                 Ok(count) => {
