@@ -2,9 +2,12 @@
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sys::thread::CreatedThread;
+
+/// A thread that did not hear its call, as it was about to fall asleep, is called again after this.
+const AGAIN: Duration = Duration::from_millis(10);
 
 /// A thread of this library inside the program, made as the program wants its threads made.
 #[derive(Debug)]
@@ -29,17 +32,22 @@ impl<T: Send + 'static> Joinable<T> {
         Ok(Self { thread, result })
     }
 
-    /// Waits for the thread's end for at most `patience`, and gives its result. A thread that goes on is left to
-    /// itself; so is the calling one.
-    pub(crate) fn join(self, patience: Duration) -> Option<T> {
+    /// Has `call` call the thread, again and again, and waits for its end for at most `patience`; gives its result. A
+    /// thread that goes on is left to itself; so is the calling one.
+    pub(crate) fn join(self, patience: Duration, mut call: impl FnMut()) -> Option<T> {
         if self.thread.is_current() {
             return None;
         }
-        match self.result.recv_timeout(patience) {
-            Err(RecvTimeoutError::Timeout) => None,
-            ended => {
-                self.thread.join();
-                ended.ok()
+        let until = Instant::now() + patience;
+        loop {
+            call();
+            match self.result.recv_timeout(AGAIN.min(until.saturating_duration_since(Instant::now()))) {
+                Err(RecvTimeoutError::Timeout) if Instant::now() < until => {}
+                Err(RecvTimeoutError::Timeout) => return None,
+                ended => {
+                    self.thread.join();
+                    return ended.ok();
+                }
             }
         }
     }
@@ -52,16 +60,28 @@ mod tests {
     #[test]
     fn a_thread_that_ends_gives_its_result_and_one_that_does_not_is_left() {
         let ends = Joinable::spawn("ends", 1 << 18, || 7).unwrap();
-        assert_eq!(ends.join(Duration::from_secs(60)), Some(7));
+        assert_eq!(ends.join(Duration::from_secs(60), || {}), Some(7));
         let (release, wait) = channel::<()>();
         let stays = Joinable::spawn("stays", 1 << 18, move || wait.recv()).unwrap();
-        assert!(stays.join(Duration::ZERO).is_none());
+        assert!(stays.join(Duration::ZERO, || {}).is_none());
         drop(release);
+    }
+
+    #[test]
+    fn a_thread_is_called_until_it_has_heard() {
+        let (call, calls) = channel();
+        let hears =
+            Joinable::spawn("hears", 1 << 18, move || (calls.recv(), calls.recv()).1.is_ok()).unwrap();
+        let calling = || {
+            // Fails once the thread has heard enough.
+            let _ = call.send(());
+        };
+        assert_eq!(hears.join(Duration::from_secs(60), calling), Some(true));
     }
 
     #[test]
     fn a_thread_that_panics_has_ended() {
         let panics = Joinable::spawn("panics", 1 << 18, || panic!("on purpose")).unwrap();
-        assert_eq!(panics.join(Duration::from_secs(60)), None::<()>);
+        assert_eq!(panics.join(Duration::from_secs(60), || {}), None::<()>);
     }
 }

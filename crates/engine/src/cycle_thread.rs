@@ -306,6 +306,8 @@ impl CycleThread {
             signal_for(&self.plan.seats, index, cycle, &Futex);
             if !has_ended(seat, before, cycle) {
                 demote(seat, late_cycles);
+                // One that others can write to may have been made to look awake.
+                seat.signals.wake_surely(&Futex);
             }
         }
         others

@@ -71,9 +71,9 @@ impl SignalPages {
     }
 
     /// Makes the client look again, wherever it sleeps. Control thread.
-    pub fn wake_up(&self, park: &impl rt::park::Park) {
-        self.current.shared.wake_up(park);
-        self.left().into_iter().for_each(|left| left.wake_up(park));
+    pub fn wake_surely(&self, park: &impl rt::park::Park) {
+        self.current.shared.wake_surely(park);
+        self.left().into_iter().for_each(|left| left.wake_surely(park));
     }
 
     /// Somebody has page `number` who is no neighbour any more.

@@ -48,7 +48,7 @@ pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], info: CycleInfo, firs
             seat.signals().wake_up(park);
         }
         for left in seats.iter().filter_map(Seat::left) {
-            left.wake_up(park);
+            left.wake_surely(park);
         }
     }
 }

@@ -80,8 +80,7 @@ impl ProcessThread {
     /// Asks the thread to leave, waits for it in bounded time, and gives back the program's part.
     pub(crate) fn stop(self, core: &Core) -> Option<Body> {
         self.stop.store(true, Ordering::Release);
-        core.wake_process_thread();
-        self.thread.join(PATIENCE)
+        self.thread.join(PATIENCE, || core.wake_process_thread())
     }
 }
 

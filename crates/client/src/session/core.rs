@@ -290,7 +290,7 @@ impl Core {
     /// Makes the process thread look what it is to do, wherever it sleeps.
     pub(crate) fn wake_process_thread(&self) {
         self.link().wake();
-        locked(&self.tables).current().own_pages().for_each(|page| page.wake_up(&Futex));
+        locked(&self.tables).current().own_pages().for_each(|page| page.wake_surely(&Futex));
     }
 
     /// The server is gone: the process thread sleeps until another has taken its place. Service thread.
@@ -335,7 +335,7 @@ impl Core {
         self.notify(Notice::Quit);
         let thread = locked(&self.notification_thread).take();
         if let Some(thread) = thread {
-            thread.join(PATIENCE);
+            thread.join(PATIENCE, || {});
         }
     }
 }

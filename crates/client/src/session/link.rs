@@ -44,7 +44,7 @@ impl Link {
     /// Makes the process thread look what it is to do, if it sleeps on the page that came with the link or on the
     /// cycle's word.
     pub(crate) fn wake(&self) {
-        self.signals.wake_up(&Futex);
+        self.signals.wake_surely(&Futex);
         self.server.engine.wake_group(&Futex);
     }
 

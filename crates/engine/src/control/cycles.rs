@@ -176,7 +176,7 @@ impl Control {
                 self.parts.mirror.note_late(*client, slot.late_cycles, false);
             } else {
                 *bypass = Bypass { look_at_ns: now_ns + FIRST_LOOK_NS, looks };
-                slot.memory.signals.wake_up(&Futex);
+                slot.memory.signals.wake_surely(&Futex);
             }
         }
     }

@@ -183,6 +183,13 @@ impl SignalPage {
         }
     }
 
+    /// As [`wake_up`](Self::wake_up), whatever the page says of who sleeps: somebody else may have written that.
+    pub fn wake_surely(&self, park: &impl Park) {
+        // Release: as in `wake_up`. No fence: nothing is read.
+        self.wake.fetch_add(1, Ordering::Release);
+        park.wake(&self.wake, 1);
+    }
+
     /// The count of wake-ups, to be read before the client decides that it must sleep.
     pub fn wake_count(&self) -> u32 {
         // Acquire: pairs with `wake_up`.
