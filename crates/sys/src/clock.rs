@@ -7,6 +7,7 @@ const NS_PER_SECOND: u64 = 1_000_000_000;
 
 /// `CLOCK_MONOTONIC` in nanoseconds. No system call where the vDSO serves it; callable inside a cycle.
 #[must_use]
+#[inline]
 pub fn now_ns() -> u64 {
     read_ns(libc::CLOCK_MONOTONIC)
 }
@@ -15,6 +16,7 @@ pub fn now_ns() -> u64 {
 ///
 /// Through the C library: rustix takes the vDSO from where the kernel says that it is, and valgrind, under which programs
 /// are tested, has taken it away from there.
+#[inline]
 pub(crate) fn read_ns(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the caller's own `timespec`, writable and alive for the whole call.

@@ -30,6 +30,7 @@ pub fn look_for_checker() {
 }
 
 /// The calling thread begins its part of a cycle. Thread: cycle.
+#[inline]
 pub fn enter() {
     if let Some(Some(checker)) = CHECKER.get() {
         (checker.enter)();
@@ -37,6 +38,7 @@ pub fn enter() {
 }
 
 /// The calling thread ends its part, or runs a program's code. Thread: cycle.
+#[inline]
 pub fn leave() {
     if let Some(Some(checker)) = CHECKER.get() {
         (checker.leave)();

@@ -19,17 +19,20 @@ const EVERYBODY: NonZeroU32 = NonZeroU32::MAX;
 pub struct Futex;
 
 impl Park for Futex {
+    #[inline]
     fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
         let deadline = deadline_ns.map(clock::timespec);
         // Woken, changed already, interrupted, too late: the caller looks at the word again in any case.
         let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), EVERYBODY);
     }
 
+    #[inline]
     fn wake(&self, word: &AtomicU32, count: u32) {
         // The kernel takes the count for signed. The only failure left is an address that is not mapped.
         let _ = wake(word, Flags::empty(), count.min(i32::MAX as u32));
     }
 
+    #[inline]
     fn now_ns(&self) -> u64 {
         clock::now_ns()
     }

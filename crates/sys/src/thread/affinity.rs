@@ -33,6 +33,7 @@ pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
 
 /// The CPU that the calling thread ran on a moment ago.
 #[must_use]
+#[inline]
 pub fn current_cpu() -> usize {
     // Through the C library, as `clock::now_ns` is.
     // SAFETY: no argument, no precondition.
