@@ -334,13 +334,32 @@ fn remember(
 
 /// The CPUs to place clients on. Where nothing is real-time, a pinned thread would only wait behind others.
 fn ground(config: &Config) -> Option<Ground> {
+    let named = config.cpus.as_deref();
     if !config.placement || config.realtime_priority.is_none() {
+        if let Some(named) = named {
+            eprintln!(
+                "consort: nobody is kept on the CPUs {named}: that takes --placement on, and real-time priorities"
+            );
+        }
         return None;
     }
     let own = sys::thread::affinity().ok()?;
-    let allowed = config.cpus.as_deref().map_or(own, |cpus| cpus.intersection(&own));
-    let cpus: Vec<u32> = allowed.iter().filter_map(|cpu| u32::try_from(cpu).ok()).collect();
-    (!cpus.is_empty()).then(|| Ground { cpus, costs: calibrate(&allowed) })
+    let cpus = match named {
+        None => sys::topology::undisturbed(&own),
+        // Whoever names them knows why, and isolated ones are in nobody's mask.
+        Some(named) => {
+            let isolated = sys::topology::isolated();
+            let usable = named.iter().filter(|cpu| own.contains(*cpu) || isolated.contains(*cpu));
+            usable.filter_map(|cpu| u32::try_from(cpu).ok()).collect()
+        }
+    };
+    if let Some(named) = named.filter(|named| cpus.len() < named.len()) {
+        eprintln!(
+            "consort: of the CPUs {named}, {} can be used: this process has the CPUs {own}",
+            cpus.len()
+        );
+    }
+    (!cpus.is_empty()).then(|| Ground { costs: calibrate(&cpus), cpus })
 }
 
 const DRIVER_STACK_BYTES: usize = 512 * 1024;

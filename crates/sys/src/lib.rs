@@ -26,5 +26,6 @@ pub mod sdl_library;
 pub mod signals;
 pub mod socket;
 pub mod thread;
+pub mod topology;
 pub mod wake_latency;
 pub mod write_faults;

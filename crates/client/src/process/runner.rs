@@ -39,6 +39,8 @@ pub(crate) struct Runner {
     writes: u32,
     /// Where the thread may run when no order says otherwise.
     original_cpus: Option<CpuSet>,
+    /// Where it may run if an order says so: nobody is there by himself.
+    isolated_cpus: CpuSet,
     cpu: Option<u32>,
     transport: TransportPart,
     /// The server freewheels, and so the thread is not real-time.
@@ -66,6 +68,7 @@ impl Runner {
             inputs: Inputs::new(),
             writes: sys::write_faults::served(),
             original_cpus: sys::thread::affinity().ok(),
+            isolated_cpus: sys::topology::isolated(),
             cpu: None,
             transport: TransportPart::default(),
             freewheels: false,
@@ -198,10 +201,11 @@ impl Runner {
         self.become_realtime();
     }
 
-    /// Runs on `cpu` if it is among those that the thread had at first, else where it likes. Thread: cycle.
+    /// Runs on `cpu` if it is among those that the thread had at first, or isolated; else where it likes. Thread: cycle.
     fn go_to(&mut self, cpu: Option<u32>) {
         let Some(original) = self.original_cpus.as_ref() else { return };
-        let cpu = cpu.filter(|cpu| original.contains(*cpu as usize));
+        let may_run = |cpu: usize| original.contains(cpu) || self.isolated_cpus.contains(cpu);
+        let cpu = cpu.filter(|cpu| may_run(*cpu as usize));
         if cpu == self.cpu {
             return;
         }

@@ -95,7 +95,8 @@ pub(crate) struct Run {
     /// Tell each program's process thread on which CPU to run, from what it was measured to take
     #[arg(long, value_enum, default_value = "on")]
     placement: Switch,
-    /// The CPUs that the driver and the programs' process threads may use, such as 0-3,5
+    /// The CPUs that the driver and the programs' process threads may use, such as 0-3,5; also those that the kernel keeps
+    /// free of others (isolcpus) [default: one thread of each of the machine's strongest cores]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
     /// Have interrupts handled by the other CPUs, as far as the kernel moves them (as root), until the server ends

@@ -27,16 +27,15 @@ const STACK_BYTES: usize = 128 * 1024;
 /// The lowest real-time priority: above all that is ordinary, below all that is not ours.
 const PRIORITY: u32 = 1;
 
-/// Measures what hops cost between the CPUs given, of those that the calling thread may use: between two threads
-/// that hand over as clients do, real-time where that is permitted. With one CPU, both costs are the same.
+/// Measures what hops cost between the CPUs given: between two threads that hand over as clients do, real-time where that
+/// is permitted. With one CPU, both costs are the same.
 ///
 /// Takes some 20 milliseconds at most, on an ordinary thread. Answers typical costs where nothing could be
 /// measured, because threads could not be pinned or did not get to run.
 #[must_use]
-pub fn calibrate(cpus: &CpuSet) -> Costs {
-    let allowed = sys::thread::affinity().map_or_else(|_| *cpus, |own| own.intersection(cpus));
+pub fn calibrate(cpus: &[u32]) -> Costs {
     // The first and the last are the least likely to be two halves of one core.
-    let (Some(first), Some(last)) = (allowed.iter().next(), allowed.iter().last()) else { return TYPICAL };
+    let (Some(&first), Some(&last)) = (cpus.first(), cpus.last()) else { return TYPICAL };
     let same_ns = measure(first, first);
     if first == last {
         let costs = plausible(same_ns, None);
@@ -54,7 +53,7 @@ fn plausible(same_ns: Option<u64>, cross_ns: Option<u64>) -> Costs {
 }
 
 /// The median of the handovers from a thread on one CPU to a thread on another, or on the same.
-fn measure(from_cpu: usize, to_cpu: usize) -> Option<u64> {
+fn measure(from_cpu: u32, to_cpu: u32) -> Option<u64> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
     let baton = Arc::new(Baton::default());
     let theirs = Arc::clone(&baton);
@@ -77,10 +76,10 @@ fn measure(from_cpu: usize, to_cpu: usize) -> Option<u64> {
 }
 
 /// Makes the calling thread run as a client does.
-fn pin(cpu: usize) -> bool {
+fn pin(cpu: u32) -> bool {
     // Without the right to be real-time, clients are ordinary, too.
     let _ = sys::thread::set_fifo(0, PRIORITY);
-    sys::thread::set_affinity(&CpuSet::from_iter([cpu])).is_ok()
+    sys::thread::set_affinity(&CpuSet::from_iter([cpu as usize])).is_ok()
 }
 
 fn median(mut samples: Vec<u64>) -> Option<u64> {
@@ -207,15 +206,16 @@ mod tests {
     #[test]
     fn another_cpu_is_never_nearer_than_the_own_and_with_one_cpu_it_is_the_own() {
         let allowed = sys::thread::affinity().unwrap();
-        let costs = calibrate(&allowed);
+        let cpus: Vec<u32> = allowed.iter().map(|cpu| cpu as u32).collect();
+        let costs = calibrate(&cpus);
         assert!(costs.same_cpu_hop_ns > 0 && costs.cross_cpu_hop_ns >= costs.same_cpu_hop_ns, "{costs:?}");
-        let alone = calibrate(&allowed.iter().take(1).collect());
+        let alone = calibrate(&cpus[..1]);
         assert_eq!(alone.same_cpu_hop_ns, alone.cross_cpu_hop_ns);
         assert_eq!(sys::thread::affinity().unwrap(), allowed, "the caller is not pinned");
     }
 
     #[test]
     fn without_a_cpu_to_measure_on_the_costs_are_typical() {
-        assert_eq!(calibrate(&CpuSet::new()), TYPICAL);
+        assert_eq!(calibrate(&[]), TYPICAL);
     }
 }

@@ -15,7 +15,7 @@ const MOST_SHUFFLED: usize = 8;
 ///
 /// `before` is where clients run now. It stays so, and only those that are missing there (or whose CPU is not
 /// among `cpus`) find a place around the others, unless a new schedule ends earlier by more than a tenth and more
-/// than one hop to another CPU: to move costs caches, and measured durations tremble.
+/// than one hop: to move costs caches, and measured durations tremble.
 #[must_use]
 pub fn schedule(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32>) -> HashMap<u32, u32> {
     assign(graph, cpus, before, |tasks, before| choose(tasks, costs, cpus.len(), before))
@@ -60,7 +60,7 @@ fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) ->
         return search.improve(best, least_ns).cpu_of;
     }
     let kept = search.scored(list(tasks, costs, cpus, before, |client| before[client]));
-    let margin_ns = (kept.score.makespan_ns / 10).max(costs.cross_cpu_hop_ns);
+    let margin_ns = (kept.score.makespan_ns / 10).max(costs.same_cpu_hop_ns);
     let wanted_ns = kept.score.makespan_ns.saturating_sub(margin_ns);
     if least_ns >= wanted_ns {
         return kept.cpu_of;
