@@ -12,7 +12,10 @@ pub fn granted(mut config: Config, program: &Path) -> (Config, Option<RealtimeKi
     let Some(priority) = config.realtime_priority else { return (config, None) };
     // On a thread of its own: the calling one is to stay as it is.
     let tried = std::thread::spawn(move || sys::thread::set_fifo(0, priority)).join();
-    let Ok(Err(error)) = tried else { return (config, None) };
+    let Ok(Err(error)) = tried else {
+        warnings(priority, &RealtimeRules::of_kernel()).for_each(|warning| eprintln!("consort: {warning}"));
+        return (config, None);
+    };
     match RealtimeKit::find(program, priority) {
         Ok(kit) => {
             config.realtime_priority = Some(kit.priority(priority));
@@ -28,10 +31,75 @@ pub fn granted(mut config: Config, program: &Path) -> (Config, Option<RealtimeKi
     }
 }
 
+/// What the kernel does with real-time threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct RealtimeRules {
+    /// The part of each CPU that they have at most.
+    most: f64,
+    /// Interrupts are handled by threads, as under `PREEMPT_RT`.
+    threads_interrupts: bool,
+}
+
+/// Of the threads that handle interrupts.
+const INTERRUPT_PRIORITY: u32 = 50;
+/// What the kernel leaves them if nobody has said otherwise.
+const USUAL_MOST: f64 = 0.95;
+
+impl RealtimeRules {
+    fn of_kernel() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let number = |name: &str| read(&format!("/proc/sys/kernel/{name}")).trim().parse::<f64>().ok();
+        let most = match (number("sched_rt_runtime_us"), number("sched_rt_period_us")) {
+            (Some(runtime_us), Some(period_us)) if runtime_us >= 0.0 && period_us > 0.0 => {
+                runtime_us / period_us
+            }
+            // -1: no limit.
+            _ => 1.0,
+        };
+        let is_realtime = read("/sys/kernel/realtime").trim() == "1";
+        let is_asked = read("/proc/cmdline").split_ascii_whitespace().any(|word| word == "threadirqs");
+        Self { most, threads_interrupts: is_realtime || is_asked }
+    }
+}
+
+/// What whoever started a server that drives its cycles with this priority should know of the kernel.
+fn warnings(priority: u32, rules: &RealtimeRules) -> impl Iterator<Item = String> {
+    let throttled = (rules.most < USUAL_MOST).then(|| {
+        format!(
+            "the kernel stops real-time threads when they have had {:.0} % of a CPU (sched_rt_runtime_us), which is little: \
+             expect xruns where programs take longer",
+            rules.most * 100.0
+        )
+    });
+    let above = (rules.threads_interrupts && priority >= INTERRUPT_PRIORITY).then(|| {
+        format!(
+            "this kernel handles interrupts in threads of priority {INTERRUPT_PRIORITY}: a server of priority {priority} keeps \
+             the sound card's own waiting, unless that was given a higher one"
+        )
+    });
+    throttled.into_iter().chain(above)
+}
+
 /// Gives up what root can that the server does not need once its sockets and its driver's files are open: it goes on with
 /// what programs send it. Called before the threads that deal with them are made.
 pub fn drop_unneeded(config: &Config) {
     if let Err(error) = sys::process::drop_rights(config.policy.looks_at_process()) {
         eprintln!("consort: runs with all the rights that it was started with: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unusual_rules_of_the_kernel_are_told_of() {
+        let warned = |priority, most, threads_interrupts| {
+            warnings(priority, &RealtimeRules { most, threads_interrupts }).collect::<Vec<_>>()
+        };
+        assert_eq!(warned(10, 0.95, true), [""; 0]);
+        assert_eq!(warned(70, 1.0, false), [""; 0]);
+        assert!(warned(10, 0.3, false)[0].contains("30 %"));
+        assert!(warned(70, 0.95, true)[0].contains("priority 70"));
     }
 }

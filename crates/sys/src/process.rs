@@ -163,6 +163,12 @@ pub fn rtprio_limit() -> u32 {
     getrlimit(Resource::Rtprio).current.unwrap_or(HIGHEST).min(HIGHEST) as u32
 }
 
+/// Whether the calling thread may take any priority, whatever the limit (`CAP_SYS_NICE`).
+#[must_use]
+pub fn may_schedule() -> bool {
+    capabilities(None).is_ok_and(|has| has.effective.contains(CapabilitySet::SYS_NICE))
+}
+
 /// Has the kernel end `process` if one of its real-time threads runs for longer than `longest_us` without a sleep.
 ///
 /// # Errors

@@ -35,6 +35,16 @@ pub enum SchedulingError {
         /// `RLIMIT_RTPRIO` of this process.
         limit: u32,
     },
+    /// The process has the right to it, and the kernel refuses all the same.
+    #[error(
+        "the kernel refuses real-time priority {priority} although this process has the right to it: either real-time is \
+         shared out among control groups (CONFIG_RT_GROUP_SCHED) and this process's group has none (cpu.rt_runtime_us), or \
+         a sandbox forbids it"
+    )]
+    NoShare {
+        /// The real-time priority asked for.
+        priority: u32,
+    },
     /// The thread has ended.
     #[error("there is no thread {thread_id}")]
     NoSuchThread {
@@ -125,7 +135,13 @@ fn error(thread_id: u32, priority: u32) -> SchedulingError {
         Some(libc::ESRCH) => SchedulingError::NoSuchThread { thread_id },
         Some(libc::EPERM) => {
             let limit = crate::process::rtprio_limit();
-            SchedulingError::NotPermitted { thread_id, priority, limit }
+            // Another process's thread may be refused for whose it is.
+            let has_right = thread_id == 0 && (limit >= priority || crate::process::may_schedule());
+            if has_right && priority > 0 {
+                SchedulingError::NoShare { priority }
+            } else {
+                SchedulingError::NotPermitted { thread_id, priority, limit }
+            }
         }
         _ => SchedulingError::Other { thread_id, source },
     }
