@@ -1,6 +1,6 @@
 /* One client of the measured graph.
  *
- *   node NAME KIND INPUTS OUTPUTS [RECORDING LANE CAPACITY]
+ *   node NAME KIND INPUTS OUTPUTS [RECORDING LANE CAPACITY [WORK_NS]]
  *
  * KIND: tone     every output is full of 1.0
  *       source   every output carries the number of each frame
@@ -12,7 +12,8 @@
  * Prints "ready OPEN_NS PORTS_NS ACTIVATE_NS" (what each step took) once active. Then answers "stats" with
  * "stats CYCLES LOST WRONG XRUNS", "strike" with "struck", and ends at the end of its input with "closed CLOSE_NS".
  *
- * In its cycle it takes two dates, writes its outputs, looks at its inputs and does nothing else. */
+ * In its cycle it takes two dates, writes its outputs, looks at its inputs, works for WORK_NS of its CPU's time (0), and
+ * does nothing else. */
 #include "dates.h"
 #include <jack/jack.h>
 #include <pthread.h>
@@ -31,6 +32,7 @@ static jack_client_t *client;
 static jack_port_t *inputs[PORTS_MAX], *outputs[PORTS_MAX];
 static int input_count, output_count;
 static struct lane *lane;
+static uint64_t work_ns;
 
 /* Written by the process thread (xruns: by the notification thread), read by the main thread. */
 static _Atomic uint64_t cycles, lost_cycles, wrong_cycles, xruns;
@@ -86,6 +88,18 @@ static void strike(void) {
     struck = 1;
 }
 
+static uint64_t worked_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static void work(void) {
+    uint64_t begun_ns = worked_ns();
+    while (worked_ns() - begun_ns < work_ns)
+        ;
+}
+
 static int process(jack_nframes_t nframes, void *argument) {
     (void)argument;
     if (atomic_load_explicit(&struck, memory_order_relaxed))
@@ -108,6 +122,8 @@ static int process(jack_nframes_t nframes, void *argument) {
         for (jack_nframes_t n = 0; n < nframes; n++)
             samples[n] = kind == SOURCE ? number_of(record.frame + n) : 1.0f;
     }
+    if (work_ns > 0)
+        work();
     count(&cycles, 1);
     record.exit_ns = now_ns();
     if (lane)
@@ -151,8 +167,8 @@ static void answer_until_end_of_input(void) {
 
 int main(int argc, char **argv) {
     end_with_parent();
-    if (argc != 5 && argc != 8)
-        say_and_fail("usage: node NAME KIND INPUTS OUTPUTS [RECORDING LANE CAPACITY]");
+    if (argc != 5 && argc != 8 && argc != 9)
+        say_and_fail("usage: node NAME KIND INPUTS OUTPUTS [RECORDING LANE CAPACITY [WORK_NS]]");
     for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++)
         if (strcmp(argv[2], KINDS[i]) == 0)
             kind = (enum kind)i;
@@ -160,7 +176,9 @@ int main(int argc, char **argv) {
     output_count = atoi(argv[4]);
     if (input_count > PORTS_MAX || output_count > PORTS_MAX)
         say_and_fail("too many ports");
-    if (argc == 8 && !(lane = map_lane(argv[5], (size_t)atol(argv[6]), (size_t)atol(argv[7]))))
+    if (argc == 9)
+        work_ns = (uint64_t)atoll(argv[8]);
+    if (argc >= 8 && !(lane = map_lane(argv[5], (size_t)atol(argv[6]), (size_t)atol(argv[7]))))
         say_and_fail("cannot map the recording");
 
     uint64_t begun_ns = now_ns();

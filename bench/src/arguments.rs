@@ -14,8 +14,8 @@ use crate::workplace::Workplace;
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = "Example: bench --rounds 2 --json figures.json")]
 pub struct Arguments {
-    /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort or jack2, or KIND:NAME; an empty directory means the
-    /// system's library) [default: consort beside this program, and /usr/bin/jackd]
+    /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort, jack2 or pipewire, or KIND:NAME; an empty directory means
+    /// the system's library) [default: consort beside this program, /usr/bin/jackd and /usr/bin/pipewire]
     #[arg(long = "server", value_name = "NAME=BINARY,DIRECTORY")]
     servers: Vec<ServerArgument>,
     /// Only these parts
@@ -45,6 +45,9 @@ pub struct Arguments {
     /// Also write everything to this file, as JSON
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,
+    /// Also draw all times to this file, as SVG
+    #[arg(long, value_name = "FILE")]
+    pub plot: Option<PathBuf>,
 }
 
 /// Which command line a server understands.
@@ -54,6 +57,8 @@ pub enum Kind {
     Consort,
     /// `jackd …`
     Jack2,
+    /// `pipewire`, with a configuration of the benchmark's own
+    PipeWire,
 }
 
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -73,7 +78,8 @@ impl FromStr for ServerArgument {
         let kind = match kind {
             "consort" => Kind::Consort,
             "jack2" => Kind::Jack2,
-            other => return Err(format!("'{other}' is neither consort nor jack2")),
+            "pipewire" => Kind::PipeWire,
+            other => return Err(format!("'{other}' is neither consort nor jack2 nor pipewire")),
         };
         let (binary, directory) = paths.split_once(',').unwrap_or((paths, ""));
         let library_directory = (!directory.is_empty()).then(|| PathBuf::from(directory));
@@ -106,6 +112,7 @@ impl Arguments {
                 ensure!(server.binary.exists(), "there is no {}", server.binary.display());
                 let directory = match server.library_directory {
                     Some(directory) => Some(with_soname(&directory, &server.name, workplace)?),
+                    None if server.kind == Kind::PipeWire => Some(pipewires_library()?),
                     None => None,
                 };
                 Candidate::new(server.kind, server.name, server.binary, directory)
@@ -114,7 +121,7 @@ impl Arguments {
     }
 }
 
-/// The release build of consort in the target directory of this program, and Debian's JACK2.
+/// The release build of consort in the target directory of this program, and Debian's JACK2 and PipeWire.
 fn found() -> Result<Vec<ServerArgument>> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let target = program.ancestors().nth(2).context("this program is in no target directory")?;
@@ -131,7 +138,24 @@ fn found() -> Result<Vec<ServerArgument>> {
         binary: "/usr/bin/jackd".into(),
         library_directory: None,
     };
-    Ok([consort, jack2].into_iter().filter(|server| server.binary.exists()).collect())
+    let pipewire = ServerArgument {
+        kind: Kind::PipeWire,
+        name: "pipewire".into(),
+        binary: "/usr/bin/pipewire".into(),
+        library_directory: None,
+    };
+    let is_there = |server: &ServerArgument| {
+        server.binary.exists() && (server.kind != Kind::PipeWire || pipewires_library().is_ok())
+    };
+    Ok([consort, jack2, pipewire].into_iter().filter(is_there).collect())
+}
+
+/// Where Debian puts PipeWire's `libjack.so.0`, which is never the system's one.
+fn pipewires_library() -> Result<PathBuf> {
+    let architectures = std::fs::read_dir("/usr/lib").context("cannot look into /usr/lib")?.flatten();
+    let places = architectures.map(|entry| entry.path().join("pipewire-0.3/jack"));
+    let mut with_library = places.filter(|place| place.join("libjack.so.0").exists());
+    with_library.next().context("PipeWire's libjack.so.0 is not installed (pipewire-jack)")
 }
 
 /// A directory with `libjack.so.0` in it: the one given, or, as Cargo names the file `libjack.so`, a new one with a
@@ -167,6 +191,7 @@ mod tests {
             (other.kind, other.name.as_str(), other.library_directory),
             (Kind::Jack2, "patched", None)
         );
-        assert!(parse("pipewire=/x,").is_err() && parse("consort").is_err());
+        assert_eq!(parse("pipewire=/x,").unwrap().kind, Kind::PipeWire);
+        assert!(parse("pulse=/x,").is_err() && parse("consort").is_err());
     }
 }

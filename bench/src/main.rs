@@ -8,12 +8,14 @@ mod child;
 mod client;
 mod machine;
 mod measure;
+mod plot;
 mod proc;
 mod programs;
 mod recording;
 mod report;
 mod server;
 mod statistics;
+mod switches;
 mod workplace;
 
 use std::process::ExitCode;
@@ -61,6 +63,9 @@ fn main() -> Result<ExitCode> {
     if let Some(file) = &arguments.json {
         let text = serde_json::to_string_pretty(&report.to_json())?;
         std::fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+    }
+    if let Some(file) = &arguments.plot {
+        plot::write(&report.bars(), file)?;
     }
     Ok(if report.failures().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

@@ -77,11 +77,17 @@ pub fn scheduling(pid: u32) -> Result<String> {
 
 /// The highest SCHED_FIFO or SCHED_RR priority among the threads of a process; 0 if there is none.
 pub fn highest_priority(pid: u32) -> Result<u32> {
-    let priorities = threads(pid)?.into_iter().filter_map(|thread| {
+    Ok(foremost_thread(pid)?.map_or(0, |(priority, _)| priority))
+}
+
+/// The real-time thread of a process with the highest priority, with its priority before it.
+pub fn foremost_thread(pid: u32) -> Result<Option<(u32, u32)>> {
+    let found = threads(pid)?.into_iter().filter_map(|thread| {
         let text = fs::read_to_string(format!("{thread}/stat")).ok()?;
-        stat_fields(&text).get(PRIORITY_FIELD)?.parse().ok()
+        let priority = stat_fields(&text).get(PRIORITY_FIELD)?.parse().ok()?;
+        Some((priority, thread.rsplit('/').next()?.parse().ok()?))
     });
-    Ok(priorities.max().unwrap_or(0))
+    Ok(found.max().filter(|(priority, _)| *priority > 0))
 }
 
 /// Fields 40 and 41 of proc_pid_stat(5), counted from the third, which follows the command's name.

@@ -24,6 +24,8 @@ pub struct Programs {
     pub leash: PathBuf,
     /// Processes chained by futexes.
     pub floor: PathBuf,
+    /// What else a machine does.
+    pub load: PathBuf,
 }
 
 impl Programs {
@@ -58,6 +60,7 @@ impl Programs {
             patcher: compile("patcher", &jack)?,
             leash: compile("leash", &|_| ())?,
             floor: compile("floor", &|_| ())?,
+            load: compile("load", &|_| ())?,
         })
     }
 }

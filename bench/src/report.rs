@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
+use crate::plot::Bar;
 use crate::statistics::Summary;
 
 /// Who was measured, and how it ran. The same in all rounds of a run, as its threads are looked at once, in the
@@ -51,12 +52,13 @@ pub struct Report {
     machine: Machine,
     rows: Vec<Row>,
     failures: Vec<String>,
+    notes: Vec<String>,
 }
 
 impl Report {
     /// An empty one.
     pub fn new(machine: Machine) -> Self {
-        Self { priority: 0, machine, rows: Vec::new(), failures: Vec::new() }
+        Self { priority: 0, machine, rows: Vec::new(), failures: Vec::new(), notes: Vec::new() }
     }
 
     /// Adds samples each of which says something by itself.
@@ -102,6 +104,13 @@ impl Report {
         self.failures.push(format!("{server}: {what}"));
     }
 
+    /// Says, once, what a reader should know of the whole run.
+    pub fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
     /// The machine of this run.
     pub fn machine(&self) -> &Machine {
         &self.machine
@@ -120,6 +129,16 @@ impl Report {
         rows
     }
 
+    /// Every time that was measured, those of one measure beside each other.
+    pub fn bars(&self) -> Vec<Bar> {
+        let bar = |row: &Row| {
+            let summary = Summary::of(&row.samples).filter(|_| row.unit == "µs")?;
+            let (measure, server) = (row.measure.trim().to_owned(), row.subject.server.clone());
+            Some(Bar { measure, server, median: summary.median, p99: summary.p99 })
+        };
+        self.sorted().into_iter().filter_map(bar).collect()
+    }
+
     /// All rows, each complete in itself, and the machine.
     pub fn to_json(&self) -> Value {
         let row = |row: &&Row| {
@@ -133,7 +152,7 @@ impl Report {
             })
         };
         let rows: Vec<Value> = self.sorted().iter().map(row).collect();
-        json!({ "rows": rows, "failures": self.failures })
+        json!({ "rows": rows, "failures": self.failures, "notes": self.notes })
     }
 }
 
@@ -165,6 +184,9 @@ impl fmt::Display for Report {
                 write_row(formatter, name, row, &summary)?;
                 last = &row.measure;
             }
+        }
+        for note in &self.notes {
+            writeln!(formatter, "{note}")?;
         }
         for failure in &self.failures {
             writeln!(formatter, "NOT MEASURED: {failure}")?;

@@ -84,6 +84,7 @@ impl Floor<'_> {
             Some(us(last - cycle[0].entry_ns))
         });
         report.spread(&subject, &format!("{title}: timer's wake-up to last exit"), "µs", from_timer);
+        graph::report_switches(&title, (*timer, nodes), workplace, &subject, report)?;
         ensure!(child.end(), "a floor did not end in order");
         Ok(())
     }

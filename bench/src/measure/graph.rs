@@ -1,15 +1,18 @@
 //! Chains and fans of clients without work: what a cycle costs beyond the clients' own.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
-use crate::client::Node;
+use crate::client::{Node, Patcher};
 use crate::measure::{Bench, subject, us};
 use crate::proc::{self, Usage};
 use crate::recording::{Record, Recording, complete_cycles};
 use crate::report::{Report, Subject};
 use crate::server::{PERIOD_NS, RATE_HZ, Server, Settings};
+use crate::switches;
+use crate::workplace::Workplace;
 
 /// How the clients of a graph are connected.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -31,31 +34,76 @@ pub fn run(bench: Bench) -> Result<()> {
         Server::start(candidate, programs, workplace, &Settings::new(arguments.sync))?;
     for (shape, count) in GRAPHS {
         let recording = Recording::new(workplace, count, capacity(arguments.seconds))?;
-        let mut nodes = Vec::with_capacity(count);
-        for lane in 0..count {
-            let mut arguments = vec!["tone".into(), "1".into(), "1".into()];
-            arguments.extend(recording.arguments(lane));
-            let node = server.node(&format!("g{lane}"), &arguments)?;
-            node.ready()?;
-            nodes.push(node);
-        }
-        if shape == Shape::Chain {
-            for target in 1..count {
-                patcher.connect(&format!("g{}:out_0", target - 1), &format!("g{target}:in_0"))?;
-            }
-        }
+        let edges: Vec<(usize, usize)> = match shape {
+            Shape::Chain => (1..count).map(|target| (target - 1, target)).collect(),
+            Shape::Fan => Vec::new(),
+        };
+        let nodes = start_nodes(&server, &mut patcher, &recording, count, &edges, 0)?;
         std::thread::sleep(SETTLE);
         let subject = subject(&server, &nodes[0])?;
         let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
         let window = Window::measure(&recording, 0..count, (server.pid, &pids), arguments.seconds)?;
         report.priority = report.priority.max(proc::highest_priority(pids[0])?);
         window.report(&title(shape, count), shape, &subject, report);
+        report_switches(&title(shape, count), (server.pid, &pids), workplace, &subject, report)?;
         for node in nodes {
             node.close()?;
         }
     }
     patcher.close()?;
     server.stop()
+}
+
+/// Starts `count` clients that each work so long, with an input and an output each, and connects them.
+pub fn start_nodes(
+    server: &Server,
+    patcher: &mut Patcher,
+    recording: &Recording,
+    count: usize,
+    edges: &[(usize, usize)],
+    work_ns: u64,
+) -> Result<Vec<Node>> {
+    let mut nodes = Vec::with_capacity(count);
+    for lane in 0..count {
+        let mut arguments = vec!["tone".into(), "1".into(), "1".into()];
+        arguments.extend(recording.arguments(lane));
+        arguments.push(work_ns.to_string());
+        let node = server.node(&format!("g{lane}"), &arguments)?;
+        node.ready()?;
+        nodes.push(node);
+    }
+    for (source, target) in edges {
+        patcher.connect(&format!("g{source}:out_0"), &format!("g{target}:in_0"))?;
+    }
+    Ok(nodes)
+}
+
+/// How long the kernel's own dates are taken: they cost time themselves, and so come after all others.
+const SWITCHES: Duration = Duration::from_secs(2);
+
+/// From the driver's wake-up to the last client's sleep, where the kernel tells. `processes`: what drives the cycles, and
+/// the clients.
+pub fn report_switches(
+    title: &str,
+    (driver, clients): (u32, &[u32]),
+    workplace: &Workplace,
+    subject: &Subject,
+    report: &mut Report,
+) -> Result<()> {
+    let Some((_, driver)) = proc::foremost_thread(driver)? else { return Ok(()) };
+    let mut threads = HashSet::new();
+    for client in clients {
+        threads.extend(proc::foremost_thread(*client)?.map(|(_, thread)| thread));
+    }
+    let measure = "driver awake to last client asleep";
+    match switches::record(workplace, SWITCHES) {
+        Ok(switches) => {
+            let spans_ns = switches::driver_to_last_ns(&switches, driver, &threads, PERIOD_NS);
+            report.spread(subject, &format!("{title}: {measure}"), "µs", spans_ns.into_iter().map(us));
+        }
+        Err(error) => report.note(format!("{measure}: not measured: {error:#}")),
+    }
+    Ok(())
 }
 
 /// What the rows of a graph are called.
@@ -113,8 +161,7 @@ impl Window {
             let hops = self.cycles.iter().flat_map(|cycle| hops_ns(cycle));
             report.spread(subject, &format!("{title}: hop"), "µs", hops.map(|ns| ns as f64 / 1000.0));
         }
-        let whole = self.cycles.iter().map(|cycle| us(first_to_last_ns(cycle)));
-        report.spread(subject, &format!("{title}: first entry to last exit"), "µs", whole);
+        self.report_whole(title, subject, report);
         let off = self.cycles.windows(2).map(|two| us(off_period_ns(&two[0], &two[1])));
         report.spread(subject, &format!("{title}: first entry, off the period"), "µs", off);
         let per_cycle = |value: u64| value as f64 / self.begun_cycles as f64;
@@ -132,6 +179,17 @@ impl Window {
         );
         let switches = per_cycle(self.driver.switches + self.clients.switches);
         report.spread(subject, &format!("{title}: context switches per cycle"), "switches", [switches]);
+        self.report_lost(title, subject, report);
+    }
+
+    /// Adds the row of how long the clients take.
+    pub fn report_whole(&self, title: &str, subject: &Subject, report: &mut Report) {
+        let whole = self.cycles.iter().map(|cycle| us(first_to_last_ns(cycle)));
+        report.spread(subject, &format!("{title}: first entry to last exit"), "µs", whole);
+    }
+
+    /// Adds the row of the cycles that were not whole.
+    pub fn report_lost(&self, title: &str, subject: &Subject, report: &mut Report) {
         let incomplete = self.begun_cycles.saturating_sub(self.cycles.len());
         report.total(subject, &format!("{title}: cycles not run by all"), "cycles", incomplete as u64);
     }

@@ -6,6 +6,7 @@ pub mod floor;
 mod graph;
 mod many;
 mod open;
+mod placement;
 mod stream;
 
 use std::fmt;
@@ -35,11 +36,14 @@ pub enum Part {
     Many,
     /// Chains and fans of clients without work, and their futex floors
     Graph,
+    /// Graphs of clients with work, placed by the server and left to the kernel
+    Placement,
 }
 
 impl Part {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 5] = [Self::Open, Self::Connect, Self::Faults, Self::Many, Self::Graph];
+    pub const ALL: [Self; 6] =
+        [Self::Open, Self::Connect, Self::Faults, Self::Many, Self::Graph, Self::Placement];
 }
 
 impl fmt::Display for Part {
@@ -50,6 +54,7 @@ impl fmt::Display for Part {
             Self::Faults => "faults",
             Self::Many => "many",
             Self::Graph => "graph",
+            Self::Placement => "placement",
         })
     }
 }
@@ -79,6 +84,7 @@ pub fn run(
         Part::Faults => faults::run(bench),
         Part::Many => many::run(bench),
         Part::Graph => graph::run(bench),
+        Part::Placement => placement::run(bench),
     }
 }
 

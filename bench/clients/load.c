@@ -1,0 +1,71 @@
+/* What else a machine does, beside a graph.
+ *
+ *   load fifo PRIORITY    a tenth of a CPU for a real-time thread above the graph: half a millisecond of every five
+ *   load interrupts 0     on every CPU a timer's interrupt each 50 µs, and the thread that it wakes
+ *
+ * Prints "loads" and runs until the end of its input. */
+#define _GNU_SOURCE
+#include "dates.h"
+#include <pthread.h>
+#include <sched.h>
+
+#define BUSY_NS 500000u
+#define EACH_NS 5000000u
+#define INTERRUPTS_NS 50000u
+
+static void sleep_until(uint64_t date_ns) {
+    struct timespec date = {.tv_sec = (time_t)(date_ns / 1000000000u), .tv_nsec = (long)(date_ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, NULL);
+}
+
+static void *be_busy(void *argument) {
+    struct sched_param parameters = {.sched_priority = *(int *)argument};
+    if (parameters.sched_priority > 0 && sched_setscheduler(0, SCHED_FIFO, &parameters) != 0)
+        fprintf(stderr, "SCHED_FIFO %d refused: %s\n", parameters.sched_priority, strerror(errno));
+    for (uint64_t next_ns = now_ns();; next_ns += EACH_NS) {
+        sleep_until(next_ns);
+        uint64_t begun_ns = now_ns();
+        while (now_ns() - begun_ns < BUSY_NS)
+            ;
+    }
+    return NULL;
+}
+
+static void *be_interrupted(void *argument) {
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET((int)(intptr_t)argument, &one);
+    sched_setaffinity(0, sizeof one, &one);
+    prctl(PR_SET_TIMERSLACK, 1);
+    for (;;)
+        sleep_until(now_ns() + INTERRUPTS_NS);
+    return NULL;
+}
+
+static void start(void *(*run)(void *), void *argument) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, run, argument) != 0)
+        say_and_fail("no thread");
+}
+
+int main(int argc, char **argv) {
+    static int priority;
+    end_with_parent();
+    if (argc != 3)
+        say_and_fail("usage: load fifo|interrupts PRIORITY");
+    priority = atoi(argv[2]);
+    cpu_set_t allowed;
+    sched_getaffinity(0, sizeof allowed, &allowed);
+    if (strcmp(argv[1], "fifo") == 0)
+        start(be_busy, &priority);
+    else
+        for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+            if (CPU_ISSET(cpu, &allowed))
+                start(be_interrupted, (void *)(intptr_t)cpu);
+    puts("loads");
+    fflush(stdout);
+    char ignored[64];
+    while (read(0, ignored, sizeof ignored) > 0)
+        ;
+    return 0;
+}

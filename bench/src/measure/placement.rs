@@ -1,0 +1,139 @@
+//! Graphs with work, placed by the server and left to the kernel: who is told where to run must never be the later.
+
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::Result;
+
+use crate::arguments::Kind;
+use crate::child::LineChild;
+use crate::client::Node;
+use crate::measure::graph::{self, Window};
+use crate::measure::{Bench, subject};
+use crate::recording::Recording;
+use crate::server::{PERIOD_NS, Server, Settings};
+
+/// Longer than the server takes to look where everybody should be, by the clock.
+const SETTLE: Duration = Duration::from_millis(1500);
+const SECONDS: u64 = 2;
+/// Above that of drivers and clients.
+const LOAD_PRIORITY: u32 = 20;
+
+/// Who waits for whom.
+struct Shape {
+    name: &'static str,
+    clients: usize,
+    edges: &'static [(usize, usize)],
+}
+
+const SHAPES: [Shape; 4] = [
+    Shape { name: "chain of 5", clients: 5, edges: &[(0, 1), (1, 2), (2, 3), (3, 4)] },
+    Shape { name: "5 in parallel", clients: 5, edges: &[] },
+    Shape { name: "diamond of 5", clients: 5, edges: &[(0, 1), (0, 2), (0, 3), (1, 4), (2, 4), (3, 4)] },
+    // Drawn by lot once, an edge of each three.
+    Shape {
+        name: "8 at random",
+        clients: 8,
+        edges: &[(0, 2), (0, 5), (1, 3), (1, 4), (2, 6), (3, 5), (3, 7), (4, 6), (5, 7)],
+    },
+];
+/// What all clients take together, in hundredths of a cycle.
+const WORK_PERCENT: [u64; 4] = [0, 20, 50, 80];
+/// With which the loads are tried.
+const LOADED_PERCENT: u64 = 50;
+
+/// Four clients of a fifth of a cycle each: two CPUs have an optimum that can be said beforehand.
+const FIFTHS: Shape = Shape { name: "4 in parallel", clients: 4, edges: &[] };
+
+/// What else the machine does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Load {
+    Nothing,
+    RealTime,
+    Interrupts,
+}
+
+impl Load {
+    fn words(self) -> Option<[String; 2]> {
+        match self {
+            Self::Nothing => None,
+            Self::RealTime => Some(["fifo".into(), LOAD_PRIORITY.to_string()]),
+            Self::Interrupts => Some(["interrupts".into(), "0".into()]),
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::Nothing => "",
+            Self::RealTime => ", FIFO load",
+            Self::Interrupts => ", interrupts",
+        }
+    }
+}
+
+/// Measures consort only: the others leave everybody to the kernel.
+pub fn run(mut bench: Bench) -> Result<()> {
+    if bench.candidate.kind != Kind::Consort {
+        return Ok(());
+    }
+    for shape in &SHAPES {
+        for percent in WORK_PERCENT {
+            compare(&mut bench, shape, percent, Load::Nothing)?;
+        }
+        for load in [Load::RealTime, Load::Interrupts] {
+            compare(&mut bench, shape, LOADED_PERCENT, load)?;
+        }
+    }
+    compare(&mut bench, &FIFTHS, 80, Load::Nothing)
+}
+
+fn compare(bench: &mut Bench, shape: &Shape, percent: u64, load: Load) -> Result<()> {
+    for placement in [true, false] {
+        measure(bench, shape, percent, load, placement)?;
+    }
+    Ok(())
+}
+
+fn measure(bench: &mut Bench, shape: &Shape, percent: u64, load: Load, placement: bool) -> Result<()> {
+    let Bench { candidate, programs, workplace, arguments, ref mut report } = *bench;
+    let settings = Settings { placement, ..Settings::new(arguments.sync) };
+    let (server, mut patcher) = Server::start(candidate, programs, workplace, &settings)?;
+    let recording = Recording::new(workplace, shape.clients, graph::capacity(SECONDS + 2))?;
+    let work_ns = PERIOD_NS * percent / 100 / shape.clients as u64;
+    let nodes = graph::start_nodes(&server, &mut patcher, &recording, shape.clients, shape.edges, work_ns)?;
+    let mut beside = load
+        .words()
+        .map(|words| LineChild::spawn("load", Command::new(&programs.load).args(words)))
+        .transpose()?;
+    if let Some(beside) = &beside {
+        beside.answer("loads")?;
+    }
+    std::thread::sleep(SETTLE);
+    let mut subject = subject(&server, &nodes[0])?;
+    subject.server = format!("{}, {}", candidate.name, if placement { "placed" } else { "kernel's choice" });
+    let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
+    let window = Window::measure(&recording, 0..shape.clients, (server.pid, &pids), SECONDS)?;
+    let title = format!("{}, {percent} % work{}", shape.name, load.title());
+    window.report_whole(&title, &subject, report);
+    window.report_lost(&title, &subject, report);
+    if let Some(beside) = &mut beside {
+        beside.end();
+    }
+    for node in nodes {
+        node.close()?;
+    }
+    patcher.close()?;
+    server.stop()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_shape_has_a_cycle_or_an_edge_to_nobody() {
+        for Shape { name, clients, edges } in SHAPES.iter().chain([&FIFTHS]) {
+            assert!(edges.iter().all(|(from, to)| from < to && to < clients), "{name}");
+        }
+    }
+}
