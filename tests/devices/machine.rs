@@ -101,3 +101,18 @@ fn thoroughly_measuring_latency() {
 fn thoroughly_beside_other_sound_servers() {
     run("guest::thorough::bus::", &["--hda", "off"], 600);
 }
+
+/// As released, on a kernel that leaves everything for a real-time thread, as a studio's does: what is not optimised takes as
+/// long as a small quantum.
+#[test]
+#[ignore = "a quarter of an hour, as released: cargo xtask test-devices"]
+fn released_at_small_quanta() {
+    run("guest::thorough::small::", &["--hda", "off", "--append", "preempt=full"], 2_400);
+}
+
+/// Where interrupts are threads, and everything can be interrupted.
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_a_realtime_kernel() {
+    run("guest::quick::", &["--usb", "--rt"], 600);
+}

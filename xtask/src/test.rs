@@ -60,9 +60,14 @@ fn suites() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the other.
+/// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the other; at last those that
+/// need the server as it is released.
 pub fn devices() -> Result<()> {
-    cargo(&["build", "--package", "consort", "--package", "consort-jack", "--quiet"])?;
+    let build = ["build", "--package", "consort", "--package", "consort-jack", "--quiet"];
     let package = ["test", "--package", "consort-tests", "--test", "devices"];
-    cargo(&[&package[..], &["machine::", "--", "--include-ignored", "--test-threads=1"]].concat())
+    let one_by_one = ["--include-ignored", "--test-threads=1"];
+    cargo(&build)?;
+    cargo(&[&package[..], &["machine::", "--"], &one_by_one, &["--skip", "machine::released"]].concat())?;
+    cargo(&[&build[..], &["--release"]].concat())?;
+    cargo(&[&package[..], &["--release", "machine::released", "--"], &one_by_one].concat())
 }

@@ -5,3 +5,4 @@ mod duplex;
 mod further;
 mod latency;
 mod plays;
+mod small;

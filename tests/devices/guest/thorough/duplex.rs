@@ -81,26 +81,6 @@ fn the_latency_options_are_added_to_what_is_reported() {
     assert_eq!(latency(&server, "system:playback_1", "playback"), 512 + 22);
 }
 
-#[test]
-#[ignore = "in the virtual machine"]
-fn small_quanta_lose_nothing_on_a_card_with_a_fine_clock() {
-    for quantum in ["32", "64", "128"] {
-        let server = server_on("hw:2", &["--quantum", quantum]);
-        let _clients: Vec<Program> = (1..=5)
-            .map(|number| {
-                let name = format!("thru{number}");
-                let from =
-                    if number == 1 { "system:capture_1".into() } else { format!("thru{}:out", number - 1) };
-                server.probe(&["thru", &name, "--from", &from])
-            })
-            .collect();
-        server.run("jack_connect", &["thru5:out", "system:playback_1"]).expect_success();
-        let (before, _) = xruns_and_cycles(&server);
-        await_cycles(&server, 10_000);
-        assert_eq!(xruns_and_cycles(&server).0, before, "{quantum} frames");
-    }
-}
-
 /// How often the driver thread has slept so far.
 fn sleeps(server: &mut Server) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("a process");
