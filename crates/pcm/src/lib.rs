@@ -7,10 +7,12 @@
 
 mod cards;
 mod configure;
+mod controls;
 mod error;
 mod format;
 mod handle;
 mod holder;
+mod monitoring;
 mod parameters;
 mod transfer;
 mod volume;
@@ -21,5 +23,6 @@ pub use error::{Fault, OpenError};
 pub use format::{format_name, parse_format};
 pub use handle::{Direction, Pcm, Position, be_single_threaded_in_the_library};
 pub use holder::{Holder, holder};
+pub use monitoring::{Monitoring, MonitoringError};
 pub use transfer::{ReadBlock, WriteBlock};
 pub use volume::{Change, Volume, VolumeError, volume};
