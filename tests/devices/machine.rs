@@ -92,6 +92,12 @@ fn thoroughly_on_cards_that_play_and_record() {
 
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_monitoring_in_the_card() {
+    run("guest::thorough::monitoring::", &["--hda", "off"], 600);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_measuring_latency() {
     run("guest::thorough::latency::", &["--usb"], 1_200);
 }

@@ -221,6 +221,21 @@ fn a_device_that_cannot_be_opened_anew_is_had_again_as_it_was() {
 }
 
 #[test]
+fn what_has_no_path_from_its_inputs_to_its_outputs_says_so_and_runs() {
+    let monitoring = ["alsa", "--device", "null", "--hardware-monitoring"];
+    let mut server = Server::timer(1024);
+    switch(&server, &monitoring);
+    let said = server.program().stderr().to_owned();
+    let expected = "no hardware monitoring, requests are only counted: what captures is no sound card";
+    assert!(said.contains(expected), "{said}");
+    assert!(shown(&server).starts_with("alsa null") && !shown(&server).contains("monitoring"));
+    switch(&server, &[&monitoring[..], &["--capture", "0"]].concat());
+    let said = server.program().stderr().to_owned();
+    assert!(said.contains("requests are only counted: nothing is captured"), "{said}");
+    server.await_cycles(4);
+}
+
+#[test]
 fn files_are_played_and_recorded_from_a_switch_on_frame_for_frame() {
     for pace in [&[][..], &["--fast"]] {
         let server = Server::timer(256);

@@ -1,6 +1,7 @@
 //! How drivers are opened, when the server starts and while it runs. Not for the driver thread: it takes as long as a
 //! device or a disk does.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -15,6 +16,9 @@ use crate::server::ServerError;
 
 /// Begins a driver that waits for an audience.
 pub type Gate = Option<Box<dyn FnMut() + Send>>;
+
+/// Tells a card which of its inputs, numbered from 0, are to be heard at its outputs. `None`: it does not monitor.
+pub type Monitoring = Option<Box<dyn Fn(BTreeSet<u32>) + Send>>;
 
 /// What the control thread knows of the driver.
 #[derive(Debug)]
@@ -41,6 +45,8 @@ pub struct Opened {
     pub facts: DriverFacts,
     /// Has it begin.
     pub gate: Gate,
+    /// Has its card monitor.
+    pub monitoring: Monitoring,
 }
 
 impl Opened {
@@ -53,7 +59,7 @@ impl Opened {
             when_done: driver.pace() == Pace::WhenDone,
             devices,
         };
-        Self { driver: Box::new(driver), facts, gate }
+        Self { driver: Box::new(driver), facts, gate, monitoring: None }
     }
 
     /// With ports that hear what is played.
@@ -87,8 +93,8 @@ pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Optio
             let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, program)? else {
                 return Ok(None);
             };
-            let devices = alsa.devices();
-            Opened::new(alsa, None, devices)
+            let (devices, monitoring) = (alsa.devices(), alsa.monitoring());
+            Opened { monitoring, ..Opened::new(alsa, None, devices) }
         }
         DriverChoice::File { input, output, sample_rate_hz, playback, fast, .. } => {
             let file = FileDriver::open(FileOptions {

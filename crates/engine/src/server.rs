@@ -177,7 +177,7 @@ fn start(
 ) -> Result<String, ServerError> {
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
-    let Opened { mut driver, facts, gate } = open_driver(&config, &hosting.program)?;
+    let Opened { mut driver, facts, gate, monitoring } = open_driver(&config, &hosting.program)?;
     drop_unneeded(&config);
     let limits =
         Limits { clients: config.port_max, ports: config.port_max, connections: config.port_max * 16 };
@@ -279,6 +279,7 @@ fn start(
         driver: facts,
         ground,
         on_audience: gate,
+        monitoring,
         after_crash,
         keeping,
         kit,

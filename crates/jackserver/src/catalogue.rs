@@ -105,6 +105,7 @@ fn alsa() -> Vec<Parameter> {
         rate(),
         period(),
         number('n', "nperiods", 2, "Cycles that wait in the card", 2, 1024),
+        flag('H', "hwmon", false, "Monitor capture ports through the card's own paths, if it has them"),
         flag('D', "duplex", true, "Capture and play"),
         monitor(),
         flag('s', "softmode", false, "Recover from xruns without reporting them"),

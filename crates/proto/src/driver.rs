@@ -82,6 +82,8 @@ pub struct AlsaOptions {
     pub soft: bool,
     /// There is a port for each playback port that hears the same, a cycle later.
     pub monitors: bool,
+    /// Requests to monitor a capture port have the card itself lead that input to the output of the same number.
+    pub hardware_monitoring: bool,
 }
 
 /// One direction of a sound card's driver.
@@ -137,6 +139,7 @@ impl Default for AlsaOptions {
             dither: Dither::None,
             soft: false,
             monitors: false,
+            hardware_monitoring: false,
         }
     }
 }

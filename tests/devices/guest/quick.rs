@@ -2,7 +2,7 @@
 
 use harness::Sound;
 
-use super::{await_cycles, awaited, far, pull, server_on, status_line, xruns_and_cycles};
+use super::{await_cycles, awaited, elements, far, pull, server_on, status_line, xruns_and_cycles};
 use crate::guest::monitor;
 
 const LOOPBACK: [&str; 8] = ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
@@ -73,4 +73,25 @@ fn a_usb_card_that_is_pulled_out_is_taken_back() {
     await_cycles(&server, 100);
     assert_eq!(xruns_and_cycles(&server).0, before, "it runs without xruns again");
     server.await_connection("numbers:out", "system:playback_1");
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_request_to_monitor_opens_the_cards_own_path_and_its_end_or_the_servers_sets_it_back() {
+    const SWITCHES: &str = "iface=MIXER,name='Channels Thru'";
+    elements::add(elements::THRU);
+    let options = ["--capture", "2", "--playback", "2", "--quantum", "8192", "--hardware-monitoring"];
+    let server = server_on("hw:2", &options);
+    assert!(status_line(&server, "driver").contains("hardware monitoring of 2 inputs"));
+    // Debian's program takes its request back after half a minute.
+    let request = || server.spawn("jack_monitor_client", &["system:capture_1"]);
+    let first = request();
+    elements::await_values(SWITCHES, "on,on,off,off");
+    first.finish().expect_success();
+    elements::await_values(SWITCHES, "off,on,off,off");
+    let second = request();
+    elements::await_values(SWITCHES, "on,on,off,off");
+    server.stop();
+    assert_eq!(elements::values(SWITCHES), "off,on,off,off");
+    drop(second);
 }

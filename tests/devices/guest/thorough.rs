@@ -4,5 +4,6 @@ mod bus;
 mod duplex;
 mod further;
 mod latency;
+mod monitoring;
 mod plays;
 mod small;

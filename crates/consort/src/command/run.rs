@@ -366,6 +366,7 @@ mod tests {
             "--driver file",
             "--driver file --input a.wav --capture 2",
             "--device hw:0",
+            "--hardware-monitoring --driver timer",
             "--periods 3 --driver timer",
             "--driver alsa --input a.wav",
             "--driver alsa --capture 0 --playback 0",

@@ -165,7 +165,13 @@ pub(super) const DRIVERS: &[Driver] = &[
             RATE,
             PERIOD,
             parameter("nperiods", "Cycles that wait in the card", Unsigned(2), Range(2, 1024), Valued("-n")),
-            ignored("hwmon", Bool(false)),
+            parameter(
+                "hwmon",
+                "Monitor capture ports through the card's own paths, if it has them",
+                Bool(false),
+                Any,
+                IfTrue("-H"),
+            ),
             ignored("hwmeter", Bool(false)),
             parameter("duplex", "Capture and play", Bool(true), Any, IfTrue("-D")),
             parameter(

@@ -19,6 +19,7 @@ pub(super) enum Id {
     Device,
     Dither,
     Duplex,
+    HardwareMonitoring,
     Help,
     InputLatency,
     Midi,
@@ -39,6 +40,9 @@ const fn spec(short: char, long: &'static [&'static str], value: Value, id: Id) 
     Spec { id, short: Some(short), long, value }
 }
 
+/// Why meters in the card are of no use.
+const NO_METERS: &str = "JACK has no function that reads meters in the card";
+
 pub(super) const SPECS: &[Spec<Id>] = &[
     spec('h', &["help"], Value::None, Id::Help),
     spec('d', &["device"], Value::Required, Id::Device),
@@ -47,8 +51,8 @@ pub(super) const SPECS: &[Spec<Id>] = &[
     spec('r', &["rate"], Value::Required, Id::Rate),
     spec('p', &["period"], Value::Required, Id::Period),
     spec('n', &["nperiods"], Value::Required, Id::Periods),
-    spec('H', &["hwmon"], Value::None, Id::Ignored("monitoring in the card is not built yet")),
-    spec('M', &["hwmeter"], Value::None, Id::Ignored("meters in the card are not built yet")),
+    spec('H', &["hwmon"], Value::None, Id::HardwareMonitoring),
+    spec('M', &["hwmeter"], Value::None, Id::Ignored(NO_METERS)),
     spec('D', &["duplex"], Value::None, Id::Duplex),
     spec('s', &["softmode"], Value::None, Id::Soft),
     spec('m', &["monitor"], Value::None, Id::Monitor),
@@ -79,7 +83,9 @@ Options of the driver 'alsa':
     -s, --softmode           recover from xruns without reporting them
     -X, --midi-driver KIND   MIDI ports: seq, or none (default); raw is seq: it has all hardware
     -m, --monitor            a port for each playback port that hears the same: monitor_1 and on
-    -H, -M                   no effect: monitoring and meters in the card are not built yet
+    -H, --hwmon              while a program monitors a capture port, open the card's own path from it to the output
+                             of that number, if it has one
+    -M, --hwmeter            no effect: JACK has no function that reads meters in the card
 ";
 
 /// What the words ask for, before it is put together.
@@ -120,6 +126,7 @@ pub(super) fn read(mut words: Words<'_>) -> Result<Asked, UsageError> {
             Id::Soft => options.soft = true,
             Id::Midi => devices = midi(value)?,
             Id::Monitor => options.monitors = true,
+            Id::HardwareMonitoring => options.hardware_monitoring = true,
             Id::Ignored(reason) => notices.push(format!("{} has no effect: {reason}", found.written)),
         }
     }

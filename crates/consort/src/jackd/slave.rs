@@ -59,6 +59,7 @@ pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError
         (options.dither != Dither::None, "-z has"),
         (options.soft, "-s has"),
         (options.monitors, "-m has"),
+        (options.hardware_monitoring, "-H has"),
     ] {
         notices.extend(is_asked.then(|| format!("{option} no effect: a slave driver is resampled")));
     }
@@ -104,8 +105,8 @@ mod tests {
         ] {
             assert_eq!(read_line("alsa", line), Ok(Slave { device: expected, notices: vec![] }), "{line}");
         }
-        let slave = read_line("alsa", "-d hw:1 -S -I 5 -m").expect("a card");
-        assert_eq!(slave.notices.len(), 3, "{:?}", slave.notices);
+        let slave = read_line("alsa", "-d hw:1 -S -I 5 -m -H").expect("a card");
+        assert_eq!(slave.notices.len(), 4, "{:?}", slave.notices);
     }
 
     #[test]

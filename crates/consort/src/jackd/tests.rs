@@ -204,6 +204,7 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
                 dither: Dither::Shaped,
                 soft: true,
                 monitors: true,
+                hardware_monitoring: true,
                 ..AlsaOptions::default()
             },
         ),
@@ -277,6 +278,8 @@ fn what_has_no_effect_is_said_once_each() {
     let options: Vec<&str> = notices.iter().filter_map(|notice| notice.split(' ').next()).collect();
     assert_eq!(options, ["-m", "-c", "-L", "-P", "-w"]);
     assert!(notices.iter().all(|notice| !notice.contains('\n')));
+    let Asking::Run { notices, .. } = ask("jackd -d alsa -H -M") else { panic!("it runs") };
+    assert_eq!(notices, ["-M has no effect: JACK has no function that reads meters in the card"]);
     assert!(matches!(ask("jackd -R -d dummy -p64"), Asking::Run { notices, .. } if notices.is_empty()));
 }
 

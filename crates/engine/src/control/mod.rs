@@ -10,6 +10,7 @@ mod idle;
 mod internals;
 mod keeping;
 mod latencies;
+mod monitoring;
 mod notify;
 mod permissions;
 mod places;
@@ -42,7 +43,7 @@ use crate::client_slot::{ClientSlot, Slab};
 use crate::config::{Config, Hosting};
 use crate::cycle_thread::{CycleShared, Retired};
 use crate::model::Model;
-use crate::opening::{DriverFacts, Gate};
+use crate::opening::{DriverFacts, Gate, Monitoring};
 use crate::plan::PlanPool;
 use crate::realtime_kit::RealtimeKit;
 use crate::registry::Mirror;
@@ -136,6 +137,8 @@ pub struct Parts {
     pub ground: Option<Ground>,
     /// Tells the driver that a plan in force has an audience for it: the file driver begins then.
     pub on_audience: Gate,
+    /// Has the driver's card monitor.
+    pub monitoring: Monitoring,
     /// The server before this one, of this name, did not stop in order: its clients may come.
     pub after_crash: bool,
     /// Writes the state down.

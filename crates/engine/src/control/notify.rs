@@ -55,6 +55,9 @@ impl Control {
                 _ => {}
             }
         }
+        if changes.iter().any(|change| matches!(change, Change::PortMonitors(_))) {
+            self.tell_monitored();
+        }
     }
 
     fn graph_changed(&mut self) {

@@ -190,10 +190,12 @@ impl Control {
     }
 
     fn hand_over(&mut self, opened: Opened, slabs: Vec<OwnSlab>) {
-        let Opened { driver, facts, gate } = opened;
+        let Opened { driver, facts, gate, monitoring } = opened;
         let before = self.parts.system_slabs.len() - slabs.len();
         self.plans.hand_over(Handed::new(driver, gate, slabs, before), sys::clock::now_ns());
         self.parts.driver = facts;
+        self.parts.monitoring = monitoring;
+        self.tell_monitored();
         self.is_away = false;
     }
 

@@ -10,11 +10,14 @@ mod dither;
 mod explain;
 mod formats;
 mod keeper;
+mod monitoring;
 mod pace;
 mod recipe;
 mod reservation;
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use pcm::{Fault, Pcm};
 use proto::driver::{AlsaOptions, AlsaSide, Dither};
@@ -24,6 +27,7 @@ use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Timer, Wak
 use device::Device;
 use dither::Ditherer;
 use keeper::Keeper;
+use monitoring::{Monitoring, Wanted};
 use recipe::Recipe;
 pub use reservation::REFUSED;
 use reservation::Reservations;
@@ -41,6 +45,9 @@ pub struct AlsaDriver {
     /// Of the time without the device, and of devices without a clock.
     timer: Timer,
     keeper: Option<Keeper>,
+    /// Until the keeper has it.
+    monitoring: Option<Monitoring>,
+    wanted: Option<Arc<Wanted>>,
     dither: Option<Ditherer>,
     /// The device was started in this cycle: it has nothing to be read, and its queue is full.
     is_fresh: bool,
@@ -82,8 +89,10 @@ impl AlsaDriver {
         };
         let bits_16 = |pcm: &Pcm| pcm.setup().is_some_and(|setup| setup.format.bytes_per_sample() == 2);
         let dithers = options.dither != Dither::None && device.playback.as_ref().is_some_and(bits_16);
+        let monitoring =
+            if options.hardware_monitoring { open_monitoring(&device, recipe.rate_hz) } else { None };
         Ok(Some(Self {
-            description: describe(&recipe, &device),
+            description: describe(&recipe, &device, monitoring.as_ref()),
             timer: Timer::new(channels.clone(), recipe.rate_hz),
             dither: dithers.then(|| Ditherer::new(options.dither, channels.playback)),
             options,
@@ -92,6 +101,8 @@ impl AlsaDriver {
             quantum,
             device: Some(Box::new(device)),
             keeper: None,
+            wanted: monitoring.as_ref().map(|monitoring| Arc::clone(monitoring.wanted())),
+            monitoring,
             is_fresh: false,
             fault: None,
             faults: 0,
@@ -143,6 +154,13 @@ impl AlsaDriver {
         self.recipe.names().map(str::to_owned).collect()
     }
 
+    /// Tells the card which of its inputs are to be heard at its outputs; `None`: nobody asked for that, or it cannot.
+    #[must_use]
+    pub fn monitoring(&self) -> Option<Box<dyn Fn(BTreeSet<u32>) + Send>> {
+        let wanted = Arc::clone(self.wanted.as_ref()?);
+        Some(Box::new(move |inputs| wanted.ask(inputs)))
+    }
+
     fn quantum_ns(&self) -> u64 {
         CycleInfo::nominal_period_ns(self.quantum, self.recipe.rate_hz) as u64
     }
@@ -181,7 +199,7 @@ impl Driver for AlsaDriver {
 
     fn start(&mut self, quantum: u32) -> Result<(), String> {
         self.quantum = quantum;
-        let keeper = Keeper::start(self.recipe.clone(), quantum);
+        let keeper = Keeper::start(self.recipe.clone(), quantum, self.monitoring.take());
         self.keeper = Some(keeper.map_err(|error| format!("no thread to keep the device: {error}"))?);
         self.timer.start(quantum)
     }
@@ -297,15 +315,27 @@ impl Driver for AlsaDriver {
 
 /// Whether these options ask for one of `devices`, so that it can be opened only once those are closed.
 pub(crate) fn may_share(options: &AlsaOptions, devices: &[String]) -> bool {
+    // What a card was set to before can be told only by one at a time, whichever of its devices they have.
+    let same = |wanted: (u32, u32), held: (u32, u32)| {
+        wanted == held || (options.hardware_monitoring && wanted.0 == held.0)
+    };
     let is = |name: &str, device: &String| {
-        name == device || pcm::locate(name).is_some_and(|place| pcm::locate(device) == Some(place))
+        let places = pcm::locate(name).zip(pcm::locate(device));
+        name == device || places.is_some_and(|(wanted, held)| same(wanted, held))
     };
     let recipe = Recipe::new(options);
     recipe.is_some_and(|recipe| recipe.names().any(|name| devices.iter().any(|device| is(name, device))))
 }
 
+/// The device's card, if it can monitor; says why not otherwise.
+fn open_monitoring(device: &Device, rate_hz: u32) -> Option<Monitoring> {
+    let opened = Monitoring::open(device, rate_hz);
+    let complain = |reason| eprintln!("consort: no hardware monitoring, requests are only counted: {reason}");
+    opened.map_err(complain).ok()
+}
+
 /// "alsa hw:CARD=PCH,DEV=0 (capture 2 S32_LE, playback 2 S32_LE, by its interrupts)".
-fn describe(recipe: &Recipe, device: &Device) -> String {
+fn describe(recipe: &Recipe, device: &Device, monitoring: Option<&Monitoring>) -> String {
     let name = |side: &Option<recipe::SideRecipe>| side.as_ref().map(|side| side.name.clone());
     let names = match (name(&recipe.capture), name(&recipe.playback)) {
         (Some(capture), Some(playback)) if capture != playback => format!("{capture} → {playback}"),
@@ -314,6 +344,8 @@ fn describe(recipe: &Recipe, device: &Device) -> String {
     let side =
         |what: &str, pcm: &Option<Pcm>| pcm.as_ref().map(|pcm| format!("{what} {}", recipe::layout(pcm)));
     let sides = [side("capture", &device.capture), side("playback", &device.playback)];
-    let sides: Vec<String> = sides.into_iter().flatten().collect();
-    format!("alsa {names} ({}, {})", sides.join(", "), device.manner())
+    let mut parts: Vec<String> = sides.into_iter().flatten().collect();
+    parts.push(device.manner().to_owned());
+    parts.extend(monitoring.map(|card| format!("hardware monitoring of {} inputs", card.inputs())));
+    format!("alsa {names} ({})", parts.join(", "))
 }

@@ -1,8 +1,10 @@
 //! Monitor requests: who wants to hear an input of the device at its output.
 
+use std::collections::BTreeSet;
+
 use proto::request::RequestError;
 
-use super::{Change, Model};
+use super::{Change, Model, Port, flags};
 
 impl Model {
     /// Counts a request to monitor a port, or takes one back; with `ensure`, there is one or none after it, whatever
@@ -25,14 +27,22 @@ impl Model {
         }
         Ok(())
     }
+
+    /// Numbers of the inputs of `owner`'s device that somebody wants to hear.
+    pub fn monitored_inputs(&self, owner: u32) -> BTreeSet<u32> {
+        let is_monitored =
+            |port: &&Port| port.is_output() && port.flags & flags::PHYSICAL != 0 && port.monitors > 0;
+        self.ports_of(owner).filter(is_monitored).map(|port| port.number).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use proto::request::{NewPort, PortType};
 
-    use super::super::{Limits, flags};
+    use super::super::Limits;
     use super::*;
+    use crate::driver::Channels;
 
     #[test]
     fn requests_are_counted_reach_an_inputs_sources_and_end_at_none() {
@@ -60,5 +70,19 @@ mod tests {
             assert_eq!(found, expected, "{what}");
         }
         assert!(model.request_monitor(9, true, false).is_err());
+    }
+
+    #[test]
+    fn inputs_of_a_device_are_named_by_their_channels_and_ports_of_no_device_are_none() {
+        let mut model = Model::new(Limits { clients: 4, ports: 16, connections: 8 });
+        let system = model.open_client("system", true).unwrap();
+        model.set_channels(system, &Channels { capture: 3, playback: 2, monitors: 2 }).unwrap();
+        for port in ["capture_1", "capture_3", "monitor_1", "playback_2"] {
+            let id = model.find(&format!("system:{port}")).unwrap().id;
+            model.request_monitor(id, true, false).unwrap();
+        }
+        assert_eq!(model.monitored_inputs(system), BTreeSet::from([0, 2]));
+        model.set_channels(system, &Channels { capture: 1, playback: 2, monitors: 0 }).unwrap();
+        assert_eq!(model.monitored_inputs(system), BTreeSet::from([0]), "what goes is asked for no more");
     }
 }

@@ -36,6 +36,9 @@ pub(super) struct AlsaArguments {
     /// Recover from xruns without reporting them
     #[arg(long)]
     soft: bool,
+    /// While a program monitors a capture port, open the card's own path from it to the output of that number, if it has one
+    #[arg(long)]
+    hardware_monitoring: bool,
     /// Frames that capturing takes and the card does not tell of
     #[arg(long, value_name = "FRAMES", value_parser = super::in_range(EXTRA_FRAMES))]
     input_latency: Option<u32>,
@@ -110,6 +113,7 @@ impl AlsaArguments {
                 Some(DitherName::Shaped) => Dither::Shaped,
             },
             soft: self.soft,
+            hardware_monitoring: self.hardware_monitoring,
             ..AlsaOptions::default()
         }
     }

@@ -1,5 +1,6 @@
 //! The thread that opens and closes devices while cycles go on: a card that was pulled out comes back, and a new
-//! quantum is configured, without the cycle thread waiting for either.
+//! quantum is configured, without the cycle thread waiting for either. It also has the card monitor, without the control
+//! thread waiting for that.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -9,6 +10,7 @@ use rtrb::{Consumer, Producer, RingBuffer};
 use sys::poll::{Interest, Poller, Waker};
 
 use super::device::Device;
+use super::monitoring::Monitoring;
 use super::recipe::Recipe;
 
 /// A device that is not there is looked for after this.
@@ -34,7 +36,11 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Starts the thread. Thread: not the cycle's.
-    pub(super) fn start(recipe: Recipe, quantum: u32) -> std::io::Result<Self> {
+    pub(super) fn start(
+        recipe: Recipe,
+        quantum: u32,
+        monitoring: Option<Monitoring>,
+    ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
@@ -42,11 +48,14 @@ impl Keeper {
         });
         let poller = Poller::new()?;
         poller.add(&shared.waker, 0, Interest::Readable)?;
+        if let Some(monitoring) = &monitoring {
+            poller.add(monitoring.wanted().waker(), 1, Interest::Readable)?;
+        }
         // There is one device, so one place each is enough.
         let (away, returned) = RingBuffer::new(1);
         let (opened, ready) = RingBuffer::new(1);
         let of_thread = Arc::clone(&shared);
-        let body = move || keep(&recipe, &of_thread, &poller, returned, opened);
+        let body = move || keep(&recipe, &of_thread, &poller, returned, opened, monitoring);
         let thread = Some(sys::thread::spawn_named("consort-device", STACK_BYTES, body)?);
         Ok(Self { shared, away, ready, thread })
     }
@@ -89,6 +98,7 @@ fn keep(
     poller: &Poller,
     mut returned: Consumer<Box<Device>>,
     mut opened: Producer<Box<Device>>,
+    mut monitoring: Option<Monitoring>,
 ) {
     let (mut away, mut events) = (false, Vec::new());
     loop {
@@ -103,8 +113,13 @@ fn keep(
             device.stop();
             away = true;
         }
+        if away {
+            monitoring.iter_mut().for_each(Monitoring::let_go_if_gone);
+        }
         if away && let Ok(device) = recipe.open_again(shared.quantum.load(Ordering::Relaxed)) {
+            monitoring.iter_mut().for_each(Monitoring::device_is_open);
             away = opened.push(Box::new(device)).is_err();
         }
+        monitoring.iter_mut().for_each(Monitoring::carry);
     }
 }

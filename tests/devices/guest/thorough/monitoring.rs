@@ -1,0 +1,132 @@
+//! Monitoring in the card, by the elements that such cards have, on one that has nothing else of them.
+
+use std::path::{Path, PathBuf};
+
+use harness::{Program, Server, c_program};
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::guest::elements::{self, await_values, values};
+use crate::guest::{await_cycles, awaited, server_on, status_line};
+
+const SWITCHES: &str = "iface=MIXER,name='Channels Thru'";
+
+const OPTIONS: [&str; 7] =
+    ["--capture", "2", "--playback", "2", "--quantum", "1024", "--hardware-monitoring"];
+
+/// A program that asks to monitor ports, until it is told to end.
+struct Asker {
+    directory: TempDir,
+}
+
+impl Asker {
+    fn new() -> Self {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        c_program(Path::new("devices/monitor.c"), &directory.path().join("monitor"));
+        Self { directory }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("monitor")
+    }
+
+    /// Asks, and waits until the request has been answered.
+    fn ask(&self, server: &Server, port: &str) -> Program {
+        let mut program = server.spawn(&self.path().to_string_lossy(), &[port]);
+        let answer = format!("{port} 1");
+        awaited("the request is counted", || program.stdout().contains(&answer).then_some(()));
+        program
+    }
+}
+
+fn is_away(server: &Server) -> bool {
+    status_line(server, "driver").contains("not there")
+}
+
+/// Card 2 with these elements and no others.
+fn with_elements(elements: &str) {
+    elements::pull_dummy();
+    elements::put_dummy_back();
+    if !elements.is_empty() {
+        elements::add(elements);
+    }
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn requests_hold_over_a_new_quantum_another_driver_and_a_card_that_is_pulled_out_and_end_with_the_last() {
+    let asker = Asker::new();
+    with_elements(elements::THRU);
+    let mut server = server_on("hw:2", &OPTIONS);
+    let first = asker.ask(&server, "system:capture_1");
+    let second = asker.ask(&server, "system:capture_1");
+    await_values(SWITCHES, "on,on,off,off");
+    first.terminate().expect_success();
+    assert_eq!(values(SWITCHES), "on,on,off,off", "one request is left");
+    // As the Hammerfall's driver does when its device is opened, which a new quantum brings about.
+    elements::set(SWITCHES, "off,on,off,on");
+    server.run("jack_bufsize", &["512"]).expect_success();
+    await_values(SWITCHES, "on,on,off,on");
+    awaited("the device is back", || (!is_away(&server)).then_some(()));
+    server.consort(&["driver", "timer"]).expect_success();
+    await_values(SWITCHES, "off,on,off,on");
+    server
+        .consort(&[&["driver", "alsa", "--device", "hw:2"], &OPTIONS[..4], &OPTIONS[6..]].concat())
+        .expect_success();
+    await_values(SWITCHES, "on,on,off,on");
+    elements::pull_dummy();
+    awaited("the status says so", || is_away(&server).then_some(()));
+    // A card is as it is before anybody sees it: this one gets its elements afterwards.
+    server.program().signal(Signal::STOP);
+    elements::put_dummy_back();
+    elements::add(elements::THRU);
+    server.program().signal(Signal::CONT);
+    await_values(SWITCHES, "on,on,off,off");
+    awaited("the card is back", || (!is_away(&server)).then_some(()));
+    await_cycles(&server, 20);
+    second.terminate().expect_success();
+    await_values(SWITCHES, "off,on,off,off");
+    let third = asker.ask(&server, "system:capture_2");
+    assert_eq!(values(SWITCHES), "off,on,off,off", "it was on before");
+    server.stop();
+    assert_eq!(values(SWITCHES), "off,on,off,off", "and stays on");
+    drop(third);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_hammerfall_dsps_mixer_and_an_ice1712s_routes_are_set_and_set_back() {
+    let asker = Asker::new();
+    for (added, port, element, before, during) in [
+        (elements::MATRIX, "system:capture_1", "iface=HWDEP,name='Mixer'", "0,0,77", "0,0,32768"),
+        (elements::ROUTES, "system:capture_2", "iface=MIXER,name='H/W Playback Route',index=1", "3", "2"),
+        (elements::ROUTES, "system:capture_1", "iface=MIXER,name='H/W Playback Route'", "0", "1"),
+    ] {
+        with_elements(added);
+        let server = server_on("hw:2", &OPTIONS);
+        assert!(status_line(&server, "driver").contains("hardware monitoring of 2 inputs"), "{element}");
+        assert_eq!(values(element), before);
+        let request = asker.ask(&server, port);
+        await_values(element, during);
+        request.terminate().expect_success();
+        await_values(element, before);
+        let request = asker.ask(&server, port);
+        await_values(element, during);
+        server.stop();
+        assert_eq!(values(element), before, "with the server, it ends");
+        drop(request);
+    }
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_card_without_such_elements_says_so_and_requests_are_counted() {
+    let asker = Asker::new();
+    with_elements("");
+    let mut server = server_on("hw:2", &OPTIONS);
+    let said = server.program().stderr().to_owned();
+    let expected = "no hardware monitoring, requests are only counted: sound card 'Dummy': it has no path from its \
+                    inputs to its outputs";
+    assert!(said.contains(expected), "{said}");
+    asker.ask(&server, "system:capture_1").terminate().expect_success();
+}
