@@ -1,5 +1,6 @@
 //! Who has a device open: `/proc/asound` says it of every card.
 
+use std::fmt::{self, Display, Formatter};
 use std::fs;
 
 use crate::Direction;
@@ -21,22 +22,36 @@ pub fn holder(card: u32, device: u32, direction: Direction) -> Option<Holder> {
         Direction::Playback => 'p',
     };
     let subdevices = fs::read_dir(format!("/proc/asound/card{card}/pcm{device}{letter}")).ok()?;
-    let process = subdevices.flatten().find_map(|entry| {
+    let thread = subdevices.flatten().find_map(|entry| {
         fs::read_to_string(entry.path().join("status")).ok().and_then(|status| owner(&status))
     })?;
-    let program = fs::read_to_string(format!("/proc/{process}/comm")).ok();
-    Some(Holder { process, program: program.map(|name| name.trim().to_owned()) })
+    Some(Holder::of_thread(thread))
 }
 
-/// The process in a substream's status. It names the thread that opened it, which may have ended.
+/// The thread in a substream's status that opened it.
 fn owner(status: &str) -> Option<u32> {
     let line = status.lines().find_map(|line| line.strip_prefix("owner_pid"))?;
-    let thread: u32 = line.trim_start_matches([' ', ':']).trim().parse().ok()?;
-    let group = fs::read_to_string(format!("/proc/{thread}/status")).ok();
-    let leader = group.and_then(|text| {
-        text.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|id| id.trim().parse().ok())
-    });
-    Some(leader.unwrap_or(thread))
+    line.trim_start_matches([' ', ':']).trim().parse().ok()
+}
+
+impl Holder {
+    /// The process of the thread that opened the device, which may have ended.
+    pub(crate) fn of_thread(thread: u32) -> Self {
+        let group = fs::read_to_string(format!("/proc/{thread}/status")).ok();
+        let leader = group.and_then(|text| {
+            text.lines().find_map(|line| line.strip_prefix("Tgid:")).and_then(|id| id.trim().parse().ok())
+        });
+        let process = leader.unwrap_or(thread);
+        let program = fs::read_to_string(format!("/proc/{process}/comm")).ok();
+        Self { process, program: program.map(|name| name.trim().to_owned()) }
+    }
+}
+
+impl Display for Holder {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
+        let program = self.program.as_deref().unwrap_or("a program");
+        write!(formatter, "{program} (process {})", self.process)
+    }
 }
 
 #[cfg(test)]
@@ -48,6 +63,13 @@ mod tests {
         let open = "state: RUNNING\nowner_pid   : 4294967\ntrigger_time: 26.8\n";
         assert_eq!(owner(open), Some(4_294_967));
         assert_eq!(owner("closed\n"), None);
+    }
+
+    #[test]
+    fn a_holder_is_named_by_its_program_where_that_can_be_told() {
+        let own = Holder::of_thread(std::process::id());
+        assert!(own.program.is_some() && own.to_string().ends_with(&format!("(process {})", own.process)));
+        assert_eq!(Holder::of_thread(4_294_967).to_string(), "a program (process 4294967)");
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod handle;
 mod holder;
 mod monitoring;
 mod parameters;
+mod raw_midi;
 mod transfer;
 mod volume;
 
@@ -24,5 +25,6 @@ pub use format::{format_name, parse_format};
 pub use handle::{Direction, Pcm, Position, be_single_threaded_in_the_library};
 pub use holder::{Holder, holder};
 pub use monitoring::{Monitoring, MonitoringError};
+pub use raw_midi::{RawMidi, raw_midi};
 pub use transfer::{ReadBlock, WriteBlock};
 pub use volume::{Change, Volume, VolumeError, volume};

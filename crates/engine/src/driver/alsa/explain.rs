@@ -17,13 +17,7 @@ pub(super) fn not_opened(name: &str, direction: Direction, error: OpenError) -> 
     match error {
         OpenError::Busy => {
             let holder = pcm::locate(name).and_then(|(card, device)| pcm::holder(card, device, direction));
-            let by = holder.map_or_else(
-                || "another program".to_owned(),
-                |holder| {
-                    let program = holder.program.unwrap_or_else(|| "a program".into());
-                    format!("{program} (process {})", holder.process)
-                },
-            );
+            let by = holder.map_or_else(|| "another program".to_owned(), |holder| holder.to_string());
             format!("{what}: it is in use by {by}; end that, or choose another device with --device")
         }
         OpenError::Missing => format!("{what}: there is no such device; {}", there_is()),
