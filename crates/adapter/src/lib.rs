@@ -1,8 +1,8 @@
-//! Devices beside the server's own as clients of its graph: further sound cards, each with a clock of its own, and the
-//! ports of ALSA's sequencer.
+//! Devices beside the server's own as clients of its graph: further sound cards, each with a clock of its own, and MIDI
+//! hardware.
 //!
 //! The graph never waits for any of them. A [`Card`] is resampled, by a loop that keeps it at its place on the graph's
-//! clock; a [`Sequencer`] has each message heard, or sent, a quantum later to the frame.
+//! clock; [`Midi`] has each message heard, or sent, a quantum later to the frame.
 #![forbid(unsafe_code)]
 
 mod bridge;
@@ -14,7 +14,7 @@ mod timeline;
 
 pub use bridge::{CaptureBridge, Course, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};
-pub use midi::{Sequencer, SequencerState};
+pub use midi::{Midi, MidiHardware, MidiState};
 pub use timeline::{CAPACITY_FRAMES, Timeline};
 
 /// Property of a client: the device that it stands for, in words.

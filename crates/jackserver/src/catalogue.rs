@@ -87,7 +87,7 @@ pub fn drivers() -> [(&'static str, Vec<Parameter>); 4] {
     [("alsa", alsa()), ("dummy", dummy()), ("file", file()), (SLAVE, Vec::new())]
 }
 
-/// The only driver that starts no cycles: all ports of ALSA's sequencer, beside those of the one that does.
+/// The only driver that starts no cycles: all raw MIDI devices, beside the ports of the one that does.
 pub const SLAVE: &str = "alsarawmidi";
 
 fn alsa() -> Vec<Parameter> {

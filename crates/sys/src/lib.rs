@@ -17,6 +17,7 @@ pub mod jack_library;
 pub mod library;
 pub mod lock;
 pub mod memory;
+pub mod midi;
 pub mod poll;
 pub mod portaudio_library;
 pub mod process;

@@ -79,17 +79,33 @@ impl Poller {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())?)
     }
 
-    /// As [`add`](Self::add), readable, for a descriptor that another library owns and that is open at least as long as
-    /// this poller.
+    /// As [`add`](Self::add), for a descriptor that another library owns. It is taken out again with
+    /// [`remove_foreign`](Self::remove_foreign) before the library closes it, or stays open as long as this poller.
     ///
     /// # Errors
     /// Those of `epoll_ctl`: `EBADF` if it is none.
-    pub fn add_foreign(&self, descriptor: RawFd, token: u64) -> io::Result<()> {
-        let mut event = libc::epoll_event { events: libc::EPOLLIN as u32, u64: token };
+    pub fn add_foreign(&self, descriptor: RawFd, token: u64, interest: Interest) -> io::Result<()> {
+        let event = libc::epoll_event { events: interest.flags().bits(), u64: token };
+        self.control_foreign(libc::EPOLL_CTL_ADD, descriptor, event)
+    }
+
+    /// Stops watching a descriptor that another library owns.
+    ///
+    /// # Errors
+    /// `NotFound` if it is not watched, `EBADF` if it is none.
+    pub fn remove_foreign(&self, descriptor: RawFd) -> io::Result<()> {
+        self.control_foreign(libc::EPOLL_CTL_DEL, descriptor, libc::epoll_event { events: 0, u64: 0 })
+    }
+
+    fn control_foreign(
+        &self,
+        operation: i32,
+        descriptor: RawFd,
+        mut event: libc::epoll_event,
+    ) -> io::Result<()> {
         // SAFETY: the kernel checks both descriptors and reads the event, which lives through the call.
-        let result = unsafe {
-            libc::epoll_ctl(self.as_fd().as_raw_fd(), libc::EPOLL_CTL_ADD, descriptor, &raw mut event)
-        };
+        let result =
+            unsafe { libc::epoll_ctl(self.as_fd().as_raw_fd(), operation, descriptor, &raw mut event) };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -282,6 +298,22 @@ mod tests {
         poller.wait(&mut events, Some(next_ns)).unwrap();
         assert_eq!(events, []);
         assert!(clock::now_ns() >= next_ns);
+    }
+
+    #[test]
+    fn what_another_library_owns_is_watched_until_it_is_taken_out() {
+        let (poller, waker, mut events) = (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        let descriptor = waker.as_fd().as_raw_fd();
+        waker.wake();
+        poller.add_foreign(descriptor, 3, Interest::Closed).unwrap();
+        poller.wait(&mut events, Some(0)).unwrap();
+        assert_eq!(events, [], "it is readable, which nobody wants to know");
+        poller.remove_foreign(descriptor).unwrap();
+        poller.add_foreign(descriptor, 4, Interest::Readable).unwrap();
+        poller.wait(&mut events, None).unwrap();
+        assert_eq!(events.iter().map(|event| event.token).collect::<Vec<_>>(), [4]);
+        poller.remove_foreign(descriptor).unwrap();
+        assert!(poller.remove_foreign(descriptor).is_err());
     }
 
     #[test]

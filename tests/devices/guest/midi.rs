@@ -7,9 +7,98 @@ use harness::{Program, Server};
 
 use super::{await_cycles, awaited, count, device_state};
 
-/// Ports of the graph.
+/// Ports of the graph that are the sequencer's. What goes into a device's comes out of its raw input, and what goes into
+/// its raw output comes out of it.
 const MIDI_IN: &str = "midi:Virtual Raw MIDI 3-0 (capture): VirMIDI 3-0";
 const MIDI_OUT: &str = "midi:Virtual Raw MIDI 3-1 (playback): VirMIDI 3-1";
+/// Those of raw devices.
+const RAW_IN: &str = "raw:VirMIDI (capture): Virtual Raw MIDI 0";
+const RAW_OUT: &str = "raw:VirMIDI (playback): Virtual Raw MIDI 1";
+
+const NOTE: [u8; 6] = [0x90, 0x3c, 0x40, 0x80, 0x3c, 0x00];
+
+/// A System Exclusive message of so many data bytes.
+fn exclusive(bytes: u32) -> Vec<u8> {
+    let data = (0..bytes).map(|index| (index % 128) as u8);
+    [0xf0].into_iter().chain(data).chain([0xf7]).collect()
+}
+
+/// Two programs at raw devices, of which one hears what the other says: whatever is between them is connected.
+struct FarEnds<'a> {
+    server: &'a Server,
+    from: &'a str,
+    dump: Program,
+}
+
+impl<'a> FarEnds<'a> {
+    fn new(server: &'a Server, from: &'a str, to: &str) -> Self {
+        let mut dump = Command::new("amidi");
+        dump.args(["-p", to, "-d"]);
+        let mut dump = Program::start(dump);
+        // Until the program listens, nothing is heard.
+        awaited("a message gets through", || {
+            super::run("amidi", &["-p", from, "-S", "FA"]).expect_success();
+            dump.stdout().contains("FA").then_some(())
+        });
+        Self { server, from, dump }
+    }
+
+    /// Waits until all of it has arrived, byte for byte.
+    fn carry(&mut self, message: &[u8]) {
+        let file = self.server.directory().join("message.syx");
+        std::fs::write(&file, message).expect("a file");
+        let expected: String = message.iter().map(|byte| format!("{byte:02X}")).collect();
+        super::run("amidi", &["-p", self.from, "-s", &file.to_string_lossy()]).expect_success();
+        awaited("all of it gets through", || {
+            let heard: String = self.dump.stdout().split_whitespace().collect();
+            heard.contains(&expected).then_some(())
+        });
+    }
+}
+
+fn has_lost_none(server: &Server, device: &str) -> String {
+    let state = device_state(server, device).expect("a device");
+    assert_eq!(count(&state, "lost"), 0, "{state}");
+    state
+}
+
+/// Messages are read within a millisecond of the kernel's date, and leave within one of their frame. That of a long one the
+/// kernel takes apart, and puts together, for longer without giving up this machine's only processor.
+fn is_in_time(server: &Server, device: &str) {
+    let state = has_lost_none(server, device);
+    for what in ["read within ", "sent within "] {
+        let (_, rest) = state.split_once(what).unwrap_or_else(|| panic!("not {what}: {state}"));
+        let us: u64 =
+            rest.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
+        assert!((1..1_000).contains(&us), "{what}: {state}");
+    }
+}
+
+/// The card is pulled out, and put back on drop.
+struct PulledOut;
+
+impl PulledOut {
+    fn new() -> Self {
+        // This returns once everybody has closed it.
+        Self::order("unbind");
+        Self
+    }
+
+    fn order(order: &str) {
+        let path = format!("/sys/bus/platform/drivers/snd_virmidi/{order}");
+        std::fs::write(path, "snd_virmidi.0").expect("the driver of virtual MIDI");
+    }
+}
+
+impl Drop for PulledOut {
+    fn drop(&mut self) {
+        Self::order("bind");
+    }
+}
+
+fn add_raw(server: &Server) {
+    server.consort(&["device", "add", "raw", "--name", "raw"]).expect_success();
+}
 
 #[test]
 #[ignore = "in the virtual machine"]
@@ -17,30 +106,11 @@ fn the_sequencers_ports_are_midi_ports_and_carry_messages_of_any_length() {
     let server = Server::start(&["--quantum", "256", "--add-device", "seq"]);
     awaited("the ports are there", || server.lsp(&[]).contains(MIDI_OUT).then_some(()));
     server.run("jack_connect", &[MIDI_IN, MIDI_OUT]).expect_success();
-    let mut dump = Command::new("amidi");
-    dump.args(["-p", "hw:3,1", "-d"]);
-    let mut dump = Program::start(dump);
-    let long: Vec<u8> = (0..5_000_u32).map(|index| (index % 128) as u8).collect();
-    let long = [&[0xf0], &long[..], &[0xf7]].concat();
-    let file = server.directory().join("long.syx");
-    std::fs::write(&file, &long).expect("a file");
-    let in_hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02X}")).collect::<String>();
-    let short = [0x90, 0x3c, 0x40, 0x80, 0x3c, 0x00];
-    let expected = in_hex(&short) + &in_hex(&long);
-    // Until the program listens, nothing is heard.
-    awaited("a message gets through", || {
-        super::run("amidi", &["-p", "hw:3,0", "-S", "FA"]).expect_success();
-        dump.stdout().contains("FA").then_some(())
-    });
-    super::run("amidi", &["-p", "hw:3,0", "-S", &in_hex(&short)]).expect_success();
-    super::run("amidi", &["-p", "hw:3,0", "-s", &file.to_string_lossy()]).expect_success();
-    awaited("all of it gets through", || {
-        let heard: String = dump.stdout().split_whitespace().collect();
-        heard.contains(&expected).then_some(())
-    });
-    let state = device_state(&server, "midi").expect("a device");
-    assert_eq!(count(&state, "lost"), 0, "{state}");
-    assert!(count(&state, "µs") < 1_000, "messages leave within a millisecond of their frame: {state}");
+    let mut ends = FarEnds::new(&server, "hw:3,0", "hw:3,1");
+    ends.carry(&NOTE);
+    is_in_time(&server, "midi");
+    ends.carry(&exclusive(5_000));
+    has_lost_none(&server, "midi");
 }
 
 #[test]
@@ -56,5 +126,76 @@ fn a_sequencer_port_that_comes_and_goes_is_a_port_of_the_graph_meanwhile() {
     awaited("it hears the note", || program.stdout().contains("Note on").then_some(()));
     program.terminate();
     awaited("its port is gone", || (!server.lsp(&[]).contains(PORT)).then_some(()));
+    await_cycles(&server, 10);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn raw_devices_are_midi_ports_and_carry_messages_of_any_length_both_ways() {
+    let server = Server::start(&["--quantum", "256", "--add-device", "seq"]);
+    awaited("the sequencer's ports are there", || server.lsp(&[]).contains(MIDI_OUT).then_some(()));
+    add_raw(&server);
+    awaited("the raw ports are there", || {
+        let ports = server.lsp(&[]);
+        (ports.contains(RAW_IN) && ports.contains(RAW_OUT)).then_some(())
+    });
+    let sequencers =
+        |way: &str, device: u32| format!("midi:Virtual Raw MIDI 3-{device} ({way}): VirMIDI 3-{device}");
+    // The far ends are programs at devices 2 and 3; 0 and 1 have the raw ports.
+    for (from, to) in [
+        (&*sequencers("capture", 2), &*sequencers("playback", 0)),
+        (RAW_IN, RAW_OUT),
+        (&*sequencers("capture", 1), &*sequencers("playback", 3)),
+    ] {
+        server.run("jack_connect", &[from, to]).expect_success();
+    }
+    let mut ends = FarEnds::new(&server, "hw:3,2", "hw:3,3");
+    ends.carry(&NOTE);
+    is_in_time(&server, "raw");
+    is_in_time(&server, "midi");
+    ends.carry(&exclusive(40_000));
+    has_lost_none(&server, "raw");
+    has_lost_none(&server, "midi");
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_raw_device_that_another_program_has_is_left_out_until_it_is_free() {
+    const PORT: &str = "raw:VirMIDI (capture): Virtual Raw MIDI 2";
+    let server = Server::timer(256);
+    let mut program = Command::new("amidi");
+    program.args(["-p", "hw:3,2,0", "-d"]);
+    let program = Program::start(program);
+    awaited("it has the device", || {
+        std::fs::read_to_string("/proc/asound/card3/midi2")
+            .expect("a list")
+            .contains("Owner PID")
+            .then_some(())
+    });
+    add_raw(&server);
+    let state = || device_state(&server, "raw").expect("a device");
+    awaited("it is named", || {
+        state().contains("; hw:3,2,0 (input) is in use by amidi (process ").then_some(())
+    });
+    let ports = server.lsp(&[]);
+    assert!(!ports.contains(PORT) && ports.contains(RAW_IN), "{ports}");
+    assert!(ports.contains("raw:VirMIDI (playback): Virtual Raw MIDI 2"), "the output is free: {ports}");
+    program.terminate();
+    awaited("its port is there", || server.lsp(&[]).contains(PORT).then_some(()));
+    awaited("nothing is left out", || (!state().contains("in use")).then_some(()));
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_raw_device_that_is_pulled_out_ends_its_ports_and_has_them_again_when_it_is_back() {
+    let server = Server::timer(256);
+    add_raw(&server);
+    let ports = || server.lsp(&[]).lines().filter(|line| line.starts_with("raw:")).count();
+    awaited("the ports are there", || (ports() == 8).then_some(()));
+    let pulled = PulledOut::new();
+    awaited("the ports are gone", || (ports() == 0).then_some(()));
+    awaited("which is said", || device_state(&server, "raw")?.contains(" 0 ports").then_some(()));
+    drop(pulled);
+    awaited("the ports are there again", || (ports() == 8 && server.lsp(&[]).contains(RAW_IN)).then_some(()));
     await_cycles(&server, 10);
 }

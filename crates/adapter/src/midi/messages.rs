@@ -1,16 +1,18 @@
-//! From what ALSA's sequencer delivers to messages, and back to what it takes.
+//! From pieces to messages and back: long ones, several in one event, and the speed of a cable.
 
 /// A System Exclusive message that is longer reaches the graph in pieces of this many bytes: each fits a port's buffer.
 pub(super) const PIECE_BYTES: usize = 16 * 1024;
-/// What is handed to the sequencer at once: less than the smallest queue of a cable's driver.
+/// What is handed on at once: less than the smallest queue of a cable's driver.
 pub(super) const CHUNK_BYTES: usize = 256;
 /// How long a byte takes on a MIDI cable, ns: 31250 baud, ten bits to the byte.
 const BYTE_NS: u64 = 320_000;
 /// So much goes out at once before the cable's speed counts: drivers hold four times as much.
 const BURST_BYTES: u64 = 1024;
 
-const EXCLUSIVE: u8 = 0xf0;
-const END_OF_EXCLUSIVE: u8 = 0xf7;
+/// Begins a System Exclusive message.
+pub(super) const EXCLUSIVE: u8 = 0xf0;
+/// Ends it.
+pub(super) const END_OF_EXCLUSIVE: u8 = 0xf7;
 
 /// Puts the pieces in which System Exclusive messages arrive together.
 #[derive(Debug, Default)]

@@ -1,19 +1,18 @@
-//! The sequencer's ports inside a cycle.
+//! The ports inside a cycle.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use alsa::seq::Addr;
 use client::midi::{MidiInputPort, MidiOutputPort};
 use client::{Control, CycleScope};
 use rtrb::{Consumer, Producer};
 
-use super::{MOST_PORTS, ROOM_BYTES, Shared, records};
+use super::{MOST_PORTS, Place, ROOM_BYTES, Shared, records};
 
 /// From ALSA to the graph.
 #[derive(Debug)]
 pub(super) struct Source {
-    pub(super) address: Addr,
+    pub(super) place: Place,
     pub(super) port: MidiOutputPort,
     /// Messages by the frame at which they arrived.
     pub(super) ring: Consumer<u8>,
@@ -22,7 +21,7 @@ pub(super) struct Source {
 /// From the graph to ALSA.
 #[derive(Debug)]
 pub(super) struct Sink {
-    pub(super) address: Addr,
+    pub(super) place: Place,
     pub(super) port: MidiInputPort,
     /// Messages by the date at which they are to leave.
     pub(super) ring: Producer<u8>,
@@ -40,8 +39,8 @@ pub(super) enum Port {
 pub(super) enum Change {
     /// A port takes part.
     Add(Port),
-    /// All ports of this address are given back.
-    Remove(Addr),
+    /// All ports of this place are given back.
+    Remove(Place),
 }
 
 /// The process callback's part of it all. Nothing in it grows: the vectors have room for all ports.
@@ -100,12 +99,12 @@ impl Ports {
                 }
                 Change::Add(Port::Sink(sink)) if self.sinks.len() < MOST_PORTS => self.sinks.push(sink),
                 Change::Add(port) => self.retire(port),
-                Change::Remove(address) => {
-                    while let Some(index) = self.sources.iter().position(|source| source.address == address) {
+                Change::Remove(place) => {
+                    while let Some(index) = self.sources.iter().position(|source| source.place == place) {
                         let source = self.sources.swap_remove(index);
                         self.retire(Port::Source(source));
                     }
-                    while let Some(index) = self.sinks.iter().position(|sink| sink.address == address) {
+                    while let Some(index) = self.sinks.iter().position(|sink| sink.place == place) {
                         let sink = self.sinks.swap_remove(index);
                         self.retire(Port::Sink(sink));
                     }

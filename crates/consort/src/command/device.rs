@@ -27,6 +27,7 @@ const PATIENCE_NS: u64 = 10_000_000_000;
   consort device list
   consort device add hw:USB --quantum 128 --periods 3
   consort device add seq
+  consort device add raw
   consort device remove USB")]
 pub(crate) struct Device {
     #[command(subcommand)]
@@ -37,7 +38,8 @@ pub(crate) struct Device {
 enum Action {
     /// Show the devices in the graph, and this machine's cards
     List,
-    /// Add a card, or "seq": all ports of ALSA's sequencer
+    /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"), which no other program has
+    /// meanwhile
     Add(serve::Options),
     /// Remove a device that was added
     Remove {

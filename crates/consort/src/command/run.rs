@@ -71,8 +71,8 @@ pub(crate) struct Run {
     /// How many ports one client can have [default: three quarters of --port-max]
     #[arg(long, value_name = "N", value_parser = in_range(1..=*PORT_MAX.end()))]
     client_ports: Option<u32>,
-    /// Add another card with a clock of its own, or "seq": all ports of ALSA's sequencer; repeatable (consort device
-    /// add has options for it)
+    /// Add another card with a clock of its own, or MIDI: "seq", all ports of ALSA's sequencer, or "raw", all raw devices;
+    /// repeatable (consort device add has options for it)
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
     /// Load a plug-in, an internal client, when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If it fails, the

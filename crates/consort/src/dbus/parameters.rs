@@ -180,7 +180,7 @@ fn listed(names: &str) -> impl Iterator<Item = &str> {
 
 fn no_slave(name: &str) -> String {
     format!(
-        "the driver '{}' adds no device to a server: alsa (a card) and alsarawmidi (MIDI) do",
+        "the driver '{}' adds no device to a server: alsa (a card), alsarawmidi and seq (MIDI) do",
         name.escape_debug()
     )
 }
@@ -430,7 +430,7 @@ mod tests {
         assert_eq!(parameters.words().join(" "), "-n default -d dummy", "they are added once it runs");
         let card = DeviceOptions { quantum: 128, periods: 2, ..DeviceOptions::of("hw:USB") };
         assert_eq!(parameters.slave("alsa").expect("a card"), card);
-        assert_eq!(parameters.slave("alsarawmidi").expect("MIDI"), DeviceOptions::sequencer());
+        assert_eq!(parameters.slave("alsarawmidi").expect("MIDI"), DeviceOptions::raw_midi());
         assert!(matches!(parameters.slave("dummy"), Err(Failure::InvalidArgs(_))));
     }
 

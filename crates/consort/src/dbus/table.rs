@@ -127,7 +127,8 @@ pub(super) const ENGINE: &[Parameter] = &[
     ),
     parameter(
         SLAVES,
-        "Devices beside the driver's own, with commas between them: alsa (a card, resampled), alsarawmidi (MIDI)",
+        "Devices beside the driver's own, with commas between them: alsa (a card, resampled), alsarawmidi (MIDI hardware), \
+         seq (MIDI through ALSA's sequencer)",
         Text(""),
         Slaves,
         Words::None,

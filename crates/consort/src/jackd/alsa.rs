@@ -6,7 +6,7 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
 use super::driver::{Asked, number_in};
 use super::options::number;
-use super::slave::MIDI;
+use super::slave;
 use super::words::{Found, Spec, Value, Words};
 use crate::command::device::DeviceOptions;
 use crate::exit::UsageError;
@@ -81,7 +81,8 @@ Options of the driver 'alsa':
     -S, --shorts             prefer 16 bits
     -z, --dither KIND        rounding of 16 bits: none, rectangular, shaped, triangular (or n, r, s, t)
     -s, --softmode           recover from xruns without reporting them
-    -X, --midi-driver KIND   MIDI ports: seq, or none (default); raw is seq: it has all hardware
+    -X, --midi-driver KIND   MIDI ports: seq (ALSA's sequencer: hardware and programs), raw (the hardware itself, which
+                             no other program has meanwhile), or none (default)
     -m, --monitor            a port for each playback port that hears the same: monitor_1 and on
     -H, --hwmon              while a program monitors a capture port, open the card's own path from it to the output
                              of that number, if it has one
@@ -159,8 +160,10 @@ impl Wanted<'_> {
 fn midi(value: &str) -> Result<Vec<DeviceOptions>, UsageError> {
     match value {
         "none" | "" => Ok(Vec::new()),
-        name if MIDI.contains(&name) => Ok(vec![DeviceOptions::sequencer()]),
-        _ => Err(UsageError(format!("-X {value} is none of none, seq, raw"))),
+        name => match slave::midi(name) {
+            Some(device) => Ok(vec![device]),
+            None => Err(UsageError(format!("-X {value} is none of none, seq, raw"))),
+        },
     }
 }
 

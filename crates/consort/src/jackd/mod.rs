@@ -49,8 +49,8 @@ consort's server with JACK's command line. Options before -d:
     -T, --temporary              end when the last client has left
     --switch                     have the server of this name, which runs, go on with this driver
     --while-stdin-is-open        end when standard input does, as with the program that holds its other end
-    -X, --slave-driver NAME      a device beside the driver's own: alsarawmidi (MIDI; also seq, raw), or alsa (the card
-                                 hw:0, resampled); repeatable
+    -X, --slave-driver NAME      a device beside the driver's own: alsarawmidi or raw (MIDI hardware), seq (MIDI through
+                                 ALSA's sequencer), or alsa (the card hw:0, resampled); repeatable
     -I, --internal-client WORD   a plug-in that is loaded when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If
                                  it fails, the server ends
     -C, --internal-session-file FILE

@@ -10,8 +10,9 @@ use crate::command::device::DeviceOptions;
 use crate::command::run::DEFAULT_QUANTUM;
 use crate::exit::UsageError;
 
-/// What JACK2 and JACK1 call drivers of MIDI hardware. All of it is in ALSA's sequencer.
-pub(super) const MIDI: [&str; 4] = ["alsarawmidi", "alsa_midi", "seq", "raw"];
+/// What JACK2 and JACK1 call drivers of MIDI hardware: of ALSA's sequencer, and of the devices themselves.
+const SEQUENCER: [&str; 2] = ["seq", "alsa_midi"];
+const RAW_MIDI: [&str; 2] = ["raw", "alsarawmidi"];
 /// The driver that is also one of a further card.
 const CARD: &str = "alsa";
 /// JACK2's card, where none is named.
@@ -26,19 +27,27 @@ pub(super) struct Slave {
 
 /// Whether a driver can be a slave driver.
 pub(crate) fn is_slave(driver: &str) -> bool {
-    driver == CARD || MIDI.contains(&driver)
+    driver == CARD || midi(driver).is_some()
+}
+
+/// The device that a driver of MIDI hardware stands for.
+pub(super) fn midi(driver: &str) -> Option<DeviceOptions> {
+    if SEQUENCER.contains(&driver) {
+        return Some(DeviceOptions::sequencer());
+    }
+    RAW_MIDI.contains(&driver).then(DeviceOptions::raw_midi)
 }
 
 /// Reads the options of driver `name` as those of a further device.
 pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError> {
-    if MIDI.contains(&name) {
+    if let Some(device) = midi(name) {
         // They have no options: the first word is refused.
         words.next::<()>(&[])?;
-        return Ok(Slave { device: DeviceOptions::sequencer(), notices: Vec::new() });
+        return Ok(Slave { device, notices: Vec::new() });
     }
     if name != CARD {
         return Err(UsageError(format!(
-            "the driver '{name}' adds no device to a server: alsa (a card) and alsarawmidi (MIDI) do"
+            "the driver '{name}' adds no device to a server: alsa (a card), alsarawmidi and seq (MIDI) do"
         )));
     }
     let Asked::Run { driver: DriverChoice::Alsa(options), quantum, mut notices, .. } = alsa::read(words)?
@@ -110,10 +119,15 @@ mod tests {
     }
 
     #[test]
-    fn midi_drivers_are_alsas_sequencer_and_others_are_no_slave_drivers() {
-        for name in MIDI {
+    fn midi_drivers_are_alsas_sequencer_or_raw_devices_and_others_are_no_slave_drivers() {
+        for (name, device) in [
+            ("seq", DeviceOptions::sequencer()),
+            ("alsa_midi", DeviceOptions::sequencer()),
+            ("raw", DeviceOptions::raw_midi()),
+            ("alsarawmidi", DeviceOptions::raw_midi()),
+        ] {
             assert!(is_slave(name));
-            assert_eq!(read_line(name, "").expect("MIDI").device, DeviceOptions::sequencer());
+            assert_eq!(read_line(name, "").expect("MIDI").device, device);
         }
         for (name, line, reason) in [
             ("dummy", "", "adds no device"),

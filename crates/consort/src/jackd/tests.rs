@@ -369,11 +369,12 @@ fn slave_drivers_are_devices_beside_the_drivers_own() {
         Asking::Run { devices, .. } => devices,
         other => panic!("{line}: {other:?}"),
     };
-    let midi = DeviceOptions::sequencer;
+    let (sequencer, raw) = (DeviceOptions::sequencer, DeviceOptions::raw_midi);
     let card = DeviceOptions { quantum: 1024, periods: 2, ..DeviceOptions::of("hw:0") };
-    assert_eq!(devices("jackd -X alsarawmidi -d dummy"), [midi()]);
-    assert_eq!(devices("jackd --slave-driver seq -X alsa -d dummy"), [midi(), card.clone()]);
-    assert_eq!(devices("jackd -X alsa -d alsa -X raw"), [card, midi()], "the driver's own come last");
+    assert_eq!(devices("jackd -X alsarawmidi -d dummy"), [raw()]);
+    assert_eq!(devices("jackd --slave-driver seq -X alsa -d dummy"), [sequencer(), card.clone()]);
+    assert_eq!(devices("jackd -X alsa -d alsa -X raw"), [card, raw()], "the driver's own come last");
+    assert_eq!(devices("jackd -d alsa -X seq"), [sequencer()]);
     assert_eq!(devices("jackd -X none -d dummy"), []);
     assert!(refusal("jackd -X dummy -d dummy").contains("adds no device"));
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use adapter::{Card, CardOptions, DEVICE_KEY, STATE_KEY, Sequencer};
+use adapter::{Card, CardOptions, DEVICE_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
 use anyhow::Context;
 use clap::Args;
 use client::{OpenOptions, Property, PropertyValue, Session, client_uuid};
@@ -16,8 +16,9 @@ use crate::command::run::in_range;
 
 /// What a device says once it has joined the graph, and before its description.
 pub(super) const READY: &str = "joined: ";
-/// The name of what is no card: ALSA's sequencer.
+/// The names of what is no card: ALSA's sequencer, and raw MIDI devices.
 const SEQUENCER: &str = "seq";
+const RAW_MIDI: &str = "raw";
 
 /// How often the state is looked at.
 const LOOK_NS: u64 = 200_000_000;
@@ -31,9 +32,9 @@ const DEFAULT_PERIODS: u32 = 3;
 /// What device, and how it is to be run.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub(crate) struct Options {
-    /// The card, as ALSA calls it, such as hw:USB; or "seq"
+    /// The card, as ALSA calls it, such as hw:USB; or "seq", or "raw"
     pub(crate) device: String,
-    /// The client's name [default: the card's; of "seq": midi]
+    /// The client's name [default: the card's; of "seq" and "raw": midi]
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Capture ports; 0: none [default: as many as the card has]
@@ -89,6 +90,20 @@ impl Options {
         Self::of(SEQUENCER)
     }
 
+    /// All raw MIDI devices.
+    pub(crate) fn raw_midi() -> Self {
+        Self::of(RAW_MIDI)
+    }
+
+    /// Where MIDI comes from, if it is no card.
+    fn midi(&self) -> Option<MidiHardware> {
+        match &*self.device {
+            SEQUENCER => Some(MidiHardware::Sequencer),
+            RAW_MIDI => Some(MidiHardware::Raw),
+            _ => None,
+        }
+    }
+
     /// The words that say the same.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![self.device.clone()];
@@ -142,14 +157,14 @@ fn card_name(device: &str) -> String {
 /// What is served.
 enum Served {
     Card(Card),
-    Sequencer(Sequencer),
+    Midi(MidiHardware, Midi),
 }
 
 impl Served {
     fn start(options: &Options, open: &OpenOptions) -> anyhow::Result<Self> {
-        if options.device == SEQUENCER {
+        if let Some(hardware) = options.midi() {
             let name = options.name.as_deref().unwrap_or("midi");
-            return Ok(Self::Sequencer(Sequencer::start(name, open)?));
+            return Ok(Self::Midi(hardware, Midi::start(hardware, name, open)?));
         }
         Ok(Self::Card(Card::start(&options.card()?, open)?))
     }
@@ -157,21 +172,22 @@ impl Served {
     fn session(&self) -> Option<&std::sync::Arc<Session>> {
         match self {
             Self::Card(card) => card.session(),
-            Self::Sequencer(sequencer) => sequencer.session(),
+            Self::Midi(_, midi) => midi.session(),
         }
     }
 
     fn description(&self) -> String {
         match self {
             Self::Card(card) => card.description().to_owned(),
-            Self::Sequencer(_) => "alsa sequencer".into(),
+            Self::Midi(MidiHardware::Sequencer, _) => "alsa sequencer".into(),
+            Self::Midi(MidiHardware::Raw, _) => "raw midi devices".into(),
         }
     }
 
     fn has_left(&self) -> bool {
         match self {
             Self::Card(card) => card.state().has_left,
-            Self::Sequencer(sequencer) => sequencer.state().has_left,
+            Self::Midi(_, midi) => midi.state().has_left,
         }
     }
 
@@ -183,17 +199,16 @@ impl Served {
                 let state = card.state();
                 format!("runs, {} gaps, {} starts", state.gaps, state.locks)
             }
-            Self::Sequencer(sequencer) => {
-                let state = sequencer.state();
-                let (ports, late_us, lost) = (state.ports, state.worst_late_us, state.lost);
-                let refused = match state.unconnected {
-                    0 => String::new(),
-                    refused => format!(", {refused} in use by others"),
-                };
-                format!("{ports} ports{refused}, messages at most {late_us} µs late, {lost} lost")
-            }
+            Self::Midi(_, midi) => midi_state(&midi.state()),
         }
     }
+}
+
+fn midi_state(state: &MidiState) -> String {
+    let read = state.worst_read_us.map_or_else(String::new, |us| format!("read within {us} µs, "));
+    let (ports, late_us, lost) = (state.ports, state.worst_late_us, state.lost);
+    let refusals: String = state.refusals.iter().map(|refusal| format!("; {refusal}")).collect();
+    format!("{ports} ports, {read}sent within {late_us} µs, {lost} lost{refusals}")
 }
 
 impl Serve {
@@ -258,4 +273,35 @@ fn watch(served: &Served, signals: &TerminationSignals) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_midi_devices_state_says_how_late_messages_are_both_ways_and_what_cannot_be_had() {
+        let state = MidiState {
+            has_left: false,
+            ports: 4,
+            lost: 1,
+            refusals: Vec::new(),
+            worst_late_us: 61,
+            worst_read_us: Some(35),
+        };
+        assert_eq!(midi_state(&state), "4 ports, read within 35 µs, sent within 61 µs, 1 lost");
+        let refusals = vec!["hw:1,0,0 (input) is in use by amidi (process 7)".into()];
+        let state = MidiState { refusals, worst_read_us: None, ..state };
+        assert_eq!(
+            midi_state(&state),
+            "4 ports, sent within 61 µs, 1 lost; hw:1,0,0 (input) is in use by amidi (process 7)"
+        );
+    }
+
+    #[test]
+    fn what_is_no_card_is_midi() {
+        assert_eq!(Options::sequencer().midi(), Some(MidiHardware::Sequencer));
+        assert_eq!(Options::raw_midi().midi(), Some(MidiHardware::Raw));
+        assert_eq!(Options::of("hw:USB").midi(), None);
+    }
 }
