@@ -5,16 +5,16 @@ use crate::Format;
 /// `1.5 * 2^52`: added to a number below `2^51`, it leaves no bits for a fraction, so the sum is rounded to an
 /// integer (nearest, ties to even), whose two's complement stands in the low bits of the sum.
 const ROUND: f64 = 6_755_399_441_055_744.0;
+/// `1.5 * 2^23`: the same in single precision, for numbers below `2^22`.
+const ROUND_SINGLE: f32 = 12_582_912.0;
+/// Samples that are converted before the first of them is put in its place: side by side, they vectorise.
+const BLOCK: usize = 32;
 
 #[inline(always)]
 pub(crate) fn encode(format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize) {
     match format {
-        Format::S16Le => {
-            scatter(source, into, channel, channels, |x| (quantise::<16>(x) as i16).to_le_bytes())
-        }
-        Format::S16Be => {
-            scatter(source, into, channel, channels, |x| (quantise::<16>(x) as i16).to_be_bytes())
-        }
+        Format::S16Le => scatter(source, into, channel, channels, |x| quantise_16(x).to_le_bytes()),
+        Format::S16Be => scatter(source, into, channel, channels, |x| quantise_16(x).to_be_bytes()),
         Format::S24Le => scatter(source, into, channel, channels, |x| quantise::<24>(x).to_le_bytes()),
         Format::S24Be => scatter(source, into, channel, channels, |x| quantise::<24>(x).to_be_bytes()),
         Format::S24PackedLe => scatter(source, into, channel, channels, |x| {
@@ -72,6 +72,16 @@ fn quantise<const BITS: u32>(sample: f32) -> i32 {
     (scaled + ROUND).to_bits() as i32
 }
 
+/// As [`quantise`] for 16 bits, for which single precision is enough: twice as many at once.
+#[inline(always)]
+fn quantise_16(sample: f32) -> i16 {
+    const FULL_SCALE: f32 = 32_768.0;
+    let scaled = if sample.is_nan() { 0.0 } else { sample * FULL_SCALE };
+    let scaled = if scaled < -FULL_SCALE { -FULL_SCALE } else { scaled };
+    let scaled = if scaled > FULL_SCALE - 1.0 { FULL_SCALE - 1.0 } else { scaled };
+    (scaled + ROUND_SINGLE).to_bits() as i16
+}
+
 /// The sample that an integer of `BITS` bits stands for. Exact up to 25 bits: the factor is a power of two.
 #[inline(always)]
 fn scale<const BITS: u32>(value: i32) -> f32 {
@@ -100,7 +110,19 @@ fn scatter<const BYTES: usize>(
             *slot = to_bytes(*sample);
         }
     } else if channel < channels {
-        for (frame, sample) in slots.chunks_exact_mut(channels).zip(source) {
+        let mut frames = slots.chunks_exact_mut(channels);
+        let (blocks, rest) = source.as_chunks::<BLOCK>();
+        for block in blocks {
+            let mut converted = [[0; BYTES]; BLOCK];
+            for (bytes, sample) in converted.iter_mut().zip(block) {
+                *bytes = to_bytes(*sample);
+            }
+            // The bytes first: an iterator that is behind them has given a frame too many when they end.
+            for (bytes, frame) in converted.iter().zip(frames.by_ref()) {
+                frame[channel] = *bytes;
+            }
+        }
+        for (sample, frame) in rest.iter().zip(frames) {
             frame[channel] = to_bytes(*sample);
         }
     }
