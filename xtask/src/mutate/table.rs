@@ -173,7 +173,7 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "begin: nobody woken on the page that it has left",
         file: "cycle.rs",
-        old: "            left.wake_up(park);\n",
+        old: "            left.wake_surely(park);\n",
         new: "            let _ = left;\n",
         model: MOVES_PAGE,
         short: true,
