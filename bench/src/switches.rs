@@ -64,7 +64,7 @@ fn listed(file: &PathBuf) -> Result<String> {
         .arg(file))
 }
 
-/// The switch in a line such as "name 123 [000] 17.000000001: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt next pid/tid: 0/0".
+/// The switch in a line such as `name 123 [000] 17.000000001: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt next pid/tid: 0/0`.
 /// The name may have blanks.
 fn switch_in(line: &str) -> Option<Switch> {
     let (who, what) = line.split_once("PERF_RECORD_SWITCH")?;
