@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use consort_dsp::{self as dsp, Format, PeerSamples};
+use consort_dsp::{self as dsp, Format, LANES, PeerSamples};
 
 const RUNS: usize = 7;
 const BYTES_PER_RUN: usize = 64 << 20;
@@ -22,6 +22,10 @@ fn main() {
         }
         println!();
     }
+    println!(
+        "{CHANNELS} channels of {FRAMES} frames, from and to memory that no cache holds; GB/s, and the time beside memcpy's:"
+    );
+    many_channels();
 }
 
 fn samples(frames: usize) {
@@ -52,16 +56,77 @@ fn conversion(format: Format, frames: usize) {
     }
 }
 
+const CHANNELS: usize = 64;
+const FRAMES: usize = 1024;
+/// Blocks of all channels, one after the other: much more than caches hold.
+const BLOCKS: usize = 512;
+
+/// All channels of a large interface, beside a copy of as many samples.
+fn many_channels() {
+    const BLOCK: usize = CHANNELS * FRAMES;
+    let samples: Vec<f32> = (0..BLOCKS * BLOCK).map(|index| (index as f32 * 0.1).sin()).collect();
+    let mut into = samples.clone();
+    let memcpy_seconds = fastest(|| {
+        for (from, into) in samples.chunks(BLOCK).zip(into.chunks_mut(BLOCK)) {
+            black_box(into).copy_from_slice(black_box(from));
+        }
+    });
+    let line = |operation: &str, seconds: f64| {
+        let gigabytes = (BLOCKS * BLOCK * size_of::<f32>()) as f64 / 1e9;
+        println!("  {operation:<24} {:>7.2} {:>6.2} ×", gigabytes / seconds, seconds / memcpy_seconds);
+    };
+    line("memcpy", memcpy_seconds);
+    for format in Format::ALL {
+        let width = format.bytes_per_sample();
+        let mut bytes = vec![1; BLOCKS * BLOCK * width];
+        let seconds = fastest(|| {
+            for (from, into) in samples.chunks(FRAMES).zip(bytes.chunks_mut(FRAMES * width)) {
+                dsp::encode(format, from, into, 0, black_box(1));
+            }
+        });
+        line(&format!("encode {format:?}"), seconds);
+        let seconds = fastest(|| {
+            for (from, into) in bytes.chunks(FRAMES * width).zip(into.chunks_mut(FRAMES)) {
+                dsp::decode(format, from, into, 0, black_box(1));
+            }
+        });
+        line(&format!("decode {format:?}"), seconds);
+        let seconds = fastest(|| {
+            for (from, into) in samples.chunks(BLOCK).zip(bytes.chunks_mut(BLOCK * width)) {
+                for first in (0..CHANNELS).step_by(LANES) {
+                    let planes = std::array::from_fn(|lane| &from[(first + lane) * FRAMES..][..FRAMES]);
+                    dsp::interleave(format, planes, into, first, black_box(CHANNELS));
+                }
+            }
+        });
+        line(&format!("interleave {format:?}"), seconds);
+        let seconds = fastest(|| {
+            for (from, into) in bytes.chunks(BLOCK * width).zip(into.chunks_mut(BLOCK)) {
+                let mut planes = into.chunks_exact_mut(FRAMES);
+                for first in (0..CHANNELS).step_by(LANES) {
+                    let planes = std::array::from_fn(|_| planes.next().unwrap_or_default());
+                    dsp::deinterleave(format, from, planes, first, black_box(CHANNELS));
+                }
+            }
+        });
+        line(&format!("deinterleave {format:?}"), seconds);
+    }
+}
+
 fn report(operation: &str, frames: usize, mut run: impl FnMut()) {
     let bytes = frames * size_of::<f32>();
     let repetitions = BYTES_PER_RUN / bytes;
-    let fastest_seconds = (0..RUNS)
-        .map(|_| {
-            let start = Instant::now();
-            (0..repetitions).for_each(|_| run());
-            start.elapsed().as_secs_f64()
-        })
-        .fold(f64::INFINITY, f64::min);
+    let fastest_seconds = fastest(|| (0..repetitions).for_each(|_| run()));
     let gigabytes = (repetitions * bytes) as f64 / 1e9;
     println!("  {operation:<24} {:>7.2}", gigabytes / fastest_seconds);
+}
+
+/// The shortest of several runs, s.
+fn fastest(mut run: impl FnMut()) -> f64 {
+    let seconds = (0..RUNS).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    });
+    seconds.fold(f64::INFINITY, f64::min)
 }

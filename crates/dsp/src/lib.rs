@@ -21,4 +21,10 @@ mod simd;
 mod tests;
 
 pub use format::Format;
-pub use simd::{PeerSamples, add, copy, decode, detect_processor, encode, gain, mix, peak, scrub, silence};
+pub use simd::{
+    PeerSamples, add, copy, decode, deinterleave, detect_processor, encode, gain, interleave, mix, peak,
+    scrub, silence,
+};
+
+/// Channels that [`interleave`] and [`deinterleave`] convert at a time.
+pub const LANES: usize = 8;

@@ -1,78 +1,94 @@
 //! Conversion between `f32` and the formats of devices, one channel of an interleaved buffer at a time.
 
-use crate::Format;
+use core::array;
 
-/// `1.5 * 2^52`: added to a number below `2^51`, it leaves no bits for a fraction, so the sum is rounded to an
-/// integer (nearest, ties to even), whose two's complement stands in the low bits of the sum.
-const ROUND: f64 = 6_755_399_441_055_744.0;
-/// `1.5 * 2^23`: the same in single precision, for numbers below `2^22`.
+use crate::simd::truncated;
+use crate::{Format, LANES};
+
+/// `2^23`: added to a number below itself, it leaves no bits for a fraction, so the sum is rounded to an integer (nearest,
+/// ties to even).
+const ROUND: f32 = 8_388_608.0;
+/// `1.5 * 2^23`: the same for numbers below `2^22` of either sign, and the integer's two's complement stands in the low bits
+/// of the sum.
 const ROUND_SINGLE: f32 = 12_582_912.0;
-/// Samples that are converted before the first of them is put in its place: side by side, they vectorise.
-const BLOCK: usize = 32;
+/// Samples that are converted before the first of them is put in its place, or after the last of them was taken: side by side,
+/// they vectorise.
+pub(super) const BLOCK: usize = 32;
+
+/// What is done with a format's samples, once it is known how one of them is written.
+pub(super) trait Encoding {
+    fn run<const BYTES: usize>(self, to_bytes: impl Fn(f32) -> [u8; BYTES]);
+}
+
+/// What is done with a format's samples, once it is known how one of them is read.
+pub(super) trait Decoding {
+    fn run<const BYTES: usize>(self, from_bytes: impl Fn([u8; BYTES]) -> f32);
+}
 
 #[inline(always)]
-pub(crate) fn encode(format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize) {
+pub(super) fn encode_by(format: Format, encoding: impl Encoding) {
     match format {
-        Format::S16Le => scatter(source, into, channel, channels, |x| quantise_16(x).to_le_bytes()),
-        Format::S16Be => scatter(source, into, channel, channels, |x| quantise_16(x).to_be_bytes()),
-        Format::S24Le => scatter(source, into, channel, channels, |x| quantise::<24>(x).to_le_bytes()),
-        Format::S24Be => scatter(source, into, channel, channels, |x| quantise::<24>(x).to_be_bytes()),
-        Format::S24PackedLe => scatter(source, into, channel, channels, |x| {
+        Format::S16Le => encoding.run(|x| quantise_16(x).to_le_bytes()),
+        Format::S16Be => encoding.run(|x| quantise_16(x).to_be_bytes()),
+        Format::S24Le => encoding.run(|x| quantise::<24>(x).to_le_bytes()),
+        Format::S24Be => encoding.run(|x| quantise::<24>(x).to_be_bytes()),
+        Format::S24PackedLe => encoding.run(|x| {
             let [low, middle, high, _] = quantise::<24>(x).to_le_bytes();
             [low, middle, high]
         }),
-        Format::S24PackedBe => scatter(source, into, channel, channels, |x| {
+        Format::S24PackedBe => encoding.run(|x| {
             let [_, high, middle, low] = quantise::<24>(x).to_be_bytes();
             [high, middle, low]
         }),
-        Format::S32Le => scatter(source, into, channel, channels, |x| quantise::<32>(x).to_le_bytes()),
-        Format::S32Be => scatter(source, into, channel, channels, |x| quantise::<32>(x).to_be_bytes()),
-        Format::FloatLe => scatter(source, into, channel, channels, f32::to_le_bytes),
-        Format::FloatBe => scatter(source, into, channel, channels, f32::to_be_bytes),
+        Format::S32Le => encoding.run(|x| quantise::<32>(x).to_le_bytes()),
+        Format::S32Be => encoding.run(|x| quantise::<32>(x).to_be_bytes()),
+        Format::FloatLe => encoding.run(f32::to_le_bytes),
+        Format::FloatBe => encoding.run(f32::to_be_bytes),
     }
 }
 
 #[inline(always)]
-pub(crate) fn decode(format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize) {
+pub(super) fn decode_by(format: Format, decoding: impl Decoding) {
     match format {
-        Format::S16Le => {
-            gather(source, into, channel, channels, |b| scale::<16>(i16::from_le_bytes(b).into()))
-        }
-        Format::S16Be => {
-            gather(source, into, channel, channels, |b| scale::<16>(i16::from_be_bytes(b).into()))
-        }
-        Format::S24Le => {
-            gather(source, into, channel, channels, |b| scale::<24>(extend(u32::from_le_bytes(b))))
-        }
-        Format::S24Be => {
-            gather(source, into, channel, channels, |b| scale::<24>(extend(u32::from_be_bytes(b))))
-        }
-        Format::S24PackedLe => gather(source, into, channel, channels, |[low, middle, high]| {
-            scale::<24>(extend(u32::from_le_bytes([low, middle, high, 0])))
-        }),
-        Format::S24PackedBe => gather(source, into, channel, channels, |[high, middle, low]| {
-            scale::<24>(extend(u32::from_be_bytes([0, high, middle, low])))
-        }),
-        Format::S32Le => gather(source, into, channel, channels, |b| scale::<32>(i32::from_le_bytes(b))),
-        Format::S32Be => gather(source, into, channel, channels, |b| scale::<32>(i32::from_be_bytes(b))),
-        Format::FloatLe => gather(source, into, channel, channels, f32::from_le_bytes),
-        Format::FloatBe => gather(source, into, channel, channels, f32::from_be_bytes),
+        Format::S16Le => decoding.run(|b| scale::<16>(i16::from_le_bytes(b).into())),
+        Format::S16Be => decoding.run(|b| scale::<16>(i16::from_be_bytes(b).into())),
+        Format::S24Le => decoding.run(|b| scale::<24>(extend(u32::from_le_bytes(b)))),
+        Format::S24Be => decoding.run(|b| scale::<24>(extend(u32::from_be_bytes(b)))),
+        Format::S24PackedLe => decoding
+            .run(|[low, middle, high]| scale::<24>(extend(u32::from_le_bytes([low, middle, high, 0])))),
+        Format::S24PackedBe => decoding
+            .run(|[high, middle, low]| scale::<24>(extend(u32::from_be_bytes([0, high, middle, low])))),
+        Format::S32Le => decoding.run(|b| scale::<32>(i32::from_le_bytes(b))),
+        Format::S32Be => decoding.run(|b| scale::<32>(i32::from_be_bytes(b))),
+        Format::FloatLe => decoding.run(f32::from_le_bytes),
+        Format::FloatBe => decoding.run(f32::from_be_bytes),
     }
+}
+
+#[inline(always)]
+pub(crate) fn encode(format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize) {
+    encode_by(format, Scatter { source, into, channel, channels });
+}
+
+#[inline(always)]
+pub(crate) fn decode(format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize) {
+    decode_by(format, Gather { source, into, channel, channels });
 }
 
 /// The integer of `BITS` bits that stands for `sample`; see [`Format`].
 #[inline(always)]
 fn quantise<const BITS: u32>(sample: f32) -> i32 {
-    let full_scale = (1_u64 << (BITS - 1)) as f64;
-    let sample = if sample.is_nan() { 0.0 } else { f64::from(sample) };
+    let full_scale = (1_u64 << (BITS - 1)) as f32;
+    // Exact, since the factor is a power of two.
     let scaled = sample * full_scale;
-    // Not `clamp`: these two comparisons are one instruction each.
-    let scaled = if scaled < -full_scale { -full_scale } else { scaled };
-    let scaled = if scaled > full_scale - 1.0 { full_scale - 1.0 } else { scaled };
-    (scaled + ROUND).to_bits() as i32
+    let round = ROUND.copysign(scaled);
+    // What is not below it is an integer already.
+    let rounded = if scaled.abs() < ROUND { scaled + round - round } else { scaled };
+    // Between the highest integer of 32 bits and full scale there is no number of single precision.
+    if BITS == 32 && rounded >= full_scale { i32::MAX } else { truncated::<BITS>(rounded) }
 }
 
-/// As [`quantise`] for 16 bits, for which single precision is enough: twice as many at once.
+/// As [`quantise`] for 16 bits, which need no cast.
 #[inline(always)]
 fn quantise_16(sample: f32) -> i16 {
     const FULL_SCALE: f32 = 32_768.0;
@@ -95,57 +111,138 @@ fn extend(low_24_bits: u32) -> i32 {
 }
 
 /// Writes each sample of `source` to `channel` of a frame of `into`.
-#[inline(always)]
-fn scatter<const BYTES: usize>(
-    source: &[f32],
-    into: &mut [u8],
+struct Scatter<'a> {
+    source: &'a [f32],
+    into: &'a mut [u8],
     channel: usize,
     channels: usize,
+}
+
+impl Encoding for Scatter<'_> {
+    #[inline(always)]
+    fn run<const BYTES: usize>(self, to_bytes: impl Fn(f32) -> [u8; BYTES]) {
+        let Self { source, into, channel, channels } = self;
+        let (slots, _) = into.as_chunks_mut::<BYTES>();
+        if channels == 1 && channel == 0 {
+            scatter_contiguous(source, slots, to_bytes);
+        } else if channel < channels {
+            let mut frames = slots.chunks_exact_mut(channels);
+            let (blocks, rest) = source.as_chunks::<BLOCK>();
+            for block in blocks {
+                let mut converted = [[0; BYTES]; BLOCK];
+                for (bytes, sample) in converted.iter_mut().zip(block) {
+                    *bytes = to_bytes(*sample);
+                }
+                // The bytes first: an iterator that is behind them has given a frame too many when they end.
+                for (bytes, frame) in converted.iter().zip(frames.by_ref()) {
+                    frame[channel] = *bytes;
+                }
+            }
+            for (sample, frame) in rest.iter().zip(frames) {
+                frame[channel] = to_bytes(*sample);
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn scatter_contiguous<const BYTES: usize>(
+    source: &[f32],
+    slots: &mut [[u8; BYTES]],
     to_bytes: impl Fn(f32) -> [u8; BYTES],
 ) {
-    let (slots, _) = into.as_chunks_mut::<BYTES>();
-    if channels == 1 && channel == 0 {
-        // Contiguous: vectorises.
+    if BYTES != 3 {
+        // Vectorises.
         for (slot, sample) in slots.iter_mut().zip(source) {
             *slot = to_bytes(*sample);
         }
-    } else if channel < channels {
-        let mut frames = slots.chunks_exact_mut(channels);
-        let (blocks, rest) = source.as_chunks::<BLOCK>();
-        for block in blocks {
-            let mut converted = [[0; BYTES]; BLOCK];
-            for (bytes, sample) in converted.iter_mut().zip(block) {
-                *bytes = to_bytes(*sample);
-            }
-            // The bytes first: an iterator that is behind them has given a frame too many when they end.
-            for (bytes, frame) in converted.iter().zip(frames.by_ref()) {
-                frame[channel] = *bytes;
-            }
+        return;
+    }
+    for (slots, samples) in slots.chunks_mut(BLOCK).zip(source.chunks(BLOCK)) {
+        let length = slots.len().min(samples.len());
+        let mut words = [0; BLOCK];
+        for (converted, sample) in words.iter_mut().zip(&samples[..length]) {
+            *converted = word(to_bytes(*sample));
         }
-        for (sample, frame) in rest.iter().zip(frames) {
-            frame[channel] = to_bytes(*sample);
+        let (groups, rest) = slots[..length].as_chunks_mut::<LANES>();
+        for (slots, row) in groups.iter_mut().zip(words.as_chunks().0) {
+            pack(*row, slots);
+        }
+        for (slot, word) in rest.iter_mut().zip(&words[length / LANES * LANES..]) {
+            *slot = bytes(*word);
         }
     }
 }
 
 /// Reads each sample of `into` from `channel` of a frame of `source`.
-#[inline(always)]
-fn gather<const BYTES: usize>(
-    source: &[u8],
-    into: &mut [f32],
+struct Gather<'a> {
+    source: &'a [u8],
+    into: &'a mut [f32],
     channel: usize,
     channels: usize,
-    from_bytes: impl Fn([u8; BYTES]) -> f32,
-) {
-    let (slots, _) = source.as_chunks::<BYTES>();
-    if channels == 1 && channel == 0 {
-        // Contiguous: vectorises.
-        for (sample, slot) in into.iter_mut().zip(slots) {
-            *sample = from_bytes(*slot);
-        }
-    } else if channel < channels {
-        for (sample, frame) in into.iter_mut().zip(slots.chunks_exact(channels)) {
-            *sample = from_bytes(frame[channel]);
+}
+
+impl Decoding for Gather<'_> {
+    #[inline(always)]
+    fn run<const BYTES: usize>(self, from_bytes: impl Fn([u8; BYTES]) -> f32) {
+        let Self { source, into, channel, channels } = self;
+        let (slots, _) = source.as_chunks::<BYTES>();
+        if channels == 1 && channel == 0 {
+            // Contiguous: vectorises.
+            for (sample, slot) in into.iter_mut().zip(slots) {
+                *sample = from_bytes(*slot);
+            }
+        } else if channel < channels {
+            for (sample, frame) in into.iter_mut().zip(slots.chunks_exact(channels)) {
+                *sample = from_bytes(frame[channel]);
+            }
         }
     }
+}
+
+#[inline(always)]
+pub(super) fn word<const BYTES: usize>(bytes: [u8; BYTES]) -> u32 {
+    u32::from_le_bytes(array::from_fn(|index| if index < BYTES { bytes[index] } else { 0 }))
+}
+
+#[inline(always)]
+pub(super) fn bytes<const BYTES: usize>(word: u32) -> [u8; BYTES] {
+    let bytes = word.to_le_bytes();
+    array::from_fn(|index| bytes[index])
+}
+
+/// Writes what stands in the low bytes of each word.
+#[inline(always)]
+pub(super) fn pack<const BYTES: usize>(row: [u32; LANES], slots: &mut [[u8; BYTES]]) {
+    if BYTES == 3 {
+        // Three words of memory for four samples, rather than twelve bytes.
+        let (words, _) = slots.as_flattened_mut().as_chunks_mut();
+        for ([a, b, c, d], packed) in row.as_chunks().0.iter().zip(words.chunks_exact_mut(3)) {
+            packed[0] = (a | b << 24).to_le_bytes();
+            packed[1] = (b >> 8 | c << 16).to_le_bytes();
+            packed[2] = (c >> 16 | d << 8).to_le_bytes();
+        }
+    } else {
+        for (slot, word) in slots.iter_mut().zip(row) {
+            *slot = bytes(word);
+        }
+    }
+}
+
+/// What [`pack`] has written.
+#[inline(always)]
+pub(super) fn unpacked<const BYTES: usize>(slots: &[[u8; BYTES]]) -> [u32; LANES] {
+    let mut row = [0; LANES];
+    if BYTES == 3 {
+        let (words, _) = slots.as_flattened().as_chunks();
+        for (samples, packed) in row.as_chunks_mut().0.iter_mut().zip(words.chunks_exact(3)) {
+            let [x, y, z] = [packed[0], packed[1], packed[2]].map(u32::from_le_bytes);
+            *samples = [x & 0xff_ffff, x >> 24 | (y & 0xffff) << 8, y >> 16 | (z & 0xff) << 16, z >> 8];
+        }
+    } else {
+        for (word_of, slot) in row.iter_mut().zip(slots) {
+            *word_of = word(*slot);
+        }
+    }
+    row
 }

@@ -5,3 +5,4 @@
 
 pub(crate) mod convert;
 pub(crate) mod samples;
+pub(crate) mod weave;

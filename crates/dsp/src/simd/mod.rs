@@ -1,10 +1,12 @@
 //! The kernels, compiled for the instruction sets that a processor may have, and the choice between them.
 
 mod peer;
+mod transpose;
 
 pub use peer::PeerSamples;
+pub(crate) use transpose::transposed;
 
-use crate::{Format, kernels};
+use crate::{Format, LANES, kernels};
 
 /// Makes a public function of a kernel: the baseline version, or the one compiled for AVX2 where there is AVX2.
 macro_rules! dispatch {
@@ -67,6 +69,36 @@ dispatch! {
     kernels::convert::decode => fn decode(
         format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize
     );
+
+    /// As [`encode`] for channels `first` and on, one for each of `from`: faster where there are many.
+    ///
+    /// Converts as many frames as all hold in full; none where one of the channels is not below `channels`.
+    kernels::weave::interleave => fn interleave(
+        format: Format, from: [&[f32]; LANES], into: &mut [u8], first: usize, channels: usize
+    );
+
+    /// As [`decode`] of channels `first` and on, one for each of `into`: faster where there are many.
+    ///
+    /// Converts as many frames as all hold in full; none where one of the channels is not below `channels`. The rest of `into`
+    /// stays as it is.
+    kernels::weave::deinterleave => fn deinterleave(
+        format: Format, source: &[u8], into: [&mut [f32]; LANES], first: usize, channels: usize
+    );
+}
+
+/// The integer part of a number, clipped to `BITS` bits, 32 at most; 0 for NaN. A cast looks after all that as well, in several
+/// times as long.
+#[inline(always)]
+pub(crate) fn truncated<const BITS: u32>(number: f32) -> i32 {
+    const { assert!(BITS >= 2 && BITS <= 32) };
+    let full_scale = (1_u64 << (BITS - 1)) as f32;
+    let highest = if BITS == 32 { full_scale.next_down() } else { full_scale - 1.0 };
+    // Not `clamp`: each of these is one instruction.
+    let number = if number.is_nan() { 0.0 } else { number };
+    let number = if number < -full_scale { -full_scale } else { number };
+    let number = if number > highest { highest } else { number };
+    // SAFETY: it is no NaN, and clipped to what 32 bits hold, just above.
+    unsafe { number.to_int_unchecked() }
 }
 
 /// Asks the processor what it can do, and remembers the answer for the process.

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{comparable, samples};
 use crate::kernels::convert as baseline;
-use crate::{Format, decode, encode};
+use crate::{Format, LANES, decode, deinterleave, encode, interleave};
 
 /// The bits of an integer format; `None` for floating point.
 fn bits(format: Format) -> Option<u32> {
@@ -66,7 +66,43 @@ fn channel() -> impl Strategy<Value = (usize, usize)> {
     prop_oneof![3 => Just((0, 1)), 6 => (2_usize..9).prop_flat_map(|n| (0..n, Just(n))), 1 => (0_usize..4, 0_usize..4)]
 }
 
+/// Channels side by side: the first of eight, and the number of all, for the most part in order.
+fn side_by_side() -> impl Strategy<Value = (usize, usize)> {
+    prop_oneof![
+        1 => Just((0, 8)),
+        6 => (8_usize..20).prop_flat_map(|n| (0..=n - 8, Just(n))),
+        1 => (0_usize..20, 0_usize..20),
+    ]
+}
+
 proptest! {
+    #[test]
+    fn eight_channels_at_a_time_are_what_they_are_one_by_one(
+        format in format(),
+        planes in prop::collection::vec(samples(), LANES),
+        (first, channels) in side_by_side(),
+        bytes in prop::collection::vec(any::<u8>(), 0..8000),
+    ) {
+        let planes: [&[f32]; LANES] = std::array::from_fn(|lane| &planes[lane].0[planes[lane].1..]);
+        let shortest = planes.iter().map(|plane| plane.len()).min().unwrap();
+        let is_there = first + LANES <= channels;
+        let (mut together, mut one_by_one) = (bytes.clone(), bytes.clone());
+        interleave(format, planes, &mut together, first, channels);
+        for (lane, plane) in planes.iter().enumerate().filter(|_| is_there) {
+            encode(format, &plane[..shortest], &mut one_by_one, first + lane, channels);
+        }
+        prop_assert_eq!(together, one_by_one);
+
+        let (mut together, mut one_by_one) = (planes.map(<[f32]>::to_vec), planes.map(<[f32]>::to_vec));
+        deinterleave(format, &bytes, together.each_mut().map(Vec::as_mut_slice), first, channels);
+        for (lane, plane) in one_by_one.iter_mut().enumerate().filter(|_| is_there) {
+            decode(format, &bytes, &mut plane[..shortest], first + lane, channels);
+        }
+        for (together, one_by_one) in together.iter().zip(&one_by_one) {
+            prop_assert_eq!(comparable(together), comparable(one_by_one));
+        }
+    }
+
     #[test]
     fn encoding_follows_its_definition_and_leaves_other_channels_alone(
         format in format(),
