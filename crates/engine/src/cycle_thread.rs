@@ -17,7 +17,7 @@ use sys::memory::{OwnSlab, Shared};
 use sys::poll::Waker;
 
 use crate::driver::{Capture, Driver, Pace, Playback, Wake};
-use crate::plan::{Plan, PlanSeat};
+use crate::plan::{Plan, PlanSeat, PlaybackSource};
 use crate::resume::Resume;
 use crate::transport::{Coming, Machine, Said};
 
@@ -269,7 +269,8 @@ impl CycleThread {
     }
 
     fn read_capture(&mut self, info: CycleInfo) {
-        self.driver.read(&mut CaptureBuffers { slabs: &mut self.capture, frames: info.quantum as usize });
+        let (slabs, plan) = (&mut self.capture, &*self.plan);
+        self.driver.read(&mut CaptureBuffers { slabs, plan, frames: info.quantum as usize });
         for slab in &self.capture {
             slab.header().finish(info.cycle);
         }
@@ -437,6 +438,7 @@ fn collect(plan: &Plan, ended: CycleInfo, released_ns: u64, now_cycle: u32, reco
 
 struct CaptureBuffers<'a> {
     slabs: &'a mut [OwnSlab],
+    plan: &'a Plan,
     frames: usize,
 }
 
@@ -444,6 +446,10 @@ impl Capture for CaptureBuffers<'_> {
     fn channel(&mut self, channel: u32) -> Option<&mut [f32]> {
         let slab = self.slabs.get_mut((channel / rt::shm::SLOTS_PER_SLAB) as usize)?;
         slab.samples_mut(channel % rt::shm::SLOTS_PER_SLAB, self.frames)
+    }
+
+    fn is_heard(&self, channel: u32) -> bool {
+        self.plan.heard.get(channel as usize).copied().unwrap_or_default()
     }
 }
 
@@ -454,12 +460,24 @@ struct PlaybackMix<'a> {
 
 impl Playback for PlaybackMix<'_> {
     fn mix_into(&mut self, channel: u32, samples: &mut [f32]) {
-        dsp::silence(samples);
-        for source in self.plan.playback.get(channel as usize).into_iter().flatten() {
-            if let Some(heard) = source.samples(self.cycle, samples.len()) {
-                dsp::add(heard, samples);
-            }
+        let (cycle, frames) = (self.cycle, samples.len());
+        let mut sources = self.sources(channel).iter();
+        let mut next = || sources.find_map(|source| source.samples(cycle, frames));
+        let Some(first) = next() else { return dsp::silence(samples) };
+        dsp::copy(first, samples);
+        while let Some(other) = next() {
+            dsp::add(other, samples);
         }
         dsp::scrub(samples);
+    }
+
+    fn is_played_into(&self, channel: u32) -> bool {
+        !self.sources(channel).is_empty()
+    }
+}
+
+impl PlaybackMix<'_> {
+    fn sources(&self, channel: u32) -> &[PlaybackSource] {
+        self.plan.playback.get(channel as usize).map_or(&[], Vec::as_slice)
     }
 }

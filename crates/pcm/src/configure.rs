@@ -55,6 +55,13 @@ pub struct Setup {
     pub period_wakeups: bool,
 }
 
+impl Setup {
+    /// Bytes of a frame, one sample beside the other.
+    pub(crate) fn frame_bytes(&self) -> usize {
+        self.format.bytes_per_sample() * self.channels as usize
+    }
+}
+
 /// What a device can do.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Limits {
@@ -135,9 +142,10 @@ impl Pcm {
         };
         install_software_parameters(self, avail_min, setup.buffer_frames).map_err(Refusal::Device)?;
         if setup.access == Access::Copied {
-            let frame_bytes = setup.format.bytes_per_sample() * setup.channels as usize;
-            self.staging = vec![0; frame_bytes * wish.longest_quantum.max(wish.queue_frames) as usize];
+            self.staging =
+                vec![0; setup.frame_bytes() * wish.longest_quantum.max(wish.queue_frames) as usize];
         }
+        self.silent_frames = vec![0; setup.channels as usize];
         self.note_poll_fd();
         self.setup = Some(setup);
         Ok(setup)

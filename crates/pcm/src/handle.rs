@@ -36,6 +36,8 @@ pub struct Pcm {
     pub(crate) setup: Option<Setup>,
     /// Interleaved frames between the graph and a device whose memory cannot be mapped.
     pub(crate) staging: Vec<u8>,
+    /// Of each channel: frames in a row, up to now, that were silence. A device whose whole memory is silent plays it on.
+    pub(crate) silent_frames: Vec<u32>,
     poll_fd: Option<i32>,
 }
 
@@ -72,7 +74,14 @@ impl Pcm {
             unsafe { ffi::snd_pcm_open(&mut handle, name.as_ptr(), stream, ffi::SND_PCM_NONBLOCK as i32) };
         let handle = NonNull::new(handle).filter(|_| result >= 0);
         let handle = handle.ok_or_else(|| OpenError::from_errno(-result))?;
-        Ok(Self { handle, direction, setup: None, staging: Vec::new(), poll_fd: None })
+        Ok(Self {
+            handle,
+            direction,
+            setup: None,
+            staging: Vec::new(),
+            silent_frames: Vec::new(),
+            poll_fd: None,
+        })
     }
 
     /// Which way samples go.
@@ -132,7 +141,10 @@ impl Pcm {
     /// [`Fault`].
     pub fn prepare(&mut self) -> Result<(), Fault> {
         // SAFETY: the handle is open.
-        check(unsafe { ffi::snd_pcm_prepare(self.raw()) }.into()).map(drop)
+        check(unsafe { ffi::snd_pcm_prepare(self.raw()) }.into())?;
+        // It begins at the start of its memory again.
+        self.silent_frames.fill(0);
+        Ok(())
     }
 
     /// Starts it, and those that are linked with it. Thread: cycle.

@@ -4,6 +4,7 @@ use std::ptr::null;
 use std::slice;
 
 use alsa_sys as ffi;
+use dsp::{Format, LANES};
 
 use crate::configure::{Access, Setup};
 use crate::error::Fault;
@@ -93,8 +94,20 @@ impl Memory {
         if let Access::Mapped { .. } = setup.access {
             return stretches(pcm, setup, frames).map(Self::Mapped);
         }
-        let bytes = setup.format.bytes_per_sample() * setup.channels as usize * frames as usize;
+        let bytes = setup.frame_bytes() * frames as usize;
         if bytes > pcm.staging.len() { Err(Fault::Other(libc::EINVAL)) } else { Ok(Self::Copied(bytes)) }
+    }
+}
+
+fn is_interleaved(setup: &Setup) -> bool {
+    setup.access != Access::Mapped { interleaved: false }
+}
+
+/// Silence for channel `channel` of `channels`: zeros in each of the formats.
+fn silence(format: Format, into: &mut [u8], channel: usize, channels: usize) {
+    let width = format.bytes_per_sample();
+    for frame in into.chunks_exact_mut((width * channels).max(1)) {
+        frame.iter_mut().skip(channel * width).take(width).for_each(|byte| *byte = 0);
     }
 }
 
@@ -104,6 +117,7 @@ pub struct WriteBlock<'a> {
     pcm: &'a mut Pcm,
     setup: Setup,
     memory: Memory,
+    frames: u32,
 }
 
 /// One cycle's frames from a device.
@@ -122,7 +136,7 @@ impl Pcm {
     pub fn write(&mut self, frames: u32) -> Result<WriteBlock<'_>, Fault> {
         let setup = self.setup.ok_or(Fault::Stalled)?;
         let memory = Memory::of(self, &setup, frames)?;
-        Ok(WriteBlock { pcm: self, setup, memory })
+        Ok(WriteBlock { pcm: self, setup, memory, frames })
     }
 
     /// The next `frames` frames of a capture device, which must have them ([`Pcm::position`]).
@@ -146,26 +160,69 @@ impl Pcm {
 }
 
 impl WriteBlock<'_> {
-    /// Converts one channel's samples. A channel that is never given keeps what the memory held before.
+    /// Converts one channel's samples. A channel that is given neither these nor silence keeps what the memory held before.
     pub fn encode(&mut self, channel: u32, samples: &[f32]) {
-        let Setup { format, channels, .. } = self.setup;
+        let format = self.setup.format;
+        if let Some(silent_frames) = self.pcm.silent_frames.get_mut(channel as usize) {
+            *silent_frames = 0;
+        }
+        let mut rest = samples;
+        self.fill(channel, |frames, into, channel, channels| {
+            let (part, after) = rest.split_at(rest.len().min(frames));
+            rest = after;
+            dsp::encode(format, part, into, channel, channels);
+        });
+    }
+
+    /// Whether channels lie side by side, so that [`interleave`](Self::interleave) can be used.
+    #[must_use]
+    pub fn is_interleaved(&self) -> bool {
+        is_interleaved(&self.setup)
+    }
+
+    /// As [`encode`](Self::encode) for channels `first` and on, together, of interleaved frames.
+    pub fn interleave(&mut self, first: u32, samples: [&[f32]; LANES]) {
+        let format = self.setup.format;
+        self.pcm.silent_frames.iter_mut().skip(first as usize).take(LANES).for_each(|frames| *frames = 0);
+        let mut rest = samples;
+        self.fill(first, |frames, into, first, channels| {
+            let part = rest.map(|samples| samples.get(..frames).unwrap_or(samples));
+            rest = rest.map(|samples| samples.get(frames..).unwrap_or_default());
+            dsp::interleave(format, part, into, first, channels);
+        });
+    }
+
+    /// Makes one channel silent; costs nothing any more once all of the device's memory is.
+    pub fn silence(&mut self, channel: u32) {
+        let Setup { format, buffer_frames, .. } = self.setup;
+        if let Memory::Mapped(_) = self.memory
+            && let Some(silent_frames) = self.pcm.silent_frames.get_mut(channel as usize)
+        {
+            if *silent_frames >= buffer_frames {
+                return;
+            }
+            *silent_frames += self.frames;
+        }
+        self.fill(channel, |_, into, channel, channels| silence(format, into, channel, channels));
+    }
+
+    /// Has `write` fill each stretch of the block, of so many frames, for channel `channel` (the third) of so many that lie
+    /// side by side.
+    fn fill(&mut self, channel: u32, mut write: impl FnMut(usize, &mut [u8], usize, usize)) {
         match self.memory {
             Memory::Mapped(stretches) => {
-                let mut rest = samples;
                 for stretch in stretches {
-                    let (part, after) = rest.split_at(rest.len().min(stretch.frames));
-                    rest = after;
                     let Some(place) = stretch.place(channel, &self.setup) else { continue };
                     // SAFETY: the bytes lie in the mapped memory, in the frames that the application may write
                     // until it commits them; `place` lives for this call only, and no other reference to them
                     // exists. The device does not write to memory that it plays from.
                     let into = unsafe { slice::from_raw_parts_mut(place.start, place.bytes) };
-                    dsp::encode(format, part, into, place.channel, place.channels);
+                    write(stretch.frames, into, place.channel, place.channels);
                 }
             }
             Memory::Copied(bytes) => {
                 let into = self.pcm.staging.get_mut(..bytes).unwrap_or_default();
-                dsp::encode(format, samples, into, channel as usize, channels as usize);
+                write(self.frames as usize, into, channel as usize, self.setup.channels as usize);
             }
         }
     }
@@ -178,8 +235,7 @@ impl WriteBlock<'_> {
         match self.memory {
             Memory::Mapped(stretches) => commit(self.pcm, &stretches),
             Memory::Copied(bytes) => {
-                let frame_bytes = self.setup.format.bytes_per_sample() * self.setup.channels as usize;
-                let frames = bytes / frame_bytes.max(1);
+                let frames = bytes / self.setup.frame_bytes().max(1);
                 let from = self.pcm.staging.as_ptr().cast();
                 // SAFETY: the handle is open and configured for copies; `staging` holds the frames, as
                 // `Memory::of` has checked.
@@ -191,27 +247,56 @@ impl WriteBlock<'_> {
 }
 
 impl ReadBlock<'_> {
+    /// Whether channels lie side by side, so that [`deinterleave`](Self::deinterleave) can be used.
+    #[must_use]
+    pub fn is_interleaved(&self) -> bool {
+        is_interleaved(&self.setup)
+    }
+
+    /// As [`decode`](Self::decode) of channels `first` and on, together, of interleaved frames.
+    pub fn deinterleave(&self, first: u32, into: [&mut [f32]; LANES]) {
+        let format = self.setup.format;
+        let mut rest = into;
+        self.visit(first, |frames, from, first, channels| {
+            let mut part = [(); LANES].map(|()| Default::default());
+            for (part, rest) in part.iter_mut().zip(&mut rest) {
+                let samples: &mut [f32] = std::mem::take(rest);
+                (*part, *rest) = samples.split_at_mut(samples.len().min(frames));
+            }
+            dsp::deinterleave(format, from, part, first, channels);
+        });
+    }
+
     /// Converts one channel's samples.
     pub fn decode(&self, channel: u32, into: &mut [f32]) {
-        let Setup { format, channels, .. } = self.setup;
+        let format = self.setup.format;
+        let mut rest = into;
+        self.visit(channel, |frames, from, channel, channels| {
+            let samples = std::mem::take(&mut rest);
+            let (part, after) = samples.split_at_mut(samples.len().min(frames));
+            rest = after;
+            dsp::decode(format, from, part, channel, channels);
+        });
+    }
+
+    /// Has `read` have each stretch of the block, of so many frames, for channel `channel` (the third) of so many that lie side
+    /// by side.
+    fn visit(&self, channel: u32, mut read: impl FnMut(usize, &[u8], usize, usize)) {
         match self.memory {
             Memory::Mapped(stretches) => {
-                let mut rest = into;
                 for stretch in stretches {
-                    let split = rest.len().min(stretch.frames);
-                    let (part, after) = rest.split_at_mut(split);
-                    rest = after;
                     let Some(place) = stretch.place(channel, &self.setup) else { continue };
                     // SAFETY: the bytes lie in the mapped memory, in frames that the device has filled and does not
                     // touch again before they are committed. (A device that runs over stops; what it overwrote
                     // until it has stopped is heard as it is, as noise of that one cycle, which is an xrun.)
                     let from = unsafe { slice::from_raw_parts(place.start, place.bytes) };
-                    dsp::decode(format, from, part, place.channel, place.channels);
+                    read(stretch.frames, from, place.channel, place.channels);
                 }
             }
             Memory::Copied(bytes) => {
                 let from = self.pcm.staging.get(..bytes).unwrap_or_default();
-                dsp::decode(format, from, into, channel as usize, channels as usize);
+                let frames = bytes / self.setup.frame_bytes().max(1);
+                read(frames, from, channel as usize, self.setup.channels as usize);
             }
         }
     }
@@ -230,8 +315,6 @@ impl ReadBlock<'_> {
 
 #[cfg(test)]
 mod tests {
-    use dsp::Format;
-
     use super::*;
 
     const FRAMES: usize = 8;
@@ -288,6 +371,20 @@ mod tests {
                     assert_eq!(place.bytes, 2 * place.channels * width);
                 }
                 assert!(stretch.place(CHANNELS, &setup).is_none());
+            }
+        }
+    }
+
+    #[test]
+    fn silence_is_what_a_conversion_of_zeros_makes_and_only_of_its_channel() {
+        for format in Format::ALL {
+            let (channels, width) = (CHANNELS as usize, format.bytes_per_sample());
+            for channel in 0..channels {
+                let mut expected = vec![0xa5_u8; FRAMES * channels * width];
+                let mut found = expected.clone();
+                dsp::encode(format, &[0.0; FRAMES], &mut expected, channel, channels);
+                silence(format, &mut found, channel, channels);
+                assert_eq!(found, expected, "{format:?}, channel {channel}");
             }
         }
     }

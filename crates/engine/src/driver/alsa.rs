@@ -14,6 +14,7 @@ mod monitoring;
 mod pace;
 mod recipe;
 mod reservation;
+mod transfer;
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -74,12 +74,23 @@ pub trait Playback {
     /// Mixes channel `channel` of the cycle into `samples`, silence where nobody is connected; no NaN, no
     /// infinity. Thread: cycle.
     fn mix_into(&mut self, channel: u32, samples: &mut [f32]);
+
+    /// Whether anybody is connected to channel `channel`; it is silent otherwise. Thread: cycle.
+    fn is_played_into(&self, _channel: u32) -> bool {
+        true
+    }
 }
 
 /// Where the driver puts what it captured.
 pub trait Capture {
     /// The samples of capture port, or then monitor, `channel` for the coming cycle, one quantum of them. Thread: cycle.
     fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
+
+    /// Whether anybody is connected to `channel`. What lies in others may stay there: nobody hears it, and who is connected
+    /// hears what was put there in the same cycle. Thread: cycle.
+    fn is_heard(&self, _channel: u32) -> bool {
+        true
+    }
 }
 
 /// Silence in memory that was written to, and not only reserved: a cycle must not be the first to touch a page.
@@ -139,8 +150,8 @@ pub trait Driver: Send {
     /// The cycle that begins, and all after it, have this length. Thread: cycle.
     fn set_quantum(&mut self, quantum: u32);
 
-    /// Fetches the coming cycle's input, on every capture port: what lies there is another cycle's, or another driver's.
-    /// Thread: cycle.
+    /// Fetches the coming cycle's input, on every capture port that is heard: what lies there is another cycle's, or another
+    /// driver's. Thread: cycle.
     fn read(&mut self, capture: &mut dyn Capture);
 
     /// Takes the output of a cycle of `frames` frames. Thread: cycle.

@@ -28,6 +28,8 @@ impl Monitored {
 /// What was mixed for the monitors already.
 struct Played<'a> {
     planes: &'a [Vec<f32>],
+    /// Where it comes from.
+    playback: &'a dyn Playback,
 }
 
 impl Playback for Played<'_> {
@@ -36,6 +38,10 @@ impl Playback for Played<'_> {
             Some(played) => dsp::copy(PeerSamples::from_slice(played), samples),
             None => dsp::silence(samples),
         }
+    }
+
+    fn is_played_into(&self, channel: u32) -> bool {
+        self.playback.is_played_into(channel)
     }
 }
 
@@ -83,7 +89,9 @@ impl Driver for Monitored {
     fn read(&mut self, capture: &mut dyn Capture) {
         self.driver.read(capture);
         for (monitor, played) in (self.channels.capture..).zip(&self.played) {
-            if let Some(port) = capture.channel(monitor) {
+            if capture.is_heard(monitor)
+                && let Some(port) = capture.channel(monitor)
+            {
                 // Silence after what there is, of a cycle that was shorter.
                 dsp::copy(PeerSamples::from_slice(&played[..self.frames]), port);
             }
@@ -95,7 +103,7 @@ impl Driver for Monitored {
         for (channel, plane) in (0..).zip(&mut self.played) {
             playback.mix_into(channel, &mut plane[..frames as usize]);
         }
-        self.driver.write(frames, &mut Played { planes: &self.played });
+        self.driver.write(frames, &mut Played { planes: &self.played, playback });
     }
 
     fn pause(&mut self) {

@@ -133,6 +133,7 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
         all_orders.insert(*client, orders);
     }
     plan.playback = playback(model, order, books);
+    plan.heard = heard(model);
     plan.has_audience = has_audience(model, plan, heard_by_clients);
     all_orders
 }
@@ -223,6 +224,10 @@ pub fn has_room(model: &Model, client: u32) -> bool {
         links => links + 3,
     });
     words.sum::<usize>() + 16 <= ORDERS_WORDS
+}
+
+fn heard(model: &Model) -> Vec<bool> {
+    model.ports_of(SYSTEM).filter(|port| port.is_output()).map(|output| !output.links.is_empty()).collect()
 }
 
 fn playback(model: &Model, order: &Order, books: &impl Books) -> Vec<Vec<PlaybackSource>> {

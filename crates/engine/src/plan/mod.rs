@@ -83,6 +83,8 @@ pub struct Plan {
     pub seats: Vec<PlanSeat>,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
+    /// Whether anybody is connected to it, of each capture channel and then each monitor.
+    pub heard: Vec<bool>,
     /// The driver from this plan on; in a plan that retires, the one that it took the place of. `None`: it stays.
     pub handed: Option<Handed>,
     /// Somebody hears the driver or, if it has nothing to say, somebody plays into it.

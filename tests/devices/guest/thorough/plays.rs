@@ -114,6 +114,23 @@ fn a_server_that_was_stopped_recovers_and_plays_on_without_a_lost_frame() {
     far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 1), 40_000, 0);
 }
 
+/// The card goes on to play its memory round and round, whether anything is written there or not.
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_channel_that_loses_its_source_falls_silent_for_good_and_plays_again_when_it_has_one() {
+    let server =
+        server_on("hw:1,0", &["--capture", "0", "--playback", "2", "--quantum", "256", "--periods", "3"]);
+    let _source = server.probe(&["source", "numbers"]);
+    for _ in 0..2 {
+        server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+        far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 1), 40_000, 0);
+        server.run("jack_disconnect", &["numbers:out", "system:playback_1"]).expect_success();
+        await_cycles(&server, 20);
+        let rest = far::recorded(&server, "FLOAT_LE", "48000", 1);
+        assert!(rest.len() >= 40_000 && rest.iter().all(|sample| *sample == 0.0));
+    }
+}
+
 #[test]
 #[ignore = "in the virtual machine"]
 fn cycles_on_a_card_neither_allocate_nor_lock_nor_log() {

@@ -3,6 +3,7 @@
 use pcm::{Access, Fault, Pcm};
 
 use super::pace::Pace;
+use super::transfer::{Transfer, write_silence};
 use crate::driver::{Capture, Playback};
 
 /// What wakes the driver for this device.
@@ -34,8 +35,7 @@ pub(super) struct Device {
     /// A device that tells its position rarely is behind, and then has several quanta at once: as far as the queue
     /// allows, the next cycle does not begin before this date, so that programs have time for the one before.
     hold_ns: u64,
-    /// Played instead of nothing: one quantum of one channel.
-    samples: Box<[f32]>,
+    transfer: Transfer,
 }
 
 /// A device that does not move for so long, and two quanta, is stuck.
@@ -55,7 +55,6 @@ impl Device {
     ) -> Self {
         let linked =
             capture.as_ref().zip(playback.as_ref()).is_some_and(|(left, right)| left.link(right).is_ok());
-        let samples = vec![0.0; queue_frames.max(quantum) as usize].into_boxed_slice();
         let without_clock = false;
         Self {
             capture,
@@ -68,7 +67,7 @@ impl Device {
             without_clock,
             pace: None,
             hold_ns: 0,
-            samples,
+            transfer: Transfer::new(quantum),
         }
     }
 
@@ -99,9 +98,7 @@ impl Device {
             pcm.prepare()?;
         }
         if let Some(playback) = &mut self.playback {
-            self.samples.fill(0.0);
-            let silence = self.samples.get(..self.queue_frames as usize).unwrap_or_default();
-            write(playback, self.queue_frames, |block, channel| block.encode(channel, silence))?;
+            write_silence(playback, self.queue_frames)?;
         }
         if let Some(capture) = &mut self.capture {
             capture.start()?;
@@ -212,29 +209,17 @@ impl Device {
     /// Fetches a quantum.
     pub(super) fn read(&mut self, into: &mut dyn Capture) -> Result<(), Fault> {
         let Some(capture) = &mut self.capture else { return Ok(()) };
-        let channels = capture.setup().map_or(0, |setup| setup.channels);
-        let block = capture.read(self.quantum)?;
-        for channel in 0..channels {
-            if let Some(samples) = into.channel(channel) {
-                block.decode(channel, samples);
-            }
-        }
-        block.commit()
+        self.transfer.read(capture, into)
     }
 
-    /// Hands over a quantum; `finish` has the last word on each channel's samples.
+    /// Hands over a quantum; `finish` has the last word on the samples of each channel that is played into.
     pub(super) fn write(
         &mut self,
         from: &mut dyn Playback,
-        mut finish: impl FnMut(u32, &mut [f32]),
+        finish: impl FnMut(u32, &mut [f32]),
     ) -> Result<(), Fault> {
         let Some(playback) = &mut self.playback else { return Ok(()) };
-        let samples = self.samples.get_mut(..self.quantum as usize).unwrap_or_default();
-        write(playback, self.quantum, |block, channel| {
-            from.mix_into(channel, samples);
-            finish(channel, samples);
-            block.encode(channel, samples);
-        })
+        self.transfer.write(playback, from, finish)
     }
 
     /// Stops it at once. Thread: any.
@@ -242,18 +227,4 @@ impl Device {
         self.pace = None;
         self.capture.iter_mut().chain(&mut self.playback).for_each(Pcm::stop);
     }
-}
-
-/// Writes `frames` frames, channel for channel.
-fn write(
-    playback: &mut Pcm,
-    frames: u32,
-    mut encode: impl FnMut(&mut pcm::WriteBlock<'_>, u32),
-) -> Result<(), Fault> {
-    let channels = playback.setup().map_or(0, |setup| setup.channels);
-    let mut block = playback.write(frames)?;
-    for channel in 0..channels {
-        encode(&mut block, channel);
-    }
-    block.commit()
 }
