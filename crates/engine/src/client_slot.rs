@@ -9,6 +9,7 @@ use rt::shm::{Orders, OwnPage, absent};
 use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
 
 use crate::autopsy::Watch;
+use crate::average::Average;
 use crate::lateness::Lateness;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
@@ -96,11 +97,8 @@ pub struct Measured {
     duration: Times,
     /// CPU that it ran on last.
     pub cpu: Option<u32>,
-    average_ns: f64,
+    average: Average,
 }
-
-/// A duration's weight in the average: it follows a change within some tens of cycles.
-const WEIGHT: f64 = 1.0 / 32.0;
 
 impl Measured {
     /// Notes the cycle that began at `date_ns`: from signaled to awake, from awake to finished, and where.
@@ -112,7 +110,7 @@ impl Measured {
         }
         self.duration.note(date_ns, duration_ns);
         self.cpu = Some(u32::from(cpu));
-        self.average_ns += (duration_ns as f64 - self.average_ns) * WEIGHT;
+        self.average.note(duration_ns);
     }
 
     /// Over the last second, minute, and since it opened, at `now_ns`.
@@ -122,7 +120,7 @@ impl Measured {
 
     /// From awake to finished, lately.
     pub fn duration_ns(&self) -> u64 {
-        self.average_ns as u64
+        self.average.ns()
     }
 }
 

@@ -19,6 +19,7 @@ pub mod server;
 mod signal_pages;
 
 mod autopsy;
+mod average;
 mod client_slot;
 mod cycle_thread;
 mod handed;

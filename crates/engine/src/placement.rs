@@ -3,7 +3,7 @@
 //! A hop to a client on the same CPU costs a context switch; a hop to another CPU costs waking that CPU, which
 //! is several times as much. A chain is therefore fastest on one CPU, and branches are worth spreading only
 //! where they have more work than the hops cost. What hops cost here is measured once ([`calibrate()`]); what
-//! the clients cost is measured all the time; from both, [`schedule()`] says who runs
+//! the clients and the driver cost is measured all the time; from both, [`schedule()`] says who runs
 //! where.
 //!
 //! Everything here belongs to the control thread: it allocates.
@@ -36,6 +36,8 @@ impl Costs {
 /// The clients of a plan, and who waits for whom.
 #[derive(Debug, Clone)]
 pub struct Graph<'a> {
+    /// How long the driver keeps its CPU after it has woken the first clients, in nanoseconds: nobody else runs there meanwhile.
+    pub driver_ns: u64,
     /// Id and duration (CPU time per cycle, in nanoseconds); each client after those that it waits for.
     pub clients: Vec<(u32, u64)>,
     /// (Predecessor, follower) pairs of ids, each once, as in [`Order`](crate::order::Order). An edge of a client

@@ -79,6 +79,7 @@ impl Control {
                     if self.plans.has_newest_driver(cycle.plan) {
                         self.note_device(cycle.is_away);
                     }
+                    self.note_drivers_work(&cycle);
                     self.xruns.begin_cycle();
                     if let Some(xrun_us) = cycle.xrun_us {
                         xruns.push(xrun_us);
@@ -104,6 +105,14 @@ impl Control {
         }
         if self.parts.shared.stop.load(Ordering::Acquire) != 0 && self.stopping.is_none() {
             self.stopping = Some("the driver has nothing more to play".into());
+        }
+    }
+
+    /// A driver that waits for the graph's end does so within what is recorded of its work.
+    fn note_drivers_work(&mut self, cycle: &CycleRecord) {
+        let waits = self.parts.config.sync || self.parts.driver.when_done || self.freewheels;
+        if let Some(places) = self.places.as_mut().filter(|_| !waits) {
+            places.note_driver(cycle.end_ns.saturating_sub(cycle.released_ns));
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use sys::clock::now_ns;
 
 use super::Control;
+use crate::average::Average;
 use crate::order::{Order, order};
 use crate::placement::{Costs, Graph, keep, schedule};
 
@@ -26,6 +27,8 @@ pub(super) struct Places {
     ground: Ground,
     /// What the next plan says.
     current: Assignment,
+    /// How long the driver keeps its CPU once the first clients are woken.
+    driver: Average,
     /// When it is looked next: by the clock, or earlier because the graph has changed.
     look_at_ns: u64,
     /// ... by the clock.
@@ -42,7 +45,12 @@ pub(super) const RELEASE_NS: u64 = 5_000_000_000;
 
 impl Places {
     pub(super) fn new(ground: Ground) -> Self {
-        Self { ground, current: HashMap::new(), look_at_ns: 0, look_by_ns: 0 }
+        Self { ground, current: HashMap::new(), driver: Average::default(), look_at_ns: 0, look_by_ns: 0 }
+    }
+
+    /// Notes how long the driver kept its CPU in a cycle in which it waited for nobody.
+    pub(super) fn note_driver(&mut self, duration_ns: u64) {
+        self.driver.note(duration_ns);
     }
 
     /// The CPU of a client, if it is to stay on one.
@@ -94,7 +102,8 @@ impl Control {
             let slot = self.clients.get(client).filter(|slot| stays(slot.released_until_ns))?;
             Some((*client, slot.measured.duration_ns()))
         });
-        let graph = Graph { clients: placed.collect(), edges: &order.edges };
+        let driver_ns = places.driver.ns();
+        let graph = Graph { driver_ns, clients: placed.collect(), edges: &order.edges };
         Some(choose(&graph, places.ground.costs, &places.ground.cpus, &places.current))
     }
 }

@@ -82,6 +82,7 @@ fn list(
     let mut waiting: Vec<usize> = tasks.predecessors.iter().map(Vec::len).collect();
     let (mut cpu_of, mut finish_ns) = (vec![DRIVER_CPU; tasks.count()], vec![0; tasks.count()]);
     let mut free_ns = vec![0; cpus];
+    free_ns[DRIVER_CPU] = tasks.driver_ns;
     let first = (0..tasks.count()).filter(|client| waiting[*client] == 0);
     let mut ready: BinaryHeap<_> = first.map(|client| (paths_ns[client], Reverse(client))).collect();
     while let Some((_, Reverse(client))) = ready.pop() {

@@ -11,6 +11,8 @@ pub(super) const DRIVER_CPU: usize = 0;
 /// A graph whose clients are counted from zero, in their order.
 #[derive(Debug)]
 pub(super) struct Tasks {
+    /// Until when the driver keeps its CPU.
+    pub driver_ns: u64,
     pub durations_ns: Vec<u64>,
     pub predecessors: Vec<Vec<usize>>,
     pub followers: Vec<Vec<usize>>,
@@ -32,7 +34,7 @@ impl Tasks {
             }
         }
         let durations_ns = graph.clients.iter().map(|(_, duration_ns)| *duration_ns).collect();
-        Self { durations_ns, predecessors, followers }
+        Self { driver_ns: graph.driver_ns, durations_ns, predecessors, followers }
     }
 
     pub fn count(&self) -> usize {
@@ -43,7 +45,7 @@ impl Tasks {
 /// How good an assignment is; less is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Score {
-    /// From the driver's wake to the end of the last client.
+    /// From the driver's wake of the first clients to the end of the last.
     pub makespan_ns: u64,
     /// Hops to another CPU, which cost energy where they cost no time.
     pub crossings: usize,
@@ -100,6 +102,7 @@ impl<'a> Simulation<'a> {
     /// The driver wakes everybody who waits for nobody else.
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
+        self.free_ns[DRIVER_CPU] = self.tasks.driver_ns;
         self.ready_ns.fill(0);
         for (client, predecessors) in self.tasks.predecessors.iter().enumerate() {
             self.waiting[client] = predecessors.len();

@@ -15,7 +15,7 @@ fn renamed(edges: &[(u32, u32)]) -> Vec<(u32, u32)> {
 }
 
 fn graph<'a>(durations_ns: &[u64], edges: &'a [(u32, u32)]) -> Graph<'a> {
-    Graph { clients: (10..).zip(durations_ns.iter().copied()).collect(), edges }
+    Graph { driver_ns: 0, clients: (10..).zip(durations_ns.iter().copied()).collect(), edges }
 }
 
 fn assigned(cpus: &[u32]) -> HashMap<u32, u32> {
@@ -98,6 +98,30 @@ fn the_makespan_counts_work_hops_and_waiting() {
 }
 
 #[test]
+fn nobody_runs_on_the_drivers_cpu_before_it_sleeps() {
+    for (case, durations_ns, cpus, expected_ns) in [
+        ("on its CPU", &[100][..], &[4][..], 25_100),
+        ("on another", &[100], &[0], 25_100),
+        ("one on each", &[100, 200], &[4, 0], 25_200),
+        ("two on its CPU", &[100, 200], &[4, 4], 30_300),
+    ] {
+        let graph = Graph { driver_ns: 20_000, ..graph(durations_ns, &[]) };
+        assert_eq!(makespan(&graph, COSTS, 4, &assigned(cpus)), expected_ns, "{case}");
+    }
+}
+
+#[test]
+fn the_longer_the_driver_works_the_fewer_run_on_its_cpu() {
+    let beside_it = |driver_ns: u64| {
+        let graph = Graph { driver_ns, ..graph(&[3_000; 20], &[]) };
+        let assignment = schedule(&graph, COSTS, &CPUS[..2], &HashMap::new());
+        assignment.values().filter(|cpu| **cpu == CPUS[0]).count()
+    };
+    // 8 µs each, and the other CPU's first begins after 25 µs.
+    assert_eq!([0, 20_000, 52_000, 500_000].map(beside_it), [11, 10, 8, 0]);
+}
+
+#[test]
 fn branches_spread_only_where_the_work_is_worth_the_hop() {
     for (case, durations_ns, edges, expected_cpus) in [
         ("a chain of heavy clients", vec![100_000; 4], vec![(0, 1), (1, 2), (2, 3)], 1),
@@ -129,7 +153,7 @@ fn with_no_cpu_nobody_is_placed_and_with_one_everybody_is_there() {
     let graph = graph(&[100_000; 3], &[]);
     assert_eq!(schedule(&graph, COSTS, &[], &HashMap::new()), HashMap::new());
     assert_eq!(schedule(&graph, COSTS, &[3], &HashMap::new()), assigned(&[3, 3, 3]));
-    let nobody = Graph { clients: vec![], edges: &[] };
+    let nobody = Graph { driver_ns: 9_000, clients: vec![], edges: &[] };
     assert_eq!(schedule(&nobody, COSTS, &CPUS, &HashMap::new()), HashMap::new());
 }
 

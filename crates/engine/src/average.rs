@@ -1,0 +1,57 @@
+//! How long something takes lately, in one number.
+
+/// A duration's weight: the average follows a change within some tens of cycles.
+const WEIGHT: f64 = 1.0 / 32.0;
+/// A duration counts as so many times what is usual at most, and a little: a machine that stood still for once says nothing
+/// about what usually takes how long.
+const LONGEST: f64 = 2.0;
+const LITTLE_NS: f64 = 1_000.0;
+
+/// The average of a duration of each cycle, ns.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Average {
+    ns: Option<f64>,
+}
+
+impl Average {
+    /// Notes the duration of one more cycle.
+    pub fn note(&mut self, duration_ns: u64) {
+        let duration_ns = duration_ns as f64;
+        let usual_ns = self.ns.unwrap_or(duration_ns);
+        let counted_ns = duration_ns.min(LONGEST * usual_ns + LITTLE_NS);
+        self.ns = Some(usual_ns + (counted_ns - usual_ns) * WEIGHT);
+    }
+
+    /// 0 if nothing was noted.
+    pub fn ns(&self) -> u64 {
+        self.ns.unwrap_or_default() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn averaged(durations_ns: impl IntoIterator<Item = u64>) -> u64 {
+        let mut average = Average::default();
+        durations_ns.into_iter().for_each(|duration_ns| average.note(duration_ns));
+        average.ns()
+    }
+
+    #[test]
+    fn it_begins_with_the_first_duration_and_follows_those_that_stay() {
+        assert_eq!(averaged([]), 0);
+        assert_eq!(averaged([40_000]), 40_000);
+        let before = [1_000; 100];
+        for stays_ns in [0, 100, 5_000, 500_000] {
+            let found_ns = averaged(before.into_iter().chain([stays_ns; 400]));
+            assert!(found_ns.abs_diff(stays_ns) <= stays_ns / 100 + 1, "{found_ns} ns, not {stays_ns}");
+        }
+    }
+
+    #[test]
+    fn a_single_duration_out_of_the_ordinary_moves_it_by_little() {
+        let found_ns = averaged([100_000; 50].into_iter().chain([20_000_000]));
+        assert!((100_000..104_000).contains(&found_ns), "{found_ns} ns");
+    }
+}
