@@ -81,36 +81,47 @@ fn switch_in(line: &str) -> Option<Switch> {
     Some(Switch { at_ns, thread, kind })
 }
 
-/// For each cycle that all `clients` ran: from the driver's wake-up until the last of them slept. A cycle begins when
-/// `driver` runs, half a period after the last began or later: some drivers wake again when the graph has ended.
-pub fn driver_to_last_ns(
-    switches: &[Switch],
-    driver: u32,
-    clients: &HashSet<u32>,
-    period_ns: u64,
-) -> Vec<u64> {
-    let mut spans_ns = Vec::new();
+/// A cycle that all clients ran, from the driver's wake-up on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Span {
+    /// Until the first of them ran.
+    pub first_ns: u64,
+    /// Until the last of them slept.
+    pub last_ns: u64,
+}
+
+/// The span of each cycle that all `clients` ran. A cycle begins when `driver` runs, half a period after the last began or
+/// later: some drivers wake again when the graph has ended.
+pub fn spans(switches: &[Switch], driver: u32, clients: &HashSet<u32>, period_ns: u64) -> Vec<Span> {
+    let mut spans = Vec::new();
     let mut begun_ns: Option<u64> = None;
-    let (mut slept, mut last_ns) = (HashSet::new(), 0);
+    let (mut slept, mut first_ns, mut last_ns) = (HashSet::new(), None, 0);
     for switch in switches {
         let begins = switch.thread == driver
             && switch.kind == Kind::Runs
             && begun_ns.is_none_or(|begun_ns| switch.at_ns >= begun_ns + period_ns / 2);
         if begins {
-            if let Some(begun_ns) = begun_ns
+            if let Some((begun_ns, first_ns)) = begun_ns.zip(first_ns)
                 && slept.len() == clients.len()
             {
-                spans_ns.push(last_ns - begun_ns);
+                spans.push(Span { first_ns: first_ns - begun_ns, last_ns: last_ns - begun_ns });
             }
-            begun_ns = Some(switch.at_ns);
+            (begun_ns, first_ns) = (Some(switch.at_ns), None);
             slept.clear();
         }
-        if switch.kind == Kind::Sleeps && clients.contains(&switch.thread) {
-            slept.insert(switch.thread);
-            last_ns = switch.at_ns;
+        if !clients.contains(&switch.thread) {
+            continue;
+        }
+        match switch.kind {
+            Kind::Runs => first_ns = first_ns.or(Some(switch.at_ns)),
+            Kind::Sleeps => {
+                slept.insert(switch.thread);
+                last_ns = switch.at_ns;
+            }
+            Kind::Yields => {}
         }
     }
-    spans_ns
+    spans
 }
 
 #[cfg(test)]
@@ -128,21 +139,28 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_from_the_driver_to_the_last_client_of_cycles_that_all_ran() {
+    fn a_span_is_from_the_driver_to_the_first_and_the_last_client_of_cycles_that_all_ran() {
         let at = |at_ns, thread, kind| Switch { at_ns, thread, kind };
         let switches = [
             at(1000, 1, Kind::Runs),
+            at(1005, 7, Kind::Runs),
             at(1010, 7, Kind::Sleeps),
+            at(1012, 8, Kind::Runs),
             at(1020, 8, Kind::Yields),
-            at(1030, 8, Kind::Sleeps),
             at(1025, 1, Kind::Runs),
+            at(1026, 8, Kind::Runs),
+            at(1030, 8, Kind::Sleeps),
             at(2000, 1, Kind::Runs),
+            at(2005, 7, Kind::Runs),
             at(2010, 7, Kind::Sleeps),
             at(3000, 1, Kind::Runs),
+            at(3020, 8, Kind::Runs),
             at(3050, 8, Kind::Sleeps),
+            at(3055, 7, Kind::Runs),
             at(3060, 7, Kind::Sleeps),
             at(4000, 1, Kind::Runs),
         ];
-        assert_eq!(driver_to_last_ns(&switches, 1, &HashSet::from([7, 8]), 1000), [30, 60]);
+        let expected = [Span { first_ns: 5, last_ns: 30 }, Span { first_ns: 20, last_ns: 60 }];
+        assert_eq!(spans(&switches, 1, &HashSet::from([7, 8]), 1000), expected);
     }
 }

@@ -11,7 +11,7 @@ use crate::proc::{self, Usage};
 use crate::recording::{Record, Recording, complete_cycles};
 use crate::report::{Report, Subject};
 use crate::server::{PERIOD_NS, RATE_HZ, Server, Settings};
-use crate::switches;
+use crate::switches::{self, Span};
 use crate::workplace::Workplace;
 
 /// How the clients of a graph are connected.
@@ -81,8 +81,8 @@ pub fn start_nodes(
 /// How long the kernel's own dates are taken: they cost time themselves, and so come after all others.
 const SWITCHES: Duration = Duration::from_secs(2);
 
-/// From the driver's wake-up to the last client's sleep, where the kernel tells. `processes`: what drives the cycles, and
-/// the clients.
+/// From the driver's wake-up to the first client's, and to the last client's sleep, where the kernel tells. `processes`: what
+/// drives the cycles, and the clients.
 pub fn report_switches(
     title: &str,
     (driver, clients): (u32, &[u32]),
@@ -95,13 +95,17 @@ pub fn report_switches(
     for client in clients {
         threads.extend(proc::foremost_thread(*client)?.map(|(_, thread)| thread));
     }
-    let measure = "driver awake to last client asleep";
     match switches::record(workplace, SWITCHES) {
         Ok(switches) => {
-            let spans_ns = switches::driver_to_last_ns(&switches, driver, &threads, PERIOD_NS);
-            report.spread(subject, &format!("{title}: {measure}"), "µs", spans_ns.into_iter().map(us));
+            let spans = switches::spans(&switches, driver, &threads, PERIOD_NS);
+            let mut row = |measure: &str, span_ns: fn(&Span) -> u64| {
+                let spans_us = spans.iter().map(|span| us(span_ns(span)));
+                report.spread(subject, &format!("{title}: driver awake to {measure}"), "µs", spans_us);
+            };
+            row("first client awake", |span| span.first_ns);
+            row("last client asleep", |span| span.last_ns);
         }
-        Err(error) => report.note(format!("{measure}: not measured: {error:#}")),
+        Err(error) => report.note(format!("driver awake to clients awake: not measured: {error:#}")),
     }
     Ok(())
 }
