@@ -126,6 +126,7 @@ pub struct ReadBlock<'a> {
     pcm: &'a mut Pcm,
     setup: Setup,
     memory: Memory,
+    frames: u32,
 }
 
 impl Pcm {
@@ -155,7 +156,7 @@ impl Pcm {
                 return Err(Fault::Xrun);
             }
         }
-        Ok(ReadBlock { pcm: self, setup, memory })
+        Ok(ReadBlock { pcm: self, setup, memory, frames })
     }
 }
 
@@ -234,13 +235,12 @@ impl WriteBlock<'_> {
     pub fn commit(self) -> Result<(), Fault> {
         match self.memory {
             Memory::Mapped(stretches) => commit(self.pcm, &stretches),
-            Memory::Copied(bytes) => {
-                let frames = bytes / self.setup.frame_bytes().max(1);
+            Memory::Copied(_) => {
                 let from = self.pcm.staging.as_ptr().cast();
                 // SAFETY: the handle is open and configured for copies; `staging` holds the frames, as
                 // `Memory::of` has checked.
-                let done = check(unsafe { ffi::snd_pcm_writei(self.pcm.raw(), from, frames as _) })?;
-                if done == frames as i64 { Ok(()) } else { Err(Fault::Xrun) }
+                let done = check(unsafe { ffi::snd_pcm_writei(self.pcm.raw(), from, self.frames.into()) })?;
+                if done == i64::from(self.frames) { Ok(()) } else { Err(Fault::Xrun) }
             }
         }
     }
@@ -295,8 +295,7 @@ impl ReadBlock<'_> {
             }
             Memory::Copied(bytes) => {
                 let from = self.pcm.staging.get(..bytes).unwrap_or_default();
-                let frames = bytes / self.setup.frame_bytes().max(1);
-                read(frames, from, channel as usize, self.setup.channels as usize);
+                read(self.frames as usize, from, channel as usize, self.setup.channels as usize);
             }
         }
     }
