@@ -15,21 +15,35 @@ mod simulation;
 mod tests;
 
 pub use calibrate::calibrate;
-pub use schedule::{keep, schedule};
+pub use schedule::{keep, schedule, wakes_ns};
 
-/// What it costs to hand over from one client to the next: from the wake to the woken one's first instruction.
+/// What it costs to hand over from one client to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
-    /// To a client on the same CPU, in nanoseconds.
-    pub same_cpu_hop_ns: u64,
-    /// To a client on another CPU, which sleeps, in nanoseconds; not less than on the same.
-    pub cross_cpu_hop_ns: u64,
+    /// To a client on the same CPU.
+    pub same_cpu: Handover,
+    /// To a client on another CPU, which sleeps; not less than on the same.
+    pub cross_cpu: Handover,
+}
+
+/// What one handover costs, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Handover {
+    /// From the begin of the wake to the woken one's first instruction.
+    pub hop_ns: u64,
+    /// How long the waker is at it, before it can wake another one or sleep; not more than the hop.
+    pub wake_ns: u64,
 }
 
 impl Costs {
     /// From a CPU to a CPU.
-    fn hop_ns(self, from: usize, to: usize) -> u64 {
-        if from == to { self.same_cpu_hop_ns } else { self.cross_cpu_hop_ns }
+    fn between(self, from: usize, to: usize) -> Handover {
+        if from == to { self.same_cpu } else { self.cross_cpu }
+    }
+
+    /// What it costs a CPU to go over to another client that has been woken.
+    fn switch_ns(self) -> u64 {
+        self.same_cpu.hop_ns.saturating_sub(self.same_cpu.wake_ns)
     }
 }
 
@@ -37,6 +51,7 @@ impl Costs {
 #[derive(Debug, Clone)]
 pub struct Graph<'a> {
     /// How long the driver keeps its CPU after it has woken the first clients, in nanoseconds: nobody else runs there meanwhile.
+    /// What the wakes take comes before.
     pub driver_ns: u64,
     /// Id and duration (CPU time per cycle, in nanoseconds); each client after those that it waits for.
     pub clients: Vec<(u32, u64)>,

@@ -7,7 +7,7 @@ use sys::clock::now_ns;
 use super::Control;
 use crate::average::Average;
 use crate::order::{Order, order};
-use crate::placement::{Costs, Graph, keep, schedule};
+use crate::placement::{Costs, Graph, keep, schedule, wakes_ns};
 
 /// The CPUs to place clients on, and what hops between them cost.
 #[derive(Debug, Clone)]
@@ -27,7 +27,7 @@ pub(super) struct Places {
     ground: Ground,
     /// What the next plan says.
     current: Assignment,
-    /// How long the driver keeps its CPU once the first clients are woken.
+    /// How long the driver keeps its CPU from the first wake of a cycle on.
     driver: Average,
     /// When it is looked next: by the clock, or earlier because the graph has changed.
     look_at_ns: u64,
@@ -102,8 +102,9 @@ impl Control {
             let slot = self.clients.get(client).filter(|slot| stays(slot.released_until_ns))?;
             Some((*client, slot.measured.duration_ns()))
         });
-        let driver_ns = places.driver.ns();
-        let graph = Graph { driver_ns, clients: placed.collect(), edges: &order.edges };
-        Some(choose(&graph, places.ground.costs, &places.ground.cpus, &places.current))
+        let mut graph = Graph { driver_ns: 0, clients: placed.collect(), edges: &order.edges };
+        let Ground { cpus, costs } = &places.ground;
+        graph.driver_ns = places.driver.ns().saturating_sub(wakes_ns(&graph, *costs, cpus, &places.current));
+        Some(choose(&graph, *costs, cpus, &places.current))
     }
 }

@@ -9,10 +9,13 @@ use rt::sync::{AtomicU32, AtomicU64, Ordering};
 use sys::futex::Futex;
 use sys::thread::CpuSet;
 
-use super::Costs;
+use super::{Costs, Handover};
 
 /// What hops cost where it cannot be measured: on the machine that design decisions were measured on.
-const TYPICAL: Costs = Costs { same_cpu_hop_ns: 5_000, cross_cpu_hop_ns: 25_000 };
+const TYPICAL: Costs = Costs {
+    same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_500 },
+    cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
+};
 /// Less than a system call, or more than any scheduler needs: something else was measured.
 const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
 
@@ -36,24 +39,27 @@ const PRIORITY: u32 = 1;
 pub fn calibrate(cpus: &[u32]) -> Costs {
     // The first and the last are the least likely to be two halves of one core.
     let (Some(&first), Some(&last)) = (cpus.first(), cpus.last()) else { return TYPICAL };
-    let same_ns = measure(first, first);
+    let same_cpu = measure(first, first);
     if first == last {
-        let costs = plausible(same_ns, None);
-        return Costs { cross_cpu_hop_ns: costs.same_cpu_hop_ns, ..costs };
+        let costs = plausible(same_cpu, None);
+        return Costs { cross_cpu: costs.same_cpu, ..costs };
     }
-    plausible(same_ns, measure(first, last))
+    plausible(same_cpu, measure(first, last))
 }
 
 /// What was measured, or what is typical, as far as it can be true.
-fn plausible(same_ns: Option<u64>, cross_ns: Option<u64>) -> Costs {
-    let clamp = |cost_ns: u64| cost_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end());
-    let same_cpu_hop_ns = clamp(same_ns.unwrap_or(TYPICAL.same_cpu_hop_ns));
-    let cross_cpu_hop_ns = clamp(cross_ns.unwrap_or(TYPICAL.cross_cpu_hop_ns)).max(same_cpu_hop_ns);
-    Costs { same_cpu_hop_ns, cross_cpu_hop_ns }
+fn plausible(same_cpu: Option<Handover>, cross_cpu: Option<Handover>) -> Costs {
+    let clamp = |measured: Handover, least: Handover| {
+        let hop_ns = measured.hop_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end()).max(least.hop_ns);
+        // A waker that was interrupted by the woken one took no longer.
+        Handover { hop_ns, wake_ns: measured.wake_ns.max(least.wake_ns).min(hop_ns) }
+    };
+    let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), Handover { hop_ns: 0, wake_ns: 0 });
+    Costs { same_cpu, cross_cpu: clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu) }
 }
 
-/// The median of the handovers from a thread on one CPU to a thread on another, or on the same.
-fn measure(from_cpu: u32, to_cpu: u32) -> Option<u64> {
+/// The medians of the handovers from a thread on one CPU to a thread on another, or on the same.
+fn measure(from_cpu: u32, to_cpu: u32) -> Option<Handover> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
     let baton = Arc::new(Baton::default());
     let theirs = Arc::clone(&baton);
@@ -72,7 +78,8 @@ fn measure(from_cpu: u32, to_cpu: u32) -> Option<u64> {
     })
     .ok()?;
     let patience = Duration::from_nanos(BUDGET_NS + GRACE_NS);
-    median(reported.recv_timeout(patience).ok()?)
+    let (hops_ns, wakes_ns) = reported.recv_timeout(patience).ok()?;
+    Some(Handover { hop_ns: median(hops_ns)?, wake_ns: median(wakes_ns)? })
 }
 
 /// Makes the calling thread run as a client does.
@@ -101,19 +108,22 @@ struct Baton {
 const OVER: u32 = u32::MAX;
 
 impl Baton {
-    /// How long each handover took, until all are done or the deadline has passed.
-    fn send(&self, deadline_ns: u64) -> Vec<u64> {
+    /// How long each handover took, and the wake alone, until all are done or the deadline has passed.
+    fn send(&self, deadline_ns: u64) -> (Vec<u64>, Vec<u64>) {
         let mut hops_ns = Vec::with_capacity(HANDOVERS as usize);
+        let mut wakes_ns = Vec::with_capacity(HANDOVERS as usize);
         for round in 1..=HANDOVERS {
             let sent_at_ns = rest();
             hand_over(&self.sent, round);
+            let woken_at_ns = sys::clock::now_ns();
             if changed(&self.received, round - 1, deadline_ns).is_none() {
                 break;
             }
             hops_ns.push(self.received_at_ns.load(Ordering::Relaxed).saturating_sub(sent_at_ns));
+            wakes_ns.push(woken_at_ns.saturating_sub(sent_at_ns));
         }
         hand_over(&self.sent, OVER);
-        hops_ns
+        (hops_ns, wakes_ns)
     }
 
     fn receive(&self, deadline_ns: u64) {
@@ -164,16 +174,33 @@ mod tests {
 
     #[test]
     fn what_is_measured_is_made_plausible() {
-        let costs = |same_cpu_hop_ns, cross_cpu_hop_ns| Costs { same_cpu_hop_ns, cross_cpu_hop_ns };
-        for (case, same_ns, cross_ns, expected) in [
-            ("plausible", Some(4_000), Some(20_000), costs(4_000, 20_000)),
-            ("another CPU seems nearer than the own", Some(4_000), Some(3_000), costs(4_000, 4_000)),
+        let handover = |(hop_ns, wake_ns)| Handover { hop_ns, wake_ns };
+        let costs =
+            |same_cpu, cross_cpu| Costs { same_cpu: handover(same_cpu), cross_cpu: handover(cross_cpu) };
+        for (case, same_cpu, cross_cpu, expected) in [
+            ("plausible", Some((4_000, 900)), Some((20_000, 2_000)), costs((4_000, 900), (20_000, 2_000))),
+            (
+                "another CPU seems nearer",
+                Some((4_000, 900)),
+                Some((3_000, 800)),
+                costs((4_000, 900), (4_000, 900)),
+            ),
             ("nothing measured", None, None, TYPICAL),
-            ("too fast to be true", Some(0), Some(0), costs(200, 200)),
-            ("too slow to be true", Some(u64::MAX), Some(u64::MAX), costs(200_000, 200_000)),
-            ("only hops on one CPU measured, and slow ones", Some(90_000), None, costs(90_000, 90_000)),
+            ("too fast to be true", Some((0, 0)), Some((0, 0)), costs((200, 0), (200, 0))),
+            (
+                "too slow to be true",
+                Some((u64::MAX, u64::MAX)),
+                Some((u64::MAX, 9)),
+                costs((200_000, 200_000), (200_000, 200_000)),
+            ),
+            (
+                "a waker that was interrupted",
+                Some((4_000, 9_000)),
+                None,
+                costs((4_000, 4_000), (25_000, 4_000)),
+            ),
         ] {
-            assert_eq!(plausible(same_ns, cross_ns), expected, "{case}");
+            assert_eq!(plausible(same_cpu.map(handover), cross_cpu.map(handover)), expected, "{case}");
         }
     }
 
@@ -187,19 +214,19 @@ mod tests {
     fn every_handover_arrives_and_the_receiver_is_told_the_end() {
         let baton = Baton::default();
         let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
-        let hops_ns = std::thread::scope(|scope| {
+        let (hops_ns, wakes_ns) = std::thread::scope(|scope| {
             scope.spawn(|| baton.receive(deadline_ns));
             baton.send(deadline_ns)
         });
-        assert_eq!(hops_ns.len(), HANDOVERS as usize);
-        assert!(hops_ns.iter().all(|hop_ns| *hop_ns > 0));
+        assert_eq!((hops_ns.len(), wakes_ns.len()), (HANDOVERS as usize, HANDOVERS as usize));
+        assert!(hops_ns.iter().chain(&wakes_ns).all(|duration_ns| *duration_ns > 0));
         assert_eq!(baton.received.into_inner(), HANDOVERS);
         assert!(sys::clock::now_ns() < deadline_ns);
     }
 
     #[test]
     fn a_receiver_that_never_answers_ends_the_measurement_at_its_deadline() {
-        assert_eq!(Baton::default().send(sys::clock::now_ns() + 1_000_000), [0_u64; 0]);
+        assert_eq!(Baton::default().send(sys::clock::now_ns() + 1_000_000), (vec![], vec![]));
         Baton::default().receive(sys::clock::now_ns() + 1_000_000);
     }
 
@@ -208,9 +235,9 @@ mod tests {
         let allowed = sys::thread::affinity().unwrap();
         let cpus: Vec<u32> = allowed.iter().map(|cpu| cpu as u32).collect();
         let costs = calibrate(&cpus);
-        assert!(costs.same_cpu_hop_ns > 0 && costs.cross_cpu_hop_ns >= costs.same_cpu_hop_ns, "{costs:?}");
+        assert!(costs.same_cpu.hop_ns > 0 && costs.cross_cpu.hop_ns >= costs.same_cpu.hop_ns, "{costs:?}");
         let alone = calibrate(&cpus[..1]);
-        assert_eq!(alone.same_cpu_hop_ns, alone.cross_cpu_hop_ns);
+        assert_eq!(alone.same_cpu, alone.cross_cpu);
         assert_eq!(sys::thread::affinity().unwrap(), allowed, "the caller is not pinned");
     }
 

@@ -30,6 +30,18 @@ pub fn keep(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32
     })
 }
 
+/// How long the driver is at waking the first clients, in nanoseconds, where they run.
+#[must_use]
+pub fn wakes_ns(graph: &Graph, costs: Costs, cpus: &[u32], assignment: &HashMap<u32, u32>) -> u64 {
+    let tasks = Tasks::new(graph);
+    let first = graph.clients.iter().zip(&tasks.predecessors).filter(|(_, others)| others.is_empty());
+    let wakes = first.map(|((client, _), _)| {
+        let cpu = assignment.get(client).and_then(|cpu| cpus.iter().position(|other| other == cpu));
+        costs.between(DRIVER_CPU, cpu.unwrap_or(DRIVER_CPU)).wake_ns
+    });
+    wakes.sum()
+}
+
 /// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of clients.
 fn assign(
     graph: &Graph,
@@ -60,7 +72,7 @@ fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) ->
         return search.improve(best, least_ns).cpu_of;
     }
     let kept = search.scored(list(tasks, costs, cpus, before, |client| before[client]));
-    let margin_ns = (kept.score.makespan_ns / 10).max(costs.same_cpu_hop_ns);
+    let margin_ns = (kept.score.makespan_ns / 10).max(costs.same_cpu.hop_ns);
     let wanted_ns = kept.score.makespan_ns.saturating_sub(margin_ns);
     if least_ns >= wanted_ns {
         return kept.cpu_of;
@@ -82,7 +94,9 @@ fn list(
     let mut waiting: Vec<usize> = tasks.predecessors.iter().map(Vec::len).collect();
     let (mut cpu_of, mut finish_ns) = (vec![DRIVER_CPU; tasks.count()], vec![0; tasks.count()]);
     let mut free_ns = vec![0; cpus];
-    free_ns[DRIVER_CPU] = tasks.driver_ns;
+    // As if the first were all woken on the driver's CPU.
+    let wakes = tasks.predecessors.iter().filter(|predecessors| predecessors.is_empty()).count() as u64;
+    free_ns[DRIVER_CPU] = tasks.driver_ns.saturating_add(wakes * costs.same_cpu.wake_ns);
     let first = (0..tasks.count()).filter(|client| waiting[*client] == 0);
     let mut ready: BinaryHeap<_> = first.map(|client| (paths_ns[client], Reverse(client))).collect();
     while let Some((_, Reverse(client))) = ready.pop() {
@@ -91,9 +105,9 @@ fn list(
         let waker_cpu = last.map_or(DRIVER_CPU, |other| cpu_of[*other]);
         let finish_on = |cpu: usize| {
             let hops = predecessors.iter().map(|other| (finish_ns[*other], cpu_of[*other]));
-            let arrivals =
-                hops.map(|(from_ns, from): (u64, usize)| from_ns.saturating_add(costs.hop_ns(from, cpu)));
-            let ready_ns = arrivals.max().unwrap_or_else(|| costs.hop_ns(DRIVER_CPU, cpu));
+            let arrivals = hops
+                .map(|(from_ns, from): (u64, usize)| from_ns.saturating_add(costs.between(from, cpu).hop_ns));
+            let ready_ns = arrivals.max().unwrap_or_else(|| costs.between(DRIVER_CPU, cpu).hop_ns);
             start_ns(costs, free_ns[cpu], ready_ns).saturating_add(tasks.durations_ns[client])
         };
         let earliest = |cpu: &usize| (finish_on(*cpu), *cpu != waker_cpu, before[client] != Some(*cpu));
@@ -117,7 +131,7 @@ fn longest_paths(tasks: &Tasks, costs: Costs) -> Vec<u64> {
     for client in (0..tasks.count()).rev() {
         let after = tasks.followers[client]
             .iter()
-            .map(|other| paths_ns[*other].saturating_add(costs.same_cpu_hop_ns));
+            .map(|other| paths_ns[*other].saturating_add(costs.same_cpu.hop_ns));
         paths_ns[client] = after.max().unwrap_or(0).saturating_add(tasks.durations_ns[client]);
     }
     paths_ns
@@ -125,7 +139,7 @@ fn longest_paths(tasks: &Tasks, costs: Costs) -> Vec<u64> {
 
 /// No schedule ends before the longest chain can.
 fn least_ns(tasks: &Tasks, costs: Costs) -> u64 {
-    longest_paths(tasks, costs).into_iter().max().unwrap_or(0).saturating_add(costs.same_cpu_hop_ns)
+    longest_paths(tasks, costs).into_iter().max().unwrap_or(0).saturating_add(costs.same_cpu.hop_ns)
 }
 
 /// An assignment and what it is worth; the best compares least.

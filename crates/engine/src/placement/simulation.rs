@@ -11,7 +11,7 @@ pub(super) const DRIVER_CPU: usize = 0;
 /// A graph whose clients are counted from zero, in their order.
 #[derive(Debug)]
 pub(super) struct Tasks {
-    /// Until when the driver keeps its CPU.
+    /// How long the driver keeps its CPU once it has woken the first.
     pub driver_ns: u64,
     pub durations_ns: Vec<u64>,
     pub predecessors: Vec<Vec<usize>>,
@@ -84,17 +84,18 @@ impl<'a> Simulation<'a> {
         let mut makespan_ns = 0;
         while let Some((start_ns, cpu)) = self.next_start() {
             let Some(Reverse((_, client))) = self.queues[cpu].pop() else { break };
-            let finish_ns = start_ns.saturating_add(self.tasks.durations_ns[client]);
-            self.free_ns[cpu] = finish_ns;
-            makespan_ns = finish_ns.max(makespan_ns);
+            let mut at_ns = start_ns.saturating_add(self.tasks.durations_ns[client]);
+            makespan_ns = at_ns.max(makespan_ns);
             for &follower in &self.tasks.followers[client] {
-                let hop_ns = self.costs.hop_ns(cpu, cpu_of[follower]);
-                self.ready_ns[follower] = finish_ns.saturating_add(hop_ns).max(self.ready_ns[follower]);
+                let handover = self.costs.between(cpu, cpu_of[follower]);
+                self.ready_ns[follower] = at_ns.saturating_add(handover.hop_ns).max(self.ready_ns[follower]);
                 self.waiting[follower] -= 1;
                 if self.waiting[follower] == 0 {
                     self.queues[cpu_of[follower]].push(Reverse((self.ready_ns[follower], follower)));
+                    at_ns = at_ns.saturating_add(handover.wake_ns);
                 }
             }
+            self.free_ns[cpu] = at_ns;
         }
         Score { makespan_ns, crossings: crossings(self.tasks, cpu_of) }
     }
@@ -102,15 +103,18 @@ impl<'a> Simulation<'a> {
     /// The driver wakes everybody who waits for nobody else.
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
-        self.free_ns[DRIVER_CPU] = self.tasks.driver_ns;
         self.ready_ns.fill(0);
+        let mut at_ns: u64 = 0;
         for (client, predecessors) in self.tasks.predecessors.iter().enumerate() {
             self.waiting[client] = predecessors.len();
             if predecessors.is_empty() {
                 let cpu = cpu_of[client];
-                self.queues[cpu].push(Reverse((self.costs.hop_ns(DRIVER_CPU, cpu), client)));
+                let handover = self.costs.between(DRIVER_CPU, cpu);
+                self.queues[cpu].push(Reverse((at_ns.saturating_add(handover.hop_ns), client)));
+                at_ns = at_ns.saturating_add(handover.wake_ns);
             }
         }
+        self.free_ns[DRIVER_CPU] = at_ns.saturating_add(self.tasks.driver_ns);
     }
 
     /// The client that starts before all others that have not run, as its time and CPU. Nobody who becomes ready
@@ -124,9 +128,9 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// When a client runs that is ready then, on a CPU that is busy until then: to switch to it costs the CPU a hop.
+/// When a client runs that is ready then, on a CPU that is busy until then.
 pub(super) fn start_ns(costs: Costs, free_ns: u64, ready_ns: u64) -> u64 {
-    free_ns.saturating_add(costs.same_cpu_hop_ns).max(ready_ns)
+    free_ns.saturating_add(costs.switch_ns()).max(ready_ns)
 }
 
 fn crossings(tasks: &Tasks, cpu_of: &[usize]) -> usize {
