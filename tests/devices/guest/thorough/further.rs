@@ -28,7 +28,9 @@ fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
         (step - 1.0).abs() < 0.01 + 0.5 * pair[1].abs()
     };
     let steady = heard.windows(2).filter(is_one).count();
-    assert!(steady > 80_000, "{steady} of {} steps are one", heard.len() - 1);
+    let silent = heard.iter().filter(|sample| **sample == 0.0).count();
+    let state = device_state(&server, "Loopback");
+    assert!(steady > 80_000, "{steady} of {} steps are one, {silent} silent: {state:?}", heard.len() - 1);
     server.consort(&["device", "remove", "Loopback"]).expect_success();
     assert_eq!(device_state(&server, "Loopback"), None);
     let again = server.consort(&["device", "remove", "Loopback"]);
