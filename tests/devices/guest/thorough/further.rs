@@ -30,7 +30,9 @@ fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
     let steady = heard.windows(2).filter(is_one).count();
     let silent = heard.iter().filter(|sample| **sample == 0.0).count();
     let state = device_state(&server, "Loopback");
-    assert!(steady > 80_000, "{steady} of {} steps are one, {silent} silent: {state:?}", heard.len() - 1);
+    let status = server.consort(&["status"]).stdout;
+    let all = heard.len() - 1;
+    assert!(steady > 80_000, "{steady} of {all} steps are one, {silent} silent: {state:?}\n{status}");
     server.consort(&["device", "remove", "Loopback"]).expect_success();
     assert_eq!(device_state(&server, "Loopback"), None);
     let again = server.consort(&["device", "remove", "Loopback"]);
