@@ -34,12 +34,16 @@ pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> 
     })
 }
 
-/// Sends a measurement through the loopback card to a second server and back.
-fn demand_reported_latency(options: &[&str]) {
-    let channels = ["--capture", "2", "--playback", "2"];
+/// Sends a measurement through the loopback card to a second server, which sends all its channels back.
+pub(super) fn demand_reported_latency(count: u32, options: &[&str]) {
+    let words = count.to_string();
+    let channels = ["--capture", &words, "--playback", &words];
     let far = server_on("hw:1,1", &[&channels[..], options].concat());
     let near = server_on("hw:1,0", &[&channels[..], options].concat());
-    far.run("jack_connect", &["system:capture_1", "system:playback_1"]).expect_success();
+    for channel in 1..=count {
+        let ports = [format!("system:capture_{channel}"), format!("system:playback_{channel}")];
+        far.run("jack_connect", &ports.each_ref().map(String::as_str)).expect_success();
+    }
     let reported: u32 = [&near, &far]
         .map(|server| {
             latency(server, "system:capture_1", "capture") + latency(server, "system:playback_1", "playback")
@@ -54,9 +58,9 @@ fn demand_reported_latency(options: &[&str]) {
 #[test]
 #[ignore = "in the virtual machine"]
 fn twenty_readings_through_the_loopback_are_the_reported_latency_to_the_frame() {
-    demand_reported_latency(&["--quantum", "256", "--periods", "3"]);
-    demand_reported_latency(&["--quantum", "512", "--periods", "3", "--sync"]);
-    demand_reported_latency(&["--quantum", "512", "--periods", "4", "--wake", "timer"]);
+    demand_reported_latency(2, &["--quantum", "256", "--periods", "3"]);
+    demand_reported_latency(2, &["--quantum", "512", "--periods", "3", "--sync"]);
+    demand_reported_latency(2, &["--quantum", "512", "--periods", "4", "--wake", "timer"]);
 }
 
 #[test]

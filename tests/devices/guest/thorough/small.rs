@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use harness::Program;
 
+use super::duplex::demand_reported_latency;
 use crate::guest::{server_on, xruns_and_cycles};
 
 const SECONDS: u64 = 300;
@@ -54,4 +55,11 @@ fn five_minutes_at_128_frames_lose_nothing_on_a_card_with_a_fine_clock() {
 #[ignore = "in the virtual machine"]
 fn five_minutes_at_256_frames_lose_nothing_on_a_card_that_ticks_every_4_ms() {
     demand_no_xrun("hw:1,0", 256, "3");
+}
+
+/// Eight channels are converted at a time, which takes too long where nothing is optimised.
+#[test]
+#[ignore = "in the virtual machine"]
+fn ten_channels_side_by_side_pass_through_a_server_to_the_frame() {
+    demand_reported_latency(10, &["--quantum", "256", "--periods", "3"]);
 }
