@@ -20,8 +20,11 @@ pub struct Pages<'a> {
 
 /// The client's signal pages: one is in use, and another may take its place with a later plan.
 pub trait SignalPages {
-    /// The page that orders call `place`; `None` if there is none (yet). Thread: cycle.
-    fn page(&mut self, place: u32) -> Option<&SignalPage>;
+    /// The page that orders call `place`; `None` if there is none. Thread: cycle.
+    fn page(&self, place: u32) -> Option<&SignalPage>;
+
+    /// Takes the pages that have come since. Thread: cycle.
+    fn refresh(&mut self);
 }
 
 /// Memory of a process thread from cycle to cycle; `words` is allocated before the first.
@@ -75,7 +78,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         orders.copy_for(plan, &mut copy)
     }
 
-    /// Looks whether it is the client's turn, and sleeps if it is not: until it is woken, and at most until `deadline_ns` if
+    /// Looks whether it is the client's turn, and sleeps if it is not: until it is woken, and at most for `patience_ns` if
     /// it does not know where that will be.
     ///
     /// `spurious` counts wakes without a turn since the last cycle; the caller keeps it. A request that the
@@ -85,11 +88,11 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         &mut self,
         pages: Pages<'_>,
         signals: &mut impl SignalPages,
-        deadline_ns: Option<u64>,
+        patience_ns: u64,
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
-        let turn = self.look(pages, signals, deadline_ns, spurious, park);
+        let turn = self.look(pages, signals, patience_ns, spurious, park);
         // 0 of a page that is not there: no sleep on it before it was counted.
         self.woken = signals.page(self.orders().page()).map_or(0, SignalPage::wake_count);
         self.counted_for = self.valid_from;
@@ -100,7 +103,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         &mut self,
         pages: Pages<'_>,
         signals: &mut impl SignalPages,
-        deadline_ns: Option<u64>,
+        patience_ns: u64,
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
@@ -109,18 +112,24 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         // that cycle released.
         let woken = self.woken;
         let released = pages.engine.cycle();
+        let sleep_a_while = || {
+            let deadline_ns = park.now_ns().saturating_add(patience_ns);
+            pages.engine.sleep(released, Some(deadline_ns), park);
+        };
         let Some(info) = pages.engine.info() else {
             // The driver stands before a release, which wakes whoever sleeps on the cycle's word.
-            pages.engine.sleep(released, deadline_ns, park);
+            sleep_a_while();
             return Turn::Wait;
         };
         let known = self.refresh(pages.orders, info.plan);
+        // After the orders: they name a page when it is on its way to this thread already.
+        signals.refresh();
         let page = if known { signals.page(self.orders().page()) } else { None };
         // Without orders, because there are none yet or this thread is so late that they were replaced,
         // or with some so old that their page was taken back, the next release is the news: it is a newer plan's.
         let Some(page) = page else {
             *spurious = 0;
-            pages.engine.sleep(released, deadline_ns, park);
+            sleep_a_while();
             return Turn::Wait;
         };
         let (in_plan, edges) = (self.orders().runs(), self.orders().edges());
@@ -137,7 +146,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             pages.engine.sleep(released, None, park);
         } else if *spurious > SPURIOUS_WAKES {
             *spurious = 0;
-            pages.engine.sleep(released, deadline_ns, park);
+            sleep_a_while();
         } else if self.counted_for == self.valid_from {
             *spurious += 1;
             // Whoever wants anything counts a wake-up here.

@@ -229,8 +229,8 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "next: sleeps on its page without info",
         file: "turn.rs",
-        old: "whoever sleeps on the cycle's word.\n            pages.engine.sleep(released, deadline_ns, park);",
-        new: "whoever sleeps on the cycle's word.\n            if let Some(page) = signals.page(self.orders().page()) {\n                page.sleep(woken, deadline_ns, park);\n            }",
+        old: "whoever sleeps on the cycle's word.\n            sleep_a_while();",
+        new: "whoever sleeps on the cycle's word.\n            if let Some(page) = signals.page(self.orders().page()) {\n                page.sleep(woken, None, park);\n            }",
         model: SAME_WAIT,
         short: false,
     },

@@ -81,7 +81,6 @@ impl Runner {
     pub(crate) fn wait(&mut self) -> Option<CycleInfo> {
         let info = self.turn()?;
         sys::cycle_guard::enter();
-        self.tables.refresh();
         self.follow_freewheel();
         self.undo_writes();
         if self.turn.valid_from != self.obeyed {
@@ -153,17 +152,15 @@ impl Runner {
             self.follow_link();
             // Not by `link`, which would keep `turn` from being changed.
             let link = self.core.links.get(self.link);
-            let deadline_ns = Some(Futex.now_ns().saturating_add(LOOK_NS));
             // Before the look: a link that is added after it wakes the thread, see `Links::add`.
             let woken = link.signals.wake_count();
             if self.core.links.is_cut() {
-                link.signals.sleep(woken, deadline_ns, &Futex);
+                link.signals.sleep(woken, Some(Futex.now_ns().saturating_add(LOOK_NS)), &Futex);
                 continue;
             }
             let pages = Pages { engine: &link.server.engine, orders: &link.orders, own: &link.own };
             let mut own = OwnSignals { first: &link.signals, tables: &mut self.tables };
-            if let Turn::Run(info) = self.turn.next(pages, &mut own, deadline_ns, &mut self.spurious, &Futex)
-            {
+            if let Turn::Run(info) = self.turn.next(pages, &mut own, LOOK_NS, &mut self.spurious, &Futex) {
                 return Some(info);
             }
             link.own.note_look();
@@ -277,10 +274,12 @@ struct OwnSignals<'a> {
 }
 
 impl SignalPages for OwnSignals<'_> {
-    fn page(&mut self, place: u32) -> Option<&SignalPage> {
-        // Orders name a page when it is on its way to this thread already.
-        self.tables.refresh();
+    fn page(&self, place: u32) -> Option<&SignalPage> {
         self.tables.current().own_page(place).or_else(|| (place == 0).then_some(self.first))
+    }
+
+    fn refresh(&mut self) {
+        self.tables.refresh();
     }
 }
 

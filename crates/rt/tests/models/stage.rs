@@ -31,9 +31,12 @@ pub(crate) struct Client {
 }
 
 impl SignalPages for &Client {
-    fn page(&mut self, place: u32) -> Option<&SignalPage> {
+    fn page(&self, place: u32) -> Option<&SignalPage> {
         Some(if place == 0 { &self.signals } else { &self.fresh })
     }
+
+    // Both are there from the beginning.
+    fn refresh(&mut self) {}
 }
 
 /// A client in a plan.
@@ -64,7 +67,7 @@ impl Stage {
     /// The process thread of `client` looks once whether it is its turn, and sleeps if not.
     pub(crate) fn look(&self, mut client: &Client, memory: &mut Memory) -> Option<u32> {
         let pages = Pages { engine: &self.engine, orders: &client.orders, own: &client.own };
-        match memory.next(pages, &mut client, None, &mut 0, &self.futex) {
+        match memory.next(pages, &mut client, 0, &mut 0, &self.futex) {
             Turn::Run(info) => Some(info.cycle),
             Turn::Wait => None,
         }
