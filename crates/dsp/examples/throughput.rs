@@ -60,12 +60,33 @@ const CHANNELS: usize = 64;
 const FRAMES: usize = 1024;
 /// Blocks of all channels, one after the other: much more than caches hold.
 const BLOCKS: usize = 512;
+/// Where the memory of devices and ports begins, and each port's in it.
+const PAGE_BYTES: usize = 4096;
+
+/// Values that begin where a page does.
+struct Paged<T> {
+    values: Vec<T>,
+    first: usize,
+    count: usize,
+}
+
+impl<T: Copy> Paged<T> {
+    fn new(value: T, count: usize) -> Self {
+        let values = vec![value; count + PAGE_BYTES / size_of::<T>()];
+        let first = values.as_ptr().align_offset(PAGE_BYTES);
+        Self { values, first, count }
+    }
+
+    fn get(&mut self) -> &mut [T] {
+        &mut self.values[self.first..][..self.count]
+    }
+}
 
 /// All channels of a large interface, beside a copy of as many samples.
 fn many_channels() {
     const BLOCK: usize = CHANNELS * FRAMES;
-    let samples: Vec<f32> = (0..BLOCKS * BLOCK).map(|index| (index as f32 * 0.1).sin()).collect();
-    let mut into = samples.clone();
+    let (mut samples, mut into) = (Paged::new(0.5, BLOCKS * BLOCK), Paged::new(0.5, BLOCKS * BLOCK));
+    let (samples, into) = (samples.get(), into.get());
     let memcpy_seconds = fastest(|| {
         for (from, into) in samples.chunks(BLOCK).zip(into.chunks_mut(BLOCK)) {
             black_box(into).copy_from_slice(black_box(from));
@@ -76,9 +97,11 @@ fn many_channels() {
         println!("  {operation:<24} {:>7.2} {:>6.2} ×", gigabytes / seconds, seconds / memcpy_seconds);
     };
     line("memcpy", memcpy_seconds);
+    line("memcpy, line by line", fastest(|| copy_side_by_side(samples, into)));
     for format in Format::ALL {
         let width = format.bytes_per_sample();
-        let mut bytes = vec![1; BLOCKS * BLOCK * width];
+        let mut bytes = Paged::new(1, BLOCKS * BLOCK * width);
+        let bytes = bytes.get();
         let seconds = fastest(|| {
             for (from, into) in samples.chunks(FRAMES).zip(bytes.chunks_mut(FRAMES * width)) {
                 dsp::encode(format, from, into, 0, black_box(1));
@@ -110,6 +133,19 @@ fn many_channels() {
             }
         });
         line(&format!("deinterleave {format:?}"), seconds);
+    }
+}
+
+/// Copies as [`dsp::interleave`] reads: a cache line of one channel, and then one of the next of eight. What this takes longer
+/// than memory that lies in a row is the memory's.
+fn copy_side_by_side(from: &[f32], into: &mut [f32]) {
+    const LINE: usize = 16;
+    for (from, into) in from.chunks(LANES * FRAMES).zip(into.chunks_mut(LANES * FRAMES)) {
+        for frame in (0..FRAMES).step_by(LINE) {
+            for place in (frame..).step_by(FRAMES).take(LANES) {
+                into[place..][..LINE].copy_from_slice(&from[place..][..LINE]);
+            }
+        }
     }
 }
 

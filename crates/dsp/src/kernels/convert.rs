@@ -13,7 +13,7 @@ const ROUND: f32 = 8_388_608.0;
 const ROUND_SINGLE: f32 = 12_582_912.0;
 /// Samples that are converted before the first of them is put in its place, or after the last of them was taken: side by side,
 /// they vectorise.
-pub(super) const BLOCK: usize = 32;
+const BLOCK: usize = 32;
 
 /// What is done with a format's samples, once it is known how one of them is written.
 pub(super) trait Encoding {

@@ -1,9 +1,7 @@
 //! Conversion of eight channels that lie side by side in interleaved frames. One at a time, each would pass over all the
 //! frames: as many bytes for a channel as all of them have.
 
-use super::convert::{
-    BLOCK, Decoding, Encoding, bytes, decode, decode_by, encode, encode_by, pack, unpacked, word,
-};
+use super::convert::{Decoding, Encoding, bytes, decode, decode_by, encode, encode_by, pack, unpacked, word};
 use crate::simd::transposed;
 use crate::{Format, LANES};
 
@@ -23,7 +21,7 @@ pub(crate) fn interleave(
     if channels < first.saturating_add(LANES) {
         return;
     }
-    let whole = frames / BLOCK * BLOCK;
+    let whole = frames / LANES * LANES;
     let (tiles, rest) = into.split_at_mut(whole * frame_bytes);
     encode_by(format, Weave { from, into: tiles, first, channels });
     for (lane, plane) in from.into_iter().enumerate() {
@@ -44,7 +42,7 @@ pub(crate) fn deinterleave(
     if channels < first.saturating_add(LANES) {
         return;
     }
-    let whole = frames / BLOCK * BLOCK;
+    let whole = frames / LANES * LANES;
     let (tiles, rest) = source.split_at(whole * frame_bytes);
     let mut into = into;
     decode_by(format, Unweave { source: tiles, into: &mut into, first, channels });
@@ -53,7 +51,13 @@ pub(crate) fn deinterleave(
     }
 }
 
-/// Writes blocks of `from` to channels `first` and on of the frames of `into`, which are a multiple of a block.
+/// All of a tile's, which the compiler is not to know: it vectorises a loop, but what it has unrolled it does badly.
+#[inline(always)]
+fn samples_in_tile(channels: usize) -> usize {
+    LANES * LANES.min(channels)
+}
+
+/// Writes tiles of `from` to channels `first` and on of the frames of `into`, which are a multiple of a tile's.
 struct Weave<'a> {
     from: [&'a [f32]; LANES],
     into: &'a mut [u8],
@@ -65,27 +69,23 @@ impl Encoding for Weave<'_> {
     #[inline(always)]
     fn run<const BYTES: usize>(self, to_bytes: impl Fn(f32) -> [u8; BYTES]) {
         let (slots, _) = self.into.as_chunks_mut::<BYTES>();
-        let planes = self.from.map(|plane| plane.as_chunks::<BLOCK>().0);
-        for (index, frames) in slots.chunks_exact_mut(BLOCK * self.channels).enumerate() {
-            let mut lanes = [[0; BLOCK]; LANES];
-            // A length that the compiler does not know: it vectorises loops, but what it has unrolled it does badly.
-            let length = frames.len() / self.channels;
-            for (lane, plane) in lanes.iter_mut().zip(&planes) {
-                for (converted, sample) in lane[..length].iter_mut().zip(&plane[index][..length]) {
-                    *converted = word(to_bytes(*sample));
-                }
+        let planes = self.from.map(|plane| plane.as_chunks::<LANES>().0);
+        let count = samples_in_tile(self.channels);
+        for (index, frames) in slots.chunks_exact_mut(LANES * self.channels).enumerate() {
+            let samples = planes.map(|plane| plane[index]);
+            let mut tile: Tile = [[0; LANES]; LANES];
+            let words = tile.as_flattened_mut()[..count].iter_mut();
+            for (word_of, sample) in words.zip(&samples.as_flattened()[..count]) {
+                *word_of = word(to_bytes(*sample));
             }
-            for (tile, frames) in frames.chunks_exact_mut(LANES * self.channels).enumerate() {
-                let rows = transposed(lanes.each_ref().map(|lane| lane.as_chunks().0[tile]));
-                for (frame, row) in frames.chunks_exact_mut(self.channels).zip(rows) {
-                    pack(row, &mut frame[self.first..][..LANES]);
-                }
+            for (frame, row) in frames.chunks_exact_mut(self.channels).zip(transposed(tile)) {
+                pack(row, &mut frame[self.first..][..LANES]);
             }
         }
     }
 }
 
-/// Reads blocks of `into` from channels `first` and on of the frames of `source`, which are a multiple of a block.
+/// Reads tiles of `into` from channels `first` and on of the frames of `source`, which are a multiple of a tile's.
 struct Unweave<'a, 'b> {
     source: &'a [u8],
     into: &'a mut [&'b mut [f32]; LANES],
@@ -97,21 +97,21 @@ impl Decoding for Unweave<'_, '_> {
     #[inline(always)]
     fn run<const BYTES: usize>(self, from_bytes: impl Fn([u8; BYTES]) -> f32) {
         let (slots, _) = self.source.as_chunks::<BYTES>();
-        for (index, frames) in slots.chunks_exact(BLOCK * self.channels).enumerate() {
-            let mut lanes = [[0; BLOCK]; LANES];
-            for (tile, frames) in frames.chunks_exact(LANES * self.channels).enumerate() {
-                let mut rows: Tile = [[0; LANES]; LANES];
-                for (row, frame) in rows.iter_mut().zip(frames.chunks_exact(self.channels)) {
-                    *row = unpacked(&frame[self.first..][..LANES]);
-                }
-                for (lane, words) in lanes.iter_mut().zip(transposed(rows)) {
-                    lane.as_chunks_mut().0[tile] = words;
-                }
+        let count = samples_in_tile(self.channels);
+        for (index, frames) in slots.chunks_exact(LANES * self.channels).enumerate() {
+            let mut rows: Tile = [[0; LANES]; LANES];
+            for (row, frame) in rows.iter_mut().zip(frames.chunks_exact(self.channels)) {
+                *row = unpacked(&frame[self.first..][..LANES]);
             }
-            for (plane, lane) in self.into.iter_mut().zip(lanes) {
-                for (sample, word) in plane[index * BLOCK..][..BLOCK].iter_mut().zip(lane) {
-                    *sample = from_bytes(bytes(word));
-                }
+            let tile = transposed(rows);
+            let mut samples = [[0.0; LANES]; LANES];
+            for (sample, word) in
+                samples.as_flattened_mut()[..count].iter_mut().zip(&tile.as_flattened()[..count])
+            {
+                *sample = from_bytes(bytes(*word));
+            }
+            for (plane, samples) in self.into.iter_mut().zip(samples) {
+                plane[index * LANES..][..LANES].copy_from_slice(&samples);
             }
         }
     }
