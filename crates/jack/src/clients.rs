@@ -12,10 +12,9 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use client::Session;
+use client::{Growing, Session};
 
 use crate::callbacks::Hooks;
-use crate::chunks::Chunks;
 
 /// A `jack_client_t *`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,7 +55,7 @@ const CLOSED: u64 = 1 << 29;
 const PINS: u64 = CLOSED - 1;
 const INDEX_BITS: u32 = 24;
 
-static SLOTS: Chunks<Slot> = Chunks::new();
+static SLOTS: Growing<Slot> = Growing::new();
 /// For who fills or empties slots.
 static CHANGES: Mutex<()> = Mutex::new(());
 

@@ -7,7 +7,6 @@
 //! What needs no server is in this crate itself: the ring buffer, uuids, metadata keys, messages and the clock.
 
 pub mod callbacks;
-mod chunks;
 pub mod client;
 pub mod clients;
 pub mod connections;

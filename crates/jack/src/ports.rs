@@ -6,9 +6,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use client::Session;
+use client::{Growing, Session};
 
-use crate::chunks::Chunks;
 use crate::clients::{self, ClientHandle, OpenClient, Pinned};
 
 /// A `jack_port_t *`.
@@ -26,7 +25,7 @@ struct Server {
     /// A client on it that was found last.
     any: AtomicU64,
     /// By port id: the handle of the client that registered it. May be out of date.
-    owners: Chunks<AtomicU64>,
+    owners: Growing<AtomicU64>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -35,7 +34,7 @@ struct Identity {
     process: u32,
 }
 
-static SERVERS: Chunks<Server> = Chunks::new();
+static SERVERS: Growing<Server> = Growing::new();
 static CHANGES: Mutex<()> = Mutex::new(());
 
 /// The number of the session's server in this process.

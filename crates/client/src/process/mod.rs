@@ -1,6 +1,5 @@
 //! A client's part in cycles: the process thread, and what other threads share with it.
 
-mod growing;
 mod inputs;
 mod ports;
 mod runner;
@@ -11,7 +10,6 @@ mod thread;
 mod ties;
 mod transport;
 
-pub(crate) use growing::Growing;
 pub(crate) use ports::{OwnSlabs, PortCell, PortTable};
 pub(crate) use runner::{current_cycle, cycle_signal, cycle_wait, in_cycle};
 pub use scope::CycleScope;

@@ -10,7 +10,7 @@ use rt::sync::AtomicU32 as Word;
 use sys::buffers::{BorrowedMidi, OwnBuffers, PrivateBuffer};
 use sys::memory::{OwnSlab, SegmentError};
 
-use super::growing::Growing;
+use crate::growing::Growing;
 
 /// The slabs with this client's output buffers, in the order in which the server was told of them.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl OwnSlabs {
 
     /// The slab of that number. Thread: cycle.
     pub(crate) fn get(&self, slab: u32) -> Option<&OwnBuffers> {
-        self.0.get(slab)?.get()
+        self.0.get(slab as usize)?.get()
     }
 
     /// All slabs. Thread: cycle.
@@ -33,7 +33,7 @@ impl OwnSlabs {
 
     /// Adds a slab as number `slab`; `None` past the last that there can be. Allocates.
     pub(crate) fn add(&self, slab: u32, segment: OwnSlab) -> Option<&OwnBuffers> {
-        Some(self.0.make(slab)?.get_or_init(|| OwnBuffers::new(segment)))
+        Some(self.0.make(slab as usize)?.get_or_init(|| OwnBuffers::new(segment)))
     }
 
     /// A fresh slab that is not in the list yet.
@@ -196,7 +196,7 @@ impl PortTable {
 
     /// The port with the client's own number `number`. Thread: cycle.
     pub(crate) fn cell(&self, number: u32) -> Option<&PortCell> {
-        self.cells.get(number).filter(|cell| !cell.is(Kind::Free))
+        self.cells.get(number as usize).filter(|cell| !cell.is(Kind::Free))
     }
 
     /// The client's own number of port `id`. Thread: cycle.
@@ -211,7 +211,7 @@ impl PortTable {
 
     /// Makes number `number` an input. Allocates. `None` past the last number that there can be.
     pub(crate) fn add_input(&self, number: u32, port_type: PortType) -> Option<()> {
-        let cell = self.cells.make(number)?;
+        let cell = self.cells.make(number as usize)?;
         let kind = match port_type {
             PortType::Audio => {
                 cell.private.get_or_init(PrivateBuffer::new);
@@ -238,7 +238,7 @@ impl PortTable {
         place: SlabSlot,
         samples: NonNull<f32>,
     ) -> Option<()> {
-        let cell = self.cells.make(number)?;
+        let cell = self.cells.make(number as usize)?;
         cell.samples.store(samples.as_ptr(), Ordering::Relaxed);
         cell.slab.store(place.slab, Ordering::Relaxed);
         cell.slot.store(place.slot, Ordering::Relaxed);
@@ -265,7 +265,7 @@ impl PortTable {
         if let Some(place) = id.and_then(|id| self.numbers.get(id as usize)) {
             place.store(0, Ordering::Release);
         }
-        if let Some(cell) = self.cells.get(number) {
+        if let Some(cell) = self.cells.get(number as usize) {
             cell.kind.store(Kind::Free as u32, Ordering::Release);
             cell.samples.store(null_mut(), Ordering::Relaxed);
         }

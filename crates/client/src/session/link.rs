@@ -13,7 +13,7 @@ use sys::memory::{Access, Shared};
 use super::receive;
 use super::server_memory::ServerMemory;
 use crate::Error;
-use crate::process::Growing;
+use crate::growing::Growing;
 
 /// The memory by which a client takes part in one server's cycles.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ impl Links {
 
     /// Link number `index`. Thread: cycle.
     pub(crate) fn get(&self, index: u32) -> &Link {
-        let later = index.checked_sub(1).and_then(|index| self.later.get(index));
+        let later = index.checked_sub(1).and_then(|index| self.later.get(index as usize));
         later.and_then(OnceLock::get).unwrap_or(&self.first)
     }
 
@@ -120,7 +120,7 @@ impl Links {
     /// Service thread.
     pub(crate) fn add(&self, link: Link) -> bool {
         let before = self.newest();
-        let Some(place) = self.later.make(before) else { return false };
+        let Some(place) = self.later.make(before as usize) else { return false };
         if place.set(link).is_err() {
             return false;
         }

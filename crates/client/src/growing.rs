@@ -1,41 +1,43 @@
-//! A list that grows without moving, so that readers on any thread never wait for the one that extends it.
+//! A list that grows without moving, so that readers on any thread never wait for the one that extends it: a client's
+//! ports, slabs and servers, and libjack's handles.
 
 use std::sync::OnceLock;
 
 const FIRST_CHUNK: usize = 16;
 const CHUNKS: usize = 20;
 
-/// Up to `FIRST_CHUNK * (2^CHUNKS - 1)` values, made in chunks that double in size and stay where they are for ever.
+/// Up to `FIRST_CHUNK * (2^CHUNKS - 1)` values, made in chunks that double in size and stay where they are.
 #[derive(Debug)]
-pub(crate) struct Chunks<T> {
+pub struct Growing<T> {
     chunks: [OnceLock<Box<[T]>>; CHUNKS],
 }
 
-impl<T: Default> Chunks<T> {
-    pub(crate) const fn new() -> Self {
+impl<T: Default> Growing<T> {
+    /// An empty list.
+    pub const fn new() -> Self {
         Self { chunks: [const { OnceLock::new() }; CHUNKS] }
     }
 
     /// The value at `index`, if it was made. Thread: any.
-    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+    pub fn get(&self, index: usize) -> Option<&T> {
         let (chunk, place) = split(index)?;
         self.chunks.get(chunk)?.get()?.get(place)
     }
 
     /// The value at `index`, made if need be; `None` past the last that there can be. Allocates.
-    pub(crate) fn make(&self, index: usize) -> Option<&T> {
+    pub fn make(&self, index: usize) -> Option<&T> {
         let (chunk, place) = split(index)?;
         let make = || std::iter::repeat_with(T::default).take(FIRST_CHUNK << chunk).collect();
         self.chunks.get(chunk)?.get_or_init(make).get(place)
     }
 
     /// The values made so far, in their order. Thread: any.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.chunks.iter().map_while(OnceLock::get).flat_map(|chunk| chunk.iter())
     }
 }
 
-impl<T: Default> Default for Chunks<T> {
+impl<T: Default> Default for Growing<T> {
     fn default() -> Self {
         Self::new()
     }
@@ -56,7 +58,7 @@ mod tests {
 
     #[test]
     fn every_index_is_a_place_of_its_own() {
-        let list = Chunks::<AtomicUsize>::new();
+        let list = Growing::<AtomicUsize>::new();
         assert!(list.get(0).is_none());
         for index in 0..1000 {
             list.make(index).unwrap().store(index + 1, Ordering::Relaxed);
