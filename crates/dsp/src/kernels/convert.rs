@@ -2,7 +2,7 @@
 
 use core::array;
 
-use crate::simd::truncated;
+use crate::simd::{self, truncated};
 use crate::{Format, LANES};
 
 /// `2^23`: added to a number below itself, it leaves no bits for a fraction, so the sum is rounded to an integer (nearest,
@@ -14,6 +14,8 @@ const ROUND_SINGLE: f32 = 12_582_912.0;
 /// Samples that are converted before the first of them is put in its place, or after the last of them was taken: side by side,
 /// they vectorise.
 const BLOCK: usize = 32;
+/// Samples of three bytes, one after the other, that are words in between.
+const PACKED_BLOCK: usize = 128;
 
 /// What is done with a format's samples, once it is known how one of them is written.
 pub(super) trait Encoding {
@@ -158,9 +160,9 @@ fn scatter_contiguous<const BYTES: usize>(
         }
         return;
     }
-    for (slots, samples) in slots.chunks_mut(BLOCK).zip(source.chunks(BLOCK)) {
+    for (slots, samples) in slots.chunks_mut(PACKED_BLOCK).zip(source.chunks(PACKED_BLOCK)) {
         let length = slots.len().min(samples.len());
-        let mut words = [0; BLOCK];
+        let mut words = [0; PACKED_BLOCK];
         for (converted, sample) in words.iter_mut().zip(&samples[..length]) {
             *converted = word(to_bytes(*sample));
         }
@@ -188,14 +190,39 @@ impl Decoding for Gather<'_> {
         let Self { source, into, channel, channels } = self;
         let (slots, _) = source.as_chunks::<BYTES>();
         if channels == 1 && channel == 0 {
-            // Contiguous: vectorises.
-            for (sample, slot) in into.iter_mut().zip(slots) {
-                *sample = from_bytes(*slot);
-            }
+            gather_contiguous(slots, into, from_bytes);
         } else if channel < channels {
             for (sample, frame) in into.iter_mut().zip(slots.chunks_exact(channels)) {
                 *sample = from_bytes(frame[channel]);
             }
+        }
+    }
+}
+
+#[inline(always)]
+fn gather_contiguous<const BYTES: usize>(
+    slots: &[[u8; BYTES]],
+    into: &mut [f32],
+    from_bytes: impl Fn([u8; BYTES]) -> f32,
+) {
+    if BYTES != 3 {
+        // Vectorises.
+        for (sample, slot) in into.iter_mut().zip(slots) {
+            *sample = from_bytes(*slot);
+        }
+        return;
+    }
+    for (samples, slots) in into.chunks_mut(PACKED_BLOCK).zip(slots.chunks(PACKED_BLOCK)) {
+        let mut words = [0; PACKED_BLOCK];
+        let (groups, rest) = slots.as_chunks::<LANES>();
+        for (row, slots) in words.as_chunks_mut().0.iter_mut().zip(groups) {
+            *row = unpacked(slots);
+        }
+        for (word_of, slot) in words[groups.len() * LANES..].iter_mut().zip(rest) {
+            *word_of = word(*slot);
+        }
+        for (sample, word) in samples.iter_mut().zip(&words[..slots.len()]) {
+            *sample = from_bytes(bytes(*word));
         }
     }
 }
@@ -215,12 +242,9 @@ pub(super) fn bytes<const BYTES: usize>(word: u32) -> [u8; BYTES] {
 #[inline(always)]
 pub(super) fn pack<const BYTES: usize>(row: [u32; LANES], slots: &mut [[u8; BYTES]]) {
     if BYTES == 3 {
-        // Three words of memory for four samples, rather than twelve bytes.
-        let (words, _) = slots.as_flattened_mut().as_chunks_mut();
-        for ([a, b, c, d], packed) in row.as_chunks().0.iter().zip(words.chunks_exact_mut(3)) {
-            packed[0] = (a | b << 24).to_le_bytes();
-            packed[1] = (b >> 8 | c << 16).to_le_bytes();
-            packed[2] = (c >> 16 | d << 8).to_le_bytes();
+        let (groups, _) = slots.as_flattened_mut().as_chunks_mut();
+        for (group, words) in groups.iter_mut().zip(row.as_chunks().0) {
+            simd::pack(*words, group);
         }
     } else {
         for (slot, word) in slots.iter_mut().zip(row) {
@@ -234,10 +258,9 @@ pub(super) fn pack<const BYTES: usize>(row: [u32; LANES], slots: &mut [[u8; BYTE
 pub(super) fn unpacked<const BYTES: usize>(slots: &[[u8; BYTES]]) -> [u32; LANES] {
     let mut row = [0; LANES];
     if BYTES == 3 {
-        let (words, _) = slots.as_flattened().as_chunks();
-        for (samples, packed) in row.as_chunks_mut().0.iter_mut().zip(words.chunks_exact(3)) {
-            let [x, y, z] = [packed[0], packed[1], packed[2]].map(u32::from_le_bytes);
-            *samples = [x & 0xff_ffff, x >> 24 | (y & 0xffff) << 8, y >> 16 | (z & 0xff) << 16, z >> 8];
+        let (groups, _) = slots.as_flattened().as_chunks();
+        for (words, group) in row.as_chunks_mut().0.iter_mut().zip(groups) {
+            *words = simd::unpacked(*group);
         }
     } else {
         for (word_of, slot) in row.iter_mut().zip(slots) {

@@ -1,8 +1,10 @@
 //! The kernels, compiled for the instruction sets that a processor may have, and the choice between them.
 
+mod pack;
 mod peer;
 mod transpose;
 
+pub(crate) use pack::{pack, unpacked};
 pub use peer::PeerSamples;
 pub(crate) use transpose::transposed;
 
