@@ -55,6 +55,30 @@ fn a_server_that_dies_while_clients_return_loses_nothing_of_what_they_were() {
 }
 
 #[test]
+fn clients_whose_neighbours_came_and_went_before_the_death_sound_after_it() {
+    let mut stage = Stage::new(MODES[1]);
+    let before = stage.picture();
+    // With each that goes, they have a fresh signal page.
+    for _ in 0..3 {
+        let neighbour = stage.server.probe(&["thru", "neighbour"]);
+        stage.server.await_port("neighbour:out");
+        for input in ["within:in", "after:in"] {
+            stage.server.consort(&["connect", "neighbour:out", input]).expect_success();
+        }
+        stage.await_cycles(20);
+        neighbour.terminate();
+        stage.await_picture(&before);
+        stage.await_cycles(20);
+    }
+    let counted = stage.counted();
+    stage.server.kill();
+    stage.server.start_again();
+    stage.await_picture(&before);
+    stage.await_cycles(300);
+    stage.expect_sound_after(counted + 50);
+}
+
+#[test]
 fn a_stopped_server_goes_on_when_it_is_continued_and_nobody_is_told_of_an_end() {
     for mode in [MODES[1], MODES[3]] {
         let mut stage = Stage::new(mode);

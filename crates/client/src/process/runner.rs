@@ -159,7 +159,7 @@ impl Runner {
                 continue;
             }
             let pages = Pages { engine: &link.server.engine, orders: &link.orders, own: &link.own };
-            let mut own = OwnSignals { first: &link.signals, tables: &mut self.tables };
+            let mut own = OwnSignals { link: self.link, first: &link.signals, tables: &mut self.tables };
             if let Turn::Run(info) = self.turn.next(pages, &mut own, LOOK_NS, &mut self.spurious, &Futex) {
                 return Some(info);
             }
@@ -268,6 +268,7 @@ impl Runner {
 
 /// The client's own signal pages.
 struct OwnSignals<'a> {
+    link: u32,
     /// It came with the link, and is the one in place 0 until another has taken that.
     first: &'a SignalPage,
     tables: &'a mut TablesReceiver,
@@ -275,7 +276,7 @@ struct OwnSignals<'a> {
 
 impl SignalPages for OwnSignals<'_> {
     fn page(&self, place: u32) -> Option<&SignalPage> {
-        self.tables.current().own_page(place).or_else(|| (place == 0).then_some(self.first))
+        self.tables.current().own_page(self.link, place).or_else(|| (place == 0).then_some(self.first))
     }
 
     fn refresh(&mut self) {

@@ -18,8 +18,9 @@ const LAST_INDEX: u32 = 1 << 16;
 /// What the orders' indices stand for.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tables {
-    /// The client's own signal pages that have taken the place of the first one, which came with the link.
-    own_pages: [Option<Arc<Shared<SignalPage>>>; 2],
+    /// The client's own signal pages that have taken the place of the first one, which came with the link; each with the
+    /// link whose orders name it.
+    own_pages: [Option<(u32, Arc<Shared<SignalPage>>)>; 2],
     pages: Vec<Option<Arc<Shared<SignalPage>>>>,
     slabs: Vec<Option<Arc<PeerSlab>>>,
     /// One for each output that is tied.
@@ -29,14 +30,15 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    /// The client's own signal page in `place`, unless it is the link's. Thread: cycle.
-    pub(crate) fn own_page(&self, place: u32) -> Option<&SignalPage> {
-        Some(self.own_pages.get(place as usize)?.as_ref()?)
+    /// What orders of `link` call the client's own signal page in `place`, unless it came with the link. Thread: cycle.
+    pub(crate) fn own_page(&self, link: u32, place: u32) -> Option<&SignalPage> {
+        let (of, page) = self.own_pages.get(place as usize)?.as_ref()?;
+        (*of == link).then_some(page)
     }
 
     /// The client's own signal pages, but for the link's.
     pub(crate) fn own_pages(&self) -> impl Iterator<Item = &SignalPage> {
-        self.own_pages.iter().flatten().map(|page| &***page)
+        self.own_pages.iter().flatten().map(|(_, page)| &***page)
     }
 
     /// A follower's signal page. Thread: cycle.
@@ -55,16 +57,16 @@ impl Tables {
         self.slabs.iter().flatten().filter(|slab| slab.restore()).count() > 0
     }
 
-    /// Gives up the memory of others, as with the server that it was got from.
+    /// Gives up the memory that was got from a server, as with that.
     pub(crate) fn clear(&mut self) -> bool {
-        (self.pages, self.slabs) = Default::default();
+        (self.own_pages, self.pages, self.slabs) = Default::default();
         true
     }
 
-    /// Keeps one of the client's own signal pages; false if there can be no such place.
-    pub(crate) fn set_own_page(&mut self, place: u32, page: Arc<Shared<SignalPage>>) -> bool {
+    /// Keeps one of the client's own signal pages, for the orders of `link`; false if there can be no such place.
+    pub(crate) fn set_own_page(&mut self, link: u32, place: u32, page: Arc<Shared<SignalPage>>) -> bool {
         let place = self.own_pages.get_mut(place as usize);
-        place.map(|place| *place = Some(page)).is_some()
+        place.map(|place| *place = Some((link, page))).is_some()
     }
 
     /// The outputs that say what inputs hear. Thread: cycle.

@@ -234,7 +234,9 @@ impl Core {
             }
             Event::MapOwnSignals { place, token } => {
                 let mapped = descriptors.next().and_then(receive_signals);
-                self.keep(token, mapped, |tables, mapped| tables.set_own_page(place, mapped));
+                // An event of the newest server: what one before it has sent is not read any more.
+                let link = self.links.newest();
+                self.keep(token, mapped, |tables, mapped| tables.set_own_page(link, place, mapped));
             }
             Event::MapSlab { slab, token } => {
                 let mapped = descriptors.next().and_then(|memfd| PeerSlab::receive_for_program(memfd).ok());
