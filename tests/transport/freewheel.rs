@@ -1,6 +1,6 @@
 //! Freewheel: cycles that wait for the graph and for nothing else.
 
-use harness::{Counts, Server, in_three_attempts};
+use harness::{Counts, Server, eventually, in_three_attempts};
 use rustix::process::Signal;
 
 use crate::json;
@@ -81,6 +81,28 @@ fn freewheel_ends_when_it_is_told_to_even_if_a_client_hangs_in_it() {
     server.await_cycles(100);
     let check = server.probe(&["check", "check", "--from", "source:out"]);
     server.await_cycles(100);
+    assert_eq!(Counts::of(check).wrong, 0);
+}
+
+#[test]
+fn freewheel_waits_once_for_a_client_that_is_stopped_and_goes_on_without_it_until_it_is_back() {
+    let server = Server::timer(256);
+    let _source = server.probe(&["source", "source"]);
+    let victim = server.probe(&["thru", "victim", "--from", "source:out"]);
+    freewheel(&server, "y");
+    server.await_cycles(100);
+    victim.signal(Signal::STOP);
+    let check = server.probe(&["check", "check", "--from", "source:out"]);
+    // One that waits ten seconds for each of them does not get so far.
+    server.await_cycles(1000);
+    victim.signal(Signal::CONT);
+    eventually("the victim is back", || {
+        let status = server.status();
+        let clients = status["clients"].as_array().expect("clients");
+        let victim = clients.iter().find(|client| client["name"] == "victim").expect("the victim");
+        (victim["bypassed"] == false).then_some(())
+    });
+    freewheel(&server, "n");
     assert_eq!(Counts::of(check).wrong, 0);
 }
 

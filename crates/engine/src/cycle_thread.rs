@@ -188,6 +188,8 @@ impl CycleThread {
         }
         if next.freewheels != self.plan.freewheels {
             self.enter_freewheel(next.freewheels);
+            // By one clock, which says nothing of the other.
+            next.seats.iter().for_each(|seat| seat.pulse.late_cycles.store(0, Ordering::Relaxed));
         }
         let replaced = mem::replace(&mut self.plan, next);
         replaced.handed = handed;
@@ -296,7 +298,7 @@ impl CycleThread {
     fn skip(&mut self, cycle: u32, before: u32, now: impl Fn(u32) -> bool) -> u32 {
         let mut others = 0;
         for (index, seat) in self.plan.seats.iter().enumerate() {
-            let late_cycles = seat.pulse.late_cycles.load(Ordering::Relaxed);
+            let late_cycles = is_late_by(seat);
             if late_cycles == 0 || has_ended(seat, before, cycle) {
                 continue;
             }
@@ -315,11 +317,11 @@ impl CycleThread {
     }
 
     fn await_end(&mut self, info: CycleInfo) {
+        let awaited =
+            |most_late: u32| self.plan.seats.iter().filter(move |seat| is_late_by(seat) <= most_late);
         if self.pace() == Pace::RealTime {
             // Who was late for more than a cycle has been given up already.
-            let is_awaited = |seat: &&PlanSeat| seat.pulse.late_cycles.load(Ordering::Relaxed) <= 1;
-            let seats = self.plan.seats.iter().filter(is_awaited);
-            await_end(seats, info.cycle, self.driver.next_due_ns(), &Futex);
+            await_end(awaited(1), info.cycle, self.driver.next_due_ns(), &Futex);
             return;
         }
         let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
@@ -327,7 +329,8 @@ impl CycleThread {
             || [&self.shared.stop, &self.shared.hurry].iter().any(|word| word.load(Ordering::Relaxed) != 0);
         while Futex.now_ns() < deadline_ns && !gives_up() {
             let look_ns = Futex.now_ns().saturating_add(WHEN_DONE_LOOK_NS).min(deadline_ns);
-            if await_end(self.plan.seats.iter(), info.cycle, look_ns, &Futex) || !self.any_left(info.cycle) {
+            // Who did not come back in so long is not waited for once more.
+            if await_end(awaited(0), info.cycle, look_ns, &Futex) || !self.any_left(info.cycle) {
                 return;
             }
         }
@@ -340,7 +343,7 @@ impl CycleThread {
             if seat.pulse.departed.load(Ordering::Relaxed) != 0 {
                 signal_for(&self.plan.seats, index, cycle, &Futex);
             } else {
-                left |= !has_finished(seat, cycle);
+                left |= is_late_by(seat) == 0 && !has_finished(seat, cycle);
             }
         }
         left
@@ -381,6 +384,11 @@ fn demote(seat: &PlanSeat, late_cycles: u32) {
     if has_begun || late_cycles == OUTSIDE_CYCLES {
         seat.pulse.demote(&seat.own);
     }
+}
+
+/// For how many cycles in a row the client has been late.
+fn is_late_by(seat: &PlanSeat) -> u32 {
+    seat.pulse.late_cycles.load(Ordering::Relaxed)
 }
 
 /// Whether the client has finished the cycle before, or already the one that has begun since.
@@ -426,7 +434,7 @@ fn collect(plan: &Plan, ended: CycleInfo, released_ns: u64, now_cycle: u32, reco
     for seat in &plan.seats {
         let (client, own, signals, edges) = (seat.client, &**seat.own, &**seat.signals, seat.edges);
         let witness = Witness { client, own, signals, edges };
-        let late_cycles = seat.pulse.late_cycles.load(Ordering::Relaxed);
+        let late_cycles = is_late_by(seat);
         let record = ClientRecord {
             late_cycles: u16::try_from(late_cycles).unwrap_or(u16::MAX),
             starved: seat.pulse.starved.load(Ordering::Relaxed) != 0,

@@ -140,7 +140,6 @@ impl Control {
     fn client_was_late(&mut self, client: u32) {
         let (quantum, sample_rate_hz) = (self.quantum, self.parts.driver.sample_rate_hz);
         let timeout_ms = self.parts.config.client_timeout_ms;
-        let when_done = self.parts.driver.when_done || self.freewheels;
         let now_ns = Futex.now_ns();
         let Some(slot) = self.clients.get_mut(&client) else { return };
         slot.late_cycles += 1;
@@ -149,7 +148,7 @@ impl Control {
             slot.released_until_ns = now_ns + RELEASE_NS;
         }
         let timed_out = slot.lateness.bypasses(timeout_ms, quantum, sample_rate_hz);
-        if timed_out && slot.bypass.is_none() && !when_done {
+        if timed_out && slot.bypass.is_none() {
             if now_ns.saturating_sub(slot.bypassed_ns) > FORGET_NS {
                 slot.bypasses = 0;
             }
