@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use proto::event::Event;
+use sys::futex::Futex;
 
 use super::{Asked, Control};
 use crate::model::Model;
@@ -72,7 +73,10 @@ impl Control {
     /// The driver runs a plan with `client` in it: the page that it has left is nobody's any more.
     pub(super) fn leave_signal_page(&mut self, client: u32) {
         let Some(slot) = self.clients.get_mut(&client) else { return };
+        let left = slot.memory.signals.left().cloned();
         let Some(number) = slot.memory.signals.adopted() else { return };
+        // The driver's one wake-up may have been taken by somebody else who has the page.
+        left.iter().for_each(|page| page.wake_everybody(&Futex));
         // The plan in force keeps it for the wake-up. Or somebody has come and gone while the other was under way.
         self.plans.need(sys::clock::now_ns());
         let newest = self.plans.newest();

@@ -190,6 +190,14 @@ impl SignalPage {
         park.wake(&self.wake, 1);
     }
 
+    /// As [`wake_surely`](Self::wake_surely), for whoever sleeps here: programs that may not run the client can stand in its
+    /// place. Not within a cycle.
+    pub fn wake_everybody(&self, park: &impl Park) {
+        // Release: as in `wake_up`. No fence: nothing is read.
+        self.wake.fetch_add(1, Ordering::Release);
+        park.wake(&self.wake, u32::MAX);
+    }
+
     /// The count of wake-ups, to be read before the client decides that it must sleep.
     pub fn wake_count(&self) -> u32 {
         // Acquire: pairs with `wake_up`.
