@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::time::Duration;
 
 use proto::event::{Answer, Event};
 
@@ -55,9 +56,19 @@ fn run(core: &Core, notices: &Receiver<Notice>) {
             )),
             Notice::Shutdown(shutdown) => {
                 core.call(|callbacks| &mut callbacks.shutdown, |callback| callback(&shutdown));
+                see_process_thread_off(core);
             }
             Notice::Quit => return,
         }
+    }
+}
+
+/// The process thread may have looked just before the server's end, and have gone to sleep just after it was woken for that: on
+/// the word of the cycles, which counts no wake-ups, and which nobody else will wake.
+fn see_process_thread_off(core: &Core) {
+    for pause in [1, 10, 100].map(Duration::from_millis) {
+        std::thread::sleep(pause);
+        core.wake_process_thread();
     }
 }
 
