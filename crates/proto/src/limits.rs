@@ -6,6 +6,9 @@ pub const QUANTUM_FRAMES: std::ops::RangeInclusive<u32> = 1..=8192;
 /// Sample rates that a driver may be asked for, in Hz.
 pub const SAMPLE_RATE_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
 
+/// Connections that a client tells with one request when it returns: they fit a packet, however long their names are.
+pub const RETURNED_AT_ONCE: usize = 64;
+
 /// Bytes of a client's name.
 pub const CLIENT_NAME_BYTES: usize = 64;
 

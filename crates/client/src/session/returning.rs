@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use proto::hello::{Returning, Role, Seen};
+use proto::limits::RETURNED_AT_ONCE;
 use proto::request::{NewPort, Request, RequestError, ReturningConnection, ReturningPort};
 
 use rt::transport::{Position, Transport, TransportState};
@@ -21,8 +22,6 @@ use crate::locked::locked;
 use crate::registry_view::RegistryView;
 use crate::requests::{Requests, introduce};
 
-/// Connections told with one request: they fit a packet, however long their names are.
-const CONNECTIONS_AT_ONCE: usize = 64;
 /// How often the program may change its mind while the server is told.
 const TRIES: u32 = 16;
 
@@ -271,7 +270,7 @@ impl Core {
     fn return_connections(&self, requests: &Requests) -> Result<(), Error> {
         let remembered = locked(&self.remembered);
         let Some(known) = remembered.as_ref() else { return Ok(()) };
-        for connections in known.connections.chunks(CONNECTIONS_AT_ONCE) {
+        for connections in known.connections.chunks(RETURNED_AT_ONCE) {
             requests.order(Request::ReturnConnections(connections.to_vec()))?;
         }
         if known.is_master {

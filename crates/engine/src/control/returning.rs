@@ -2,6 +2,7 @@
 //! it again. What they say is checked as everything that comes from a client.
 
 use proto::hello::{Returning, Seen};
+use proto::limits::RETURNED_AT_ONCE;
 use proto::request::{RequestError, ReturningConnection, ReturningPort};
 use rt::park::Park;
 use rt::shm::TransportRequest;
@@ -133,6 +134,10 @@ impl Control {
         connections: Vec<ReturningConnection>,
     ) -> Result<(), RequestError> {
         self.check_returning(client)?;
+        if connections.len() > RETURNED_AT_ONCE {
+            let reason = format!("connections of a client that returns come {RETURNED_AT_ONCE} at a time");
+            return Err(RequestError::NotAllowed(reason));
+        }
         for connection in connections {
             let (source, destination) = (&connection.source, &connection.destination);
             let owner = |name: &str| self.parts.model.port_named(name).map(|port| port.owner);
@@ -140,7 +145,8 @@ impl Control {
             // One that may not connect anything is connected again when the other end's client says so.
             let may = self.clients.get(&client).is_some_and(|slot| slot.rights.connect);
             let is_own = may && (writer == client || reader == client);
-            let made = is_own && self.connect(Some(client), source, destination).is_ok();
+            // It was made before: no rule about who connects whose ports (`--self-connect`) is for this.
+            let made = is_own && self.connect(None, source, destination).is_ok();
             if made || (is_own && self.parts.model.are_connected_by_name(source, destination)) {
                 // It says how old the connection is, or that it is like any new one.
                 let _ = self.parts.model.return_age(&connection);
