@@ -10,6 +10,9 @@ use sys::socket::{Connection, SocketError};
 
 /// Notifications that wait for a client; more are lost, and it is told how many.
 const LIMIT: usize = 4096;
+/// What concerns this client alone finds room beside those: questions to it, without whose answer it may not go on. There
+/// are a few at a time; so many only of a client that answers none.
+const OWN_LIMIT: usize = 2 * LIMIT;
 
 /// A packet, and the memory that goes with it, with the token of the answer.
 type Waiting = (Arc<[u8]>, Option<(u64, Arc<OwnedFd>)>);
@@ -29,6 +32,8 @@ pub struct Outbox {
 pub enum Flushed {
     /// Nothing waits.
     All,
+    /// The system has no room for more, whoever is to have it: to be tried again after a while.
+    Later,
     /// The socket is full: to be tried again when it is writable.
     Waiting,
     /// The client is gone.
@@ -46,14 +51,18 @@ impl Outbox {
         &self.socket
     }
 
-    /// Puts a notification in line.
+    /// Puts an event in line that is for this client alone.
     pub fn push(&mut self, event: &Event) {
-        self.push_packet(&encode(event).into());
+        self.push_below(OWN_LIMIT, &encode(event).into());
     }
 
     /// Puts a notification in line that goes to many clients.
     pub fn push_packet(&mut self, packet: &Arc<[u8]>) {
-        if self.waiting.len() < LIMIT {
+        self.push_below(LIMIT, packet);
+    }
+
+    fn push_below(&mut self, limit: usize, packet: &Arc<[u8]>) {
+        if self.waiting.len() < limit {
             self.waiting.push_back((Arc::clone(packet), None));
         } else {
             self.lost = self.lost.saturating_add(1);
@@ -99,6 +108,8 @@ impl Outbox {
             match self.socket.try_send(packet, memory.as_slice()) {
                 Ok(()) => drop(self.waiting.pop_front()),
                 Err(SocketError::NotReady) => return Flushed::Waiting,
+                // No memory, or too many descriptors of this user on their way between programs: not this client's doing.
+                Err(SocketError::Io(_)) => return Flushed::Later,
                 Err(_) => return Flushed::Closed,
             }
         }

@@ -327,9 +327,9 @@ impl Control {
         let Some(slot) = self.clients.get_mut(&client) else { return };
         let serial = slot.connection;
         let interest = match slot.outbox.flush() {
-            Flushed::All if was_full => Interest::Readable,
+            Flushed::All | Flushed::Later if was_full => Interest::Readable,
             Flushed::Waiting if !was_full => Interest::ReadableOrWritable,
-            Flushed::All | Flushed::Waiting => return,
+            Flushed::All | Flushed::Later | Flushed::Waiting => return,
             Flushed::Closed => return self.close_connection(serial),
         };
         // Fails only if the kernel has no memory: the events wait for the next ones then.
