@@ -250,6 +250,8 @@ impl Control {
         let places = parts.ground.clone().map(Places::new);
         let cursor = RecordCursor::oldest(&parts.shared.recording);
         let xruns = Xruns::new(parts.config.trace_switches);
+        // An answer that was on its way to a server before this one is no answer here.
+        let next_token = parts.shared.engine.instance();
         Ok(Self {
             parts,
             poller,
@@ -257,7 +259,7 @@ impl Control {
             packet: Vec::new(),
             clients: BTreeMap::new(),
             asked: HashMap::new(),
-            next_token: 0,
+            next_token,
             plans: plans::Plans::default(),
             places,
             latency: None,
