@@ -119,3 +119,28 @@ impl Outbox {
 fn is_for((_, memory): &Waiting, token: u64) -> bool {
     memory.as_ref().is_some_and(|(of, _)| *of == token)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_to_a_client_finds_room_beside_the_notifications_that_it_does_not_read() {
+        let (ours, theirs) = Connection::pair().unwrap();
+        let mut outbox = Outbox::new(ours);
+        let notification: Arc<[u8]> = encode(&Event::GraphOrder).into();
+        for _ in 0..LIMIT + 3 {
+            outbox.push_packet(&notification);
+        }
+        outbox.push(&Event::Quantum { frames: 64, token: 1 });
+        let mut heard = Vec::new();
+        let mut room = vec![0; proto::MAX_PACKET_BYTES];
+        while outbox.flush() == Flushed::Waiting || !heard.contains(&Event::Lost { events: 3 }) {
+            while let Ok(received) = theirs.try_receive(&mut room) {
+                heard.push(proto::decode(&room[..received.bytes]).unwrap());
+            }
+        }
+        let questions = heard.iter().filter(|event| matches!(event, Event::Quantum { .. })).count();
+        assert_eq!((questions, heard.len()), (1, LIMIT + 2));
+    }
+}
