@@ -132,6 +132,8 @@ fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
             connection("alias", "system:playback_2", 5),
             connection("bad:out", "system:playback_1", u64::MAX),
         ];
+        let too_many = vec![connection("bad:out", "system:playback_1", 1); 65];
+        assert_says("65 at once", &client.refusal(Request::ReturnConnections(too_many)), &["64 at a time"]);
         assert_eq!(client.wire.ask(Request::ReturnConnections(connections)), Reply::Done);
         server.await_connection("bad:out", "system:playback_1");
         let listed = server.lsp(&["-c"]);

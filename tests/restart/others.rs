@@ -46,6 +46,18 @@ fn a_program_that_finds_no_server_meanwhile_starts_one_that_the_others_return_to
 }
 
 #[test]
+fn connections_that_a_patchbay_made_are_made_again_where_programs_may_not_connect_themselves() {
+    let mut server = Server::start(&["--quantum", "256", "--self-connect", "fail-all"]);
+    let _source = server.probe(&["source", "source"]);
+    let _reader = server.probe(&["check", "reader"]);
+    server.await_port("reader:in");
+    server.consort(&["connect", "source:out", "reader:in"]).expect_success();
+    server.kill();
+    server.start_again();
+    server.await_connection("reader:in", "source:out");
+}
+
+#[test]
 fn a_temporary_server_in_the_place_of_another_stays_as_long_as_those_that_returned() {
     let mut server = Server::start(&["--quantum", "256", "--temporary"]);
     let mut witness = Witness::start(&server, &["witness", "system:capture_1"]);
