@@ -190,7 +190,7 @@ impl Carrier {
         for (place, line) in &mut lines.sinks {
             while let Some((due_ns, length)) = records::next(&mut line.ring) {
                 for chunk in records::take(&mut line.ring, length, &mut room).chunks(CHUNK_BYTES) {
-                    let date_ns = line.pace.date_of(due_ns, chunk.len());
+                    let date_ns = line.pace.date_of(due_ns, chunk);
                     // What waits for the cable is not late.
                     let measured = Some(due_ns).filter(|due_ns| *due_ns == date_ns);
                     self.count += 1;

@@ -46,19 +46,30 @@ pub(super) fn split(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
+/// Whether these bytes are a System Exclusive message, or a piece of one: all others begin with a status of their own.
+fn is_exclusive(bytes: &[u8]) -> bool {
+    bytes.first().is_some_and(|first| *first < 0x80 || matches!(*first, EXCLUSIVE | END_OF_EXCLUSIVE))
+}
+
 /// Keeps what goes out on one cable in order, and long messages to the cable's speed.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// When the cable has carried all that was given to it.
+    /// When the cable has carried all of the System Exclusive that was given to it.
     free_ns: u64,
+    /// The newest date.
+    last_ns: u64,
 }
 
 impl Pace {
-    /// The date for `bytes` bytes that are due at `due_ns`, after all that came before.
-    pub(super) fn date_of(&mut self, due_ns: u64, bytes: usize) -> u64 {
-        let backlog_ns = BURST_BYTES * BYTE_NS;
-        let date_ns = due_ns.max(self.free_ns.saturating_sub(backlog_ns));
-        self.free_ns = self.free_ns.max(date_ns) + bytes as u64 * BYTE_NS;
+    /// The date for these bytes, a message or a piece of one, that are due at `due_ns`, after all that came before.
+    pub(super) fn date_of(&mut self, due_ns: u64, bytes: &[u8]) -> u64 {
+        let mut date_ns = due_ns.max(self.last_ns);
+        // Most places are no cable of 31250 baud, and music is for all of them to take when it is played.
+        if is_exclusive(bytes) {
+            date_ns = date_ns.max(self.free_ns.saturating_sub(BURST_BYTES * BYTE_NS));
+            self.free_ns = self.free_ns.max(date_ns) + bytes.len() as u64 * BYTE_NS;
+        }
+        self.last_ns = date_ns;
         date_ns
     }
 }
@@ -96,14 +107,37 @@ mod tests {
 
     #[test]
     fn short_messages_go_when_they_are_due_and_long_ones_at_a_cables_speed_in_order() {
-        let mut pace = Pace::default();
-        assert_eq!(pace.date_of(1_000_000_000, 3), 1_000_000_000);
-        assert_eq!(pace.date_of(1_000_000_000, 3), 1_000_000_000);
-        let dates: Vec<u64> = (0..40).map(|_| pace.date_of(2_000_000_000, CHUNK_BYTES)).collect();
+        let (mut pace, note) = (Pace::default(), [0x90, 60, 100]);
+        assert_eq!(pace.date_of(1_000_000_000, &note), 1_000_000_000);
+        assert_eq!(pace.date_of(1_000_000_000, &note), 1_000_000_000);
+        let long = [&[EXCLUSIVE][..], &[5; 40 * CHUNK_BYTES - 2], &[END_OF_EXCLUSIVE]].concat();
+        let chunks = long.chunks(CHUNK_BYTES);
+        let dates: Vec<u64> = chunks.map(|chunk| pace.date_of(2_000_000_000, chunk)).collect();
         assert!(dates.is_sorted());
         let carried_ns = 40 * CHUNK_BYTES as u64 * BYTE_NS;
         let last_ns = dates[39] - 2_000_000_000;
         assert!(last_ns < carried_ns && last_ns > carried_ns - 2 * BURST_BYTES * BYTE_NS, "{last_ns}");
-        assert!(pace.date_of(2_000_000_001, 3) >= dates[39], "nothing overtakes");
+        assert!(pace.date_of(2_000_000_001, &note) >= dates[39], "nothing overtakes");
+    }
+
+    #[test]
+    fn short_messages_denser_than_a_cable_takes_them_all_leave_when_they_are_due() {
+        let mut pace = Pace::default();
+        for index in 0..15_000 {
+            let due_ns = 1_000_000_000 + index * 1_000_000_000 / 1500;
+            assert_eq!(pace.date_of(due_ns, &[0xb0, 1, 2]), due_ns, "message {index}");
+        }
+    }
+
+    #[test]
+    fn system_exclusive_goes_at_a_cables_speed_whatever_is_said_between_its_pieces() {
+        let mut pace = Pace::default();
+        let mut last_ns = 0;
+        for index in 0..40 {
+            let first = if index == 0 { EXCLUSIVE } else { 1 };
+            last_ns = pace.date_of(1_000_000_000, &[first; CHUNK_BYTES]);
+            assert_eq!(pace.date_of(1_000_000_000, &[0xf8]), last_ns);
+        }
+        assert_eq!(last_ns, 1_000_000_000 + (39 * CHUNK_BYTES as u64 - BURST_BYTES) * BYTE_NS);
     }
 }
