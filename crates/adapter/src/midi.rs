@@ -14,7 +14,7 @@ mod sequencer;
 mod stream;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
@@ -59,6 +59,8 @@ struct Shared {
     waker: Waker,
     stop: AtomicBool,
     left: AtomicBool,
+    /// The graph's quantum, as it was told: latencies are asked for before the first cycle of a new one.
+    quantum: AtomicU32,
     ports: AtomicU64,
     /// Messages for which there was no room, or that the hardware did not take.
     lost: AtomicU64,
@@ -99,6 +101,10 @@ pub struct MidiState {
 struct Listener(Arc<Shared>);
 
 impl Notifications for Listener {
+    fn quantum(&mut self, frames: u32) {
+        self.0.quantum.store(frames, Ordering::Relaxed);
+    }
+
     fn shutdown(&mut self, _: &Shutdown) {
         self.0.left.store(true, Ordering::Relaxed);
     }
@@ -110,6 +116,7 @@ impl Shared {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
             left: AtomicBool::new(false),
+            quantum: AtomicU32::new(0),
             ports: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             worst_late_ns: AtomicU64::new(0),
@@ -141,11 +148,12 @@ impl Midi {
             MidiHardware::Sequencer => sequencer::open(name, &poller)?,
             MidiHardware::Raw => raw::open(&poller, &shared)?,
         };
+        shared.quantum.store(client.quantum(), Ordering::Relaxed);
         client.notify(Listener(Arc::clone(&shared)))?;
         let ((changes, changed), (retired, returned)) =
             (RingBuffer::new(4 * MOST_PORTS), RingBuffer::new(2 * MOST_PORTS));
         let mut ports = Ports::new(changed, retired, Arc::clone(&shared));
-        state_latencies(&client)?;
+        state_latencies(&client, &shared)?;
         let session = Arc::clone(client.session());
         let client = client.activate(move |cycle: &client::CycleScope<'_>| ports.process(cycle))?;
         let (news, heard) = channel();
@@ -202,12 +210,12 @@ impl Drop for Midi {
 }
 
 /// Both directions take a quantum.
-fn state_latencies(client: &Client<client::Inactive>) -> Result<(), client::Error> {
-    let session: Weak<Session> = Arc::downgrade(client.session());
+fn state_latencies(client: &Client<client::Inactive>, shared: &Arc<Shared>) -> Result<(), client::Error> {
+    let (session, shared): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(shared));
     client.session().configure(|callbacks| {
         callbacks.latency = Some(Box::new(move |capture| {
             let Some(session) = session.upgrade() else { return };
-            let frames = session.info().map_or(0, |info| info.quantum);
+            let frames = shared.quantum.load(Ordering::Relaxed);
             let own: Vec<u32> = session
                 .registry()
                 .ports()
