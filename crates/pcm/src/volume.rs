@@ -90,8 +90,7 @@ fn apply(control: &Selem<'_>, name: &str, change: Change) -> Result<(), VolumeEr
     match change {
         Change::Level(level) => control.set_playback_volume_all(step_at(range, level))?,
         Change::By(part) => {
-            let level = part_of(range, control.get_playback_volume(CHANNEL)?) + part;
-            control.set_playback_volume_all(step_at(range, level))?;
+            control.set_playback_volume_all(step_by(range, control.get_playback_volume(CHANNEL)?, part))?;
         }
         Change::Decibels(decibels) => {
             let wanted = MilliBel::from_db(decibels);
@@ -117,6 +116,17 @@ fn step_at((softest, loudest): (i64, i64), part: f64) -> i64 {
     softest + (part.clamp(0.0, 1.0) * (loudest - softest) as f64).round() as i64
 }
 
+/// The step that is this part of the way from `step`; the next one where steps are coarser than that: whoever asks again
+/// and again gets everywhere.
+fn step_by(range: (i64, i64), step: i64, part: f64) -> i64 {
+    match step_at(range, part_of(range, step) + part) {
+        nearest if nearest != step => nearest,
+        _ if part > 0.0 => (step + 1).min(range.1),
+        _ if part < 0.0 => (step - 1).max(range.0),
+        nearest => nearest,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -130,6 +140,15 @@ mod tests {
             assert_eq!((step_at(range, -1.0), step_at(range, 7.0)), range);
         }
         assert_eq!(part_of((3, 3), 3), 1.0);
+    }
+
+    #[test]
+    fn the_smallest_change_moves_the_coarsest_control_by_a_step_and_never_out_of_range() {
+        assert_eq!(step_by((0, 20), 7, 0.01), 8);
+        assert_eq!(step_by((0, 20), 7, -0.01), 6);
+        assert_eq!(step_by((0, 20), 7, 0.25), 12);
+        assert_eq!((step_by((0, 20), 20, 0.01), step_by((0, 20), 0, -0.01)), (20, 0));
+        assert_eq!((step_by((0, 20), 7, 0.0), step_by((3, 3), 3, 0.5)), (7, 3));
     }
 
     #[test]
