@@ -46,7 +46,7 @@ const CARDS: u32 = 32;
 /// `None`: it is no such name, or there is no such card.
 #[must_use]
 pub fn locate(name: &str) -> Option<(u32, u32)> {
-    let (card, device) = parts(name)?;
+    let Parts { card, device, .. } = parts(name)?;
     // From what everybody may read: who may not open a card is to be told so, and not that there is none.
     let is_it = |index: &u32| {
         let id = std::fs::read_to_string(format!("/proc/asound/card{index}/id"));
@@ -69,14 +69,41 @@ pub fn first_forbidden() -> Option<String> {
     (0..CARDS).map(|index| format!("hw:{index}")).find(|name| is_forbidden(name))
 }
 
-/// Card and device as they are written.
-fn parts(name: &str) -> Option<(&str, u32)> {
+/// The subdevice that a name asks for; `None`: any.
+#[must_use]
+pub fn subdevice(name: &str) -> Option<u32> {
+    parts(name)?.subdevice
+}
+
+/// A device as it is written.
+#[derive(Debug, PartialEq, Eq)]
+struct Parts<'a> {
+    card: &'a str,
+    device: u32,
+    /// `None`: whichever is free.
+    subdevice: Option<u32>,
+}
+
+/// What ALSA calls the parts of a name, in the order in which they mean the same without that.
+const KEYS: [&str; 3] = ["CARD=", "DEV=", "SUBDEV="];
+/// The subdevice of who does not mind.
+const ANY: &str = "-1";
+
+fn parts(name: &str) -> Option<Parts<'_>> {
     let arguments = name.strip_prefix("plughw:").or_else(|| name.strip_prefix("hw:"))?;
-    let mut words = arguments.split(',');
-    let card = words.next()?;
-    let device = words.next().unwrap_or("0");
-    let device = device.strip_prefix("DEV=").unwrap_or(device).parse().ok()?;
-    Some((card.strip_prefix("CARD=").unwrap_or(card), device))
+    let mut values = [None; KEYS.len()];
+    for (position, word) in arguments.split(',').enumerate() {
+        let keyed = KEYS.iter().enumerate().find_map(|(index, key)| Some((index, word.strip_prefix(key)?)));
+        let (index, value) = keyed.unwrap_or((position, word));
+        // What is beyond these is the library's to refuse.
+        values.get_mut(index).into_iter().for_each(|place| *place = Some(value));
+    }
+    let [card, device, subdevice] = values;
+    Some(Parts {
+        card: card?,
+        device: device.unwrap_or("0").parse().ok()?,
+        subdevice: subdevice.filter(|word| *word != ANY).map(str::parse).transpose().ok()?,
+    })
 }
 
 fn describe(card: &alsa::Card) -> alsa::Result<Card> {
@@ -102,10 +129,11 @@ fn device(control: &Ctl, index: i32) -> Option<CardDevice> {
 }
 
 impl Card {
-    /// The name under which a device is found again whatever the card's number becomes.
+    /// The name under which a device, or this one of its subdevices, is found again whatever the card's number becomes.
     #[must_use]
-    pub fn device_name(&self, device: u32) -> String {
-        format!("hw:CARD={},DEV={device}", self.id)
+    pub fn device_name(&self, device: u32, subdevice: Option<u32>) -> String {
+        let subdevice = subdevice.map(|subdevice| format!(",SUBDEV={subdevice}")).unwrap_or_default();
+        format!("hw:CARD={},DEV={device}{subdevice}", self.id)
     }
 
     /// Whether one of its devices runs in this direction.
@@ -132,12 +160,41 @@ mod tests {
 
     #[test]
     fn the_usual_ways_to_write_a_device_mean_the_same() {
-        for name in ["hw:PCH", "hw:PCH,0", "hw:CARD=PCH", "hw:CARD=PCH,DEV=0", "plughw:PCH", "hw:PCH,0,0"] {
-            assert_eq!(parts(name), Some(("PCH", 0)), "{name}");
+        let is = |name, card, device, subdevice| {
+            assert_eq!(parts(name), Some(Parts { card, device, subdevice }), "{name}");
+        };
+        for name in ["hw:PCH", "hw:PCH,0", "hw:CARD=PCH", "hw:CARD=PCH,DEV=0", "plughw:PCH", "hw:PCH,0,-1"] {
+            is(name, "PCH", 0, None);
         }
-        assert_eq!(parts("hw:2,3"), Some(("2", 3)));
-        for name in ["default", "null", "hw:0,x", "pulse"] {
+        is("hw:2,3", "2", 3, None);
+        for name in ["default", "null", "hw:0,x", "pulse", "hw:0,0,x", "hw:DEV=0"] {
             assert_eq!(parts(name), None, "{name}");
         }
+    }
+
+    #[test]
+    fn parts_that_are_called_by_name_come_in_any_order() {
+        let expected = || Some(Parts { card: "PCH", device: 3, subdevice: Some(1) });
+        for name in [
+            "hw:PCH,3,1",
+            "hw:CARD=PCH,DEV=3,SUBDEV=1",
+            "hw:DEV=3,CARD=PCH,SUBDEV=1",
+            "plughw:SUBDEV=1,DEV=3,CARD=PCH",
+            "hw:PCH,SUBDEV=1,DEV=3",
+            "hw:CARD=PCH,3,1",
+        ] {
+            assert_eq!(parts(name), expected(), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_name_that_lasts_has_the_subdevice_that_was_asked_for_and_no_other() {
+        let (name, driver) = ("Loopback".to_owned(), "Loopback".to_owned());
+        let card = Card { index: 1, id: "Loopback".into(), name, driver, devices: Vec::new() };
+        let again = |asked| card.device_name(0, subdevice(asked));
+        assert_eq!(again("hw:1,0,1"), "hw:CARD=Loopback,DEV=0,SUBDEV=1");
+        assert_eq!(again("hw:SUBDEV=0,CARD=Loopback"), "hw:CARD=Loopback,DEV=0,SUBDEV=0");
+        assert_eq!(again("hw:1"), "hw:CARD=Loopback,DEV=0");
+        assert_eq!(subdevice(&again("hw:1,0,1")), Some(1), "and it is read again");
     }
 }

@@ -18,7 +18,7 @@ mod raw_midi;
 mod transfer;
 mod volume;
 
-pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate};
+pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate, subdevice};
 pub use configure::{Access, Limits, Refusal, Setup, Wish};
 pub use error::{Fault, OpenError};
 pub use format::{format_name, parse_format};

@@ -27,7 +27,7 @@ pub(super) fn sensible(cards: &[Card]) -> Option<&Card> {
 /// The name of a card's device in this direction.
 pub(super) fn device_of(card: &Card, direction: Direction) -> Option<String> {
     let mut devices = card.devices.iter().filter(|device| device.has(direction));
-    devices.next().map(|device| card.device_name(device.index))
+    devices.next().map(|device| card.device_name(device.index, None))
 }
 
 /// The name under which an open device will be found again, wherever its card is plugged in.
@@ -35,7 +35,7 @@ pub(super) fn lasting_name(pcm: &Pcm, asked: &str) -> String {
     let located = pcm.card_and_device().filter(|_| asked.starts_with("hw:"));
     let named = located.and_then(|(index, device)| {
         let card = pcm::cards().into_iter().find(|card| card.index == index)?;
-        Some(card.device_name(device))
+        Some(card.device_name(device, pcm::subdevice(asked)))
     });
     named.unwrap_or_else(|| asked.to_owned())
 }

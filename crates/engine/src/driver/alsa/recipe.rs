@@ -48,7 +48,7 @@ impl Recipe {
                 (Some(device), _) => device,
                 // A card without this direction: whoever insists on it is told so when it is opened.
                 (None, Some(card)) => {
-                    choose::device_of(card, direction).unwrap_or_else(|| card.device_name(0))
+                    choose::device_of(card, direction).unwrap_or_else(|| card.device_name(0, None))
                 }
                 (None, None) => return None,
             };
