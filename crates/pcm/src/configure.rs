@@ -105,6 +105,28 @@ const CHANNELS_OF_THE_LIBRARY: u32 = 2;
 /// More is no hardware.
 const CHANNELS_OF_HARDWARE: u32 = 1024;
 
+/// The period of a device that a timer follows, frames.
+#[derive(Debug, PartialEq, Eq)]
+struct TimedPeriod {
+    near: u32,
+    /// `None`: any.
+    longest: Option<u32>,
+}
+
+impl TimedPeriod {
+    /// `moves_between`: where it is can be known between two interrupts.
+    fn of(wish: &Wish, moves_between: bool) -> Self {
+        if moves_between {
+            // As few interrupts as can be.
+            Self { near: wish.queue_frames, longest: None }
+        } else {
+            // All of a period passes at once: what is queued must outlast that, and a cycle that was just not due before.
+            let longest = wish.queue_frames.saturating_sub(wish.quantum);
+            Self { near: wish.quantum.min(longest), longest: Some(longest) }
+        }
+    }
+}
+
 const MAPPED: [(ffi::snd_pcm_access_t, bool); 3] = [
     (ffi::SND_PCM_ACCESS_MMAP_INTERLEAVED, true),
     (ffi::SND_PCM_ACCESS_MMAP_NONINTERLEAVED, false),
@@ -166,12 +188,15 @@ impl Pcm {
             parameters.set_period(wish.quantum).map_err(|_| Refusal::Period)?;
             wish.queue_frames
         } else {
-            // As few interrupts as can be where they cannot be turned off, and room for a late cycle.
-            let _ = parameters.disable_period_wakeups();
-            let room = wish.queue_frames.saturating_mul(2);
-            let longest = parameters.lengths().map_or(room, |(_, longest, _)| longest);
-            parameters.set_period_near((room / 2).min(longest).max(1)).map_err(|_| Refusal::Period)?;
-            room
+            let is_silent = parameters.disable_period_wakeups();
+            let period = TimedPeriod::of(wish, is_silent || !self.is_hardware());
+            if let Some(longest) = period.longest {
+                parameters.set_period_at_most(longest).map_err(|_| Refusal::Period)?;
+            }
+            let longest = parameters.lengths().map_or(period.near, |(_, longest, _)| longest);
+            parameters.set_period_near(period.near.min(longest).max(1)).map_err(|_| Refusal::Period)?;
+            // Room for a late cycle.
+            wish.queue_frames.saturating_mul(2)
         };
         let longest = parameters.lengths().map_or(0, |(_, _, longest)| longest);
         parameters.set_buffer_at_least(room).map_err(|_| Refusal::Buffer(longest))?;
@@ -194,5 +219,46 @@ impl Pcm {
         }
         parameters.set_access(ffi::SND_PCM_ACCESS_RW_INTERLEAVED).map_err(Refusal::Device)?;
         Ok(Access::Copied)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wish(quantum: u32, queue_frames: u32) -> Wish {
+        Wish {
+            rate_hz: 48_000,
+            channels: None,
+            formats: Format::ALL.to_vec(),
+            quantum,
+            queue_frames,
+            longest_quantum: 8192,
+            period_wakeups: false,
+        }
+    }
+
+    #[test]
+    fn a_card_that_must_interrupt_has_never_a_period_as_long_as_what_is_queued() {
+        for (quantum, periods) in [(64, 2), (64, 3), (480, 2), (1024, 8)] {
+            let wish = wish(quantum, quantum * periods);
+            let TimedPeriod { near, longest } = TimedPeriod::of(&wish, false);
+            assert_eq!(near, quantum);
+            assert_eq!(longest, Some(wish.queue_frames - quantum));
+        }
+    }
+
+    #[test]
+    fn a_card_that_need_not_interrupt_does_so_as_rarely_as_can_be() {
+        let period = TimedPeriod::of(&wish(64, 192), true);
+        assert_eq!(period, TimedPeriod { near: 192, longest: None });
+    }
+
+    #[test]
+    fn a_device_of_the_library_is_configured_for_a_timer_with_room_for_a_late_cycle() {
+        let mut device = Pcm::open("null", Direction::Playback).unwrap();
+        let setup = device.configure(&wish(64, 192)).unwrap();
+        assert!(!setup.period_wakeups && setup.buffer_frames >= 384, "{setup:?}");
+        assert_eq!(setup.period_frames, 192);
     }
 }

@@ -100,6 +100,12 @@ impl<'a> HardwareParameters<'a> {
         call!(self.snd_pcm_hw_params_set_period_size(period_frames.into(), 0)).map(drop)
     }
 
+    /// Periods that are not longer than this.
+    pub(crate) fn set_period_at_most(&mut self, period_frames: u32) -> Result<(), Errno> {
+        let (mut value, mut direction) = (ffi::snd_pcm_uframes_t::from(period_frames), 0);
+        call!(self.snd_pcm_hw_params_set_period_size_max(&mut value, &mut direction)).map(drop)
+    }
+
     /// Periods of about this length.
     pub(crate) fn set_period_near(&mut self, period_frames: u32) -> Result<(), Errno> {
         let (mut value, mut direction) = (ffi::snd_pcm_uframes_t::from(period_frames), 0);
