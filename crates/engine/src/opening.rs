@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use proto::driver::{AlsaOptions, AlsaSide, DriverChoice};
 use proto::limits::SAMPLE_RATE_HZ;
 
 use crate::driver::{
-    AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Monitored, Pace, Timer,
+    AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Monitored, Pace, Timer, WhyAway,
     is_same_file, may_share,
 };
 use crate::server::ServerError;
@@ -35,6 +36,8 @@ pub struct DriverFacts {
     pub when_done: bool,
     /// ALSA's names of what nobody else may be able to open meanwhile.
     pub devices: Vec<String>,
+    /// Why its device does not come back while it is away.
+    pub why_away: Arc<WhyAway>,
 }
 
 /// A driver that has not been started.
@@ -58,6 +61,7 @@ impl Opened {
             latency: driver.latency(),
             when_done: driver.pace() == Pace::WhenDone,
             devices,
+            why_away: Arc::default(),
         };
         Self { driver: Box::new(driver), facts, gate, monitoring: None }
     }
@@ -93,8 +97,10 @@ pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Optio
             let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, program)? else {
                 return Ok(None);
             };
-            let (devices, monitoring) = (alsa.devices(), alsa.monitoring());
-            Opened { monitoring, ..Opened::new(alsa, None, devices) }
+            let (devices, monitoring, why_away) = (alsa.devices(), alsa.monitoring(), alsa.why_away());
+            let mut opened = Opened::new(alsa, None, devices);
+            (opened.monitoring, opened.facts.why_away) = (monitoring, why_away);
+            opened
         }
         DriverChoice::File { input, output, sample_rate_hz, playback, fast, .. } => {
             let file = FileDriver::open(FileOptions {

@@ -100,6 +100,7 @@ impl Control {
                 None => {}
             }
         }
+        self.say_why_away();
         for delay_us in xruns {
             self.tell_all(&Event::Xrun { delay_us }, None);
         }
@@ -123,6 +124,16 @@ impl Control {
             let news = if is_away { "is not there: cycles go on by timer" } else { "is back" };
             eprintln!("consort: {} {news}", self.parts.driver.description);
         }
+    }
+
+    /// Says once why a device that is plugged in does not come back: a new quantum may be one that it cannot do, and
+    /// whoever asked for it has been answered by then.
+    fn say_why_away(&mut self) {
+        let why = self.is_away.then(|| self.parts.driver.why_away.now()).flatten();
+        if let Some(why) = why.as_ref().filter(|_| why != self.said_why_away) {
+            eprintln!("consort: {} cannot come back: {why}", self.parts.driver.description);
+        }
+        self.said_why_away = why;
     }
 
     fn measure(&mut self, record: ClientRecord) {

@@ -200,6 +200,8 @@ pub struct Control {
     cycles: u64,
     /// The driver's device is gone.
     is_away: bool,
+    /// Why, as far as it was said.
+    said_why_away: Option<String>,
     xruns: Xruns,
     stopping: Option<String>,
     had_clients: bool,
@@ -281,6 +283,7 @@ impl Control {
             newest: CycleRecord::default(),
             cycles: 0,
             is_away: false,
+            said_why_away: None,
             xruns,
             stopping: None,
             had_clients: false,

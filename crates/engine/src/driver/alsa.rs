@@ -28,6 +28,7 @@ use super::{Capture, Channels, DeviceLatency, Driver, Pace, Playback, Timer, Wak
 use device::Device;
 use dither::Ditherer;
 use keeper::Keeper;
+pub use keeper::WhyAway;
 use monitoring::{Monitoring, Wanted};
 use recipe::Recipe;
 pub use reservation::REFUSED;
@@ -46,6 +47,7 @@ pub struct AlsaDriver {
     /// Of the time without the device, and of devices without a clock.
     timer: Timer,
     keeper: Option<Keeper>,
+    why_away: Arc<WhyAway>,
     /// Until the keeper has it.
     monitoring: Option<Monitoring>,
     wanted: Option<Arc<Wanted>>,
@@ -102,6 +104,7 @@ impl AlsaDriver {
             quantum,
             device: Some(Box::new(device)),
             keeper: None,
+            why_away: Arc::default(),
             wanted: monitoring.as_ref().map(|monitoring| Arc::clone(monitoring.wanted())),
             monitoring,
             is_fresh: false,
@@ -155,6 +158,12 @@ impl AlsaDriver {
         self.recipe.names().map(str::to_owned).collect()
     }
 
+    /// Why the device does not come back while it is away.
+    #[must_use]
+    pub fn why_away(&self) -> Arc<WhyAway> {
+        Arc::clone(&self.why_away)
+    }
+
     /// Tells the card which of its inputs are to be heard at its outputs; `None`: nobody asked for that, or it cannot.
     #[must_use]
     pub fn monitoring(&self) -> Option<Box<dyn Fn(BTreeSet<u32>) + Send>> {
@@ -200,7 +209,8 @@ impl Driver for AlsaDriver {
 
     fn start(&mut self, quantum: u32) -> Result<(), String> {
         self.quantum = quantum;
-        let keeper = Keeper::start(self.recipe.clone(), quantum, self.monitoring.take());
+        let (recipe, why_away) = (self.recipe.clone(), Arc::clone(&self.why_away));
+        let keeper = Keeper::start(recipe, quantum, self.monitoring.take(), why_away);
         self.keeper = Some(keeper.map_err(|error| format!("no thread to keep the device: {error}"))?);
         self.timer.start(quantum)
     }

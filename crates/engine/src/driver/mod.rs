@@ -9,7 +9,7 @@ mod monitored;
 mod timer;
 
 pub(crate) use alsa::may_share;
-pub use alsa::{AlsaDriver, REFUSED};
+pub use alsa::{AlsaDriver, REFUSED, WhyAway};
 pub(crate) use file::is_same_file;
 pub use file::{FileDriver, FileDriverError, FileOptions};
 pub(crate) use monitored::Monitored;

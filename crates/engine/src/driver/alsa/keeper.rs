@@ -2,8 +2,8 @@
 //! quantum is configured, without the cycle thread waiting for either. It also has the card monitor, without the control
 //! thread waiting for that.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -25,6 +25,21 @@ struct Shared {
     quantum: AtomicU32,
 }
 
+/// Why a device that is plugged in cannot be had, from the keeper to the control thread.
+#[derive(Debug, Default)]
+pub struct WhyAway(Mutex<Option<String>>);
+
+impl WhyAway {
+    /// The sentence; `None`: the device is not plugged in, or nothing is wrong with it. Thread: not the cycle's.
+    pub fn now(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn note(&self, why: Option<String>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = why;
+    }
+}
+
 /// The cycle thread's end of the keeper.
 #[derive(Debug)]
 pub(super) struct Keeper {
@@ -40,6 +55,7 @@ impl Keeper {
         recipe: Recipe,
         quantum: u32,
         monitoring: Option<Monitoring>,
+        why_away: Arc<WhyAway>,
     ) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             waker: Waker::new()?,
@@ -55,7 +71,7 @@ impl Keeper {
         let (away, returned) = RingBuffer::new(1);
         let (opened, ready) = RingBuffer::new(1);
         let of_thread = Arc::clone(&shared);
-        let body = move || keep(&recipe, &of_thread, &poller, returned, opened, monitoring);
+        let body = move || keep(&recipe, &of_thread, &poller, returned, opened, monitoring, &why_away);
         let thread = Some(sys::thread::spawn_named("consort-device", STACK_BYTES, body)?);
         Ok(Self { shared, away, ready, thread })
     }
@@ -99,6 +115,7 @@ fn keep(
     mut returned: Consumer<Box<Device>>,
     mut opened: Producer<Box<Device>>,
     mut monitoring: Option<Monitoring>,
+    why_away: &WhyAway,
 ) {
     let (mut away, mut events) = (false, Vec::new());
     loop {
@@ -116,10 +133,52 @@ fn keep(
         if away {
             monitoring.iter_mut().for_each(Monitoring::let_go_if_gone);
         }
-        if away && let Ok(device) = recipe.open_again(shared.quantum.load(Ordering::Relaxed)) {
+        if away && let Some(device) = try_again(recipe, shared.quantum.load(Ordering::Relaxed), why_away) {
             monitoring.iter_mut().for_each(Monitoring::device_is_open);
             away = opened.push(Box::new(device)).is_err();
         }
         monitoring.iter_mut().for_each(Monitoring::carry);
+    }
+}
+
+/// The device, if it can be had; notes why not, if it is plugged in.
+fn try_again(recipe: &Recipe, quantum: u32, why_away: &WhyAway) -> Option<Device> {
+    let opened = recipe.is_there().then(|| recipe.open_again(quantum)).transpose();
+    why_away.note(opened.as_ref().err().cloned());
+    opened.ok().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use proto::driver::{AlsaOptions, AlsaSide};
+
+    use super::*;
+
+    /// What plays on this device of the library's, with so many quanta waiting.
+    fn recipe(device: &str, periods: u32) -> Recipe {
+        let playback = AlsaSide { device: Some(device.into()), ..AlsaSide::default() };
+        let options =
+            AlsaOptions { capture: None, playback: Some(playback), periods, ..AlsaOptions::default() };
+        Recipe::new(&options).unwrap()
+    }
+
+    #[test]
+    fn a_device_that_refuses_a_quantum_says_why_until_it_can_be_had() {
+        let (recipe, why_away) = (recipe("null", u32::MAX), WhyAway::default());
+        assert!(try_again(&recipe, 64, &why_away).is_none());
+        let why = why_away.now().unwrap();
+        assert!(
+            why.starts_with("'null' cannot playback: ") && why.contains("do not fit its memory"),
+            "{why}"
+        );
+        assert!(try_again(&self::recipe("null", 2), 64, &why_away).is_some());
+        assert_eq!(why_away.now(), None);
+    }
+
+    #[test]
+    fn a_card_that_is_not_plugged_in_is_not_asked_why() {
+        let why_away = WhyAway::default();
+        assert!(try_again(&recipe("hw:CARD=NoSuch", 2), 64, &why_away).is_none());
+        assert_eq!(why_away.now(), None);
     }
 }

@@ -95,13 +95,15 @@ impl Recipe {
         Ok(device)
     }
 
-    /// Opens it again.
+    /// Whether all of it is plugged in. The library complains aloud about what is not.
+    pub(super) fn is_there(&self) -> bool {
+        self.names().all(choose::may_exist)
+    }
+
+    /// Opens it again, where it is there.
     pub(super) fn open_again(&self, quantum: u32) -> Result<Device, String> {
         let open = |side: &Option<SideRecipe>, direction| {
             let Some(side) = side else { return Ok(None) };
-            if !choose::may_exist(&side.name) {
-                return Err(format!("'{}' is not there", side.name));
-            }
             let opened = Pcm::open(&side.name, direction);
             opened.map(Some).map_err(|error| explain::not_opened(&side.name, direction, error))
         };
