@@ -153,7 +153,10 @@ impl Control {
         };
         match self.make_ports(&opened) {
             Ok(slabs) => self.take_up(Coming { choice, opened, slabs }, refusal),
-            Err(error) => self.fail_switch(error),
+            Err(error) => {
+                self.close_driver(opened.driver);
+                self.fail_switch(error);
+            }
         }
     }
 
