@@ -19,6 +19,7 @@ impl<T: Default> Growing<T> {
     }
 
     /// The value at `index`, if it was made. Thread: any.
+    #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
         let (chunk, place) = split(index)?;
         self.chunks.get(chunk)?.get()?.get(place)
@@ -44,10 +45,12 @@ impl<T: Default> Default for Growing<T> {
 }
 
 /// Chunk, and place in the chunk.
+#[inline]
 fn split(index: usize) -> Option<(usize, usize)> {
-    let chunk = (index / FIRST_CHUNK).checked_add(1)?.ilog2() as usize;
-    let before = FIRST_CHUNK.checked_shl(chunk as u32)?.checked_sub(FIRST_CHUNK)?;
-    Some((chunk, index.checked_sub(before)?))
+    // Counted from there, each chunk begins at its own length, a power of two.
+    let spread = index.checked_add(FIRST_CHUNK)?;
+    let begins = spread.ilog2();
+    Some(((begins - FIRST_CHUNK.ilog2()) as usize, spread - (1 << begins)))
 }
 
 #[cfg(test)]

@@ -77,6 +77,7 @@ impl PrivateBuffer {
 
     /// The first `frames` samples; `None` while somebody else has them. Thread: cycle.
     #[must_use]
+    #[inline]
     pub fn borrow(&self, frames: usize) -> Option<BorrowedSamples<'_>> {
         // SAFETY: `lines` is one allocation of BUFFER_FRAMES samples, writable through its cells, and lives as long
         // as `self`.
@@ -131,6 +132,7 @@ impl OwnBuffers {
 }
 
 impl<'a> Borrowed<'a> {
+    #[inline]
     fn take(flag: &'a AtomicBool) -> Option<Self> {
         // Acquire: pairs with the end of the borrow before.
         // Lazily: a value that is made and not kept would give back what somebody else has.
@@ -139,6 +141,7 @@ impl<'a> Borrowed<'a> {
 }
 
 impl Drop for Borrowed<'_> {
+    #[inline]
     fn drop(&mut self) {
         // Release: the next borrower sees what was written.
         self.0.store(false, Ordering::Release);
@@ -148,6 +151,7 @@ impl Drop for Borrowed<'_> {
 /// # Safety
 /// From `base` on there are [`BUFFER_FRAMES`] samples, writable by this process only, that live as long as
 /// `borrowed`, and safe code reaches them only by way of `borrowed`.
+#[inline]
 unsafe fn borrow(borrowed: &AtomicBool, base: NonNull<f32>, frames: usize) -> Option<BorrowedSamples<'_>> {
     let borrowed = Borrowed::take(borrowed)?;
     let frames = frames.min(BUFFER_FRAMES);

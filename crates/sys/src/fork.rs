@@ -13,6 +13,7 @@ extern "C" fn note_child() {
 /// to an ancestor. One atomic load after the first call. Children made by a bare `clone` go unnoticed, and so does
 /// `vfork`, whose child only executes another program.
 #[must_use]
+#[inline]
 pub fn generation() -> u32 {
     static REGISTERED: Once = Once::new();
     REGISTERED.call_once(|| {

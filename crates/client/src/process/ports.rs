@@ -157,7 +157,8 @@ impl PortCell {
 
     fn buffer(&self, own: &OwnSlabs, frames: u32) -> Option<NonNull<f32>> {
         // What the program writes now must lie within this cycle. It keeps what it wrote in the last one.
-        if let Some(events) = self.borrow_output_events(own)
+        if self.is(Kind::MidiOutput)
+            && let Some(events) = self.borrow_output_events(own)
             && let Some(writer) = MidiWriter::of(&events)
         {
             writer.set_frames(frames);

@@ -279,6 +279,7 @@ impl SignalPages for OwnSignals<'_> {
         self.tables.current().own_page(self.link, place).or_else(|| (place == 0).then_some(self.first))
     }
 
+    #[inline]
     fn refresh(&mut self) {
         self.tables.refresh();
     }

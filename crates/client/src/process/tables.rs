@@ -203,6 +203,7 @@ impl TablesSender {
 
 impl TablesReceiver {
     /// Takes the newest tables that were sent. Thread: cycle.
+    #[inline]
     pub(crate) fn refresh(&mut self) {
         while let Ok(tables) = self.changes.pop() {
             let old = std::mem::replace(&mut self.current, tables);

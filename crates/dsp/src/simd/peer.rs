@@ -53,6 +53,7 @@ impl<'a> PeerSamples<'a> {
 
     /// The first `frames` samples, or all where there are fewer.
     #[must_use]
+    #[inline]
     pub fn truncated(self, frames: usize) -> Self {
         Self { frames: self.frames.min(frames), ..self }
     }

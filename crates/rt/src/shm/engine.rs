@@ -117,6 +117,7 @@ impl CycleInfo {
     }
 
     #[expect(clippy::cast_possible_truncation, reason = "each half of the packed words is 32 bits wide")]
+    #[inline]
     fn from_words(words: &[u64; SHARED_WORDS]) -> Self {
         let words: [u64; INFO_WORDS] =
             core::array::from_fn(|index| words.get(index).copied().unwrap_or_default());
@@ -181,12 +182,14 @@ impl EngineSegment {
     }
 
     /// Priority of process threads under `SCHED_FIFO`, if they are real-time.
+    #[inline]
     pub fn client_priority(&self) -> Option<u32> {
         Some(self.client_priority.load(Ordering::Relaxed)).filter(|priority| *priority > 0)
     }
 
     /// The highest priority that a program should give to threads of its own, if process threads are real-time: one
     /// below the driver's, and never below that of process threads.
+    #[inline]
     pub fn highest_program_priority(&self) -> Option<u32> {
         let clients = self.client_priority()?;
         Some(self.driver_priority.load(Ordering::Relaxed).saturating_sub(1).max(clients))
@@ -198,6 +201,7 @@ impl EngineSegment {
     }
 
     /// The newest cycle. `None` only while the server stands in the middle of writing it. Thread: any.
+    #[inline]
     pub fn info(&self) -> Option<CycleInfo> {
         self.info.read().map(|words| CycleInfo::from_words(&words))
     }
@@ -221,6 +225,7 @@ impl EngineSegment {
     }
 
     /// Whether cycles follow each other as fast as the graph can. Thread: any.
+    #[inline]
     pub fn freewheels(&self) -> bool {
         self.freewheels.load(Ordering::Relaxed) != 0
     }
@@ -242,12 +247,14 @@ impl EngineSegment {
     }
 
     /// The cycle that was released last. Thread: any.
+    #[inline]
     pub fn cycle(&self) -> u32 {
         // Acquire: pairs with `release`.
         self.cycle.0.load(Ordering::Acquire)
     }
 
     /// Sleeps until a cycle other than `seen` is released, or the deadline. The mapping may be read-only.
+    #[inline]
     pub fn sleep(&self, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
         park.wait(&self.cycle.0, seen, deadline_ns);
     }

@@ -104,6 +104,7 @@ impl Orders {
     /// Copies the orders for `plan` into `copy`, unless it holds them already. Process thread. Thread: cycle.
     ///
     /// False if there are none: the client is in no such plan, or so late that they were replaced.
+    #[inline]
     pub fn copy_for(&self, plan: u64, copy: &mut OrdersCopy<'_>) -> bool {
         let valid = self.slots.each_ref().map(|slot| slot.valid_from.load(Ordering::Acquire));
         let newest = (0..2)
@@ -195,6 +196,7 @@ impl<'a> OrdersReader<'a> {
         Self { words }
     }
 
+    #[inline]
     fn word(self, index: usize) -> u32 {
         self.words.get(index).copied().unwrap_or(0)
     }
@@ -205,25 +207,30 @@ impl<'a> OrdersReader<'a> {
     }
 
     /// The client's predecessors.
+    #[inline]
     pub fn edges(self) -> Edges {
         Edges::new(self.word(1)).unwrap_or(Edges::NONE)
     }
 
     /// Whether the client runs in the plan at all.
+    #[inline]
     pub fn runs(self) -> bool {
         self.word(2) & RUNS != 0
     }
 
     /// Whether the driver may be waiting for this client's end.
+    #[inline]
     pub fn driver_waits(self) -> bool {
         self.word(2) & DRIVER_WAITS != 0
     }
 
     /// Which of the client's two places for signal pages, 0 or 1, has the one that its predecessors signal on.
+    #[inline]
     pub fn page(self) -> u32 {
         u32::from(self.word(2) & SECOND_PAGE != 0)
     }
 
+    #[inline]
     fn section(self, start: usize, length: usize) -> &'a [u32] {
         start.checked_add(length).and_then(|end| self.words.get(start..end)).unwrap_or(&[])
     }
@@ -233,6 +240,7 @@ impl<'a> OrdersReader<'a> {
     }
 
     /// The followers to signal when the client has finished.
+    #[inline]
     pub fn followers(self) -> impl Iterator<Item = FollowerOrder> + 'a {
         let words = self.section(FIXED_WORDS, (self.word(3) as usize).saturating_mul(3));
         words.chunks_exact(3).map(|words| FollowerOrder { page: words[0], edge: words[1], edges: words[2] })

@@ -78,12 +78,14 @@ impl OwnPage {
     }
 
     /// The client begins `cycle`. Process thread. Thread: cycle.
+    #[inline]
     pub fn begin(&self, cycle: u32, now_ns: u64) {
         self.cell(cycle).awake_ns.store(now_ns, Ordering::Relaxed);
         self.awake.store(cycle, Ordering::Release);
     }
 
     /// The client has finished `cycle`; its buffers are marked already. Process thread. Thread: cycle.
+    #[inline]
     pub fn finish(&self, cycle: u32, now_ns: u64, cpu: u32) {
         let cell = self.cell(cycle);
         cell.finished_ns.store(now_ns, Ordering::Relaxed);
@@ -125,11 +127,13 @@ impl OwnPage {
     }
 
     /// The cycle that the client began last.
+    #[inline]
     pub fn awake(&self) -> u32 {
         self.awake.load(Ordering::Acquire)
     }
 
     /// The cycle that the client finished last.
+    #[inline]
     pub fn finished(&self) -> u32 {
         // Acquire: pairs with `finish`.
         self.finished.load(Ordering::Acquire)
@@ -189,6 +193,7 @@ impl OwnPage {
     }
 
     /// The client looks whether it is its turn, and it is not. Process thread. Thread: cycle.
+    #[inline]
     pub fn note_look(&self) {
         self.looks.fetch_add(1, Ordering::Relaxed);
     }
@@ -204,6 +209,7 @@ impl OwnPage {
     }
 
     /// Whether the priority was taken away since the last call. Process thread. Thread: cycle.
+    #[inline]
     pub fn take_demoted(&self) -> bool {
         // A plain load first: the page is the client's own cache line until the server writes it.
         self.demoted.load(Ordering::Relaxed) != 0 && self.demoted.swap(0, Ordering::AcqRel) != 0

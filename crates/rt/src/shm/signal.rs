@@ -68,6 +68,7 @@ impl Edges {
     }
 
     /// Sizes of the levels of words above `self.0` bits, lowest first: (bits, first word).
+    #[inline]
     fn levels(self) -> impl Iterator<Item = (u32, u32)> {
         let mut next = (self.0 > 0).then_some((self.0, 0));
         core::iter::from_fn(move || {
@@ -90,6 +91,7 @@ impl fmt::Debug for Edges {
 }
 
 /// The bits of word `word` of a level that has `bits` bits in all.
+#[inline]
 fn full(bits: u32, word: u32) -> u32 {
     match bits - word * BITS {
         rest @ 0..BITS => (1 << rest) - 1,
@@ -135,6 +137,7 @@ impl SignalPage {
     ///
     /// Nothing happens if the page is armed for another cycle, or the edge was signaled already, or does
     /// not exist.
+    #[inline]
     pub fn signal(&self, cycle: u32, edges: Edges, edge: u32) -> bool {
         if edge >= edges.count() {
             return false;
@@ -155,6 +158,7 @@ impl SignalPage {
     }
 
     /// Whether every predecessor has signaled in `cycle`. Thread: cycle.
+    #[inline]
     pub fn ready(&self, cycle: u32, edges: Edges) -> bool {
         let Some((bits, first)) = edges.levels().last() else { return true };
         let Some(root) = self.words.get(first as usize) else { return false };
@@ -168,6 +172,7 @@ impl SignalPage {
     }
 
     /// Notes the date of the signal that made the client ready in `cycle`. Thread: cycle.
+    #[inline]
     pub fn note_signaled(&self, cycle: u32, now_ns: u64) {
         self.signaled_ns[(cycle % 2) as usize].store(now_ns, Ordering::Relaxed);
     }
@@ -199,6 +204,7 @@ impl SignalPage {
     }
 
     /// The count of wake-ups, to be read before the client decides that it must sleep.
+    #[inline]
     pub fn wake_count(&self) -> u32 {
         // Acquire: pairs with `wake_up`.
         self.wake.load(Ordering::Acquire)
@@ -228,6 +234,7 @@ enum Bit {
 }
 
 /// Sets a bit of a word armed for `cycle`.
+#[inline]
 fn set_bit(place: &AtomicU64, cycle: u32, bit: u32, full: u32) -> Bit {
     let whole = tag(cycle) | u64::from(full);
     // Acquire, here and on failure: the buffers of the predecessors whose bits this finds, so that the one

@@ -37,12 +37,14 @@ unsafe impl Layout for SlabHeader {
 
 impl SlabHeader {
     /// The samples of `cycle` are complete. Owner's process thread. Thread: cycle.
+    #[inline]
     pub fn finish(&self, cycle: u32) {
         // Release: who sees the cycle here sees the samples.
         self.finished.store(cycle, Ordering::Release);
     }
 
     /// The cycle whose samples the slab holds.
+    #[inline]
     pub fn finished(&self) -> u32 {
         // Acquire: pairs with `finish`.
         self.finished.load(Ordering::Acquire)

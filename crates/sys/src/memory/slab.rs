@@ -28,6 +28,7 @@ pub struct PeerSlab {
     mapping: Mapping,
 }
 
+#[inline]
 fn header(mapping: &Mapping) -> &SlabHeader {
     // SAFETY: both constructors have mapped at least `SLAB_BYTES` at a page's start, sealed against
     // shrinking; the header is atomics only, valid for any bytes.
@@ -147,6 +148,7 @@ impl PeerSlab {
 
     /// The first `frames` samples of a slot, at most a slot's length.
     #[must_use]
+    #[inline]
     pub fn samples(&self, number: u32, frames: usize) -> Option<PeerSamples<'_>> {
         let base = slot(&self.mapping, number)?;
         // SAFETY: the slot is mapped and at least this long, as long as the mapping; whoever keeps the
