@@ -2,6 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -46,9 +47,12 @@ pub(crate) struct Runner {
     /// The server freewheels, and so the thread is not real-time.
     freewheels: bool,
     standing: Standing,
-    /// The cycle that the program is in.
-    info: Option<CycleInfo>,
+    current: CurrentCycle,
 }
+
+/// The cycle that the program is in. The thread's own variables have it, too, but take five pages to reach, which no
+/// cycle should touch.
+type CurrentCycle = Rc<Cell<Option<CycleInfo>>>;
 
 impl Runner {
     /// For the calling thread. Allocates all that cycles need.
@@ -56,6 +60,8 @@ impl Runner {
         // Of an activation before.
         core.link().own.note_quick();
         let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
+        let current = CurrentCycle::default();
+        CURRENT.set(Some(Rc::clone(&current)));
         Self {
             link: core.links.newest(),
             core,
@@ -73,7 +79,7 @@ impl Runner {
             transport: TransportPart::default(),
             freewheels: false,
             standing: Standing::new(Futex.now_ns()),
-            info: None,
+            current,
         }
     }
 
@@ -98,8 +104,7 @@ impl Runner {
         };
         self.inputs.prepare(&self.core.ports, heard);
         self.inputs.pass_to_outputs(&self.core.ports, heard);
-        self.info = Some(info);
-        CURRENT.set(Some(info));
+        self.current.set(Some(info));
         sys::cycle_guard::leave();
         if !self.core.is_muted() {
             self.transport.get_ready(&self.tables.current().transport, &self.core, info);
@@ -219,7 +224,7 @@ impl Runner {
     /// Passes the turn on: the program has written its outputs, and answered `status`. Nothing happens outside a
     /// cycle. Thread: cycle.
     pub(crate) fn finish(&mut self, status: i32) {
-        let Some(info) = self.info.take() else { return };
+        let Some(info) = self.current.get() else { return };
         if status == 0 && !self.core.is_muted() {
             self.transport.lead(&self.tables.current().transport, &self.core, info);
         }
@@ -229,7 +234,7 @@ impl Runner {
     }
 
     fn pass_on(&mut self, info: CycleInfo) {
-        CURRENT.set(None);
+        self.current.set(None);
         // What a muted program would have written is silence.
         if !self.core.is_muted() {
             for slab in self.core.own_slabs.iter() {
@@ -286,8 +291,8 @@ impl SignalPages for OwnSignals<'_> {
 }
 
 thread_local! {
-    /// On the process thread, while the program is in its part of a cycle: which one it is.
-    static CURRENT: Cell<Option<CycleInfo>> = const { Cell::new(None) };
+    /// On a process thread.
+    static CURRENT: RefCell<Option<CurrentCycle>> = const { RefCell::new(None) };
     /// On a process thread whose loop is the program's own.
     static RUNNER: RefCell<Option<Runner>> = const { RefCell::new(None) };
 }
@@ -299,7 +304,8 @@ pub(crate) fn in_cycle() -> bool {
 
 /// The cycle that the calling thread is in. The server may be ahead of a client that is late. Thread: cycle.
 pub(crate) fn current_cycle() -> Option<CycleInfo> {
-    CURRENT.get()
+    // A thread that is ending is in none.
+    CURRENT.try_with(|current| current.borrow().as_ref()?.get()).ok().flatten()
 }
 
 /// Leaves the loop to `program` on the calling thread.
