@@ -2,12 +2,13 @@
 //! device or a disk does.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use proto::driver::{AlsaOptions, AlsaSide, DriverChoice};
-use proto::limits::SAMPLE_RATE_HZ;
+use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
 use crate::driver::{
     AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Monitored, Pace, Timer, WhyAway,
@@ -34,6 +35,8 @@ pub struct DriverFacts {
     pub latency: DeviceLatency,
     /// Cycles wait for the graph, so nobody is late.
     pub when_done: bool,
+    /// Frames of the cycles that it can do, as far as is known.
+    pub quanta: RangeInclusive<u32>,
     /// ALSA's names of what nobody else may be able to open meanwhile.
     pub devices: Vec<String>,
     /// Why its device does not come back while it is away.
@@ -60,6 +63,7 @@ impl Opened {
             sample_rate_hz: driver.sample_rate_hz(),
             latency: driver.latency(),
             when_done: driver.pace() == Pace::WhenDone,
+            quanta: QUANTUM_FRAMES,
             devices,
             why_away: Arc::default(),
         };
@@ -97,9 +101,11 @@ pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Optio
             let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, program)? else {
                 return Ok(None);
             };
-            let (devices, monitoring, why_away) = (alsa.devices(), alsa.monitoring(), alsa.why_away());
+            let (devices, quanta) = (alsa.devices(), alsa.quanta());
+            let (monitoring, why_away) = (alsa.monitoring(), alsa.why_away());
             let mut opened = Opened::new(alsa, None, devices);
-            (opened.monitoring, opened.facts.why_away) = (monitoring, why_away);
+            (opened.facts.quanta, opened.facts.why_away) = (quanta, why_away);
+            opened.monitoring = monitoring;
             opened
         }
         DriverChoice::File { input, output, sample_rate_hz, playback, fast, .. } => {

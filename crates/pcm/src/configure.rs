@@ -51,6 +51,10 @@ pub struct Setup {
     pub period_frames: u32,
     /// Frames of the device's memory.
     pub buffer_frames: u32,
+    /// ... and how many there could be, at this rate and in this format.
+    pub most_buffer_frames: u32,
+    /// Shortest and longest period, frames, at this rate and in this format.
+    pub periods_frames: (u32, u32),
     /// It interrupts at the end of each period.
     pub period_wakeups: bool,
 }
@@ -184,6 +188,8 @@ impl Pcm {
         let channels = wish.channels.unwrap_or(all);
         parameters.set_channels(channels).map_err(|_| Refusal::Channels)?;
         parameters.set_rate(wish.rate_hz).map_err(|_| Refusal::Rate)?;
+        let (shortest, longest, most_buffer_frames) = parameters.lengths().map_err(Refusal::Device)?;
+        let periods_frames = (shortest, longest);
         let room = if wish.period_wakeups {
             parameters.set_period(wish.quantum).map_err(|_| Refusal::Period)?;
             wish.queue_frames
@@ -205,8 +211,16 @@ impl Pcm {
             return Err(Refusal::Buffer(longest));
         }
         parameters.install().map_err(Refusal::Device)?;
-        let period_wakeups = wish.period_wakeups;
-        Ok(Setup { format, access, channels, period_frames, buffer_frames, period_wakeups })
+        Ok(Setup {
+            format,
+            access,
+            channels,
+            period_frames,
+            buffer_frames,
+            most_buffer_frames,
+            periods_frames,
+            period_wakeups: wish.period_wakeups,
+        })
     }
 
     fn choose_access(&self, parameters: &mut HardwareParameters<'_>) -> Result<Access, Refusal> {

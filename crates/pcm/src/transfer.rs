@@ -326,6 +326,8 @@ mod tests {
             channels: CHANNELS,
             period_frames: 4,
             buffer_frames: 8,
+            most_buffer_frames: 8,
+            periods_frames: (4, 4),
             period_wakeups: true,
         }
     }

@@ -326,6 +326,14 @@ impl Control {
         if frames == self.quantum {
             return Ok(Outcome::Now(Reply::Done));
         }
+        let facts = &self.parts.driver;
+        if !facts.quanta.contains(&frames) {
+            let (least, most) = (facts.quanta.start(), facts.quanta.end());
+            return Err(RequestError::Driver(format!(
+                "{} has no room for cycles of {frames} frames, but for {least} to {most}; with fewer periods they may be longer",
+                facts.description
+            )));
+        }
         Ok(Outcome::Mode(Mode::Quantum(frames)))
     }
 

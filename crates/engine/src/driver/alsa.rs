@@ -17,6 +17,7 @@ mod reservation;
 mod transfer;
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -41,6 +42,7 @@ pub struct AlsaDriver {
     recipe: Recipe,
     description: String,
     channels: Channels,
+    quanta: RangeInclusive<u32>,
     quantum: u32,
     /// `None`: the card is gone, or the keeper has it.
     device: Option<Box<Device>>,
@@ -96,6 +98,7 @@ impl AlsaDriver {
             if options.hardware_monitoring { open_monitoring(&device, recipe.rate_hz) } else { None };
         Ok(Some(Self {
             description: describe(&recipe, &device, monitoring.as_ref()),
+            quanta: recipe.quanta(&device),
             timer: Timer::new(channels.clone(), recipe.rate_hz),
             dither: dithers.then(|| Ditherer::new(options.dither, channels.playback)),
             options,
@@ -156,6 +159,12 @@ impl AlsaDriver {
     #[must_use]
     pub fn devices(&self) -> Vec<String> {
         self.recipe.names().map(str::to_owned).collect()
+    }
+
+    /// The quanta that the device can do, as far as it says.
+    #[must_use]
+    pub fn quanta(&self) -> RangeInclusive<u32> {
+        self.quanta.clone()
     }
 
     /// Why the device does not come back while it is away.

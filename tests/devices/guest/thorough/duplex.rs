@@ -2,7 +2,7 @@
 
 use harness::{Program, Server};
 
-use crate::guest::{await_cycles, awaited, server_on, xruns_and_cycles};
+use crate::guest::{await_cycles, awaited, server_on, status_line, xruns_and_cycles};
 
 /// The frames of each measurement that `jack_iodelay` has printed.
 fn measured(program: &mut Program) -> Vec<String> {
@@ -74,6 +74,18 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
     server.run("jack_bufsize", &["2048"]).expect_success();
     await_cycles(&server, 50);
     awaited("latencies of the new quantum", || (reported() == (2048, 6144)).then_some(()));
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_quantum_that_the_card_has_no_room_for_is_refused_and_the_card_plays_on() {
+    let server = server_on("hw:2", &["--quantum", "512", "--periods", "3"]);
+    await_cycles(&server, 20);
+    let told = server.run("jack_bufsize", &["8192"]);
+    assert_ne!(told.code, Some(0), "{told:?}");
+    await_cycles(&server, 20);
+    assert!(!status_line(&server, "driver").contains("not there"));
+    server.run("jack_bufsize", &["1024"]).expect_success();
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! How a device is opened, the first time and every time it comes back. Thread: not the cycle's.
 
+use std::ops::RangeInclusive;
+
 use dsp::Format;
 use pcm::{Access, Direction, OpenError, Pcm, Refusal, Wish};
 use proto::driver::{AlsaOptions, AlsaSide, WakeRule};
@@ -144,6 +146,20 @@ impl Recipe {
 
     fn queue_frames(&self, quantum: u32) -> u32 {
         self.periods.max(2).saturating_mul(quantum)
+    }
+
+    /// The quanta that a device of this recipe can do: its memory is only so long, and where nothing else may wake the
+    /// driver, it interrupts only so often. Some between them it may refuse yet.
+    pub(super) fn quanta(&self, device: &Device) -> RangeInclusive<u32> {
+        let setups = device.capture.iter().chain(&device.playback).filter_map(Pcm::setup);
+        setups.fold(QUANTUM_FRAMES, |quanta, setup| {
+            let fits = setup.most_buffer_frames / self.queue_frames(1);
+            let (shortest, longest) = match self.wake {
+                WakeRule::Interrupt => setup.periods_frames,
+                WakeRule::Best | WakeRule::Timer => (1, fits),
+            };
+            shortest.max(*quanta.start())..=longest.min(fits).min(*quanta.end())
+        })
     }
 
     fn configure_both(
