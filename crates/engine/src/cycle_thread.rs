@@ -10,12 +10,13 @@ use rt::cycle::{await_end, begin, has_finished, signal_for};
 use rt::park::Park;
 use rt::record::{ClientRecord, CycleRecord, Record, Witness};
 use rt::shm::{CycleInfo, EngineSegment, Handover, Recording, TransportRequest, TransportRequests};
-use rt::sync::{AtomicU32, Ordering};
+use rt::sync::{AtomicU32, AtomicU64, Ordering};
 use rtrb::Producer;
 use sys::futex::Futex;
 use sys::memory::{OwnSlab, Shared};
 use sys::poll::Waker;
 
+use crate::average::Average;
 use crate::driver::{Capture, Driver, Pace, Playback, Wake};
 use crate::plan::{Plan, PlanSeat, PlaybackSource};
 use crate::resume::Resume;
@@ -44,6 +45,9 @@ pub struct CycleShared {
     pub stop: AtomicU32,
     /// Where the frame clock goes on, if clients of another server have returned.
     pub resume: Resume,
+    /// How long the driver usually keeps its CPU for its books, once it has woken the first clients, ns. Driver thread
+    /// writes.
+    pub books_ns: AtomicU64,
 }
 
 /// A plan that is not in force any more, and the generation of the one that is.
@@ -88,6 +92,7 @@ struct State {
     /// When the first clients were let run, ns.
     released_ns: u64,
     clock: Option<Dll>,
+    books: Average,
 }
 
 impl CycleThread {
@@ -102,6 +107,7 @@ impl CycleThread {
             },
             released_ns: 0,
             clock: None,
+            books: Average::default(),
         };
         self.follow_pace();
         while self.shared.stop.load(Ordering::Acquire) == 0 {
@@ -153,6 +159,7 @@ impl CycleThread {
         self.decide_transport(info, before.cycle);
         state.released_ns = Futex.now_ns();
         begin(&self.shared.engine, &self.plan.seats, info, replaced.is_some(), &Futex);
+        let begun_ns = Futex.now_ns();
         let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);
         let late = count_late(ended, before.cycle, info.cycle);
         collect(ended, before, before_released_ns, info.cycle, &self.shared.recording);
@@ -161,6 +168,9 @@ impl CycleThread {
             // The ring has room for every plan of the pool.
             let _ = self.retired.push((plan, self.plan.generation));
         }
+        state.books.note(Futex.now_ns().saturating_sub(begun_ns));
+        // Relaxed: says nothing about other memory.
+        self.shared.books_ns.store(state.books.ns(), Ordering::Relaxed);
         if late > 0 {
             self.go_on_without(info, before.cycle);
         }

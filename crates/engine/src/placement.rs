@@ -15,7 +15,7 @@ mod simulation;
 mod tests;
 
 pub use calibrate::calibrate;
-pub use schedule::{keep, schedule, wakes_ns};
+pub use schedule::{keep, schedule};
 
 /// What it costs to hand over from one client to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +24,9 @@ pub struct Costs {
     pub same_cpu: Handover,
     /// To a client on another CPU, which sleeps; not less than on the same.
     pub cross_cpu: Handover,
+    /// How long the waker is at each further client on its own CPU, or on one that it has just roused; not more than at the
+    /// first there.
+    pub further_wake_ns: u64,
 }
 
 /// What one handover costs, in nanoseconds.

@@ -11,7 +11,7 @@ use rt::shm::{
     CycleInfo, EngineSegment, Handover, Priorities, Recording, RegistryShape, SLOTS_PER_SLAB, ServerFlags,
     TransportRequests,
 };
-use rt::sync::{AtomicU32, Ordering};
+use rt::sync::{AtomicU32, AtomicU64, Ordering};
 use sd_notify::NotifyState;
 use state::{State, StateError};
 use sys::lock::{LockError, LockFile};
@@ -228,6 +228,7 @@ fn start(
         driver_thread: AtomicU32::new(0),
         stop: AtomicU32::new(0),
         resume: Resume::default(),
+        books_ns: AtomicU64::new(0),
     });
     let (retired_in, retired) = rtrb::RingBuffer::new(16);
     let mut pool = PlanPool::new();

@@ -12,7 +12,6 @@ use rt::sync::Ordering;
 use sys::futex::Futex;
 
 use super::Control;
-use super::places::RELEASE_NS;
 use crate::client_slot::{Bypass, ClientSlot};
 use crate::lateness::Lateness;
 
@@ -79,7 +78,6 @@ impl Control {
                     if self.plans.has_newest_driver(cycle.plan) {
                         self.note_device(cycle.is_away);
                     }
-                    self.note_drivers_work(&cycle);
                     self.xruns.begin_cycle();
                     if let Some(xrun_us) = cycle.xrun_us {
                         xruns.push(xrun_us);
@@ -106,14 +104,6 @@ impl Control {
         }
         if self.parts.shared.stop.load(Ordering::Acquire) != 0 && self.stopping.is_none() {
             self.stopping = Some("the driver has nothing more to play".into());
-        }
-    }
-
-    /// A driver that waits for the graph's end does so within what is recorded of its work.
-    fn note_drivers_work(&mut self, cycle: &CycleRecord) {
-        let waits = self.parts.config.sync || self.parts.driver.when_done || self.freewheels;
-        if let Some(places) = self.places.as_mut().filter(|_| !waits) {
-            places.note_driver(cycle.end_ns.saturating_sub(cycle.released_ns));
         }
     }
 
@@ -155,10 +145,10 @@ impl Control {
         let Some(slot) = self.clients.get_mut(&client) else { return };
         slot.late_cycles += 1;
         slot.lateness.was_late();
-        if slot.lateness.releases() {
-            slot.released_until_ns = now_ns + RELEASE_NS;
-        }
         let timed_out = slot.lateness.bypasses(timeout_ms, quantum, sample_rate_hz);
+        if (timed_out || slot.lateness.releases()) && slot.release.begin(now_ns) {
+            self.plans.need(now_ns);
+        }
         if timed_out && slot.bypass.is_none() {
             if now_ns.saturating_sub(slot.bypassed_ns) > FORGET_NS {
                 slot.bypasses = 0;
@@ -190,6 +180,8 @@ impl Control {
             let looks = own.looks();
             if own.finished() == own.awake() && looks != bypass.looks {
                 slot.bypass = None;
+                // The one that it was left out with may be over.
+                slot.release.begin(now_ns);
                 slot.pulse.late_cycles.store(0, Ordering::Relaxed);
                 self.plans.need(sys::clock::now_ns());
                 self.parts.mirror.note_late(*client, slot.late_cycles, false);

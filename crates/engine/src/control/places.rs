@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use rt::sync::Ordering;
 use sys::clock::now_ns;
 
 use super::Control;
-use crate::average::Average;
+use crate::client_slot::Release;
 use crate::order::{Order, order};
-use crate::placement::{Costs, Graph, keep, schedule, wakes_ns};
+use crate::placement::{Costs, Graph, keep, schedule};
 
 /// The CPUs to place clients on, and what hops between them cost.
 #[derive(Debug, Clone)]
@@ -27,8 +28,6 @@ pub(super) struct Places {
     ground: Ground,
     /// What the next plan says.
     current: Assignment,
-    /// How long the driver keeps its CPU from the first wake of a cycle on.
-    driver: Average,
     /// When it is looked next: by the clock, or earlier because the graph has changed.
     look_at_ns: u64,
     /// ... by the clock.
@@ -40,17 +39,10 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// ... and how soon when the graph has changed and changes no more. The search for a schedule takes longer than the rest
 /// of a plan, and neither sound nor requests wait for it.
 const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
-/// A client that is late too often runs wherever the kernel likes for so long.
-pub(super) const RELEASE_NS: u64 = 5_000_000_000;
 
 impl Places {
     pub(super) fn new(ground: Ground) -> Self {
-        Self { ground, current: HashMap::new(), driver: Average::default(), look_at_ns: 0, look_by_ns: 0 }
-    }
-
-    /// Notes how long the driver kept its CPU in a cycle in which it waited for nobody.
-    pub(super) fn note_driver(&mut self, duration_ns: u64) {
-        self.driver.note(duration_ns);
+        Self { ground, current: HashMap::new(), look_at_ns: 0, look_by_ns: 0 }
     }
 
     /// The CPU of a client, if it is to stay on one.
@@ -97,14 +89,13 @@ impl Control {
         let now_ns = now_ns();
         let placed = order.clients.iter().filter_map(|client| {
             // Of some CPUs only, a client that is released would have all: it stays.
-            let stays =
-                |released_until_ns: u64| released_until_ns <= now_ns || self.parts.config.cpus.is_some();
-            let slot = self.clients.get(client).filter(|slot| stays(slot.released_until_ns))?;
+            let stays = |release: Release| !release.is_released(now_ns) || self.parts.config.cpus.is_some();
+            let slot = self.clients.get(client).filter(|slot| stays(slot.release))?;
             Some((*client, slot.measured.duration_ns()))
         });
-        let mut graph = Graph { driver_ns: 0, clients: placed.collect(), edges: &order.edges };
+        let driver_ns = self.parts.shared.books_ns.load(Ordering::Relaxed);
+        let graph = Graph { driver_ns, clients: placed.collect(), edges: &order.edges };
         let Ground { cpus, costs } = &places.ground;
-        graph.driver_ns = places.driver.ns().saturating_sub(wakes_ns(&graph, *costs, cpus, &places.current));
         Some(choose(&graph, *costs, cpus, &places.current))
     }
 }

@@ -11,7 +11,7 @@ use sys::socket::Connection;
 
 use super::Control;
 use super::connections::{Newcomer, Peer, event_token};
-use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past};
+use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past, Release};
 use crate::lateness::Lateness;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
@@ -138,7 +138,7 @@ impl Control {
             lateness: Lateness::default(),
             watch: None,
             measured: Measured::default(),
-            released_until_ns: 0,
+            release: Release::default(),
         };
         self.clients.insert(client, slot);
         self.had_clients = true;

@@ -15,15 +15,19 @@ use super::{Costs, Handover};
 const TYPICAL: Costs = Costs {
     same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_500 },
     cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
+    further_wake_ns: 1_500,
 };
 /// Less than a system call, or more than any scheduler needs: something else was measured.
 const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
 
-const HANDOVERS: u32 = 200;
-/// How long each of the two measurements may take.
-const BUDGET_NS: u64 = 9_000_000;
-/// Before each handover the other thread gets this long to fall asleep, and its CPU with it.
-const REST_NS: u64 = 20_000;
+const HANDOVERS: u32 = 24;
+/// Clients that are woken at once, to see what further ones cost.
+const GROUP: u32 = 4;
+/// How long each of the three measurements may take.
+const BUDGET_NS: u64 = 20_000_000;
+/// So long all sleep before each handover, as they do before a cycle: the longer a CPU has slept, the longer it takes to
+/// rouse it, above all a virtual one.
+const REST_NS: u64 = 500_000;
 /// What the threads may take to start and to be heard.
 const GRACE_NS: u64 = 1_000_000;
 const STACK_BYTES: usize = 128 * 1024;
@@ -31,45 +35,53 @@ const STACK_BYTES: usize = 128 * 1024;
 const PRIORITY: u32 = 1;
 
 /// Measures what hops cost between the CPUs given: between two threads that hand over as clients do, real-time where that
-/// is permitted. With one CPU, both costs are the same.
+/// is permitted. With one CPU, all hops cost the same.
 ///
-/// Takes some 20 milliseconds at most, on an ordinary thread. Answers typical costs where nothing could be
+/// Takes some 60 milliseconds at most, on an ordinary thread. Answers typical costs where nothing could be
 /// measured, because threads could not be pinned or did not get to run.
 #[must_use]
 pub fn calibrate(cpus: &[u32]) -> Costs {
     // The first and the last are the least likely to be two halves of one core.
     let (Some(&first), Some(&last)) = (cpus.first(), cpus.last()) else { return TYPICAL };
-    let same_cpu = measure(first, first);
+    let same_cpu = measure(first, first, 1);
     if first == last {
-        let costs = plausible(same_cpu, None);
-        return Costs { cross_cpu: costs.same_cpu, ..costs };
+        let Costs { same_cpu, .. } = plausible(same_cpu, None, None);
+        return Costs { same_cpu, cross_cpu: same_cpu, further_wake_ns: same_cpu.wake_ns };
     }
-    plausible(same_cpu, measure(first, last))
+    plausible(same_cpu, measure(first, last, 1), measure(first, last, GROUP))
 }
 
-/// What was measured, or what is typical, as far as it can be true.
-fn plausible(same_cpu: Option<Handover>, cross_cpu: Option<Handover>) -> Costs {
+/// What was measured (to a client on the same CPU, to one on another, to a group there), or what is typical, as far as it
+/// can be true.
+fn plausible(same_cpu: Option<Handover>, cross_cpu: Option<Handover>, group: Option<Handover>) -> Costs {
     let clamp = |measured: Handover, least: Handover| {
         let hop_ns = measured.hop_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end()).max(least.hop_ns);
         // A waker that was interrupted by the woken one took no longer.
         Handover { hop_ns, wake_ns: measured.wake_ns.max(least.wake_ns).min(hop_ns) }
     };
+    let further_wake_ns = cross_cpu.zip(group).map_or(TYPICAL.further_wake_ns, |(cross_cpu, group)| {
+        group.wake_ns.saturating_sub(cross_cpu.wake_ns) / u64::from(GROUP - 1)
+    });
     let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), Handover { hop_ns: 0, wake_ns: 0 });
-    Costs { same_cpu, cross_cpu: clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu) }
+    let cross_cpu = clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu);
+    let further_wake_ns = further_wake_ns.min(same_cpu.wake_ns);
+    Costs { same_cpu, cross_cpu, further_wake_ns }
 }
 
-/// The medians of the handovers from a thread on one CPU to a thread on another, or on the same.
-fn measure(from_cpu: u32, to_cpu: u32) -> Option<Handover> {
+/// The medians of the handovers from a thread on one CPU to so many threads on another, or on the same.
+fn measure(from_cpu: u32, to_cpu: u32, receivers: u32) -> Option<Handover> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
-    let baton = Arc::new(Baton::default());
-    let theirs = Arc::clone(&baton);
-    // Neither is joined: on a CPU that somebody else keeps busy in real time they may start late, and end then.
-    sys::thread::spawn_named("hop-receiver", STACK_BYTES, move || {
-        if pin(to_cpu) {
-            theirs.receive(deadline_ns);
-        }
-    })
-    .ok()?;
+    let baton = Arc::new(Baton { receivers, ..Baton::default() });
+    // None is joined: on a CPU that somebody else keeps busy in real time they may start late, and end then.
+    for _ in 0..receivers {
+        let theirs = Arc::clone(&baton);
+        sys::thread::spawn_named("hop-receiver", STACK_BYTES, move || {
+            if pin(to_cpu) {
+                theirs.receive(deadline_ns);
+            }
+        })
+        .ok()?;
+    }
     let (report, reported) = channel();
     sys::thread::spawn_named("hop-sender", STACK_BYTES, move || {
         if pin(from_cpu) {
@@ -97,11 +109,12 @@ fn median(mut samples: Vec<u64>) -> Option<u64> {
 /// What is handed over, and back.
 #[derive(Debug, Default)]
 struct Baton {
+    receivers: u32,
     /// The round that the sender has started; [`OVER`] after the last.
     sent: AtomicU32,
-    /// The round that the receiver has woken in.
+    /// How often a receiver has woken, in all rounds.
     received: AtomicU32,
-    /// When it did.
+    /// When the last one did.
     received_at_ns: AtomicU64,
 }
 
@@ -116,7 +129,7 @@ impl Baton {
             let sent_at_ns = rest();
             hand_over(&self.sent, round);
             let woken_at_ns = sys::clock::now_ns();
-            if changed(&self.received, round - 1, deadline_ns).is_none() {
+            if !self.all_received(round, deadline_ns) {
                 break;
             }
             hops_ns.push(self.received_at_ns.load(Ordering::Relaxed).saturating_sub(sent_at_ns));
@@ -126,32 +139,37 @@ impl Baton {
         (hops_ns, wakes_ns)
     }
 
+    /// Sleeps until every receiver has woken in the round; false at the deadline.
+    fn all_received(&self, round: u32, deadline_ns: u64) -> bool {
+        let mut received = self.received.load(Ordering::Acquire);
+        while received < round * self.receivers {
+            let Some(more) = changed(&self.received, received, deadline_ns) else { return false };
+            received = more;
+        }
+        true
+    }
+
     fn receive(&self, deadline_ns: u64) {
         let mut known = 0;
         while let Some(round) = changed(&self.sent, known, deadline_ns).filter(|round| *round != OVER) {
             self.received_at_ns.store(sys::clock::now_ns(), Ordering::Relaxed);
-            hand_over(&self.received, round);
+            // Publishes the date as well.
+            self.received.fetch_add(1, Ordering::Release);
+            Futex.wake(&self.received, 1);
             known = round;
         }
     }
 }
 
-/// Lets the other thread fall asleep; answers the time at the end.
+/// Lets everybody sleep; answers the time at the end.
 fn rest() -> u64 {
-    let until_ns = sys::clock::now_ns() + REST_NS;
-    loop {
-        let now_ns = sys::clock::now_ns();
-        if now_ns >= until_ns {
-            return now_ns;
-        }
-        std::hint::spin_loop();
-    }
+    sys::clock::sleep_until(sys::clock::now_ns() + REST_NS);
+    sys::clock::now_ns()
 }
 
 fn hand_over(word: &AtomicU32, round: u32) {
-    // Publishes the time of the handover as well.
     word.store(round, Ordering::Release);
-    Futex.wake(word, 1);
+    Futex.wake(word, u32::MAX);
 }
 
 /// Sleeps until the word is no longer `known`; nothing at the deadline.
@@ -175,32 +193,36 @@ mod tests {
     #[test]
     fn what_is_measured_is_made_plausible() {
         let handover = |(hop_ns, wake_ns)| Handover { hop_ns, wake_ns };
-        let costs =
-            |same_cpu, cross_cpu| Costs { same_cpu: handover(same_cpu), cross_cpu: handover(cross_cpu) };
-        for (case, same_cpu, cross_cpu, expected) in [
-            ("plausible", Some((4_000, 900)), Some((20_000, 2_000)), costs((4_000, 900), (20_000, 2_000))),
+        let costs = |same_cpu, cross_cpu, further_wake_ns| Costs {
+            same_cpu: handover(same_cpu),
+            cross_cpu: handover(cross_cpu),
+            further_wake_ns,
+        };
+        let (max, near, far) = (u64::MAX, (4_000, 900), (20_000, 2_900));
+        for (case, measured, expected) in [
+            ("plausible", [Some(near), Some(far), Some((9_000, 4_400))], costs(near, far, 500)),
+            ("another CPU seems nearer", [Some(near), Some((3_000, 800)), None], costs(near, near, 900)),
+            ("a group is as quick as one", [Some(near), Some(far), Some(far)], costs(near, far, 0)),
             (
-                "another CPU seems nearer",
-                Some((4_000, 900)),
-                Some((3_000, 800)),
-                costs((4_000, 900), (4_000, 900)),
+                "a group is slower than so many",
+                [Some(near), Some(far), Some((max, max))],
+                costs(near, far, 900),
             ),
-            ("nothing measured", None, None, TYPICAL),
-            ("too fast to be true", Some((0, 0)), Some((0, 0)), costs((200, 0), (200, 0))),
+            ("nothing measured", [None; 3], TYPICAL),
+            ("too fast to be true", [Some((0, 0)); 3], costs((200, 0), (200, 0), 0)),
             (
                 "too slow to be true",
-                Some((u64::MAX, u64::MAX)),
-                Some((u64::MAX, 9)),
-                costs((200_000, 200_000), (200_000, 200_000)),
+                [Some((max, max)), Some((max, 9)), None],
+                costs((200_000, 200_000), (200_000, 200_000), 1_500),
             ),
             (
                 "a waker that was interrupted",
-                Some((4_000, 9_000)),
-                None,
-                costs((4_000, 4_000), (25_000, 4_000)),
+                [Some((4_000, 9_000)), None, None],
+                costs((4_000, 4_000), (25_000, 4_000), 1_500),
             ),
         ] {
-            assert_eq!(plausible(same_cpu.map(handover), cross_cpu.map(handover)), expected, "{case}");
+            let [same_cpu, cross_cpu, group] = measured.map(|measured| measured.map(handover));
+            assert_eq!(plausible(same_cpu, cross_cpu, group), expected, "{case}");
         }
     }
 
@@ -211,22 +233,25 @@ mod tests {
     }
 
     #[test]
-    fn every_handover_arrives_and_the_receiver_is_told_the_end() {
-        let baton = Baton::default();
-        let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
-        let (hops_ns, wakes_ns) = std::thread::scope(|scope| {
-            scope.spawn(|| baton.receive(deadline_ns));
-            baton.send(deadline_ns)
-        });
-        assert_eq!((hops_ns.len(), wakes_ns.len()), (HANDOVERS as usize, HANDOVERS as usize));
-        assert!(hops_ns.iter().chain(&wakes_ns).all(|duration_ns| *duration_ns > 0));
-        assert_eq!(baton.received.into_inner(), HANDOVERS);
-        assert!(sys::clock::now_ns() < deadline_ns);
+    fn every_handover_arrives_and_the_receivers_are_told_the_end() {
+        for receivers in [1, GROUP] {
+            let baton = Baton { receivers, ..Baton::default() };
+            let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
+            let (hops_ns, wakes_ns) = std::thread::scope(|scope| {
+                (0..receivers).for_each(|_| _ = scope.spawn(|| baton.receive(deadline_ns)));
+                baton.send(deadline_ns)
+            });
+            assert_eq!((hops_ns.len(), wakes_ns.len()), (HANDOVERS as usize, HANDOVERS as usize));
+            assert!(hops_ns.iter().chain(&wakes_ns).all(|duration_ns| *duration_ns > 0));
+            assert_eq!(baton.received.into_inner(), HANDOVERS * receivers);
+            assert!(sys::clock::now_ns() < deadline_ns);
+        }
     }
 
     #[test]
     fn a_receiver_that_never_answers_ends_the_measurement_at_its_deadline() {
-        assert_eq!(Baton::default().send(sys::clock::now_ns() + 1_000_000), (vec![], vec![]));
+        let baton = Baton { receivers: 1, ..Baton::default() };
+        assert_eq!(baton.send(sys::clock::now_ns() + 1_000_000), (vec![], vec![]));
         Baton::default().receive(sys::clock::now_ns() + 1_000_000);
     }
 
@@ -237,7 +262,7 @@ mod tests {
         let costs = calibrate(&cpus);
         assert!(costs.same_cpu.hop_ns > 0 && costs.cross_cpu.hop_ns >= costs.same_cpu.hop_ns, "{costs:?}");
         let alone = calibrate(&cpus[..1]);
-        assert_eq!(alone.same_cpu, alone.cross_cpu);
+        assert_eq!((alone.same_cpu, alone.same_cpu.wake_ns), (alone.cross_cpu, alone.further_wake_ns));
         assert_eq!(sys::thread::affinity().unwrap(), allowed, "the caller is not pinned");
     }
 

@@ -30,18 +30,6 @@ pub fn keep(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32
     })
 }
 
-/// How long the driver is at waking the first clients, in nanoseconds, where they run.
-#[must_use]
-pub fn wakes_ns(graph: &Graph, costs: Costs, cpus: &[u32], assignment: &HashMap<u32, u32>) -> u64 {
-    let tasks = Tasks::new(graph);
-    let first = graph.clients.iter().zip(&tasks.predecessors).filter(|(_, others)| others.is_empty());
-    let wakes = first.map(|((client, _), _)| {
-        let cpu = assignment.get(client).and_then(|cpu| cpus.iter().position(|other| other == cpu));
-        costs.between(DRIVER_CPU, cpu.unwrap_or(DRIVER_CPU)).wake_ns
-    });
-    wakes.sum()
-}
-
 /// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of clients.
 fn assign(
     graph: &Graph,

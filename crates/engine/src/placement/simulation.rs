@@ -64,6 +64,44 @@ pub(super) struct Simulation<'a> {
     free_ns: Vec<u64>,
     /// Per CPU: who is ready and when, first come first.
     queues: Vec<BinaryHeap<Reverse<(u64, usize)>>>,
+    roused: Roused,
+}
+
+/// The CPUs that a waker has woken somebody on, of all that it wakes one after the other: more clients there cost the waker
+/// less than the first, and on another CPU, which wakes up anyway, run as soon as it is up.
+#[derive(Debug)]
+struct Roused {
+    costs: Costs,
+    waker_cpu: usize,
+    /// Tells this waker from the ones before.
+    waker: u64,
+    /// Per CPU: the last waker that roused it, and when it was up.
+    up: Vec<(u64, u64)>,
+}
+
+impl Roused {
+    fn new(costs: Costs, cpus: usize) -> Self {
+        Self { costs, waker_cpu: DRIVER_CPU, waker: 1, up: vec![(0, 0); cpus] }
+    }
+
+    /// Another waker begins, on this CPU.
+    fn begin(&mut self, waker_cpu: usize) {
+        self.waker_cpu = waker_cpu;
+        self.waker += 1;
+    }
+
+    /// Wakes a client on a CPU: when it is ready, and when the waker has done it.
+    fn wake(&mut self, cpu: usize, at_ns: u64) -> (u64, u64) {
+        let Costs { same_cpu, cross_cpu, further_wake_ns } = self.costs;
+        let after = |duration_ns| at_ns.saturating_add(duration_ns);
+        let (roused_by, up_ns) = self.up[cpu];
+        if roused_by == self.waker {
+            return (after(same_cpu.hop_ns).max(up_ns), after(further_wake_ns));
+        }
+        let first = if cpu == self.waker_cpu { same_cpu } else { cross_cpu };
+        self.up[cpu] = (self.waker, after(first.hop_ns));
+        (after(first.hop_ns), after(first.wake_ns))
+    }
 }
 
 impl<'a> Simulation<'a> {
@@ -75,6 +113,7 @@ impl<'a> Simulation<'a> {
             ready_ns: vec![0; tasks.count()],
             free_ns: vec![0; cpus],
             queues: vec![BinaryHeap::new(); cpus],
+            roused: Roused::new(costs, cpus),
         }
     }
 
@@ -86,14 +125,18 @@ impl<'a> Simulation<'a> {
             let Some(Reverse((_, client))) = self.queues[cpu].pop() else { break };
             let mut at_ns = start_ns.saturating_add(self.tasks.durations_ns[client]);
             makespan_ns = at_ns.max(makespan_ns);
+            self.roused.begin(cpu);
             for &follower in &self.tasks.followers[client] {
-                let handover = self.costs.between(cpu, cpu_of[follower]);
-                self.ready_ns[follower] = at_ns.saturating_add(handover.hop_ns).max(self.ready_ns[follower]);
+                let to = cpu_of[follower];
                 self.waiting[follower] -= 1;
-                if self.waiting[follower] == 0 {
-                    self.queues[cpu_of[follower]].push(Reverse((self.ready_ns[follower], follower)));
-                    at_ns = at_ns.saturating_add(handover.wake_ns);
+                if self.waiting[follower] > 0 {
+                    let hop_ns = self.costs.between(cpu, to).hop_ns;
+                    self.ready_ns[follower] = at_ns.saturating_add(hop_ns).max(self.ready_ns[follower]);
+                    continue;
                 }
+                let (ready_ns, woken_ns) = self.roused.wake(to, at_ns);
+                self.queues[to].push(Reverse((ready_ns.max(self.ready_ns[follower]), follower)));
+                at_ns = woken_ns;
             }
             self.free_ns[cpu] = at_ns;
         }
@@ -104,14 +147,14 @@ impl<'a> Simulation<'a> {
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
         self.ready_ns.fill(0);
+        self.roused.begin(DRIVER_CPU);
         let mut at_ns: u64 = 0;
         for (client, predecessors) in self.tasks.predecessors.iter().enumerate() {
             self.waiting[client] = predecessors.len();
             if predecessors.is_empty() {
-                let cpu = cpu_of[client];
-                let handover = self.costs.between(DRIVER_CPU, cpu);
-                self.queues[cpu].push(Reverse((at_ns.saturating_add(handover.hop_ns), client)));
-                at_ns = at_ns.saturating_add(handover.wake_ns);
+                let (ready_ns, woken_ns) = self.roused.wake(cpu_of[client], at_ns);
+                self.queues[cpu_of[client]].push(Reverse((ready_ns, client)));
+                at_ns = woken_ns;
             }
         }
         self.free_ns[DRIVER_CPU] = at_ns.saturating_add(self.tasks.driver_ns);
