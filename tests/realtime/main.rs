@@ -90,6 +90,29 @@ fn without_the_right_to_real_time_the_server_says_so_once_and_everything_runs_al
     assert!(metro.is_running() && !metro.stderr().contains("audio.conf"), "{}", metro.stderr());
 }
 
+/// What a server that is started by `prlimit` with these arguments says at first, and how many KiB it has locked.
+fn started_by_prlimit(arguments: &[&str]) -> (String, u64) {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let mut command = command_in(directory.path(), Path::new("prlimit"));
+    command.args(arguments).arg(binary("consort")).args(["run", "--quantum", "1024"]);
+    let mut server = Program::start(command);
+    eventually("the server runs", || server.stderr().contains("runs: timer").then_some(()));
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("a process");
+    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line of it");
+    let locked_kib = locked.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
+    (server.stderr().to_owned(), locked_kib)
+}
+
+#[test]
+fn a_real_time_server_keeps_its_memory_where_it_is_or_says_that_it_may_not() {
+    // Root may exceed its limit.
+    let (said, locked_kib) = started_by_prlimit(&["--memlock=1048576"]);
+    assert!(locked_kib > 1024 && !said.contains("paged out"), "{locked_kib} KiB: {said}");
+    let without_the_right = ["--memlock=1048576", "setpriv", "--bounding-set", "-ipc_lock"];
+    let (said, locked_kib) = started_by_prlimit(&without_the_right);
+    assert!(locked_kib == 0 && said.contains("this process may lock 1024 KiB"), "{locked_kib} KiB: {said}");
+}
+
 /// Pages that a thread of this name has faulted in so far.
 fn faults(process: u32, thread: &str) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");

@@ -31,6 +31,17 @@ pub fn granted(mut config: Config, program: &Path) -> (Config, Option<RealtimeKi
     }
 }
 
+/// Keeps the server's memory, and with it what it shares with clients, where it is: a page that was written to disk is
+/// missing in the cycle that needs it. Says it if that is not allowed.
+pub fn lock_memory() {
+    if sys::process::lock_all_memory_on_fault().is_err() {
+        let limit_kib = sys::process::memlock_limit().unwrap_or(0) / 1024;
+        eprintln!(
+            "consort: its memory may be paged out where memory runs short: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in anew as a member of the group audio"
+        );
+    }
+}
+
 /// What the kernel does with real-time threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RealtimeRules {

@@ -35,7 +35,7 @@ use crate::plan::PlanPool;
 use crate::realtime_kit::RealtimeKit;
 use crate::registry::Mirror;
 use crate::resume::Resume;
-use crate::rights::{drop_unneeded, granted};
+use crate::rights::{drop_unneeded, granted, lock_memory};
 use crate::transport::Machine;
 
 /// Why a server did not start, or ended badly.
@@ -286,6 +286,9 @@ fn start(
         kit,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
+    if realtime.is_some() {
+        lock_memory();
+    }
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
     eprintln!("{announced}");
     // Where a service manager waits for it; a server that cannot tell it runs all the same.

@@ -189,8 +189,13 @@ pub fn memlock_limit() -> Option<u64> {
 /// Keeps every page, present and future, in memory once it has been touched.
 ///
 /// # Errors
-/// `OutOfMemory` if the limit ([`memlock_limit`]) is too small, `PermissionDenied` if it is 0.
+/// `PermissionDenied` if there is a limit ([`memlock_limit`]) and no right to exceed it: where it is reached, later
+/// mappings would fail.
 pub fn lock_all_memory_on_fault() -> io::Result<()> {
+    let exceeds = || capabilities(None).is_ok_and(|has| has.effective.contains(CapabilitySet::IPC_LOCK));
+    if memlock_limit().is_some() && !exceeds() {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
     Ok(mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)?)
 }
 
