@@ -9,7 +9,7 @@ mod scheduling;
 mod stack;
 mod switches;
 
-pub use affinity::{affinity, affinity_of, current_cpu, set_affinity};
+pub use affinity::{affinity, affinity_of, current_cpu, note_usual_affinity, set_affinity};
 pub use counters::{CpuTime, ThreadCounters, ThreadFacts};
 pub use cpu_set::{CpuSet, CpuSetParseError};
 pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator};

@@ -10,7 +10,7 @@ use rt::park::Park;
 use rt::shm::{CycleInfo, ORDERS_WORDS, SignalPage};
 use rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
 use sys::futex::Futex;
-use sys::thread::CpuSet;
+use sys::thread::{CpuSet, SchedulingError};
 
 use super::inputs::{Heard, Inputs};
 use super::standing::Standing;
@@ -73,7 +73,7 @@ impl Runner {
             tables,
             inputs: Inputs::new(),
             writes: sys::write_faults::served(),
-            original_cpus: sys::thread::affinity().ok(),
+            original_cpus: sys::thread::note_usual_affinity().ok(),
             isolated_cpus: sys::topology::isolated(),
             cpu: None,
             transport: TransportPart::default(),
@@ -114,11 +114,10 @@ impl Runner {
 
     /// Gives the calling process thread the priority that it has earned. Not within a cycle.
     pub(super) fn become_realtime(&self) {
-        let Some(priority) = self.priority() else { return };
         if self.link().server.engine.flags().gives_priorities {
             return;
         }
-        if let Err(error) = sys::thread::set_fifo(0, priority) {
+        if let Err(error) = self.take_priority() {
             crate::log::warn(&format!(
                 "client '{}' runs without real-time priority and may be late: {error}",
                 self.core.name
@@ -126,10 +125,16 @@ impl Runner {
         }
     }
 
-    /// The real-time priority that the thread has earned; `None`: nothing is real-time. Thread: cycle.
-    fn priority(&self) -> Option<u32> {
+    /// Takes the real-time priority that the thread has earned, or where a limit is below that, what every program is told.
+    /// Thread: cycle.
+    fn take_priority(&self) -> Result<(), SchedulingError> {
         let engine = &self.link().server.engine;
-        Some(self.standing.priority(engine.client_priority()?, engine.highest_program_priority()?))
+        let Some((told, highest)) = engine.client_priority().zip(engine.highest_program_priority()) else {
+            // Nothing is real-time.
+            return Ok(());
+        };
+        let earned = self.standing.priority(told, highest);
+        sys::thread::set_fifo(0, earned).or_else(|_| sys::thread::set_fifo(0, told))
     }
 
     /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
@@ -139,10 +144,14 @@ impl Runner {
             return;
         }
         self.freewheels = freewheels;
-        if let Some(priority) = self.priority() {
-            // Without the right to it, the thread was not real-time before.
-            let _ = if freewheels { sys::thread::set_other(0) } else { sys::thread::set_fifo(0, priority) };
-        }
+        // Without the right to it, the thread was not real-time before.
+        let _ = if !freewheels {
+            self.take_priority()
+        } else if self.link().server.engine.client_priority().is_some() {
+            sys::thread::set_other(0)
+        } else {
+            Ok(())
+        };
     }
 
     fn link(&self) -> &Link {
@@ -262,11 +271,8 @@ impl Runner {
         if was_late {
             self.standing.was_late(now_ns);
         }
-        if (was_late || self.standing.rises(now_ns))
-            && !self.freewheels
-            && let Some(priority) = self.priority()
-        {
-            let _ = sys::thread::set_fifo(0, priority);
+        if (was_late || self.standing.rises(now_ns)) && !self.freewheels {
+            let _ = self.take_priority();
         }
     }
 }

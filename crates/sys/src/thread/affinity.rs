@@ -1,5 +1,6 @@
 //! Which CPUs a thread runs on.
 
+use std::cell::Cell;
 use std::io;
 
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
@@ -21,6 +22,26 @@ pub fn affinity() -> io::Result<CpuSet> {
 /// `ESRCH` if there is no such thread.
 pub fn affinity_of(thread_id: u32) -> io::Result<CpuSet> {
     Ok(CpuSet::from_rustix(sched_getaffinity(rustix_id(thread_id)?)?))
+}
+
+thread_local! {
+    static USUAL: Cell<Option<CpuSet>> = const { Cell::new(None) };
+}
+
+/// Notes where the calling thread may run now, for the threads that [`create`](super::create) makes on it: when it has been
+/// kept on one CPU, they are not to be, too.
+///
+/// # Errors
+/// Those of [`affinity`].
+pub fn note_usual_affinity() -> io::Result<CpuSet> {
+    let usual = affinity()?;
+    USUAL.set(Some(usual));
+    Ok(usual)
+}
+
+/// What was noted on the calling thread.
+pub(super) fn usual_affinity() -> Option<CpuSet> {
+    USUAL.get()
 }
 
 /// Restricts the calling thread to `cpus`; CPUs outside its cpuset are ignored.

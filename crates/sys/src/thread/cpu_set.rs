@@ -85,6 +85,16 @@ impl CpuSet {
     pub(super) fn as_rustix(&self) -> &rustix::thread::CpuSet {
         &self.set
     }
+
+    pub(super) fn to_libc(self) -> libc::cpu_set_t {
+        // SAFETY: a C struct of integers, for which zero is valid.
+        let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+        for cpu in self.iter() {
+            // SAFETY: writes one bit of a set that has as many as this one, and looks whether it does.
+            unsafe { libc::CPU_SET(cpu, &mut set) };
+        }
+        set
+    }
 }
 
 /// CPUs whose number is too high are left out.

@@ -10,7 +10,8 @@ use std::sync::{Mutex, PoisonError};
 
 use libc::{pthread_attr_t, pthread_t};
 
-use super::set_name;
+use super::affinity::usual_affinity;
+use super::{CpuSet, set_name};
 use crate::signals::SavedMask;
 
 /// What a thread runs.
@@ -30,8 +31,8 @@ pub unsafe fn set_creator(creator: Option<ThreadCreator>) {
     *CREATOR.lock().unwrap_or_else(PoisonError::into_inner) = creator;
 }
 
-/// Starts a thread, with a stack of so many bytes and under `SCHED_FIFO` if a priority is given. A creator of the
-/// program's may ignore both.
+/// Starts a thread, with a stack of so many bytes and under `SCHED_FIFO` if a priority is given, on the
+/// [usual](super::note_usual_affinity) CPUs. A creator of the program's may ignore all of it.
 ///
 /// # Errors
 /// The number of the system's error.
@@ -44,26 +45,33 @@ pub unsafe fn create(
     body: ThreadBody,
     argument: *mut c_void,
 ) -> Result<pthread_t, c_int> {
-    let attributes = Attributes::new(stack_bytes, fifo_priority)?;
-    // Copied: nothing is locked while the program's code runs.
-    let creator = *CREATOR.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut made = 0;
-    // SAFETY: attributes that the C library made, what our caller promised of `body`, and what whoever set the
-    // creator promised of it.
-    let error = unsafe {
-        match creator {
-            Some(creator) => creator(&raw mut made, &raw const attributes.0, body, argument),
-            None => libc::pthread_create(&raw mut made, &raw const attributes.0, body, argument),
-        }
+    let make = |cpus: Option<CpuSet>| {
+        let attributes = Attributes::new(stack_bytes, fifo_priority, cpus)?;
+        // Copied: nothing is locked while the program's code runs.
+        let creator = *CREATOR.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = 0;
+        // SAFETY: attributes that the C library made, what our caller promised of `body`, and what whoever set the
+        // creator promised of it: after an error it has called nothing.
+        let error = unsafe {
+            match creator {
+                Some(creator) => creator(&raw mut made, &raw const attributes.0, body, argument),
+                None => libc::pthread_create(&raw mut made, &raw const attributes.0, body, argument),
+            }
+        };
+        if error == 0 { Ok(made) } else { Err(error) }
     };
-    if error == 0 { Ok(made) } else { Err(error) }
+    match usual_affinity() {
+        // Refused if none of these CPUs is left.
+        Some(cpus) => make(Some(cpus)).or_else(|_| make(None)),
+        None => make(None),
+    }
 }
 
 /// What a thread is started with.
 struct Attributes(pthread_attr_t);
 
 impl Attributes {
-    fn new(stack_bytes: usize, fifo_priority: Option<c_int>) -> Result<Self, c_int> {
+    fn new(stack_bytes: usize, fifo_priority: Option<c_int>, cpus: Option<CpuSet>) -> Result<Self, c_int> {
         let checked = |error: c_int| if error == 0 { Ok(()) } else { Err(error) };
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: room for attributes.
@@ -82,6 +90,10 @@ impl Attributes {
                 parameter.sched_priority = priority;
                 checked(libc::pthread_attr_setschedparam(raw, &raw const parameter))?;
             }
+        }
+        if let Some(cpus) = cpus.map(CpuSet::to_libc) {
+            // SAFETY: attributes that were made, and a set of CPUs that lives through the call.
+            checked(unsafe { libc::pthread_attr_setaffinity_np(raw, size_of_val(&cpus), &raw const cpus) })?;
         }
         Ok(attributes)
     }
@@ -208,6 +220,20 @@ mod tests {
             set_creator(None);
         }
         assert!(hear.try_iter().eq([c"made".to_owned(), c"made".to_owned()]));
+    }
+
+    #[test]
+    fn a_thread_made_on_one_that_is_kept_on_a_cpu_runs_where_that_one_could() {
+        let body = || {
+            let usual = crate::thread::note_usual_affinity().unwrap();
+            let only = CpuSet::from_iter(usual.iter().take(1));
+            crate::thread::set_affinity(&only).unwrap();
+            let (say, hear) = channel();
+            let tell = move || say.send(crate::thread::affinity().unwrap()).unwrap();
+            spawn_by_creator("helper", 1 << 18, tell).unwrap().join();
+            assert_eq!(hear.recv().unwrap(), usual);
+        };
+        std::thread::spawn(body).join().unwrap();
     }
 
     #[test]
