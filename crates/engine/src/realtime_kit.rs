@@ -26,6 +26,8 @@ pub struct RealtimeKit {
     highest: u32,
     /// Not asked again before, `CLOCK_MONOTONIC` ns.
     pub next_ns: u64,
+    /// Among the threads that wait, the first that is asked for then.
+    pub turn: usize,
 }
 
 impl RealtimeKit {
@@ -48,7 +50,7 @@ impl RealtimeKit {
                 let _ = line.send(answer);
             }
         });
-        let mut kit = Self { child, questions, answers, asked: 0, highest: 0, next_ns: 0 };
+        let mut kit = Self { child, questions, answers, asked: 0, highest: 0, next_ns: 0, turn: 0 };
         let first = kit.answer()?;
         let highest = first.strip_prefix(HIGHEST).and_then(|highest| highest.parse().ok());
         kit.highest = highest.ok_or(first)?;

@@ -27,14 +27,20 @@ impl Control {
             let thread = slot.activation.map(|_| slot.pulse.thread.load(Ordering::Relaxed))?;
             Some((slot.process?, thread, self.parts.shared.engine.client_priority()?))
         });
-        [(sys::process::process_id(), driver, priority)]
-            .into_iter()
-            .chain(clients)
+        let threads = [(sys::process::process_id(), driver, priority)].into_iter().chain(clients);
+        let waiting: Vec<_> = threads
             .filter(|(_, thread, _)| {
                 // 0: the driver thread has not begun, or a client has none.
                 *thread != 0 && matches!(sys::thread::scheduling(*thread), Ok(Scheduling::Other))
             })
-            .take(MOST_AT_ONCE)
-            .for_each(|(process, thread, priority)| kit.ask(process, thread, priority));
+            .collect();
+        // In turn: those that are refused each time keep nobody out.
+        let turn = kit.turn.checked_rem(waiting.len()).unwrap_or(0);
+        kit.turn = turn + MOST_AT_ONCE;
+        for (process, thread, priority) in
+            waiting.iter().cycle().skip(turn).take(MOST_AT_ONCE.min(waiting.len()))
+        {
+            kit.ask(*process, *thread, *priority);
+        }
     }
 }
