@@ -2,6 +2,8 @@
 //!
 //! Nothing here allocates, locks, logs or waits without a bound, from the first cycle on.
 
+mod buffers;
+
 use std::mem;
 use std::sync::Arc;
 
@@ -16,9 +18,10 @@ use sys::futex::Futex;
 use sys::memory::{OwnSlab, Shared};
 use sys::poll::Waker;
 
+use self::buffers::{CaptureBuffers, PlaybackMix};
 use crate::average::Average;
-use crate::driver::{Capture, Driver, Pace, Playback, Wake};
-use crate::plan::{Plan, PlanSeat, PlaybackSource};
+use crate::driver::{Driver, Pace, Wake};
+use crate::plan::{Plan, PlanSeat};
 use crate::resume::Resume;
 use crate::transport::{Coming, Machine, Said};
 
@@ -451,51 +454,5 @@ fn collect(plan: &Plan, ended: CycleInfo, released_ns: u64, now_cycle: u32, reco
             ..ClientRecord::of(witness, ended, released_ns, now_cycle)
         };
         recording.push(&Record::Client(record).to_words());
-    }
-}
-
-struct CaptureBuffers<'a> {
-    slabs: &'a mut [OwnSlab],
-    plan: &'a Plan,
-    frames: usize,
-}
-
-impl Capture for CaptureBuffers<'_> {
-    fn channel(&mut self, channel: u32) -> Option<&mut [f32]> {
-        let slab = self.slabs.get_mut((channel / rt::shm::SLOTS_PER_SLAB) as usize)?;
-        slab.samples_mut(channel % rt::shm::SLOTS_PER_SLAB, self.frames)
-    }
-
-    fn is_heard(&self, channel: u32) -> bool {
-        self.plan.heard.get(channel as usize).copied().unwrap_or_default()
-    }
-}
-
-struct PlaybackMix<'a> {
-    plan: &'a Plan,
-    cycle: u32,
-}
-
-impl Playback for PlaybackMix<'_> {
-    fn mix_into(&mut self, channel: u32, samples: &mut [f32]) {
-        let (cycle, frames) = (self.cycle, samples.len());
-        let mut sources = self.sources(channel).iter();
-        let mut next = || sources.find_map(|source| source.samples(cycle, frames));
-        let Some(first) = next() else { return dsp::silence(samples) };
-        dsp::copy(first, samples);
-        while let Some(other) = next() {
-            dsp::add(other, samples);
-        }
-        dsp::scrub(samples);
-    }
-
-    fn is_played_into(&self, channel: u32) -> bool {
-        !self.sources(channel).is_empty()
-    }
-}
-
-impl PlaybackMix<'_> {
-    fn sources(&self, channel: u32) -> &[PlaybackSource] {
-        self.plan.playback.get(channel as usize).map_or(&[], Vec::as_slice)
     }
 }

@@ -151,14 +151,16 @@ impl PortCell {
 
     /// A MIDI output's buffer; `None` while somebody else has it. Thread: cycle.
     pub(crate) fn borrow_output_events<'a>(&self, own: &'a OwnSlabs) -> Option<BorrowedMidi<'a>> {
-        let SlabSlot { slab, slot } = self.slab_slot().filter(|_| self.is(Kind::MidiOutput))?;
+        if !self.is(Kind::MidiOutput) {
+            return None;
+        }
+        let SlabSlot { slab, slot } = self.slab_slot()?;
         own.get(slab)?.borrow_midi(slot)
     }
 
     fn buffer(&self, own: &OwnSlabs, frames: u32) -> Option<NonNull<f32>> {
         // What the program writes now must lie within this cycle. It keeps what it wrote in the last one.
-        if self.is(Kind::MidiOutput)
-            && let Some(events) = self.borrow_output_events(own)
+        if let Some(events) = self.borrow_output_events(own)
             && let Some(writer) = MidiWriter::of(&events)
         {
             writer.set_frames(frames);

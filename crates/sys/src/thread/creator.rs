@@ -60,10 +60,10 @@ pub unsafe fn create(
         };
         if error == 0 { Ok(made) } else { Err(error) }
     };
-    match usual_affinity() {
-        // Refused if none of these CPUs is left.
-        Some(cpus) => make(Some(cpus)).or_else(|_| make(None)),
-        None => make(None),
+    match make(usual_affinity()) {
+        // None of these CPUs is left.
+        Err(libc::EINVAL) => make(None),
+        made => made,
     }
 }
 
