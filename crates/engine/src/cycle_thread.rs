@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::Arc;
 
 use rt::clock::Dll;
-use rt::cycle::{await_end, begin, has_finished, signal_for};
+use rt::cycle::{Beginning, await_end, begin, has_finished, signal_for};
 use rt::park::Park;
 use rt::record::{ClientRecord, CycleRecord, Record, Witness};
 use rt::shm::{CycleInfo, EngineSegment, Handover, Recording, TransportRequest, TransportRequests};
@@ -161,7 +161,8 @@ impl CycleThread {
         }
         self.decide_transport(info, before.cycle);
         state.released_ns = Futex.now_ns();
-        begin(&self.shared.engine, &self.plan.seats, info, replaced.is_some(), &Futex);
+        let beginning = Beginning { info, first: replaced.is_some(), far: self.plan.far };
+        begin(&self.shared.engine, &self.plan.seats, beginning, &Futex);
         let begun_ns = Futex.now_ns();
         let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);
         let late = count_late(ended, before.cycle, info.cycle);

@@ -2,7 +2,7 @@
 //!
 //! Everything here runs on the server's driver thread, in time proportional to the clients that run.
 
-use crate::park::Park;
+use crate::park::{Park, Sleepers};
 use crate::shm::{CycleInfo, Edges, EngineSegment, OwnPage, SignalPage};
 
 /// What the driver knows of one client that runs in a plan.
@@ -30,19 +30,32 @@ pub struct Follower {
     pub edge: u32,
 }
 
-/// Starts the cycle `info` of a plan with `seats`.
+/// The beginning of a cycle.
+#[derive(Debug, Clone, Copy)]
+pub struct Beginning {
+    /// The cycle.
+    pub info: CycleInfo,
+    /// No cycle has run its plan before.
+    pub first: bool,
+    /// Who is woken before all others: another CPU takes long to wake up, and does so while those on the driver's own are
+    /// woken.
+    pub far: Sleepers,
+}
+
+/// Starts a cycle of a plan with `seats`.
 ///
-/// `first`: no cycle has run this plan before. Clients without predecessors sleep on the cycle's word and
+/// Clients without predecessors sleep on the cycle's word and
 /// are woken by one call; the others are woken by the last of their predecessors. One that cannot tell
 /// which it is, because its plan is being replaced, sleeps on the cycle's word too. One whose signal page was
 /// replaced is woken on the one that it has left.
-pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], info: CycleInfo, first: bool, park: &impl Park) {
+pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], beginning: Beginning, park: &impl Park) {
+    let Beginning { info, first, far } = beginning;
     for seat in seats {
         seat.signals().arm(info.cycle, seat.edges());
     }
     engine.publish(info);
     engine.release(info.cycle);
-    engine.wake_group(park);
+    engine.wake_group(far, park);
     if first {
         for seat in seats.iter().filter(|seat| seat.enters()) {
             seat.signals().wake_up(park);

@@ -2,7 +2,7 @@
 //!
 //! Everything here runs on the client's process thread.
 
-use crate::park::Park;
+use crate::park::{Park, Sleepers};
 use crate::shm::{
     CycleInfo, Edges, EngineSegment, FollowerOrder, Orders, OrdersCopy, OrdersReader, OwnPage, SignalPage,
 };
@@ -114,7 +114,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         let released = pages.engine.cycle();
         let sleep_a_while = || {
             let deadline_ns = park.now_ns().saturating_add(patience_ns);
-            pages.engine.sleep(released, Some(deadline_ns), park);
+            pages.engine.sleep(Sleepers::ALL, released, Some(deadline_ns), park);
         };
         let Some(info) = pages.engine.info() else {
             // The driver stands before a release, which wakes whoever sleeps on the cycle's word.
@@ -143,7 +143,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         if in_plan && edges == Edges::NONE {
             // The next release, or whoever wants this thread and does not let go before it has what it wants.
             *spurious = 0;
-            pages.engine.sleep(released, None, park);
+            pages.engine.sleep(Sleepers::on(self.orders().cpu()), released, None, park);
         } else if *spurious > SPURIOUS_WAKES {
             *spurious = 0;
             sleep_a_while();

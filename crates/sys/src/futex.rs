@@ -1,35 +1,30 @@
 //! Sleeping on a word of shared memory until somebody, in whatever process, wakes it.
 
-use std::num::NonZeroU32;
-
-use rt::park::Park;
+use rt::park::{Park, Sleepers};
 use rt::sync::AtomicU32;
-use rustix::thread::futex::{Flags, wait_bitset, wake};
+use rustix::thread::futex::{Flags, wait_bitset, wake_bitset};
 
 use crate::clock;
-
-/// Any waker wakes any sleeper: the bit sets that FUTEX_WAIT_BITSET can tell wakers apart by are not used.
-const EVERYBODY: NonZeroU32 = NonZeroU32::MAX;
 
 /// The kernel's futexes, keyed by the memory itself (not by its address here), so that every process that maps
 /// the word, at whatever address, writable or not, meets on it. Callable inside a cycle.
 ///
-/// Source: futex(2); `FUTEX_WAIT_BITSET` because its timeout is absolute.
+/// Source: futex(2); `FUTEX_WAIT_BITSET`, whose timeout is absolute, and whose bits tell sleepers apart.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Futex;
 
 impl Park for Futex {
     #[inline]
-    fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
+    fn wait_as(&self, sleepers: Sleepers, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
         let deadline = deadline_ns.map(clock::timespec);
         // Woken, changed already, interrupted, too late: the caller looks at the word again in any case.
-        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), EVERYBODY);
+        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), sleepers.bits());
     }
 
     #[inline]
-    fn wake(&self, word: &AtomicU32, count: u32) {
+    fn wake_only(&self, sleepers: Sleepers, word: &AtomicU32, count: u32) {
         // The kernel takes the count for signed. The only failure left is an address that is not mapped.
-        let _ = wake(word, Flags::empty(), count.min(i32::MAX as u32));
+        let _ = wake_bitset(word, Flags::empty(), count.min(i32::MAX as u32), sleepers.bits());
     }
 
     #[inline]

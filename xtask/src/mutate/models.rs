@@ -16,6 +16,7 @@ pub(super) const DRIVER_AWAITS: &str =
 pub(super) const LONG_UPTIME: &str = "a_client_that_has_not_run_is_awaited_however_long_the_server_has_run";
 pub(super) const SLAB: &str = "whoever_sees_a_slab_finished_hears_its_samples";
 pub(super) const GAINS_PREDECESSOR: &str = "a_client_without_predecessors_that_gets_one_misses_no_cycle";
+pub(super) const ANOTHER_CPU: &str = "a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps";
 pub(super) const LOSES_PREDECESSORS: &str = "a_client_that_loses_its_predecessors_misses_no_cycle";
 pub(super) const SAME_WAIT: &str = "a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle";
 pub(super) const MOVES_PAGE: &str = "a_client_whose_signal_page_is_replaced_misses_no_cycle";

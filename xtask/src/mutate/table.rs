@@ -2,7 +2,7 @@
 
 use super::Mutation;
 use super::models::{
-    ASKED_IS_HEARD, AWAKE_IN_PLACE_OF, CARRIES_ON, CHAIN_RUNS, DRIVER_AWAITS, FOLLOWER_WAKES,
+    ANOTHER_CPU, ASKED_IS_HEARD, AWAKE_IN_PLACE_OF, CARRIES_ON, CHAIN_RUNS, DRIVER_AWAITS, FOLLOWER_WAKES,
     GAINS_PREDECESSOR, LATE_FOR_ORDERS, LONG_UPTIME, LOSES_PREDECESSORS, MOVES_PAGE, ONE_OWNER,
     ORDERS_IN_FORCE, ORDERS_WHOLE, POSITIONS_IN_ORDER, RECORDING, RELEASED, RETIRED, RUNS_ONCE, SAME_WAIT,
     SLAB, SNAPSHOT, STRAGGLERS, WORDS_ADD_UP,
@@ -141,10 +141,18 @@ pub(super) const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "begin: wakes a group only if there is one",
         file: "cycle.rs",
-        old: "    engine.wake_group(park);\n",
-        new: "    if seats.iter().any(|seat| seat.edges() == Edges::NONE) {\n        engine.wake_group(park);\n    }\n",
+        old: "    engine.wake_group(far, park);\n",
+        new: "    if seats.iter().any(|seat| seat.edges() == Edges::NONE) {\n        engine.wake_group(far, park);\n    }\n",
         model: GAINS_PREDECESSOR,
         short: false,
+    },
+    Mutation {
+        name: "wake_group: those elsewhere, and nobody else",
+        file: "shm/engine.rs",
+        old: "[Some(first), first.others()]",
+        new: "[Some(first), None]",
+        model: ANOTHER_CPU,
+        short: true,
     },
     Mutation {
         name: "begin: clients that enter are not woken",

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use rt::park::Sleepers;
 use rt::shm::{CycleInfo, Orders, OwnPage, SignalPage};
 use sys::clock::now_ns;
 use sys::futex::Futex;
@@ -45,7 +46,7 @@ impl Link {
     /// cycle's word.
     pub(crate) fn wake(&self) {
         self.signals.wake_surely(&Futex);
-        self.server.engine.wake_group(&Futex);
+        self.server.engine.wake_group(Sleepers::ALL, &Futex);
     }
 
     /// Notes where the frame clock stands.

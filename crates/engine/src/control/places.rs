@@ -49,6 +49,11 @@ impl Places {
     pub(super) fn cpu(&self, client: u32) -> Option<u32> {
         self.current.get(&client).copied()
     }
+
+    /// The driver thread's.
+    pub(super) fn driver_cpu(&self) -> Option<u32> {
+        self.ground.cpus.first().copied()
+    }
 }
 
 impl Control {

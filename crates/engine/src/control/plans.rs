@@ -151,6 +151,10 @@ impl Books for View<'_> {
         self.control.places.as_ref()?.cpu(client)
     }
 
+    fn driver_cpu(&self) -> Option<u32> {
+        self.control.places.as_ref()?.driver_cpu()
+    }
+
     fn driver_waits(&self) -> bool {
         self.control.parts.config.sync || self.control.freewheels || self.control.parts.driver.when_done
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use dsp::PeerSamples;
 use rt::cycle::{Follower, Seat};
+use rt::park::Sleepers;
 use rt::shm::{Edges, OwnPage, SignalPage};
 use rt::sync::{AtomicU32, Ordering};
 use sys::memory::{PeerSlab, Shared};
@@ -81,6 +82,8 @@ pub struct Plan {
     pub freewheels: bool,
     /// The clients that run; each after its predecessors.
     pub seats: Vec<PlanSeat>,
+    /// Of those who wait for the driver alone, whom it wakes first.
+    pub far: Sleepers,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
     /// Whether anybody is connected to it, of each capture channel and then each monitor.

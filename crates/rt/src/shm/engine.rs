@@ -2,7 +2,7 @@
 
 use super::header::{Layout, SegmentHeader};
 use super::snapshot::Snapshot;
-use crate::park::Park;
+use crate::park::{Park, Sleepers};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::transport::{TRANSPORT_WORDS, Transport};
 
@@ -241,9 +241,13 @@ impl EngineSegment {
         self.cycle.0.store(cycle, Ordering::Release);
     }
 
-    /// Wakes every client that sleeps until the next cycle. Driver thread. Thread: cycle.
-    pub fn wake_group(&self, park: &impl Park) {
-        park.wake(&self.cycle.0, u32::MAX >> 1);
+    /// Wakes every client that sleeps until the next cycle; those named before all others. Driver thread. Thread: cycle.
+    pub fn wake_group(&self, first: Sleepers, park: &impl Park) {
+        // Together these are everybody, wherever orders of an older plan have told them to sleep; and nobody twice who has
+        // run in between.
+        for sleepers in [Some(first), first.others()].into_iter().flatten() {
+            park.wake_only(sleepers, &self.cycle.0, u32::MAX);
+        }
     }
 
     /// The cycle that was released last. Thread: any.
@@ -253,10 +257,10 @@ impl EngineSegment {
         self.cycle.0.load(Ordering::Acquire)
     }
 
-    /// Sleeps until a cycle other than `seen` is released, or the deadline. The mapping may be read-only.
+    /// Sleeps as one of `sleepers` until a cycle other than `seen` is released, or the deadline. The mapping may be read-only.
     #[inline]
-    pub fn sleep(&self, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
-        park.wait(&self.cycle.0, seen, deadline_ns);
+    pub fn sleep(&self, sleepers: Sleepers, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
+        park.wait_as(sleepers, &self.cycle.0, seen, deadline_ns);
     }
 
     /// Counts an xrun that was found `delay_us` late. Driver thread.

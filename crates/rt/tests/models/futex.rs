@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consort_rt::park::Park;
+use consort_rt::park::{Park, Sleepers};
 use consort_rt::sync::{AtomicU32, Ordering};
 use loom::sync::{Condvar, Mutex};
 
@@ -23,6 +23,7 @@ struct Queue {
 struct Sleeper {
     /// Address of the word slept on.
     word: usize,
+    sleepers: Sleepers,
     ticket: usize,
     woken: Arc<Condvar>,
 }
@@ -38,7 +39,7 @@ fn address(word: &AtomicU32) -> usize {
 }
 
 impl Park for Futex {
-    fn wait(&self, word: &AtomicU32, expected: u32, _deadline_ns: Option<u64>) {
+    fn wait_as(&self, sleepers: Sleepers, word: &AtomicU32, expected: u32, _deadline_ns: Option<u64>) {
         let mut queue = self.queue.lock().expect("no model panics in here");
         // Relaxed: only the lock orders this look with a waker's change of the word, as futex(2) promises.
         if word.load(Ordering::Relaxed) != expected {
@@ -47,18 +48,19 @@ impl Park for Futex {
         let ticket = queue.tickets;
         queue.tickets += 1;
         let woken = Arc::new(Condvar::new());
-        queue.sleepers.push(Sleeper { word: address(word), ticket, woken: Arc::clone(&woken) });
+        queue.sleepers.push(Sleeper { word: address(word), sleepers, ticket, woken: Arc::clone(&woken) });
         while queue.sleepers.iter().any(|sleeper| sleeper.ticket == ticket) {
             queue = woken.wait(queue).expect("no model panics in here");
         }
     }
 
-    fn wake(&self, word: &AtomicU32, count: u32) {
+    fn wake_only(&self, sleepers: Sleepers, word: &AtomicU32, count: u32) {
         let mut queue = self.queue.lock().expect("no model panics in here");
+        let is_meant = |sleeper: &Sleeper| {
+            sleeper.word == address(word) && sleeper.sleepers.bits().get() & sleepers.bits().get() != 0
+        };
         for _ in 0..count {
-            let Some(first) = queue.sleepers.iter().position(|sleeper| sleeper.word == address(word)) else {
-                return;
-            };
+            let Some(first) = queue.sleepers.iter().position(is_meant) else { return };
             queue.sleepers.remove(first).woken.notify_one();
         }
     }

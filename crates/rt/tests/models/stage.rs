@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use consort_rt::cycle::{self, Follower, Seat};
+use consort_rt::cycle::{self, Beginning, Follower, Seat};
+use consort_rt::park::Sleepers;
 use consort_rt::shm::{
     CycleInfo, Edges, EngineSegment, FollowerOrder, ORDERS_WORDS, Orders, OrdersWriter, OwnPage, SignalPage,
     absent,
@@ -17,6 +18,8 @@ use crate::futex::Futex;
 pub(crate) struct Stage {
     pub(crate) engine: EngineSegment,
     pub(crate) futex: Futex,
+    /// Whom the driver wakes first.
+    pub(crate) far: Sleepers,
 }
 
 /// One client's pages, and one frame of its output.
@@ -55,13 +58,18 @@ pub(crate) type Memory = TurnState<[u32; ORDERS_WORDS]>;
 
 impl Stage {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new() })
+        Self::waking_first(Sleepers::ALL)
+    }
+
+    pub(crate) fn waking_first(far: Sleepers) -> Arc<Self> {
+        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new(), far })
     }
 
     /// The driver starts `cycle` of plan `plan`.
     pub(crate) fn begin(&self, seats: &[Chair], cycle: u32, plan: u64, first: bool) {
         let info = CycleInfo { cycle, plan, ..CycleInfo::default() };
-        cycle::begin(&self.engine, seats, info, first, &self.futex);
+        let beginning = Beginning { info, first, far: self.far };
+        cycle::begin(&self.engine, seats, beginning, &self.futex);
     }
 
     /// The process thread of `client` looks once whether it is its turn, and sleeps if not.
@@ -111,10 +119,15 @@ impl Client {
 
     /// As [`order`](Self::order), on its page in place `page`.
     pub(crate) fn order_on(&self, plan: u64, edges: Option<u32>, page: u32) {
+        self.order_at(plan, edges, page, None);
+    }
+
+    /// As [`order_on`](Self::order_on), on this CPU.
+    pub(crate) fn order_at(&self, plan: u64, edges: Option<u32>, page: u32, cpu: Option<u32>) {
         let mut words = [0; ORDERS_WORDS];
         let published = match edges {
             Some(count) => {
-                let mut writer = OrdersWriter::new(&mut words, None, self::edges(count), false);
+                let mut writer = OrdersWriter::new(&mut words, cpu, self::edges(count), false);
                 writer.page(page);
                 self.orders.publish(plan, writer.finish().expect("fits"))
             }

@@ -1,5 +1,6 @@
 //! The driver goes on to another plan while a client sleeps, falls asleep or is late.
 
+use consort_rt::park::Sleepers;
 use loom::thread;
 
 use crate::explore;
@@ -63,6 +64,29 @@ fn switch(before: Role, after: Role) {
 #[test]
 fn a_client_without_predecessors_that_gets_one_misses_no_cycle() {
     switch(Role::Group, Role::Follower);
+}
+
+#[test]
+fn a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps() {
+    // The driver's own CPU, the one that it wakes first, and one that it knows nothing of.
+    for (before, after) in [(0, 1), (1, 0), (0, 2)] {
+        explore(2, move || {
+            let (stage, client) = (Stage::waking_first(Sleepers::on(Some(1))), Client::new());
+            client.order_at(1, Some(0), 0, Some(before));
+            client.order_at(2, Some(0), 0, Some(after));
+            let seats = [Chair::new(&client, 0)];
+            stage.begin(&seats, 1, 1, true);
+            let process = {
+                let (stage, client) = (stage.clone(), client.clone());
+                thread::spawn(move || {
+                    let mut memory = memory();
+                    while stage.await_turn(&client, &mut memory) != 2 {}
+                })
+            };
+            stage.begin(&seats, 2, 2, true);
+            process.join().expect("client");
+        });
+    }
 }
 
 #[test]
