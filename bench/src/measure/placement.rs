@@ -115,6 +115,8 @@ fn measure(bench: &mut Bench, shape: &Shape, percent: u64, load: Load, placement
     let window = Window::measure(&recording, 0..shape.clients, (server.pid, &pids), SECONDS)?;
     let title = format!("{}, {percent} % work{}", shape.name, load.title());
     window.report_whole(&title, &subject, report);
+    // A graph that begins early is no later for that: from the driver on, too.
+    graph::report_switches(&title, (server.pid, &pids), workplace, &subject, report)?;
     window.report_lost(&title, &subject, report);
     if let Some(beside) = &mut beside {
         beside.end();

@@ -30,6 +30,11 @@ impl Average {
         self.ns += (counted_ns - self.ns) * WEIGHT;
     }
 
+    /// Whether nothing was noted.
+    pub fn is_empty(&self) -> bool {
+        self.noted == 0
+    }
+
     /// 0 if nothing was noted.
     pub fn ns(&self) -> u64 {
         self.ns as u64

@@ -2,19 +2,21 @@
 //!
 //! A hop to a client on the same CPU costs a context switch; a hop to another CPU costs waking that CPU, which
 //! is several times as much. A chain is therefore fastest on one CPU, and branches are worth spreading only
-//! where they have more work than the hops cost. What hops cost here is measured once ([`calibrate()`]); what
-//! the clients and the driver cost is measured all the time; from both, [`schedule()`] says who runs
+//! where they have more work than the hops cost. What hops cost here is measured once ([`calibrate()`]), and then in the cycles
+//! that run ([`Observed`]), as what the clients and the driver cost is; from both, [`schedule()`] says who runs
 //! where.
 //!
 //! Everything here belongs to the control thread: it allocates.
 
 mod calibrate;
+mod observed;
 mod schedule;
 mod simulation;
 #[cfg(test)]
 mod tests;
 
 pub use calibrate::calibrate;
+pub use observed::Observed;
 pub use schedule::{keep, schedule};
 
 /// What it costs to hand over from one client to the next.

@@ -79,6 +79,9 @@ impl Control {
                         self.note_device(cycle.is_away);
                     }
                     self.xruns.begin_cycle();
+                    if let Some(places) = &mut self.places {
+                        places.note_cycle(cycle);
+                    }
                     if let Some(xrun_us) = cycle.xrun_us {
                         xruns.push(xrun_us);
                         self.book_driver_xrun(xrun_us);
@@ -94,6 +97,9 @@ impl Control {
                 Some(Record::Client(record)) => {
                     self.xruns.note(record);
                     self.measure(record);
+                    if let Some(places) = &mut self.places {
+                        places.note_client(record);
+                    }
                 }
                 None => {}
             }

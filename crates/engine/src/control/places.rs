@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
+use rt::record::{ClientRecord, CycleRecord};
 use rt::sync::Ordering;
 use sys::clock::now_ns;
 
 use super::Control;
 use crate::client_slot::Release;
 use crate::order::{Order, order};
-use crate::placement::{Costs, Graph, keep, schedule};
+use crate::placement::{Costs, Graph, Observed, keep, schedule};
 
 /// The CPUs to place clients on, and what hops between them cost.
 #[derive(Debug, Clone)]
@@ -26,6 +27,7 @@ type Assignment = HashMap<u32, u32>;
 #[derive(Debug)]
 pub(super) struct Places {
     ground: Ground,
+    observed: Observed,
     /// What the next plan says.
     current: Assignment,
     /// When it is looked next: by the clock, or earlier because the graph has changed.
@@ -42,7 +44,7 @@ const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
 
 impl Places {
     pub(super) fn new(ground: Ground) -> Self {
-        Self { ground, current: HashMap::new(), look_at_ns: 0, look_by_ns: 0 }
+        Self { ground, observed: Observed::default(), current: HashMap::new(), look_at_ns: 0, look_by_ns: 0 }
     }
 
     /// The CPU of a client, if it is to stay on one.
@@ -53,6 +55,16 @@ impl Places {
     /// The driver thread's.
     pub(super) fn driver_cpu(&self) -> Option<u32> {
         self.ground.cpus.first().copied()
+    }
+
+    /// A cycle's records begin.
+    pub(super) fn note_cycle(&mut self, cycle: CycleRecord) {
+        self.observed.begin(cycle, self.ground.costs);
+    }
+
+    /// One more of them.
+    pub(super) fn note_client(&mut self, record: ClientRecord) {
+        self.observed.note(record);
     }
 }
 
@@ -74,6 +86,7 @@ impl Control {
         let Some(places) = self.places.as_mut().filter(|places| places.look_at_ns <= now_ns) else { return };
         places.look_by_ns = now_ns + LOOK_NS;
         places.look_at_ns = places.look_by_ns;
+        places.observed.look(places.ground.costs);
         let order = order(&self.parts.model, &self.members());
         let next = self.placed(&order, schedule);
         if let Some((places, next)) = self.places.as_mut().zip(next)
@@ -98,9 +111,9 @@ impl Control {
             let slot = self.clients.get(client).filter(|slot| stays(slot.release))?;
             Some((*client, slot.measured.duration_ns()))
         });
-        let driver_ns = self.parts.shared.books_ns.load(Ordering::Relaxed);
+        let driver_ns = self.parts.shared.books_ns.load(Ordering::Relaxed) + places.observed.leave_ns();
         let graph = Graph { driver_ns, clients: placed.collect(), edges: &order.edges };
         let Ground { cpus, costs } = &places.ground;
-        Some(choose(&graph, *costs, cpus, &places.current))
+        Some(choose(&graph, places.observed.costs(*costs), cpus, &places.current))
     }
 }
