@@ -2,6 +2,8 @@
 //! here, while the graph does everything that it can do.
 #![forbid(unsafe_code)]
 
+mod places;
+
 use std::path::Path;
 
 use harness::{Guard, Program, Server, binary, command_in, eventually, in_three_attempts};

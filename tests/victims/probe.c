@@ -11,6 +11,7 @@
  *                              SIGSEGV before it opens the client, or once it is active, that ends it with code 7;
  *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1;
  *                              with --fault block-notice a callback that tells of ports never returns;
+ *                              with --fault fifth it sleeps a fifth of each cycle from then on;
  *                              with --fault big-kill or big-crash it has 1 GB of memory, and a core to write.
  *                              It prints "running" before the fault, inside process, and "ran" if it comes to
  *                              the end of that cycle. Not inside process happen: scribble, hoard (it keeps what
@@ -201,6 +202,8 @@ static void happen(jack_nframes_t frames) {
         syscall(SYS_exit, 0);
     } else if (strcmp(fault, "slow") == 0) {
         sleep_ns((long)(3 * period * 1e9));
+    } else if (strcmp(fault, "fifth") == 0) {
+        sleep_ns((long)(period * 1e9 / 5));
     } else if (strcmp(fault, "slow-once") == 0) {
         sleep_ns((long)(20 * period * 1e9));
         atomic_store(&fault_now, 0);

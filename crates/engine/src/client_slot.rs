@@ -15,6 +15,7 @@ use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
 use crate::policy::Rights;
+use crate::release::{Astray, Release};
 use crate::signal_pages::SignalPages;
 use crate::times::Times;
 
@@ -190,41 +191,10 @@ pub struct ClientSlot {
     pub watch: Option<Watch>,
     /// Its durations.
     pub measured: Measured,
-    /// When it runs wherever the kernel likes, because it was late too often.
+    /// When it runs wherever the kernel likes.
     pub release: Release,
-}
-
-/// A client that is late may run on a CPU that has other work, of which a schedule knows nothing: for a while it is not told
-/// where to run, for longer each time that it is late again soon.
-#[derive(Debug, Default, Clone, Copy)]
-pub struct Release {
-    until_ns: u64,
-    length_ns: u64,
-}
-
-/// The first time.
-const RELEASE_NS: u64 = 5_000_000_000;
-const LONGEST_RELEASE_NS: u64 = 320_000_000_000;
-/// So long after the end of one, the next is as short as the first.
-const FORGET_RELEASE_NS: u64 = 30_000_000_000;
-
-impl Release {
-    /// Begins, or goes on; true if it was not released before.
-    pub fn begin(&mut self, now_ns: u64) -> bool {
-        let is_new = !self.is_released(now_ns);
-        if is_new {
-            let soon = self.length_ns > 0 && now_ns - self.until_ns < FORGET_RELEASE_NS;
-            self.length_ns = if soon { (2 * self.length_ns).min(LONGEST_RELEASE_NS) } else { RELEASE_NS };
-        }
-        self.until_ns = now_ns.saturating_add(self.length_ns);
-        is_new
-    }
-
-    /// Whether it runs wherever the kernel likes.
-    #[must_use]
-    pub fn is_released(self, now_ns: u64) -> bool {
-        now_ns < self.until_ns
-    }
+    /// Whether it goes where it is told.
+    pub astray: Astray,
 }
 
 impl ClientSlot {
@@ -238,33 +208,5 @@ impl ClientSlot {
     pub fn must_be_told(&self, quantum: u32) -> bool {
         let has_callback = self.activation.is_some_and(|activation| activation.quantum_callback);
         has_callback && self.told_quantum != quantum
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_client_that_is_late_again_soon_is_released_for_longer_each_time() {
-        let (mut release, mut now_ns) = (Release::default(), 1_000);
-        for seconds in [5, 10, 20, 40, 80, 160, 320, 320] {
-            assert!(release.begin(now_ns));
-            now_ns += 1_000_000_000 * seconds - 1;
-            assert!(release.is_released(now_ns), "{seconds} s");
-            now_ns += 1;
-            assert!(!release.is_released(now_ns), "{seconds} s");
-        }
-        now_ns += FORGET_RELEASE_NS;
-        assert!(release.begin(now_ns));
-        assert!(!release.is_released(now_ns + RELEASE_NS));
-    }
-
-    #[test]
-    fn a_release_goes_on_as_long_as_the_client_is_late() {
-        let mut release = Release::default();
-        assert!(release.begin(0));
-        assert!(!release.begin(RELEASE_NS - 1));
-        assert!(release.is_released(2 * RELEASE_NS - 2));
     }
 }

@@ -29,6 +29,7 @@ mod mapped;
 mod opening;
 mod outbox;
 mod registry;
+mod release;
 mod resume;
 mod rights;
 mod times;

@@ -17,7 +17,7 @@ mod tests;
 
 pub use calibrate::calibrate;
 pub use observed::Observed;
-pub use schedule::{keep, schedule};
+pub use schedule::{expected_ns, keep, schedule};
 
 /// What it costs to hand over from one client to the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -29,12 +29,58 @@ pub struct Status {
     pub xruns: u32,
     /// DSP load, 0 to 1.
     pub load: f64,
+    /// Where clients are placed; `None`: the kernel decides.
+    pub placement: Option<Placement>,
     /// The clients, in the order of the plan; those in no plan last.
     pub clients: Vec<ClientStatus>,
     /// Ports in use, and how many there can be.
     pub ports: (u32, u32),
     /// Connections.
     pub connections: u32,
+}
+
+/// Where the server has clients run, and what it reckons with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The CPUs; the driver's first.
+    pub cpus: Vec<u32>,
+    /// What a hop to a client on the same CPU takes, ns.
+    pub hop_ns: u64,
+    /// What a hop to another CPU takes, which sleeps, ns.
+    pub cross_hop_ns: u64,
+    /// From the driver's wake to the end of the last client, as they are placed, ns.
+    pub expected_ns: u64,
+    /// The same with everybody on the driver's CPU, ns.
+    pub alone_ns: u64,
+}
+
+/// Where a client is told to run, and why.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Place {
+    /// On the CPU of whoever wakes it, where the hop is cheapest: the driver (`None`), or this client.
+    After {
+        /// The CPU.
+        cpu: u32,
+        /// Name of the client.
+        waker: Option<String>,
+    },
+    /// On another CPU than whoever wakes it, beside what runs there.
+    Beside {
+        /// The CPU.
+        cpu: u32,
+    },
+    /// Wherever the kernel likes: it was late too often.
+    Late {
+        /// For so long, ms.
+        left_ms: u64,
+    },
+    /// Wherever the kernel likes: it did not go to this CPU, which its own affinity or its cpuset may not have.
+    Refused {
+        /// The CPU.
+        cpu: u32,
+        /// For so long, ms.
+        left_ms: u64,
+    },
 }
 
 /// A client.
@@ -56,6 +102,8 @@ pub struct ClientStatus {
     pub late_cycles: u64,
     /// CPU on which it ran last.
     pub cpu: Option<u32>,
+    /// Where it is told to run; `None`: nowhere, or it does not run.
+    pub place: Option<Place>,
     /// Its dates since it became active or, if it is long ago, lately.
     pub timing: Option<Timing>,
 }

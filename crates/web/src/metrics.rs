@@ -261,6 +261,7 @@ mod tests {
             bypasses: 3,
             late_cycles: 7,
             cpu: None,
+            place: None,
             timing: None,
         };
         Status {
@@ -276,6 +277,7 @@ mod tests {
             cycles: 5_000_000_000,
             xruns: 2,
             load: 0.25,
+            placement: None,
             clients: vec![client],
             ports: (4, 2048),
             connections: 1,

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use proto::status::{ClientStatus, Status, Timing};
+use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -58,10 +58,12 @@ fn as_text(status: &Status) -> String {
 server   {name}, consort {version}, pid {process}
 driver   {driver}, {sample_rate_hz} Hz, {mode}, {priority}
 quantum  {quantum} frames ({quantum_ms:.3} ms)
+places   {}
 load     {:.1} %
 xruns    {} in {} cycles
 graph    {} clients, {ports} of {port_max} ports, {} connections
 ",
+        status.placement.as_ref().map_or_else(|| "where the kernel likes".into(), places),
         status.load * 100.0,
         status.xruns,
         status.cycles,
@@ -72,13 +74,24 @@ graph    {} clients, {ports} of {port_max} ports, {} connections
         text.push('\n');
         text.push_str(&client_table(&status.clients));
         text.push_str("\nTimes in µs, median and longest: scheduling is signaled to awake, duration awake to finished.\n");
+        if let Some(Placement { hop_ns, cross_hop_ns, .. }) = status.placement {
+            text.push_str(&format!(
+                "\
+A client has its place on the CPU of whoever wakes it, where that takes {} µs; or beside, on another CPU, which
+takes {} µs to rouse, if that has the graph end earlier.
+",
+                us(hop_ns),
+                us(cross_hop_ns)
+            ));
+        }
     }
     text
 }
 
-const HEADINGS: [&str; 9] = ["client", "pid", "state", "cpu", "scheduling", "max", "duration", "max", "late"];
+const HEADINGS: [&str; 10] =
+    ["client", "pid", "state", "cpu", "scheduling", "max", "duration", "max", "late", "place"];
 /// Columns of text; the others are numbers, which end at the right.
-const TEXT_COLUMNS: [usize; 2] = [0, 2];
+const TEXT_COLUMNS: [usize; 3] = [0, 2, 9];
 
 fn client_table(clients: &[ClientStatus]) -> String {
     let mut rows = vec![HEADINGS.map(String::from)];
@@ -101,7 +114,42 @@ fn client_row(client: &ClientStatus) -> [String; HEADINGS.len()] {
         time(|timing| timing.duration_median_ns),
         time(|timing| timing.duration_max_ns),
         client.late_cycles.to_string(),
+        client.place.as_ref().map_or_else(dash, place),
     ]
+}
+
+/// What the places were chosen by.
+fn places(placement: &Placement) -> String {
+    let Placement { cpus, expected_ns, alone_ns, .. } = placement;
+    let others = cpus.iter().skip(1).map(|cpu| format!(", {cpu}")).collect::<String>();
+    let driver = cpus.first().copied().unwrap_or_default();
+    let (end, alone) = (us(*expected_ns), us(*alone_ns));
+    format!(
+        "on CPUs {driver} (the driver's){others}: ends {end} µs after the driver wakes, all on its CPU {alone} µs"
+    )
+}
+
+/// What the place column says.
+fn place(place: &Place) -> String {
+    let seconds = |ms: u64| ms.div_ceil(1000);
+    match place {
+        Place::After { cpu, waker: None } => format!("{cpu}, after the driver"),
+        Place::After { cpu, waker: Some(waker) } => format!("{cpu}, after {waker}"),
+        Place::Beside { cpu } => format!("{cpu}, beside"),
+        Place::Late { left_ms } => format!("any for {} s: it was late", seconds(*left_ms)),
+        Place::Refused { cpu, left_ms } => format!("any for {} s: it may not use {cpu}", seconds(*left_ms)),
+    }
+}
+
+fn place_json(place: &Place) -> Value {
+    match place {
+        Place::After { cpu, waker } => json!({"cpu": cpu, "why": "after", "client": waker}),
+        Place::Beside { cpu } => json!({"cpu": cpu, "why": "beside"}),
+        Place::Late { left_ms } => json!({"cpu": null, "why": "late", "left_ms": left_ms}),
+        Place::Refused { cpu, left_ms } => {
+            json!({"cpu": null, "why": "refused", "refused_cpu": cpu, "left_ms": left_ms})
+        }
+    }
 }
 
 fn dash() -> String {
@@ -140,6 +188,7 @@ fn as_json(status: &Status) -> Value {
         "cycles": status.cycles,
         "xruns": status.xruns,
         "load": status.load,
+        "placement": status.placement,
         "ports": {"used": status.ports.0, "max": status.ports.1},
         "connections": status.connections,
         "clients": status.clients.iter().map(client_json).collect::<Value>(),
@@ -156,6 +205,7 @@ fn client_json(client: &ClientStatus) -> Value {
         "bypasses": client.bypasses,
         "late_cycles": client.late_cycles,
         "cpu": client.cpu,
+        "place": client.place.as_ref().map(place_json),
         "timing": client.timing,
     })
 }
@@ -174,6 +224,7 @@ mod tests {
             bypasses: 0,
             late_cycles: 0,
             cpu: None,
+            place: None,
             timing: None,
         }
     }
@@ -199,8 +250,21 @@ mod tests {
             cycles: 75_000,
             xruns: 2,
             load: 0.1234,
+            placement: Some(Placement {
+                cpus: vec![0, 1],
+                hop_ns: 5_100,
+                cross_hop_ns: 51_020,
+                expected_ns: 97_040,
+                alone_ns: 143_000,
+            }),
             clients: vec![
-                ClientStatus { cpu: Some(1), timing: Some(timing), late_cycles: 3, ..client("synthé", 17) },
+                ClientStatus {
+                    cpu: Some(1),
+                    place: Some(Place::Beside { cpu: 1 }),
+                    timing: Some(timing),
+                    late_cycles: 3,
+                    ..client("synthé", 17)
+                },
                 ClientStatus { bypassed: true, ..client("a stuck one", 123_456) },
                 ClientStatus { active: false, ..client("idle", 5) },
             ],
@@ -217,26 +281,44 @@ mod tests {
 server   default, consort 0.1.0, pid 4321
 driver   timer, 48000 Hz, asynchronous, real-time priority 10
 quantum  64 frames (1.333 ms)
+places   on CPUs 0 (the driver's), 1: ends 97.0 µs after the driver wakes, all on its CPU 143.0 µs
 load     12.3 %
 xruns    2 in 75000 cycles
 graph    3 clients, 12 of 2048 ports, 8 connections
 
-client          pid  state     cpu  scheduling    max  duration     max  late
-synthé           17  active      1         4.9  123.5       0.0  1000.0     3
-a stuck one  123456  bypassed    -           -      -         -       -     0
-idle              5  inactive    -           -      -         -       -     0
+client          pid  state     cpu  scheduling    max  duration     max  late  place
+synthé           17  active      1         4.9  123.5       0.0  1000.0     3  1, beside
+a stuck one  123456  bypassed    -           -      -         -       -     0  -
+idle              5  inactive    -           -      -         -       -     0  -
 
 Times in µs, median and longest: scheduling is signaled to awake, duration awake to finished.
+A client has its place on the CPU of whoever wakes it, where that takes 5.1 µs; or beside, on another CPU, which
+takes 51.0 µs to rouse, if that has the graph end earlier.
 "
         );
     }
 
     #[test]
+    fn each_place_says_why() {
+        for (given, text) in [
+            (Place::After { cpu: 0, waker: None }, "0, after the driver"),
+            (Place::After { cpu: 1, waker: Some("synthé".into()) }, "1, after synthé"),
+            (Place::Beside { cpu: 1 }, "1, beside"),
+            (Place::Late { left_ms: 4_001 }, "any for 5 s: it was late"),
+            (Place::Refused { cpu: 1, left_ms: 4_000 }, "any for 4 s: it may not use 1"),
+        ] {
+            assert_eq!(place(&given), text);
+        }
+    }
+
+    #[test]
     fn a_server_without_clients_shows_no_table() {
-        let status = Status { clients: vec![], realtime_priority: None, sync: true, ..sample() };
+        let status =
+            Status { clients: vec![], realtime_priority: None, placement: None, sync: true, ..sample() };
         let text = as_text(&status);
         assert!(text.ends_with("graph    0 clients, 12 of 2048 ports, 8 connections\n"), "{text}");
         assert!(text.contains("synchronous, not real-time\n"), "{text}");
+        assert!(text.contains("places   where the kernel likes\n"), "{text}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How it looks, on 80 columns and 24 lines or more.
 
-use proto::status::{ClientStatus, Status};
+use proto::status::{ClientStatus, Place, Status};
 use proto::xrun::{Verdict, Xrun};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -42,7 +42,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &View) {
     draw_load(frame, gauge, view);
     frame.render_widget(Paragraph::new(client_lines(clients, view)), clients);
     frame.render_widget(Paragraph::new(xrun_lines(xruns, view)), xruns);
-    let legend = "░ signaled  █ running  in a cycle, medians of the last second    q quits";
+    let legend = "░ signaled  █ running  (medians of the last second)   ~ kept on no CPU   q quits";
     frame.render_widget(Paragraph::new(Line::styled(legend, DIM)), foot);
 }
 
@@ -106,7 +106,10 @@ fn client_lines(area: Rect, view: &View) -> Vec<Line<'static>> {
 
 fn client_line(client: &ClientStatus, row: &Row, bar: usize) -> Line<'static> {
     let cpu = row.cpu.map_or_else(|| "-".into(), |cpu| cpu.to_string());
-    let name = Span::raw(format!("{} {cpu:>3} ", fitted(&client.name, NAME)));
+    // Others are where they are told to be, or nobody is told anything.
+    let is_released = matches!(client.place, Some(Place::Late { .. } | Place::Refused { .. }));
+    let mark = if is_released { '~' } else { ' ' };
+    let name = Span::raw(format!("{} {cpu:>3}{mark}", fitted(&client.name, NAME)));
     let times = [row.scheduling_us, row.duration_us].concat();
     let numbers = match row.bar {
         Some(_) => format!(" {:>8.1}{:>8.1} {:>8.1}{:>8.1}", times[0], times[1], times[2], times[3]),
@@ -173,6 +176,7 @@ mod tests {
             bypasses: 0,
             late_cycles: 0,
             cpu: Some(1),
+            place: None,
             timing: None,
         }
     }
@@ -198,8 +202,9 @@ mod tests {
             cycles: 75_000,
             xruns: 2,
             load: 0.1234,
+            placement: None,
             clients: vec![
-                client("synth"),
+                ClientStatus { place: Some(Place::Late { left_ms: 4_000 }), ..client("synth") },
                 ClientStatus { bypassed: true, ..client("a client with a long name") },
                 ClientStatus { active: false, ..client("idle") },
             ],
@@ -250,7 +255,7 @@ mod tests {
         );
         assert_eq!(
             lines[4],
-            "synth              1   ░░░███████·············     20.0   110.5    300.0  1234.5"
+            "synth              1~  ░░░███████·············     20.0   110.5    300.0  1234.5"
         );
         assert!(lines[5].starts_with("a client with a… ") && lines[5].contains("bypassed"), "{}", lines[5]);
         assert!(lines[6].contains("inactive"));

@@ -4,16 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use proto::event::Event;
-use proto::status::{ClientStatus, Status, Timing};
-use proto::timing::ClientTiming;
 use rt::park::Park;
 use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::sync::Ordering;
 use sys::futex::Futex;
 
 use super::Control;
-use crate::client_slot::{Bypass, ClientSlot};
+use crate::client_slot::Bypass;
 use crate::lateness::Lateness;
+use crate::release::Why;
 
 /// A client that was left out is looked at after this; twice as late each further time.
 const FIRST_LOOK_NS: u64 = 10_000_000;
@@ -97,9 +96,7 @@ impl Control {
                 Some(Record::Client(record)) => {
                     self.xruns.note(record);
                     self.measure(record);
-                    if let Some(places) = &mut self.places {
-                        places.note_client(record);
-                    }
+                    self.note_place(record);
                 }
                 None => {}
             }
@@ -152,7 +149,7 @@ impl Control {
         slot.late_cycles += 1;
         slot.lateness.was_late();
         let timed_out = slot.lateness.bypasses(timeout_ms, quantum, sample_rate_hz);
-        if (timed_out || slot.lateness.releases()) && slot.release.begin(now_ns) {
+        if (timed_out || slot.lateness.releases()) && slot.release.begin(now_ns, Why::Late) {
             self.plans.need(now_ns);
         }
         if timed_out && slot.bypass.is_none() {
@@ -187,7 +184,7 @@ impl Control {
             if own.finished() == own.awake() && looks != bypass.looks {
                 slot.bypass = None;
                 // The one that it was left out with may be over.
-                slot.release.begin(now_ns);
+                slot.release.begin(now_ns, Why::Late);
                 slot.pulse.late_cycles.store(0, Ordering::Relaxed);
                 self.plans.need(sys::clock::now_ns());
                 self.parts.mirror.note_late(*client, slot.late_cycles, false);
@@ -201,65 +198,5 @@ impl Control {
     /// When it is looked next whether one that was left out comes back.
     pub(super) fn next_return_ns(&self) -> Option<u64> {
         self.clients.values().filter_map(|slot| Some(slot.bypass?.look_at_ns)).min()
-    }
-
-    fn driver_now(&self) -> String {
-        let description = &self.parts.driver.description;
-        if self.is_away { format!("{description}, not there: cycles by timer") } else { description.clone() }
-    }
-
-    /// How long a client takes.
-    pub(super) fn timing(&mut self, client: u32) -> Option<ClientTiming> {
-        Some(self.clients.get_mut(&client)?.measured.timing(sys::clock::now_ns()))
-    }
-
-    /// The server, for the command line.
-    pub(super) fn status(&mut self) -> Status {
-        let (ports, connections) = self.parts.model.counts();
-        let clients = self.parts.model.clients().filter_map(|client| {
-            let slot = self.clients.get_mut(&client.id)?;
-            Some(client_status(client.id, &client.name, slot))
-        });
-        let clients = clients.collect();
-        Status {
-            name: self.parts.config.name.clone(),
-            version: env!("CARGO_PKG_VERSION").into(),
-            process: sys::process::process_id(),
-            driver: self.driver_now(),
-            sample_rate_hz: self.parts.driver.sample_rate_hz,
-            quantum: self.quantum,
-            sync: self.parts.config.sync,
-            freewheel: self.freewheels,
-            realtime_priority: self.parts.config.realtime_priority,
-            cycles: self.cycles,
-            xruns: self.engine().xruns(),
-            load: f64::from(self.engine().load_ppm()) / 1e6,
-            clients,
-            ports: (ports, self.parts.config.port_max),
-            connections,
-        }
-    }
-}
-
-fn client_status(id: u32, name: &str, slot: &mut ClientSlot) -> ClientStatus {
-    let ClientTiming { scheduling, duration } = slot.measured.timing(sys::clock::now_ns());
-    let (scheduling, duration) = (scheduling.minute, duration.minute);
-    let timing = Timing {
-        cycles: u32::try_from(duration.count).unwrap_or(u32::MAX),
-        scheduling_median_ns: scheduling.p50_ns,
-        scheduling_max_ns: scheduling.max_ns,
-        duration_median_ns: duration.p50_ns,
-        duration_max_ns: duration.max_ns,
-    };
-    ClientStatus {
-        id,
-        name: name.into(),
-        process: slot.process.unwrap_or(0),
-        active: slot.activation.is_some(),
-        bypassed: slot.bypass.is_some(),
-        bypasses: slot.all_bypasses,
-        late_cycles: slot.late_cycles,
-        cpu: slot.measured.cpu,
-        timing: (duration.count > 0).then_some(timing),
     }
 }

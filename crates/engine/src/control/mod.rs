@@ -20,6 +20,7 @@ mod returning;
 mod rights;
 mod sessions;
 mod signal_pages;
+mod status;
 mod switching;
 mod transport;
 mod welcome;

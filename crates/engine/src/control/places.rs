@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
+use proto::status::{Place, Placement};
 use rt::record::{ClientRecord, CycleRecord};
 use rt::sync::Ordering;
 use sys::clock::now_ns;
 
 use super::Control;
-use crate::client_slot::Release;
 use crate::order::{Order, order};
-use crate::placement::{Costs, Graph, Observed, keep, schedule};
+use crate::placement::{Costs, Graph, Observed, expected_ns, keep, schedule};
+use crate::release::{Release, Why};
 
 /// The CPUs to place clients on, and what hops between them cost.
 #[derive(Debug, Clone)]
@@ -61,11 +62,6 @@ impl Places {
     pub(super) fn note_cycle(&mut self, cycle: CycleRecord) {
         self.observed.begin(cycle, self.ground.costs);
     }
-
-    /// One more of them.
-    pub(super) fn note_client(&mut self, record: ClientRecord) {
-        self.observed.note(record);
-    }
 }
 
 impl Control {
@@ -97,12 +93,79 @@ impl Control {
         }
     }
 
+    /// One more record of a cycle: what hops take, and whether the client runs where it is told.
+    pub(super) fn note_place(&mut self, record: ClientRecord) {
+        let Some(places) = &mut self.places else { return };
+        places.observed.note(record);
+        let told = places.cpu(record.client);
+        let is_elsewhere = |cpu: u32| record.cpu != u16::MAX && cpu != u32::from(record.cpu);
+        let Some(slot) = self.clients.get_mut(&record.client) else { return };
+        if !slot.astray.note(told.is_some_and(is_elsewhere)) {
+            return;
+        }
+        let now_ns = now_ns();
+        if let Some(cpus) = &self.parts.config.cpus {
+            let name = self.client_name(record.client);
+            eprintln!(
+                "consort: client '{name}' runs on CPU {} though the CPUs {cpus} were asked for: its own affinity or its cpuset \
+                 keeps it there",
+                record.cpu
+            );
+        } else if slot.release.begin(now_ns, Why::Refused(told.unwrap_or_default())) {
+            self.plans.need(now_ns);
+        }
+    }
+
+    /// What places were chosen by.
+    pub(super) fn placement(&self, order: &Order) -> Option<Placement> {
+        let Places { ground, observed, current, .. } = self.places.as_ref()?;
+        let (costs, graph) = (observed.costs(ground.costs), self.graph(order)?);
+        let expected_ns = |assignment| expected_ns(&graph, costs, &ground.cpus, assignment);
+        Some(Placement {
+            cpus: ground.cpus.clone(),
+            hop_ns: costs.same_cpu.hop_ns,
+            cross_hop_ns: costs.cross_cpu.hop_ns,
+            expected_ns: expected_ns(current),
+            alone_ns: expected_ns(&Assignment::new()),
+        })
+    }
+
+    /// Where a client of the graph is told to run.
+    pub(super) fn place_of(&self, client: u32, order: &Order) -> Option<Place> {
+        let places = self.places.as_ref()?;
+        let Some(cpu) = places.cpu(client) else {
+            let (why, left_ns) = self.clients.get(&client)?.release.now(now_ns())?;
+            let left_ms = left_ns / 1_000_000;
+            return Some(match why {
+                Why::Late => Place::Late { left_ms },
+                Why::Refused(cpu) => Place::Refused { cpu, left_ms },
+            });
+        };
+        let predecessors: Vec<u32> =
+            order.edges.iter().filter(|(_, follower)| *follower == client).map(|(other, _)| *other).collect();
+        // Of those on its CPU, the last one to run.
+        let here = |other: &&u32| predecessors.contains(other) && places.cpu(**other) == Some(cpu);
+        let waker = order.clients.iter().rfind(here).map(|other| self.client_name(*other).to_owned());
+        let is_woken_here = waker.is_some() || (predecessors.is_empty() && places.driver_cpu() == Some(cpu));
+        Some(if is_woken_here { Place::After { cpu, waker } } else { Place::Beside { cpu } })
+    }
+
+    fn client_name(&self, client: u32) -> &str {
+        self.parts.model.client(client).map_or("", |client| &client.name)
+    }
+
     /// Where `choose` puts the clients, beginning from where they are.
     fn placed(
         &self,
         order: &Order,
         choose: impl FnOnce(&Graph, Costs, &[u32], &Assignment) -> Assignment,
     ) -> Option<Assignment> {
+        let Places { ground, observed, current, .. } = self.places.as_ref()?;
+        Some(choose(&self.graph(order)?, observed.costs(ground.costs), &ground.cpus, current))
+    }
+
+    /// The clients that are told where to run, and how long they take.
+    fn graph<'a>(&self, order: &'a Order) -> Option<Graph<'a>> {
         let places = self.places.as_ref()?;
         let now_ns = now_ns();
         let placed = order.clients.iter().filter_map(|client| {
@@ -112,8 +175,6 @@ impl Control {
             Some((*client, slot.measured.duration_ns()))
         });
         let driver_ns = self.parts.shared.books_ns.load(Ordering::Relaxed) + places.observed.leave_ns();
-        let graph = Graph { driver_ns, clients: placed.collect(), edges: &order.edges };
-        let Ground { cpus, costs } = &places.ground;
-        Some(choose(&graph, places.observed.costs(*costs), cpus, &places.current))
+        Some(Graph { driver_ns, clients: placed.collect(), edges: &order.edges })
     }
 }

@@ -11,11 +11,12 @@ use sys::socket::Connection;
 
 use super::Control;
 use super::connections::{Newcomer, Peer, event_token};
-use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past, Release};
+use crate::client_slot::{ClientMemory, ClientSlot, Measured, Past};
 use crate::lateness::Lateness;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::{Pulse, Sleep};
+use crate::release::{Astray, Release};
 
 impl Control {
     pub(super) fn greet(&mut self, serial: u64, packet: &[u8]) {
@@ -139,6 +140,7 @@ impl Control {
             watch: None,
             measured: Measured::default(),
             release: Release::default(),
+            astray: Astray::default(),
         };
         self.clients.insert(client, slot);
         self.had_clients = true;

@@ -30,6 +30,16 @@ pub fn keep(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32
     })
 }
 
+/// How long the graph takes from the driver's wake to the end of the last client, in nanoseconds, if everybody runs on the CPU that
+/// `assignment` says, and whoever is missing there with the driver, on `cpus[0]`.
+#[must_use]
+pub fn expected_ns(graph: &Graph, costs: Costs, cpus: &[u32], assignment: &HashMap<u32, u32>) -> u64 {
+    let place = |client: &u32| cpus.iter().position(|cpu| Some(cpu) == assignment.get(client));
+    let cpu_of: Vec<usize> =
+        graph.clients.iter().map(|(client, _)| place(client).unwrap_or(DRIVER_CPU)).collect();
+    Simulation::new(&Tasks::new(graph), costs, cpus.len().max(1)).run(&cpu_of).makespan_ns
+}
+
 /// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of clients.
 fn assign(
     graph: &Graph,

@@ -1,0 +1,80 @@
+//! The server as programs are told of it.
+
+use std::collections::HashMap;
+
+use proto::status::{ClientStatus, Place, Status, Timing};
+use proto::timing::ClientTiming;
+
+use super::Control;
+use crate::client_slot::ClientSlot;
+use crate::order::order;
+
+impl Control {
+    fn driver_now(&self) -> String {
+        let description = &self.parts.driver.description;
+        if self.is_away { format!("{description}, not there: cycles by timer") } else { description.clone() }
+    }
+
+    /// How long a client takes.
+    pub(super) fn timing(&mut self, client: u32) -> Option<ClientTiming> {
+        Some(self.clients.get_mut(&client)?.measured.timing(sys::clock::now_ns()))
+    }
+
+    /// The server, for the command line.
+    pub(super) fn status(&mut self) -> Status {
+        let (ports, connections) = self.parts.model.counts();
+        let order = order(&self.parts.model, &self.members());
+        let mut places: HashMap<u32, Place> = order
+            .clients
+            .iter()
+            .filter_map(|client| Some((*client, self.place_of(*client, &order)?)))
+            .collect();
+        let clients = self.parts.model.clients().filter_map(|client| {
+            let slot = self.clients.get_mut(&client.id)?;
+            Some(client_status(client.id, &client.name, places.remove(&client.id), slot))
+        });
+        let clients = clients.collect();
+        Status {
+            name: self.parts.config.name.clone(),
+            version: env!("CARGO_PKG_VERSION").into(),
+            process: sys::process::process_id(),
+            driver: self.driver_now(),
+            sample_rate_hz: self.parts.driver.sample_rate_hz,
+            quantum: self.quantum,
+            sync: self.parts.config.sync,
+            freewheel: self.freewheels,
+            realtime_priority: self.parts.config.realtime_priority,
+            cycles: self.cycles,
+            xruns: self.engine().xruns(),
+            load: f64::from(self.engine().load_ppm()) / 1e6,
+            placement: self.placement(&order),
+            clients,
+            ports: (ports, self.parts.config.port_max),
+            connections,
+        }
+    }
+}
+
+fn client_status(id: u32, name: &str, place: Option<Place>, slot: &mut ClientSlot) -> ClientStatus {
+    let ClientTiming { scheduling, duration } = slot.measured.timing(sys::clock::now_ns());
+    let (scheduling, duration) = (scheduling.minute, duration.minute);
+    let timing = Timing {
+        cycles: u32::try_from(duration.count).unwrap_or(u32::MAX),
+        scheduling_median_ns: scheduling.p50_ns,
+        scheduling_max_ns: scheduling.max_ns,
+        duration_median_ns: duration.p50_ns,
+        duration_max_ns: duration.max_ns,
+    };
+    ClientStatus {
+        id,
+        name: name.into(),
+        process: slot.process.unwrap_or(0),
+        active: slot.activation.is_some(),
+        bypassed: slot.bypass.is_some(),
+        bypasses: slot.all_bypasses,
+        late_cycles: slot.late_cycles,
+        cpu: slot.measured.cpu,
+        place,
+        timing: (duration.count > 0).then_some(timing),
+    }
+}
