@@ -30,7 +30,7 @@ fn cpus(server: &Server) -> Option<(u64, u64)> {
 #[test]
 fn a_client_whose_own_mask_refuses_its_place_is_left_to_the_kernel_and_the_status_says_why() {
     let server = Server::start(&["--quantum", "1024"]);
-    let Some((driver, other)) = cpus(&server) else { return };
+    let Some((driver, _)) = cpus(&server) else { return };
     let _probes = ["one", "two"].map(|name| busy_probe_on(driver, &server, name));
     let (refused, placed) = eventually("one of them is told to go to the other CPU", || {
         let clients = status(&server)["clients"].clone();
@@ -38,8 +38,8 @@ fn a_client_whose_own_mask_refuses_its_place_is_left_to_the_kernel_and_the_statu
         let find = |word: &str| clients.as_array()?.iter().find(|client| why(client, word)).cloned();
         find("refused").zip(find("after"))
     });
-    assert_eq!(refused["place"]["refused_cpu"], other);
-    assert!(refused["place"]["left_ms"].as_u64().is_some_and(|left_ms| left_ms <= 5_000), "{refused}");
+    assert_ne!(refused["place"]["refused_cpu"], driver);
+    assert!(refused["place"]["left_ms"].is_u64(), "{refused}");
     assert_eq!((&refused["cpu"], &refused["active"]), (&driver.into(), &true.into()));
     assert_eq!((&placed["place"]["cpu"], &placed["cpu"]), (&driver.into(), &driver.into()));
 }
@@ -52,9 +52,9 @@ fn of_cpus_that_were_asked_for_the_server_says_once_who_may_not_use_them() {
     };
     let mut server = Server::start(&["--quantum", "256", "--cpus", &other.to_string()]);
     let _probe = busy_probe_on(driver, &server, "elsewhere");
-    let expected = format!("client 'elsewhere' runs on CPU {driver} though the CPUs {other} were asked for");
+    let expected = format!("client 'elsewhere' does not run on CPU {other}, where it is told to");
     eventually("it is said", || server.program().stderr().contains(&expected).then_some(()));
     server.await_cycles(500);
-    assert_eq!(server.program().stderr().matches("were asked for").count(), 1);
+    assert_eq!(server.program().stderr().matches("where it is told to").count(), 1);
     assert_eq!(status(&server)["clients"][0]["place"]["cpu"], other, "it is still told");
 }

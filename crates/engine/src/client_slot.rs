@@ -195,6 +195,8 @@ pub struct ClientSlot {
     pub release: Release,
     /// Whether it goes where it is told.
     pub astray: Astray,
+    /// ... and if not, the log has said so.
+    pub said_astray: bool,
 }
 
 impl ClientSlot {

@@ -48,7 +48,8 @@ pub struct Placement {
     pub hop_ns: u64,
     /// What a hop to another CPU takes, which sleeps, ns.
     pub cross_hop_ns: u64,
-    /// From the driver's wake to the end of the last client, as they are placed, ns.
+    /// From the driver's release of the first clients to the end of the last one, as they are placed, ns. Without those that
+    /// have no place.
     pub expected_ns: u64,
     /// The same with everybody on the driver's CPU, ns.
     pub alone_ns: u64,

@@ -47,11 +47,12 @@ impl Sleepers {
     /// Wherever they are.
     pub const ALL: Self = Self(NonZeroU32::MAX);
 
-    /// Those on one CPU; `None`: on any.
+    /// Those on one CPU. Who may be on any counts as on the first one: of some and [the others](Self::others), each
+    /// sleeper that names its CPU so is one or the other, and not both.
     #[inline]
     #[must_use]
     pub fn on(cpu: Option<u32>) -> Self {
-        cpu.and_then(|cpu| NonZeroU32::new(1 << (cpu % u32::BITS))).map_or(Self::ALL, Self)
+        NonZeroU32::new(1 << (cpu.unwrap_or(0) % u32::BITS)).map_or(Self::ALL, Self)
     }
 
     /// These and those.

@@ -114,7 +114,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         let released = pages.engine.cycle();
         let sleep_a_while = || {
             let deadline_ns = park.now_ns().saturating_add(patience_ns);
-            pages.engine.sleep(Sleepers::ALL, released, Some(deadline_ns), park);
+            pages.engine.sleep(Sleepers::on(None), released, Some(deadline_ns), park);
         };
         let Some(info) = pages.engine.info() else {
             // The driver stands before a release, which wakes whoever sleeps on the cycle's word.

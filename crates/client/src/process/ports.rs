@@ -198,16 +198,19 @@ impl PortTable {
     }
 
     /// The port with the client's own number `number`. Thread: cycle.
+    #[inline]
     pub(crate) fn cell(&self, number: u32) -> Option<&PortCell> {
         self.cells.get(number as usize).filter(|cell| !cell.is(Kind::Free))
     }
 
     /// The client's own number of port `id`. Thread: cycle.
+    #[inline]
     pub(crate) fn number(&self, id: u32) -> Option<u32> {
         self.numbers.get(id as usize)?.load(Ordering::Acquire).checked_sub(1)
     }
 
     /// The address of the port's samples or events in this cycle: see `Session::port_buffer`. Thread: cycle.
+    #[inline]
     pub(crate) fn buffer(&self, own: &OwnSlabs, id: u32, frames: u32) -> Option<NonNull<f32>> {
         self.cell(self.number(id)?)?.buffer(own, frames)
     }

@@ -175,6 +175,7 @@ impl Session {
     /// An output's samples, or events, are those of the cycle before. An input hears silence where nothing is connected,
     /// and where a source was late; an input that is not connected is silenced again at each call. A MIDI input's
     /// events are copies, in this process's own memory.
+    #[inline]
     pub fn port_buffer(&self, port: u32, frames: u32) -> Option<NonNull<f32>> {
         if self.core.check_fork().is_err() {
             return None;

@@ -125,7 +125,7 @@ fn places(placement: &Placement) -> String {
     let driver = cpus.first().copied().unwrap_or_default();
     let (end, alone) = (us(*expected_ns), us(*alone_ns));
     format!(
-        "on CPUs {driver} (the driver's){others}: ends {end} µs after the driver wakes, all on its CPU {alone} µs"
+        "on CPUs {driver} (the driver's){others}: ends {end} µs after the driver lets the first run, all on its CPU {alone} µs"
     )
 }
 
@@ -281,7 +281,7 @@ mod tests {
 server   default, consort 0.1.0, pid 4321
 driver   timer, 48000 Hz, asynchronous, real-time priority 10
 quantum  64 frames (1.333 ms)
-places   on CPUs 0 (the driver's), 1: ends 97.0 µs after the driver wakes, all on its CPU 143.0 µs
+places   on CPUs 0 (the driver's), 1: ends 97.0 µs after the driver lets the first run, all on its CPU 143.0 µs
 load     12.3 %
 xruns    2 in 75000 cycles
 graph    3 clients, 12 of 2048 ports, 8 connections

@@ -78,7 +78,7 @@ impl Control {
                         self.note_device(cycle.is_away);
                     }
                     self.xruns.begin_cycle();
-                    if let Some(places) = &mut self.places {
+                    if let Some(places) = self.places.as_mut().filter(|_| !self.freewheels) {
                         places.note_cycle(cycle);
                     }
                     if let Some(xrun_us) = cycle.xrun_us {

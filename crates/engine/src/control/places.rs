@@ -31,6 +31,8 @@ pub(super) struct Places {
     observed: Observed,
     /// What the next plan says.
     current: Assignment,
+    /// The first plan that says so.
+    current_since: u64,
     /// When it is looked next: by the clock, or earlier because the graph has changed.
     look_at_ns: u64,
     /// ... by the clock.
@@ -45,7 +47,14 @@ const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
 
 impl Places {
     pub(super) fn new(ground: Ground) -> Self {
-        Self { ground, observed: Observed::default(), current: HashMap::new(), look_at_ns: 0, look_by_ns: 0 }
+        Self {
+            ground,
+            observed: Observed::default(),
+            current: HashMap::new(),
+            current_since: 0,
+            look_at_ns: 0,
+            look_by_ns: 0,
+        }
     }
 
     /// The CPU of a client, if it is to stay on one.
@@ -56,6 +65,15 @@ impl Places {
     /// The driver thread's.
     pub(super) fn driver_cpu(&self) -> Option<u32> {
         self.ground.cpus.first().copied()
+    }
+
+    /// The next plan, `generation`, has everybody there; true if that is news.
+    fn settle(&mut self, assignment: Assignment, generation: u64) -> bool {
+        let is_new = self.current != assignment;
+        if is_new {
+            (self.current, self.current_since) = (assignment, generation);
+        }
+        is_new
     }
 
     /// A cycle's records begin.
@@ -70,8 +88,9 @@ impl Control {
     pub(super) fn place(&mut self, order: &Order) {
         let next = self.placed(order, keep);
         let soon_ns = now_ns() + LOOK_AFTER_CHANGE_NS;
+        let generation = self.plans.next_generation();
         if let Some((places, next)) = self.places.as_mut().zip(next) {
-            places.current = next;
+            places.settle(next, generation);
             places.look_at_ns = soon_ns.min(places.look_by_ns);
         }
     }
@@ -85,34 +104,38 @@ impl Control {
         places.observed.look(places.ground.costs);
         let order = order(&self.parts.model, &self.members());
         let next = self.placed(&order, schedule);
+        let generation = self.plans.next_generation();
         if let Some((places, next)) = self.places.as_mut().zip(next)
-            && places.current != next
+            && places.settle(next, generation)
         {
-            places.current = next;
             self.plans.need(now_ns);
         }
     }
 
-    /// One more record of a cycle: what hops take, and whether the client runs where it is told.
+    /// One more record of a cycle: what hops take, and whether the client runs where it is told. In freewheel no CPU
+    /// sleeps, and nobody is real-time.
     pub(super) fn note_place(&mut self, record: ClientRecord) {
-        let Some(places) = &mut self.places else { return };
+        let Some(places) = self.places.as_mut().filter(|_| !self.freewheels) else { return };
         places.observed.note(record);
-        let told = places.cpu(record.client);
-        let is_elsewhere = |cpu: u32| record.cpu != u16::MAX && cpu != u32::from(record.cpu);
+        let is_told = self.newest.cycle == record.cycle && self.newest.plan >= places.current_since;
+        let has_said_where = record.finished_ns != 0 && record.cpu != u16::MAX;
+        let told = places.cpu(record.client).filter(|_| is_told && has_said_where);
         let Some(slot) = self.clients.get_mut(&record.client) else { return };
-        if !slot.astray.note(told.is_some_and(is_elsewhere)) {
+        let Some(cpu) = told else { return };
+        if !slot.astray.note(cpu != u32::from(record.cpu)) {
             return;
         }
         let now_ns = now_ns();
-        if let Some(cpus) = &self.parts.config.cpus {
+        if self.parts.config.cpus.is_none() {
+            if slot.release.begin(now_ns, Why::Refused(cpu)) {
+                self.plans.need(now_ns);
+            }
+        } else if !std::mem::replace(&mut slot.said_astray, true) {
             let name = self.client_name(record.client);
             eprintln!(
-                "consort: client '{name}' runs on CPU {} though the CPUs {cpus} were asked for: its own affinity or its cpuset \
-                 keeps it there",
-                record.cpu
+                "consort: client '{name}' does not run on CPU {cpu}, where it is told to: its own affinity or its cpuset keeps \
+                 it elsewhere"
             );
-        } else if slot.release.begin(now_ns, Why::Refused(told.unwrap_or_default())) {
-            self.plans.need(now_ns);
         }
     }
 

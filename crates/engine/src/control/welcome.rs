@@ -141,6 +141,7 @@ impl Control {
             measured: Measured::default(),
             release: Release::default(),
             astray: Astray::default(),
+            said_astray: false,
         };
         self.clients.insert(client, slot);
         self.had_clients = true;

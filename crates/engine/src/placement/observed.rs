@@ -20,16 +20,13 @@ pub struct Observed {
     /// Of the cycle whose records come.
     driver: CycleRecord,
     clients: Vec<ClientRecord>,
-    cross_hop: Average,
-    switch: Average,
-    leave: Average,
-    /// Looks since another CPU was roused last.
-    looks: u32,
+    /// A hop to a client on another CPU, which has slept.
+    cross_hop: Seen,
+    /// From one client to another that is ready, on the same CPU.
+    switch: Seen,
+    /// The driver's way from its books to its sleep.
+    leave: Seen,
 }
-
-/// A CPU that is dear to rouse may be given up for that, and then is not roused any more to see whether it still is: what was
-/// observed is forgotten by little after so many looks each.
-const FORGET_LOOKS: u32 = 8;
 
 impl Observed {
     /// The next cycle's records begin.
@@ -41,32 +38,25 @@ impl Observed {
     /// One more record of the cycle.
     pub fn note(&mut self, client: ClientRecord) {
         let has_run = client.signaled_ns != 0 && client.awake_ns != 0 && client.finished_ns != 0;
+        let has_run = has_run && client.cpu != u16::MAX;
         if self.driver.cycle.is_multiple_of(ONE_OF) && client.cycle == self.driver.cycle && has_run {
             self.clients.push(client);
         }
     }
 
-    /// The schedule is looked at.
+    /// The schedule is looked at, about once a second.
     pub fn look(&mut self, calibrated: Costs) {
-        self.looks += 1;
-        if self.looks >= FORGET_LOOKS && !self.cross_hop.is_empty() {
-            self.rouse(calibrated.cross_cpu.hop_ns);
-        }
-    }
-
-    fn rouse(&mut self, hop_ns: u64) {
-        self.looks = 0;
-        self.cross_hop.note(hop_ns);
+        self.cross_hop.look(calibrated.cross_cpu.hop_ns);
+        self.switch.look(calibrated.switch_ns());
+        self.leave.look(0);
     }
 
     /// The calibrated costs, corrected by what was observed.
     #[must_use]
     pub fn costs(&self, calibrated: Costs) -> Costs {
-        let seen =
-            |average: Average, instead_ns: u64| if average.is_empty() { instead_ns } else { average.ns() };
         let Costs { same_cpu, cross_cpu, further_wake_ns } = calibrated;
-        let same_hop_ns = same_cpu.wake_ns.saturating_add(seen(self.switch, calibrated.switch_ns()));
-        let cross_hop_ns = seen(self.cross_hop, cross_cpu.hop_ns).max(same_hop_ns).max(cross_cpu.wake_ns);
+        let same_hop_ns = same_cpu.wake_ns.saturating_add(self.switch.or(calibrated.switch_ns()));
+        let cross_hop_ns = self.cross_hop.or(cross_cpu.hop_ns).max(same_hop_ns).max(cross_cpu.wake_ns);
         Costs {
             same_cpu: Handover { hop_ns: same_hop_ns, ..same_cpu },
             cross_cpu: Handover { hop_ns: cross_hop_ns, ..cross_cpu },
@@ -77,49 +67,113 @@ impl Observed {
     /// How long the driver takes from its books to its sleep, ns.
     #[must_use]
     pub fn leave_ns(&self) -> u64 {
-        self.leave.ns()
+        self.leave.or(0)
     }
 
     fn end(&mut self, calibrated: Costs) {
         let mut clients = std::mem::take(&mut self.clients);
         clients.sort_unstable_by_key(|client| (client.cpu, client.awake_ns));
-        for on_cpu in clients.chunk_by(|one, other| one.cpu == other.cpu) {
-            self.note_first(&on_cpu[0], &clients, calibrated);
+        let on_cpus = || clients.chunk_by(|one, other| one.cpu == other.cpu);
+        for on_cpu in on_cpus() {
             for two in on_cpu.windows(2) {
-                self.note_switch(&two[0], &two[1], calibrated);
+                self.note_switch(&two[0], &two[1], &clients, calibrated);
             }
+        }
+        let firsts: Vec<ClientRecord> = on_cpus().map(|on_cpu| on_cpu[0]).collect();
+        for first in &firsts {
+            self.note_first(first, &firsts, &clients, calibrated);
         }
         clients.clear();
         self.clients = clients;
     }
 
     /// The first that ran on its CPU: that had slept, or was the driver's.
-    fn note_first(&mut self, first: &ClientRecord, all: &[ClientRecord], calibrated: Costs) {
-        let from_driver = first.signaled_ns == self.driver.released_ns;
-        let waker_cpu = match from_driver {
-            true => Some(self.driver.cpu),
+    fn note_first(
+        &mut self,
+        first: &ClientRecord,
+        firsts: &[ClientRecord],
+        all: &[ClientRecord],
+        calibrated: Costs,
+    ) {
+        let hop_ns = near(first.awake_ns.saturating_sub(first.signaled_ns), calibrated.cross_cpu.hop_ns);
+        if first.signaled_ns != self.driver.released_ns {
             // A client dates its end and its signals at once.
-            false => all.iter().find(|other| other.finished_ns == first.signaled_ns).map(|other| other.cpu),
-        };
-        if waker_cpu.is_some_and(|cpu| cpu != first.cpu) {
-            let hop_ns = first.awake_ns.saturating_sub(first.signaled_ns);
-            self.rouse(near(hop_ns, calibrated.cross_cpu.hop_ns));
-        } else if from_driver && first.awake_ns > self.driver.end_ns {
-            let left_ns = (first.awake_ns - self.driver.end_ns).saturating_sub(calibrated.switch_ns());
-            self.leave.note(left_ns.min(MOST * calibrated.same_cpu.hop_ns));
+            let waker = all.iter().find(|other| other.finished_ns == first.signaled_ns);
+            if waker.is_some_and(|waker| waker.cpu != first.cpu && woken_by(waker, all).count() == 1) {
+                self.cross_hop.note(hop_ns);
+            }
+        } else if first.cpu == self.driver.cpu {
+            if first.awake_ns > self.driver.end_ns {
+                let switch_ns = self.switch.or(calibrated.switch_ns());
+                let left_ns = (first.awake_ns - self.driver.end_ns).saturating_sub(switch_ns);
+                self.leave.note(left_ns.min(MOST * calibrated.same_cpu.hop_ns));
+            }
+        } else {
+            // The others that the driver has roused waited for it to rouse this one before.
+            let mut elsewhere = firsts
+                .iter()
+                .filter(|other| other.signaled_ns == self.driver.released_ns && other.cpu != self.driver.cpu);
+            if elsewhere.all(|other| first.awake_ns <= other.awake_ns) {
+                self.cross_hop.note(hop_ns);
+            }
         }
     }
 
     /// Two that ran on the same CPU, the second after the first.
-    fn note_switch(&mut self, before: &ClientRecord, after: &ClientRecord, calibrated: Costs) {
-        let apart_ns = after.awake_ns.saturating_sub(before.finished_ns);
-        let switch_ns = match after.signaled_ns.cmp(&before.finished_ns) {
-            std::cmp::Ordering::Less => apart_ns,
-            // By the one before.
-            std::cmp::Ordering::Equal => apart_ns.saturating_sub(calibrated.same_cpu.wake_ns),
-            std::cmp::Ordering::Greater => return,
+    fn note_switch(
+        &mut self,
+        before: &ClientRecord,
+        after: &ClientRecord,
+        all: &[ClientRecord],
+        calibrated: Costs,
+    ) {
+        let was_ready = after.signaled_ns <= before.finished_ns;
+        // Who preempts another was switched to before that one's end.
+        let (true, Some(apart_ns)) = (was_ready, after.awake_ns.checked_sub(before.finished_ns)) else {
+            return;
         };
-        self.switch.note(near(switch_ns, calibrated.switch_ns()));
+        let is_woken = after.signaled_ns == before.finished_ns;
+        if woken_by(before, all).count() > usize::from(is_woken) {
+            // It had others to wake in between.
+            return;
+        }
+        let wake_ns = if is_woken { calibrated.same_cpu.wake_ns } else { 0 };
+        self.switch.note(near(apart_ns.saturating_sub(wake_ns), calibrated.switch_ns()));
+    }
+}
+
+/// The clients that `waker` has woken.
+fn woken_by<'a>(waker: &'a ClientRecord, all: &'a [ClientRecord]) -> impl Iterator<Item = &'a ClientRecord> {
+    all.iter().filter(|other| other.signaled_ns == waker.finished_ns)
+}
+
+/// What was observed lately of one cost.
+#[derive(Debug, Default)]
+struct Seen {
+    average: Average,
+    /// Looks since it was observed last.
+    looks: u32,
+}
+
+/// What is dear may be avoided for that, and then is not observed any more, however cheap it has become: so many looks after
+/// the last observation, and after each so many more, a little of it is forgotten.
+const FORGET_LOOKS: u32 = 8;
+
+impl Seen {
+    fn note(&mut self, ns: u64) {
+        self.looks = 0;
+        self.average.note(ns);
+    }
+
+    fn look(&mut self, calibrated_ns: u64) {
+        self.looks += 1;
+        if self.looks >= FORGET_LOOKS && !self.average.is_empty() {
+            self.note(calibrated_ns);
+        }
+    }
+
+    fn or(&self, calibrated_ns: u64) -> u64 {
+        if self.average.is_empty() { calibrated_ns } else { self.average.ns() }
     }
 }
 
@@ -208,6 +262,23 @@ mod tests {
     }
 
     #[test]
+    fn wakes_of_others_and_preemptions_are_no_switches() {
+        let wakes_another = [(0, 0, 20_000, 30_000), (0, 0, 60_000, 61_000), (1, 30_000, 80_000, 81_000)];
+        let preempts = [(0, 0, 20_000, 90_000), (0, 0, 30_000, 40_000)];
+        for (case, runs) in [("it wakes another first", &wakes_another[..]), ("it is preempted", &preempts)] {
+            assert_eq!(observed(runs).costs(CALIBRATED).same_cpu, CALIBRATED.same_cpu, "{case}");
+        }
+    }
+
+    #[test]
+    fn of_the_cpus_that_one_waker_rouses_only_the_first_says_what_that_takes() {
+        let by_driver = observed(&[(1, 0, 30_000, 31_000), (2, 0, 60_000, 61_000), (3, 0, 90_000, 91_000)]);
+        assert_eq!(by_driver.costs(CALIBRATED).cross_cpu.hop_ns, 30_000);
+        let by_client = [(0, 0, 20_000, 30_000), (1, 30_000, 90_000, 91_000), (2, 30_000, 80_000, 81_000)];
+        assert_eq!(observed(&by_client).costs(CALIBRATED).cross_cpu, CALIBRATED.cross_cpu);
+    }
+
+    #[test]
     fn the_driver_s_way_to_sleep_is_what_lies_before_the_first_client_there() {
         assert_eq!(observed(&[(0, 0, 22_000, 30_000)]).leave_ns(), 4_000);
         assert_eq!(
@@ -229,14 +300,19 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_is_not_roused_any_more_gets_another_chance_by_and_by() {
-        let mut observed = observed(&[(1, 0, 100_000, 101_000)]);
-        let dear_ns = observed.costs(CALIBRATED).cross_cpu.hop_ns;
+    fn what_is_not_observed_any_more_is_forgotten_by_and_by() {
+        let runs = [(1, 0, 100_000, 101_000), (0, 0, 40_000, 50_000), (0, 0, 60_000, 61_000)];
+        let mut observed = observed(&runs);
+        let dear = observed.costs(CALIBRATED);
+        assert!(
+            dear.cross_cpu.hop_ns > 90_000 && dear.same_cpu.hop_ns > 10_000 && observed.leave_ns() > 10_000
+        );
         observed.look(CALIBRATED);
-        assert_eq!(observed.costs(CALIBRATED).cross_cpu.hop_ns, dear_ns);
-        for _ in 0..200 * FORGET_LOOKS {
+        assert_eq!(observed.costs(CALIBRATED), dear);
+        for _ in 0..400 * FORGET_LOOKS {
             observed.look(CALIBRATED);
         }
-        assert!(observed.costs(CALIBRATED).cross_cpu.hop_ns < 21_000);
+        let Costs { same_cpu, cross_cpu, .. } = observed.costs(CALIBRATED);
+        assert!(same_cpu.hop_ns < 5_100 && cross_cpu.hop_ns < 20_100 && observed.leave_ns() < 100);
     }
 }

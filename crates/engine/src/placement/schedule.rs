@@ -30,7 +30,7 @@ pub fn keep(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32
     })
 }
 
-/// How long the graph takes from the driver's wake to the end of the last client, in nanoseconds, if everybody runs on the CPU that
+/// How long the graph takes from the driver's release of the first clients to the end of the last one, in nanoseconds, if everybody runs on the CPU that
 /// `assignment` says, and whoever is missing there with the driver, on `cpus[0]`.
 #[must_use]
 pub fn expected_ns(graph: &Graph, costs: Costs, cpus: &[u32], assignment: &HashMap<u32, u32>) -> u64 {

@@ -143,15 +143,18 @@ impl<'a> Simulation<'a> {
         Score { makespan_ns, crossings: crossings(self.tasks, cpu_of) }
     }
 
-    /// The driver wakes everybody who waits for nobody else.
+    /// The driver wakes everybody who waits for nobody else: those on other CPUs first.
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
         self.ready_ns.fill(0);
         self.roused.begin(DRIVER_CPU);
         let mut at_ns: u64 = 0;
-        for (client, predecessors) in self.tasks.predecessors.iter().enumerate() {
-            self.waiting[client] = predecessors.len();
-            if predecessors.is_empty() {
+        for near in [false, true] {
+            for (client, predecessors) in self.tasks.predecessors.iter().enumerate() {
+                self.waiting[client] = predecessors.len();
+                if !predecessors.is_empty() || (cpu_of[client] == DRIVER_CPU) != near {
+                    continue;
+                }
                 let (ready_ns, woken_ns) = self.roused.wake(cpu_of[client], at_ns);
                 self.queues[cpu_of[client]].push(Reverse((ready_ns, client)));
                 at_ns = woken_ns;

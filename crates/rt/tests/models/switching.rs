@@ -68,12 +68,12 @@ fn a_client_without_predecessors_that_gets_one_misses_no_cycle() {
 
 #[test]
 fn a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps() {
-    // The driver's own CPU, the one that it wakes first, and one that it knows nothing of.
-    for (before, after) in [(0, 1), (1, 0), (0, 2)] {
+    // The driver's own CPU, the one that it wakes first, one that it knows nothing of, and any.
+    for (before, after) in [(Some(0), Some(1)), (Some(1), Some(0)), (Some(0), Some(2)), (None, Some(1))] {
         explore(2, move || {
             let (stage, client) = (Stage::waking_first(Sleepers::on(Some(1))), Client::new());
-            client.order_at(1, Some(0), 0, Some(before));
-            client.order_at(2, Some(0), 0, Some(after));
+            client.order_at(1, Some(0), 0, before);
+            client.order_at(2, Some(0), 0, after);
             let seats = [Chair::new(&client, 0)];
             stage.begin(&seats, 1, 1, true);
             let process = {
