@@ -9,7 +9,7 @@ pub const SLOT_BYTES: usize = 32 * 1024;
 /// Ports whose buffers share one slab.
 pub const SLOTS_PER_SLAB: u32 = 16;
 
-/// Of a cache line, with which processors that fetch lines in pairs fetch no sample.
+/// Two cache lines, since processors fetch lines in pairs: whoever looks at the header fetches no sample.
 const HEADER_BYTES: usize = 128;
 
 /// From slot to slot. A line more than a slot has: slots that begin at the same place of their pages would have the same few
