@@ -44,10 +44,9 @@ pub struct Beginning {
 
 /// Starts a cycle of a plan with `seats`.
 ///
-/// Clients without predecessors sleep on the cycle's word and
-/// are woken together, those that are far first; the others are woken by the last of their predecessors. One that cannot tell
-/// which it is, because its plan is being replaced, sleeps on the cycle's word too. One whose signal page was
-/// replaced is woken on the one that it has left.
+/// Clients without predecessors sleep on the cycle's word and are woken together, those that are far first; the others
+/// are woken by the last of their predecessors. One that cannot tell which it is, because its plan is being replaced,
+/// sleeps on the cycle's word too. One whose signal page was replaced is woken on the one that it has left.
 pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], beginning: Beginning, park: &impl Park) {
     let Beginning { info, first, far } = beginning;
     for seat in seats {

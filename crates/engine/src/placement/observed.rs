@@ -37,9 +37,9 @@ impl Observed {
 
     /// One more record of the cycle.
     pub fn note(&mut self, client: ClientRecord) {
-        let has_run = client.signaled_ns != 0 && client.awake_ns != 0 && client.finished_ns != 0;
-        let has_run = has_run && client.cpu != u16::MAX;
-        if self.driver.cycle.is_multiple_of(ONE_OF) && client.cycle == self.driver.cycle && has_run {
+        let has_run = [client.signaled_ns, client.awake_ns, client.finished_ns].iter().all(|ns| *ns != 0);
+        let is_looked_at = self.driver.cycle.is_multiple_of(ONE_OF) && client.cycle == self.driver.cycle;
+        if is_looked_at && has_run && client.cpu != u16::MAX {
             self.clients.push(client);
         }
     }

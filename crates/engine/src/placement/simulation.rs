@@ -148,13 +148,14 @@ impl<'a> Simulation<'a> {
         self.free_ns.fill(0);
         self.ready_ns.fill(0);
         self.roused.begin(DRIVER_CPU);
+        for (waiting, predecessors) in self.waiting.iter_mut().zip(&self.tasks.predecessors) {
+            *waiting = predecessors.len();
+        }
         let mut at_ns: u64 = 0;
         for near in [false, true] {
-            for (client, predecessors) in self.tasks.predecessors.iter().enumerate() {
-                self.waiting[client] = predecessors.len();
-                if !predecessors.is_empty() || (cpu_of[client] == DRIVER_CPU) != near {
-                    continue;
-                }
+            let is_woken =
+                |client: &usize| self.waiting[*client] == 0 && (cpu_of[*client] == DRIVER_CPU) == near;
+            for client in (0..self.tasks.count()).filter(is_woken) {
                 let (ready_ns, woken_ns) = self.roused.wake(cpu_of[client], at_ns);
                 self.queues[cpu_of[client]].push(Reverse((ready_ns, client)));
                 at_ns = woken_ns;

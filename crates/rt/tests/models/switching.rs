@@ -1,5 +1,7 @@
 //! The driver goes on to another plan while a client sleeps, falls asleep or is late.
 
+use std::sync::Arc;
+
 use consort_rt::park::Sleepers;
 use loom::thread;
 
@@ -26,11 +28,20 @@ impl Role {
         }
     }
 
-    fn seats(self, client: &std::sync::Arc<Client>, before: Self) -> Vec<Chair> {
+    fn seats(self, client: &Arc<Client>, before: Self) -> Vec<Chair> {
         let seat = self.edges().map(|edges| Chair::new(client, edges));
         let moved = (self == Self::Group) != (before == Self::Group);
         seat.into_iter().map(|seat| if moved { seat.entering() } else { seat }).collect()
     }
+}
+
+/// The client's process thread, which ends when it has run cycle 2.
+fn running_cycle_2(stage: &Arc<Stage>, client: &Arc<Client>) -> thread::JoinHandle<()> {
+    let (stage, client) = (Arc::clone(stage), Arc::clone(client));
+    thread::spawn(move || {
+        let mut memory = memory();
+        while stage.await_turn(&client, &mut memory) != 2 {}
+    })
 }
 
 /// A client sleeps as `before` in cycle 1 of plan 1, or is about to; in cycle 2, the first of plan 2, it runs
@@ -76,13 +87,7 @@ fn a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps() {
             client.order_at(2, Some(0), 0, after);
             let seats = [Chair::new(&client, 0)];
             stage.begin(&seats, 1, 1, true);
-            let process = {
-                let (stage, client) = (stage.clone(), client.clone());
-                thread::spawn(move || {
-                    let mut memory = memory();
-                    while stage.await_turn(&client, &mut memory) != 2 {}
-                })
-            };
+            let process = running_cycle_2(&stage, &client);
             stage.begin(&seats, 2, 2, true);
             process.join().expect("client");
         });
@@ -152,13 +157,7 @@ fn a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones() {
             client.order(2, role.edges());
             let seats = role.seats(&client, role);
             stage.begin(&seats, 1, 1, true);
-            let process = {
-                let (stage, client) = (stage.clone(), client.clone());
-                thread::spawn(move || {
-                    let mut memory = memory();
-                    while stage.await_turn(&client, &mut memory) != 2 {}
-                })
-            };
+            let process = running_cycle_2(&stage, &client);
             // The driver has taken plan 2 and given plan 1 back: the control thread prepares plan 3.
             client.order(3, role.edges());
             stage.begin(&seats, 2, 2, true);
@@ -178,13 +177,7 @@ fn a_follower_that_looks_while_a_cycle_is_written_misses_none_of_the_same_plan()
         client.order(1, Some(1));
         let seats = [Chair::new(&client, 1)];
         stage.begin(&seats, 1, 1, true);
-        let process = {
-            let (stage, client) = (stage.clone(), client.clone());
-            thread::spawn(move || {
-                let mut memory = memory();
-                while stage.await_turn(&client, &mut memory) != 2 {}
-            })
-        };
+        let process = running_cycle_2(&stage, &client);
         stage.begin(&seats, 2, 1, false);
         stage.signal(&client, 1, 0, 2);
         process.join().expect("client");
