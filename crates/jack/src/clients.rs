@@ -84,12 +84,14 @@ impl ClientHandle {
         Self::from_number((state / GENERATION) << INDEX_BITS | (index as u64 + 1))
     }
 
+    #[inline]
     fn slot(self) -> Option<(&'static Slot, u64)> {
         let index = (self.0 & ((1 << INDEX_BITS) - 1)).checked_sub(1)?;
         Some((SLOTS.get(index)?, (self.0 >> INDEX_BITS) as u64))
     }
 
     /// The client, if this is the handle of an open one. Thread: any.
+    #[inline]
     pub fn pin(self) -> Option<Pinned> {
         let (slot, generation) = self.slot()?;
         // Acquire: pairs with the opening, so that the client is seen whole.

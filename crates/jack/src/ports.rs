@@ -80,6 +80,7 @@ impl PortHandle {
         }
     }
 
+    #[inline]
     fn split(self) -> Option<(u32, u32)> {
         let id = (self.0 & ((1 << ID_BITS) - 1)) as u32;
         let server = u32::try_from(self.0 >> ID_BITS).ok()?;
@@ -98,6 +99,7 @@ impl PortHandle {
     }
 
     /// The port, with its own client if it is of this process, else with any client on its server. Thread: any.
+    #[inline]
     pub fn pin(self) -> Option<PinnedPort> {
         let (number, id) = self.split()?;
         let server = SERVERS.get(number as usize)?;
@@ -117,10 +119,12 @@ pub fn note_owner(client: &OpenClient, owner: ClientHandle, id: u32) {
 }
 
 impl Server {
+    #[inline]
     fn owner(&self, id: u32) -> Option<Pinned> {
         ClientHandle::from_number(self.owners.get(id as usize)?.load(Ordering::Acquire)).pin()
     }
 
+    #[cold]
     fn any(&self, number: u32) -> Option<Pinned> {
         let last = ClientHandle::from_number(self.any.load(Ordering::Relaxed));
         if let Some(pinned) = last.pin() {

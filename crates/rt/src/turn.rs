@@ -34,6 +34,8 @@ pub struct TurnState<W> {
     pub last_cycle: u32,
     /// First plan for which the copied orders hold.
     pub valid_from: u64,
+    /// The last plan for which that was looked up: what holds for it does not change.
+    known_for: u64,
     /// Wake-ups counted when the last look ended: what came after it keeps the next look from sleeping.
     woken: u32,
     /// ... on the page of the orders that held from this plan on.
@@ -58,12 +60,12 @@ const SPURIOUS_WAKES: u32 = 16;
 impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     /// A client that has not run yet; `words` are [`ORDERS_WORDS`](crate::shm::ORDERS_WORDS) words.
     pub fn new(words: W) -> Self {
-        Self { last_cycle: 0, valid_from: 0, woken: 0, counted_for: 0, used: 0, words }
+        Self { last_cycle: 0, valid_from: 0, known_for: 0, woken: 0, counted_for: 0, used: 0, words }
     }
 
     /// Begins anew with another server, whose cycles and plans are counted from the start.
     pub fn begin_anew(&mut self) {
-        (self.last_cycle, self.valid_from, self.used) = (0, 0, 0);
+        (self.last_cycle, self.valid_from, self.known_for, self.used) = (0, 0, 0, 0);
         (self.woken, self.counted_for) = (0, 0);
     }
 
@@ -73,9 +75,15 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     }
 
     fn refresh(&mut self, orders: &Orders, plan: u64) -> bool {
+        // No plan is number 0.
+        if plan == self.known_for && plan != 0 {
+            return true;
+        }
         let mut copy =
             OrdersCopy { valid_from: &mut self.valid_from, used: &mut self.used, words: self.words.as_mut() };
-        orders.copy_for(plan, &mut copy)
+        let known = orders.copy_for(plan, &mut copy);
+        self.known_for = if known { plan } else { 0 };
+        known
     }
 
     /// Looks whether it is the client's turn, and sleeps if it is not: until it is woken, and at most for `patience_ns` if

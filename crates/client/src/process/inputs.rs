@@ -11,35 +11,11 @@ use sys::memory::PeerSlab;
 use super::ports::{OwnSlabs, PortCell, PortTable};
 use super::tables::Tables;
 
-/// The inputs of one set of orders, in memory that was allocated before the first cycle.
-#[derive(Debug)]
-pub(crate) struct Inputs {
-    /// Of all groups, one after the other; packed [`InputSource`]s.
-    sources: Vec<u32>,
-    groups: Vec<Group>,
-    connected: Vec<Connected>,
-    /// Room to merge events.
-    cursors: Vec<Cursor>,
-}
-
-/// Inputs with the same sources, so that one mix serves them all.
-#[derive(Debug, Clone, Copy, Default)]
-struct Group {
-    start: usize,
-    length: usize,
-    /// The first input of the group: what it hears, the others hear too.
-    first_port: Option<u32>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Connected {
-    port: u32,
-    group: u32,
-}
-
-/// What there is to hear from in a cycle.
+/// What there is to hear from in a cycle, and who hears it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Heard<'a> {
+    pub(crate) orders: OrdersReader<'a>,
+    pub(crate) ports: &'a PortTable,
     pub(crate) tables: &'a Tables,
     pub(crate) own: &'a OwnSlabs,
     pub(crate) cycle: u32,
@@ -48,90 +24,37 @@ pub(crate) struct Heard<'a> {
     pub(crate) copies: bool,
 }
 
-/// Room for `count` values, with its pages present.
-fn room<T: Clone + Default>(count: usize) -> Vec<T> {
-    let mut room = vec![std::hint::black_box(T::default()); count];
-    std::hint::black_box(&mut room).clear();
-    room
+/// Room to merge the events of as many sources as orders can name, with its pages present. Allocates.
+pub(crate) fn room_for_events() -> Vec<Cursor> {
+    vec![std::hint::black_box(Cursor::default()); ORDERS_WORDS]
 }
 
-/// Adds `value` where there is room: there always is, since these are no more than the words of the orders. Thread: cycle.
-fn push<T>(list: &mut Vec<T>, value: T) {
-    if list.len() < list.capacity() {
-        list.push(value);
-    }
-}
-
-impl Inputs {
-    pub(crate) fn new() -> Self {
-        let cursors = vec![std::hint::black_box(Cursor::default()); ORDERS_WORDS];
-        Self {
-            sources: room(ORDERS_WORDS),
-            groups: room(ORDERS_WORDS),
-            connected: room(ORDERS_WORDS),
-            cursors,
-        }
-    }
-
-    /// Obeys new orders. Ports that are connected no more hear silence. Thread: cycle.
-    pub(crate) fn obey(&mut self, orders: OrdersReader<'_>, ports: &PortTable) {
-        for connected in &self.connected {
-            if let Some(cell) = ports.cell(connected.port) {
-                cell.set_source(null_mut());
-            }
-        }
-        self.sources.clear();
-        self.groups.clear();
-        self.connected.clear();
-        for words in orders.groups() {
-            let group = Group { start: self.sources.len(), length: words.len(), first_port: None };
-            push(&mut self.groups, group);
-            for word in words {
-                push(&mut self.sources, *word);
-            }
-        }
-        for (port, group) in orders.inputs() {
-            push(&mut self.connected, Connected { port, group });
-            if let Some(group) = self.groups.get_mut(group as usize) {
-                group.first_port.get_or_insert(port);
-            }
-        }
-    }
-
+impl<'a> Heard<'a> {
     /// Makes what every connected input hears in this cycle. Process thread, before the program's part, so that
     /// the client's own outputs still hold the cycle before. Thread: cycle.
-    pub(crate) fn prepare(&mut self, ports: &PortTable, heard: Heard<'_>) {
-        for connected in &self.connected {
-            let Some(cell) = ports.cell(connected.port) else { continue };
-            let Some(group) = self.groups.get(connected.group as usize) else { continue };
-            let shared = group.first_port.filter(|first| *first != connected.port && !heard.copies);
-            let samples = match shared {
-                Some(first) => ports.cell(first).map_or(null_mut(), PortCell::source),
-                None => {
-                    let sources = self.sources.get(group.start..group.start + group.length);
-                    heard.buffer_for(cell, sources.unwrap_or_default(), &mut self.cursors)
-                }
-            };
-            cell.set_source(samples);
+    #[inline]
+    pub(crate) fn prepare_inputs(self, cursors: &mut [Cursor]) {
+        for group in self.orders.groups() {
+            let mut shared = None;
+            for cell in group.inputs.iter().filter_map(|port| self.ports.cell(*port)) {
+                let samples = match shared.filter(|_| !self.copies) {
+                    Some(samples) => samples,
+                    None => self.buffer_for(cell, group.sources, cursors),
+                };
+                cell.set_source(samples);
+                shared = Some(samples);
+            }
         }
     }
 
-    /// Room to merge events.
-    pub(crate) fn cursors(&mut self) -> &mut [Cursor] {
-        &mut self.cursors
+    /// Whose buffer has what `input` hears, if it is not the source's own memory, and the sources; `None`: it is not
+    /// connected. Thread: cycle.
+    pub(crate) fn hearing(self, input: u32) -> Option<(&'a PortCell, &'a [u32])> {
+        let group = self.orders.groups().find(|group| group.inputs.contains(&input))?;
+        let mut holders = group.inputs.iter().filter(|port| !self.copies || **port == input);
+        Some((holders.find_map(|port| self.ports.cell(*port))?, group.sources))
     }
 
-    /// The input whose buffer has what `port` hears, if it is not the source's own memory, and the sources; `None`: it is
-    /// not connected. Thread: cycle.
-    pub(crate) fn hearing(&self, port: u32, copies: bool) -> Option<(u32, &[u32])> {
-        let connected = self.connected.iter().find(|connected| connected.port == port)?;
-        let group = self.groups.get(connected.group as usize)?;
-        let holder = group.first_port.filter(|_| !copies).unwrap_or(port);
-        Some((holder, self.sources.get(group.start..group.start + group.length)?))
-    }
-}
-
-impl Heard<'_> {
     /// The address of what `cell` hears from `sources`; null: nothing. Thread: cycle.
     fn buffer_for(self, cell: &PortCell, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
         if let Some(events) = cell.events() {
@@ -248,7 +171,7 @@ mod tests {
         own: OwnSlabs,
         foreign: Vec<OwnSlab>,
         tables: Tables,
-        inputs: Inputs,
+        words: Vec<u32>,
     }
 
     const VALUES: [f32; 2] = [0.25, 0.5];
@@ -275,20 +198,22 @@ mod tests {
                 assert!(tables.set_slab(index, Some(Arc::new(peer))));
                 foreign.push(slab);
             }
-            Self { ports, own, foreign, tables, inputs: Inputs::new() }
+            Self { ports, own, foreign, tables, words: Vec::new() }
         }
 
-        fn obey(&mut self, groups: &[&[InputSource]], inputs: &[(u32, u32)]) {
+        fn obey(&mut self, groups: &[(&[InputSource], &[u32])]) {
             let mut words = vec![0; ORDERS_WORDS];
             let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
-            groups.iter().for_each(|group| writer.group(group.iter().copied()));
-            inputs.iter().for_each(|(port, group)| writer.input(*port, *group));
-            self.inputs.obey(OrdersReader::new(writer.finish().unwrap()), &self.ports);
+            groups.iter().for_each(|(sources, inputs)| writer.group(sources, inputs));
+            self.words = writer.finish().unwrap().to_vec();
+            self.ports.forget_sources();
         }
 
-        fn prepare(&mut self, copies: bool) {
-            let heard = Heard { tables: &self.tables, own: &self.own, cycle: CYCLE, frames: FRAMES, copies };
-            self.inputs.prepare(&self.ports, heard);
+        fn prepare(&self, copies: bool) {
+            let Self { ports, own, tables, .. } = self;
+            let orders = OrdersReader::new(&self.words);
+            let heard = Heard { orders, ports, tables, own, cycle: CYCLE, frames: FRAMES, copies };
+            heard.prepare_inputs(&mut room_for_events());
         }
 
         fn source(&self, port: u32) -> *const f32 {
@@ -314,7 +239,7 @@ mod tests {
     #[test]
     fn one_source_is_heard_without_a_copy() {
         let mut graph = Graph::new();
-        graph.obey(&[&[SECOND]], &[(0, 0)]);
+        graph.obey(&[(&[SECOND], &[0])]);
         graph.prepare(false);
         assert_eq!(graph.source(0), graph.foreign(1));
     }
@@ -322,7 +247,7 @@ mod tests {
     #[test]
     fn a_program_that_writes_to_its_inputs_gets_copies() {
         let mut graph = Graph::new();
-        graph.obey(&[&[SECOND]], &[(0, 0), (2, 0)]);
+        graph.obey(&[(&[SECOND], &[0, 2])]);
         graph.prepare(true);
         for port in [0, 2] {
             assert_eq!(graph.private(port), (graph.source(port), VALUES[1]));
@@ -333,7 +258,7 @@ mod tests {
     #[test]
     fn inputs_with_the_same_sources_share_one_mix() {
         let mut graph = Graph::new();
-        graph.obey(&[&[FIRST], &[FIRST, SECOND]], &[(2, 1), (0, 1), (1, 0)]);
+        graph.obey(&[(&[FIRST], &[1]), (&[FIRST, SECOND], &[2, 0])]);
         graph.prepare(false);
         assert_eq!(graph.private(2), (graph.source(2), 0.75));
         assert_eq!(graph.source(0), graph.source(2));
@@ -352,7 +277,7 @@ mod tests {
             let mut graph = Graph::new();
             graph.foreign[0].header().finish(finished);
             let source = InputSource { feedback, ..FIRST };
-            graph.obey(&[&[source], &[source, SECOND]], &[(0, 0), (1, 1)]);
+            graph.obey(&[(&[source], &[0]), (&[source, SECOND], &[1])]);
             graph.prepare(false);
             assert_eq!(!graph.source(0).is_null(), heard, "{case}");
             assert_eq!(graph.private(1).1, if heard { 0.75 } else { 0.5 }, "{case}, in a mix");
@@ -362,7 +287,7 @@ mod tests {
     #[test]
     fn an_output_of_the_client_itself_is_heard_one_cycle_later() {
         let mut graph = Graph::new();
-        graph.obey(&[&[OWN], &[OWN, FIRST]], &[(0, 0), (1, 1)]);
+        graph.obey(&[(&[OWN], &[0]), (&[OWN, FIRST], &[1])]);
         graph.prepare(false);
         graph.own.get(0).unwrap().borrow(3, FRAMES).unwrap().fill(0.125);
         assert_eq!(graph.private(0), (graph.source(0), OWN_VALUE), "what is written now is not heard yet");
@@ -372,9 +297,9 @@ mod tests {
     #[test]
     fn disconnected_inputs_are_silent_again() {
         let mut graph = Graph::new();
-        graph.obey(&[&[FIRST]], &[(0, 0)]);
+        graph.obey(&[(&[FIRST], &[0])]);
         graph.prepare(false);
-        graph.obey(&[], &[]);
+        graph.obey(&[]);
         graph.prepare(false);
         assert!(graph.source(0).is_null());
     }
@@ -383,10 +308,7 @@ mod tests {
     fn orders_that_name_nothing_we_have_are_silent() {
         let mut graph = Graph::new();
         let nowhere = InputSource { slab: 77, ..FIRST };
-        graph.obey(
-            &[&[nowhere], &[nowhere, InputSource { own: true, ..nowhere }]],
-            &[(0, 0), (1, 1), (2, 9), (90, 0)],
-        );
+        graph.obey(&[(&[nowhere], &[0, 90]), (&[nowhere, InputSource { own: true, ..nowhere }], &[1])]);
         graph.prepare(false);
         assert!((0..3).all(|port| graph.source(port).is_null()));
     }
@@ -429,7 +351,7 @@ mod tests {
     #[test]
     fn events_of_several_sources_are_heard_by_time_and_then_by_source() {
         let mut graph = Graph::with_events([&[0, 5], &[5, 6], &[2, 5, 7]]);
-        graph.obey(&[&[FIRST_EVENTS, OWN_EVENTS, SECOND_EVENTS]], &[(3, 0)]);
+        graph.obey(&[(&[FIRST_EVENTS, OWN_EVENTS, SECOND_EVENTS], &[3])]);
         graph.prepare(false);
         assert_eq!(graph.events(), [(0, 0), (2, 2), (5, 1), (5, 0), (5, 2), (6, 1), (7, 2)]);
     }
@@ -437,7 +359,7 @@ mod tests {
     #[test]
     fn events_of_one_source_are_copied_so_that_it_cannot_change_them_any_more() {
         let mut graph = Graph::with_events([&[], &[3], &[]]);
-        graph.obey(&[&[FIRST_EVENTS]], &[(3, 0)]);
+        graph.obey(&[(&[FIRST_EVENTS], &[3])]);
         graph.prepare(false);
         assert_eq!(graph.events(), [(3, 1)]);
     }
@@ -446,7 +368,7 @@ mod tests {
     fn memory_without_events_and_sources_that_are_late_say_nothing_and_the_others_are_heard() {
         let mut graph = Graph::with_events([&[1], &[3], &[4]]);
         graph.own.get(0).unwrap().slab().header().finish(CYCLE - 2);
-        graph.obey(&[&[FIRST, FIRST_EVENTS, OWN_EVENTS]], &[(3, 0)]);
+        graph.obey(&[(&[FIRST, FIRST_EVENTS, OWN_EVENTS], &[3])]);
         graph.prepare(false);
         assert_eq!(graph.events(), [(3, 1)]);
     }

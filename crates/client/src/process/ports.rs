@@ -99,6 +99,7 @@ pub(crate) struct PortCell {
 }
 
 impl PortCell {
+    #[inline]
     fn is(&self, kind: Kind) -> bool {
         // Acquire: pairs with the store that follows the rest of the cell.
         self.kind.load(Ordering::Acquire) == kind as u32
@@ -130,6 +131,7 @@ impl PortCell {
     }
 
     /// What the input reads in this cycle; null: silence. Process thread. Thread: cycle.
+    #[inline]
     pub(crate) fn set_source(&self, samples: *mut f32) {
         if self.is_input() {
             // Release: threads that the program woke for the cycle see the mix behind it.
@@ -138,6 +140,7 @@ impl PortCell {
     }
 
     /// What the input reads in this cycle. Thread: cycle.
+    #[inline]
     pub(crate) fn source(&self) -> *mut f32 {
         self.samples.load(Ordering::Acquire)
     }
@@ -158,16 +161,25 @@ impl PortCell {
         own.get(slab)?.borrow_midi(slot)
     }
 
+    #[inline]
     fn buffer(&self, own: &OwnSlabs, frames: u32) -> Option<NonNull<f32>> {
-        // What the program writes now must lie within this cycle. It keeps what it wrote in the last one.
+        if self.is(Kind::MidiOutput) {
+            self.limit_events(own, frames);
+        }
+        NonNull::new(self.source()).or_else(|| self.nothing(frames))
+    }
+
+    /// What the program writes now must lie within this cycle. It keeps what it wrote in the last one.
+    fn limit_events(&self, own: &OwnSlabs, frames: u32) {
         if let Some(events) = self.borrow_output_events(own)
             && let Some(writer) = MidiWriter::of(&events)
         {
             writer.set_frames(frames);
         }
-        if let Some(samples) = NonNull::new(self.source()) {
-            return Some(samples);
-        }
+    }
+
+    /// The input's own buffer, with nothing to be heard in it.
+    fn nothing(&self, frames: u32) -> Option<NonNull<f32>> {
         if let Some(events) = self.events() {
             events.writer(frames);
             return Some(events.base());
@@ -201,6 +213,11 @@ impl PortTable {
     #[inline]
     pub(crate) fn cell(&self, number: u32) -> Option<&PortCell> {
         self.cells.get(number as usize).filter(|cell| !cell.is(Kind::Free))
+    }
+
+    /// No input hears anything, until it is said what. Process thread. Thread: cycle.
+    pub(crate) fn forget_sources(&self) {
+        self.cells.iter().for_each(|cell| cell.set_source(null_mut()));
     }
 
     /// The client's own number of port `id`. Thread: cycle.

@@ -6,13 +6,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rt::midi::Cursor;
 use rt::park::Park;
 use rt::shm::{CycleInfo, ORDERS_WORDS, SignalPage};
 use rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
 use sys::futex::Futex;
 use sys::thread::{CpuSet, SchedulingError};
 
-use super::inputs::{Heard, Inputs};
+use super::inputs::{Heard, room_for_events};
 use super::standing::Standing;
 use super::tables::TablesReceiver;
 use super::transport::TransportPart;
@@ -31,11 +32,12 @@ pub(crate) struct Runner {
     /// The program has ended its own loop.
     ended: bool,
     turn: TurnState<Box<[u32]>>,
-    /// The plan whose orders are in `inputs`, and obeyed in where the thread runs.
+    /// The first plan of the orders that were obeyed last in where the thread runs.
     obeyed: u64,
     spurious: u32,
     tables: TablesReceiver,
-    inputs: Inputs,
+    /// Room to merge events.
+    cursors: Vec<Cursor>,
     /// Writes into inputs of this process that were looked at: see [`sys::write_faults::served`].
     writes: u32,
     /// Where the thread may run when no order says otherwise.
@@ -71,7 +73,7 @@ impl Runner {
             obeyed: 0,
             spurious: 0,
             tables,
-            inputs: Inputs::new(),
+            cursors: room_for_events(),
             writes: sys::write_faults::served(),
             original_cpus: sys::thread::note_usual_affinity().ok(),
             isolated_cpus: sys::topology::isolated(),
@@ -91,19 +93,21 @@ impl Runner {
         self.undo_writes();
         if self.turn.valid_from != self.obeyed {
             self.obeyed = self.turn.valid_from;
-            self.inputs.obey(self.turn.orders(), &self.core.ports);
+            self.core.ports.forget_sources();
             self.go_to(self.turn.orders().cpu());
         }
         self.link().own.begin(info.cycle, Futex.now_ns());
         let heard = Heard {
+            orders: self.turn.orders(),
+            ports: &self.core.ports,
             tables: self.tables.current(),
             own: &self.core.own_slabs,
             cycle: info.cycle,
             frames: info.quantum as usize,
             copies: self.core.copies_inputs(),
         };
-        self.inputs.prepare(&self.core.ports, heard);
-        self.inputs.pass_to_outputs(&self.core.ports, heard);
+        heard.prepare_inputs(&mut self.cursors);
+        heard.pass_to_outputs(&mut self.cursors);
         self.current.set(Some(info));
         sys::cycle_guard::leave();
         if !self.core.is_muted() {

@@ -1,11 +1,11 @@
 //! Outputs that are tied to inputs: in each cycle they say what the inputs hear, whatever the program does.
 
 use dsp::PeerSamples;
-use rt::midi::{MidiReader, MidiSources, MidiWriter, merge};
+use rt::midi::{Cursor, MidiReader, MidiSources, MidiWriter, merge};
 use rt::shm::InputSource;
 
-use super::inputs::{Heard, Inputs};
-use super::ports::{HeardEvents, PortCell, PortTable};
+use super::inputs::Heard;
+use super::ports::{HeardEvents, PortCell};
 
 /// An output that says what an input hears; by the client's own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,27 +14,24 @@ pub(crate) struct Tie {
     pub(crate) input: u32,
 }
 
-impl Inputs {
-    /// Copies what tied inputs hear to their outputs. After [`prepare`](Self::prepare) and before the program's part.
-    /// Thread: cycle.
-    pub(crate) fn pass_to_outputs(&mut self, ports: &PortTable, heard: Heard<'_>) {
-        for tie in heard.tables.ties() {
-            let Some(output) = ports.cell(tie.output) else { continue };
-            // Whose buffer has the mix of the input's sources, and these; none: it is not connected.
-            let (holder, sources) = self.hearing(tie.input, heard.copies).unwrap_or((tie.input, &[]));
-            let Some(holder) = ports.cell(holder) else { continue };
-            if let Some(events) = output.borrow_output_events(heard.own) {
-                let frames = u32::try_from(heard.frames).unwrap_or(u32::MAX);
-                let heard = Copied(holder.events().filter(|_| !sources.is_empty()));
-                merge(&heard, self.cursors(), MidiWriter::begin(&events, frames), frames);
+impl Heard<'_> {
+    /// Copies what tied inputs hear to their outputs. After [`prepare_inputs`](Self::prepare_inputs) and before the
+    /// program's part. Thread: cycle.
+    pub(crate) fn pass_to_outputs(self, cursors: &mut [Cursor]) {
+        for tie in self.tables.ties() {
+            let Some(output) = self.ports.cell(tie.output) else { continue };
+            let unconnected = || Some((self.ports.cell(tie.input)?, &[][..]));
+            let Some((holder, sources)) = self.hearing(tie.input).or_else(unconnected) else { continue };
+            if let Some(events) = output.borrow_output_events(self.own) {
+                let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
+                let copied = Copied(holder.events().filter(|_| !sources.is_empty()));
+                merge(&copied, cursors, MidiWriter::begin(&events, frames), frames);
             } else {
-                heard.pass_samples(output, holder, sources);
+                self.pass_samples(output, holder, sources);
             }
         }
     }
-}
 
-impl Heard<'_> {
     /// Thread: cycle.
     fn pass_samples(self, output: &PortCell, holder: &PortCell, sources: &[u32]) {
         let place = output.slab_slot();
@@ -84,7 +81,8 @@ mod tests {
     use rt::shm::{Edges, ORDERS_WORDS, OrdersReader, OrdersWriter};
     use sys::memory::{OwnSlab, PeerSlab};
 
-    use super::super::ports::OwnSlabs;
+    use super::super::inputs::room_for_events;
+    use super::super::ports::{OwnSlabs, PortTable};
     use super::super::tables::Tables;
     use super::*;
 
@@ -97,7 +95,6 @@ mod tests {
         ports: PortTable,
         own: OwnSlabs,
         tables: Tables,
-        inputs: Inputs,
     }
 
     impl Graph {
@@ -115,20 +112,20 @@ mod tests {
             foreign.samples_mut(1, FRAMES).unwrap().fill(0.5);
             foreign.header().finish(CYCLE);
             tables.set_slab(0, Some(Arc::new(PeerSlab::map(foreign.segment()).unwrap())));
-            Self { ports, own, tables, inputs: Inputs::new() }
+            Self { ports, own, tables }
         }
 
         /// What the output says, whatever was in it.
-        fn said(&mut self, sources: &[InputSource], inputs: &[u32], copies: bool) -> f32 {
+        fn said(&self, sources: &[InputSource], inputs: &[u32], copies: bool) -> f32 {
             let mut words = vec![0; ORDERS_WORDS];
             let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
-            writer.group(sources.iter().copied());
-            inputs.iter().for_each(|input| writer.input(*input, 0));
-            self.inputs.obey(OrdersReader::new(writer.finish().unwrap()), &self.ports);
+            writer.group(sources, inputs);
+            let orders = OrdersReader::new(writer.finish().unwrap());
             self.own.get(0).unwrap().borrow(5, FRAMES).unwrap().fill(1.0);
-            let heard = Heard { tables: &self.tables, own: &self.own, cycle: CYCLE, frames: FRAMES, copies };
-            self.inputs.prepare(&self.ports, heard);
-            self.inputs.pass_to_outputs(&self.ports, heard);
+            let Self { ports, own, tables } = self;
+            let heard = Heard { orders, ports, tables, own, cycle: CYCLE, frames: FRAMES, copies };
+            heard.prepare_inputs(&mut room_for_events());
+            heard.pass_to_outputs(&mut room_for_events());
             let said = self.own.get(0).unwrap().borrow(5, FRAMES).unwrap();
             assert!(said.iter().all(|sample| *sample == said[0]));
             said[0]

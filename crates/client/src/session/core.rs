@@ -80,6 +80,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    #[inline]
     pub(crate) fn check_fork(&self) -> Result<(), Error> {
         if self.generation == sys::fork::generation() { Ok(()) } else { Err(Error::Forked) }
     }

@@ -217,12 +217,7 @@ fn orders_words(
     groups: &Groups,
 ) -> Option<Vec<u32>> {
     followers.for_each(|order| writer.follower(order));
-    for (sources, _) in groups {
-        writer.group(sources.iter().copied());
-    }
-    for (group, (_, inputs)) in (0..).zip(groups) {
-        inputs.iter().for_each(|input| writer.input(*input, group));
-    }
+    groups.iter().for_each(|(sources, inputs)| writer.group(sources, inputs));
     writer.finish().map(<[u32]>::to_vec)
 }
 

@@ -3,7 +3,7 @@
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 
 /// Version of all layouts of this module. A client and a server that differ refuse each other in words.
-pub const LAYOUT_VERSION: u32 = 5;
+pub const LAYOUT_VERSION: u32 = 6;
 
 const MAGIC: u32 = 0x434e_5354; // "CNST"
 

@@ -176,15 +176,24 @@ pub struct FollowerOrder {
     pub edges: u32,
 }
 
-const FIXED_WORDS: usize = 6;
+/// Inputs with the same sources, so that one mix serves them all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GroupOrder<'a> {
+    /// Packed [`InputSource`]s.
+    pub sources: &'a [u32],
+    /// The client's own numbers of its ports.
+    pub inputs: &'a [u32],
+}
+
+const FIXED_WORDS: usize = 5;
 const RUNS: u32 = 1;
 const DRIVER_WAITS: u32 = 2;
 const SECOND_PAGE: u32 = 4;
 
 /// Reads one set of orders from its words. Every index is checked: a word that points outside reads as nothing.
 ///
-/// Words: cpu, in-edges, flags, followers F, groups G, inputs I; F × (page, edge, edges);
-/// G × (n, n sources); I × (the client's input port, group). Inputs of one group have the same sources.
+/// Words: cpu, in-edges, flags, followers F, groups G; F × (page, edge, edges); G × (n sources, m inputs; the sources; the
+/// inputs).
 #[derive(Debug, Clone, Copy)]
 pub struct OrdersReader<'a> {
     words: &'a [u32],
@@ -246,22 +255,20 @@ impl<'a> OrdersReader<'a> {
         words.chunks_exact(3).map(|words| FollowerOrder { page: words[0], edge: words[1], edges: words[2] })
     }
 
-    /// The groups of sources; the words of each are [`InputSource`]s.
-    pub fn groups(self) -> impl Iterator<Item = &'a [u32]> {
+    /// The connected inputs, in groups of those that have the same sources.
+    #[inline]
+    pub fn groups(self) -> impl Iterator<Item = GroupOrder<'a>> {
         let mut at = self.followers_end();
         (0..self.word(4).min(u32::try_from(self.words.len()).unwrap_or(0))).map(move |_| {
-            let length = self.word(at) as usize;
-            let group = self.section(at.saturating_add(1), length);
-            at = at.saturating_add(1).saturating_add(length);
-            group
+            let [sources, inputs] = [self.word(at), self.word(at.saturating_add(1))].map(|word| word as usize);
+            let first_source = at.saturating_add(2);
+            let first_input = first_source.saturating_add(sources);
+            at = first_input.saturating_add(inputs);
+            GroupOrder {
+                sources: self.section(first_source, sources),
+                inputs: self.section(first_input, inputs),
+            }
         })
-    }
-
-    /// The connected input ports: (the client's own number of the port, group).
-    pub fn inputs(self) -> impl Iterator<Item = (u32, u32)> + 'a {
-        let start = self.groups().fold(self.followers_end(), |at, group| at.saturating_add(1 + group.len()));
-        let words = self.section(start, (self.word(5) as usize).saturating_mul(2));
-        words.chunks_exact(2).map(|pair| (pair[0], pair[1]))
     }
 }
 
@@ -276,7 +283,7 @@ pub struct OrdersWriter<'a> {
 /// Orders of a client that is in no plan: it sleeps on its signal page in place `page` until it is woken for a newer
 /// one.
 pub const fn absent(page: u32) -> [u32; FIXED_WORDS] {
-    [NO_CPU, 0, if page == 0 { 0 } else { SECOND_PAGE }, 0, 0, 0]
+    [NO_CPU, 0, if page == 0 { 0 } else { SECOND_PAGE }, 0, 0]
 }
 
 impl<'a> OrdersWriter<'a> {
@@ -284,7 +291,7 @@ impl<'a> OrdersWriter<'a> {
     pub fn new(words: &'a mut [u32], cpu: Option<u32>, edges: Edges, driver_waits: bool) -> Self {
         let mut writer = Self { words, used: 0, fits: true };
         let flags = RUNS | if driver_waits { DRIVER_WAITS } else { 0 };
-        writer.push(&[cpu.unwrap_or(NO_CPU), edges.count(), flags, 0, 0, 0]);
+        writer.push(&[cpu.unwrap_or(NO_CPU), edges.count(), flags, 0, 0]);
         writer
     }
 
@@ -317,19 +324,14 @@ impl<'a> OrdersWriter<'a> {
         self.count(3);
     }
 
-    /// Adds a group of sources. All groups come before the first input.
-    pub fn group(&mut self, sources: impl ExactSizeIterator<Item = InputSource>) {
-        self.push(&[u32::try_from(sources.len()).unwrap_or(u32::MAX)]);
+    /// Adds connected inputs, by the client's own numbers, that all hear `sources`.
+    pub fn group(&mut self, sources: &[InputSource], inputs: &[u32]) {
+        self.push(&[sources.len(), inputs.len()].map(|length| u32::try_from(length).unwrap_or(u32::MAX)));
         for source in sources {
             self.push(&[source.to_word()]);
         }
+        self.push(inputs);
         self.count(4);
-    }
-
-    /// Adds a connected input port that reads `group`.
-    pub fn input(&mut self, port: u32, group: u32) {
-        self.push(&[port, group]);
-        self.count(5);
     }
 
     /// The words; `None` if they did not fit.
@@ -364,10 +366,8 @@ mod tests {
         writer.follower(follower);
         let source = InputSource { slab: 70_000, slot: 15, feedback: true, own: false };
         let own = InputSource { slab: 0, slot: 3, feedback: false, own: true };
-        writer.group([source, own].into_iter());
-        writer.group([own].into_iter());
-        writer.input(9, 1);
-        writer.input(2, 0);
+        writer.group(&[source, own], &[2, 7]);
+        writer.group(&[own], &[9]);
         let reader = OrdersReader::new(writer.finish().expect("fits"));
         assert_eq!(
             (reader.cpu(), reader.edges(), reader.runs(), reader.driver_waits(), reader.page()),
@@ -376,12 +376,12 @@ mod tests {
         assert_eq!([0, 1].map(|page| OrdersReader::new(&absent(page)).page()), [0, 1]);
         assert!(!OrdersReader::new(&absent(1)).runs());
         assert!(reader.followers().eq([follower]));
-        let groups: std::vec::Vec<std::vec::Vec<_>> = reader
-            .groups()
-            .map(|group| group.iter().map(|word| InputSource::from_word(*word)).collect())
-            .collect();
-        assert_eq!(groups, [std::vec![source, own], std::vec![own]]);
-        assert!(reader.inputs().eq([(9, 1), (2, 0)]));
+        let [source, own] = [source, own].map(InputSource::to_word);
+        assert!(reader.groups().eq([
+            GroupOrder { sources: &[source, own], inputs: &[2, 7] },
+            GroupOrder { sources: &[own], inputs: &[9] },
+        ]));
+        assert_eq!(InputSource::from_word(own), InputSource { slab: 0, slot: 3, feedback: false, own: true });
     }
 
     #[test]
@@ -420,7 +420,7 @@ mod tests {
                 .collect();
             let reader = OrdersReader::new(&words);
             assert!(reader.followers().count() <= words.len());
-            assert!(reader.inputs().count() <= words.len());
+            assert!(reader.groups().count() <= words.len());
         }
     }
 }
