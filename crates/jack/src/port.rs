@@ -77,7 +77,7 @@ pub(crate) fn prepare_scratch() {
 /// hears, since programs do not look for null; null is answered for what is no handle. Thread: cycle.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_get_buffer(port: PortHandle, frames: u32) -> *mut c_void {
-    let samples = port.pin().and_then(|PinnedPort { client, id }| client.session.port_buffer(id, frames));
+    let samples = port.pin_own().and_then(|PinnedPort { client, id }| client.session.port_buffer(id, frames));
     match samples {
         Some(samples) => samples.as_ptr().cast(),
         None if port.is_known() => SCRATCH.0.as_ptr().cast_mut().cast(),

@@ -99,13 +99,21 @@ impl PortHandle {
     }
 
     /// The port, with its own client if it is of this process, else with any client on its server. Thread: any.
-    #[inline]
     pub fn pin(self) -> Option<PinnedPort> {
+        let any = || {
+            let (number, id) = self.split()?;
+            let server = SERVERS.get(number as usize)?;
+            server.identity.get()?;
+            Some(PinnedPort { client: server.any(number)?, id })
+        };
+        self.pin_own().or_else(any)
+    }
+
+    /// The port with its own client, if that is of this process. Thread: any.
+    #[inline]
+    pub fn pin_own(self) -> Option<PinnedPort> {
         let (number, id) = self.split()?;
-        let server = SERVERS.get(number as usize)?;
-        server.identity.get()?;
-        let client = server.owner(id).or_else(|| server.any(number))?;
-        Some(PinnedPort { client, id })
+        Some(PinnedPort { client: SERVERS.get(number as usize)?.owner(id)?, id })
     }
 }
 
@@ -124,7 +132,6 @@ impl Server {
         ClientHandle::from_number(self.owners.get(id as usize)?.load(Ordering::Acquire)).pin()
     }
 
-    #[cold]
     fn any(&self, number: u32) -> Option<Pinned> {
         let last = ClientHandle::from_number(self.any.load(Ordering::Relaxed));
         if let Some(pinned) = last.pin() {

@@ -74,11 +74,14 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         OrdersReader::new(self.words.as_ref().get(..self.used).unwrap_or(&[]))
     }
 
+    #[inline]
     fn refresh(&mut self, orders: &Orders, plan: u64) -> bool {
         // No plan is number 0.
-        if plan == self.known_for && plan != 0 {
-            return true;
-        }
+        plan != 0 && plan == self.known_for || self.look_up(orders, plan)
+    }
+
+    #[cold]
+    fn look_up(&mut self, orders: &Orders, plan: u64) -> bool {
         let mut copy =
             OrdersCopy { valid_from: &mut self.valid_from, used: &mut self.used, words: self.words.as_mut() };
         let known = orders.copy_for(plan, &mut copy);

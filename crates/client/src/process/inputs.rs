@@ -8,7 +8,7 @@ use rt::shm::{InputSource, ORDERS_WORDS, OrdersReader};
 use sys::buffers::{BUFFER_FRAMES, OwnBuffers};
 use sys::memory::PeerSlab;
 
-use super::ports::{OwnSlabs, PortCell, PortTable};
+use super::ports::{HeardEvents, OwnSlabs, PortCell, PortTable};
 use super::tables::Tables;
 
 /// What there is to hear from in a cycle, and who hears it.
@@ -58,10 +58,7 @@ impl<'a> Heard<'a> {
     /// The address of what `cell` hears from `sources`; null: nothing. Thread: cycle.
     fn buffer_for(self, cell: &PortCell, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
         if let Some(events) = cell.events() {
-            // Copied even from one source, so that the program never reads what another process may change.
-            let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
-            merge(&Events { heard: self, sources }, cursors, events.writer(frames), frames);
-            return events.base().as_ptr();
+            return self.events_in(events, sources, cursors);
         }
         match sources {
             [] => null_mut(),
@@ -77,7 +74,17 @@ impl<'a> Heard<'a> {
         }
     }
 
+    /// The sources' events in the cell's own buffer. Copied even from one source, so that the program never reads what
+    /// another process may change. Thread: cycle.
+    #[inline(never)]
+    fn events_in(self, events: &HeardEvents, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
+        let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
+        merge(&Events { heard: self, sources }, cursors, events.writer(frames), frames);
+        events.base().as_ptr()
+    }
+
     /// The sum of the sources in the cell's private buffer. Thread: cycle.
+    #[inline(never)]
     fn mix(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
         let Some(private) = cell.private() else { return null_mut() };
         let Some(mut into) = private.borrow(self.frames) else { return null_mut() };

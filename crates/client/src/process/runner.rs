@@ -1,4 +1,7 @@
 //! The process thread's loop in its two halves: until it is our turn, and after the program's part.
+//!
+//! What few cycles do is kept out of these two functions (`cold`, `inline(never)`), so that what all do lies on few pages:
+//! the kernel runs other processes between two cycles, and each page must then be looked up anew.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -89,12 +92,14 @@ impl Runner {
     pub(crate) fn wait(&mut self) -> Option<CycleInfo> {
         let info = self.turn()?;
         sys::cycle_guard::enter();
-        self.follow_freewheel();
-        self.undo_writes();
+        if self.link().server.engine.freewheels() != self.freewheels {
+            self.follow_freewheel();
+        }
+        if sys::write_faults::served() != self.writes {
+            self.undo_writes();
+        }
         if self.turn.valid_from != self.obeyed {
-            self.obeyed = self.turn.valid_from;
-            self.core.ports.forget_sources();
-            self.go_to(self.turn.orders().cpu());
+            self.obey();
         }
         self.link().own.begin(info.cycle, Futex.now_ns());
         let heard = Heard {
@@ -142,14 +147,11 @@ impl Runner {
     }
 
     /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
+    #[cold]
     fn follow_freewheel(&mut self) {
-        let freewheels = self.link().server.engine.freewheels();
-        if freewheels == self.freewheels {
-            return;
-        }
-        self.freewheels = freewheels;
+        self.freewheels = self.link().server.engine.freewheels();
         // Without the right to it, the thread was not real-time before.
-        let _ = if !freewheels {
+        let _ = if !self.freewheels {
             self.take_priority()
         } else if self.link().server.engine.client_priority().is_some() {
             sys::thread::set_other(0)
@@ -167,7 +169,9 @@ impl Runner {
             if self.ended || self.stop.load(Ordering::Acquire) || self.core.is_over() {
                 return None;
             }
-            self.follow_link();
+            if self.core.links.newest() != self.link {
+                self.follow_link();
+            }
             // Not by `link`, which would keep `turn` from being changed.
             let link = self.core.links.get(self.link);
             // Before the look: a link that is added after it wakes the thread, see `Links::add`.
@@ -186,24 +190,27 @@ impl Runner {
     }
 
     /// Gives a program that has written into its inputs copies from now on. Thread: cycle.
+    #[cold]
     fn undo_writes(&mut self) {
-        let writes = sys::write_faults::served();
-        if writes == self.writes {
-            return;
-        }
-        self.writes = writes;
+        self.writes = sys::write_faults::served();
         if self.tables.current().restore_slabs() {
             self.core.note_written_inputs();
         }
     }
 
+    /// Begins to obey new orders: the thread goes where it is told to run, and inputs that are not connected any more hear
+    /// nothing. Thread: cycle.
+    #[cold]
+    fn obey(&mut self) {
+        self.obeyed = self.turn.valid_from;
+        self.core.ports.forget_sources();
+        self.go_to(self.turn.orders().cpu());
+    }
+
     /// Goes over to the newest server, whose cycles are counted anew. Between cycles.
+    #[cold]
     fn follow_link(&mut self) {
-        let newest = self.core.links.newest();
-        if newest == self.link {
-            return;
-        }
-        self.link = newest;
+        self.link = self.core.links.newest();
         self.turn.begin_anew();
         (self.obeyed, self.spurious) = (0, 0);
         for slab in self.core.own_slabs.iter() {

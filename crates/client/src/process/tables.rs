@@ -206,10 +206,15 @@ impl TablesReceiver {
     #[inline]
     pub(crate) fn refresh(&mut self) {
         while let Ok(tables) = self.changes.pop() {
-            let old = std::mem::replace(&mut self.current, tables);
-            // Always fits: see `settle`.
-            let _ = self.retired.push(old);
+            self.take(tables);
         }
+    }
+
+    #[cold]
+    fn take(&mut self, tables: Arc<Tables>) {
+        let old = std::mem::replace(&mut self.current, tables);
+        // Always fits: see `settle`.
+        let _ = self.retired.push(old);
     }
 
     /// The tables in use. Thread: cycle.

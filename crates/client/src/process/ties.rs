@@ -17,18 +17,24 @@ pub(crate) struct Tie {
 impl Heard<'_> {
     /// Copies what tied inputs hear to their outputs. After [`prepare_inputs`](Self::prepare_inputs) and before the
     /// program's part. Thread: cycle.
+    #[inline]
     pub(crate) fn pass_to_outputs(self, cursors: &mut [Cursor]) {
         for tie in self.tables.ties() {
-            let Some(output) = self.ports.cell(tie.output) else { continue };
-            let unconnected = || Some((self.ports.cell(tie.input)?, &[][..]));
-            let Some((holder, sources)) = self.hearing(tie.input).or_else(unconnected) else { continue };
-            if let Some(events) = output.borrow_output_events(self.own) {
-                let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
-                let copied = Copied(holder.events().filter(|_| !sources.is_empty()));
-                merge(&copied, cursors, MidiWriter::begin(&events, frames), frames);
-            } else {
-                self.pass_samples(output, holder, sources);
-            }
+            self.pass(*tie, cursors);
+        }
+    }
+
+    #[inline(never)]
+    fn pass(self, tie: Tie, cursors: &mut [Cursor]) {
+        let Some(output) = self.ports.cell(tie.output) else { return };
+        let unconnected = || Some((self.ports.cell(tie.input)?, &[][..]));
+        let Some((holder, sources)) = self.hearing(tie.input).or_else(unconnected) else { return };
+        if let Some(events) = output.borrow_output_events(self.own) {
+            let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
+            let copied = Copied(holder.events().filter(|_| !sources.is_empty()));
+            merge(&copied, cursors, MidiWriter::begin(&events, frames), frames);
+        } else {
+            self.pass_samples(output, holder, sources);
         }
     }
 

@@ -80,14 +80,18 @@ impl Led {
 
 impl TransportPart {
     /// Asks the program whether it is ready to roll, where that is to be known. Thread: cycle.
+    #[inline]
     pub(crate) fn get_ready(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
-        let Some(sync) = &callbacks.sync else {
-            if self.needs_time {
-                core.link().own.note_quick();
-                *self = Self { led: self.led, ..Self::default() };
-            }
-            return;
-        };
+        if let Some(sync) = &callbacks.sync {
+            self.ask(sync, core, info);
+        } else if self.needs_time {
+            core.link().own.note_quick();
+            *self = Self { led: self.led, ..Self::default() };
+        }
+    }
+
+    #[inline(never)]
+    fn ask(&mut self, sync: &Numbered<SyncCallback>, core: &Core, info: CycleInfo) {
         let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
         let is_new = self.ready_serial != sync.serial;
         if !is_new && (!transport.asks || self.ready_round == transport.round) {
@@ -104,8 +108,15 @@ impl TransportPart {
     }
 
     /// Has the program complete the next cycle's position, if it is the timebase master. Thread: cycle.
+    #[inline]
     pub(crate) fn lead(&mut self, callbacks: &TransportCallbacks, core: &Core, info: CycleInfo) {
-        let Some(timebase) = &callbacks.timebase else { return };
+        if let Some(timebase) = &callbacks.timebase {
+            self.complete(timebase, core, info);
+        }
+    }
+
+    #[inline(never)]
+    fn complete(&mut self, timebase: &Numbered<TimebaseCallback>, core: &Core, info: CycleInfo) {
         let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
         let last = self.led.filter(|last| last.serial == timebase.serial);
         let new_position = !last.is_some_and(|last| last.is_followed_by(&transport));

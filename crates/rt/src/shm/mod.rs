@@ -30,7 +30,8 @@ pub use engine::{CycleInfo, EngineSegment, Priorities, ServerFlags};
 pub use handover::Handover;
 pub use header::{LAYOUT_VERSION, Layout, LayoutError, SegmentHeader};
 pub use orders::{
-    FollowerOrder, GroupOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders, OrdersCopy, OrdersReader, OrdersWriter, absent,
+    FollowerOrder, GroupOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders, OrdersCopy, OrdersReader,
+    OrdersWriter, absent,
 };
 pub use own::{Dates, OwnPage};
 pub use recording::{RECORD_WORDS, RECORDS, RecordCursor, RecordRing, Recording};

@@ -260,7 +260,8 @@ impl<'a> OrdersReader<'a> {
     pub fn groups(self) -> impl Iterator<Item = GroupOrder<'a>> {
         let mut at = self.followers_end();
         (0..self.word(4).min(u32::try_from(self.words.len()).unwrap_or(0))).map(move |_| {
-            let [sources, inputs] = [self.word(at), self.word(at.saturating_add(1))].map(|word| word as usize);
+            let [sources, inputs] =
+                [self.word(at), self.word(at.saturating_add(1))].map(|word| word as usize);
             let first_source = at.saturating_add(2);
             let first_input = first_source.saturating_add(sources);
             at = first_input.saturating_add(inputs);
@@ -386,7 +387,7 @@ mod tests {
 
     #[test]
     fn orders_that_do_not_fit_are_refused_whole() {
-        let mut words = [0; 8];
+        let mut words = [0; FIXED_WORDS + 2];
         let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
         writer.follower(FollowerOrder { page: 0, edge: 0, edges: 1 });
         assert!(writer.finish().is_none());
