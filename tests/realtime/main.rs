@@ -2,11 +2,12 @@
 //! here, while the graph does everything that it can do.
 #![forbid(unsafe_code)]
 
+mod memory;
 mod places;
 
 use std::path::Path;
 
-use harness::{Guard, Program, Server, binary, command_in, eventually, in_three_attempts};
+use harness::{Guard, Program, Server, binary, command_in, eventually};
 use rustix::process::Signal;
 
 #[test]
@@ -90,81 +91,4 @@ fn without_the_right_to_real_time_the_server_says_so_once_and_everything_runs_al
     });
     eventually("its port", || run(&["ls"]).contains("metro:240_bpm").then_some(()));
     assert!(metro.is_running() && !metro.stderr().contains("audio.conf"), "{}", metro.stderr());
-}
-
-/// What a server that is started by `prlimit` with these arguments says at first, and how many KiB it has locked.
-fn started_by_prlimit(arguments: &[&str]) -> (String, u64) {
-    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
-    let mut command = command_in(directory.path(), Path::new("prlimit"));
-    command.args(arguments).arg(binary("consort")).args(["run", "--quantum", "1024"]);
-    let mut server = Program::start(command);
-    eventually("the server runs", || server.stderr().contains("runs: timer").then_some(()));
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("a process");
-    let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line of it");
-    let locked_kib = locked.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
-    (server.stderr().to_owned(), locked_kib)
-}
-
-#[test]
-fn a_real_time_server_keeps_its_memory_where_it_is_or_says_that_it_may_not() {
-    // Root may exceed its limit.
-    let (said, locked_kib) = started_by_prlimit(&["--memlock=1048576"]);
-    assert!(locked_kib > 1024 && !said.contains("paged out"), "{locked_kib} KiB: {said}");
-    let without_the_right = ["--memlock=1048576", "setpriv", "--bounding-set", "-ipc_lock"];
-    let (said, locked_kib) = started_by_prlimit(&without_the_right);
-    assert!(locked_kib == 0 && said.contains("this process may lock 1024 KiB"), "{locked_kib} KiB: {said}");
-}
-
-/// Pages that a thread of this name has faulted in so far.
-fn faults(process: u32, thread: &str) -> u64 {
-    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
-    let stat = tasks.flatten().find_map(|task| {
-        let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
-        (name.trim_end() == thread).then(|| std::fs::read_to_string(task.path().join("stat")).ok())?
-    });
-    let stat = stat.unwrap_or_else(|| panic!("process {process} has no thread '{thread}'"));
-    // proc_pid_stat(5): from the third field on, which follows the name; minor faults are the tenth, major the twelfth.
-    let fields: Vec<&str> = stat.rsplit_once(") ").expect("a name").1.split(' ').collect();
-    [7, 9].iter().map(|field| fields[*field].parse::<u64>().expect("a count")).sum()
-}
-
-#[test]
-fn threads_in_the_graph_fault_no_page_in_once_they_run() {
-    for options in [&["--quantum", "64"][..], &["--quantum", "1024", "--sync"]] {
-        // A machine that looks for idle pages takes some from anybody at times.
-        in_three_attempts(|| expect_no_faults(options));
-    }
-}
-
-fn expect_no_faults(options: &[&str]) -> Result<(), String> {
-    let mut server = Server::start(options);
-    let source = server.probe(&["source", "source"]);
-    let thru = server.probe(&["thru", "thru", "--from", "source:out"]);
-    let check = server.probe(&["check", "check", "--from", "thru:out"]);
-    server.run("jack_connect", &["thru:out", "system:playback_1"]).expect_success();
-    let threads = [
-        (server.program().id(), "consort-driver"),
-        (source.id(), "source"),
-        (thru.id(), "thru"),
-        (check.id(), "check"),
-    ];
-    let so_far = || threads.map(|(process, thread)| faults(process, thread));
-    server.await_cycles(200);
-    let before = so_far();
-    server.await_cycles(500);
-    let none_since = |before: [u64; 4], when: &str| {
-        let now = so_far();
-        if now == before { Ok(()) } else { Err(format!("{options:?}, {when}: {before:?}, {now:?}")) }
-    };
-    none_since(before, "in cycles that repeat themselves")?;
-    server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
-    server.run("jack_disconnect", &["source:out", "system:playback_2"]).expect_success();
-    server.await_cycles(50);
-    let before = so_far();
-    for _ in 0..20 {
-        server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();
-        server.run("jack_disconnect", &["source:out", "system:playback_2"]).expect_success();
-    }
-    server.await_cycles(50);
-    none_since(before, "while the graph changes")
 }

@@ -10,9 +10,11 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Instant;
 
 mod models;
-mod table;
+mod of_pages;
+mod of_the_cycle;
 
-use table::MUTATIONS;
+use of_pages::OF_PAGES;
+use of_the_cycle::OF_THE_CYCLE;
 
 /// The copy's own workspace: the crate alone, without the optimizations that cost more than they save here.
 const MANIFEST: &str = r#"
@@ -62,7 +64,7 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
     };
     if chosen.is_empty() {
         eprintln!("no mutation has such a name; there are:");
-        MUTATIONS.iter().for_each(|mutation| eprintln!("  {}", mutation.name));
+        all().for_each(|mutation| eprintln!("  {}", mutation.name));
         return Ok(ExitCode::from(2));
     }
     let copy = Copied::new()?;
@@ -92,10 +94,13 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
     Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+fn all() -> impl Iterator<Item = &'static Mutation> {
+    OF_THE_CYCLE.iter().chain(OF_PAGES)
+}
+
 fn choose(arguments: &[String]) -> Option<Vec<&'static Mutation>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let chosen =
-        |keep: &dyn Fn(&Mutation) -> bool| MUTATIONS.iter().filter(|mutation| keep(mutation)).collect();
+    let chosen = |keep: &dyn Fn(&Mutation) -> bool| all().filter(|mutation| keep(mutation)).collect();
     match arguments[..] {
         [] => Some(chosen(&|_| true)),
         ["--short"] => Some(chosen(&|mutation| mutation.short)),

@@ -177,3 +177,25 @@ pub fn signal_follower(page: &SignalPage, order: FollowerOrder, cycle: u32, now_
         page.wake_up(park);
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::shm::ORDERS_WORDS;
+
+    #[test]
+    fn orders_are_looked_up_once_a_plan_and_again_while_they_are_not_there() {
+        let orders = Orders::default();
+        let mut state = TurnState::new(std::vec![0; ORDERS_WORDS]);
+        assert!(!state.refresh(&orders, 0) && !state.refresh(&orders, 4), "none yet");
+        assert!(orders.publish(3, &[30]));
+        assert!(state.refresh(&orders, 4) && state.valid_from == 3);
+        assert!(orders.publish(5, &[50]));
+        assert!(state.refresh(&orders, 6) && state.valid_from == 5);
+        assert!(orders.publish(8, &[80]));
+        assert!(!state.refresh(&orders, 4) && !state.refresh(&orders, 4), "its orders are gone");
+        assert!(state.refresh(&orders, 8) && state.valid_from == 8);
+        state.begin_anew();
+        assert!(state.refresh(&orders, 6) && state.valid_from == 5, "another server's");
+    }
+}

@@ -33,13 +33,26 @@ impl Link {
         server: Arc<ServerMemory>,
         [orders, own, signals]: [OwnedFd; 3],
     ) -> Result<Self, Error> {
-        Ok(Self {
+        let link = Self {
             server,
             orders: receive(orders, Access::ReadOnly)?,
             own: receive(own, Access::Writable)?,
             signals: receive(signals, Access::Writable)?,
             end: OnceLock::new(),
-        })
+        };
+        if link.is_realtime() {
+            // What a limit refuses may be paged out, as the rest of the program.
+            let _ = link.server.engine.lock_on_fault();
+            let _ = link.orders.lock_on_fault();
+            let _ = link.own.lock_on_fault();
+            let _ = link.signals.lock_on_fault();
+        }
+        Ok(link)
+    }
+
+    /// Whether the server runs its clients in real time.
+    pub(crate) fn is_realtime(&self) -> bool {
+        self.server.engine.flags().realtime
     }
 
     /// Makes the process thread look what it is to do, if it sleeps on the page that came with the link or on the

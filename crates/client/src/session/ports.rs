@@ -147,6 +147,10 @@ impl Core {
     ) -> Result<(), Error> {
         if at.slab >= book.slabs {
             let slab = OwnSlabs::create()?;
+            if self.link().is_realtime() {
+                // As the link's pages.
+                let _ = slab.lock_on_fault();
+            }
             send_slab(requests, slab.segment().fd())?;
             self.own_slabs.add(at.slab, slab).ok_or(NO_ROOM)?;
             book.slabs = at.slab + 1;

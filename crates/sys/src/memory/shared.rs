@@ -1,5 +1,6 @@
 //! A segment seen as the layout that `rt` gives it.
 
+use std::io;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
@@ -43,6 +44,14 @@ impl<T: Layout> Shared<T> {
                 Err(SegmentError::WrongVersion { wanted: LAYOUT_VERSION, found })
             }
         }
+    }
+
+    /// As [`Mapping::lock_on_fault`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lock_on_fault(&self) -> io::Result<()> {
+        self.mapping.lock_on_fault()
     }
 
     fn map(segment: &Segment, access: Access) -> Result<Self, SegmentError> {

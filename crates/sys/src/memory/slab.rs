@@ -1,5 +1,6 @@
 //! Slabs: the memory of output ports, seen by their owner and by their readers.
 
+use std::io;
 use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 
@@ -57,6 +58,14 @@ impl OwnSlab {
         segment.seal_future_writes()?;
         segment.seal_seals()?;
         Ok(Self { segment, mapping })
+    }
+
+    /// As [`Mapping::lock_on_fault`]. Readers' pages stay with it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn lock_on_fault(&self) -> io::Result<()> {
+        self.mapping.lock_on_fault()
     }
 
     /// What readers receive.

@@ -1,12 +1,46 @@
-//! Touching a stack before it is needed.
+//! A stack that is touched before it is needed, and stays in memory.
 
+use std::ffi::c_void;
 use std::hint::black_box;
+use std::io;
 use std::mem::MaybeUninit;
+use std::ptr;
+
+use rustix::mm::{MlockFlags, mlock_with, munlock};
 
 /// What is left untouched above the stack's end, for the guard page and for this code itself.
 const RESERVE_BYTES: usize = 64 * 1024;
 /// Less than a page, so that with the rest of a frame no page is stepped over.
 const STEP_BYTES: usize = 2048;
+
+/// A part of a thread's stack that stays in memory until this is dropped. On the stack's own thread only.
+#[derive(Debug)]
+pub struct LockedStack {
+    base: *mut c_void,
+    bytes: usize,
+}
+
+/// Keeps the next `bytes` of the calling thread's stack in memory (as far as it reaches), each page from its first touch on.
+///
+/// # Errors
+/// `OutOfMemory` or `PermissionDenied` if the limit ([`memlock_limit`](crate::process::memlock_limit)) is too small.
+pub fn lock_stack(bytes: usize) -> io::Result<LockedStack> {
+    let here = address();
+    let lowest = stack_start().saturating_add(RESERVE_BYTES).min(here);
+    let base = here.saturating_sub(bytes).max(lowest);
+    let part = LockedStack { base: ptr::with_exposed_provenance_mut(base), bytes: here - base };
+    // SAFETY: the range lies within the calling thread's stack, between its start and the frame of this call; locking
+    // changes none of its content.
+    unsafe { mlock_with(part.base, part.bytes, MlockFlags::ONFAULT) }?;
+    Ok(part)
+}
+
+impl Drop for LockedStack {
+    fn drop(&mut self) {
+        // SAFETY: still the stack of this thread, which the value cannot leave: its pointer is not `Send`.
+        let _ = unsafe { munlock(self.base, self.bytes) };
+    }
+}
 
 /// Touches the next `bytes` of the calling thread's stack (as far as it reaches), so that a cycle does not fault
 /// there. Answers how many bytes were touched.
@@ -63,6 +97,33 @@ mod tests {
         let body = || prefault_stack(256 * 1024);
         let touched = crate::thread::spawn_named("stack", 1 << 20, body).unwrap().join().unwrap();
         assert!((256 * 1024..512 * 1024).contains(&touched), "{touched}");
+    }
+
+    #[test]
+    fn a_part_of_a_stack_is_locked_as_long_as_it_is_wanted() {
+        let body = || {
+            let locked_kib = || {
+                let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
+                let here = address();
+                let range = |line: &str| {
+                    let (start, end) = line.split(' ').next()?.split_once('-')?;
+                    Some(usize::from_str_radix(start, 16).ok()?..usize::from_str_radix(end, 16).ok()?)
+                };
+                let mut rest =
+                    maps.lines().skip_while(|line| !range(line).is_some_and(|r| r.contains(&(here - 9000))));
+                let locked = rest.find_map(|line| line.strip_prefix("Locked:")).unwrap();
+                locked.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+            };
+            let Ok(locked) = lock_stack(64 * 1024) else {
+                eprintln!("skipped: no right to lock 64 KiB here");
+                return;
+            };
+            prefault_stack(64 * 1024);
+            assert!(locked_kib() >= 64);
+            drop(locked);
+            assert_eq!(locked_kib(), 0);
+        };
+        crate::thread::spawn_named("stack", 1 << 20, body).unwrap().join().unwrap();
     }
 
     #[test]
