@@ -226,3 +226,17 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mutation_s_text_is_in_its_file_exactly_once() {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rt/src");
+        for mutation in all() {
+            let whole = fs::read_to_string(source.join(mutation.file)).expect(mutation.file);
+            assert_eq!(whole.matches(mutation.old).count(), 1, "{}", mutation.name);
+        }
+    }
+}

@@ -179,8 +179,7 @@ impl SignalPage {
 
     /// Makes the client look again: at its edges, its orders, or a request to stop. Thread: cycle.
     pub fn wake_up(&self, park: &impl Park) {
-        // Release: what the client is to find is visible to one that sees the new count.
-        self.wake.fetch_add(1, Ordering::Release);
+        self.count_wake_up();
         // SeqCst: either this sees `sleeping`, or the client sees the new count after its own fence.
         fence(Ordering::SeqCst);
         if self.sleeping.load(Ordering::Relaxed) != 0 {
@@ -190,17 +189,23 @@ impl SignalPage {
 
     /// As [`wake_up`](Self::wake_up), whatever the page says of who sleeps: somebody else may have written that.
     pub fn wake_surely(&self, park: &impl Park) {
-        // Release: as in `wake_up`. No fence: nothing is read.
-        self.wake.fetch_add(1, Ordering::Release);
+        // No fence: nothing is read.
+        self.count_wake_up();
         park.wake(&self.wake, 1);
     }
 
     /// As [`wake_surely`](Self::wake_surely), for whoever sleeps here: programs that may not run the client can stand in its
     /// place. Not within a cycle.
     pub fn wake_everybody(&self, park: &impl Park) {
-        // Release: as in `wake_up`. No fence: nothing is read.
-        self.wake.fetch_add(1, Ordering::Release);
+        // No fence: nothing is read.
+        self.count_wake_up();
         park.wake(&self.wake, u32::MAX);
+    }
+
+    #[inline]
+    fn count_wake_up(&self) {
+        // Release: what the client is to find is visible to one that sees the new count.
+        self.wake.fetch_add(1, Ordering::Release);
     }
 
     /// The count of wake-ups, to be read before the client decides that it must sleep.
