@@ -1,16 +1,26 @@
 //! Where clients run, on a machine with more than one CPU.
 
+use std::process::Command;
+
 use harness::{Program, Server, eventually};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A probe in parallel with others, kept on a CPU of its own choice, that takes a fifth of each cycle: so much that two of them
-/// belong on two CPUs.
+/// A probe in parallel with others that takes a fifth of each cycle: so much that two of them belong on two CPUs.
+fn busy_probe(server: &Server, name: &str) -> Program {
+    busy(server.probe_command(&["thru", name, "--fault", "fifth"]))
+}
+
+/// One that is kept on a CPU of its own choice.
 fn busy_probe_on(cpu: u64, server: &Server, name: &str) -> Program {
     let probe = server.probe_command(&["thru", name, "--fault", "fifth"]);
     let mut command = server.command("taskset");
     command.args(["-c", &cpu.to_string()]).arg(probe.get_program()).args(probe.get_args());
-    let mut probe = Program::start(command);
+    busy(command)
+}
+
+fn busy(probe: Command) -> Program {
+    let mut probe = Program::start(probe);
     eventually("the probe is ready", || probe.stdout().contains("ready\n").then_some(()));
     probe.signal(Signal::USR1);
     probe
@@ -57,4 +67,34 @@ fn of_cpus_that_were_asked_for_the_server_says_once_who_may_not_use_them() {
     server.await_cycles(500);
     assert_eq!(server.program().stderr().matches("where it is told to").count(), 1);
     assert_eq!(status(&server)["clients"][0]["place"]["cpu"], other, "it is still told");
+}
+
+/// What the kernel says of the thread that wakes clients on another CPU than the driver's.
+fn rouser_status(server: &mut Server) -> Option<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).ok()?;
+    let statuses = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    statuses.into_iter().find(|status| status.starts_with("Name:\tconsort-rouser\n"))
+}
+
+#[test]
+fn three_clients_on_the_other_cpu_are_woken_by_a_thread_there() {
+    let Some((driver, other)) = cpus(&Server::start(&[])) else { return };
+    let mut server = Server::start(&["--quantum", "2048", "--cpus", &format!("{driver},{other}")]);
+    let _probes: Vec<Program> =
+        (1..=6).map(|number| busy_probe(&server, &format!("probe-{number}"))).collect();
+    eventually("three of six are placed on it", || {
+        let places = status(&server)["clients"].clone();
+        let there = places.as_array()?.iter().filter(|client| client["place"]["cpu"] == other);
+        (there.count() == 3).then_some(())
+    });
+    let status = eventually("there is such a thread", || rouser_status(&mut server));
+    assert!(status.contains(&format!("\nCpus_allowed_list:\t{other}\n")), "{status}");
+    let calls = |status: String| {
+        let calls = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        calls.and_then(|calls| calls.trim().parse::<u64>().ok())
+    };
+    let before = calls(status).expect("a count");
+    eventually("it is called in each cycle", || {
+        (calls(rouser_status(&mut server)?)? >= before + 20).then_some(())
+    });
 }

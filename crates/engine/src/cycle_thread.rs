@@ -161,8 +161,9 @@ impl CycleThread {
         }
         self.decide_transport(info, before.cycle);
         state.released_ns = Futex.now_ns();
-        let beginning = Beginning { info, first: replaced.is_some(), far: self.plan.far };
-        begin(&self.shared.engine, &self.plan.seats, beginning, &Futex);
+        let beginning = Beginning { info, first: replaced.is_some(), wakes: self.plan.wakes };
+        let rousers = self.plan.rousers.iter().map(|rouser| &**rouser);
+        begin(&self.shared.engine, &self.plan.seats, beginning, rousers, &Futex);
         let begun_ns = Futex.now_ns();
         let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);
         let late = count_late(ended, before.cycle, info.cycle);

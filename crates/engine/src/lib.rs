@@ -32,6 +32,7 @@ mod registry;
 mod release;
 mod resume;
 mod rights;
+mod rousers;
 mod times;
 mod transport;
 

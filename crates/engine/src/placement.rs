@@ -29,6 +29,9 @@ pub struct Costs {
     /// How long the waker is at each further client on its own CPU, or on one that it has just roused; not more than at the
     /// first there.
     pub further_wake_ns: u64,
+    /// So many clients that wait for the driver alone, on another CPU than its own, and more, are woken by a thread there;
+    /// `usize::MAX`: none are.
+    pub roused_from: usize,
 }
 
 /// What one handover costs, in nanoseconds.
@@ -44,6 +47,15 @@ impl Costs {
     /// From a CPU to a CPU.
     fn between(self, from: usize, to: usize) -> Handover {
         if from == to { self.same_cpu } else { self.cross_cpu }
+    }
+
+    /// How long a thread that wakes so many clients on its own CPU keeps that from them.
+    fn rouser_ns(self, clients: usize) -> u64 {
+        if clients < self.roused_from {
+            return 0;
+        }
+        let further = u64::try_from(clients.saturating_sub(1)).unwrap_or(u64::MAX);
+        self.same_cpu.hop_ns.saturating_add(self.further_wake_ns.saturating_mul(further))
     }
 
     /// What it costs a CPU to go over to another client that has been woken.

@@ -261,7 +261,7 @@ fn start(
     let driver_cpu = ground.as_ref().and_then(|ground| ground.cpus.first().copied());
     let after_crash = doors.own.has_replaced_another();
     let keeping = remember(&config, directory, after_crash, &mut model, &shared)?;
-    let control = Control::new(Parts {
+    let mut control = Control::new(Parts {
         config,
         hosting,
         doors,
@@ -294,6 +294,7 @@ fn start(
     // Where a service manager waits for it; a server that cannot tell it runs all the same.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
+    // It lives until the driver thread has ended, which calls its rousers.
     let ended = control.run();
     let _ = shared.stop.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
     if let Ok(Some(report)) = thread.join() {

@@ -3,6 +3,7 @@
 //! Everything here runs on the server's driver thread, in time proportional to the clients that run.
 
 use crate::park::{Park, Sleepers};
+use crate::rouser::Rouser;
 use crate::shm::{CycleInfo, Edges, EngineSegment, OwnPage, SignalPage};
 
 /// What the driver knows of one client that runs in a plan.
@@ -37,24 +38,51 @@ pub struct Beginning {
     pub info: CycleInfo,
     /// No cycle has run its plan before.
     pub first: bool,
-    /// Who is woken before all others: another CPU takes long to wake up, and does so while those on the driver's own are
-    /// woken.
-    pub far: Sleepers,
+    /// Who wakes whom of those who wait for the driver alone.
+    pub wakes: Wakes,
+}
+
+/// Whom the driver wakes itself, and in which order; the others are the rousers'.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wakes([Option<Sleepers>; 2]);
+
+impl Wakes {
+    /// Rousers wake those of `roused`; the driver `first` before the rest, because another CPU takes long to wake up, and does
+    /// so while those on its own are woken.
+    #[must_use]
+    pub fn new(roused: Option<Sleepers>, first: Option<Sleepers>) -> Self {
+        // Everybody is woken, wherever orders of an older plan have told him to sleep.
+        let named = roused.into_iter().chain(first).reduce(Sleepers::and);
+        Self([first, named.map_or(Some(Sleepers::ALL), Sleepers::others)])
+    }
+}
+
+impl Default for Wakes {
+    fn default() -> Self {
+        Self::new(None, None)
+    }
 }
 
 /// Starts a cycle of a plan with `seats`.
 ///
-/// Clients without predecessors sleep on the cycle's word and are woken together, those that are far first; the others
+/// Clients without predecessors sleep on the cycle's word and are woken in groups, some of them by rousers; the others
 /// are woken by the last of their predecessors. One that cannot tell which it is, because its plan is being replaced,
 /// sleeps on the cycle's word too. One whose signal page was replaced is woken on the one that it has left.
-pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], beginning: Beginning, park: &impl Park) {
-    let Beginning { info, first, far } = beginning;
+pub fn begin<'a, S: Seat>(
+    engine: &EngineSegment,
+    seats: &[S],
+    beginning: Beginning,
+    rousers: impl Iterator<Item = &'a Rouser>,
+    park: &impl Park,
+) {
+    let Beginning { info, first, wakes } = beginning;
     for seat in seats {
         seat.signals().arm(info.cycle, seat.edges());
     }
     engine.publish(info);
     engine.release(info.cycle);
-    engine.wake_group(far, park);
+    rousers.for_each(|rouser| rouser.call(park));
+    wakes.0.into_iter().flatten().for_each(|sleepers| engine.wake_group(sleepers, park));
     if first {
         for seat in seats.iter().filter(|seat| seat.enters()) {
             seat.signals().wake_up(park);

@@ -2,7 +2,7 @@
 //!
 //! The crate is `no_std` without `alloc`, so the compiler refuses heap, locks and logging. What it
 //! holds: the layouts of the shared memory ([`shm`]), the signalling between clients ([`shm::SignalPage`]),
-//! the driver's side of a cycle ([`cycle`]), a client's side ([`turn`]), MIDI buffers ([`midi`]), the clock ([`clock`]),
+//! the driver's side of a cycle ([`cycle`], [`rouser`]), a client's side ([`turn`]), MIDI buffers ([`midi`]), the clock ([`clock`]),
 //! the transport ([`transport`]), what is recorded of each cycle ([`record`]).
 //! Sleeping is the caller's: a [`park::Park`] is a futex in production and a model under loom.
 #![cfg_attr(not(any(test, loom)), no_std)]
@@ -13,6 +13,7 @@ pub mod cycle;
 pub mod midi;
 pub mod park;
 pub mod record;
+pub mod rouser;
 pub mod transport;
 pub mod turn;
 

@@ -2,6 +2,7 @@
 
 pub(super) const FOLLOWER_WAKES: &str =
     "a_follower_wakes_when_its_last_predecessor_has_finished_and_hears_them_all";
+pub(super) const ROUSED: &str = "a_client_that_another_thread_wakes_in_the_driver_s_place_misses_no_cycle";
 pub(super) const WORDS_ADD_UP: &str = "predecessors_counted_in_different_words_are_all_heard";
 pub(super) const RELEASED: &str = "whoever_sees_a_cycle_released_sees_all_that_the_driver_did_before";
 pub(super) const CHAIN_RUNS: &str = "a_chain_runs_from_the_drivers_release_on_without_the_driver";

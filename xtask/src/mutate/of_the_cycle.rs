@@ -3,8 +3,8 @@
 use super::Mutation;
 use super::models::{
     ANOTHER_CPU, AWAKE_IN_PLACE_OF, CARRIES_ON, CHAIN_RUNS, FOLLOWER_WAKES, GAINS_PREDECESSOR,
-    LATE_FOR_ORDERS, LONG_UPTIME, LOSES_PREDECESSORS, MOVES_PAGE, RELEASED, RUNS_ONCE, SAME_WAIT, STRAGGLERS,
-    WORDS_ADD_UP,
+    LATE_FOR_ORDERS, LONG_UPTIME, LOSES_PREDECESSORS, MOVES_PAGE, RELEASED, ROUSED, RUNS_ONCE, SAME_WAIT,
+    STRAGGLERS, WORDS_ADD_UP,
 };
 
 /// How it is begun, passed on, slept for and waited for.
@@ -140,17 +140,33 @@ pub(super) const OF_THE_CYCLE: &[Mutation] = &[
     Mutation {
         name: "begin: wakes a group only if there is one",
         file: "cycle.rs",
-        old: "    engine.wake_group(far, park);\n",
-        new: "    if seats.iter().any(|seat| seat.edges() == Edges::NONE) {\n        engine.wake_group(far, park);\n    }\n",
+        old: "    wakes.0.into_iter()",
+        new: "    wakes.0.into_iter().filter(|_| seats.iter().any(|seat| seat.edges() == Edges::NONE))",
         model: GAINS_PREDECESSOR,
         short: false,
     },
     Mutation {
-        name: "wake_group: those elsewhere, and nobody else",
-        file: "shm/engine.rs",
-        old: "[Some(first), first.others()]",
-        new: "[Some(first), None]",
+        name: "wakes: those elsewhere, and nobody else",
+        file: "cycle.rs",
+        old: "named.map_or(Some(Sleepers::ALL), Sleepers::others)",
+        new: "named.map_or(Some(Sleepers::ALL), |_| None)",
         model: ANOTHER_CPU,
+        short: true,
+    },
+    Mutation {
+        name: "rouser: call relaxed",
+        file: "rouser.rs",
+        old: "self.calls.store(next, Ordering::Release);",
+        new: "self.calls.store(next, Ordering::Relaxed);",
+        model: ROUSED,
+        short: false,
+    },
+    Mutation {
+        name: "rouser: calls during a wake are forgotten",
+        file: "rouser.rs",
+        old: "            *served = calls;\n            engine.wake_group(sleepers, park);",
+        new: "            engine.wake_group(sleepers, park);\n            *served = self.calls.load(Ordering::Acquire);",
+        model: ROUSED,
         short: true,
     },
     Mutation {

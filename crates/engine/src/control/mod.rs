@@ -48,6 +48,7 @@ use crate::opening::{DriverFacts, Gate, Monitoring};
 use crate::plan::PlanPool;
 use crate::realtime_kit::RealtimeKit;
 use crate::registry::Mirror;
+use crate::rousers::Rousers;
 
 use changeover::Changeover;
 use connections::Connections;
@@ -174,6 +175,7 @@ pub struct Control {
     next_token: u64,
     plans: plans::Plans,
     places: Option<Places>,
+    rousers: Rousers,
     latency: Option<LatencyPass>,
     announcements: notify::Announcements,
     session: Option<sessions::SessionPass>,
@@ -265,6 +267,7 @@ impl Control {
             next_token,
             plans: plans::Plans::default(),
             places,
+            rousers: Rousers::default(),
             latency: None,
             announcements: notify::Announcements::default(),
             session: None,
@@ -296,7 +299,7 @@ impl Control {
     ///
     /// # Errors
     /// If the kernel refuses to poll.
-    pub fn run(mut self) -> std::io::Result<String> {
+    pub fn run(&mut self) -> std::io::Result<String> {
         self.carry_changes();
         self.reconnect();
         let mut events = Vec::new();

@@ -112,6 +112,23 @@ impl Control {
         }
     }
 
+    /// Has a rouser ready on each CPU where the next plan has enough clients who may wait for the driver alone.
+    pub(super) fn prepare_rousers(&mut self, order: &Order) {
+        let Some((places, priority)) = self.places.as_mut().zip(self.parts.config.realtime_priority) else {
+            return;
+        };
+        let mut counts: HashMap<u32, usize> = HashMap::new();
+        for cpu in order.clients.iter().filter_map(|client| places.cpu(*client)) {
+            *counts.entry(cpu).or_default() += 1;
+        }
+        for (cpu, count) in counts {
+            let is_enough = Some(cpu) != places.driver_cpu() && count >= places.ground.costs.roused_from;
+            if is_enough && !self.rousers.prepare(cpu, priority, &self.parts.shared) {
+                places.ground.costs.roused_from = usize::MAX;
+            }
+        }
+    }
+
     /// One more record of a cycle: what hops take, and whether the client runs where it is told. In freewheel no CPU
     /// sleeps, and nobody is real-time.
     pub(super) fn note_place(&mut self, record: ClientRecord) {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use proto::event::Event;
+use rt::rouser::Rouser;
 use sys::clock::now_ns;
 use sys::memory::PeerSlab;
 
@@ -155,6 +156,10 @@ impl Books for View<'_> {
         self.control.places.as_ref()?.driver_cpu()
     }
 
+    fn rouser(&self, cpu: u32) -> Option<&Arc<Rouser>> {
+        self.control.rousers.on(cpu)
+    }
+
     fn driver_waits(&self) -> bool {
         self.control.parts.config.sync || self.control.freewheels || self.control.parts.driver.when_done
     }
@@ -180,6 +185,7 @@ impl Control {
         self.ask_for_mappings(&order.edges, &order.feedback.iter().copied().collect::<Vec<_>>());
         self.take_up_signal_pages(&order);
         self.place(&order);
+        self.prepare_rousers(&order);
         let mut orders = build(plan, &self.parts.model, &order, &View { control: self });
         self.plans.newest += 1;
         plan.generation = self.plans.newest;

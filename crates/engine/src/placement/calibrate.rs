@@ -10,12 +10,14 @@ use sys::futex::Futex;
 use sys::thread::CpuSet;
 
 use super::{Costs, Handover};
+use crate::rousers::ROUSED_FROM;
 
 /// What hops cost where it cannot be measured: on the machine that design decisions were measured on.
 const TYPICAL: Costs = Costs {
     same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_500 },
     cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
     further_wake_ns: 1_500,
+    roused_from: ROUSED_FROM,
 };
 /// Less than a system call, or more than any scheduler needs: something else was measured.
 const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
@@ -46,7 +48,7 @@ pub fn calibrate(cpus: &[u32]) -> Costs {
     let same_cpu = measure(first, first, 1);
     if first == last {
         let Costs { same_cpu, .. } = plausible(same_cpu, None, None);
-        return Costs { same_cpu, cross_cpu: same_cpu, further_wake_ns: same_cpu.wake_ns };
+        return Costs { same_cpu, cross_cpu: same_cpu, further_wake_ns: same_cpu.wake_ns, ..TYPICAL };
     }
     plausible(same_cpu, measure(first, last, 1), measure(first, last, GROUP))
 }
@@ -65,7 +67,7 @@ fn plausible(same_cpu: Option<Handover>, cross_cpu: Option<Handover>, group: Opt
     let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), Handover { hop_ns: 0, wake_ns: 0 });
     let cross_cpu = clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu);
     let further_wake_ns = further_wake_ns.min(same_cpu.wake_ns);
-    Costs { same_cpu, cross_cpu, further_wake_ns }
+    Costs { same_cpu, cross_cpu, further_wake_ns, ..TYPICAL }
 }
 
 /// The medians of the handovers from a thread on one CPU to so many threads on another, or on the same.
@@ -197,6 +199,7 @@ mod tests {
             same_cpu: handover(same_cpu),
             cross_cpu: handover(cross_cpu),
             further_wake_ns,
+            ..TYPICAL
         };
         let (max, near, far) = (u64::MAX, (4_000, 900), (20_000, 2_900));
         for (case, measured, expected) in [

@@ -54,13 +54,13 @@ impl Observed {
     /// The calibrated costs, corrected by what was observed.
     #[must_use]
     pub fn costs(&self, calibrated: Costs) -> Costs {
-        let Costs { same_cpu, cross_cpu, further_wake_ns } = calibrated;
+        let Costs { same_cpu, cross_cpu, .. } = calibrated;
         let same_hop_ns = same_cpu.wake_ns.saturating_add(self.switch.or(calibrated.switch_ns()));
         let cross_hop_ns = self.cross_hop.or(cross_cpu.hop_ns).max(same_hop_ns).max(cross_cpu.wake_ns);
         Costs {
             same_cpu: Handover { hop_ns: same_hop_ns, ..same_cpu },
             cross_cpu: Handover { hop_ns: cross_hop_ns, ..cross_cpu },
-            further_wake_ns,
+            ..calibrated
         }
     }
 
@@ -95,7 +95,10 @@ impl Observed {
         all: &[ClientRecord],
         calibrated: Costs,
     ) {
-        let hop_ns = near(first.awake_ns.saturating_sub(first.signaled_ns), calibrated.cross_cpu.hop_ns);
+        let beside = |other: &&ClientRecord| other.signaled_ns == first.signaled_ns && other.cpu == first.cpu;
+        let roused_ns = calibrated.rouser_ns(all.iter().filter(beside).count());
+        let apart_ns = first.awake_ns.saturating_sub(first.signaled_ns);
+        let hop_ns = near(apart_ns.saturating_sub(roused_ns), calibrated.cross_cpu.hop_ns);
         if first.signaled_ns != self.driver.released_ns {
             // A client dates its end and its signals at once.
             let waker = all.iter().find(|other| other.finished_ns == first.signaled_ns);
@@ -189,6 +192,7 @@ mod tests {
         same_cpu: Handover { hop_ns: 5_000, wake_ns: 2_000 },
         cross_cpu: Handover { hop_ns: 20_000, wake_ns: 10_000 },
         further_wake_ns: 500,
+        roused_from: 3,
     };
     const RELEASED_NS: u64 = 1_000_000;
     const END_NS: u64 = RELEASED_NS + 15_000;
@@ -276,6 +280,12 @@ mod tests {
         assert_eq!(by_driver.costs(CALIBRATED).cross_cpu.hop_ns, 30_000);
         let by_client = [(0, 0, 20_000, 30_000), (1, 30_000, 90_000, 91_000), (2, 30_000, 80_000, 81_000)];
         assert_eq!(observed(&by_client).costs(CALIBRATED).cross_cpu, CALIBRATED.cross_cpu);
+    }
+
+    #[test]
+    fn what_a_rouser_takes_there_is_no_part_of_the_hop() {
+        let roused = [(1, 0, 56_000, 57_000), (1, 0, 60_000, 61_000), (1, 0, 64_000, 65_000)];
+        assert_eq!(observed(&roused).costs(CALIBRATED).cross_cpu.hop_ns, 50_000);
     }
 
     #[test]

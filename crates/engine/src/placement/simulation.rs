@@ -64,6 +64,8 @@ pub(super) struct Simulation<'a> {
     free_ns: Vec<u64>,
     /// Per CPU: who is ready and when, first come first.
     queues: Vec<BinaryHeap<Reverse<(u64, usize)>>>,
+    /// Per CPU: how many wait for the driver alone.
+    groups: Vec<usize>,
     roused: Roused,
 }
 
@@ -92,7 +94,7 @@ impl Roused {
 
     /// Wakes a client on a CPU: when it is ready, and when the waker has done it.
     fn wake(&mut self, cpu: usize, at_ns: u64) -> (u64, u64) {
-        let Costs { same_cpu, cross_cpu, further_wake_ns } = self.costs;
+        let Costs { same_cpu, cross_cpu, further_wake_ns, .. } = self.costs;
         let after = |duration_ns| at_ns.saturating_add(duration_ns);
         let (roused_by, up_ns) = self.up[cpu];
         if roused_by == self.waker {
@@ -113,6 +115,7 @@ impl<'a> Simulation<'a> {
             ready_ns: vec![0; tasks.count()],
             free_ns: vec![0; cpus],
             queues: vec![BinaryHeap::new(); cpus],
+            groups: vec![0; cpus],
             roused: Roused::new(costs, cpus),
         }
     }
@@ -143,7 +146,8 @@ impl<'a> Simulation<'a> {
         Score { makespan_ns, crossings: crossings(self.tasks, cpu_of) }
     }
 
-    /// The driver wakes everybody who waits for nobody else: those on other CPUs first.
+    /// The driver wakes everybody who waits for nobody else: rousers first, each for the many on its CPU, then the few on other
+    /// CPUs, then those on its own.
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
         self.ready_ns.fill(0);
@@ -151,17 +155,44 @@ impl<'a> Simulation<'a> {
         for (waiting, predecessors) in self.waiting.iter_mut().zip(&self.tasks.predecessors) {
             *waiting = predecessors.len();
         }
-        let mut at_ns: u64 = 0;
+        let mut at_ns = self.wake_rousers(cpu_of);
         for near in [false, true] {
-            let is_woken =
-                |client: &usize| self.waiting[*client] == 0 && (cpu_of[*client] == DRIVER_CPU) == near;
-            for client in (0..self.tasks.count()).filter(is_woken) {
-                let (ready_ns, woken_ns) = self.roused.wake(cpu_of[client], at_ns);
-                self.queues[cpu_of[client]].push(Reverse((ready_ns, client)));
+            for (client, &cpu) in cpu_of.iter().enumerate().take(self.tasks.count()) {
+                if self.waiting[client] > 0 || (cpu == DRIVER_CPU) != near || self.is_roused(cpu) {
+                    continue;
+                }
+                let (ready_ns, woken_ns) = self.roused.wake(cpu, at_ns);
+                self.queues[cpu].push(Reverse((ready_ns, client)));
                 at_ns = woken_ns;
             }
         }
         self.free_ns[DRIVER_CPU] = at_ns.saturating_add(self.tasks.driver_ns);
+    }
+
+    /// Gives the time at which the driver has woken all rousers. Their clients wait until they sleep again.
+    fn wake_rousers(&mut self, cpu_of: &[usize]) -> u64 {
+        self.groups.fill(0);
+        let mut at_ns = 0;
+        let tasks = self.tasks;
+        let first = || (0..tasks.count()).filter(|client| tasks.predecessors[*client].is_empty());
+        first().for_each(|client| self.groups[cpu_of[client]] += 1);
+        for cpu in 0..self.groups.len() {
+            if !self.is_roused(cpu) {
+                continue;
+            }
+            let (up_ns, woken_ns) = self.roused.wake(cpu, at_ns);
+            at_ns = woken_ns;
+            let rouser_ns = self.costs.rouser_ns(self.groups[cpu]).saturating_sub(self.costs.switch_ns());
+            self.free_ns[cpu] = up_ns.saturating_add(rouser_ns);
+            let there = first().filter(|client| cpu_of[*client] == cpu);
+            self.queues[cpu].extend(there.map(|client| Reverse((up_ns, client))));
+        }
+        at_ns
+    }
+
+    /// Whether a rouser wakes those on a CPU who wait for the driver alone.
+    fn is_roused(&self, cpu: usize) -> bool {
+        cpu != DRIVER_CPU && self.groups[cpu] >= self.costs.roused_from
     }
 
     /// The client that starts before all others that have not run, as its time and CPU. Nobody who becomes ready

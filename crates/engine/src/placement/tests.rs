@@ -10,6 +10,7 @@ const COSTS: Costs = Costs {
     same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_000 },
     cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
     further_wake_ns: 1_000,
+    roused_from: usize::MAX,
 };
 const CPUS: [u32; 4] = [4, 0, 7, 2];
 
@@ -89,6 +90,19 @@ fn the_makespan_counts_work_hops_and_waiting() {
 }
 
 #[test]
+fn many_on_another_cpu_wait_for_the_thread_that_wakes_them_and_the_driver_does_not() {
+    let costs = Costs { roused_from: 3, ..COSTS };
+    for (case, durations_ns, cpus, awaited_ns) in [
+        ("three wait until it sleeps again", &[1, 1, 1][..], &[0, 0, 0][..], 40_003),
+        ("two are woken by the driver", &[1, 1], &[0, 0], 29_002),
+        ("one with the driver runs sooner", &[1, 1, 1, 50_000], &[0, 0, 0, 4], 58_000),
+        ("all with the driver", &[1, 1, 1], &[4, 4, 4], 15_003),
+    ] {
+        assert_eq!(expected_ns(&graph(durations_ns, &[]), costs, &CPUS, &assigned(cpus)), awaited_ns, "{case}");
+    }
+}
+
+#[test]
 fn nobody_runs_on_the_drivers_cpu_before_it_sleeps() {
     for (case, durations_ns, cpus, awaited_ns) in [
         ("on its CPU", &[100][..], &[4][..], 25_100),
@@ -120,6 +134,7 @@ fn light_clients_that_the_driver_wakes_together_share_the_cost_of_rousing_a_cpu(
         same_cpu: Handover { hop_ns: 2_000, wake_ns: 700 },
         cross_cpu: Handover { hop_ns: 37_000, wake_ns: 3_000 },
         further_wake_ns: 500,
+        roused_from: usize::MAX,
     };
     let graph = Graph { driver_ns: 8_000, ..graph(&[1_000; 20], &[]) };
     let assignment = schedule(&graph, costs, &CPUS[..2], &HashMap::new());

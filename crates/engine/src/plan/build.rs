@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rt::cycle::Follower;
-use rt::park::Sleepers;
+use rt::rouser::Rouser;
 use rt::shm::{Edges, FollowerOrder, InputSource, ORDERS_WORDS, OrdersWriter, OwnPage, absent};
 use sys::memory::{PeerSlab, Shared};
 
@@ -71,6 +71,8 @@ pub trait Books {
     fn cpu(&self, client: u32) -> Option<u32>;
     /// The driver's own, if clients are told where to run.
     fn driver_cpu(&self) -> Option<u32>;
+    /// The thread that wakes the clients of a CPU in the driver's place, if there is one.
+    fn rouser(&self, cpu: u32) -> Option<&Arc<Rouser>>;
     /// Whether clients must wake a driver that waits for the graph's end.
     fn driver_waits(&self) -> bool;
 }
@@ -137,7 +139,7 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
     }
     plan.playback = playback(model, order, books);
     plan.heard = heard(model);
-    plan.far = far(plan, books);
+    super::wakes::settle(plan, books);
     plan.has_audience = has_audience(model, plan, heard_by_clients);
     all_orders
 }
@@ -192,17 +194,6 @@ fn hears_system(model: &Model, client: u32, books: &impl Books) -> bool {
     let outputs = inputs.flat_map(|port| &port.links).filter_map(|link| model.port(link.other));
     let mut of_system = outputs.filter(|output| output.owner == SYSTEM);
     of_system.any(|output| matches!(books.source(client, output), SourceView::Mapped(_)))
-}
-
-/// Whom the driver wakes first of those who wait for it alone: whoever is told to run elsewhere, if others are told to run
-/// where it does itself.
-fn far(plan: &Plan, books: &impl Books) -> Sleepers {
-    let group = plan.seats.iter().filter(|seat| seat.edges == Edges::NONE);
-    let told: Vec<u32> = group.filter_map(|seat| books.cpu(seat.client)).collect();
-    let is_near = |cpu: &u32| Some(*cpu) == books.driver_cpu();
-    let far =
-        told.iter().filter(|cpu| !is_near(cpu)).map(|cpu| Sleepers::on(Some(*cpu))).reduce(Sleepers::and);
-    far.filter(|_| told.iter().any(is_near)).unwrap_or_default()
 }
 
 fn has_audience(model: &Model, plan: &Plan, heard_by_clients: bool) -> bool {

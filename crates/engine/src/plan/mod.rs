@@ -2,12 +2,13 @@
 
 mod build;
 mod pool;
+mod wakes;
 
 use std::sync::Arc;
 
 use dsp::PeerSamples;
-use rt::cycle::{Follower, Seat};
-use rt::park::Sleepers;
+use rt::cycle::{Follower, Seat, Wakes};
+use rt::rouser::Rouser;
 use rt::shm::{Edges, OwnPage, SignalPage};
 use rt::sync::{AtomicU32, Ordering};
 use sys::memory::{PeerSlab, Shared};
@@ -82,8 +83,10 @@ pub struct Plan {
     pub freewheels: bool,
     /// The clients that run; each after its predecessors.
     pub seats: Vec<PlanSeat>,
-    /// Of those who wait for the driver alone, whom it wakes first.
-    pub far: Sleepers,
+    /// Who wakes whom of those who wait for the driver alone.
+    pub wakes: Wakes,
+    /// Who is called to do so.
+    pub rousers: Vec<Arc<Rouser>>,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
     /// Whether anybody is connected to it, of each capture channel and then each monitor.
@@ -137,5 +140,6 @@ impl Plan {
     pub fn clear(&mut self) {
         self.seats.clear();
         self.playback.clear();
+        self.rousers.clear();
     }
 }

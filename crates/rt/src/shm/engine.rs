@@ -241,13 +241,9 @@ impl EngineSegment {
         self.cycle.0.store(cycle, Ordering::Release);
     }
 
-    /// Wakes every client that sleeps until the next cycle; those named before all others. Driver thread. Thread: cycle.
-    pub fn wake_group(&self, first: Sleepers, park: &impl Park) {
-        // Together these are everybody, wherever orders of an older plan have told them to sleep; and nobody twice who has
-        // run in between.
-        for sleepers in [Some(first), first.others()].into_iter().flatten() {
-            park.wake_only(sleepers, &self.cycle.0, u32::MAX);
-        }
+    /// Wakes those of `sleepers` who sleep until the next cycle. Driver thread, and its rousers. Thread: cycle.
+    pub fn wake_group(&self, sleepers: Sleepers, park: &impl Park) {
+        park.wake_only(sleepers, &self.cycle.0, u32::MAX);
     }
 
     /// The cycle that was released last. Thread: any.

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use consort_rt::cycle::{self, Beginning, Follower, Seat};
+use consort_rt::cycle::{self, Beginning, Follower, Seat, Wakes};
 use consort_rt::park::Sleepers;
+use consort_rt::rouser::Rouser;
 use consort_rt::shm::{
     CycleInfo, Edges, EngineSegment, FollowerOrder, ORDERS_WORDS, Orders, OrdersWriter, OwnPage, SignalPage,
     absent,
@@ -18,8 +19,8 @@ use crate::futex::Futex;
 pub(crate) struct Stage {
     pub(crate) engine: EngineSegment,
     pub(crate) futex: Futex,
-    /// Whom the driver wakes first.
-    pub(crate) far: Sleepers,
+    pub(crate) wakes: Wakes,
+    pub(crate) rouser: Option<Rouser>,
 }
 
 /// One client's pages, and one frame of its output.
@@ -58,18 +59,27 @@ pub(crate) type Memory = TurnState<[u32; ORDERS_WORDS]>;
 
 impl Stage {
     pub(crate) fn new() -> Arc<Self> {
-        Self::waking_first(Sleepers::ALL)
+        Self::waking(Wakes::default(), None)
     }
 
     pub(crate) fn waking_first(far: Sleepers) -> Arc<Self> {
-        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new(), far })
+        Self::waking(Wakes::new(None, Some(far)), None)
+    }
+
+    /// Those who are far are woken by a thread there.
+    pub(crate) fn rousing(far: Sleepers) -> Arc<Self> {
+        Self::waking(Wakes::new(Some(far), None), Some(Rouser::default()))
+    }
+
+    fn waking(wakes: Wakes, rouser: Option<Rouser>) -> Arc<Self> {
+        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new(), wakes, rouser })
     }
 
     /// The driver starts `cycle` of plan `plan`.
     pub(crate) fn begin(&self, seats: &[Chair], cycle: u32, plan: u64, first: bool) {
         let info = CycleInfo { cycle, plan, ..CycleInfo::default() };
-        let beginning = Beginning { info, first, far: self.far };
-        cycle::begin(&self.engine, seats, beginning, &self.futex);
+        let beginning = Beginning { info, first, wakes: self.wakes };
+        cycle::begin(&self.engine, seats, beginning, self.rouser.iter(), &self.futex);
     }
 
     /// The process thread of `client` looks once whether it is its turn, and sleeps if not.

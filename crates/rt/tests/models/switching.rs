@@ -95,6 +95,32 @@ fn a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps() {
 }
 
 #[test]
+fn a_client_that_another_thread_wakes_in_the_driver_s_place_misses_no_cycle() {
+    for (before, after) in [(Some(1), Some(1)), (Some(1), Some(0)), (Some(0), Some(1))] {
+        explore(2, move || {
+            let far = Sleepers::on(Some(1));
+            let (stage, client) = (Stage::rousing(far), Client::new());
+            client.order_at(1, Some(0), 0, before);
+            client.order_at(2, Some(0), 0, after);
+            let rouser = {
+                let stage = Arc::clone(&stage);
+                thread::spawn(move || {
+                    let (rouser, mut served) = (stage.rouser.as_ref().expect("one"), 0);
+                    while rouser.serve(&mut served, &stage.engine, far, &stage.futex) {}
+                })
+            };
+            let seats = [Chair::new(&client, 0)];
+            stage.begin(&seats, 1, 1, true);
+            let process = running_cycle_2(&stage, &client);
+            stage.begin(&seats, 2, 2, true);
+            process.join().expect("client");
+            stage.rouser.as_ref().expect("one").end(&stage.futex);
+            rouser.join().expect("rouser");
+        });
+    }
+}
+
+#[test]
 fn a_client_that_loses_its_predecessors_misses_no_cycle() {
     switch(Role::Follower, Role::Group);
 }
