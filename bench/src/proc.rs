@@ -1,5 +1,6 @@
 //! What the kernel says about processes, from /proc (proc(5)).
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -80,14 +81,16 @@ pub fn highest_priority(pid: u32) -> Result<u32> {
     Ok(foremost_thread(pid)?.map_or(0, |(priority, _)| priority))
 }
 
-/// The real-time thread of a process with the highest priority, with its priority before it.
+/// The real-time thread of a process with the highest priority, with its priority before it; of several, the oldest: other
+/// threads may help it.
 pub fn foremost_thread(pid: u32) -> Result<Option<(u32, u32)>> {
     let found = threads(pid)?.into_iter().filter_map(|thread| {
         let text = fs::read_to_string(format!("{thread}/stat")).ok()?;
         let priority = stat_fields(&text).get(PRIORITY_FIELD)?.parse().ok()?;
         Some((priority, thread.rsplit('/').next()?.parse().ok()?))
     });
-    Ok(found.max().filter(|(priority, _)| *priority > 0))
+    let foremost = found.min_by_key(|(priority, thread): &(u32, u32)| (Reverse(*priority), *thread));
+    Ok(foremost.filter(|(priority, _)| *priority > 0))
 }
 
 /// Fields 40 and 41 of proc_pid_stat(5), counted from the third, which follows the command's name.

@@ -72,7 +72,8 @@ fn of_cpus_that_were_asked_for_the_server_says_once_who_may_not_use_them() {
 /// What the kernel says of the thread that wakes clients on another CPU than the driver's.
 fn rouser_status(server: &mut Server) -> Option<String> {
     let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).ok()?;
-    let statuses = tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
+    let statuses =
+        tasks.flatten().filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok());
     statuses.into_iter().find(|status| status.starts_with("Name:\tconsort-rouser\n"))
 }
 

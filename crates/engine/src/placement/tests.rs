@@ -98,7 +98,11 @@ fn many_on_another_cpu_wait_for_the_thread_that_wakes_them_and_the_driver_does_n
         ("one with the driver runs sooner", &[1, 1, 1, 50_000], &[0, 0, 0, 4], 58_000),
         ("all with the driver", &[1, 1, 1], &[4, 4, 4], 15_003),
     ] {
-        assert_eq!(expected_ns(&graph(durations_ns, &[]), costs, &CPUS, &assigned(cpus)), awaited_ns, "{case}");
+        assert_eq!(
+            expected_ns(&graph(durations_ns, &[]), costs, &CPUS, &assigned(cpus)),
+            awaited_ns,
+            "{case}"
+        );
     }
 }
 
