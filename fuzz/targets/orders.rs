@@ -13,16 +13,15 @@ libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let _ = (reader.cpu(), reader.runs(), reader.driver_waits());
     assert!(reader.edges().count() as usize <= MAX_EDGES as usize);
     assert!(reader.followers().count() * 3 <= words.len());
-    // A group without sources takes one word, so there are at most as many groups as there are words.
-    let mut groups = 0;
+    // Each group is read from words of its own, or from none past the end.
+    let (mut groups, mut used) = (0, 0);
     for group in reader.groups() {
         groups += 1;
-        assert!(group.len() < words.len());
-        for word in group {
+        used += group.sources.len() + group.inputs.len();
+        for word in group.sources {
             let source = InputSource::from_word(*word);
             assert!(source.slot < 16 && source.to_word() == *word, "packing loses nothing");
         }
     }
-    assert!(groups <= words.len());
-    assert!(reader.inputs().count() * 2 <= words.len());
+    assert!(groups <= words.len() && used <= words.len());
 });
