@@ -67,7 +67,7 @@ impl Session {
         self.begun().or_else(current_cycle).or_else(|| self.info())
     }
 
-    /// The newest cycle, if the client has begun it: then its process thread is in no other, and what that keeps, on eight
+    /// The newest cycle, if the client has begun it: then its process thread is in no other, and what that keeps, on
     /// pages that no cycle should touch, need not be asked.
     fn begun(&self) -> Option<CycleInfo> {
         let core = self.core();

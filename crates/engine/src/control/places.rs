@@ -1,6 +1,6 @@
 //! Which client runs on which CPU: measured all the time, scheduled with each plan, told with the orders.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use proto::status::{Place, Placement};
 use rt::record::{ClientRecord, CycleRecord};
@@ -67,6 +67,11 @@ impl Places {
         self.ground.cpus.first().copied()
     }
 
+    /// Whether so many clients of a CPU, if they wait for the driver alone, are woken by a thread there.
+    pub(super) fn are_roused(&self, cpu: u32, clients: usize) -> bool {
+        self.driver_cpu() != Some(cpu) && clients >= self.ground.costs.roused_from
+    }
+
     /// The next plan, `generation`, has everybody there; true if that is news.
     fn settle(&mut self, assignment: Assignment, generation: u64) -> bool {
         let is_new = self.current != assignment;
@@ -112,18 +117,19 @@ impl Control {
         }
     }
 
-    /// Has a rouser ready on each CPU where the next plan has enough clients who may wait for the driver alone.
+    /// Has a rouser ready on each CPU where the graph has enough clients who wait for the driver alone.
     pub(super) fn prepare_rousers(&mut self, order: &Order) {
         let Some((places, priority)) = self.places.as_mut().zip(self.parts.config.realtime_priority) else {
             return;
         };
+        let followers: HashSet<u32> = order.edges.iter().map(|(_, follower)| *follower).collect();
         let mut counts: HashMap<u32, usize> = HashMap::new();
-        for cpu in order.clients.iter().filter_map(|client| places.cpu(*client)) {
+        let first = order.clients.iter().filter(|client| !followers.contains(client));
+        for cpu in first.filter_map(|client| places.cpu(*client)) {
             *counts.entry(cpu).or_default() += 1;
         }
         for (cpu, count) in counts {
-            let is_enough = Some(cpu) != places.driver_cpu() && count >= places.ground.costs.roused_from;
-            if is_enough && !self.rousers.prepare(cpu, priority, &self.parts.shared) {
+            if places.are_roused(cpu, count) && !self.rousers.prepare(cpu, priority, &self.parts.shared) {
                 places.ground.costs.roused_from = usize::MAX;
             }
         }

@@ -156,8 +156,9 @@ impl Books for View<'_> {
         self.control.places.as_ref()?.driver_cpu()
     }
 
-    fn rouser(&self, cpu: u32) -> Option<&Arc<Rouser>> {
-        self.control.rousers.on(cpu)
+    fn rouser(&self, cpu: u32, clients: usize) -> Option<&Arc<Rouser>> {
+        let places = self.control.places.as_ref()?;
+        self.control.rousers.on(cpu).filter(|_| places.are_roused(cpu, clients))
     }
 
     fn driver_waits(&self) -> bool {

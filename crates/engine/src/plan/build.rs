@@ -71,8 +71,8 @@ pub trait Books {
     fn cpu(&self, client: u32) -> Option<u32>;
     /// The driver's own, if clients are told where to run.
     fn driver_cpu(&self) -> Option<u32>;
-    /// The thread that wakes the clients of a CPU in the driver's place, if there is one.
-    fn rouser(&self, cpu: u32) -> Option<&Arc<Rouser>>;
+    /// The thread that wakes so many clients of a CPU in the driver's place, if there is one and they are enough.
+    fn rouser(&self, cpu: u32, clients: usize) -> Option<&Arc<Rouser>>;
     /// Whether clients must wake a driver that waits for the graph's end.
     fn driver_waits(&self) -> bool;
 }

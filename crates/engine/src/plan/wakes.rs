@@ -8,7 +8,6 @@ use rt::park::Sleepers;
 use rt::shm::Edges;
 
 use super::{Books, Plan};
-use crate::rousers::ROUSED_FROM;
 
 /// Has a rouser wake the clients of a CPU that has enough of them, and the driver those on other CPUs before those on its own.
 pub(super) fn settle(plan: &mut Plan, books: &impl Books) {
@@ -21,7 +20,7 @@ pub(super) fn settle(plan: &mut Plan, books: &impl Books) {
     let near = books.driver_cpu().and_then(|cpu| counts.remove(&cpu));
     let (mut roused, mut first) = (None, None);
     for (cpu, count) in counts {
-        let rouser = books.rouser(cpu).filter(|_| count >= ROUSED_FROM);
+        let rouser = books.rouser(cpu, count);
         let group = if rouser.is_some() { &mut roused } else { &mut first };
         let sleepers = Sleepers::on(Some(cpu));
         *group = Some(group.map_or(sleepers, |group: Sleepers| group.and(sleepers)));

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::io;
 use std::mem::MaybeUninit;
+use std::ops::Range;
 use std::ptr;
 
 use rustix::mm::{MlockFlags, mlock_with, munlock};
@@ -25,10 +26,8 @@ pub struct LockedStack {
 /// # Errors
 /// `OutOfMemory` or `PermissionDenied` if the limit ([`memlock_limit`](crate::process::memlock_limit)) is too small.
 pub fn lock_stack(bytes: usize) -> io::Result<LockedStack> {
-    let here = address();
-    let lowest = stack_start().saturating_add(RESERVE_BYTES).min(here);
-    let base = here.saturating_sub(bytes).max(lowest);
-    let part = LockedStack { base: ptr::with_exposed_provenance_mut(base), bytes: here - base };
+    let Range { start, end } = next(bytes);
+    let part = LockedStack { base: ptr::with_exposed_provenance_mut(start), bytes: end - start };
     // SAFETY: the range lies within the calling thread's stack, between its start and the frame of this call; locking
     // changes none of its content.
     unsafe { mlock_with(part.base, part.bytes, MlockFlags::ONFAULT) }?;
@@ -45,13 +44,18 @@ impl Drop for LockedStack {
 /// Touches the next `bytes` of the calling thread's stack (as far as it reaches), so that a cycle does not fault
 /// there. Answers how many bytes were touched.
 pub fn prefault_stack(bytes: usize) -> usize {
-    let here = address();
-    let lowest = stack_start().saturating_add(RESERVE_BYTES);
-    let target = here.saturating_sub(bytes).max(lowest);
-    if target >= here {
+    let Range { start, end } = next(bytes);
+    if start == end {
         return 0;
     }
-    here - touch_down_to(target)
+    end - touch_down_to(start)
+}
+
+/// The next `bytes` of the calling thread's stack, as far as it reaches.
+fn next(bytes: usize) -> Range<usize> {
+    let here = address();
+    let lowest = stack_start().saturating_add(RESERVE_BYTES);
+    here.saturating_sub(bytes).max(lowest).min(here)..here
 }
 
 /// Calls itself until its frame lies at or below `target`; answers that frame's address.
