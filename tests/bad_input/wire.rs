@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use harness::{Counts, Program, Server, eventually};
 use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
+pub use proto::port_flags::{INPUT, OUTPUT};
 use proto::request::{Activation, Interests, NewPort, Numbered, PortType, Reply, Request, SlabSlot};
 use proto::{MAX_PACKET_BYTES, decode, encode};
 use rt::shm::LAYOUT_VERSION;
@@ -222,11 +223,6 @@ impl ByHand {
         refused(self.wire.ask_with(request, descriptors))
     }
 }
-
-/// `JackPortIsInput`
-pub const INPUT: u32 = 1;
-/// `JackPortIsOutput`
-pub const OUTPUT: u32 = 2;
 
 /// An audio port to be registered.
 pub fn port(name: &str, flags: u32, slot: Option<SlabSlot>) -> NewPort {

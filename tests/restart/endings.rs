@@ -6,7 +6,7 @@ use harness::{Server, eventually};
 
 use crate::stage::Witness;
 
-/// Milliseconds, from `JackServerError` and `JackFailure` in `JackStatus`.
+/// Longer than a restart takes, shorter than the default.
 const GRACE_MS: u64 = 1500;
 
 #[test]

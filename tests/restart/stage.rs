@@ -196,7 +196,6 @@ impl Stage {
     }
 }
 
-/// Cycles since the server started.
 /// Connections of a port are listed in the order in which both ends were back.
 fn sort_peers(ports: &mut serde_json::Value) {
     for port in ports.as_array_mut().into_iter().flatten() {

@@ -6,7 +6,7 @@
 //!
 //! Threads: one service thread per process maps memory and never runs the program's code; each client has a
 //! notification thread for callbacks, and while it is active a process thread for its part in cycles. Items marked
-//! Thread: cycle. may be called within a cycle; those marked Thread: any., from any thread without waiting.
+//! `Thread: cycle` may be called within a cycle; those marked `Thread: any`, from any thread without waiting.
 #![forbid(unsafe_code)]
 
 mod autostart;
@@ -53,6 +53,7 @@ pub use typed::{
 };
 
 pub use proto::internal::InternalFailure;
+pub use proto::port_flags;
 pub use proto::property::{Property, PropertyChange, PropertyValue, client_uuid, port_uuid};
 pub use proto::request::{PortType, Request, RequestError};
 pub use proto::session::{SessionAnswer, SessionCommand, SessionKind};

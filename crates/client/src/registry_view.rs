@@ -2,17 +2,14 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use proto::port_flags::OUTPUT;
 use proto::property::client_uuid;
 use proto::request::PortType;
+use rt::shm::state::{ACTIVE, FREE};
 use rt::shm::{ALIASES_PER_PORT, FULL_NAME_BYTES, LatencyRange, PortEntry, Registry, Text};
 
-/// `JackPortIsOutput`
-const OUTPUT: u32 = 2;
-const FREE: u32 = 0;
-const ACTIVE: u32 = 2;
-
-/// Reads the registry. Ids begin at 1; an id that is free, or out of range, is nothing. Thread: any., unless a method
-/// answers a `String` or a `Vec`: those allocate.
+/// Reads the registry. Ids begin at 1; an id that is free, or out of range, is nothing. Any thread may ask
+/// without waiting, a cycle's too unless a method answers a `String` or a `Vec`: those allocate.
 #[derive(Debug, Clone, Copy)]
 pub struct RegistryView<'a> {
     registry: Option<&'a Registry>,

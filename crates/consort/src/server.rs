@@ -1,6 +1,7 @@
 //! What the commands ask of a running server.
 
 use client::Transport;
+use proto::port_flags::OUTPUT;
 use proto::property::Property;
 use proto::request::PortType;
 use proto::status::Status;
@@ -45,7 +46,6 @@ pub(crate) struct TransportView {
 
 /// Names of the `JackPortFlags`, lowest bit first.
 const FLAGS: [&str; 5] = ["input", "output", "physical", "can-monitor", "terminal"];
-const OUTPUT: u32 = 2;
 
 impl Port {
     /// Whether connections begin here.

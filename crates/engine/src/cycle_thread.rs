@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rt::clock::Dll;
 use rt::cycle::{Beginning, await_end, begin, has_finished, signal_for};
 use rt::park::Park;
-use rt::record::{ClientRecord, CycleRecord, Record, Witness};
+use rt::record::{ClientRecord, CycleRecord, Record, UNKNOWN_CPU, Witness};
 use rt::shm::{CycleInfo, EngineSegment, Handover, Recording, TransportRequest, TransportRequests};
 use rt::sync::{AtomicU32, AtomicU64, Ordering};
 use rtrb::Producer;
@@ -44,7 +44,7 @@ pub struct CycleShared {
     pub waker: Waker,
     /// Id of the driver thread; 0 before it runs.
     pub driver_thread: AtomicU32,
-    /// 1: stop. 2: the driver thread has ended.
+    /// 1: the driver thread is to end, or has ended.
     pub stop: AtomicU32,
     /// Where the frame clock goes on, if clients of another server have returned.
     pub resume: Resume,
@@ -81,6 +81,11 @@ pub struct CycleThread {
 /// A client that is late for the first time has this part of the next cycle to catch up, before its
 /// followers go on without it.
 const GRACE_DIVISOR: u64 = 4;
+
+/// That part of a period.
+pub(crate) fn grace_ns(period_ns: u64) -> u64 {
+    period_ns / GRACE_DIVISOR
+}
 
 /// A client that is late for so many cycles without having begun them is taken for one that works outside of them.
 const OUTSIDE_CYCLES: u32 = 3;
@@ -124,7 +129,8 @@ impl CycleThread {
             }
         }
         self.driver.stop();
-        self.shared.stop.store(2, Ordering::Release);
+        // Release: who sees it knows that the driver is at rest.
+        self.shared.stop.store(1, Ordering::Release);
         self.shared.waker.wake();
         self.driver.report()
     }
@@ -304,7 +310,7 @@ impl CycleThread {
         if first_time == 0 {
             return;
         }
-        let grace_ns = info.next_wakeup_ns.saturating_sub(info.wakeup_ns) / GRACE_DIVISOR;
+        let grace_ns = grace_ns(info.next_wakeup_ns.saturating_sub(info.wakeup_ns));
         sys::clock::sleep_until(info.woken_ns.saturating_add(grace_ns));
         self.skip(info.cycle, before, |_| true);
     }
@@ -383,7 +389,7 @@ impl CycleThread {
             woken_ns: info.woken_ns,
             released_ns,
             end_ns,
-            cpu: u16::try_from(sys::thread::current_cpu()).unwrap_or(u16::MAX),
+            cpu: u16::try_from(sys::thread::current_cpu()).unwrap_or(UNKNOWN_CPU),
             late: u16::try_from(late).unwrap_or(u16::MAX),
             xrun_us,
             is_away: self.driver.is_away(),

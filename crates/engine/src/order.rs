@@ -107,17 +107,18 @@ fn reaches(followers: &HashMap<u32, Vec<u32>>, from: u32, to: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use proto::port_flags;
     use proto::request::{NewPort, PortType};
 
     use super::*;
-    use crate::model::{Limits, flags};
+    use crate::model::Limits;
 
     /// `count` active clients, each with an input and an output, connected as `edges` says.
     fn graph(count: u32, edges: &[(u32, u32)]) -> Model {
         let mut model = Model::new(Limits { clients: 32, ports: 64, connections: 1024 });
         for client in 1..=count {
             let id = model.open_client(&client.to_string(), true).unwrap();
-            for (name, flags) in [("in", flags::INPUT), ("out", flags::OUTPUT)] {
+            for (name, flags) in [("in", port_flags::INPUT), ("out", port_flags::OUTPUT)] {
                 let new =
                     NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot: None };
                 model.register_port(id, &new).unwrap();

@@ -3,15 +3,12 @@
 use std::collections::HashMap;
 
 use proto::request::PortType;
+use rt::shm::state::{ACTIVE, FREE, REGISTERED};
 use rt::shm::{ALIASES_PER_PORT, PortEntry};
 use rt::sync::Ordering::{Relaxed, Release};
 use sys::memory::SharedRegistry;
 
 use crate::model::{Change, Model};
-
-const FREE: u32 = 0;
-const REGISTERED: u32 = 1;
-const ACTIVE: u32 = 2;
 
 /// The registry, and which cells its connections use.
 #[derive(Debug)]
@@ -214,7 +211,8 @@ fn write_aliases(entry: &PortEntry, aliases: &[String]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Limits, flags};
+    use crate::model::Limits;
+    use proto::port_flags;
     use proto::request::NewPort;
     use rt::shm::RegistryShape;
 
@@ -240,7 +238,7 @@ mod tests {
         let mut model = Model::new(Limits { clients: 2, ports: 8, connections: 16 });
         let client = model.open_client("c", true).unwrap();
         for number in 0..8 {
-            let flags = if number % 2 == 0 { flags::OUTPUT } else { flags::INPUT };
+            let flags = if number % 2 == 0 { port_flags::OUTPUT } else { port_flags::INPUT };
             let new =
                 NewPort { name: number.to_string(), port_type: PortType::Audio, flags, number, slot: None };
             model.register_port(client, &new).unwrap();

@@ -296,7 +296,8 @@ fn start(
     sys::thread::favour();
     // It lives until the driver thread has ended, which calls its rousers.
     let ended = control.run();
-    let _ = shared.stop.compare_exchange(0, 1, Ordering::AcqRel, Ordering::Acquire);
+    // Release: as the driver thread's own, which it may have stored by itself.
+    shared.stop.store(1, Ordering::Release);
     if let Ok(Some(report)) = thread.join() {
         eprintln!("consort: {report}");
     }

@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 
 use client::Request;
+use client::port_flags::{OUTPUT, PHYSICAL};
 
 use crate::clients::ClientHandle;
 use crate::convert::{NO_SUCH_PORT, complain, order, refuse, store};
@@ -20,10 +21,6 @@ pub struct Range {
 
 /// `JackCaptureLatency`; the only other mode is `JackPlaybackLatency`.
 const CAPTURE: u32 = 0;
-/// `JackPortIsOutput`
-const OUTPUT: u32 = 2;
-/// `JackPortIsPhysical`
-const PHYSICAL: u32 = 4;
 
 fn range(port: PortHandle, capture: bool) -> Range {
     let found = port.pin().and_then(|port| port.client.session.registry().port_latency(port.id, capture));

@@ -11,6 +11,7 @@ pub mod hello;
 pub mod internal;
 pub mod limits;
 pub mod names;
+pub mod port_flags;
 pub mod property;
 pub mod request;
 pub mod session;

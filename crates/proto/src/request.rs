@@ -37,7 +37,7 @@ pub struct NewPort {
     pub name: String,
     /// What travels through it.
     pub port_type: PortType,
-    /// `JackPortFlags`: 1 input, 2 output, 4 physical, 8 can monitor, 16 terminal.
+    /// As [`port_flags`](crate::port_flags) has them, or of the other `JackPortFlags`.
     pub flags: u32,
     /// The client's own number of the port, by which its orders name it.
     pub number: u32,

@@ -12,6 +12,9 @@ pub enum Record {
     Client(ClientRecord),
 }
 
+/// In place of a CPU: the thread has not said where it runs.
+pub const UNKNOWN_CPU: u16 = u16::MAX;
+
 /// The driver's part of a cycle. Dates are `CLOCK_MONOTONIC` ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CycleRecord {
@@ -31,7 +34,7 @@ pub struct CycleRecord {
     pub released_ns: u64,
     /// When it had done its part; in sync mode, after all clients.
     pub end_ns: u64,
-    /// CPU that the driver ran on.
+    /// CPU that the driver ran on, or [`UNKNOWN_CPU`].
     pub cpu: u16,
     /// Clients that had not finished the cycle before by their own fault.
     pub late: u16,
@@ -55,7 +58,7 @@ pub struct ClientRecord {
     pub awake_ns: u64,
     /// When it finished; 0: it had not before the next cycle.
     pub finished_ns: u64,
-    /// CPU that it ran on last.
+    /// CPU that it ran on last, or [`UNKNOWN_CPU`].
     pub cpu: u16,
     /// 0: it finished in time; otherwise for how many cycles in a row it has not.
     pub late_cycles: u16,
@@ -175,7 +178,7 @@ impl ClientRecord {
             signaled_ns: in_cycle(signaled_ns),
             awake_ns: if has_begun { in_cycle(dates.awake_ns) } else { 0 },
             finished_ns: if has_finished { in_cycle(dates.finished_ns) } else { 0 },
-            cpu: u16::try_from(dates.cpu).unwrap_or(u16::MAX),
+            cpu: u16::try_from(dates.cpu).unwrap_or(UNKNOWN_CPU),
             late_cycles: 0,
             starved: false,
         }
@@ -232,7 +235,7 @@ mod tests {
             signaled_ns: 1,
             awake_ns: 2,
             finished_ns: 3,
-            cpu: u16::MAX,
+            cpu: UNKNOWN_CPU,
             late_cycles: 9,
             starved: true,
         };

@@ -1,12 +1,8 @@
 //! Clients, ports and connections, for the drawing.
 
+use client::port_flags::{INPUT, OUTPUT, PHYSICAL};
 use client::{ClientInfo, PortInfo, PortType, RegistryView};
 use serde_json::{Value, json};
-
-/// `JackPortIsInput`, `JackPortIsOutput`, `JackPortIsPhysical`.
-const INPUT: u32 = 1;
-const OUTPUT: u32 = 2;
-const PHYSICAL: u32 = 4;
 
 /// The graph as it is now.
 pub(crate) fn graph(registry: RegistryView<'_>) -> Value {

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
 
+use proto::port_flags::OUTPUT;
 use proto::request::{NewPort, PortType, Reply, Request, SlabSlot};
 use rt::midi::MidiWriter;
 use rt::shm::SLOTS_PER_SLAB;
@@ -13,9 +14,6 @@ use crate::Error;
 use crate::locked::locked;
 use crate::process::{OwnSlabs, PortCell, Tie, in_cycle};
 use crate::requests::Requests;
-
-/// `JackPortIsOutput`
-const OUTPUT: u32 = 2;
 
 /// Which numbers and slots are free. Locked for the whole of a registration, so that the server hears of slabs in
 /// their order.

@@ -7,6 +7,7 @@ mod transport;
 
 use std::sync::Arc;
 
+use proto::port_flags::{INPUT, OUTPUT, PHYSICAL, TERMINAL};
 use proto::request::PortType;
 
 pub use midi_port::{MidiInputBuffer, MidiInputPort, MidiOutputBuffer, MidiOutputPort};
@@ -17,10 +18,7 @@ use crate::registry_view::RegistryView;
 use crate::session::{OpenOptions, Session};
 use crate::{CycleScope, Error};
 
-const INPUT: u32 = 1;
-const OUTPUT: u32 = 2;
-/// `JackPortIsPhysical` and `JackPortIsTerminal`.
-const DEVICE: u32 = 4 | 16;
+const DEVICE: u32 = PHYSICAL | TERMINAL;
 
 /// What a process callback wants next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

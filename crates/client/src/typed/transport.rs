@@ -48,7 +48,7 @@ impl<State> Client<State> {
     }
 
     /// Has the transport wait for this client before it rolls: `is_ready` is asked on the process thread, before the
-    /// process callback, after each start and each jump until it says so. Thread: cycle. in it.
+    /// process callback, after each start and each jump until it says so: it is in a cycle.
     ///
     /// # Errors
     /// Those of [`Session::set_sync_callback`](crate::Session::set_sync_callback).
@@ -61,7 +61,7 @@ impl<State> Client<State> {
 
     /// Makes this client the timebase master: `complete` is called on the process thread, after the process callback,
     /// with the position of the next cycle, to fill in bar and beat or whatever it knows. `true`: it is the position
-    /// of a start or a jump. With `conditional`, only if there is no master. Thread: cycle. in it.
+    /// of a start or a jump. With `conditional`, only if there is no master. It is in a cycle.
     ///
     /// # Errors
     /// Those of [`Session::take_timebase`](crate::Session::take_timebase).

@@ -31,7 +31,7 @@ pub(crate) const DEFAULT_REALTIME_PRIORITY: u32 = 10;
 pub(crate) const DEFAULT_PORT_MAX: u32 = 2048;
 /// What the server's memory is laid out for.
 const PORT_MAX: std::ops::RangeInclusive<u32> = 16..=1 << 20;
-/// The watchdog takes the priority above the driver's, so 98 is the highest that the driver can have.
+/// One below `SCHED_FIFO`'s highest, which is left to the kernel's own threads.
 pub(crate) const REALTIME_PRIORITY: std::ops::RangeInclusive<u32> = 1..=98;
 
 /// Run a server until it is stopped

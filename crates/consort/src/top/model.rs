@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use rt::record::{ClientRecord, CycleRecord, Record};
+use rt::record::{ClientRecord, CycleRecord, Record, UNKNOWN_CPU};
 
 /// Cycles of the last second are shown.
 const WINDOW_NS: u64 = 1_000_000_000;
@@ -98,7 +98,7 @@ impl Model {
         ];
         Row {
             name: self.names.get(&id).cloned().unwrap_or_default(),
-            cpu: self.cpus.get(&id).copied().filter(|cpu| *cpu != u16::MAX),
+            cpu: self.cpus.get(&id).copied().filter(|cpu| *cpu != UNKNOWN_CPU),
             bar: (!passes.is_empty()).then(|| bar.map(|ns| (ns as f64 / period_ns).min(1.0))),
             scheduling_us: both(&|pass| pass.awake_ns.saturating_sub(pass.signaled_ns)),
             duration_us: both(&|pass| pass.finished_ns.saturating_sub(pass.awake_ns)),

@@ -55,7 +55,7 @@ pub(super) struct Connections {
     next: u64,
     /// The listener is not looked at before.
     paused_until_ns: Option<u64>,
-    /// See [`Peer::Newcomer`]: their serial numbers, the names that they want, and whether they take another one.
+    /// Who waits for a name or an id, in the order of arrival.
     pub(super) newcomers: Vec<Newcomer>,
 }
 
@@ -63,10 +63,10 @@ pub(super) struct Connections {
 const GREETING_NS: u64 = 2_000_000_000;
 /// How long nobody is accepted when there was no descriptor for it.
 const PAUSE_NS: u64 = 50_000_000;
-/// Programs that may be in that state at once.
+/// Programs that may have connected and said nothing, at once.
 const SILENT_AT_ONCE: usize = 64;
-/// Packets taken from one socket before the others have their turn.
-const PACKETS_IN_A_ROW: usize = 16;
+/// Connections taken from a door, and packets from a socket, before the others have their turn.
+const TURNS_IN_A_ROW: usize = 16;
 
 fn request_token(serial: u64) -> u64 {
     FIRST_CONNECTION + serial * 2
@@ -83,7 +83,7 @@ impl Control {
     }
 
     pub(super) fn accept_all(&mut self, door: u64) {
-        for _ in 0..PACKETS_IN_A_ROW {
+        for _ in 0..TURNS_IN_A_ROW {
             let mut doors = self.parts.doors.listeners();
             let Some((_, listener)) = doors.find(|(token, _)| *token == door) else { return };
             let accepted = listener.try_accept();
@@ -185,7 +185,7 @@ impl Control {
     }
 
     fn receive_packets(&mut self, serial: u64, buffer: &mut [u8]) {
-        for _ in 0..PACKETS_IN_A_ROW {
+        for _ in 0..TURNS_IN_A_ROW {
             let Some(entry) = self.connections.entries.get(&serial) else { return };
             match entry.socket.try_receive(buffer) {
                 Ok(received) => self.handle_packet(serial, &buffer[..received.bytes], received.descriptors),
@@ -248,7 +248,7 @@ impl Control {
             self.flush(client, true);
         }
         let mut buffer = [0; ANSWER_BYTES];
-        for _ in 0..PACKETS_IN_A_ROW * 4 {
+        for _ in 0..TURNS_IN_A_ROW * 4 {
             let Some(slot) = self.clients.get(&client) else { return };
             match slot.outbox.socket().try_receive(&mut buffer) {
                 Ok(received) => {

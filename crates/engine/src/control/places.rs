@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proto::status::{Place, Placement};
-use rt::record::{ClientRecord, CycleRecord};
+use rt::record::{ClientRecord, CycleRecord, UNKNOWN_CPU};
 use rt::sync::Ordering;
 use sys::clock::now_ns;
 
@@ -141,7 +141,7 @@ impl Control {
         let Some(places) = self.places.as_mut().filter(|_| !self.freewheels) else { return };
         places.observed.note(record);
         let is_told = self.newest.cycle == record.cycle && self.newest.plan >= places.current_since;
-        let has_said_where = record.finished_ns != 0 && record.cpu != u16::MAX;
+        let has_said_where = record.finished_ns != 0 && record.cpu != UNKNOWN_CPU;
         let told = places.cpu(record.client).filter(|_| is_told && has_said_where);
         let Some(slot) = self.clients.get_mut(&record.client) else { return };
         let Some(cpu) = told else { return };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use proto::driver::DriverSwitch;
 use proto::limits::QUANTUM_FRAMES;
+use proto::port_flags;
 use proto::property::PropertyRequest;
 use proto::request::{Activation, NewPort, Reply, Request, RequestError};
 use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB, TransportRequest};
@@ -19,7 +20,7 @@ use super::{Control, Pending, permissions};
 use crate::autopsy::Watch;
 use crate::client_slot::{Past, Slab};
 use crate::config::SelfConnect;
-use crate::model::{Model, flags};
+use crate::model::Model;
 use crate::order::would_close_loop;
 use crate::plan::has_room;
 
@@ -283,7 +284,7 @@ impl Control {
 
     /// Whether a client's port has a place for its samples if it is an output, and none if it is not.
     pub(super) fn check_slot(&self, client: u32, new: &NewPort) -> Result<(), RequestError> {
-        let output = new.flags & flags::OUTPUT != 0;
+        let output = new.flags & port_flags::OUTPUT != 0;
         let slabs = self.clients.get(&client).map_or(0, |slot| slot.memory.slabs.len());
         let slot_exists =
             new.slot.is_some_and(|slot| (slot.slab as usize) < slabs && slot.slot < SLOTS_PER_SLAB);

@@ -11,6 +11,7 @@ use sys::thread::SwitchTrace;
 
 use super::Control;
 use crate::autopsy::{Loss, Watch, cpu_users};
+use crate::cycle_thread::grace_ns;
 
 /// Xruns that are remembered.
 const REMEMBERED: usize = 256;
@@ -18,9 +19,6 @@ const REMEMBERED: usize = 256;
 const TOLD: usize = 16;
 /// Links of a chain that are remembered.
 const CHAIN: usize = 8;
-/// A client that is late for the first time has this part of the next cycle, then its priority goes: as in
-/// `cycle_thread`.
-const GRACE_DIVISOR: u64 = 4;
 /// The driver takes the priority shortly after.
 const AFTER_GRACE_NS: u64 = 200_000;
 
@@ -147,7 +145,7 @@ impl Control {
         let period_ns = cycle.period_ns();
         let begin_ns = record.signaled_ns.clamp(cycle.woken_ns, cycle.woken_ns + period_ns);
         let next_ns = cycle.woken_ns + period_ns;
-        let loss = Loss { begin_ns, end_ns: next_ns + period_ns / GRACE_DIVISOR };
+        let loss = Loss { begin_ns, end_ns: next_ns + grace_ns(period_ns) };
         let (driver_late_ns, signaled_late_ns) =
             (cycle.woken_ns.saturating_sub(cycle.due_ns), begin_ns.saturating_sub(cycle.woken_ns));
         let usual = self.usual(record.client);

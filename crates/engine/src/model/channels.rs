@@ -1,16 +1,17 @@
 //! A driver's channels as ports: `capture_1` and on, `monitor_1` and on, `playback_1` and on.
 
+use proto::port_flags;
 use proto::request::{NewPort, PortType, RequestError, SlabSlot};
 use rt::shm::SLOTS_PER_SLAB;
 
-use super::{Model, flags};
+use super::Model;
 use crate::driver::Channels;
 
 /// What a device has: not a monitor, which programs that look for a microphone must not find.
-const OF_DEVICE: u32 = flags::PHYSICAL | flags::TERMINAL;
+const OF_DEVICE: u32 = port_flags::PHYSICAL | port_flags::TERMINAL;
 
 fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
-    let is_output = flags & flags::OUTPUT != 0;
+    let is_output = flags & port_flags::OUTPUT != 0;
     let slot = is_output.then_some(SlabSlot { slab: number / SLOTS_PER_SLAB, slot: number % SLOTS_PER_SLAB });
     let name = format!("{name}_{}", channel + 1);
     NewPort { name, port_type: PortType::Audio, flags, number, slot }
@@ -19,10 +20,12 @@ fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
 /// The ports that these channels are, those of each direction in the order of their numbers.
 fn ports(channels: &Channels) -> impl Iterator<Item = NewPort> {
     let Channels { capture, playback, monitors } = *channels;
-    let captures = (0..capture).map(|channel| port("capture", channel, flags::OUTPUT | OF_DEVICE, channel));
+    let captures =
+        (0..capture).map(|channel| port("capture", channel, port_flags::OUTPUT | OF_DEVICE, channel));
     let monitors =
-        (0..monitors).map(move |channel| port("monitor", channel, flags::OUTPUT, capture + channel));
-    let playbacks = (0..playback).map(|channel| port("playback", channel, flags::INPUT | OF_DEVICE, channel));
+        (0..monitors).map(move |channel| port("monitor", channel, port_flags::OUTPUT, capture + channel));
+    let playbacks =
+        (0..playback).map(|channel| port("playback", channel, port_flags::INPUT | OF_DEVICE, channel));
     captures.chain(monitors).chain(playbacks)
 }
 
@@ -112,7 +115,7 @@ mod tests {
         assert_eq!(names(&model, system), ["capture_1", "monitor_1", "playback_1"]);
         let number = |model: &Model| {
             let monitor = model.find("system:monitor_1").unwrap();
-            assert_eq!(monitor.flags, flags::OUTPUT);
+            assert_eq!(monitor.flags, port_flags::OUTPUT);
             monitor.number
         };
         assert_eq!(number(&model), 1);

@@ -18,13 +18,14 @@ mod tests;
 use std::collections::{BTreeMap, HashMap};
 
 use proto::names as name_rules;
+use proto::port_flags;
 use proto::request::{NewPort, RequestError};
 
 pub use change::Change;
 use ids::Ids;
 use kept::Kept;
 use metadata::Metadata;
-pub use port::{Link, Port, flags};
+pub use port::{Link, Port};
 
 /// Aliases that a port can have.
 const ALIASES: usize = 2;
@@ -211,8 +212,8 @@ impl Model {
         if self.port_names.contains_key(&name) {
             return Err(RequestError::NameTaken(name));
         }
-        let direction = new.flags & (flags::INPUT | flags::OUTPUT);
-        if direction != flags::INPUT && direction != flags::OUTPUT {
+        let direction = new.flags & (port_flags::INPUT | port_flags::OUTPUT);
+        if direction != port_flags::INPUT && direction != port_flags::OUTPUT {
             return Err(RequestError::NotAllowed(format!(
                 "port '{name}' must be either an input or an output"
             )));

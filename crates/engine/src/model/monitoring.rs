@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use proto::port_flags;
 use proto::request::RequestError;
 
-use super::{Change, Model, Port, flags};
+use super::{Change, Model, Port};
 
 impl Model {
     /// Counts a request to monitor a port, or takes one back; with `ensure`, there is one or none after it, whatever
@@ -31,7 +32,7 @@ impl Model {
     /// Numbers of the inputs of `owner`'s device that somebody wants to hear.
     pub fn monitored_inputs(&self, owner: u32) -> BTreeSet<u32> {
         let is_monitored =
-            |port: &&Port| port.is_output() && port.flags & flags::PHYSICAL != 0 && port.monitors > 0;
+            |port: &&Port| port.is_output() && port.flags & port_flags::PHYSICAL != 0 && port.monitors > 0;
         self.ports_of(owner).filter(is_monitored).map(|port| port.number).collect()
     }
 }
@@ -48,7 +49,9 @@ mod tests {
     fn requests_are_counted_reach_an_inputs_sources_and_end_at_none() {
         let mut model = Model::new(Limits { clients: 4, ports: 8, connections: 8 });
         let client = model.open_client("c", true).unwrap();
-        for (name, flags) in [("in", flags::INPUT), ("out", flags::OUTPUT), ("other", flags::OUTPUT)] {
+        for (name, flags) in
+            [("in", port_flags::INPUT), ("out", port_flags::OUTPUT), ("other", port_flags::OUTPUT)]
+        {
             let new = NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot: None };
             model.register_port(client, &new).unwrap();
         }

@@ -1,19 +1,8 @@
 //! A port of the model.
 
+use proto::port_flags;
 use proto::request::{PortType, SlabSlot};
 use rt::shm::LatencyRange;
-
-/// `JackPortFlags`.
-pub mod flags {
-    /// The port receives.
-    pub const INPUT: u32 = 1;
-    /// The port sends.
-    pub const OUTPUT: u32 = 2;
-    /// The port stands for a connector of a device.
-    pub const PHYSICAL: u32 = 4;
-    /// Data ends, or comes into being, here.
-    pub const TERMINAL: u32 = 16;
-}
 
 /// A connection as one of its ports sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,12 +45,12 @@ pub struct Port {
 impl Port {
     /// Whether it receives.
     pub fn is_input(&self) -> bool {
-        self.flags & flags::INPUT != 0
+        self.flags & port_flags::INPUT != 0
     }
 
     /// Whether it sends.
     pub fn is_output(&self) -> bool {
-        self.flags & flags::OUTPUT != 0
+        self.flags & port_flags::OUTPUT != 0
     }
 
     /// Its latency in one direction.

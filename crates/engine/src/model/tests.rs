@@ -55,7 +55,7 @@ fn apply(model: &mut Model, op: Op) {
             Ok(())
         }
         Op::Register { client, name, output, midi } => {
-            let flags = if output { flags::OUTPUT } else { flags::INPUT };
+            let flags = if output { port_flags::OUTPUT } else { port_flags::INPUT };
             let port_type = if midi { PortType::Midi } else { PortType::Audio };
             let new = NewPort { name: format!("p{name}"), port_type, flags, number: 0, slot: None };
             model.register_port(client, &new).map(drop)
@@ -124,7 +124,7 @@ fn a_taken_name_is_numbered_unless_it_must_be_exact() {
 fn an_unknown_port_is_answered_with_the_nearest_name() {
     let mut model = Model::new(LIMITS);
     let client = model.open_client("system", true).unwrap();
-    let flags = flags::INPUT;
+    let flags = port_flags::INPUT;
     let new = NewPort { name: "playback_1".into(), port_type: PortType::Audio, flags, number: 0, slot: None };
     model.register_port(client, &new).unwrap();
     let error = model.find("system:playbak_1").unwrap_err();

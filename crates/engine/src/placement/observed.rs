@@ -3,7 +3,7 @@
 //! Calibration hands over between threads of the server that have nothing else to do. Clients are processes, with memory of
 //! their own to reach, and another CPU has slept for most of a cycle when it is woken.
 
-use rt::record::{ClientRecord, CycleRecord};
+use rt::record::{ClientRecord, CycleRecord, UNKNOWN_CPU};
 
 use super::{Costs, Handover};
 use crate::average::Average;
@@ -39,7 +39,7 @@ impl Observed {
     pub fn note(&mut self, client: ClientRecord) {
         let has_run = [client.signaled_ns, client.awake_ns, client.finished_ns].iter().all(|ns| *ns != 0);
         let is_looked_at = self.driver.cycle.is_multiple_of(ONE_OF) && client.cycle == self.driver.cycle;
-        if is_looked_at && has_run && client.cpu != u16::MAX {
+        if is_looked_at && has_run && client.cpu != UNKNOWN_CPU {
             self.clients.push(client);
         }
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use rt::cycle::Follower;
 use rt::rouser::Rouser;
-use rt::shm::{Edges, FollowerOrder, InputSource, ORDERS_WORDS, OrdersWriter, OwnPage, absent};
+use rt::shm::{
+    Edges, FIXED_WORDS, FOLLOWER_WORDS, FollowerOrder, InputSource, ORDERS_WORDS, OrdersWriter, OwnPage,
+    absent, group_words,
+};
 use sys::memory::{PeerSlab, Shared};
 
 use super::{Plan, PlanSeat, PlaybackSource, Pulse};
@@ -221,10 +224,10 @@ pub fn has_room(model: &Model, client: u32) -> bool {
     }
     let words = model.ports_of(client).map(|port| match port.links.len() {
         0 => 0,
-        links if port.is_output() => links * 3,
-        links => links + 3,
+        links if port.is_output() => links * FOLLOWER_WORDS,
+        links => group_words(links, 1),
     });
-    words.sum::<usize>() + 16 <= ORDERS_WORDS
+    words.sum::<usize>() + FIXED_WORDS + FOLLOWER_WORDS + group_words(1, 1) <= ORDERS_WORDS
 }
 
 fn heard(model: &Model) -> Vec<bool> {

@@ -30,14 +30,14 @@ pub use engine::{CycleInfo, EngineSegment, Priorities, ServerFlags};
 pub use handover::Handover;
 pub use header::{LAYOUT_VERSION, Layout, LayoutError, SegmentHeader};
 pub use orders::{
-    FollowerOrder, GroupOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders, OrdersCopy, OrdersReader,
-    OrdersWriter, absent,
+    FIXED_WORDS, FOLLOWER_WORDS, FollowerOrder, GroupOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders,
+    OrdersCopy, OrdersReader, OrdersWriter, absent, group_words,
 };
 pub use own::{Dates, OwnPage};
 pub use recording::{RECORD_WORDS, RECORDS, RecordCursor, RecordRing, Recording};
 pub use registry::{
     ALIASES_PER_PORT, CLIENT_NAME_BYTES, ClientEntry, ConnectionCell, FULL_NAME_BYTES, LatencyRange,
-    PortEntry, Registry, RegistryHeader, RegistryShape, Text,
+    PortEntry, Registry, RegistryHeader, RegistryShape, Text, state,
 };
 pub use signal::{Edges, MAX_EDGES, SignalPage};
 pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};

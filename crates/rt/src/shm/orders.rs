@@ -67,29 +67,28 @@ impl Orders {
     /// The caller makes sure that the driver runs no plan that needs the older set.
     /// False, with nothing changed, if the words do not fit.
     pub fn publish(&self, valid_from: u64, words: &[u32]) -> bool {
-        let Ok(used) = u32::try_from(words.len()) else { return false };
-        if words.len() > ORDERS_WORDS {
-            return false;
-        }
-        let [first, second] = self.slots.each_ref().map(|slot| slot.valid_from.load(Ordering::Relaxed));
-        let slot = if first <= second { &self.slots[0] } else { &self.slots[1] };
-        self.write(slot, valid_from, used, words);
-        true
+        self.write(1 - self.newest(), valid_from, words)
     }
 
     /// Replaces the newer set, which no driver has run yet. Control thread.
+    ///
+    /// False, with nothing changed, if the words do not fit.
     pub fn replace_newest(&self, valid_from: u64, words: &[u32]) -> bool {
-        let Ok(used) = u32::try_from(words.len()) else { return false };
-        if words.len() > ORDERS_WORDS {
-            return false;
-        }
-        let [first, second] = self.slots.each_ref().map(|slot| slot.valid_from.load(Ordering::Relaxed));
-        let slot = if first > second { &self.slots[0] } else { &self.slots[1] };
-        self.write(slot, valid_from, used, words);
-        true
+        self.write(self.newest(), valid_from, words)
     }
 
-    fn write(&self, slot: &OrdersSlot, valid_from: u64, used: u32, words: &[u32]) {
+    /// Index of the newer set: the second of two that were never written.
+    fn newest(&self) -> usize {
+        // Relaxed: the caller is the only writer.
+        let [first, second] = self.slots.each_ref().map(|slot| slot.valid_from.load(Ordering::Relaxed));
+        if first > second { 0 } else { 1 }
+    }
+
+    fn write(&self, index: usize, valid_from: u64, words: &[u32]) -> bool {
+        let slot = &self.slots[index];
+        let Some(used) = u32::try_from(words.len()).ok().filter(|_| words.len() <= slot.words.len()) else {
+            return false;
+        };
         slot.valid_from.store(0, Ordering::Relaxed);
         // Release: a reader that sees a word of these orders also sees that the old ones are gone.
         fence(Ordering::Release);
@@ -99,6 +98,7 @@ impl Orders {
         }
         // Release: who sees the generation sees all the words.
         slot.valid_from.store(valid_from, Ordering::Release);
+        true
     }
 
     /// Copies the orders for `plan` into `copy`, unless it holds them already. Process thread. Thread: cycle.
@@ -106,6 +106,7 @@ impl Orders {
     /// False if there are none: the client is in no such plan, or so late that they were replaced.
     #[inline]
     pub fn copy_for(&self, plan: u64, copy: &mut OrdersCopy<'_>) -> bool {
+        // Acquire: pairs with the end of the write, so the words of this generation are there.
         let valid = self.slots.each_ref().map(|slot| slot.valid_from.load(Ordering::Acquire));
         let newest = (0..2)
             .filter(|index| valid[*index] != 0 && valid[*index] <= plan)
@@ -185,7 +186,22 @@ pub struct GroupOrder<'a> {
     pub inputs: &'a [u32],
 }
 
-const FIXED_WORDS: usize = 5;
+/// Places of the words that all orders begin with.
+const CPU: usize = 0;
+const EDGES: usize = 1;
+const FLAGS: usize = 2;
+const FOLLOWERS: usize = 3;
+const GROUPS: usize = 4;
+/// How many those are.
+pub const FIXED_WORDS: usize = 5;
+/// Words of one follower.
+pub const FOLLOWER_WORDS: usize = 3;
+
+/// Words of a group of so many sources and inputs.
+pub const fn group_words(sources: usize, inputs: usize) -> usize {
+    2 + sources + inputs
+}
+
 const RUNS: u32 = 1;
 const DRIVER_WAITS: u32 = 2;
 const SECOND_PAGE: u32 = 4;
@@ -212,31 +228,31 @@ impl<'a> OrdersReader<'a> {
 
     /// CPU to run on, unless the kernel is to choose.
     pub fn cpu(self) -> Option<u32> {
-        Some(self.word(0)).filter(|cpu| *cpu != NO_CPU)
+        Some(self.word(CPU)).filter(|cpu| *cpu != NO_CPU)
     }
 
     /// The client's predecessors.
     #[inline]
     pub fn edges(self) -> Edges {
-        Edges::new(self.word(1)).unwrap_or(Edges::NONE)
+        Edges::new(self.word(EDGES)).unwrap_or(Edges::NONE)
     }
 
     /// Whether the client runs in the plan at all.
     #[inline]
     pub fn runs(self) -> bool {
-        self.word(2) & RUNS != 0
+        self.word(FLAGS) & RUNS != 0
     }
 
     /// Whether the driver may be waiting for this client's end.
     #[inline]
     pub fn driver_waits(self) -> bool {
-        self.word(2) & DRIVER_WAITS != 0
+        self.word(FLAGS) & DRIVER_WAITS != 0
     }
 
     /// Which of the client's two places for signal pages, 0 or 1, has the one that its predecessors signal on.
     #[inline]
     pub fn page(self) -> u32 {
-        u32::from(self.word(2) & SECOND_PAGE != 0)
+        u32::from(self.word(FLAGS) & SECOND_PAGE != 0)
     }
 
     #[inline]
@@ -245,21 +261,26 @@ impl<'a> OrdersReader<'a> {
     }
 
     fn followers_end(self) -> usize {
-        FIXED_WORDS.saturating_add((self.word(3) as usize).saturating_mul(3))
+        FIXED_WORDS.saturating_add(self.followers_words())
+    }
+
+    fn followers_words(self) -> usize {
+        (self.word(FOLLOWERS) as usize).saturating_mul(FOLLOWER_WORDS)
     }
 
     /// The followers to signal when the client has finished.
     #[inline]
     pub fn followers(self) -> impl Iterator<Item = FollowerOrder> + 'a {
-        let words = self.section(FIXED_WORDS, (self.word(3) as usize).saturating_mul(3));
-        words.chunks_exact(3).map(|words| FollowerOrder { page: words[0], edge: words[1], edges: words[2] })
+        let words = self.section(FIXED_WORDS, self.followers_words());
+        let (followers, _) = words.as_chunks::<FOLLOWER_WORDS>();
+        followers.iter().map(|[page, edge, edges]| FollowerOrder { page: *page, edge: *edge, edges: *edges })
     }
 
     /// The connected inputs, in groups of those that have the same sources.
     #[inline]
     pub fn groups(self) -> impl Iterator<Item = GroupOrder<'a>> {
         let mut at = self.followers_end();
-        (0..self.word(4).min(u32::try_from(self.words.len()).unwrap_or(0))).map(move |_| {
+        (0..self.word(GROUPS).min(u32::try_from(self.words.len()).unwrap_or(0))).map(move |_| {
             let [sources, inputs] =
                 [self.word(at), self.word(at.saturating_add(1))].map(|word| word as usize);
             let first_source = at.saturating_add(2);
@@ -298,7 +319,7 @@ impl<'a> OrdersWriter<'a> {
 
     /// The client's signal page is the one in place `page`; without this it is the first.
     pub fn page(&mut self, page: u32) {
-        if let Some(flags) = self.words.get_mut(2).filter(|_| page != 0) {
+        if let Some(flags) = self.words.get_mut(FLAGS).filter(|_| page != 0) {
             *flags |= SECOND_PAGE;
         }
     }
@@ -322,7 +343,7 @@ impl<'a> OrdersWriter<'a> {
     /// Adds a follower. All followers come before the first group.
     pub fn follower(&mut self, order: FollowerOrder) {
         self.push(&[order.page, order.edge, order.edges]);
-        self.count(3);
+        self.count(FOLLOWERS);
     }
 
     /// Adds connected inputs, by the client's own numbers, that all hear `sources`.
@@ -332,7 +353,7 @@ impl<'a> OrdersWriter<'a> {
             self.push(&[source.to_word()]);
         }
         self.push(inputs);
-        self.count(4);
+        self.count(GROUPS);
     }
 
     /// The words; `None` if they did not fit.

@@ -54,12 +54,22 @@ pub struct LatencyRange {
     pub max: u32,
 }
 
+/// What an entry holds.
+pub mod state {
+    /// Nothing.
+    pub const FREE: u32 = 0;
+    /// A client that is open, or a port.
+    pub const REGISTERED: u32 = 1;
+    /// That of a client that takes part in cycles.
+    pub const ACTIVE: u32 = 2;
+}
+
 /// One client.
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct ClientEntry {
     sequence: AtomicU32,
-    /// 0: free, 1: open, 2: active.
+    /// One of [`state`].
     pub state: AtomicU32,
     /// Process id as the server sees it.
     pub process: AtomicU32,
@@ -78,7 +88,7 @@ pub struct ClientEntry {
 #[derive(Debug)]
 pub struct PortEntry {
     sequence: AtomicU32,
-    /// 0: free, 1: registered, 2: registered by an active client.
+    /// One of [`state`]; a port's is active while its client is.
     pub state: AtomicU32,
     /// `JackPortFlags`.
     pub flags: AtomicU32,
