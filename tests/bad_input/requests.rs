@@ -188,7 +188,7 @@ fn a_buffer_size_that_no_port_could_hold_is_refused_with_the_range() {
         let mut observer = Wire::observer(server);
         for frames in [0, 8193, 10_000_000, u32::MAX] {
             let text = refused(observer.ask(Request::SetQuantum { frames }));
-            assert_says("a buffer size", &text, &[&frames.to_string(), "out of range: 1 to 8192"]);
+            assert_says("a quantum", &text, &[&frames.to_string(), "out of range: 1 to 8192"]);
         }
         let Reply::Status(status) = observer.ask(Request::Status) else { panic!("no status") };
         assert_eq!(status.quantum, QUANTUM_FRAMES);

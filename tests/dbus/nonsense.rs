@@ -38,8 +38,8 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
         ("Configure", "SetParameterValue", &["['driver','rate']", "<['x']>"], "of type 'u', not 'as'"),
         ("Configure", "SetParameterValue", &["['engine','driver']", "<'oss'>"], "'oss' is none of"),
         ("Configure", "ResetParameterValue", &["['engine']"], "InvalidArgs: there is nothing at"),
-        ("JackControl", "SetBufferSize", &["0"], "InvalidArgs: a buffer size of 0 frames"),
-        ("JackControl", "SetBufferSize", &["8193"], "a buffer size of 8193 frames"),
+        ("JackControl", "SetBufferSize", &["0"], "InvalidArgs: a quantum of 0 frames"),
+        ("JackControl", "SetBufferSize", &["8193"], "a quantum of 8193 frames"),
         ("JackPatchbay", "GetGraph", &["999999"], "InvalidArgs: graph version 999999 is to come"),
         (
             "JackPatchbay",

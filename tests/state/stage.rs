@@ -33,7 +33,7 @@ pub(crate) fn end(server: &Server, metro: Program) {
     });
 }
 
-/// Gives the metronome a connection, an alias and properties, and the server another buffer size and a place in the piece.
+/// Gives the metronome a connection, an alias and properties, and the server another quantum and a place in the piece.
 pub(crate) fn furnish(server: &Server) {
     server.run("jack_connect", &[METRO, "system:playback_2"]).expect_success();
     server.run("jack_alias", &[METRO, "click"]).expect_success();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use proto::request::Activation;
 use proto::timing::ClientTiming;
 use rt::shm::{Orders, OwnPage, absent};
-use sys::memory::{PeerSlab, Segment, SegmentError, Shared};
+use sys::memory::{PeerSlab, SegmentError, Shared};
 
 use crate::autopsy::Watch;
 use crate::average::Average;
@@ -54,17 +54,11 @@ impl ClientMemory {
     /// # Errors
     /// [`SegmentError`] if the kernel has none.
     pub fn create() -> Result<(Self, [OwnedFd; 2]), SegmentError> {
-        let orders_segment = Segment::create("consort-orders", size_of::<Orders>())?;
-        let orders = Shared::<Orders>::create(&orders_segment)?;
-        orders_segment.seal_future_writes()?;
-        orders_segment.seal_seals()?;
-        let own_segment = Segment::create("consort-own", size_of::<OwnPage>())?;
-        let own = Arc::new(Shared::create(&own_segment)?);
-        own_segment.seal_seals()?;
+        let (orders, orders_fd) = Shared::for_readers("consort-orders")?;
+        let (own, own_fd) = Shared::for_writers("consort-own")?;
         let signals = SignalPages::create()?;
-        let descriptors = [orders_segment.into_fd(), own_segment.into_fd()];
         let issued = Issued { words: Vec::new(), valid_from: 0 };
-        Ok((Self { orders, issued, own, signals, slabs: Vec::new() }, descriptors))
+        Ok((Self { orders, issued, own: Arc::new(own), signals, slabs: Vec::new() }, [orders_fd, own_fd]))
     }
 
     /// Writes the client's orders from plan `generation` on; `in_force` is the plan that the driver runs.

@@ -61,7 +61,7 @@ pub struct Config {
 pub struct KeptState {
     /// The file.
     pub path: PathBuf,
-    /// What it says at the start. The buffer size is [`Config::quantum`]'s to say.
+    /// What it says at the start. The quantum is [`Config::quantum`]'s to say.
     pub state: State,
 }
 

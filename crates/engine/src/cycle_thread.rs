@@ -4,6 +4,7 @@
 
 mod buffers;
 
+use std::io;
 use std::mem;
 use std::sync::Arc;
 
@@ -51,6 +52,28 @@ pub struct CycleShared {
     /// How long the driver usually keeps its CPU for its books, once it has woken the first clients, ns. Driver thread
     /// writes.
     pub books_ns: AtomicU64,
+}
+
+impl CycleShared {
+    /// That of a server whose driver thread does not run yet.
+    ///
+    /// # Errors
+    /// The kernel has no event descriptor left.
+    pub fn new(engine: Shared<EngineSegment>, recording: Shared<Recording>) -> io::Result<Self> {
+        Ok(Self {
+            engine,
+            recording,
+            next: Handover::default(),
+            transport: TransportRequests::default(),
+            timebase: AtomicU32::new(0),
+            hurry: AtomicU32::new(0),
+            waker: Waker::new()?,
+            driver_thread: AtomicU32::new(0),
+            stop: AtomicU32::new(0),
+            resume: Resume::default(),
+            books_ns: AtomicU64::new(0),
+        })
+    }
 }
 
 /// A plan that is not in force any more, and the generation of the one that is.

@@ -14,7 +14,7 @@ use crate::driver::{
     AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Monitored, Pace, Timer, WhyAway,
     is_same_file, may_share,
 };
-use crate::server::ServerError;
+use crate::server::{ServerError, within};
 
 /// Begins a driver that waits for an audience.
 pub type Gate = Option<Box<dyn FnMut() + Send>>;
@@ -145,26 +145,20 @@ pub fn without_card(options: &AlsaOptions) -> DriverChoice {
 /// # Errors
 /// [`ServerError::OutOfRange`]
 pub fn check(choice: &DriverChoice, port_max: u32) -> Result<(), ServerError> {
-    let within = |what, value: Option<u32>, least, most| match value {
-        Some(value) if !(least..=most).contains(&value) => {
-            Err(ServerError::OutOfRange { what, value, least, most })
-        }
-        _ => Ok(()),
-    };
     let channels_of = |side: &Option<AlsaSide>| side.as_ref().and_then(|side| side.channels);
     let (capture, playback, sample_rate_hz) = match choice {
         DriverChoice::Timer { capture, playback, sample_rate_hz, .. } => {
             (Some(*capture), Some(*playback), *sample_rate_hz)
         }
         DriverChoice::Alsa(options) => {
-            within("a number of periods", Some(options.periods), 2, MOST_PERIODS)?;
+            within("a number of periods", Some(options.periods), 2..=MOST_PERIODS)?;
             (channels_of(&options.capture), channels_of(&options.playback), options.sample_rate_hz)
         }
         DriverChoice::File { playback, sample_rate_hz, .. } => (None, *playback, *sample_rate_hz),
     };
-    within("a number of capture ports", capture, 0, port_max / 2)?;
-    within("a number of playback ports", playback, 0, port_max / 2)?;
-    within("a sample rate", sample_rate_hz, *SAMPLE_RATE_HZ.start(), *SAMPLE_RATE_HZ.end())
+    within("a number of capture ports", capture, 0..=port_max / 2)?;
+    within("a number of playback ports", playback, 0..=port_max / 2)?;
+    within("a sample rate", sample_rate_hz, SAMPLE_RATE_HZ)
 }
 
 /// `choice` at the sample rate at which a server runs.

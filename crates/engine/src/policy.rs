@@ -13,7 +13,7 @@ pub struct Rights {
     pub record: bool,
     /// Hear what the driver captures.
     pub capture: bool,
-    /// Change the buffer size, freewheel, the transport and sessions, and stop the server.
+    /// Change the quantum, freewheel, the transport and sessions, and stop the server.
     pub control: bool,
     /// Have the server run plug-ins, as its own user: not to be given to others than that user and root.
     pub load: bool,

@@ -1,22 +1,20 @@
 //! A server's life: directory and lock, memory, driver, the two threads, and the end.
 
 use std::io;
+use std::ops::RangeInclusive;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use proto::limits::QUANTUM_FRAMES;
+use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
 use proto::names::NameError;
-use rt::shm::{
-    CycleInfo, EngineSegment, Handover, Priorities, Recording, RegistryShape, SLOTS_PER_SLAB, ServerFlags,
-    TransportRequests,
-};
-use rt::sync::{AtomicU32, AtomicU64, Ordering};
+use rt::shm::{CycleInfo, EngineSegment, Priorities, RegistryShape, SLOTS_PER_SLAB, ServerFlags};
+use rt::sync::Ordering;
 use sd_notify::NotifyState;
 use state::{State, StateError};
 use sys::lock::{LockError, LockFile};
-use sys::memory::{Segment, SegmentError, Shared, SharedRegistry};
-use sys::poll::Waker;
+use sys::memory::{SegmentError, Shared, SharedRegistry};
 use sys::runtime_directory::{RuntimeDirectoryError, make_group_directory, server_directory};
 use sys::signals::TerminationSignals;
 use sys::socket::Listener;
@@ -25,16 +23,15 @@ use sys::thread::CpuSet;
 use crate::config::{Config, Hosting, KeptState};
 use crate::control::{Control, Doors, Ground, GroupDoor, Keeping, Parts, SharedMemory};
 use crate::cycle_thread::{CycleShared, CycleThread};
-use crate::driver::DriverChoice;
+use crate::driver::{Channels, DriverChoice};
 use crate::handed::capture_slabs;
 use crate::keeper::Keeper;
 use crate::model::{Limits, Model};
-use crate::opening::{self, Opened};
+use crate::opening::{self, DriverFacts, Opened};
 use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::realtime_kit::RealtimeKit;
 use crate::registry::Mirror;
-use crate::resume::Resume;
 use crate::rights::{drop_unneeded, granted, lock_memory};
 use crate::transport::Machine;
 
@@ -141,16 +138,27 @@ fn open_to_group(server: &str, name: &str) -> Result<GroupDoor, ServerError> {
 }
 
 fn check(config: &Config) -> Result<(), ServerError> {
-    let within = |what, value, least, most| match (least..=most).contains(&value) {
-        true => Ok(()),
-        false => Err(ServerError::OutOfRange { what, value, least, most }),
-    };
     proto::names::check_server(&config.name)?;
-    within("a buffer size", config.quantum, *QUANTUM_FRAMES.start(), *QUANTUM_FRAMES.end())?;
-    within("a port limit", config.port_max, 16, 1 << 20)?;
-    within("a port limit of one client", config.ports_of_client(), 1, config.port_max)?;
-    within("a priority", config.realtime_priority.unwrap_or(10), 1, 98)?;
+    within("a quantum", Some(config.quantum), QUANTUM_FRAMES)?;
+    within("a port limit", Some(config.port_max), PORT_MAX)?;
+    within("a port limit of one client", Some(config.ports_of_client()), 1..=config.port_max)?;
+    within("a priority", config.realtime_priority, REALTIME_PRIORITY)?;
     opening::check(&config.driver, config.port_max)
+}
+
+/// # Errors
+/// `value`, which is said to be `what`, is given and out of range.
+pub(crate) fn within(
+    what: &'static str,
+    value: Option<u32>,
+    range: RangeInclusive<u32>,
+) -> Result<(), ServerError> {
+    match value {
+        Some(value) if !range.contains(&value) => {
+            Err(ServerError::OutOfRange { what, value, least: *range.start(), most: *range.end() })
+        }
+        _ => Ok(()),
+    }
 }
 
 fn open_driver(config: &Config, program: &Path) -> Result<Opened, ServerError> {
@@ -184,78 +192,32 @@ fn start(
     let shape =
         RegistryShape { ports: limits.ports, clients: limits.clients, connections: limits.connections };
     let (registry, registry_segment) = SharedRegistry::create(shape)?;
-    let engine_segment = Segment::create("consort-engine", size_of::<EngineSegment>())?;
-    let engine = Shared::<EngineSegment>::create(&engine_segment)?;
-    engine_segment.seal_future_writes()?;
-    engine_segment.seal_seals()?;
-    let recording_segment = Segment::create("consort-recording", size_of::<Recording>())?;
-    let recording = Shared::<Recording>::create(&recording_segment)?;
-    recording_segment.seal_future_writes()?;
-    recording_segment.seal_seals()?;
-    let priorities = config.realtime_priority.map_or_else(Priorities::default, |driver| Priorities {
-        driver,
-        clients: driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1),
-    });
-    let server_flags = ServerFlags {
-        realtime: config.realtime_priority.is_some(),
-        sync: config.sync,
-        gives_priorities: kit.is_some(),
-    };
-    engine.describe(server_flags, priorities, sys::process::process_id());
-    // Two servers of one name never start at the same time: the lock's file sees to that.
-    engine.identify(sys::clock::now_ns(), config.grace_ms);
-
-    // What programs may ask before the first cycle.
-    let (quantum, sample_rate_hz) = (config.quantum, facts.sample_rate_hz);
-    engine.publish(CycleInfo { quantum, sample_rate_hz, ..CycleInfo::default() });
-
+    let (engine, engine_fd) = described_engine(&config, &facts, kit.is_some())?;
+    let (recording, recording_fd) = Shared::for_readers("consort-recording")?;
     let (capture, system_slabs) =
         capture_slabs(facts.channels.outputs().div_ceil(SLOTS_PER_SLAB), config.quantum)?;
-    let mut model = Model::new(limits);
-    let system = model.open_client("system", true);
-    let system = system.and_then(|system| model.set_channels(system, &facts.channels).map(|()| system));
-    let system = system.map_err(|error| ServerError::Driver(error.to_string()))?;
-    model.set_active(system, true);
-    let waker = Waker::new().map_err(|source| ServerError::Kernel { what: "an event descriptor", source })?;
-    let shared = Arc::new(CycleShared {
-        engine,
-        recording,
-        next: Handover::default(),
-        transport: TransportRequests::default(),
-        timebase: AtomicU32::new(0),
-        hurry: AtomicU32::new(0),
-        waker,
-        driver_thread: AtomicU32::new(0),
-        stop: AtomicU32::new(0),
-        resume: Resume::default(),
-        books_ns: AtomicU64::new(0),
-    });
+    let mut model = model_of(limits, &facts.channels)?;
+    let shared = CycleShared::new(engine, recording)
+        .map(Arc::new)
+        .map_err(|source| ServerError::Kernel { what: "an event descriptor", source })?;
     let (retired_in, retired) = rtrb::RingBuffer::new(16);
     let mut pool = PlanPool::new();
     let plan = pool.take().ok_or_else(|| ServerError::Driver("no plan".into()))?;
     plan.quantum = config.quantum;
 
     driver.start(config.quantum).map_err(ServerError::Driver)?;
-    let sync = config.sync;
     let cycles = CycleThread {
         driver,
         shared: Arc::clone(&shared),
         plan,
         capture,
         retired: retired_in,
-        sync,
+        sync: config.sync,
         realtime_priority: config.realtime_priority,
         transport: Machine::default(),
         resumed: 0,
     };
-    let announced = format!(
-        "consort: server '{}' runs: {} at {} Hz, {} frames{}",
-        config.name,
-        facts.description,
-        facts.sample_rate_hz,
-        config.quantum,
-        if sync { ", sync" } else { "" }
-    );
+    let announcement = announcement(&config, &facts);
     let realtime = config.realtime_priority;
     let ground = ground(&config);
     let driver_cpu = ground.as_ref().and_then(|ground| ground.cpus.first().copied());
@@ -268,9 +230,9 @@ fn start(
         signals,
         shared: Arc::clone(&shared),
         memory: SharedMemory {
-            engine: engine_segment.into_fd(),
+            engine: engine_fd,
             registry: registry_segment.into_fd(),
-            recording: recording_segment.into_fd(),
+            recording: recording_fd,
         },
         mirror: Mirror::new(registry),
         model,
@@ -290,7 +252,7 @@ fn start(
         lock_memory();
     }
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
-    eprintln!("{announced}");
+    eprintln!("{announcement}");
     // Where a service manager waits for it; a server that cannot tell it runs all the same.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
@@ -302,6 +264,44 @@ fn start(
         eprintln!("consort: {report}");
     }
     ended.map_err(|source| ServerError::Kernel { what: "to poll", source })
+}
+
+/// The engine segment, with what programs may ask of it before the first cycle.
+fn described_engine(
+    config: &Config,
+    facts: &DriverFacts,
+    gives_priorities: bool,
+) -> Result<(Shared<EngineSegment>, OwnedFd), ServerError> {
+    let (engine, fd) = Shared::<EngineSegment>::for_readers("consort-engine")?;
+    let priorities = config.realtime_priority.map_or_else(Priorities::default, |driver| Priorities {
+        driver,
+        clients: driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1),
+    });
+    let realtime = config.realtime_priority.is_some();
+    let flags = ServerFlags { realtime, sync: config.sync, gives_priorities };
+    engine.describe(flags, priorities, sys::process::process_id());
+    // Two servers of one name never start at the same time: the lock's file sees to that.
+    engine.identify(sys::clock::now_ns(), config.grace_ms);
+    let (quantum, sample_rate_hz) = (config.quantum, facts.sample_rate_hz);
+    engine.publish(CycleInfo { quantum, sample_rate_hz, ..CycleInfo::default() });
+    Ok((engine, fd))
+}
+
+/// A graph of nothing but the device's ports.
+fn model_of(limits: Limits, channels: &Channels) -> Result<Model, ServerError> {
+    let mut model = Model::new(limits);
+    let system = model.open_client("system", true);
+    let system = system.and_then(|system| model.set_channels(system, channels).map(|()| system));
+    let system = system.map_err(|error| ServerError::Driver(error.to_string()))?;
+    model.set_active(system, true);
+    Ok(model)
+}
+
+fn announcement(config: &Config, facts: &DriverFacts) -> String {
+    let sync = if config.sync { ", sync" } else { "" };
+    let (name, quantum) = (&config.name, config.quantum);
+    let DriverFacts { description, sample_rate_hz, .. } = facts;
+    format!("consort: server '{name}' runs: {description} at {sample_rate_hz} Hz, {quantum} frames{sync}")
 }
 
 /// What clients of the server before leave to this one without carrying it themselves.

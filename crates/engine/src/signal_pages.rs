@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use rt::shm::SignalPage;
-use sys::memory::{Segment, SegmentError, Shared};
+use sys::memory::{SegmentError, Shared};
 
 /// One page.
 #[derive(Debug)]
@@ -32,10 +32,8 @@ pub struct SignalPages {
 
 impl Page {
     fn create(number: u32) -> Result<Self, SegmentError> {
-        let segment = Segment::create("consort-signals", size_of::<SignalPage>())?;
-        let shared = Arc::new(Shared::create(&segment)?);
-        segment.seal_seals()?;
-        Ok(Self { number, memory: Arc::new(segment.into_fd()), shared, is_spoilt: false })
+        let (shared, fd) = Shared::for_writers("consort-signals")?;
+        Ok(Self { number, memory: Arc::new(fd), shared: Arc::new(shared), is_spoilt: false })
     }
 
     /// What orders call it by.

@@ -1,10 +1,19 @@
 //! Limits that programs and server agree on.
 
+use std::ops::RangeInclusive;
+
 /// Smallest and largest quantum, in frames. The slots of a slab hold the largest.
-pub const QUANTUM_FRAMES: std::ops::RangeInclusive<u32> = 1..=8192;
+pub const QUANTUM_FRAMES: RangeInclusive<u32> = 1..=8192;
 
 /// Sample rates that a driver may be asked for, in Hz.
-pub const SAMPLE_RATE_HZ: std::ops::RangeInclusive<u32> = 1_000..=768_000;
+pub const SAMPLE_RATE_HZ: RangeInclusive<u32> = 1_000..=768_000;
+
+/// Ports that a server may be asked to have room for.
+pub const PORT_MAX: RangeInclusive<u32> = 16..=1 << 20;
+
+/// Priorities that a driver thread may be asked to have: one below `SCHED_FIFO`'s highest, which is left to the kernel's own
+/// threads.
+pub const REALTIME_PRIORITY: RangeInclusive<u32> = 1..=98;
 
 /// Connections that a client tells with one request when it returns: they fit a packet, however long their names are.
 pub const RETURNED_AT_ONCE: usize = 64;

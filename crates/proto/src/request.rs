@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::driver::DriverSwitch;
 use crate::event::Event;
 use crate::internal::{InternalFailure, InternalRequest};
+use crate::limits::QUANTUM_FRAMES;
 use crate::names::NameError;
 use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::session::{SessionCommand, SessionRequest};
@@ -412,7 +413,7 @@ pub enum RequestError {
         advice: String,
     },
     /// A quantum that no port could hold.
-    #[error("a buffer size of {0} frames is out of range: 1 to 8192")]
+    #[error("a quantum of {0} frames is out of range: {least} to {most}", least = QUANTUM_FRAMES.start(), most = QUANTUM_FRAMES.end())]
     Quantum(u32),
     /// Conditional, and there is one.
     #[error("'{0}' is the timebase master, and was not to be replaced")]

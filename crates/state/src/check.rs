@@ -14,7 +14,7 @@ impl State {
     pub(crate) fn check(&self) -> Result<(), String> {
         if let Some(frames) = self.quantum.filter(|frames| !QUANTUM_FRAMES.contains(frames)) {
             let (least, most) = (QUANTUM_FRAMES.start(), QUANTUM_FRAMES.end());
-            return Err(format!("a buffer size of {frames} frames is out of range: {least} to {most}"));
+            return Err(format!("a quantum of {frames} frames is out of range: {least} to {most}"));
         }
         for connection in &self.connections {
             named("a connection's source", &connection.source, check_full)?;

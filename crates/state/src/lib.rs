@@ -1,5 +1,5 @@
 //! What is worth keeping of a server, by names and not by numbers: connections, aliases, properties, the transport and
-//! the buffer size, as one file of JSON that people can read and change.
+//! the quantum, as one file of JSON that people can read and change.
 //!
 //! [`State`] is what such a file says, and it is checked as a whole where it enters: what is not a state changes nothing.
 #![forbid(unsafe_code)]
@@ -288,8 +288,8 @@ mod tests {
             ("{\"consort_state\": \"1\"}", "'consort_state', is missing"),
             ("{\"consort_state\": 2, \"more\": true}", "version 2"),
             ("{\"consort_state\": 1, \"bufer_size\": 64}", "bufer_size"),
-            ("{\"consort_state\": 1, \"buffer_size\": 0}", "buffer size of 0"),
-            ("{\"consort_state\": 1, \"buffer_size\": 8193}", "buffer size of 8193"),
+            ("{\"consort_state\": 1, \"buffer_size\": 0}", "quantum of 0"),
+            ("{\"consort_state\": 1, \"buffer_size\": 8193}", "quantum of 8193"),
             ("{\"consort_state\": 1, \"buffer_size\": -1}", "-1"),
             ("{\"consort_state\": 1, \"transport\": {\"frame\": 1}}", "rolling"),
             (

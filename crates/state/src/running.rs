@@ -73,7 +73,7 @@ fn owners(registry: RegistryView<'_>, ports: &[PortInfo]) -> HashMap<Owner, u64>
 pub fn restore(server: &Observer, state: &State, others: Others) -> Result<Vec<String>, client::Error> {
     let mut failures = Failures::default();
     if let Some(frames) = state.quantum.filter(|frames| Some(*frames) != quantum(server)) {
-        failures.note(format_args!("the buffer size of {frames} frames"), server.set_quantum(frames))?;
+        failures.note(format_args!("the quantum of {frames} frames"), server.set_quantum(frames))?;
     }
     let registry = server.registry();
     let ports: Vec<PortInfo> = registry.ports().collect();

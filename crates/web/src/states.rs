@@ -87,7 +87,7 @@ mod tests {
             (b"connections", "no state of consort's"),
             (b"{}", "version"),
             (b"{\"consort_state\": 2}", "version 2, and this consort knows version 1"),
-            (b"{\"consort_state\": 1, \"buffer_size\": 0}", "buffer size of 0"),
+            (b"{\"consort_state\": 1, \"buffer_size\": 0}", "quantum of 0"),
         ] {
             match parse(text) {
                 Err(Failure::Wrong(said)) => assert!(said.contains(reason), "{said}"),

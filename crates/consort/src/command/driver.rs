@@ -19,7 +19,7 @@ use crate::server::Server;
 /// Show what starts the cycles, or have another driver do it: programs go on, with their connections
 ///
 /// Ports of the client "system" follow the driver: those of the same name keep their connections. The server's sample rate
-/// stays, and so does the buffer size unless another is asked for. A driver that cannot be opened changes nothing. With the
+/// stays, and so does the quantum unless another is asked for. A driver that cannot be opened changes nothing. With the
 /// end of an input file, the server ends.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:

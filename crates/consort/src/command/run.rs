@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::{Args, ValueEnum};
 use engine::policy::Policy;
 use engine::{Config, KeptState, SelfConnect};
-use proto::limits::QUANTUM_FRAMES;
+use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
 use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
@@ -29,10 +29,6 @@ pub(crate) const DEFAULT_QUANTUM: u32 = 1024;
 pub(crate) const DEFAULT_REALTIME_PRIORITY: u32 = 10;
 /// As jackd's.
 pub(crate) const DEFAULT_PORT_MAX: u32 = 2048;
-/// What the server's memory is laid out for.
-const PORT_MAX: std::ops::RangeInclusive<u32> = 16..=1 << 20;
-/// One below `SCHED_FIFO`'s highest, which is left to the kernel's own threads.
-pub(crate) const REALTIME_PRIORITY: std::ops::RangeInclusive<u32> = 1..=98;
 
 /// Run a server until it is stopped
 #[derive(Debug, Args)]
@@ -112,7 +108,7 @@ pub(crate) struct Run {
     #[command(flatten)]
     page: PageArguments,
     /// Keep the state in this file, and begin with what it says: connections, aliases and properties, also of programs that
-    /// have left and may come back; where the transport stands, and the buffer size. A file that is no state is left alone,
+    /// have left and may come back; where the transport stands, and the quantum. A file that is no state is left alone,
     /// and the server does not start
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,

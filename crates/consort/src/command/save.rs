@@ -9,7 +9,7 @@ use state::running::{self, Others};
 
 use crate::{exit, output};
 
-/// Save connections, aliases, properties, transport and buffer size to a file
+/// Save connections, aliases, properties, transport and quantum to a file
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort save song.json

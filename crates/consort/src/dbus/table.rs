@@ -1,5 +1,11 @@
 //! The parameters that there are, named as in jackdbus, and the options of `jackd` that they become.
 
+use std::ops::RangeInclusive;
+
+use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY, SAMPLE_RATE_HZ};
+
+use crate::command::run::{DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY};
+
 /// A value as it lies in a table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Fixed {
@@ -72,6 +78,10 @@ const fn parameter(
     Parameter { name, summary, description: summary, default, constraint, words }
 }
 
+const fn between(range: RangeInclusive<u32>) -> Constraint {
+    Range(*range.start() as i64, *range.end() as i64)
+}
+
 const NO_EFFECT: &str = "Accepted, and without effect here";
 
 /// A parameter that jackdbus has and that means nothing here.
@@ -81,11 +91,11 @@ const fn ignored(name: &'static str, default: Fixed) -> Parameter {
 
 const PORTS: Constraint = Range(0, 1 << 19);
 const RATE: Parameter =
-    parameter("rate", "Sample rate in Hz", Unsigned(48_000), Range(1_000, 768_000), Valued("-r"));
+    parameter("rate", "Sample rate in Hz", Unsigned(48_000), between(SAMPLE_RATE_HZ), Valued("-r"));
 const MONITOR: Parameter =
     parameter("monitor", "A port for each playback port that hears the same", Bool(false), Any, IfTrue("-m"));
 const PERIOD: Parameter =
-    parameter("period", "Frames per cycle", Unsigned(1024), Range(1, 8192), Valued("-p"));
+    parameter("period", "Frames per cycle", Unsigned(DEFAULT_QUANTUM), between(QUANTUM_FRAMES), Valued("-p"));
 
 /// Of the server.
 pub(super) const ENGINE: &[Parameter] = &[
@@ -95,8 +105,8 @@ pub(super) const ENGINE: &[Parameter] = &[
     parameter(
         "realtime-priority",
         "SCHED_FIFO priority of the driver",
-        Signed(10),
-        Range(1, 98),
+        Signed(DEFAULT_REALTIME_PRIORITY as i32),
+        between(REALTIME_PRIORITY),
         Valued("-P"),
     ),
     parameter("temporary", "End when the last client has left", Bool(false), Any, IfTrue("-T")),
@@ -109,7 +119,13 @@ pub(super) const ENGINE: &[Parameter] = &[
         Valued("-t"),
     ),
     ignored("clock-source", Unsigned(0)),
-    parameter("port-max", "How many ports there can be", Unsigned(2048), Range(16, 1 << 20), Valued("-p")),
+    parameter(
+        "port-max",
+        "How many ports there can be",
+        Unsigned(DEFAULT_PORT_MAX),
+        between(PORT_MAX),
+        Valued("-p"),
+    ),
     ignored("replace-registry", Bool(false)),
     parameter("sync", "Play what was computed in the same cycle", Bool(false), Any, IfTrue("-S")),
     parameter(

@@ -1,13 +1,12 @@
 //! jackd's own options: those before `-d`.
 
 use engine::{Config, DriverChoice, SelfConnect};
+use proto::limits::REALTIME_PRIORITY;
 
 use super::slave;
 use super::words::{Found, Spec, Value, Words};
 use crate::command::device::DeviceOptions;
-use crate::command::run::{
-    DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY, REALTIME_PRIORITY,
-};
+use crate::command::run::{DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY};
 use crate::exit::UsageError;
 use crate::plug_ins::Beginning;
 

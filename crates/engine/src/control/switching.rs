@@ -261,7 +261,7 @@ impl Control {
         if self.changeover.is_none() && self.switching.is_none() {
             return Ok(());
         }
-        let reason = "another change of the driver, the buffer size, or freewheel is under way";
+        let reason = "another change of the driver, the quantum, or freewheel is under way";
         Err(RequestError::Failed(reason.into()))
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Deref;
+use std::os::fd::OwnedFd;
 
 use rt::shm::{LAYOUT_VERSION, Layout, LayoutError};
 
@@ -27,6 +28,29 @@ impl<T: Layout> Shared<T> {
         let shared = Self::map(segment, Access::Writable)?;
         shared.header().initialize(T::KIND);
         Ok(shared)
+    }
+
+    /// A fresh `T` that only this process can ever write, and the descriptor for its readers.
+    ///
+    /// # Errors
+    /// Those of [`Segment::create`], [`Segment::seal_future_writes`] and [`create`](Self::create).
+    pub fn for_readers(name: &str) -> Result<(Self, OwnedFd), SegmentError> {
+        let segment = Segment::create(name, size_of::<T>())?;
+        let shared = Self::create(&segment)?;
+        segment.seal_future_writes()?;
+        segment.seal_seals()?;
+        Ok((shared, segment.into_fd()))
+    }
+
+    /// A fresh `T` that whoever receives the descriptor may write, too.
+    ///
+    /// # Errors
+    /// Those of [`Segment::create`], [`Segment::seal_seals`] and [`create`](Self::create).
+    pub fn for_writers(name: &str) -> Result<(Self, OwnedFd), SegmentError> {
+        let segment = Segment::create(name, size_of::<T>())?;
+        let shared = Self::create(&segment)?;
+        segment.seal_seals()?;
+        Ok((shared, segment.into_fd()))
     }
 
     /// Maps a segment that was received, if its header says that it is a `T` of our version.

@@ -53,7 +53,7 @@ pub(crate) struct Options {
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PERIODS, value_parser = in_range(2..=64))]
     pub(crate) periods: u32,
     /// Frames that the card or the graph may be late by; a part of the latency [default: a quantum of the card's]
-    #[arg(long, value_name = "FRAMES", value_parser = in_range(1..=8192))]
+    #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     pub(crate) margin: Option<u32>,
 }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::pair::Buffers;
+use super::report::frames;
 use super::subject::{Planner, Recorded, Subject};
 use super::systems::{self, System};
 use super::tape::Tape;
@@ -13,7 +14,7 @@ use super::tape::Tape;
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Memory {
     /// Frames of the buffer
-    #[arg(long, value_name = "FRAMES", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=8192))]
+    #[arg(long, value_name = "FRAMES", default_value_t = 256, value_parser = frames())]
     buffer: u32,
     /// Sample rate in Hz
     #[arg(long, value_name = "HZ", default_value_t = 48_000, value_parser = clap::value_parser!(u32).range(8_000..=384_000))]

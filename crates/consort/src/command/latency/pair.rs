@@ -3,6 +3,7 @@
 use clap::Args;
 use sys::library::LibraryError;
 
+use super::report::frames;
 use super::tape::Tape;
 
 /// Two streams of one channel.
@@ -19,7 +20,7 @@ pub(crate) trait Pair {
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Buffers {
     /// Frames read and written at a time
-    #[arg(long, value_name = "FRAMES", default_value_t = 256, value_parser = clap::value_parser!(u32).range(16..=8192))]
+    #[arg(long, value_name = "FRAMES", default_value_t = 256, value_parser = frames())]
     pub(crate) buffer: u32,
     /// Buffers that wait to be played
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=32))]

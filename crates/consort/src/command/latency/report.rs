@@ -6,12 +6,14 @@ use std::process::ExitCode;
 use anyhow::{Context, bail, ensure};
 use clap::Args;
 use latency::Continuity;
+use proto::limits::QUANTUM_FRAMES;
 
 use super::load::{Load, Running};
 use super::measure::{self, Sending};
 use super::search;
 use super::subject::{Subject, Words};
 use super::table::Row;
+use crate::command::run::in_range;
 use crate::exit::UsageError;
 use crate::output;
 use entry::Entry;
@@ -73,8 +75,8 @@ pub(super) struct Report {
 }
 
 /// Lengths of buffers that are of use.
-fn frames() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(16..=8192)
+pub(super) fn frames() -> clap::builder::RangedI64ValueParser<u32> {
+    in_range(16..=*QUANTUM_FRAMES.end())
 }
 
 /// A system, and the words that name it.

@@ -3,10 +3,12 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use proto::limits::QUANTUM_FRAMES;
 
 use super::subject::{Planner, Recorded, Subject};
 use super::systems::{self, Way};
 use crate::command::exec::TemporaryServer;
+use crate::command::run::in_range;
 use crate::exit::UsageError;
 
 /// A server, reached through a client of it.
@@ -28,7 +30,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "OPTIONS", allow_hyphen_values = true, conflicts_with = "libjack")]
     start: Option<String>,
     /// Run cycles of so many frames [default: as the server does]
-    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u32).range(1..=8192))]
+    #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     quantum: Option<u32>,
 }
 
