@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use sys::clock::{now_ns, sleep_until};
+use sys::library::loaded_from;
 
 use crate::Error;
 
@@ -55,23 +56,10 @@ fn for_server(mut words: Vec<String>, server: &str) -> Vec<String> {
 
 /// The `jackd` of the installation that this library belongs to, else the one in `PATH`.
 fn default_program() -> String {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let beside = library_in(&maps)
+    let beside = loaded_from(&["libjack.so", "libjackserver.so"])
         .and_then(|library| Some(library.parent()?.parent()?.join("bin/jackd")))
         .filter(|program| program.is_file());
     beside.and_then(|program| program.to_str().map(str::to_owned)).unwrap_or_else(|| "jackd".to_owned())
-}
-
-/// Where `libjack`, or `libjackserver`, was loaded from, according to `/proc/PID/maps`.
-fn library_in(maps: &str) -> Option<PathBuf> {
-    maps.lines()
-        .filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])))
-        .find(|path| path.file_name().is_some_and(|name| is_ours(&name.to_string_lossy())))
-        .map(Path::to_owned)
-}
-
-fn is_ours(name: &str) -> bool {
-    ["libjack.so", "libjackserver.so"].iter().any(|ours| name.starts_with(ours))
 }
 
 /// Splits at white space, but for what stands between quotation marks.
@@ -130,14 +118,6 @@ mod tests {
     fn a_started_server_is_temporary_and_has_the_name_that_was_asked_for() {
         let words = ["jackd", "-d", "alsa"].map(str::to_owned).to_vec();
         assert_eq!(for_server(words, "studio"), ["jackd", "-T", "-nstudio", "-d", "alsa"]);
-    }
-
-    #[test]
-    fn our_library_is_found_among_the_mapped_files() {
-        let maps = "7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libc.so.6\n\
-                    7f02-7f03 r-xp 00000000 08:01 2 /opt/consort/lib/libjack.so.0.1.0\n";
-        assert_eq!(library_in(maps), Some(PathBuf::from("/opt/consort/lib/libjack.so.0.1.0")));
-        assert_eq!(library_in("7f00-7f01 rw-p 00000000 00:00 0 [heap]\n"), None);
     }
 
     #[test]

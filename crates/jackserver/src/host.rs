@@ -10,6 +10,7 @@ use client::{HostLine, InternalFailure};
 use jack::client::{jack_client_close, jack_client_open, status};
 use jack::clients::ClientHandle;
 use jack::options::option;
+use sys::library::loader_words;
 
 /// `jack_initialize`: 0 if it wants to run.
 type Initialize = unsafe extern "C" fn(ClientHandle, *const c_char) -> c_int;
@@ -104,15 +105,4 @@ fn load(object: &CStr) -> Result<PlugIn, String> {
     // SAFETY: as above.
     let finish = unsafe { std::mem::transmute::<*mut c_void, Finish>(finish) };
     Ok(PlugIn { initialize, finish })
-}
-
-/// What the loader complained of last, in this thread.
-fn loader_words() -> String {
-    // SAFETY: gives a terminated string that lives until the next call of the loader in this thread, or null.
-    let words = unsafe { libc::dlerror() };
-    if words.is_null() {
-        return String::from("the loader does not say why");
-    }
-    // SAFETY: as above.
-    unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned()
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use client::Observer;
+use sys::library::loaded_from;
 
 /// How long a server may take to start.
 const STARTING: Duration = Duration::from_secs(15);
@@ -126,17 +127,9 @@ impl Drop for Process {
 /// `bin/consort` beside the `lib` of this library, or `consort` beside the library in a build tree, else the `jackd` in
 /// `PATH`.
 fn program() -> PathBuf {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    let library = library_in(&maps);
+    let library = loaded_from(&["libjackserver.so"]);
     let directory = library.as_deref().and_then(Path::parent);
     let places = directory.map(|directory| [directory.join("../bin/consort"), directory.join("consort")]);
     let found = places.into_iter().flatten().find(|program| program.is_file());
     found.unwrap_or_else(|| "jackd".into())
-}
-
-/// Where this library was loaded from, according to `/proc/PID/maps`.
-fn library_in(maps: &str) -> Option<PathBuf> {
-    let paths = maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
-    let is_ours = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("libjackserver.so");
-    paths.into_iter().find(|path| path.file_name().is_some_and(is_ours)).map(Path::to_owned)
 }

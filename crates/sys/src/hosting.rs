@@ -9,6 +9,7 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 
+use crate::library::loader_words;
 use crate::signals::TerminationSignals;
 use crate::socket::Connection;
 
@@ -94,15 +95,4 @@ fn load(server_library: &Path, client_library: &Path) -> Result<Entry, String> {
 pub fn end(status: i32) -> ! {
     // SAFETY: has no conditions.
     unsafe { libc::_exit(status) }
-}
-
-/// What the loader complained of last, in this thread.
-fn loader_words() -> String {
-    // SAFETY: gives a terminated string that lives until the next call of the loader in this thread, or null.
-    let words = unsafe { libc::dlerror() };
-    if words.is_null() {
-        return String::from("the loader does not say why");
-    }
-    // SAFETY: as above.
-    unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned()
 }

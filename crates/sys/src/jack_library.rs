@@ -75,17 +75,12 @@ struct Own {
 }
 
 /// A client of a foreign server, active until it is dropped.
+#[derive(Debug)]
 pub struct JackLibraryClient {
     library: String,
     functions: Functions,
     client: Client,
     shared: *mut Shared,
-}
-
-impl std::fmt::Debug for JackLibraryClient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("JackLibraryClient").field("library", &self.library).finish_non_exhaustive()
-    }
 }
 
 impl JackLibraryClient {

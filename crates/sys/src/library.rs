@@ -1,7 +1,8 @@
-//! Libraries of other audio systems, loaded at run time where they are installed. For measurements beside ours.
+//! Libraries of other audio systems, loaded at run time where they are installed, for measurements beside ours; and which ones
+//! the process has.
 
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::path::Path;
+use std::ffi::{CStr, CString, OsStr, c_char, c_void};
+use std::path::{Path, PathBuf};
 
 /// Why a library, or the system behind it, cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -65,7 +66,7 @@ impl Library {
 macro_rules! functions {
     ($(#[$comment:meta])* $($name:ident: fn($($argument:ty),* $(; $variadic:tt)?) $(-> $result:ty)?;)*) => {
         $(#[$comment])*
-        #[derive(Clone, Copy)]
+        #[derive(Debug, Clone, Copy)]
         #[allow(non_snake_case, reason = "named as the header names them")]
         struct Functions {
             $($name: unsafe extern "C" fn($($argument),* $(, $variadic)?) $(-> $result)?,)*
@@ -94,9 +95,24 @@ pub(crate) fn text(text: &str) -> Result<CString, LibraryError> {
     CString::new(text).map_err(|_| LibraryError::Name(text.to_owned()))
 }
 
-fn loader_words() -> String {
+/// What the loader complained of last, in this thread.
+#[must_use]
+pub fn loader_words() -> String {
     // SAFETY: gives a terminated string that lives until the next call of the loader in this thread, or null.
-    read_text(unsafe { libc::dlerror() })
+    let words = read_text(unsafe { libc::dlerror() });
+    if words.is_empty() { String::from("the loader does not say why") } else { words }
+}
+
+/// Where this process has the first library from whose file's name begins with one of `names`.
+#[must_use]
+pub fn loaded_from(names: &[&str]) -> Option<PathBuf> {
+    path_in(&std::fs::read_to_string("/proc/self/maps").ok()?, names)
+}
+
+fn path_in(maps: &str, names: &[&str]) -> Option<PathBuf> {
+    let mut paths = maps.lines().filter_map(|line| line.find('/').map(|start| Path::new(&line[start..])));
+    let is_one = |file: &OsStr| names.iter().any(|name| file.to_string_lossy().starts_with(name));
+    paths.find(|path| path.file_name().is_some_and(is_one)).map(Path::to_owned)
 }
 
 /// A copy of what a C function has given: a terminated string that lives at least until this returns, or null.
@@ -106,4 +122,18 @@ pub(crate) fn read_text(text: *const c_char) -> String {
     }
     // SAFETY: terminated and alive, as the functions promise that callers have it from.
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_is_found_among_the_mapped_files() {
+        let maps = "7f00-7f01 r--p 00000000 08:01 1 /usr/lib/libc.so.6\n\
+                    7f02-7f03 r-xp 00000000 08:01 2 /opt/consort/lib/libjack.so.0.1.0\n";
+        let found = path_in(maps, &["libjackserver.so", "libjack.so"]);
+        assert_eq!(found, Some(PathBuf::from("/opt/consort/lib/libjack.so.0.1.0")));
+        assert_eq!(path_in("7f00-7f01 rw-p 00000000 00:00 0 [heap]\n", &["libjack.so"]), None);
+    }
 }

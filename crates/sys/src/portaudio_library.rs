@@ -103,18 +103,13 @@ struct Shared {
 }
 
 /// A stream that runs until it is dropped.
+#[derive(Debug)]
 pub struct PortAudioStream {
     functions: Functions,
     library: String,
     stream: Stream,
     shared: *mut Shared,
     names: [String; 3],
-}
-
-impl std::fmt::Debug for PortAudioStream {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PortAudioStream").field("names", &self.names).finish_non_exhaustive()
-    }
 }
 
 impl PortAudioStream {

@@ -8,8 +8,8 @@ use std::process::Command;
 use rustix::event::PollFlags;
 use rustix::mm::{MlockAllFlags, mlockall};
 use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
-    set_dumpable_behavior, set_parent_process_death_signal, setrlimit,
+    Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
+    set_parent_process_death_signal, setrlimit,
 };
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 
@@ -109,16 +109,6 @@ pub fn real_user_id() -> u32 {
 #[must_use]
 pub fn process_id() -> u32 {
     std::process::id()
-}
-
-/// With `false`, other processes of the user can neither trace this one nor open its descriptors through /proc,
-/// and it leaves no core file.
-///
-/// # Errors
-/// Those of `prctl(PR_SET_DUMPABLE)`.
-pub fn set_dumpable(dumpable: bool) -> io::Result<()> {
-    let behavior = if dumpable { DumpableBehavior::Dumpable } else { DumpableBehavior::NotDumpable };
-    Ok(set_dumpable_behavior(behavior)?)
 }
 
 /// Has the kernel kill this process when the thread ends that started it, in the process `parent`.
@@ -248,17 +238,6 @@ mod tests {
         let (left, no_new, _, again) = thread.join().unwrap();
         assert!(no_new && (CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK).contains(left.permitted));
         assert_eq!((left.effective, left.permitted), (again.effective, again.permitted));
-    }
-
-    #[test]
-    fn dumpable_can_be_taken_away_and_given_back() {
-        let is_dumpable = || rustix::process::dumpable_behavior() == Ok(DumpableBehavior::Dumpable);
-        let status = forked::exit_status(|| {
-            let taken = set_dumpable(false).is_ok() && !is_dumpable();
-            let given_back = set_dumpable(true).is_ok() && is_dumpable();
-            u8::from(taken) | u8::from(given_back) << 1
-        });
-        assert_eq!(status, 0b11);
     }
 
     /// `VmLck` of this process is not zero. Does not allocate.

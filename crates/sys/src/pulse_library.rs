@@ -63,17 +63,12 @@ pub struct PulseSettings<'a> {
 }
 
 /// Two open streams of one channel in floating point. Not for a cycle: every call may block.
+#[derive(Debug)]
 pub struct PulsePair {
     functions: Functions,
     library: String,
     playback: Stream,
     record: Stream,
-}
-
-impl std::fmt::Debug for PulsePair {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("PulsePair").field("library", &self.library).finish_non_exhaustive()
-    }
 }
 
 impl PulsePair {

@@ -70,17 +70,12 @@ pub struct SdlSettings<'a> {
 }
 
 /// Two open devices of one channel in floating point. Not for a cycle: every call may block.
+#[derive(Debug)]
 pub struct SdlPair {
     functions: Functions,
     library: String,
     playback: u32,
     capture: u32,
-}
-
-impl std::fmt::Debug for SdlPair {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("SdlPair").field("library", &self.library).finish_non_exhaustive()
-    }
 }
 
 impl SdlPair {

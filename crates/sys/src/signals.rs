@@ -126,11 +126,6 @@ impl SavedMask {
         };
         change_mask(libc::SIG_SETMASK, &set).map(Self)
     }
-
-    /// Leaves the mask as it is now.
-    pub(crate) fn forget(self) {
-        std::mem::forget(self);
-    }
 }
 
 impl Drop for SavedMask {

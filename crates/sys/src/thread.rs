@@ -9,7 +9,7 @@ mod scheduling;
 mod stack;
 mod switches;
 
-pub use affinity::{affinity, affinity_of, current_cpu, note_usual_affinity, set_affinity};
+pub use affinity::{affinity, current_cpu, note_usual_affinity, set_affinity};
 pub use counters::{CpuTime, ThreadCounters, ThreadFacts};
 pub use cpu_set::{CpuSet, CpuSetParseError};
 pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator};
@@ -22,19 +22,12 @@ use std::ffi::CString;
 use std::io;
 use std::thread::{Builder, JoinHandle};
 
-use crate::clock;
 use crate::signals::SavedMask;
 
 /// The kernel's id of the calling thread, asked anew at every call: a forked child sees its own.
 #[must_use]
 pub fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
-}
-
-/// The CPU time that the calling thread has used so far, in nanoseconds.
-#[must_use]
-pub fn cpu_time_ns() -> u64 {
-    clock::read_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
 /// Lets the kernel prefer the calling thread to ordinary ones (nice -11), where that is permitted: it answers
@@ -89,14 +82,6 @@ pub fn spawn_without_signals<T: Send + 'static>(
     spawn_named(name, stack_bytes, body)
 }
 
-/// Blocks, for good, every signal for the calling thread except the faults that it causes itself.
-///
-/// # Errors
-/// Those of `pthread_sigmask`.
-pub fn block_all_signals() -> io::Result<()> {
-    SavedMask::block_all().map(SavedMask::forget)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,16 +108,6 @@ mod tests {
         assert_eq!(name.to_str().unwrap(), "consort-test-th");
     }
 
-    #[test]
-    fn cpu_time_of_a_thread_advances_with_its_work() {
-        let before_ns = cpu_time_ns();
-        let mut sum = 0_u64;
-        while cpu_time_ns() == before_ns {
-            sum = std::hint::black_box(sum + 1);
-        }
-        assert!(cpu_time_ns() > before_ns);
-    }
-
     fn blocks(number: libc::c_int) -> bool {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
@@ -145,14 +120,5 @@ mod tests {
         let found = spawn_without_signals("helper", 1 << 18, body).unwrap().join().unwrap();
         assert_eq!(found, [true, true, false]);
         assert!(!blocks(libc::SIGUSR1));
-    }
-
-    #[test]
-    fn blocking_all_signals_lasts_beyond_the_call() {
-        let body = || {
-            block_all_signals().unwrap();
-            blocks(libc::SIGUSR1)
-        };
-        assert!(std::thread::spawn(body).join().unwrap());
     }
 }

@@ -6,7 +6,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::event::PollFlags;
 use rustix::fs::{Mode, fchmod};
 use rustix::io::Errno;
 use rustix::net::{
@@ -14,7 +13,6 @@ use rustix::net::{
 };
 
 use super::{Connection, SocketError};
-use crate::poll::wait_for;
 
 const BACKLOG: i32 = 128;
 
@@ -78,22 +76,6 @@ impl Listener {
                 Ok(socket) => return Ok(Connection::from_socket(socket)),
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 Err(errno) => return Err(errno.into()),
-            }
-        }
-    }
-
-    /// Waits for the next connection.
-    ///
-    /// # Errors
-    /// [`SocketError::NotReady`] once the deadline has passed; as [`Listener::try_accept`] otherwise.
-    pub fn accept_until(&self, deadline_ns: Option<u64>) -> Result<Connection, SocketError> {
-        loop {
-            match self.try_accept() {
-                Err(SocketError::NotReady) => {}
-                decided => return decided,
-            }
-            if !wait_for(self.as_fd(), PollFlags::IN, deadline_ns)? {
-                return Err(SocketError::NotReady);
             }
         }
     }
@@ -171,7 +153,7 @@ mod tests {
         let listener = Listener::bind(&folder.socket()).unwrap();
         assert!(matches!(listener.try_accept(), Err(SocketError::NotReady)));
         let client = Connection::connect(listener.path(), None).unwrap();
-        let server = listener.accept_until(None).unwrap();
+        let server = listener.try_accept().unwrap();
         let mut buffer = [0; 8];
         client.try_send(b"ask", &[]).unwrap();
         assert_eq!(server.receive_until(&mut buffer, None).unwrap().bytes, 3);
@@ -203,7 +185,7 @@ mod tests {
         std::mem::forget(Listener::bind(&folder.socket()).unwrap());
         let listener = Listener::bind(&folder.socket()).unwrap();
         let _client = Connection::connect(&folder.socket(), None).unwrap();
-        listener.accept_until(None).unwrap();
+        listener.try_accept().unwrap();
     }
 
     #[test]
@@ -240,16 +222,7 @@ mod tests {
         };
         assert!(matches!(refused, SocketError::NotReady));
         assert!(queued.len() > BACKLOG as usize);
-        listener.accept_until(None).unwrap();
+        listener.try_accept().unwrap();
         Connection::connect(listener.path(), None).unwrap();
-    }
-
-    #[test]
-    fn waiting_for_a_connection_ends_at_the_deadline() {
-        let folder = Folder::new("deadline");
-        let listener = Listener::bind(&folder.socket()).unwrap();
-        let deadline_ns = soon();
-        assert!(matches!(listener.accept_until(deadline_ns), Err(SocketError::NotReady)));
-        assert!(clock::has_passed(deadline_ns));
     }
 }

@@ -6,7 +6,6 @@ use std::io;
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use super::CpuSet;
-use super::scheduling::rustix_id;
 
 /// The CPUs that the calling thread may run on.
 ///
@@ -14,14 +13,6 @@ use super::scheduling::rustix_id;
 /// `InvalidInput` on machines with more than [`CpuSet::MAX_CPUS`].
 pub fn affinity() -> io::Result<CpuSet> {
     Ok(CpuSet::from_rustix(sched_getaffinity(None)?))
-}
-
-/// The CPUs that another thread may run on.
-///
-/// # Errors
-/// `ESRCH` if there is no such thread.
-pub fn affinity_of(thread_id: u32) -> io::Result<CpuSet> {
-    Ok(CpuSet::from_rustix(sched_getaffinity(rustix_id(thread_id)?)?))
 }
 
 thread_local! {
@@ -75,7 +66,6 @@ mod tests {
                 let pin = CpuSet::from_iter([cpu]);
                 set_affinity(&pin).unwrap();
                 assert_eq!(affinity().unwrap(), pin);
-                assert_eq!(affinity_of(super::super::thread_id()).unwrap(), pin);
                 assert_eq!(current_cpu(), cpu);
             }
             set_affinity(&allowed).unwrap();

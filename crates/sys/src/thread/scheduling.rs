@@ -3,8 +3,6 @@
 use std::io;
 use std::mem::MaybeUninit;
 
-use rustix::thread::Pid;
-
 /// How the kernel schedules a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -145,12 +143,6 @@ fn error(thread_id: u32, priority: u32) -> SchedulingError {
         }
         _ => SchedulingError::Other { thread_id, source },
     }
-}
-
-/// A thread id as rustix takes it: `None` is the calling thread.
-pub(super) fn rustix_id(thread_id: u32) -> io::Result<Option<Pid>> {
-    let raw = i32::try_from(thread_id).map_err(|_| io::ErrorKind::InvalidInput)?;
-    Ok(Pid::from_raw(raw))
 }
 
 #[cfg(test)]
