@@ -5,4 +5,6 @@ fn main() {
     // Not for shared objects alone: cargo would pass that on to every shared object that this library becomes a part
     // of. Whatever else of this package is linked has no use for the name.
     println!("cargo:rustc-link-arg=-Wl,-soname,libjack.so.0");
+    // A program that has loaded it keeps it: its handler of write faults must not outlive its code.
+    println!("cargo:rustc-link-arg=-Wl,-z,nodelete");
 }

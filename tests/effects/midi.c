@@ -32,9 +32,14 @@ static int send_events(jack_nframes_t frames, void *unused) {
     if (reserved)
         memcpy(reserved, exclusive, sizeof exclusive);
     int too_long = jack_midi_event_write(out, 3, note, empty + 1);
+    unsigned lost = jack_midi_get_lost_event_count(out);
+    /* As programs do that divide their cycles: a shorter buffer is the same. */
+    void *part = jack_port_get_buffer(port, 16);
+    int last = jack_midi_event_write(part, frames - 1, note, sizeof note);
+    int later = jack_midi_event_write(part, frames, note, sizeof note);
     if (!atomic_load(&is_known)) {
-        snprintf(text, sizeof text, "%d, room for less: %d, reserved: %d, too long: %d, lost: %u", written, left < empty,
-                 reserved != NULL, too_long, jack_midi_get_lost_event_count(out));
+        snprintf(text, sizeof text, "%d, room for less: %d, reserved: %d, too long: %d, lost: %u, last frame: %d, later: %d",
+                 written, left < empty, reserved != NULL, too_long, lost, last, later);
         know();
     }
     return 0;

@@ -281,15 +281,15 @@ const LATENCIES: &[Row] = &[
         ],
     ),
     (
-        "jack_port_set_latency states both directions, and the total is the way on to the device and the device's",
+        "jack_port_set_latency states the port's own direction, and the total is the way on to the device and the device's",
         &[
             A("port_register out audio o", "ok"),
             A("port_set_latency a:out 50", "done"),
             B("port_get_latency_range a:out capture", "50 50"),
-            B("port_get_latency_range a:out playback", "50 50"),
+            B("port_get_latency_range a:out playback", "0 0"),
             B("port_get_latency a:out", "0"),
             B("port_get_latency system:capture_1", "256"),
-            B("port_get_total_latency a:out", "50"),
+            B("port_get_total_latency a:out", "0"),
             A("activate", "0"),
             A("connect a:out system:playback_1", "0"),
             B("port_get_total_latency a:out", "512"),

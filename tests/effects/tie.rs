@@ -36,10 +36,10 @@ fn events_that_a_tied_input_hears_its_output_says_until_it_is_untied() {
     let server = Server::timer(256);
     let mut tied = start(&server);
     let mut dump = server.spawn("jack_midi_dump", &["dump"]);
-    server.await_port("dump:input");
+    server.await_active("dump");
     server.run("jack_connect", &["tied:events out", "dump:input"]).expect_success();
     let _sequencer = server.spawn("jack_midiseq", &["sequencer", "4800", "0", "61", "2400"]);
-    server.await_port("sequencer:out");
+    server.await_active("sequencer");
     server.run("jack_connect", &["sequencer:out", "tied:events in"]).expect_success();
     eventually("notes pass", || (dump.stdout().matches("90 3d 40").count() > 2).then_some(()));
     std::fs::write(server.directory().join("untie"), "").expect("a file");

@@ -59,7 +59,7 @@ fn jack_simple_client_plays_a_tone_for_each_ear() {
 fn jack_metro_beats_exactly_in_time() {
     let server = as_fast_as_possible(4);
     let _metro = server.spawn("jack_metro", &["-b", "240", "-f", "1000", "-D", "100"]);
-    server.await_port("metro:240_bpm");
+    server.await_active("metro");
     server.run("jack_connect", &["metro:240_bpm", "system:playback_1"]).expect_success();
     let recorded = recorded_while_somebody_listens(server);
     let beats = beginnings(&recorded.channels[0], 1000);

@@ -28,7 +28,7 @@ fn after_jack_bufsize_has_set_another_quantum_a_running_client_has_been_told_and
     in_three_attempts(|| {
         let server = Server::playing(&Sound::of(48_000, std::slice::from_ref(&sent)), &["--quantum", "256"]);
         let mut client = server.spawn(env!("CARGO_BIN_EXE_jack-crate-through"), &[]);
-        server.await_port("through:out");
+        server.await_active("through");
         server.run("jack_connect", &["through:out", "system:playback_1"]).expect_success();
         server.run("jack_connect", &["system:capture_1", "through:in"]).expect_success();
         server.run("jack_bufsize", &["512"]).expect_success();

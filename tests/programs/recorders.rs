@@ -58,7 +58,7 @@ fn ffmpeg_records_what_was_sent() {
         ]);
         command.args(["-t", "3", "-c:a", "pcm_f32le", "-y", file]);
         let ffmpeg = Program::start(command);
-        server.await_port("ffmpeg:input_1");
+        server.await_active("ffmpeg");
         server.run("jack_connect", &["system:capture_1", "ffmpeg:input_1"]).expect_success();
         ffmpeg.finish().expect_success();
     });

@@ -13,7 +13,7 @@ fn demand_one_quantum(quantum: u32, options: &[&str]) {
     let text = quantum.to_string();
     let server = Server::start(&[&["--quantum", &text], options].concat());
     let mut program = server.spawn("jack_iodelay", &[]);
-    server.await_port("jack_delay:in");
+    server.await_active("jack_delay");
     server.run("jack_connect", &["jack_delay:out", "jack_delay:in"]).expect_success();
     // The first measurement may span the connection, and any that spans a lost cycle is wrong: two in a row count.
     let expected = format!("{quantum}.000");

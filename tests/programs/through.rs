@@ -13,8 +13,8 @@ fn demand_every_frame(options: &[&str], ports: [&str; 2], start: impl Fn(&Server
         let sent = Sound::of(48_000, &[noise(1, FRAMES)]);
         let server = Server::playing(&sent, &[timing, options, &["--fast"]].concat());
         let mut program = start(&server);
-        server.await_port(input);
-        server.await_port(output);
+        let client = output.split(':').next().expect("a client's name");
+        server.await_active(client);
         server.run("jack_connect", &[output, "system:playback_1"]).expect_success();
         // The server begins now.
         server.run("jack_connect", &["system:capture_1", input]).expect_success();

@@ -78,12 +78,11 @@ pub extern "C" fn jack_recompute_total_latency(client: ClientHandle, _port: Port
     jack_recompute_total_latencies(client)
 }
 
-/// States both ranges of an own port as this one number.
+/// States the range of an own port's own direction as this one number: how late an output sends, or how late what an
+/// input hears will be heard.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_set_latency(port: PortHandle, frames: u32) {
-    for capture in [true, false] {
-        set(port, capture, Range { min: frames, max: frames });
-    }
+    set(port, flags(port) & OUTPUT != 0, Range { min: frames, max: frames });
 }
 
 /// The latency of the device behind a physical port; 0 for other ports. Thread: any.

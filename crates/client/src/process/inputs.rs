@@ -35,24 +35,17 @@ impl<'a> Heard<'a> {
     #[inline]
     pub(crate) fn prepare_inputs(self, cursors: &mut [Cursor]) {
         for group in self.orders.groups() {
-            let mut shared = None;
+            // Inputs do not share what was made for one of them: the program may write there.
             for cell in group.inputs.iter().filter_map(|port| self.ports.cell(*port)) {
-                let samples = match shared.filter(|_| !self.copies) {
-                    Some(samples) => samples,
-                    None => self.buffer_for(cell, group.sources, cursors),
-                };
-                cell.set_source(samples);
-                shared = Some(samples);
+                cell.set_source(self.buffer_for(cell, group.sources, cursors));
             }
         }
     }
 
-    /// Whose buffer has what `input` hears, if it is not the source's own memory, and the sources; `None`: it is not
-    /// connected. Thread: cycle.
-    pub(crate) fn hearing(self, input: u32) -> Option<(&'a PortCell, &'a [u32])> {
-        let group = self.orders.groups().find(|group| group.inputs.contains(&input))?;
-        let mut holders = group.inputs.iter().filter(|port| !self.copies || **port == input);
-        Some((holders.find_map(|port| self.ports.cell(*port))?, group.sources))
+    /// Whom `input` hears. Thread: cycle.
+    pub(crate) fn sources_of(self, input: u32) -> &'a [u32] {
+        let group = self.orders.groups().find(|group| group.inputs.contains(&input));
+        group.map_or(&[], |group| group.sources)
     }
 
     /// The address of what `cell` hears from `sources`; null: nothing. Thread: cycle.
@@ -263,12 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn inputs_with_the_same_sources_share_one_mix() {
+    fn inputs_with_the_same_sources_have_mixes_of_their_own_since_the_program_may_write_there() {
         let mut graph = Graph::new();
         graph.obey(&[(&[FIRST], &[1]), (&[FIRST, SECOND], &[2, 0])]);
         graph.prepare(false);
-        assert_eq!(graph.private(2), (graph.source(2), 0.75));
-        assert_eq!(graph.source(0), graph.source(2));
+        for port in [2, 0] {
+            assert_eq!(graph.private(port), (graph.source(port), 0.75));
+        }
+        assert_ne!(graph.source(0), graph.source(2));
         assert_eq!(graph.source(1), graph.foreign(0));
     }
 

@@ -162,19 +162,24 @@ impl PortCell {
     }
 
     #[inline]
-    fn buffer(&self, own: &OwnSlabs, frames: u32) -> Option<NonNull<f32>> {
+    fn buffer(
+        &self,
+        own: &OwnSlabs,
+        frames: u32,
+        quantum: impl FnOnce() -> Option<u32>,
+    ) -> Option<NonNull<f32>> {
         if self.is(Kind::MidiOutput) {
-            self.limit_events(own, frames);
+            self.limit_events(own, quantum().unwrap_or(frames));
         }
         NonNull::new(self.source()).or_else(|| self.nothing(frames))
     }
 
-    /// What the program writes now must lie within this cycle. It keeps what it wrote in the last one.
-    fn limit_events(&self, own: &OwnSlabs, frames: u32) {
+    /// What the program writes now must lie within a cycle of `quantum` frames. It keeps what it wrote in the last one.
+    fn limit_events(&self, own: &OwnSlabs, quantum: u32) {
         if let Some(events) = self.borrow_output_events(own)
             && let Some(writer) = MidiWriter::of(&events)
         {
-            writer.set_frames(frames);
+            writer.set_frames(quantum);
         }
     }
 
@@ -226,10 +231,17 @@ impl PortTable {
         self.numbers.get(id as usize)?.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// The address of the port's samples or events in this cycle: see `Session::port_buffer`. Thread: cycle.
+    /// The address of the port's samples or events in this cycle, of `quantum` frames: see `Session::port_buffer`.
+    /// Thread: cycle.
     #[inline]
-    pub(crate) fn buffer(&self, own: &OwnSlabs, id: u32, frames: u32) -> Option<NonNull<f32>> {
-        self.cell(self.number(id)?)?.buffer(own, frames)
+    pub(crate) fn buffer(
+        &self,
+        own: &OwnSlabs,
+        id: u32,
+        frames: u32,
+        quantum: impl FnOnce() -> Option<u32>,
+    ) -> Option<NonNull<f32>> {
+        self.cell(self.number(id)?)?.buffer(own, frames, quantum)
     }
 
     /// Makes number `number` an input. Allocates. `None` past the last number that there can be.
@@ -304,9 +316,9 @@ mod tests {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Audio).unwrap();
         table.name(3, 7).unwrap();
-        let buffer = table.buffer(&own, 7, 64).unwrap();
+        let buffer = table.buffer(&own, 7, 64, || None).unwrap();
         table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().fill(0.5);
-        assert_eq!(table.buffer(&own, 7, 64), Some(buffer));
+        assert_eq!(table.buffer(&own, 7, 64, || None), Some(buffer));
         assert!(table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().iter().all(|x| *x == 0.0));
     }
 
@@ -315,12 +327,12 @@ mod tests {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Midi).unwrap();
         table.name(3, 7).unwrap();
-        let buffer = table.buffer(&own, 7, 64).unwrap();
+        let buffer = table.buffer(&own, 7, 64, || None).unwrap();
         let events = table.cell(3).unwrap().events().unwrap();
         assert_eq!(events.base(), buffer);
         events.writer(64).write(63, &[0xf8]).unwrap();
         assert_eq!(events.reader().unwrap().len(), 1);
-        assert_eq!(table.buffer(&own, 7, 64), Some(buffer));
+        assert_eq!(table.buffer(&own, 7, 64, || None), Some(buffer));
         assert!(events.reader().unwrap().is_empty());
     }
 
@@ -331,11 +343,11 @@ mod tests {
         table.name(0, 8).unwrap();
         assert_eq!(table.named().collect::<Vec<_>>(), [(8, 0)]);
         assert!(table.name(0, 9).is_none(), "past the last id");
-        assert!(table.buffer(&own, 8, 64).is_some());
-        assert!(table.buffer(&own, 0, 64).is_none());
-        assert!(table.buffer(&own, 9, 64).is_none(), "past the last id");
+        assert!(table.buffer(&own, 8, 64, || None).is_some());
+        assert!(table.buffer(&own, 0, 64, || None).is_none());
+        assert!(table.buffer(&own, 9, 64, || None).is_none(), "past the last id");
         table.remove(0, Some(8));
-        assert!(table.buffer(&own, 8, 64).is_none());
+        assert!(table.buffer(&own, 8, 64, || None).is_none());
         assert!(table.cell(0).is_none());
     }
 
@@ -347,7 +359,7 @@ mod tests {
         let table = PortTable::new(8);
         table.add_output(0, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
         table.name(0, 1).unwrap();
-        assert_eq!(table.buffer(&slabs, 1, 64), Some(samples));
+        assert_eq!(table.buffer(&slabs, 1, 64, || None), Some(samples));
         assert_eq!(slabs.iter().count(), 1);
     }
 
@@ -361,7 +373,7 @@ mod tests {
         table.add_output(0, PortType::Midi, place, own.slab().slot(2).unwrap()).unwrap();
         table.name(0, 1).unwrap();
         for (frames, time, written) in [(64, 63, true), (64, 64, false), (128, 127, true), (64, 100, false)] {
-            assert!(table.buffer(&slabs, 1, frames).is_some());
+            assert!(table.buffer(&slabs, 1, frames, || None).is_some());
             let events = own.borrow_midi(2).unwrap();
             let writer = MidiWriter::of(&events).unwrap();
             assert_eq!(writer.write(time, &[0xf8]).is_ok(), written, "{time} of {frames}");

@@ -26,20 +26,20 @@ impl Heard<'_> {
 
     #[inline(never)]
     fn pass(self, tie: Tie, cursors: &mut [Cursor]) {
-        let Some(output) = self.ports.cell(tie.output) else { return };
-        let unconnected = || Some((self.ports.cell(tie.input)?, &[][..]));
-        let Some((holder, sources)) = self.hearing(tie.input).or_else(unconnected) else { return };
+        let cells = self.ports.cell(tie.output).zip(self.ports.cell(tie.input));
+        let Some((output, input)) = cells else { return };
+        let sources = self.sources_of(tie.input);
         if let Some(events) = output.borrow_output_events(self.own) {
             let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
-            let copied = Copied(holder.events().filter(|_| !sources.is_empty()));
+            let copied = Copied(input.events().filter(|_| !sources.is_empty()));
             merge(&copied, cursors, MidiWriter::begin(&events, frames), frames);
         } else {
-            self.pass_samples(output, holder, sources);
+            self.pass_samples(output, input, sources);
         }
     }
 
     /// Thread: cycle.
-    fn pass_samples(self, output: &PortCell, holder: &PortCell, sources: &[u32]) {
+    fn pass_samples(self, output: &PortCell, input: &PortCell, sources: &[u32]) {
         let place = output.slab_slot();
         let slab = place.and_then(|place| self.own.get(place.slab));
         let Some(mut into) = place.zip(slab).and_then(|(place, slab)| slab.borrow(place.slot, self.frames))
@@ -58,7 +58,7 @@ impl Heard<'_> {
             return;
         }
         // Null: it hears nothing.
-        let mixed = Some(holder).filter(|holder| !sources.is_empty() && !holder.source().is_null());
+        let mixed = Some(input).filter(|input| !sources.is_empty() && !input.source().is_null());
         match mixed.and_then(PortCell::private).and_then(|private| private.borrow(self.frames)) {
             Some(samples) => dsp::copy(PeerSamples::from_slice(&samples), &mut into),
             None => dsp::silence(&mut into),

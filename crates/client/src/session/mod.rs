@@ -174,13 +174,15 @@ impl Session {
     ///
     /// An output's samples, or events, are those of the cycle before. An input hears silence where nothing is connected,
     /// and where a source was late; an input that is not connected is silenced again at each call. A MIDI input's
-    /// events are copies, in this process's own memory.
+    /// events are copies, in this process's own memory. What is written to a MIDI output may lie anywhere in the cycle,
+    /// whatever `frames` are: programs that divide their cycles ask for a part and write to any.
     #[inline]
     pub fn port_buffer(&self, port: u32, frames: u32) -> Option<NonNull<f32>> {
         if self.core.check_fork().is_err() {
             return None;
         }
-        self.core.ports.buffer(&self.core.own_slabs, port, frames)
+        let quantum = || Some(self.core.newest_cycle()?.quantum);
+        self.core.ports.buffer(&self.core.own_slabs, port, frames, quantum)
     }
 
     /// Sends a request that is answered by `Done`: all that need no memory here. What was changed is in the registry

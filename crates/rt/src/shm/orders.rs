@@ -177,7 +177,7 @@ pub struct FollowerOrder {
     pub edges: u32,
 }
 
-/// Inputs with the same sources, so that one mix serves them all.
+/// Inputs with the same sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GroupOrder<'a> {
     /// Packed [`InputSource`]s.

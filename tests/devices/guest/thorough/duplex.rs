@@ -24,7 +24,7 @@ pub(super) fn latency(server: &Server, port: &str, direction: &str) -> u32 {
 /// So many readings of `jack_iodelay` between the server's first two ports, frames with three digits behind the point.
 pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> {
     let mut program = server.spawn("jack_iodelay", &[]);
-    server.await_port("jack_delay:in");
+    server.await_active("jack_delay");
     server.run("jack_connect", &["jack_delay:out", "system:playback_1"]).expect_success();
     server.run("jack_connect", &["system:capture_1", "jack_delay:in"]).expect_success();
     // The first measurement may span the connection.
