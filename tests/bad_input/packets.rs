@@ -39,6 +39,15 @@ fn packets_that_are_no_requests_are_refused_one_by_one_and_the_connection_goes_o
 }
 
 #[test]
+fn a_program_that_asks_at_too_great_length_hears_why() {
+    let server = server();
+    let name = "x".repeat(MAX_PACKET_BYTES);
+    let finished = server.consort(&["connect", &name, "other:in"]);
+    assert_eq!(finished.code, Some(1), "{}", finished.stderr);
+    assert!(finished.stderr.contains("too long"), "{}", finished.stderr);
+}
+
+#[test]
 fn an_empty_packet_ends_its_connection_only() {
     let mut server = server();
     beside_others(&mut server, |server| {

@@ -118,6 +118,13 @@ impl Tree {
         assert_eq!(inode("bin/consort"), inode("bin/jackd"), "one program of two names");
         let link = fs::read_link(self.path("lib/libjack.so")).expect("a link");
         assert_eq!(link, Path::new("libjack.so.0"));
+        for library in ["lib/libjack.so.0", "lib/libjackserver.so.0"] {
+            let section = dynamic_section(&self.path(library));
+            assert!(
+                section.contains("NODELETE"),
+                "a handler of signals must not outlive its code: {section}"
+            );
+        }
     }
 
     /// No text and nothing that is loaded names the repository; the debug information may.

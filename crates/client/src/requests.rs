@@ -161,8 +161,9 @@ impl Requests {
             let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
             let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
             let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
-            // Another number is the late answer to a request that was given up.
-            if reply.number == exchange.number {
+            // Another number is the late answer to a request that was given up; 0, that of what the server could not read: too
+            // long, or with descriptors that it had no room for.
+            if reply.number == exchange.number || reply.number == 0 {
                 return Ok(reply.message);
             }
         }
@@ -208,9 +209,16 @@ mod tests {
     #[test]
     fn the_late_answer_to_a_request_that_was_given_up_is_skipped() {
         let (requests, server) = pair();
-        reply(&server, 0, Reply::Port(1));
+        reply(&server, u32::MAX, Reply::Port(1));
         reply(&server, 1, Reply::Port(2));
         assert_eq!(requests.ask(Request::Stop, &[]).unwrap(), Reply::Port(2));
+    }
+
+    #[test]
+    fn a_request_that_the_server_could_not_read_is_refused_in_its_words() {
+        let (requests, server) = pair();
+        reply(&server, 0, Reply::Error(RequestError::Malformed("too long".into())));
+        assert!(requests.order(Request::Stop).unwrap_err().to_string().contains("too long"));
     }
 
     #[test]

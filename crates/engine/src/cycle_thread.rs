@@ -126,6 +126,17 @@ struct State {
     books: Average,
 }
 
+/// Tells the control thread that there are no more cycles, however they ended.
+struct Ended(Arc<CycleShared>);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        // Release: as the control thread's own, which asks for the end.
+        self.0.stop.store(1, Ordering::Release);
+        self.0.waker.wake();
+    }
+}
+
 impl CycleThread {
     /// Runs cycles until the driver or the server ends; gives what the driver has to say of it.
     pub fn run(mut self) -> Option<String> {
@@ -141,6 +152,7 @@ impl CycleThread {
             books: Average::default(),
         };
         self.follow_pace();
+        let _ended = Ended(Arc::clone(&self.shared));
         while self.shared.stop.load(Ordering::Acquire) == 0 {
             match self.wait() {
                 Wake::Cycle { due_ns, xrun_us } => {
@@ -152,9 +164,6 @@ impl CycleThread {
             }
         }
         self.driver.stop();
-        // Release: who sees it knows that the driver is at rest.
-        self.shared.stop.store(1, Ordering::Release);
-        self.shared.waker.wake();
         self.driver.report()
     }
 

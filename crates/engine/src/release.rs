@@ -58,10 +58,14 @@ pub struct Astray(u32);
 const ASTRAY_CYCLES: u32 = 64;
 
 impl Astray {
-    /// Notes one more cycle; true in the one in which it is clear that the client does not go there.
+    /// Notes one more cycle; true when it is clear that the client does not go there, and again as often as that is clear anew.
     pub fn note(&mut self, is_elsewhere: bool) -> bool {
-        self.0 = if is_elsewhere { self.0.saturating_add(1) } else { 0 };
-        self.0 == ASTRAY_CYCLES
+        self.0 = if is_elsewhere { self.0 + 1 } else { 0 };
+        let is_astray = self.0 == ASTRAY_CYCLES;
+        if is_astray {
+            self.0 = 0;
+        }
+        is_astray
     }
 }
 
@@ -102,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_astray_once_when_it_has_not_come_for_long() {
+    fn a_client_is_astray_each_time_that_it_has_not_come_for_long() {
         let mut astray = Astray::default();
         let mut found = |cycles: u32, elsewhere: bool| (0..cycles).filter(|_| astray.note(elsewhere)).count();
         assert_eq!(found(ASTRAY_CYCLES - 1, true), 0, "on its way");
         assert_eq!(found(1, false), 0, "there");
-        assert_eq!(found(10 * ASTRAY_CYCLES, true), 1);
+        assert_eq!(found(10 * ASTRAY_CYCLES, true), 10);
         assert_eq!(found(1, false) + found(ASTRAY_CYCLES, true), 1, "again");
     }
 }

@@ -19,8 +19,8 @@ pub const ROUSED_FROM: usize = 3;
 
 const STACK_BYTES: usize = 128 * 1024;
 const PREFAULTED_BYTES: usize = 16 * 1024;
-/// For a thread to be where it is to be.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// For a thread to be where it is to be: nothing else is answered meanwhile.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// A server's rousers, each made when a plan wants the first of its CPU. Control thread.
 #[derive(Debug, Default)]
@@ -73,9 +73,12 @@ fn start(cpu: u32, priority: u32, shared: &Arc<CycleShared>) -> Option<Running> 
 
 /// Says that it is `ready` only if it is real-time and on its CPU: clients are not to wait for anything less.
 fn run(cpu: u32, priority: u32, rouser: &Rouser, shared: &CycleShared, ready: Sender<()>) {
+    // First, so that it need not wait there for those who are real-time.
+    if sys::thread::set_fifo(0, priority).is_err() {
+        return;
+    }
     let mut only = CpuSet::new();
-    let is_there = only.insert(cpu as usize) && sys::thread::set_affinity(&only).is_ok();
-    if !is_there || sys::thread::set_fifo(0, priority).is_err() {
+    if !only.insert(cpu as usize) || sys::thread::set_affinity(&only).is_err() {
         return;
     }
     sys::thread::prefault_stack(PREFAULTED_BYTES);

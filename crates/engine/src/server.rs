@@ -260,8 +260,13 @@ fn start(
     let ended = control.run();
     // Release: as the driver thread's own, which it may have stored by itself.
     shared.stop.store(1, Ordering::Release);
-    if let Ok(Some(report)) = thread.join() {
-        eprintln!("consort: {report}");
+    match thread.join() {
+        Ok(report) => report.into_iter().for_each(|report| eprintln!("consort: {report}")),
+        Err(_) => {
+            return Err(ServerError::Driver(
+                "its thread has ended in a panic: please report what it said".into(),
+            ));
+        }
     }
     ended.map_err(|source| ServerError::Kernel { what: "to poll", source })
 }

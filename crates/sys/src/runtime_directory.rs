@@ -150,8 +150,11 @@ impl Candidates {
     }
 }
 
+/// Whether nobody else can put something there, where a server's directory is looked for: `XDG_RUNTIME_DIR=/tmp` is root's, too.
 fn is_ours(path: &Path, user_id: u32) -> bool {
-    path.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == user_id)
+    const WRITTEN_BY_OTHERS: u32 = 0o022;
+    path.metadata()
+        .is_ok_and(|found| found.is_dir() && found.uid() == user_id && found.mode() & WRITTEN_BY_OTHERS == 0)
 }
 
 /// Makes `path`, or accepts it as it is if nobody else can have put something into it.
@@ -220,6 +223,16 @@ mod tests {
             [("unset", None), ("empty", Some("")), ("relative", Some("xdg")), ("missing", missing.to_str())]
         {
             assert_eq!(root.candidates(value).choose().unwrap(), run_user, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_others_may_write_to_is_passed_over() {
+        let root = Root::new("shared");
+        let xdg = root.0.join("xdg");
+        for (mode, is_taken) in [(0o1777, false), (0o770, false), (0o755, true), (0o700, true)] {
+            fs::set_permissions(&xdg, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(root.candidates(xdg.to_str()).choose().unwrap() == xdg, is_taken, "{mode:o}");
         }
     }
 

@@ -15,7 +15,7 @@ pub use cpu_set::{CpuSet, CpuSetParseError};
 pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator};
 pub use denormals::flush_denormals_to_zero;
 pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
-pub use stack::{LockedStack, lock_stack, prefault_stack};
+pub use stack::{lock_stack, prefault_stack};
 pub use switches::{Switch, SwitchTrace};
 
 use std::ffi::CString;

@@ -176,6 +176,9 @@ impl Runner {
             let link = self.core.links.get(self.link);
             // Before the look: a link that is added after it wakes the thread, see `Links::add`.
             let woken = link.signals.wake_count();
+            if self.core.links.newest() != self.link {
+                continue;
+            }
             if self.core.links.is_cut() {
                 link.signals.sleep(woken, Some(Futex.now_ns().saturating_add(LOOK_NS)), &Futex);
                 continue;
@@ -238,7 +241,8 @@ impl Runner {
         if !pinned {
             let _ = sys::thread::set_affinity(original);
         }
-        self.cpu = cpu;
+        // Who could not go there tries again when it is told again: the CPU may be back.
+        self.cpu = cpu.filter(|_| pinned);
     }
 
     /// Passes the turn on: the program has written its outputs, and answered `status`. Nothing happens outside a

@@ -106,8 +106,10 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
     sys::cycle_guard::look_for_checker();
     core.initialize_process_thread();
     let runner = Runner::new(Arc::clone(&core), Arc::clone(&stop), tables);
-    // As the link's pages. Before the first touch, so that what is touched stays.
-    let _locked = core.link().is_realtime().then(|| sys::thread::lock_stack(PREFAULTED_BYTES));
+    if core.link().is_realtime() {
+        // As the link's pages: what a limit refuses is left as it is. Before the first touch, so that what is touched stays.
+        let _ = sys::thread::lock_stack(PREFAULTED_BYTES);
+    }
     sys::thread::prefault_stack(PREFAULTED_BYTES);
     runner.become_realtime();
     let _leaving = Leaving { core: Arc::clone(&core), stop, activation };

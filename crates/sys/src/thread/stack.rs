@@ -1,44 +1,30 @@
 //! A stack that is touched before it is needed, and stays in memory.
 
-use std::ffi::c_void;
 use std::hint::black_box;
 use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
 
-use rustix::mm::{MlockFlags, mlock_with, munlock};
+use rustix::mm::{MlockFlags, mlock_with};
 
 /// What is left untouched above the stack's end, for the guard page and for this code itself.
 const RESERVE_BYTES: usize = 64 * 1024;
 /// Less than a page, so that with the rest of a frame no page is stepped over.
 const STEP_BYTES: usize = 2048;
 
-/// A part of a thread's stack that stays in memory until this is dropped. On the stack's own thread only.
-#[derive(Debug)]
-pub struct LockedStack {
-    base: *mut c_void,
-    bytes: usize,
-}
-
 /// Keeps the next `bytes` of the calling thread's stack in memory (as far as it reaches), each page from its first touch on.
+///
+/// For as long as the stack lasts: a later thread may have it from the C library's store, in a program that has locked all of
+/// its memory and counts on that.
 ///
 /// # Errors
 /// `OutOfMemory` or `PermissionDenied` if the limit ([`memlock_limit`](crate::process::memlock_limit)) is too small.
-pub fn lock_stack(bytes: usize) -> io::Result<LockedStack> {
+pub fn lock_stack(bytes: usize) -> io::Result<()> {
     let Range { start, end } = next(bytes);
-    let part = LockedStack { base: ptr::with_exposed_provenance_mut(start), bytes: end - start };
     // SAFETY: the range lies within the calling thread's stack, between its start and the frame of this call; locking
     // changes none of its content.
-    unsafe { mlock_with(part.base, part.bytes, MlockFlags::ONFAULT) }?;
-    Ok(part)
-}
-
-impl Drop for LockedStack {
-    fn drop(&mut self) {
-        // SAFETY: still the stack of this thread, which the value cannot leave: its pointer is not `Send`.
-        let _ = unsafe { munlock(self.base, self.bytes) };
-    }
+    Ok(unsafe { mlock_with(ptr::with_exposed_provenance_mut(start), end - start, MlockFlags::ONFAULT) }?)
 }
 
 /// Touches the next `bytes` of the calling thread's stack (as far as it reaches), so that a cycle does not fault
@@ -104,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_a_stack_is_locked_as_long_as_it_is_wanted() {
+    fn a_part_of_a_stack_that_is_locked_stays_once_it_is_touched() {
         let body = || {
             let locked_kib = || {
                 let maps = std::fs::read_to_string("/proc/self/smaps").unwrap();
@@ -118,14 +104,12 @@ mod tests {
                 let locked = rest.find_map(|line| line.strip_prefix("Locked:")).unwrap();
                 locked.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
             };
-            let Ok(locked) = lock_stack(64 * 1024) else {
+            if lock_stack(64 * 1024).is_err() {
                 eprintln!("skipped: no right to lock 64 KiB here");
                 return;
-            };
+            }
             prefault_stack(64 * 1024);
             assert!(locked_kib() >= 64);
-            drop(locked);
-            assert_eq!(locked_kib(), 0);
         };
         crate::thread::spawn_named("stack", 1 << 20, body).unwrap().join().unwrap();
     }
