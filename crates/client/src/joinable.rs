@@ -18,18 +18,24 @@ pub(crate) struct Joinable<T> {
 }
 
 impl<T: Send + 'static> Joinable<T> {
-    /// Starts a thread on which the program's signal handlers do not run.
+    /// Starts a thread, which blocks the signals that the calling one does.
     pub(crate) fn spawn(
         name: &str,
         stack_bytes: usize,
         body: impl FnOnce() -> T + Send + 'static,
     ) -> io::Result<Self> {
-        let (sender, result) = channel();
-        let thread = sys::thread::spawn_by_creator(name, stack_bytes, move || {
-            // Fails if nobody waits for it any more.
-            let _ = sender.send(body());
-        })?;
-        Ok(Self { thread, result })
+        let (body, result) = telling(body);
+        Ok(Self { thread: sys::thread::spawn_by_creator(name, stack_bytes, body)?, result })
+    }
+
+    /// Starts a thread on which the program's signal handlers do not run.
+    pub(crate) fn spawn_without_signals(
+        name: &str,
+        stack_bytes: usize,
+        body: impl FnOnce() -> T + Send + 'static,
+    ) -> io::Result<Self> {
+        let (body, result) = telling(body);
+        Ok(Self { thread: sys::thread::spawn_by_creator_without_signals(name, stack_bytes, body)?, result })
     }
 
     /// Has `call` call the thread, again and again, and waits for its end for at most `patience`; gives its result. A
@@ -51,6 +57,18 @@ impl<T: Send + 'static> Joinable<T> {
             }
         }
     }
+}
+
+/// `body`, and where its result is told.
+fn telling<T: Send + 'static>(
+    body: impl FnOnce() -> T + Send + 'static,
+) -> (impl FnOnce() + Send + 'static, Receiver<T>) {
+    let (sender, result) = channel();
+    let telling = move || {
+        // Fails if nobody waits for it any more.
+        let _ = sender.send(body());
+    };
+    (telling, result)
 }
 
 #[cfg(test)]

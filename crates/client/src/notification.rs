@@ -38,6 +38,7 @@ pub(crate) enum Notice {
 pub(crate) fn start(core: &Arc<Core>, notices: Receiver<Notice>) -> Result<(), Error> {
     let of_thread = Arc::clone(core);
     let name = format!("{}:notify", core.name);
+    // With the signals of the thread that opens the client: children that the program's callbacks make inherit them.
     let thread = Joinable::spawn(&name, STACK_BYTES, move || run(&of_thread, &notices))?;
     *locked(&core.notification_thread) = Some(thread);
     Ok(())

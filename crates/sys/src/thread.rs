@@ -12,7 +12,10 @@ mod switches;
 pub use affinity::{affinity, current_cpu, note_usual_affinity, set_affinity};
 pub use counters::{CpuTime, ThreadCounters, ThreadFacts};
 pub use cpu_set::{CpuSet, CpuSetParseError};
-pub use creator::{CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator};
+pub use creator::{
+    CreatedThread, ThreadBody, ThreadCreator, create, set_creator, spawn_by_creator,
+    spawn_by_creator_without_signals,
+};
 pub use denormals::flush_denormals_to_zero;
 pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
 pub use stack::{lock_stack, prefault_stack};
@@ -108,7 +111,7 @@ mod tests {
         assert_eq!(name.to_str().unwrap(), "consort-test-th");
     }
 
-    fn blocks(number: libc::c_int) -> bool {
+    pub(super) fn blocks(number: libc::c_int) -> bool {
         let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
         let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
         u64::from_str_radix(mask.trim(), 16).unwrap() >> (number - 1) & 1 == 1

@@ -67,7 +67,9 @@ impl ProcessThread {
         let name = start.core.name.clone();
         let stop_of_thread = Arc::clone(&stop);
         let run = move || run(start, stop_of_thread, ready);
-        let thread = Joinable::spawn(&name, STACK_BYTES, run).map_err(Error::ProcessThread)?;
+        // A signal handler of the program's would run within a cycle.
+        let thread =
+            Joinable::spawn_without_signals(&name, STACK_BYTES, run).map_err(Error::ProcessThread)?;
         match is_ready.recv_timeout(PATIENCE) {
             Ok(id) => Ok(Self { thread, stop, id }),
             Err(_) => {

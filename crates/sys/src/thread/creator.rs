@@ -140,8 +140,7 @@ struct Task {
     body: Box<dyn FnOnce() + Send>,
 }
 
-/// Has the creator start a thread of that name (cut as in [`set_name`]), for the program's code. Whatever signal
-/// handlers the program has do not run on it, unless its own creator sees to it.
+/// Has the creator start a thread of that name (cut as in [`set_name`]), for the program's code.
 ///
 /// # Errors
 /// Those of `pthread_create`, or of the program's creator.
@@ -150,7 +149,6 @@ pub fn spawn_by_creator(
     stack_bytes: usize,
     body: impl FnOnce() + Send + 'static,
 ) -> io::Result<CreatedThread> {
-    let _inherited_then_put_back = SavedMask::block_all()?;
     let task = Box::into_raw(Box::new(Task { name: name.to_owned(), body: Box::new(body) }));
     // SAFETY: `run` takes such a box, once, and all in it may go to another thread.
     match unsafe { create(stack_bytes, None, run, task.cast()) } {
@@ -161,6 +159,20 @@ pub fn spawn_by_creator(
             Err(io::Error::from_raw_os_error(error))
         }
     }
+}
+
+/// As [`spawn_by_creator`]; whatever signal handlers the program has do not run on the thread, unless its own creator sees
+/// to it.
+///
+/// # Errors
+/// Those of [`spawn_by_creator`].
+pub fn spawn_by_creator_without_signals(
+    name: &str,
+    stack_bytes: usize,
+    body: impl FnOnce() + Send + 'static,
+) -> io::Result<CreatedThread> {
+    let _inherited_then_put_back = SavedMask::block_all()?;
+    spawn_by_creator(name, stack_bytes, body)
 }
 
 extern "C" fn run(task: *mut c_void) -> *mut c_void {
@@ -234,6 +246,18 @@ mod tests {
             assert_eq!(hear.recv().unwrap(), usual);
         };
         std::thread::spawn(body).join().unwrap();
+    }
+
+    #[test]
+    fn a_thread_made_without_signals_blocks_them_and_another_as_its_maker_does() {
+        let (say, hear) = channel();
+        let tell = || {
+            let say = say.clone();
+            move || say.send(crate::thread::tests::blocks(libc::SIGTERM)).unwrap()
+        };
+        spawn_by_creator("helper", 1 << 18, tell()).unwrap().join();
+        spawn_by_creator_without_signals("helper", 1 << 18, tell()).unwrap().join();
+        assert!(hear.try_iter().eq([false, true]));
     }
 
     #[test]
