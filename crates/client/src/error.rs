@@ -59,6 +59,11 @@ pub enum Error {
     /// Called in a cycle, where nothing may wait.
     #[error("this call waits for the server and must not be made from the process callback")]
     InCycle,
+    /// Called by what the program has run on the process thread before its first cycle.
+    #[error(
+        "this call waits for the activation that is under way, which waits for the callback that it is made from"
+    )]
+    Beginning,
     /// Called on an active client.
     #[error("callbacks cannot be set on an active client: deactivate it first")]
     Active,

@@ -9,7 +9,9 @@ use rt::transport::{Position, Transport};
 use sys::clock::{now_ns, sleep_until};
 
 use crate::locked::locked;
-use crate::process::{Numbered, SyncCallback, TimebaseCallback, TransportCallbacks, current_cycle};
+use crate::process::{
+    Numbered, SyncCallback, TimebaseCallback, TransportCallbacks, current_cycle, is_beginning,
+};
 use crate::session::Core;
 use crate::{Error, Session};
 
@@ -167,10 +169,10 @@ impl Core {
         Ok(())
     }
 
-    /// Waits in bounded time until the process thread goes by the newest tables.
+    /// Waits in bounded time until the process thread goes by the newest tables. One that begins does before its first cycle.
     pub(crate) fn await_tables(&self) {
         let deadline_ns = now_ns() + REPLACED_NS;
-        while self.settle_tables() && now_ns() < deadline_ns {
+        while self.settle_tables() && !is_beginning(self) && now_ns() < deadline_ns {
             sleep_until(now_ns() + LOOK_NS);
         }
     }

@@ -1,10 +1,11 @@
 //! The process thread: its start, its modes, its end.
 
-use std::io;
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
+use std::{io, ptr};
 
 use super::CycleScope;
 use super::runner::{Runner, lend};
@@ -86,6 +87,17 @@ impl ProcessThread {
     }
 }
 
+thread_local! {
+    /// While the program initializes a process thread, on that: whose it is.
+    static BEGINNING: Cell<*const Core> = const { Cell::new(ptr::null()) };
+}
+
+/// Whether the calling thread is a process thread of `core` that the program initializes: whoever started it waits for that,
+/// and so it must not wait for whoever started it.
+pub(crate) fn is_beginning(core: &Core) -> bool {
+    ptr::eq(BEGINNING.get(), core)
+}
+
 /// Says that the thread has left by itself, however it did.
 struct Leaving {
     core: Arc<Core>,
@@ -106,7 +118,9 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
     sys::thread::flush_denormals_to_zero();
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
+    BEGINNING.set(&raw const *core);
     core.initialize_process_thread();
+    BEGINNING.set(ptr::null());
     let runner = Runner::new(Arc::clone(&core), Arc::clone(&stop), tables);
     if core.link().is_realtime() {
         // As the link's pages: what a limit refuses is left as it is. Before the first touch, so that what is touched stays.

@@ -9,7 +9,7 @@ use super::core::Core;
 use crate::Error;
 use crate::locked::locked;
 use crate::notification::Notice;
-use crate::process::{Body, ProcessThread, Start};
+use crate::process::{self, Body, ProcessThread, Start};
 
 /// What belongs to the time between an activation and its end.
 #[derive(Debug, Default)]
@@ -23,6 +23,7 @@ impl Core {
     /// See `Session::activate`.
     pub(crate) fn activate(self: &Arc<Self>) -> Result<(), Error> {
         self.check_request()?;
+        self.check_begun()?;
         let mut activations = locked(&self.activations);
         if self.is_active() {
             return Ok(());
@@ -46,6 +47,10 @@ impl Core {
 
     /// An active client that had nothing to do in cycles has now.
     pub(crate) fn join_cycles(self: &Arc<Self>) -> Result<(), Error> {
+        if process::is_beginning(self) {
+            // It joins them right now.
+            return Ok(());
+        }
         let mut activations = locked(&self.activations);
         if !self.is_active() || activations.thread.is_some() {
             return Ok(());
@@ -55,6 +60,11 @@ impl Core {
             return Ok(());
         }
         self.state(self.describe(activations.thread.as_ref()))
+    }
+
+    /// Whether the calling thread may wait for an activation.
+    fn check_begun(&self) -> Result<(), Error> {
+        if process::is_beginning(self) { Err(Error::Beginning) } else { Ok(()) }
     }
 
     /// Tells the server, and remembers it for one that takes its place.
@@ -99,6 +109,7 @@ impl Core {
     /// See `Session::deactivate`.
     pub(crate) fn deactivate(&self) -> Result<(), Error> {
         self.check_request()?;
+        self.check_begun()?;
         let mut activations = locked(&self.activations);
         self.deactivate_locked(&mut activations)
     }

@@ -312,10 +312,11 @@ impl Core {
         if self.check_fork().is_err() || self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
-        if !process::in_cycle() {
+        if !process::in_cycle() && !process::is_beginning(self) {
             return self.leave_server();
         }
-        // The cycle must be finished before the server can let go of the client, and so not waited for here.
+        // The cycle must be finished before the server can let go of the client, and an activation before it can be
+        // deactivated: neither is waited for here.
         self.muted.store(true, Ordering::Relaxed);
         let core = Arc::clone(self);
         let left =
