@@ -222,7 +222,7 @@ fn state_latencies(
     let inputs: Vec<u32> = inputs.iter().map(InputPort::id).collect();
     let (session, shared): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(shared));
     client.session().configure(|callbacks| {
-        callbacks.latency = Some(Box::new(move |is_capture| {
+        callbacks.latency = Some(client::callback(move |is_capture| {
             let Some(session) = session.upgrade() else { return };
             let quantum = shared.quantum.load(Ordering::Relaxed);
             let (ports, frames) = if is_capture {

@@ -213,7 +213,7 @@ impl Drop for Midi {
 fn state_latencies(client: &Client<client::Inactive>, shared: &Arc<Shared>) -> Result<(), client::Error> {
     let (session, shared): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(shared));
     client.session().configure(|callbacks| {
-        callbacks.latency = Some(Box::new(move |capture| {
+        callbacks.latency = Some(client::callback(move |capture| {
             let Some(session) = session.upgrade() else { return };
             let frames = shared.quantum.load(Ordering::Relaxed);
             let own: Vec<u32> = session

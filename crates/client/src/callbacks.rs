@@ -1,7 +1,7 @@
 //! What a program is called for.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use proto::property::PropertyChange;
 use proto::request::Interests;
@@ -9,13 +9,22 @@ use proto::session::SessionKind;
 
 use crate::CycleScope;
 
+/// A callback that is set, and stays so while it runs: whoever calls it has a share of it, and has it locked, so that it
+/// runs on one thread at a time whatever is set meanwhile. See [`callback`].
+pub type Callback<F> = Arc<Mutex<F>>;
+
+/// A callback to be set.
+pub fn callback<F>(function: F) -> Callback<F> {
+    Arc::new(Mutex::new(function))
+}
+
 /// Answers 0 to go on; anything else ends the client's part in cycles.
-pub type ProcessCallback = Box<dyn FnMut(&CycleScope<'_>) -> i32 + Send>;
+pub type ProcessCallback = Callback<dyn FnMut(&CycleScope<'_>) -> i32 + Send>;
 /// Runs the loop itself, with [`Session::cycle_wait`](crate::Session::cycle_wait) and
 /// [`Session::cycle_signal`](crate::Session::cycle_signal).
-pub type ThreadFunction = Box<dyn FnMut() + Send>;
+pub type ThreadFunction = Callback<dyn FnMut() + Send>;
 /// A callback that is told one thing.
-pub type Told<T> = Box<dyn FnMut(T) + Send>;
+pub type Told<T> = Callback<dyn FnMut(T) + Send>;
 
 /// Why there is no server any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,13 +45,13 @@ pub struct SessionEvent {
 }
 
 /// Takes a client's name, and whether it came or went.
-pub type ToldOfClient = Box<dyn FnMut(&str, bool) + Send>;
+pub type ToldOfClient = Callback<dyn FnMut(&str, bool) + Send>;
 /// Takes a port's id, its full name before, and its full name now.
-pub type ToldOfRename = Box<dyn FnMut(u32, &str, &str) + Send>;
+pub type ToldOfRename = Callback<dyn FnMut(u32, &str, &str) + Send>;
 /// Takes the subject's uuid (0: everything), the key (empty: all of the subject's), and what happened.
-pub type ToldOfProperty = Box<dyn FnMut(u64, &str, PropertyChange) + Send>;
+pub type ToldOfProperty = Callback<dyn FnMut(u64, &str, PropertyChange) + Send>;
 /// Takes why there is no server any more.
-pub type ToldOfShutdown = Box<dyn FnMut(&Shutdown) + Send>;
+pub type ToldOfShutdown = Callback<dyn FnMut(&Shutdown) + Send>;
 
 /// A program's callbacks, each optional. All but the first three are called on the client's notification thread,
 /// one at a time, and only while the client is active (but `shutdown`: always). They may block and may call the
@@ -70,7 +79,7 @@ pub struct Callbacks {
     /// A connection came (true) or went: ids of the output and of the input port.
     pub connection: Option<Told<(u32, u32, bool)>>,
     /// The order of the clients changed.
-    pub graph_order: Option<Box<dyn FnMut() + Send>>,
+    pub graph_order: Option<Callback<dyn FnMut() + Send>>,
     /// A cycle was not finished in time: by how many µs.
     pub xrun: Option<Told<u32>>,
     /// A property was set or removed.

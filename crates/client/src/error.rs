@@ -79,6 +79,12 @@ pub enum Error {
     /// The process thread did not start, or its initialization did not end in time.
     #[error("the process thread did not start: {0}")]
     ProcessThread(io::Error),
+    /// The process thread of an earlier activation has not left the program's code, which must not run twice at once.
+    #[error(
+        "the process callback has not returned since the client was deactivated, and must not run twice at once: \
+         activate the client when it has"
+    )]
+    ProcessRuns,
     /// Shared memory that cannot be had, or is not as it must be.
     #[error(transparent)]
     Memory(#[from] SegmentError),

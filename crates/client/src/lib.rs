@@ -35,7 +35,9 @@ mod time;
 mod transport;
 mod typed;
 
-pub use callbacks::{Callbacks, ProcessCallback, SessionEvent, Shutdown, ThreadFunction, Told};
+pub use callbacks::{
+    Callback, Callbacks, ProcessCallback, SessionEvent, Shutdown, ThreadFunction, Told, callback,
+};
 pub use error::Error;
 pub use follower::{Follower, Recorded};
 pub use growing::Growing;

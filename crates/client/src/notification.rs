@@ -56,7 +56,7 @@ fn run(core: &Core, notices: &Receiver<Notice>) {
                 core.name
             )),
             Notice::Shutdown(shutdown) => {
-                core.call(|callbacks| &mut callbacks.shutdown, |callback| callback(&shutdown));
+                core.call(|callbacks| &callbacks.shutdown, |callback| callback(&shutdown));
                 see_process_thread_off(core);
             }
             Notice::Quit => return,
@@ -94,37 +94,33 @@ fn deliver(core: &Core, event: Event) {
 fn call(core: &Core, event: Event) {
     match event {
         Event::ClientRegistration { name, registered } => {
-            core.call(|callbacks| &mut callbacks.client_registration, |callback| callback(&name, registered))
+            core.call(|callbacks| &callbacks.client_registration, |callback| callback(&name, registered))
         }
         Event::PortRegistration { port, registered } => {
-            core.call(|callbacks| &mut callbacks.port_registration, |callback| callback((port, registered)))
+            core.call(|callbacks| &callbacks.port_registration, |callback| callback((port, registered)))
         }
         Event::PortRename { port, old, new } => {
-            core.call(|callbacks| &mut callbacks.port_rename, |callback| callback(port, &old, &new))
+            core.call(|callbacks| &callbacks.port_rename, |callback| callback(port, &old, &new))
         }
-        Event::Connection { source, destination, connected } => core.call(
-            |callbacks| &mut callbacks.connection,
-            |callback| callback((source, destination, connected)),
-        ),
-        Event::GraphOrder => core.call(|callbacks| &mut callbacks.graph_order, |callback| callback()),
-        Event::Xrun { delay_us } => core.call(|callbacks| &mut callbacks.xrun, |callback| callback(delay_us)),
+        Event::Connection { source, destination, connected } => core
+            .call(|callbacks| &callbacks.connection, |callback| callback((source, destination, connected))),
+        Event::GraphOrder => core.call(|callbacks| &callbacks.graph_order, |callback| callback()),
+        Event::Xrun { delay_us } => core.call(|callbacks| &callbacks.xrun, |callback| callback(delay_us)),
         Event::Quantum { frames, .. } => {
-            core.call(|callbacks| &mut callbacks.quantum, |callback| callback(frames))
+            core.call(|callbacks| &callbacks.quantum, |callback| callback(frames))
         }
-        Event::Freewheel { on, .. } => {
-            core.call(|callbacks| &mut callbacks.freewheel, |callback| callback(on))
-        }
+        Event::Freewheel { on, .. } => core.call(|callbacks| &callbacks.freewheel, |callback| callback(on)),
         Event::Latency { capture, .. } => {
-            core.call(|callbacks| &mut callbacks.latency, |callback| callback(capture))
+            core.call(|callbacks| &callbacks.latency, |callback| callback(capture))
         }
         Event::Session { kind, path, token } => {
             core.take_session(kind, &path, token);
             true
         }
         Event::Property { subject, key, change } => {
-            core.call(|callbacks| &mut callbacks.property, |callback| callback(subject, &key, change))
+            core.call(|callbacks| &callbacks.property, |callback| callback(subject, &key, change))
         }
-        Event::Lost { events } => core.call(|callbacks| &mut callbacks.lost, |callback| callback(events)),
+        Event::Lost { events } => core.call(|callbacks| &callbacks.lost, |callback| callback(events)),
         // The service thread has taken these.
         Event::MapSignals { .. }
         | Event::MapOwnSignals { .. }

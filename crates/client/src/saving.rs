@@ -38,7 +38,7 @@ impl Core {
         // Release: pairs with the answer, which another thread may give.
         self.session_question.store(token, Ordering::Release);
         let event = SessionEvent { kind, directory };
-        if !self.call(|callbacks| &mut callbacks.session, |callback| callback(event)) {
+        if !self.call(|callbacks| &callbacks.session, |callback| callback(event)) {
             self.refuse_session(token);
         }
     }

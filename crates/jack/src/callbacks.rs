@@ -5,7 +5,7 @@ use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use client::{Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
+use client::{Callback, Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
 
 use crate::clients::ClientHandle;
 use crate::convert::{FAILED, order};
@@ -110,8 +110,8 @@ impl Hooks {
     pub fn install(self: &Arc<Self>, callbacks: &mut Callbacks) {
         callbacks.thread_init = Some(self.thread_init(None));
         let hooks = Arc::clone(self);
-        callbacks.shutdown = Some(Box::new(move |shutdown| hooks.tell_shutdown(shutdown)));
-        callbacks.lost = Some(Box::new(|events| {
+        callbacks.shutdown = Some(client::callback(move |shutdown| hooks.tell_shutdown(shutdown)));
+        callbacks.lost = Some(client::callback(|events| {
             messages::error(format_args!(
                 "{events} notifications were lost, because the callbacks took too long: what the program knows of \
                  ports and connections may be out of date"
@@ -166,7 +166,7 @@ pub extern "C" fn jack_set_process_callback(
 
 fn process(callback: FramesCallback, context: Context) -> ProcessCallback {
     // SAFETY: the program's callback, on the process thread and once in a cycle.
-    Box::new(move |scope| unsafe { callback(scope.frames(), context.pointer()) })
+    client::callback(move |scope| unsafe { callback(scope.frames(), context.pointer()) })
 }
 
 /// Sets the program's own loop in place of a process callback.
@@ -182,7 +182,7 @@ pub extern "C" fn jack_set_process_thread(
         excluded = body.is_some() && callbacks.process.is_some();
         if !excluded {
             callbacks.process_thread =
-                body.map(|body| Box::new(move || own_loop::run(body, context)) as ThreadFunction);
+                body.map(|body| client::callback(move || own_loop::run(body, context)) as ThreadFunction);
         }
     });
     if excluded { exclude("thread", "callback") } else { result }
@@ -250,7 +250,7 @@ pub extern "C" fn jack_set_buffer_size_callback(
     set(client, |callbacks| {
         callbacks.quantum = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackBufferSizeCallback` is documented.
-            Box::new(move |frames| _ = unsafe { callback(frames, context.pointer()) }) as Told<u32>
+            client::callback(move |frames| _ = unsafe { callback(frames, context.pointer()) }) as Told<u32>
         });
     })
 }
@@ -285,11 +285,11 @@ pub extern "C" fn jack_set_client_registration_callback(
     let context = Context(argument);
     set(client, |callbacks| {
         callbacks.client_registration = callback.map(|callback| {
-            Box::new(move |name: &str, registered: bool| {
+            client::callback(move |name: &str, registered: bool| {
                 let name = c_text(name);
                 // SAFETY: the program's callback; the text is valid during the call.
                 unsafe { callback(name.as_ptr(), c_int::from(registered), context.pointer()) };
-            }) as Box<dyn FnMut(&str, bool) + Send>
+            }) as Callback<dyn FnMut(&str, bool) + Send>
         });
     })
 }
@@ -305,7 +305,7 @@ pub extern "C" fn jack_set_port_registration_callback(
     set(client, |callbacks| {
         callbacks.port_registration = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackPortRegistrationCallback` is documented.
-            Box::new(move |(port, registered)| unsafe {
+            client::callback(move |(port, registered)| unsafe {
                 callback(port, c_int::from(registered), context.pointer());
             }) as Told<(u32, bool)>
         });
@@ -323,7 +323,7 @@ pub extern "C" fn jack_set_port_connect_callback(
     set(client, |callbacks| {
         callbacks.connection = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackPortConnectCallback` is documented.
-            Box::new(move |(source, destination, connected)| unsafe {
+            client::callback(move |(source, destination, connected)| unsafe {
                 callback(source, destination, c_int::from(connected), context.pointer());
             }) as Told<(u32, u32, bool)>
         });
@@ -340,11 +340,11 @@ pub extern "C" fn jack_set_port_rename_callback(
     let context = Context(argument);
     set(client, |callbacks| {
         callbacks.port_rename = callback.map(|callback| {
-            Box::new(move |port: u32, old: &str, new: &str| {
+            client::callback(move |port: u32, old: &str, new: &str| {
                 let (old, new) = (c_text(old), c_text(new));
                 // SAFETY: the program's callback; the texts are valid during the call.
                 unsafe { callback(port, old.as_ptr(), new.as_ptr(), context.pointer()) };
-            }) as Box<dyn FnMut(u32, &str, &str) + Send>
+            }) as Callback<dyn FnMut(u32, &str, &str) + Send>
         });
     })
 }
@@ -360,7 +360,8 @@ pub extern "C" fn jack_set_graph_order_callback(
     set(client, |callbacks| {
         callbacks.graph_order = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackGraphOrderCallback` is documented.
-            Box::new(move || _ = unsafe { callback(context.pointer()) }) as Box<dyn FnMut() + Send>
+            client::callback(move || _ = unsafe { callback(context.pointer()) })
+                as Callback<dyn FnMut() + Send>
         });
     })
 }
@@ -376,7 +377,7 @@ pub extern "C" fn jack_set_xrun_callback(
     set(client, |callbacks| {
         callbacks.xrun = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackXRunCallback` is documented.
-            Box::new(move |_delay_us| _ = unsafe { callback(context.pointer()) }) as Told<u32>
+            client::callback(move |_delay_us| _ = unsafe { callback(context.pointer()) }) as Told<u32>
         });
     })
 }
@@ -392,7 +393,7 @@ pub extern "C" fn jack_set_latency_callback(
     set(client, |callbacks| {
         callbacks.latency = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackLatencyCallback` is documented.
-            Box::new(move |capture: bool| unsafe { callback(u32::from(!capture), context.pointer()) })
+            client::callback(move |capture: bool| unsafe { callback(u32::from(!capture), context.pointer()) })
                 as Told<bool>
         });
     })
@@ -410,7 +411,8 @@ pub extern "C" fn jack_set_freewheel_callback(
     set(client, |callbacks| {
         callbacks.freewheel = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackFreewheelCallback` is documented.
-            Box::new(move |on: bool| unsafe { callback(c_int::from(on), context.pointer()) }) as Told<bool>
+            client::callback(move |on: bool| unsafe { callback(c_int::from(on), context.pointer()) })
+                as Told<bool>
         });
     })
 }

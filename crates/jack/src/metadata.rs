@@ -217,7 +217,7 @@ pub extern "C" fn jack_set_property_change_callback(
     order(client, |client| {
         client.session.configure(|callbacks| {
             callbacks.property = callback.map(|callback| {
-                Box::new(move |subject: Uuid, key: &str, change: PropertyChange| {
+                client::callback(move |subject: Uuid, key: &str, change: PropertyChange| {
                     let key = CString::new(key).unwrap_or_default();
                     let change = match change {
                         PropertyChange::Created => 0,
@@ -226,7 +226,7 @@ pub extern "C" fn jack_set_property_change_callback(
                     };
                     // SAFETY: the program's callback; the text is valid during the call.
                     unsafe { callback(subject, key.as_ptr(), change, context.pointer()) };
-                }) as Box<dyn FnMut(Uuid, &str, PropertyChange) + Send>
+                }) as client::Callback<dyn FnMut(Uuid, &str, PropertyChange) + Send>
             });
         })
     })

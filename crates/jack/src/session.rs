@@ -58,7 +58,7 @@ pub extern "C" fn jack_set_session_callback(
         let uuid = client.session.uuid();
         client.session.configure(|callbacks| {
             callbacks.session = callback.map(|callback| {
-                Box::new(move |asked: SessionEvent| {
+                client::callback(move |asked: SessionEvent| {
                     // SAFETY: the program's callback; the event and its texts are from malloc, and are its own now.
                     unsafe { callback(event(&asked, uuid), context.pointer()) };
                 }) as Told<SessionEvent>

@@ -13,6 +13,7 @@ use super::tables::TablesReceiver;
 use crate::Error;
 use crate::callbacks::{ProcessCallback, ThreadFunction};
 use crate::joinable::Joinable;
+use crate::locked::{locked, try_locked};
 use crate::notification::Notice;
 use crate::session::Core;
 
@@ -44,25 +45,29 @@ pub(crate) struct Start {
 /// A running process thread.
 #[derive(Debug)]
 pub(crate) struct ProcessThread {
-    thread: Joinable<Body>,
+    thread: Joinable<()>,
     stop: Arc<AtomicBool>,
     /// The kernel's id.
     pub(crate) id: u32,
 }
 
-impl std::fmt::Debug for Body {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(match self {
-            Self::Process(_) => "Process",
-            Self::Function(_) => "Function",
-            Self::Transport => "Transport",
-        })
+impl Body {
+    /// Whether a process thread of an earlier activation is in the program's part still.
+    fn is_running(&self) -> bool {
+        match self {
+            Self::Process(process) => try_locked(process).is_none(),
+            Self::Function(function) => try_locked(function).is_none(),
+            Self::Transport => false,
+        }
     }
 }
 
 impl ProcessThread {
     /// Starts the thread and waits, in bounded time, until it is ready for cycles.
     pub(crate) fn start(start: Start) -> Result<Self, Error> {
+        if start.body.is_running() {
+            return Err(Error::ProcessRuns);
+        }
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, is_ready) = channel();
         let name = start.core.name.clone();
@@ -80,10 +85,10 @@ impl ProcessThread {
         }
     }
 
-    /// Asks the thread to leave, waits for it in bounded time, and gives back the program's part.
-    pub(crate) fn stop(self, core: &Core) -> Option<Body> {
+    /// Asks the thread to leave, and waits for it in bounded time.
+    pub(crate) fn stop(self, core: &Core) {
         self.stop.store(true, Ordering::Release);
-        self.thread.join(PATIENCE, || core.wake_process_thread())
+        self.thread.join(PATIENCE, || core.wake_process_thread());
     }
 }
 
@@ -113,8 +118,8 @@ impl Drop for Leaving {
     }
 }
 
-fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
-    let Start { core, mut body, tables, activation } = start;
+fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) {
+    let Start { core, body, tables, activation } = start;
     sys::thread::flush_denormals_to_zero();
     dsp::detect_processor();
     sys::cycle_guard::look_for_checker();
@@ -131,12 +136,15 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) -> Body {
     let _leaving = Leaving { core: Arc::clone(&core), stop, activation };
     // Nobody waits for it any more, if this fails: then `stop` is set.
     let _ = ready.send(sys::thread::thread_id());
-    match &mut body {
-        Body::Process(process) => cycles(&core, runner, |scope| process(scope)),
+    // The program's part is locked before the first cycle, and until the thread leaves it: no other begins meanwhile.
+    match &body {
+        Body::Process(process) => {
+            let mut process = locked(process);
+            cycles(&core, runner, |scope| process(scope));
+        }
         Body::Transport => cycles(&core, runner, |_| 0),
-        Body::Function(function) => lend(runner, function),
+        Body::Function(function) => lend(runner, || locked(function)()),
     }
-    body
 }
 
 /// Cycle after cycle, until the thread is to stop or the program ends it.

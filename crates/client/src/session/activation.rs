@@ -89,9 +89,9 @@ impl Core {
 
     fn start_process_thread(self: &Arc<Self>, activation: u32) -> Result<Option<ProcessThread>, Error> {
         let body = {
-            let mut callbacks = locked(&self.callbacks);
-            let function = callbacks.process_thread.take().map(Body::Function);
-            let body = function.or_else(|| callbacks.process.take().map(Body::Process));
+            let callbacks = locked(&self.callbacks);
+            let function = callbacks.process_thread.clone().map(Body::Function);
+            let body = function.or_else(|| callbacks.process.clone().map(Body::Process));
             let transport = || !locked(&self.tables).current().transport.is_empty();
             body.or_else(|| transport().then_some(Body::Transport))
         };
@@ -142,17 +142,13 @@ impl Core {
         }
     }
 
-    /// Ends the process thread, and gives its callback back to where the next activation finds it.
+    /// Ends the process thread.
     fn leave(&self, activations: &mut Activations) {
         self.active.store(false, Ordering::Release);
         self.process_thread.store(0, Ordering::Release);
-        let body = activations.thread.take().and_then(|thread| thread.stop(self));
-        locked(&self.tables).stop();
-        let mut callbacks = locked(&self.callbacks);
-        match body {
-            Some(Body::Process(process)) => _ = callbacks.process.get_or_insert(process),
-            Some(Body::Function(function)) => _ = callbacks.process_thread.get_or_insert(function),
-            Some(Body::Transport) | None => {}
+        if let Some(thread) = activations.thread.take() {
+            thread.stop(self);
         }
+        locked(&self.tables).stop();
     }
 }

@@ -20,9 +20,9 @@ use super::link::{Link, Links};
 use super::ports::PortBook;
 use super::receive;
 use super::returning::Remembered;
-use crate::callbacks::Shutdown;
+use crate::callbacks::{Callback, Shutdown};
 use crate::joinable::Joinable;
-use crate::locked::locked;
+use crate::locked::{locked, try_locked};
 use crate::notification::Notice;
 use crate::process::{self, OwnSlabs, PortTable, TablesSender};
 use crate::requests::Requests;
@@ -178,20 +178,23 @@ impl Core {
         Ok(())
     }
 
-    /// Calls one of the callbacks with nothing locked, so that it may use the session. False if there is none.
+    /// One of the callbacks, unless none of the program's code is called any more.
+    fn callback<F: ?Sized>(
+        &self,
+        which: impl FnOnce(&Callbacks) -> &Option<Callback<F>>,
+    ) -> Option<Callback<F>> {
+        if self.is_muted() { None } else { which(&locked(&self.callbacks)).clone() }
+    }
+
+    /// Calls one of the callbacks, which stays set meanwhile and may use the session: of what that locks, only the callback
+    /// itself is. False if there is none. Notification thread.
     pub(crate) fn call<F: ?Sized>(
         &self,
-        which: impl Fn(&mut Callbacks) -> &mut Option<Box<F>>,
+        which: impl FnOnce(&Callbacks) -> &Option<Callback<F>>,
         body: impl FnOnce(&mut F),
     ) -> bool {
-        if self.is_muted() {
-            return false;
-        }
-        let Some(mut callback) = which(&mut locked(&self.callbacks)).take() else { return false };
-        body(&mut callback);
-        // Unless it has replaced itself.
-        which(&mut locked(&self.callbacks)).get_or_insert(callback);
-        true
+        let callback = self.callback(which);
+        callback.map(|callback| body(&mut *locked(&callback))).is_some()
     }
 
     /// The program's own initialization of a thread of ours.
@@ -202,10 +205,14 @@ impl Core {
         }
     }
 
-    /// The program's part in the start of the process thread.
+    /// The program's part in the start of the process thread, on that.
     pub(crate) fn initialize_process_thread(&self) {
-        if let Some(info) = self.newest_cycle() {
-            self.call(|callbacks| &mut callbacks.quantum, |quantum| quantum(info.quantum));
+        let quantum = self.callback(|callbacks| &callbacks.quantum);
+        // Not waited for where it runs: that may be on the thread that activates, and it is told a quantum there.
+        if let Some(mut quantum) = quantum.as_deref().and_then(try_locked)
+            && let Some(info) = self.newest_cycle()
+        {
+            quantum(info.quantum);
         }
         self.initialize_thread();
     }

@@ -96,7 +96,7 @@ impl Session {
     /// Joins the cycles, with a process thread if there is a callback for it. Does nothing on an active client.
     ///
     /// # Errors
-    /// [`Error::ProcessThread`], and those of requests.
+    /// [`Error::ProcessThread`], [`Error::ProcessRuns`], [`Error::Beginning`], and those of requests.
     pub fn activate(&self) -> Result<(), Error> {
         self.core.activate()
     }
@@ -104,7 +104,7 @@ impl Session {
     /// Leaves the cycles and all connections. Does nothing on an inactive client.
     ///
     /// # Errors
-    /// Those of requests; the client is inactive all the same.
+    /// Those of requests; the client is inactive all the same. [`Error::Beginning`]; then it is not.
     pub fn deactivate(&self) -> Result<(), Error> {
         self.core.deactivate()
     }

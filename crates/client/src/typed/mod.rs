@@ -14,6 +14,7 @@ pub use midi_port::{MidiInputBuffer, MidiInputPort, MidiOutputBuffer, MidiOutput
 pub use notifications::Notifications;
 pub use port::{InputBuffer, InputPort, OutputBuffer, OutputPort};
 
+use crate::callbacks::callback;
 use crate::registry_view::RegistryView;
 use crate::session::{OpenOptions, Session};
 use crate::{CycleScope, Error};
@@ -107,8 +108,9 @@ impl Client<Inactive> {
     /// Those of [`Session::activate`]; the client is closed.
     pub fn activate(self, mut process: impl Process) -> Result<Client<Active>, Error> {
         self.session.configure(|callbacks| {
-            callbacks.process =
-                Some(Box::new(move |cycle| i32::from(process.process(cycle) == Control::Quit)));
+            callbacks.process = Some(callback(move |cycle: &CycleScope<'_>| {
+                i32::from(process.process(cycle) == Control::Quit)
+            }));
         })?;
         self.session.activate()?;
         Ok(Client::of(self.session))

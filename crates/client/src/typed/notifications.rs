@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use proto::property::PropertyChange;
 
 use crate::Callbacks;
-use crate::callbacks::Shutdown;
+use crate::callbacks::{Shutdown, callback};
 use crate::locked::locked;
 
 /// Told of changes on the client's notification thread, one at a time. Every method may block and may call the client;
@@ -42,30 +42,30 @@ pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
     let listener = Arc::new(Mutex::new(listener));
     let share = || Arc::clone(&listener);
     let quantum = share();
-    callbacks.quantum = Some(Box::new(move |frames| locked(&quantum).quantum(frames)));
+    callbacks.quantum = Some(callback(move |frames| locked(&quantum).quantum(frames)));
     let freewheel = share();
-    callbacks.freewheel = Some(Box::new(move |on| locked(&freewheel).freewheel(on)));
+    callbacks.freewheel = Some(callback(move |on| locked(&freewheel).freewheel(on)));
     let client = share();
     callbacks.client_registration =
-        Some(Box::new(move |name, registered| locked(&client).client(name, registered)));
+        Some(callback(move |name, registered| locked(&client).client(name, registered)));
     let port = share();
-    callbacks.port_registration = Some(Box::new(move |(id, registered)| locked(&port).port(id, registered)));
+    callbacks.port_registration = Some(callback(move |(id, registered)| locked(&port).port(id, registered)));
     let renamed = share();
-    callbacks.port_rename = Some(Box::new(move |id, old, new| locked(&renamed).port_renamed(id, old, new)));
+    callbacks.port_rename = Some(callback(move |id, old, new| locked(&renamed).port_renamed(id, old, new)));
     let connection = share();
-    callbacks.connection = Some(Box::new(move |(source, destination, connected)| {
+    callbacks.connection = Some(callback(move |(source, destination, connected)| {
         locked(&connection).connection(source, destination, connected);
     }));
     let graph_order = share();
-    callbacks.graph_order = Some(Box::new(move || locked(&graph_order).graph_order()));
+    callbacks.graph_order = Some(callback(move || locked(&graph_order).graph_order()));
     let xrun = share();
-    callbacks.xrun = Some(Box::new(move |delay_us| locked(&xrun).xrun(delay_us)));
+    callbacks.xrun = Some(callback(move |delay_us| locked(&xrun).xrun(delay_us)));
     let property = share();
     callbacks.property =
-        Some(Box::new(move |subject, key, change| locked(&property).property(subject, key, change)));
+        Some(callback(move |subject, key, change| locked(&property).property(subject, key, change)));
     let lost = share();
-    callbacks.lost = Some(Box::new(move |events| locked(&lost).lost(events)));
-    callbacks.shutdown = Some(Box::new(move |shutdown| locked(&listener).shutdown(shutdown)));
+    callbacks.lost = Some(callback(move |events| locked(&lost).lost(events)));
+    callbacks.shutdown = Some(callback(move |shutdown| locked(&listener).shutdown(shutdown)));
 }
 
 #[cfg(test)]
@@ -89,9 +89,9 @@ mod tests {
         let (log, mut callbacks) = (Log::default(), Callbacks::default());
         let told = Arc::clone(&log.0);
         install(log, &mut callbacks);
-        callbacks.connection.as_mut().unwrap()((1, 2, true));
-        callbacks.graph_order.as_mut().unwrap()();
-        callbacks.xrun.as_mut().unwrap()(33);
+        locked(&callbacks.connection.unwrap())((1, 2, true));
+        locked(&callbacks.graph_order.unwrap())();
+        locked(&callbacks.xrun.unwrap())(33);
         assert_eq!(*locked(&told), ["1-2 true", "xrun 33"]);
         assert!(callbacks.latency.is_none(), "the server computes latencies then");
     }
