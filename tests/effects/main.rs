@@ -9,6 +9,7 @@ mod functions;
 mod midi;
 mod names;
 mod ports;
+mod running;
 mod sessions;
 mod stage;
 mod table;
