@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use rt::transport::{Position, valid};
 use serde::{Deserialize, Serialize};
 
-pub use file::{MAX_FILE_BYTES, read, replace, write};
+pub use file::{MAX_FILE_BYTES, read, read_from, replace, write};
 
 /// What a server is to be again. Everything is optional: what is not said is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -156,6 +156,14 @@ pub enum StateError {
         path: String,
         /// What the kernel said.
         source: std::io::Error,
+    },
+    /// A file that says no state.
+    #[error("{path}: {reason}; name a file that 'consort save' or 'consort run --state' has written")]
+    Content {
+        /// The file.
+        path: String,
+        /// What is wrong with what it says.
+        reason: Box<StateError>,
     },
     /// Larger than any state is.
     #[error("a state of more than {MAX_FILE_BYTES} bytes is none")]

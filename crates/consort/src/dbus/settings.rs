@@ -40,9 +40,7 @@ impl Settings {
     }
 
     fn of(path: &Path, parameters: &mut Parameters) -> Self {
-        // Whoever has made it a link keeps the link.
-        let path = path.canonicalize().unwrap_or_else(|_| path.into());
-        let text = match read(&path) {
+        let text = match read(path) {
             Ok(text) => text,
             Err(error) => {
                 warn(format_args!(
@@ -57,7 +55,7 @@ impl Settings {
                 warn(format_args!("{}, line {}: {reason}", path.display(), number + 1));
             }
         }
-        Self { path: Some(path), text }
+        Self { path: Some(path.into()), text }
     }
 
     /// Writes what is set, if it has changed. Says what cannot be written; then it holds until the end.
