@@ -54,7 +54,7 @@ impl Xruns {
         let begin = || {
             SwitchTrace::begin()
                 .inspect_err(|error| {
-                    eprintln!("consort: cannot trace switches, xruns do not say who had the CPU: {error} (tracefs, as root)");
+                    eprintln!("consort: cannot trace switches, xruns do not say who had the CPU: {error} (only root may)");
                 })
                 .ok()
         };

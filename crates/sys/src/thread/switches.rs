@@ -41,10 +41,8 @@ impl SwitchTrace {
     /// # Errors
     /// `NotFound` if tracefs is not mounted, `PermissionDenied` if this process may not use it.
     pub fn begin() -> io::Result<Self> {
-        let mounted = MOUNTED_AT.iter().map(|place| Path::new(place).join("instances"));
-        let places: Vec<PathBuf> = mounted.filter(|place| place.is_dir()).collect();
-        let instances = places.first().ok_or(io::ErrorKind::NotFound)?;
-        remove_left_behind(instances);
+        let instances = instances(MOUNTED_AT)?;
+        remove_left_behind(&instances);
         let trace = Self { instance: instances.join(format!("{INSTANCE}{}", process_id())) };
         fs::create_dir(&trace.instance)?;
         trace.set("trace_clock", "mono")?;
@@ -72,6 +70,23 @@ impl Drop for SwitchTrace {
         // An instance cannot be removed while it is being read; the next server does it then.
         let _ = self.set("events/sched/sched_switch/enable", "0");
         let _ = fs::remove_dir(&self.instance);
+    }
+}
+
+/// Where traces are made: in the first of the places at which tracefs is mounted.
+fn instances(mounted_at: [&str; 2]) -> io::Result<PathBuf> {
+    let places = mounted_at.map(|place| Path::new(place).join("instances"));
+    if let Some(found) = places.iter().find(|place| place.is_dir()) {
+        return Ok(found.clone());
+    }
+    // The first decides: nobody but root may look at the second's directory, also where nothing is mounted.
+    let first = mounted_at[0];
+    match places[0].metadata() {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Err(io::Error::new(
+            io::ErrorKind::NotFound,
+            format!("tracefs is not mounted at {first}: mount it with 'mount -t tracefs tracefs {first}'"),
+        )),
     }
 }
 
@@ -105,6 +120,20 @@ fn parse(line: &str) -> Option<Switch> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn where_tracefs_is_not_mounted_it_is_said_and_how_it_is_mounted() {
+        let empty = std::env::temp_dir().join(format!("consort-tracefs-{}", process_id()));
+        fs::create_dir_all(empty.join("debug")).unwrap();
+        let (first, second) = (empty.to_string_lossy(), empty.join("debug").to_string_lossy().into_owned());
+        let refusal = instances([&first, &second]).unwrap_err();
+        assert_eq!(refusal.kind(), io::ErrorKind::NotFound);
+        let said = format!("mount -t tracefs tracefs {first}");
+        assert!(refusal.to_string().contains(&said), "{refusal}");
+        fs::create_dir(empty.join("debug/instances")).unwrap();
+        assert_eq!(instances([&first, &second]).unwrap(), empty.join("debug/instances"));
+        fs::remove_dir_all(&empty).unwrap();
+    }
 
     #[test]
     fn lines_of_the_trace_are_read_whatever_threads_are_called() {
