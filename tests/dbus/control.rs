@@ -24,7 +24,7 @@ fn jack_control_sets_a_server_up_starts_it_and_stops_it() {
         "rate: Sample rate in Hz (uint:set:48000:44100)",
         "period: Frames per cycle (uint:set:1024:128)",
         "capture: Capture ports (uint:notset:2:2)",
-        "client-timeout: How long a client may be late before it is left out, in ms; 0: three cycles (sint:set:0:700)",
+        "client-timeout: How long a client may be late before it is left out, in ms; 0: three quanta, and 20 at least (sint:set:0:700)",
         "name: The server's name (str:notset:under-test:under-test)",
     ] {
         assert!(parameters.contains(line), "{line}: {parameters}");
@@ -232,4 +232,17 @@ fn the_bus_starts_the_service_when_a_program_asks_for_it_and_it_ends_when_it_is_
     assert_eq!(control(&["status"]).code, Some(0));
     control(&["exit"]).expect_success();
     eventually("its server has ended with it", || status(&bus).is_none().then_some(()));
+}
+
+#[test]
+fn a_second_service_is_refused_and_leaves_the_first_alone() {
+    let mut bus = Bus::start();
+    let consort = harness::binary("consort").to_string_lossy().into_owned();
+    bus.answer("org.jackaudio.JackControl.StartServer", &[]);
+    let second = bus.run(&consort, &["dbus"]);
+    assert_eq!((second.code, second.signal), (Some(1), None), "{second:?}");
+    assert!(second.stderr.contains("another program serves as org.jackaudio.service"), "{second:?}");
+    assert!(bus.service().is_running());
+    assert_eq!(bus.answer("org.jackaudio.JackControl.IsStarted", &[]), "(true,)");
+    bus.answer("org.jackaudio.JackControl.StopServer", &[]);
 }

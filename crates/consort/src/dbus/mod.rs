@@ -17,7 +17,7 @@ mod watch;
 
 use std::sync::Arc;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use zbus::connection::Builder;
 
 use service::Service;
@@ -42,10 +42,18 @@ pub(crate) fn run(server: &str) -> anyhow::Result<()> {
             .serve_at(PATH, session_manager::SessionManager(Arc::clone(&service)))
             .serve_at(PATH, control::JackTransport)
             .name(NAME)
+            // Whoever serves already goes on, with the server that it has started.
+            .replace_existing_names(false)
+            .allow_name_replacements(false)
             .build()
             .await
     });
-    let connection = connection.with_context(|| format!("cannot serve as {NAME} on the session bus"))?;
+    let connection = match connection {
+        Err(zbus::Error::NameTaken) => bail!(
+            "another program serves as {NAME} on the session bus: use that, or end it with 'jack_control exit'"
+        ),
+        made => made.with_context(|| format!("cannot serve as {NAME} on the session bus"))?,
+    };
     watch::until_the_end(&service, connection, &told, &signals);
     Ok(())
 }

@@ -113,7 +113,7 @@ pub(super) const ENGINE: &[Parameter] = &[
     parameter("verbose", "Say more on standard error", Bool(false), Any, IfTrue("-v")),
     parameter(
         "client-timeout",
-        "How long a client may be late before it is left out, in ms; 0: three cycles",
+        "How long a client may be late before it is left out, in ms; 0: three quanta, and 20 at least",
         Signed(0),
         Range(0, i32::MAX as i64),
         Valued("-t"),
