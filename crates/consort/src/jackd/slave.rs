@@ -47,7 +47,7 @@ pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError
     }
     if name != CARD {
         return Err(UsageError(format!(
-            "the driver '{name}' adds no device to a server: alsa (a card), alsarawmidi and seq (MIDI) do"
+            "the driver '{name}' adds no device to a server: alsarawmidi or raw, seq or alsa_midi (MIDI), and alsa (a card) do"
         )));
     }
     let Asked::Run { driver: DriverChoice::Alsa(options), quantum, mut notices, .. } = alsa::read(words)?
