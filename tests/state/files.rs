@@ -95,10 +95,38 @@ fn a_file_with_nonsense_in_it_changes_nothing_and_says_why() {
         let refused = server.consort(&["restore", "--exact", &path]);
         assert_eq!(refused.code, Some(1), "{nonsense}");
         assert!(refused.stderr.contains(reason), "{nonsense}: {}", refused.stderr);
+        assert!(refused.stderr.contains(&path), "{nonsense}: {}", refused.stderr);
         assert_eq!(saved(&server), before, "{nonsense}");
     }
     let missing = server.consort(&["restore", &file(&server, "missing.json")]);
     assert!(missing.code == Some(1) && missing.stderr.contains("missing.json"), "{missing:?}");
     let nowhere = server.consort(&["save", "/proc/nowhere/song.json"]);
     assert!(nowhere.code == Some(1) && nowhere.stderr.contains("cannot write"), "{nowhere:?}");
+    assert!(nowhere.stderr.contains("No such file or directory"), "the kernel's words: {nowhere:?}");
+}
+
+#[test]
+fn a_state_goes_into_what_a_link_or_a_pipe_leads_to_and_comes_from_standard_input() {
+    let first = Server::timer(256);
+    let _metro = metro(&first);
+    furnish(&first);
+    let link = file(&first, "link.json");
+    std::os::unix::fs::symlink("song.json", &link).expect("a link");
+    first.consort(&["save", &link]).expect_success();
+    assert!(std::path::Path::new(&link).is_symlink(), "the link stays");
+    let song = std::fs::read(file(&first, "song.json")).expect("its target");
+
+    let pipe = file(&first, "pipe");
+    let consort = harness::binary("consort").to_string_lossy().into_owned();
+    let script = "mkfifo \"$1\" && { \"$0\" save \"$1\" & } && cat \"$1\"";
+    let piped = first.run("sh", &["-c", script, &consort, &pipe]).expect_success();
+    assert_eq!(piped.stdout.as_bytes(), song);
+
+    let second = Server::timer(256);
+    let _metro = metro(&second);
+    let script = "\"$0\" restore - < \"$1\"";
+    second.run("sh", &["-c", script, &consort, &link]).expect_success();
+    await_state(&second, &furnished());
+    let nonsense = second.run("sh", &["-c", "echo nonsense | \"$0\" restore -", &consort]);
+    assert!(nonsense.code == Some(1) && nonsense.stderr.contains("standard input"), "{nonsense:?}");
 }

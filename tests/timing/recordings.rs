@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use harness::{Program, Server};
+use rustix::process::Signal;
 use serde_json::Value;
 
 /// A server with a chain of three programs.
@@ -165,4 +166,42 @@ fn without_a_server_there_is_nothing_to_record() {
     let finished = server.consort(&["-n", "absent", "profile", "record", "--output", "run.rec"]);
     assert_eq!(finished.code, Some(3), "{}", finished.stderr);
     assert!(!server.directory().join("run.rec").exists());
+}
+
+/// Lets a signal end what records for an hour, as soon as it waits for one.
+fn interrupted(server: &Server, arguments: &[&str], signal: Signal) {
+    let recording = server.spawn_consort(&[&["profile"], arguments, &["--seconds", "3600"]].concat());
+    let status = format!("/proc/{}/status", recording.id());
+    harness::eventually("it waits for signals", || {
+        let text = std::fs::read_to_string(&status).ok()?;
+        let blocked = text.lines().find_map(|line| line.strip_prefix("SigBlk:"))?.trim();
+        let blocked = u64::from_str_radix(blocked, 16).expect("a mask");
+        (blocked & (1 << (signal.as_raw() - 1)) != 0).then_some(())
+    });
+    server.await_cycles(10);
+    recording.signal(signal);
+    recording.finish().expect_success();
+}
+
+#[test]
+fn a_recording_that_a_signal_ends_is_whole() {
+    let (server, _programs) = chain(&["--quantum", "256"]);
+    for signal in [Signal::INT, Signal::TERM] {
+        interrupted(&server, &["record", "--output", "run.rec"], signal);
+        assert!(!spans(&server).is_empty(), "it can be read, and there is something in it");
+    }
+    interrupted(&server, &["trace", "--output", "live.json"], Signal::INT);
+    let text = std::fs::read_to_string(server.directory().join("live.json")).expect("a trace");
+    serde_json::from_str::<Value>(&text).expect("all of it");
+}
+
+#[test]
+fn a_recording_can_go_to_standard_output() {
+    let server = Server::timer(256);
+    let consort = harness::binary("consort").to_string_lossy().into_owned();
+    let script = "\"$0\" profile record --seconds 1 --output - > run.rec";
+    let recorded = server.run("sh", &["-c", script, &consort]).expect_success();
+    assert_eq!(recorded.stdout + &recorded.stderr, "");
+    assert!(!spans(&server).is_empty());
+    assert!(!server.directory().join("-").exists());
 }

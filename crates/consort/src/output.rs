@@ -1,12 +1,18 @@
 //! Writing to standard output.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 /// Prints `text`. A reader that has seen enough (`consort ls | head -1`) is no error.
 pub(crate) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     unless_unread(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+}
+
+/// Whether a file's name stands for standard output, or standard input.
+pub(crate) fn is_standard(file: &Path) -> bool {
+    file.as_os_str() == "-"
 }
 
 /// Waits for `time`, at most until nobody can read standard output any more; `true`: that is so.

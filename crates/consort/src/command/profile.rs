@@ -4,19 +4,23 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow};
 use clap::{Args, Subcommand};
 use client::{Follower, Recorded};
 use proto::timing::Quantiles;
 use rt::record::Record;
+use sys::poll::{Interest, Poller};
+use sys::signals::TerminationSignals;
 
-use crate::output;
+use crate::output::{self, is_standard};
 use crate::profile::file::{self, Writer};
 use crate::profile::ports::{Profiler, Wanted};
 use crate::profile::timeline::{Origin, Timeline};
 use crate::profile::{draw, jack_log, plots, trace};
+
+/// Between two looks at what is new.
+const LOOK_NS: u64 = Follower::LOOK.as_nanos() as u64;
 
 /// Record, draw and export what every cycle was like
 #[derive(Debug, Args)]
@@ -36,12 +40,12 @@ pub(crate) struct Profile {
 enum What {
     /// Show each client's times over the last second, the last minute, and since it opened
     Show,
-    /// Record a running server's cycles into a file
+    /// Record a running server's cycles into a file; SIGINT and SIGTERM end the recording earlier, and it is whole then
     Record {
         /// How long
         #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=86_400))]
         seconds: u64,
-        /// The file
+        /// The file; -: standard output
         #[arg(long, value_name = "REC")]
         output: PathBuf,
     },
@@ -79,7 +83,7 @@ enum What {
     Trace {
         #[command(flatten)]
         source: Source,
-        /// The JSON file
+        /// The JSON file; -: standard output
         #[arg(long, value_name = "FILE")]
         output: PathBuf,
     },
@@ -90,7 +94,7 @@ struct Source {
     /// A recording; without it, the running server is recorded for --seconds
     #[arg(value_name = "REC")]
     recording: Option<PathBuf>,
-    /// How long the running server is recorded
+    /// How long the running server is recorded, unless SIGINT or SIGTERM ends that earlier
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "recording", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: u64,
 }
@@ -135,8 +139,12 @@ impl Source {
     }
 }
 
-fn create(path: &Path) -> anyhow::Result<BufWriter<File>> {
-    Ok(BufWriter::new(File::create(path).with_context(|| format!("cannot write {}", path.display()))?))
+fn create(path: &Path) -> anyhow::Result<BufWriter<Box<dyn Write>>> {
+    if is_standard(path) {
+        return Ok(BufWriter::new(Box::new(std::io::stdout())));
+    }
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    Ok(BufWriter::new(Box::new(file)))
 }
 
 fn warn_of_losses(lost: u64) {
@@ -145,16 +153,21 @@ fn warn_of_losses(lost: u64) {
     }
 }
 
-/// Looks again and again for `seconds`.
-fn follow<E: From<client::Error>>(
+/// Looks again and again for `seconds`, or until a signal ends it: what was told until then is what was wanted.
+fn follow(
     follower: &mut Follower,
     seconds: u64,
-    mut tell: impl FnMut(Recorded<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    let end = Instant::now() + Duration::from_secs(seconds);
-    while Instant::now() < end {
+    mut tell: impl FnMut(Recorded<'_>) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    let signals = TerminationSignals::block().context("cannot block signals")?;
+    let (poller, mut events) = (Poller::new()?, Vec::new());
+    poller.add(&signals, 0, Interest::Readable)?;
+    let end_ns = sys::clock::now_ns() + seconds * 1_000_000_000;
+    let mut has_signal = false;
+    while sys::clock::now_ns() < end_ns && !has_signal {
         follower.catch_up(&mut tell)?;
-        std::thread::sleep(Follower::LOOK);
+        poller.wait(&mut events, Some(sys::clock::now_ns() + LOOK_NS))?;
+        has_signal = signals.read()?.is_some();
     }
     follower.catch_up(&mut tell)
 }
@@ -177,7 +190,9 @@ fn record(server: &str, seconds: u64, output: &Path) -> anyhow::Result<()> {
     })?;
     let records = writer.end().with_context(failed)?;
     warn_of_losses(lost);
-    output::print(&format!("{records} records in {}\n", output.display()))?;
+    if !is_standard(output) {
+        output::print(&format!("{records} records in {}\n", output.display()))?;
+    }
     Ok(())
 }
 
@@ -193,7 +208,7 @@ fn watched(server: &str, seconds: u64) -> anyhow::Result<Timeline> {
             }
             Recorded::Lost(records) => timeline.lost += records,
         }
-        anyhow::Ok(())
+        Ok(())
     })?;
     Ok(timeline)
 }

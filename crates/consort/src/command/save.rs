@@ -1,12 +1,13 @@
 //! `consort save` and `consort restore`: the state of a server in a file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
 use client::Observer;
 use state::running::{self, Others};
 
+use crate::output::is_standard;
 use crate::{exit, output};
 
 /// Save connections, aliases, properties, transport and quantum to a file
@@ -22,7 +23,7 @@ pub(crate) struct Save {
 impl Save {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let state = running::save(&Observer::open(Some(server))?)?;
-        if self.file.as_os_str() == "-" {
+        if is_standard(&self.file) {
             output::print(&state.to_text())?;
         } else {
             state::write(&self.file, &state)?;
@@ -35,9 +36,10 @@ impl Save {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort restore song.json
-  consort restore --exact song.json")]
+  consort restore --exact song.json
+  ssh studio consort save - | consort restore -")]
 pub(crate) struct Restore {
-    /// A file that 'consort save' or 'consort run --state' has written
+    /// A file that 'consort save' or 'consort run --state' has written; -: standard input
     file: PathBuf,
     /// Remove the connections that the file does not have
     #[arg(long)]
@@ -47,7 +49,11 @@ pub(crate) struct Restore {
 impl Restore {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         // A file that is no state changes nothing.
-        let state = state::read(&self.file)?;
+        let state = if is_standard(&self.file) {
+            state::read_from(std::io::stdin().lock(), Path::new("standard input"))?
+        } else {
+            state::read(&self.file)?
+        };
         let others = if self.exact { Others::Disconnect } else { Others::Stay };
         let failures = running::restore(&Observer::open(Some(server))?, &state, others)?;
         for failure in &failures {
