@@ -190,4 +190,19 @@ fn a_group_that_does_not_exist_is_named() {
     let refused = Program::start(command).finish();
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert_says("unknown", &refused.stderr, &["there is no group 'no-such-group'"]);
+    assert!(!refused.stderr.contains("JACK_PROMISCUOUS_SERVER"), "that is for programs: {}", refused.stderr);
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_for_a_group_is_named_once_with_the_reason() {
+    let runtime = TempDir::new().expect("room");
+    let mut command = Command::new(binary("consort"));
+    command.args(["run", "-n", "nowhere", "--group", GROUP]);
+    command.env("XDG_RUNTIME_DIR", runtime.path());
+    command.env("CONSORT_GROUP_DIRECTORY", runtime.path().join("missing"));
+    let refused = Program::start(command).finish();
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_says("no room", &refused.stderr, &["missing/consort-group-", &format!("for group {GROUP}")]);
+    assert_eq!(refused.stderr.matches("No such file or directory").count(), 1, "{}", refused.stderr);
+    assert!(!refused.stderr.contains("XDG_RUNTIME_DIR"), "{}", refused.stderr);
 }

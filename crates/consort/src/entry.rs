@@ -26,10 +26,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 /// What went wrong and why, each cause once: many errors name theirs in their own text already.
-fn told(error: &anyhow::Error) -> String {
+pub(crate) fn told(error: &anyhow::Error) -> String {
     error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.as_str() {
         "" => cause,
-        _ if told.ends_with(&cause) => told,
+        _ if told.contains(&cause) => told,
         _ => format!("{told}: {cause}"),
     })
 }
@@ -80,6 +80,10 @@ mod tests {
             (
                 anyhow!(refused()).context(format!("cannot write: {kernel}")),
                 format!("cannot write: {kernel}"),
+            ),
+            (
+                anyhow!(refused()).context(format!("cannot write: {kernel}; try another")),
+                format!("cannot write: {kernel}; try another"),
             ),
         ] {
             assert_eq!(told(&error), text);

@@ -65,6 +65,12 @@ pub enum ServerError {
     /// There is no place for the socket.
     #[error(transparent)]
     Directory(#[from] RuntimeDirectoryError),
+    /// A server for the members of a group that is none.
+    #[error("there is no group '{name}': name one of those that 'getent group' lists")]
+    UnknownGroup {
+        /// Its name.
+        name: String,
+    },
     /// The socket's directory cannot be used.
     #[error("cannot use {path}: {source}")]
     Path {
@@ -130,7 +136,7 @@ pub fn run(config: Config, hosting: Hosting) -> Result<(), ServerError> {
 fn open_to_group(server: &str, name: &str) -> Result<GroupDoor, ServerError> {
     let unusable = |source| ServerError::Path { path: format!("group '{name}'").into(), source };
     let known = sys::group::group_id(name).map_err(unusable)?;
-    let group_id = known.ok_or_else(|| RuntimeDirectoryError::UnknownGroup { name: name.to_owned() })?;
+    let group_id = known.ok_or_else(|| ServerError::UnknownGroup { name: name.to_owned() })?;
     let path = make_group_directory(server, group_id)?.join("control");
     let listener = Listener::bind_for_group(&path, group_id);
     let listener = listener.map_err(|source| ServerError::Path { path, source })?;

@@ -30,13 +30,27 @@ pub enum RuntimeDirectoryError {
         /// Who it should belong to.
         user_id: u32,
     },
-    /// There is no such group.
+    /// There is no such group as a program asks for.
     #[error(
         "there is no group '{name}': set JACK_PROMISCUOUS_SERVER to the group that the server was started for"
     )]
     UnknownGroup {
         /// Its name.
         name: String,
+    },
+    /// There is no directory for the members of a group.
+    #[error(
+        "cannot make {} for group {group_id}: {source}; that takes a group that you are a member of, and a folder that \
+         you may write to",
+        path.display()
+    )]
+    UnusableForGroup {
+        /// It.
+        path: PathBuf,
+        /// The group.
+        group_id: u32,
+        /// What the kernel said.
+        source: io::Error,
     },
     /// It is not what a server makes for a group, and so anybody could have made it.
     #[error("{} is not a directory that group {group_id} can use and nobody else", path.display())]
@@ -108,7 +122,7 @@ fn is_of_group(found: &Metadata, group_id: u32) -> bool {
 /// has made before.
 ///
 /// # Errors
-/// [`RuntimeDirectoryError::Unusable`] if it cannot be made or given to the group,
+/// [`RuntimeDirectoryError::UnusableForGroup`] if it cannot be made or given to the group,
 /// [`NotOfGroup`](RuntimeDirectoryError::NotOfGroup) if it is another user's.
 pub fn make_group_directory(server: &str, group_id: u32) -> Result<PathBuf, RuntimeDirectoryError> {
     let path = group_directory(server, group_id);
@@ -128,7 +142,7 @@ pub fn make_group_directory(server: &str, group_id: u32) -> Result<PathBuf, Runt
     match given {
         Ok(true) => Ok(path),
         Ok(false) => Err(RuntimeDirectoryError::NotOfGroup { path, group_id }),
-        Err(source) => Err(RuntimeDirectoryError::Unusable { path, source }),
+        Err(source) => Err(RuntimeDirectoryError::UnusableForGroup { path, group_id, source }),
     }
 }
 
