@@ -1,6 +1,7 @@
 //! Plug-ins that a server begins with.
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,6 +10,9 @@ use std::thread::JoinHandle;
 use anyhow::{Context, anyhow};
 use client::{Observer, PlugIn};
 use sys::signals::TerminationSignals;
+
+use crate::entry::told;
+use crate::exit;
 
 /// Between two looks whether the server takes programs in.
 const LOOK_NS: u64 = 10_000_000;
@@ -44,7 +48,8 @@ pub(crate) struct Beginning {
 
 /// The thread that waits for the server of this process and loads them. If one of them fails, it has the server end.
 pub(crate) struct Loading {
-    thread: JoinHandle<anyhow::Result<()>>,
+    /// Whether all was loaded, as far as the server ran.
+    thread: JoinHandle<bool>,
     has_ended: Arc<AtomicBool>,
     // Those of the thread are the same: it must not be one that a signal kills.
     _signals: TerminationSignals,
@@ -61,23 +66,20 @@ impl Loading {
         let (server, ended) = (server.to_owned(), Arc::clone(&has_ended));
         let thread = std::thread::Builder::new().name("plug-ins".into());
         let thread = thread.spawn(move || match running(&server, &ended) {
-            Some(server) => beginning.load(&server).inspect_err(|_| {
-                // A server that has ended meanwhile needs not be told.
-                let _ = server.stop();
-            }),
-            None => Ok(()),
+            Some(server) => beginning.load_or_stop(&server),
+            None => true,
         })?;
         Ok(Some(Self { thread, has_ended, _signals: signals }))
     }
 
-    /// The server has ended.
-    ///
-    /// # Errors
-    /// What could not be loaded, if that is why.
-    pub(crate) fn finish(self) -> anyhow::Result<()> {
+    /// The server has ended; says whether that was in order. What could not be loaded has been said before.
+    pub(crate) fn finish(self) -> ExitCode {
         // Relaxed: it says nothing of other memory.
         self.has_ended.store(true, Ordering::Relaxed);
-        self.thread.join().map_err(|_| anyhow!("the thread that loads plug-ins has failed"))?
+        match self.thread.join() {
+            Ok(true) => ExitCode::SUCCESS,
+            _ => ExitCode::from(exit::REFUSED),
+        }
     }
 }
 
@@ -95,6 +97,16 @@ fn running(name: &str, has_ended: &AtomicBool) -> Option<Observer> {
 }
 
 impl Beginning {
+    /// Loads them, or says why not and has the server end.
+    fn load_or_stop(&self, server: &Observer) -> bool {
+        let Err(error) = self.load(server) else { return true };
+        // Before the server says that somebody has asked it to end.
+        eprintln!("consort: {}", told(&error));
+        // A server that has ended meanwhile needs not be told.
+        let _ = server.stop();
+        false
+    }
+
     fn load(&self, server: &Observer) -> anyhow::Result<()> {
         for InternalClient { name, object, parameters } in &self.plug_ins {
             let plug_in = PlugIn { name, exact: false, object, parameters };

@@ -107,7 +107,7 @@ const USUAL_RATES_HZ: [u32; 13] = [
 /// Where the library makes any number of channels.
 const CHANNELS_OF_THE_LIBRARY: u32 = 2;
 /// More is no hardware.
-const CHANNELS_OF_HARDWARE: u32 = 1024;
+pub const CHANNELS_OF_HARDWARE: u32 = 1024;
 
 /// The period of a device that a timer follows, frames.
 #[derive(Debug, PartialEq, Eq)]

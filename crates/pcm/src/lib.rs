@@ -19,7 +19,7 @@ mod transfer;
 mod volume;
 
 pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate, subdevice};
-pub use configure::{Access, Limits, Refusal, Setup, Wish};
+pub use configure::{Access, CHANNELS_OF_HARDWARE, Limits, Refusal, Setup, Wish};
 pub use error::{Fault, OpenError};
 pub use format::{format_name, parse_format};
 pub use handle::{Direction, Pcm, Position, be_single_threaded_in_the_library};

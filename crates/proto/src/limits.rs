@@ -11,6 +11,9 @@ pub const SAMPLE_RATE_HZ: RangeInclusive<u32> = 1_000..=768_000;
 /// Ports that a server may be asked to have room for.
 pub const PORT_MAX: RangeInclusive<u32> = 16..=1 << 20;
 
+/// Channels that a driver may be asked for each way: half of the ports.
+pub const CHANNELS: RangeInclusive<u32> = 0..=*PORT_MAX.end() / 2;
+
 /// Priorities that a driver thread may be asked to have: one below `SCHED_FIFO`'s highest, which is left to the kernel's own
 /// threads.
 pub const REALTIME_PRIORITY: RangeInclusive<u32> = 1..=98;

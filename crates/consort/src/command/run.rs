@@ -6,7 +6,7 @@ mod driver;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use engine::policy::Policy;
 use engine::{Config, KeptState, SelfConnect};
@@ -68,7 +68,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = in_range(1..=*PORT_MAX.end()))]
     client_ports: Option<u32>,
     /// Add another card with a clock of its own, or MIDI: "seq", all ports of ALSA's sequencer, or "raw", all raw devices;
-    /// repeatable (consort device add has options for it)
+    /// repeatable (consort device add has options for it). If it fails, it says why, and the server runs without it
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
     /// Load a plug-in, an internal client, when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If it fails, the
@@ -152,10 +152,9 @@ pub(crate) fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::R
     clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
 }
 
-fn read_policy(path: &Path) -> Result<Policy, UsageError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| UsageError(format!("cannot read {}: {error}", path.display())))?;
-    Policy::parse(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))
+fn read_policy(path: &Path) -> anyhow::Result<Policy> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Policy::parse(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))?)
 }
 
 impl Run {
@@ -171,8 +170,7 @@ impl Run {
         let beginning = Beginning { plug_ins: self.internal_client, session: self.internal_session_file };
         let loading = Loading::start(&server, beginning)?;
         engine::run(config, super::host::hosting()?)?;
-        loading.map_or(Ok(()), Loading::finish)?;
-        Ok(ExitCode::SUCCESS)
+        Ok(loading.map_or(ExitCode::SUCCESS, Loading::finish))
     }
 
     /// They are back where they were when the value ends.
@@ -185,8 +183,27 @@ impl Run {
         Ok(Some(moved))
     }
 
+    /// Whether what the options ask for has room among the ports that there can be.
+    fn check_room(&self) -> Result<(), UsageError> {
+        let port_max = self.port_max;
+        let (capture, playback) = self.options.channels();
+        for (option, asked, most) in [
+            ("--capture", capture, port_max / 2),
+            ("--playback", playback, port_max / 2),
+            ("--client-ports", self.client_ports, port_max),
+        ] {
+            if let Some(asked) = asked.filter(|asked| *asked > most) {
+                let message =
+                    format!("{option} {asked} is too much: with --port-max {port_max} there can be {most}");
+                return Err(UsageError(message));
+            }
+        }
+        Ok(())
+    }
+
     fn config(&self, name: String) -> anyhow::Result<Config> {
         let driver = self.options.choice(self.driver)?;
+        self.check_room()?;
         let state = self.state.as_deref().map(kept_state).transpose()?;
         let quantum = self.quantum.or_else(|| state.as_ref().and_then(|kept| kept.state.quantum));
         Ok(Config {
@@ -216,8 +233,16 @@ impl Run {
 /// What the file says, or nothing if there is none yet. The server may run in another directory.
 fn kept_state(path: &Path) -> anyhow::Result<Box<KeptState>> {
     let path = std::path::absolute(path).with_context(|| format!("--state {}", path.display()))?;
-    let exists = path.try_exists().unwrap_or(true);
-    let state = if exists { state::read(&path)? } else { State::default() };
+    let found = path.metadata();
+    // Such as a pipe: it is not read twice, and a server would wait for whoever reads it.
+    if found.as_ref().is_ok_and(|found| !found.is_file()) {
+        bail!(
+            "cannot keep the state in {}: it is no regular file; name one, or none that is there",
+            path.display()
+        );
+    }
+    let missing = found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    let state = if missing { State::default() } else { state::read(&path)? };
     Ok(Box::new(KeptState { path, state }))
 }
 
@@ -352,6 +377,8 @@ mod tests {
         assert_eq!((asked.quantum, asked.state.unwrap().state.quantum), (64, Some(128)));
         std::fs::write(&path, "nonsense").unwrap();
         assert!(parse(&words).unwrap_err().contains("no state"));
+        let refusal = parse(&format!("--state {}", directory.path().display())).unwrap_err();
+        assert!(refusal.contains("no regular file"), "{refusal}");
     }
 
     #[test]
@@ -374,9 +401,15 @@ mod tests {
             "--rate 999",
             "--realtime-priority 99",
             "--port-max 15",
+            "--capture 600000",
+            "--capture 1025",
+            "--port-max 16 --playback 9",
+            "--client-ports 2049",
             "--client-timeout 0",
         ] {
             assert!(parse(words).is_err(), "{words}");
         }
+        let refusal = parse("--capture 1025").unwrap_err();
+        assert!(refusal.contains("--capture 1025") && refusal.contains("1024"), "{refusal}");
     }
 }

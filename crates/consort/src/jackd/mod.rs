@@ -43,14 +43,14 @@ consort's server with JACK's command line. Options before -d:
     -r, --no-realtime            do not
     -P, --realtime-priority N    SCHED_FIFO priority of the driver (default: 10)
     -n, --name NAME              the server's name (default: $JACK_DEFAULT_SERVER, or 'default')
-    -t, --timeout MS             how long a client may be late (default, and 0: three cycles)
+    -t, --timeout MS             how long a client may be late (default, and 0: three quanta, and 20 ms at least)
     -p, --port-max N             how many ports there can be (default: 2048)
     -S, --sync                   play what was computed in the same cycle
     -T, --temporary              end when the last client has left
     --switch                     have the server of this name, which runs, go on with this driver
     --while-stdin-is-open        end when standard input does, as with the program that holds its other end
-    -X, --slave-driver NAME      a device beside the driver's own: alsarawmidi or raw (MIDI hardware), seq (MIDI through
-                                 ALSA's sequencer), or alsa (the card hw:0, resampled); repeatable
+    -X, --slave-driver NAME      a device beside the driver's own: alsarawmidi or raw (MIDI hardware), seq or alsa_midi
+                                 (MIDI through ALSA's sequencer), or alsa (the card hw:0, resampled); repeatable
     -I, --internal-client WORD   a plug-in that is loaded when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If
                                  it fails, the server ends
     -C, --internal-session-file FILE
@@ -69,7 +69,7 @@ consort's server with JACK's command line. Options before -d:
 Drivers: alsa, dummy (or timer), file.
 Example: jackd -P70 -n studio -d alsa -d hw:USB -r48000 -p64 -n3
 
-Exit codes: 0 done, 1 failed, 2 the command line makes no sense.
+Exit codes: 0 done, 1 failed, 2 the command line makes no sense, 3 no server of that name runs (--switch, --add-slave).
 ";
 
 /// What a command line asks for.
@@ -124,7 +124,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             let attendants = Attendants::start(&config.name, &devices)?;
             engine::run(*config, crate::command::host::hosting()?)?;
             drop(attendants);
-            loading.map_or(Ok(()), Loading::finish)?;
+            return Ok(loading.map_or(ExitCode::SUCCESS, Loading::finish));
         }
     }
     Ok(ExitCode::SUCCESS)

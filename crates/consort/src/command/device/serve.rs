@@ -8,6 +8,7 @@ use anyhow::Context;
 use clap::Args;
 use client::{OpenOptions, Property, PropertyValue, Session, client_uuid};
 use engine::driver::{AlsaOptions, AlsaSide};
+use pcm::CHANNELS_OF_HARDWARE;
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
@@ -38,10 +39,10 @@ pub(crate) struct Options {
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
     /// Capture ports; 0: none [default: as many as the card has]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = in_range(0..=CHANNELS_OF_HARDWARE))]
     pub(crate) capture: Option<u32>,
     /// Playback ports; 0: none [default: as many as the card has]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = in_range(0..=CHANNELS_OF_HARDWARE))]
     pub(crate) playback: Option<u32>,
     /// The card's rate in Hz [default: the graph's if the card has it]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]

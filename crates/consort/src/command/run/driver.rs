@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use engine::DriverChoice;
 use engine::driver::AlsaOptions;
-use proto::limits::SAMPLE_RATE_HZ;
+use proto::limits::{CHANNELS, SAMPLE_RATE_HZ};
 
 use super::alsa::AlsaArguments;
 use super::{DEFAULT_CHANNELS, in_range};
@@ -26,10 +26,10 @@ pub(crate) enum DriverName {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub(crate) struct DriverArguments {
     /// Capture ports; 0: none [default: 2; of a card: as many as it has]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = in_range(CHANNELS))]
     capture: Option<u32>,
     /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as the input has]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = in_range(CHANNELS))]
     playback: Option<u32>,
     /// Capture what is played, on the same channel of the timer: a cable for measurements
     #[arg(long = "loop")]
@@ -57,6 +57,11 @@ impl DriverArguments {
     /// Whether anything was said.
     pub(crate) fn is_used(&self) -> bool {
         *self != Self::default()
+    }
+
+    /// Capture and playback ports, as far as somebody has asked for a number.
+    pub(super) fn channels(&self) -> (Option<u32>, Option<u32>) {
+        (self.capture, self.playback)
     }
 
     /// What is asked of the driver of this name.
