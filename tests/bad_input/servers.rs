@@ -87,3 +87,15 @@ fn a_running_server_keeps_of_roots_rights_only_scheduling_and_locked_memory() {
         assert_eq!(value("NoNewPrivs:"), "1", "{}", value("Name:"));
     }
 }
+
+#[test]
+fn who_names_a_port_that_is_not_there_is_told_how_to_find_those_that_are() {
+    let server = server();
+    for command in
+        [&["connect", "nobody:out", "system:playback_1"][..], &["disconnect", "--all", "nobody:out"]]
+    {
+        let refused = server.consort(command);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert_says("a port", &refused.stderr, &["there is no port 'nobody:out'", "consort ls"]);
+    }
+}

@@ -15,7 +15,7 @@ use sys::socket::SocketError;
 #[non_exhaustive]
 pub enum Error {
     /// Nobody listens on the server's socket.
-    #[error("no server '{server}' is running (nothing listens at {}): start one, or set JACK_DEFAULT_SERVER", path.display())]
+    #[error("no server '{server}' is running (nothing listens at {}): start one with 'consort run -n {server}', or set JACK_DEFAULT_SERVER", path.display())]
     NoServer {
         /// The name that was looked for.
         server: String,

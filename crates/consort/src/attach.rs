@@ -1,6 +1,8 @@
 //! Attaching to a running server, as its observer.
 
+use anyhow::anyhow;
 use client::{Observer, PortInfo, Property, RegistryView, port_uuid};
+use proto::request::RequestError;
 use proto::status::Status;
 
 use crate::server::{Latency, Port, Server, TransportView};
@@ -22,11 +24,11 @@ impl Server for Observer {
     }
 
     fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
-        Ok(Self::connect(self, source, destination)?)
+        Self::connect(self, source, destination).map_err(with_hint)
     }
 
     fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
-        Ok(Self::disconnect(self, source, destination)?)
+        Self::disconnect(self, source, destination).map_err(with_hint)
     }
 
     fn transport(&self) -> anyhow::Result<TransportView> {
@@ -46,6 +48,16 @@ impl Server for Observer {
 
     fn stop(&self) -> anyhow::Result<()> {
         Ok(Self::stop(self)?)
+    }
+}
+
+/// What to do about a port that is not there, where the server itself has no name like it to offer.
+fn with_hint(error: client::Error) -> anyhow::Error {
+    match &error {
+        client::Error::Refused(RequestError::UnknownPort { nearest: None, .. }) => {
+            anyhow!("{error}: `consort ls` names those that there are")
+        }
+        _ => error.into(),
     }
 }
 

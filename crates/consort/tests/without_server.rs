@@ -56,7 +56,10 @@ fn every_command_that_needs_a_server_says_that_there_is_none_and_ends_with_3() {
         "disconnect --all a:b",
         "stop",
     ] {
-        assert_ends(&runtime.run(consort(), words), 3, "consort: no server 'default'", words);
+        let output = runtime.run(consort(), words);
+        assert_ends(&output, 3, "consort: no server 'default'", words);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains("consort run -n default"), "it says what to do: {stderr}");
     }
     assert_ends(&runtime.run(consort(), "ls -n studio"), 3, "consort: no server 'studio'", "another name");
     let mut named = Command::new(consort());
@@ -76,11 +79,39 @@ fn a_command_line_that_makes_no_sense_ends_with_2() {
         "ls -n ../x",
         "run --quantum 0",
         "run --fast",
+        "run --capture 1025",
+        "run --playback 1000000",
+        "run --client-ports 2049",
+        "device add hw:nowhere --capture 99999",
+        "device add hw:nowhere --playback 99999",
         "exec",
         "completions csh",
     ] {
         assert_ends(&runtime.run(consort(), words), 2, "consort: ", words);
     }
+}
+
+#[test]
+fn what_a_command_line_lacks_is_named() {
+    let runtime = Runtime::new("lacks");
+    for (words, part) in [
+        ("disconnect a", "--all"),
+        ("web nonsense", "ADDRESS:PORT"),
+        ("run --web localhost", "ADDRESS:PORT"),
+        ("run --capture 1025", "--capture 1025"),
+    ] {
+        let output = runtime.run(consort(), words);
+        assert_ends(&output, 2, "consort: ", words);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(stderr.contains(part), "{words}: {stderr}");
+    }
+}
+
+#[test]
+fn a_policy_that_cannot_be_read_is_a_failure_and_no_wrong_command_line() {
+    let runtime = Runtime::new("policy");
+    let output = runtime.run(consort(), "run --policy /no/such/policy");
+    assert_ends(&output, 1, "consort: cannot read /no/such/policy: No such file", "a missing file");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::server::Server;
   consort disconnect --all synth:left")]
 pub(crate) struct Disconnect {
     /// Name or alias of the output port
-    #[arg(required_unless_present = "all", requires = "destination")]
+    #[arg(required_unless_present = "all")]
     source: Option<String>,
     /// Name or alias of the input port
     destination: Option<String>,
@@ -27,11 +27,13 @@ pub(crate) struct Disconnect {
 
 impl Disconnect {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let server = attach::to(server)?;
         match (self.source, self.destination, self.all) {
-            (Some(source), Some(destination), _) => server.disconnect(&source, &destination)?,
-            (_, _, Some(port)) => disconnect_all(&server, &port)?,
-            _ => return Err(UsageError("name two ports, or one after --all".into()).into()),
+            (Some(source), Some(destination), _) => attach::to(server)?.disconnect(&source, &destination)?,
+            (_, _, Some(port)) => disconnect_all(&attach::to(server)?, &port)?,
+            _ => {
+                let message = "name the input port, too; --all PORT removes all connections of a port";
+                return Err(UsageError(message.into()).into());
+            }
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -15,12 +15,13 @@ use crate::output;
 #[command(after_help = "Examples:
   consort volume
   consort volume 65%
-  consort volume -- -5%
-  consort volume -- -12dB
+  consort volume -5%
+  consort volume -12dB
   consort volume mute
   consort volume --card hw:USB 80%")]
 pub(crate) struct SetVolume {
     /// 65%, +5%, -5%, -12dB, mute or unmute [default: show it]
+    #[arg(allow_hyphen_values = true)]
     value: Option<String>,
     /// The card [default: the one that the server plays on]
     #[arg(long, value_name = "NAME")]
@@ -75,6 +76,8 @@ fn as_text(volume: &Volume) -> String {
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -91,6 +94,27 @@ mod tests {
         }
         for value in ["65", "loud", "%", "dB", "nan%", "infdB"] {
             assert!(change(value).is_err(), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_volume_may_be_less_without_more_ado_and_options_are_options_before_and_after_it() {
+        #[derive(Debug, clap::Parser)]
+        struct Alone {
+            #[command(flatten)]
+            volume: SetVolume,
+        }
+        for (words, value, card) in [
+            ("volume -5%", Some("-5%"), None),
+            ("volume -- -12dB", Some("-12dB"), None),
+            ("volume -12dB --card hw:USB", Some("-12dB"), Some("hw:USB")),
+            ("volume --card hw:USB -5%", Some("-5%"), Some("hw:USB")),
+            ("volume --card hw:USB", None, Some("hw:USB")),
+        ] {
+            let SetVolume { value: found, card: of } = Alone::try_parse_from(words.split(' '))
+                .unwrap_or_else(|error| panic!("{words}: {error}"))
+                .volume;
+            assert_eq!((found.as_deref(), of.as_deref()), (value, card), "{words}");
         }
     }
 

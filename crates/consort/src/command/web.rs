@@ -22,7 +22,7 @@ const ADDRESS: &str = "127.0.0.1:8048";
   curl http://127.0.0.1:8048/metrics")]
 pub(crate) struct Web {
     /// Address and port; port 0: any that is free
-    #[arg(value_name = "ADDRESS", default_value = ADDRESS)]
+    #[arg(value_name = "ADDRESS", default_value = ADDRESS, value_parser = address)]
     address: SocketAddr,
     /// What browsers must know: the content of this file. Without it, only programs of this user and of root on this
     /// machine are answered
@@ -56,7 +56,7 @@ impl Web {
 #[derive(Debug, Args)]
 pub(crate) struct PageArguments {
     /// Show cycles, graph and xruns to browsers there, and metrics to Prometheus, from a process of its own
-    #[arg(long = "web", value_name = "ADDRESS")]
+    #[arg(long = "web", value_name = "ADDRESS", value_parser = address)]
     address: Option<SocketAddr>,
     /// What browsers must know: the content of this file. Without it, only programs of this user and of root on this
     /// machine are answered
@@ -96,6 +96,10 @@ impl Drop for Page {
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| format!("write ADDRESS:PORT, such as {ADDRESS}"))
 }
 
 fn listen(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<TcpListener> {
