@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use proto::xrun::{CpuUser, Evidence, Verdict};
+use sys::clock::now_ns;
 use sys::thread::{CpuTime, Switch, ThreadCounters, ThreadFacts};
 
 /// A reading of a thread's times.
@@ -29,6 +30,14 @@ pub struct Watch {
     facts: Option<FactsSample>,
     /// Parts of all time that the thread usually runs, and is usually ready without running.
     usual: (f64, f64),
+}
+
+/// All counters of a thread at once. Costs as much as some cycles do: one serves all that a thread has lost before it.
+#[derive(Debug, Clone, Copy)]
+pub struct Reading {
+    date_ns: u64,
+    time: CpuTime,
+    facts: ThreadFacts,
 }
 
 /// Time that a thread had and did not finish in.
@@ -69,10 +78,22 @@ impl Watch {
         }
     }
 
-    /// Where the lost time went, as of now; `began`: by its own word, it had begun.
-    pub fn examine(&self, loss: Loss, began: bool, now_ns: u64, cycles: u64) -> (Verdict, Option<Evidence>) {
-        let facts = self.counters.facts();
-        let (Ok(time), Ok(facts)) = (self.counters.cpu_time(), facts) else { return (Verdict::Gone, None) };
+    /// What the counters say now; `None`: the thread has gone.
+    pub fn read(&self) -> Option<Reading> {
+        let facts = self.counters.facts().ok()?;
+        let time = self.counters.cpu_time().ok()?;
+        Some(Reading { time, facts, date_ns: now_ns() })
+    }
+
+    /// Where the lost time went, as of `now`, the newest reading; `began`: by its own word, the thread had begun.
+    pub fn examine(
+        &self,
+        loss: Loss,
+        began: bool,
+        now: Option<Reading>,
+        cycles: u64,
+    ) -> (Verdict, Option<Evidence>) {
+        let Some(Reading { time, facts, date_ns: now_ns }) = now else { return (Verdict::Gone, None) };
         let before = self.samples.iter().rev().find(|sample| (1..=loss.begin_ns).contains(&sample.date_ns));
         let Some(before) = before else { return (Verdict::Unknown, None) };
         let split = split(loss, *before, Sample { date_ns: now_ns, time }, self.usual, facts.state);
@@ -219,6 +240,8 @@ mod tests {
     #[test]
     fn without_a_reading_from_before_nothing_is_said() {
         let own = Watch::of(sys::process::process_id(), sys::thread::thread_id()).unwrap();
-        assert_eq!(own.examine(LOSS, true, 112 * MS, 0), (Verdict::Unknown, None));
+        let now = own.read().map(|now| Reading { date_ns: 112 * MS, ..now });
+        assert_eq!(own.examine(LOSS, true, now, 0), (Verdict::Unknown, None));
+        assert_eq!(own.examine(LOSS, true, None, 0), (Verdict::Gone, None));
     }
 }

@@ -169,22 +169,32 @@ impl Control {
             .filter(|(_, entry)| late(entry))
             .map(|(serial, _)| *serial)
             .collect();
-        serials.into_iter().for_each(|serial| self.close_connection(serial));
+        for serial in serials {
+            // What it has said may wait here, because the server was late itself.
+            self.receive_packets(serial);
+            if self.connections.entries.get(&serial).is_some_and(late) {
+                self.close_connection(serial);
+            }
+        }
     }
 
     pub(super) fn handle_connection(&mut self, event: &Ready) {
         let serial = (event.token - FIRST_CONNECTION) / 2;
         if event.token == event_token(serial) {
             self.handle_event_socket(serial, event);
-            return;
+        } else {
+            self.receive_packets(serial);
         }
+    }
+
+    fn receive_packets(&mut self, serial: u64) {
         let mut buffer = std::mem::take(&mut self.packet);
         buffer.resize(MAX_PACKET_BYTES, 0);
-        self.receive_packets(serial, &mut buffer);
+        self.receive_into(&mut buffer, serial);
         self.packet = buffer;
     }
 
-    fn receive_packets(&mut self, serial: u64, buffer: &mut [u8]) {
+    fn receive_into(&mut self, buffer: &mut [u8], serial: u64) {
         for _ in 0..TURNS_IN_A_ROW {
             let Some(entry) = self.connections.entries.get(&serial) else { return };
             match entry.socket.try_receive(buffer) {

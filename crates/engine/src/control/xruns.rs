@@ -199,6 +199,7 @@ impl Control {
         let (now_ns, cycles) = (now_ns(), self.cycles);
         let is_due = |pending: &mut Pending| pending.loss.end_ns + AFTER_GRACE_NS <= now_ns;
         let due: Vec<Pending> = self.xruns.pending.extract_if(.., is_due).collect();
+        let mut readings = HashMap::new();
         for Pending { number, client, cycle, loss } in due {
             let has_begun = self.xruns.entry(number).is_some_and(|xrun| xrun.dates.awake_ns.is_some());
             let slot = client.and_then(|client| self.clients.get(&client));
@@ -207,7 +208,10 @@ impl Control {
                 None => self.xruns.driver.as_ref(),
             };
             let began = has_begun || slot.is_some_and(|slot| slot.memory.own.awake() == cycle);
-            let found = watch.map(|watch| watch.examine(loss, began, now_ns, cycles));
+            let found = watch.map(|watch| {
+                let reading = *readings.entry(client).or_insert_with(|| watch.read());
+                watch.examine(loss, began, reading, cycles)
+            });
             let (verdict, evidence) = found.unwrap_or((Verdict::Unknown, None));
             let had_cpu = match (&verdict, &evidence, &self.xruns.switches) {
                 (Verdict::NotRunning, Some(evidence), Some(trace)) => {

@@ -170,6 +170,10 @@ impl<'a> Search<'a> {
     /// Descends from `start`; then, again and again, from the best that was found, shuffled: most of a small graph,
     /// a few clients of a large one. Ends where no time can be saved any more.
     fn improve(&mut self, start: Scored, least_ns: u64) -> Scored {
+        let exponent = u32::try_from(start.cpu_of.len()).unwrap_or(u32::MAX);
+        if self.cpus.checked_pow(exponent).is_some_and(|assignments| assignments <= self.trials_left) {
+            return self.try_all(start);
+        }
         let mut best = start;
         let mut trial = best.clone();
         while self.trials_left > 0 && best.score.makespan_ns > least_ns {
@@ -186,6 +190,22 @@ impl<'a> Search<'a> {
             self.trials_left = self.trials_left.saturating_sub(1);
         }
         best
+    }
+
+    /// The best of all assignments, which in a small graph are fewer than the trials of a search; `start` if none is better.
+    fn try_all(&mut self, start: Scored) -> Scored {
+        let mut best = start;
+        let mut trial = vec![DRIVER_CPU; best.cpu_of.len()];
+        loop {
+            let score = self.simulation.run(&trial);
+            if score < best.score {
+                best = Scored { score, cpu_of: trial.clone() };
+            }
+            // As a number is counted up, whose digits are CPUs.
+            let Some(place) = trial.iter().position(|cpu| cpu + 1 < self.cpus) else { return best };
+            trial[..place].fill(DRIVER_CPU);
+            trial[place] += 1;
+        }
     }
 
     /// Moves one client after the other, as long as that makes anything better.
