@@ -4,26 +4,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::{Program, Server, binary, eventually, library_directory};
+use crate::{Program, Server, binary, c_program, eventually};
 
 /// The compiled probe.
 fn probe() -> &'static Path {
     static PROBE: OnceLock<PathBuf> = OnceLock::new();
     PROBE.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let program = binary(&format!("probe-{}", std::process::id()));
-        let status = Command::new("gcc")
-            .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-            .arg(&program)
-            .arg(root.join("victims/probe.c"))
-            .arg("-I")
-            .arg(root.join("../crates/jack/include"))
-            .arg("-L")
-            .arg(library_directory())
-            .arg("-ljack")
-            .status()
-            .expect("gcc runs; 'cargo xtask setup' installs it");
-        assert!(status.success(), "the probe does not compile");
+        c_program(Path::new("victims/probe.c"), &program);
         program
     })
 }

@@ -1,6 +1,8 @@
 //! Xruns and late clients are explained: each kind is caused, in random order, and the verdicts are counted.
 
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use harness::{Program, Server, binary, c_program, eventually};
@@ -49,8 +51,18 @@ struct Stage {
     second: Program,
 }
 
+/// The program, compiled once: the tests run side by side.
+fn compiled() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let program = binary("culprit");
+        c_program(Path::new("victims/culprit.c"), &program);
+        program
+    })
+}
+
 fn culprit(server: &Server, arguments: &[&str]) -> Program {
-    let mut command = server.command(&binary("culprit").to_string_lossy());
+    let mut command = server.command(&compiled().to_string_lossy());
     command.args(arguments);
     Program::start(command)
 }
@@ -58,7 +70,6 @@ fn culprit(server: &Server, arguments: &[&str]) -> Program {
 impl Stage {
     /// Cycles of 21 ms: what this machine does by itself, busy as it is, is shorter.
     fn new() -> Self {
-        c_program("victims/culprit.c".as_ref(), &binary("culprit"));
         let server = Server::start(&["--quantum", "1024", "--client-timeout", "3000"]);
         let client = |name: &str, load: &str, from: &str| {
             let mut program = culprit(&server, &["client", name, "--from", from, "--load", load]);
@@ -211,7 +222,6 @@ fn who_follows_xruns_ends_with_its_reader_though_none_comes() {
 
 #[test]
 fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
-    c_program("victims/culprit.c".as_ref(), &binary("culprit"));
     let options = ["--quantum", "1024", "--client-timeout", "3000", "--trace-switches"];
     let Some(server) = Server::tracing(&options) else {
         eprintln!("skipped: no tracefs here");
@@ -227,7 +237,7 @@ fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
     eventually("the client is ready", || client.stdout().contains("ready").then_some(()));
     // The same program by another name, by which the kernel knows its threads.
     let hog = server.directory().join("hog-of-the-test");
-    std::fs::copy(binary("culprit"), &hog).expect("a copy");
+    std::fs::copy(compiled(), &hog).expect("a copy");
     let named = eventually("a late client, and who had its CPU", || {
         let mut command = server.command(&hog.to_string_lossy());
         // Between the clients' priority, 5, and the driver's, 10.
