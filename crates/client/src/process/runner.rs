@@ -169,14 +169,12 @@ impl Runner {
             if self.ended || self.stop.load(Ordering::Acquire) || self.core.is_over() {
                 return None;
             }
-            if self.core.links.newest() != self.link {
-                self.follow_link();
-            }
             // Not by `link`, which would keep `turn` from being changed.
             let link = self.core.links.get(self.link);
             // Before the look: a link that is added after it wakes the thread, see `Links::add`.
             let woken = link.signals.wake_count();
             if self.core.links.newest() != self.link {
+                self.follow_link();
                 continue;
             }
             if self.core.links.is_cut() {
