@@ -25,7 +25,6 @@ use clap::Parser;
 
 use arguments::Arguments;
 use machine::Machine;
-use measure::Part;
 use programs::Programs;
 use report::Report;
 use workplace::Workplace;
@@ -43,19 +42,9 @@ fn main() -> Result<ExitCode> {
     let programs = Programs::compile(&workplace, candidates[0].library_directory.as_deref())?;
     let mut report = Report::new(Machine::here()?);
 
-    for round in 0..arguments.rounds {
+    for round in 1..=arguments.rounds {
         for part in &parts {
-            for candidate in &candidates {
-                eprintln!("round {}: {part} of {}", round + 1, candidate.name);
-                let measured = measure::run(*part, candidate, &programs, &workplace, &arguments, &mut report);
-                if let Err(error) = measured {
-                    report.fail(&candidate.name, format!("{part}: {error:#}"));
-                }
-            }
-            if *part == Part::Graph {
-                eprintln!("round {}: floors", round + 1);
-                measure::floor::run(&programs, &workplace, &arguments, &mut report).context("floors")?;
-            }
+            measure::run(*part, round, &candidates, &programs, &workplace, &arguments, &mut report)?;
         }
     }
 

@@ -43,6 +43,8 @@ struct Row {
     reading: Reading,
     subject: Subject,
     samples: Vec<f64>,
+    /// Of each round.
+    medians: Vec<f64>,
 }
 
 /// Everything measured so far. Rounds add to the same rows.
@@ -85,17 +87,33 @@ impl Report {
         reading: Reading,
         samples: impl IntoIterator<Item = f64>,
     ) {
-        let same = |row: &&mut Row| row.measure == measure && row.subject.server == subject.server;
-        match self.rows.iter_mut().find(same) {
-            Some(row) => row.samples.extend(samples),
-            None => self.rows.push(Row {
+        let samples: Vec<f64> = samples.into_iter().collect();
+        let median = Summary::of(&samples).map(|summary| summary.median);
+        let same = |row: &Row| row.measure == measure && row.subject.server == subject.server;
+        let place = self.rows.iter().position(same).unwrap_or_else(|| {
+            self.rows.push(Row {
                 measure: measure.to_owned(),
                 unit,
                 reading,
                 subject: subject.clone(),
-                samples: samples.into_iter().collect(),
-            }),
-        }
+                samples: Vec::new(),
+                medians: Vec::new(),
+            });
+            self.rows.len() - 1
+        });
+        self.rows[place].samples.extend(samples);
+        self.rows[place].medians.extend(median);
+    }
+
+    /// The median of the rounds' ratios: what the first server of the measure had in each, to what this one had.
+    fn first_beside(&self, row: &Row) -> Option<f64> {
+        let first = self.rows.iter().find(|first| first.measure == row.measure)?;
+        let is_comparable = row.reading == Reading::Spread
+            && first.subject.server != row.subject.server
+            && first.medians.len() == row.medians.len();
+        let pairs = first.medians.iter().zip(&row.medians).filter(|(_, this)| is_comparable && **this > 0.0);
+        let ratios: Vec<f64> = pairs.map(|(first, this)| first / this).collect();
+        Summary::of(&ratios).map(|summary| summary.median)
     }
 
     /// Notes a measurement that could not be made.
@@ -148,6 +166,7 @@ impl Report {
                 "reading": row.reading,
                 "subject": row.subject,
                 "summary": Summary::of(&row.samples),
+                "first_beside": self.first_beside(row),
                 "machine": self.machine,
             })
         };
@@ -174,14 +193,14 @@ impl fmt::Display for Report {
         }
         writeln!(
             formatter,
-            "\n{:<52} {:<33} {:>7} {:>10} {:>10} {:>10}  unit",
-            "measure", "server", "n", "median", "p99", "max"
+            "\n{:<52} {:<33} {:>7} {:>10} {:>10} {:>10}  {:<8}  first ÷ this",
+            "measure", "server", "n", "median", "p99", "max", "unit"
         )?;
         let mut last = "";
         for row in self.sorted() {
             if let Some(summary) = Summary::of(&row.samples) {
                 let name = if row.measure == last { "" } else { &row.measure };
-                write_row(formatter, name, row, &summary)?;
+                write_row(formatter, name, row, &summary, self.first_beside(row))?;
                 last = &row.measure;
             }
         }
@@ -195,19 +214,23 @@ impl fmt::Display for Report {
     }
 }
 
-fn write_row(formatter: &mut fmt::Formatter, name: &str, row: &Row, summary: &Summary) -> fmt::Result {
+fn write_row(
+    formatter: &mut fmt::Formatter,
+    name: &str,
+    row: &Row,
+    summary: &Summary,
+    first_beside: Option<f64>,
+) -> fmt::Result {
     let server = format!("{} {}", row.subject.server, row.subject.version).trim_end().to_owned();
-    write!(formatter, "{name:<52} {server:<33} ")?;
-    match row.reading {
-        Reading::Spread => writeln!(
-            formatter,
-            "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}",
+    let beside = first_beside.map_or(String::new(), |ratio| format!("{:<6}{ratio:>8.2}", ""));
+    let figures = match row.reading {
+        Reading::Spread => format!(
+            "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}{beside}",
             summary.samples, summary.median, summary.p99, summary.maximum, row.unit
         ),
-        Reading::Total => {
-            writeln!(formatter, "{:>7} {:>10} {:>10} {:>10}  {}", "", summary.total, "", "", row.unit)
-        }
-    }
+        Reading::Total => format!("{:>7} {:>10} {:>10} {:>10}  {}", "", summary.total, "", "", row.unit),
+    };
+    writeln!(formatter, "{name:<52} {server:<33} {figures}")
 }
 
 #[cfg(test)]
@@ -248,6 +271,22 @@ mod tests {
         let expected =
             expected.map(|(measure, server, total)| (measure.to_owned(), server.to_owned(), total));
         assert_eq!(rows, expected);
+    }
+
+    #[test]
+    fn servers_are_compared_round_by_round_so_that_a_machine_that_changes_its_pace_meets_them_alike() {
+        let mut report = Report::new(Machine::here().unwrap());
+        for (first, second) in
+            [([2.0, 2.0, 9.0], [4.0, 4.0, 4.0]), ([20.0; 3], [40.0; 3]), ([8.0; 3], [1.0; 3])]
+        {
+            report.spread(&subject("a"), "hop", "µs", first);
+            report.spread(&subject("b"), "hop", "µs", second);
+            report.total(&subject("b"), "lost", "cycles", 1);
+        }
+        report.spread(&subject("c"), "hop", "µs", [1.0]);
+        let json = report.to_json();
+        let beside = |row: usize| json["rows"][row]["first_beside"].as_f64();
+        assert_eq!([0, 1, 2, 3].map(beside), [None, Some(0.5), None, None], "{json}");
     }
 
     #[test]

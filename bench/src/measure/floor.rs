@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::child::LineChild;
-use crate::measure::graph::{self, GRAPHS, SETTLE, Shape, Window};
+use crate::measure::graph::{self, SETTLE, Shape, Window};
 use crate::measure::{floor_subject, us};
 use crate::proc;
 use crate::programs::Programs;
@@ -19,21 +19,21 @@ use crate::workplace::Workplace;
 const PLACEMENTS: [(&str, &str); 3] =
     [("one", "one CPU"), ("across", "across CPUs"), ("kernel", "kernel's choice")];
 
-/// Measures every floor once.
+/// Measures every floor of one graph once.
 pub fn run(
+    shape: Shape,
+    count: usize,
     programs: &Programs,
     workplace: &Workplace,
     arguments: &Arguments,
     report: &mut Report,
 ) -> Result<()> {
-    for (shape, count) in GRAPHS {
-        for (placement, place) in PLACEMENTS {
-            let words: &[&str] = if shape == Shape::Chain { &["chain"] } else { &["fan", "group"] };
-            for word in words {
-                let how = if *word == "group" { ", one futex" } else { "" };
-                let floor = Floor { shape, word, count, placement, name: format!("{place}{how}") };
-                floor.run(programs, workplace, arguments, report)?;
-            }
+    for (placement, place) in PLACEMENTS {
+        let words: &[&str] = if shape == Shape::Chain { &["chain"] } else { &["fan", "group"] };
+        for word in words {
+            let how = if *word == "group" { ", one futex" } else { "" };
+            let floor = Floor { shape, word, count, placement, name: format!("{place}{how}") };
+            floor.run(programs, workplace, arguments, report)?;
         }
     }
     Ok(())

@@ -28,27 +28,25 @@ pub const GRAPHS: [(Shape, usize); 3] = [(Shape::Chain, 5), (Shape::Chain, 20), 
 /// Between the last change and the first counted cycle, so that connects and first page faults are over.
 pub const SETTLE: Duration = Duration::from_millis(500);
 
-pub fn run(bench: Bench) -> Result<()> {
+pub fn run(bench: Bench, shape: Shape, count: usize) -> Result<()> {
     let Bench { candidate, programs, workplace, arguments, report } = bench;
     let (server, mut patcher) =
         Server::start(candidate, programs, workplace, &Settings::new(arguments.sync))?;
-    for (shape, count) in GRAPHS {
-        let recording = Recording::new(workplace, count, capacity(arguments.seconds))?;
-        let edges: Vec<(usize, usize)> = match shape {
-            Shape::Chain => (1..count).map(|target| (target - 1, target)).collect(),
-            Shape::Fan => Vec::new(),
-        };
-        let nodes = start_nodes(&server, &mut patcher, &recording, count, &edges, 0)?;
-        std::thread::sleep(SETTLE);
-        let subject = subject(&server, &nodes[0])?;
-        let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
-        let window = Window::measure(&recording, 0..count, (server.pid, &pids), arguments.seconds)?;
-        report.priority = report.priority.max(proc::highest_priority(pids[0])?);
-        window.report(&title(shape, count), shape, &subject, report);
-        report_switches(&title(shape, count), (server.pid, &pids), workplace, &subject, report)?;
-        for node in nodes {
-            node.close()?;
-        }
+    let recording = Recording::new(workplace, count, capacity(arguments.seconds))?;
+    let edges: Vec<(usize, usize)> = match shape {
+        Shape::Chain => (1..count).map(|target| (target - 1, target)).collect(),
+        Shape::Fan => Vec::new(),
+    };
+    let nodes = start_nodes(&server, &mut patcher, &recording, count, &edges, 0)?;
+    std::thread::sleep(SETTLE);
+    let subject = subject(&server, &nodes[0])?;
+    let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
+    let window = Window::measure(&recording, 0..count, (server.pid, &pids), arguments.seconds)?;
+    report.priority = report.priority.max(proc::highest_priority(pids[0])?);
+    window.report(&title(shape, count), shape, &subject, report);
+    report_switches(&title(shape, count), (server.pid, &pids), workplace, &subject, report)?;
+    for node in nodes {
+        node.close()?;
     }
     patcher.close()?;
     server.stop()
@@ -169,18 +167,13 @@ impl Window {
         let off = self.cycles.windows(2).map(|two| us(off_period_ns(&two[0], &two[1])));
         report.spread(subject, &format!("{title}: first entry, off the period"), "µs", off);
         let per_cycle = |value: u64| value as f64 / self.begun_cycles as f64;
-        report.spread(
-            subject,
-            &format!("{title}: server CPU per cycle"),
-            "µs",
-            [per_cycle(self.driver.cpu_ns) / 1000.0],
-        );
-        report.spread(
-            subject,
-            &format!("{title}: clients' CPU per cycle"),
-            "µs",
-            [per_cycle(self.clients.cpu_ns) / 1000.0],
-        );
+        let (driver_ns, clients_ns) = (self.driver.cpu_ns, self.clients.cpu_ns);
+        for (whose, cpu_ns) in
+            [("server", driver_ns), ("clients'", clients_ns), ("all", driver_ns + clients_ns)]
+        {
+            let cpu_us = per_cycle(cpu_ns) / 1000.0;
+            report.spread(subject, &format!("{title}: {whose} CPU per cycle"), "µs", [cpu_us]);
+        }
         let switches = per_cycle(self.driver.switches + self.clients.switches);
         report.spread(subject, &format!("{title}: context switches per cycle"), "switches", [switches]);
         self.report_lost(title, subject, report);

@@ -2,7 +2,7 @@
 
 mod connect;
 mod faults;
-pub mod floor;
+mod floor;
 mod graph;
 mod many;
 mod open;
@@ -11,12 +11,13 @@ mod stream;
 
 use std::fmt;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::arguments::Arguments;
 use crate::client::Node;
 use crate::machine::Machine;
+use crate::measure::graph::GRAPHS;
 use crate::proc;
 use crate::programs::Programs;
 use crate::report::{Report, Subject};
@@ -68,24 +69,46 @@ struct Bench<'a> {
     report: &'a mut Report,
 }
 
-/// Measures one part of one server, with a server started for it.
+/// Measures one part of every server, each started for it, and of the floors where there are any.
+///
+/// # Errors
+/// A floor cannot be measured. What a server cannot do is noted in the report.
 pub fn run(
     part: Part,
-    candidate: &Candidate,
+    round: u32,
+    candidates: &[Candidate],
     programs: &Programs,
     workplace: &Workplace,
     arguments: &Arguments,
     report: &mut Report,
 ) -> Result<()> {
-    let bench = Bench { candidate, programs, workplace, arguments, report };
-    match part {
-        Part::Open => open::run(bench),
-        Part::Connect => connect::run(bench),
-        Part::Faults => faults::run(bench),
-        Part::Many => many::run(bench),
-        Part::Graph => graph::run(bench),
-        Part::Placement => placement::run(bench),
-    }
+    let of_each = |what: &str, report: &mut Report, measure: &dyn Fn(Bench) -> Result<()>| {
+        for candidate in candidates {
+            eprintln!("round {round}: {what} of {}", candidate.name);
+            if let Err(error) = measure(Bench { candidate, programs, workplace, arguments, report }) {
+                report.fail(&candidate.name, format!("{what}: {error:#}"));
+            }
+        }
+    };
+    let measure = match part {
+        Part::Open => open::run,
+        Part::Connect => connect::run,
+        Part::Faults => faults::run,
+        Part::Many => many::run,
+        Part::Placement => placement::run,
+        // Graph by graph, so that seconds lie between a server, its rivals and the floor, and not minutes.
+        Part::Graph => {
+            for (shape, count) in GRAPHS {
+                let title = graph::title(shape, count);
+                of_each(&title, report, &|bench| graph::run(bench, shape, count));
+                eprintln!("round {round}: floors of {title}");
+                floor::run(shape, count, programs, workplace, arguments, report).context("floors")?;
+            }
+            return Ok(());
+        }
+    };
+    of_each(&part.to_string(), report, &measure);
+    Ok(())
 }
 
 /// The subject of a row: this server with these threads. `node` is active and has run.
