@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 
 use proto::driver::DriverSwitch;
 use proto::hello::{Role, Welcome};
+use proto::limits::CLIENTS_AT_ONCE;
 use proto::request::{Reply, Request};
 use proto::status::Status;
 use proto::timing::ClientTiming;
@@ -147,10 +148,18 @@ impl Observer {
     /// # Errors
     /// Those of [`order`](Self::order).
     pub fn status(&self) -> Result<Status, Error> {
-        match self.requests.ask(Request::Status, &[])? {
-            Reply::Status(status) => Ok(*status),
-            _ => Err(Error::Protocol("it answered with another reply than its status")),
+        let Reply::Status(mut status) = self.requests.ask(Request::Status, &[])? else {
+            return Err(Error::Protocol("it answered with another reply than its status"));
+        };
+        let mut are_more = status.clients.len() == CLIENTS_AT_ONCE;
+        while let Some(last) = status.clients.last().filter(|_| are_more) {
+            let Reply::Clients(clients) = self.requests.ask(Request::Clients { after: last.id }, &[])? else {
+                return Err(Error::Protocol("it answered with another reply than its clients' status"));
+            };
+            are_more = clients.len() == CLIENTS_AT_ONCE;
+            status.clients.extend(clients);
         }
+        Ok(*status)
     }
 
     /// Changes the quantum, in frames; returns when the driver runs it.

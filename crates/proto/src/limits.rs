@@ -21,6 +21,9 @@ pub const REALTIME_PRIORITY: RangeInclusive<u32> = 1..=98;
 /// Connections that a client tells with one request when it returns: they fit a packet, however long their names are.
 pub const RETURNED_AT_ONCE: usize = 64;
 
+/// Clients whose status is told with one answer: they fit a packet, however long their names are.
+pub const CLIENTS_AT_ONCE: usize = 128;
+
 /// Bytes of a client's name.
 pub const CLIENT_NAME_BYTES: usize = 64;
 

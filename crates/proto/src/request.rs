@@ -9,7 +9,7 @@ use crate::limits::QUANTUM_FRAMES;
 use crate::names::NameError;
 use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::session::{SessionCommand, SessionRequest};
-use crate::status::Status;
+use crate::status::{ClientStatus, Status};
 use crate::timing::ClientTiming;
 use crate::xrun::Xrun;
 
@@ -268,6 +268,11 @@ pub enum Request {
     ResetMaxDelay,
     /// [`Reply::Status`].
     Status,
+    /// [`Reply::Clients`]: those with greater ids.
+    Clients {
+        /// Id of a client, which need not be there any more.
+        after: u32,
+    },
     /// [`Reply::Timing`].
     Timing {
         /// Id of the client.
@@ -322,6 +327,8 @@ pub enum Reply {
     Count(u32),
     /// How the server is.
     Status(Box<Status>),
+    /// How some clients are, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or fewer if there are no more.
+    Clients(Vec<ClientStatus>),
     /// How long a client takes.
     Timing(Box<ClientTiming>),
     /// Xruns, oldest first; not all of them, if they are many.

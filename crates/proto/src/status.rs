@@ -31,7 +31,7 @@ pub struct Status {
     pub load: f64,
     /// Where clients are placed; `None`: the kernel decides.
     pub placement: Option<Placement>,
-    /// The clients, in the order of the plan; those in no plan last.
+    /// The clients, by id; in a reply, the first of them, as in [`Reply::Clients`](crate::request::Reply::Clients).
     pub clients: Vec<ClientStatus>,
     /// Ports in use, and how many there can be.
     pub ports: (u32, u32),
@@ -122,4 +122,62 @@ pub struct Timing {
     pub duration_median_ns: u64,
     /// From awake to finished, longest.
     pub duration_max_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::limits::{CLIENT_NAME_BYTES, CLIENTS_AT_ONCE};
+    use crate::request::Reply;
+
+    #[test]
+    fn as_many_clients_as_are_told_at_once_fit_a_packet_however_long_all_is() {
+        let name = "n".repeat(CLIENT_NAME_BYTES);
+        let client = ClientStatus {
+            id: u32::MAX,
+            name: name.clone(),
+            process: u32::MAX,
+            active: true,
+            bypassed: true,
+            bypasses: u64::MAX,
+            late_cycles: u64::MAX,
+            cpu: Some(u32::MAX),
+            place: Some(Place::After { cpu: u32::MAX, waker: Some(name.clone()) }),
+            timing: Some(Timing {
+                cycles: u32::MAX,
+                scheduling_median_ns: u64::MAX,
+                scheduling_max_ns: u64::MAX,
+                duration_median_ns: u64::MAX,
+                duration_max_ns: u64::MAX,
+            }),
+        };
+        let placement = Placement {
+            cpus: vec![u32::MAX; 1024],
+            hop_ns: u64::MAX,
+            cross_hop_ns: u64::MAX,
+            expected_ns: u64::MAX,
+            alone_ns: u64::MAX,
+        };
+        let status = Status {
+            name,
+            version: "1.0.0".into(),
+            process: u32::MAX,
+            driver: "d".repeat(4096),
+            sample_rate_hz: u32::MAX,
+            quantum: u32::MAX,
+            sync: true,
+            freewheel: true,
+            realtime_priority: Some(u32::MAX),
+            cycles: u64::MAX,
+            xruns: u32::MAX,
+            load: 1.0,
+            placement: Some(placement),
+            clients: vec![client; CLIENTS_AT_ONCE],
+            ports: (u32::MAX, u32::MAX),
+            connections: u32::MAX,
+        };
+        let bytes = crate::encode(&Reply::Status(Box::new(status))).len();
+        // A packet is a numbered reply.
+        assert!(bytes + 16 < crate::MAX_PACKET_BYTES, "{bytes}");
+    }
 }

@@ -130,6 +130,7 @@ impl Control {
                 done
             }
             Request::Status => Ok(Outcome::Now(Reply::Status(Box::new(self.status())))),
+            Request::Clients { after } => Ok(Outcome::Now(Reply::Clients(self.client_statuses(Some(after))))),
             Request::Timing { client } => {
                 let timing = self.timing(client).ok_or(RequestError::UnknownClient(client))?;
                 Ok(Outcome::Now(Reply::Timing(Box::new(timing))))

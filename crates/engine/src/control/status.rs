@@ -1,7 +1,6 @@
 //! The server as programs are told of it.
 
-use std::collections::HashMap;
-
+use proto::limits::CLIENTS_AT_ONCE;
 use proto::status::{ClientStatus, Place, Status, Timing};
 use proto::timing::ClientTiming;
 
@@ -24,16 +23,6 @@ impl Control {
     pub(super) fn status(&mut self) -> Status {
         let (ports, connections) = self.parts.model.counts();
         let order = order(&self.parts.model, &self.members());
-        let mut places: HashMap<u32, Place> = order
-            .clients
-            .iter()
-            .filter_map(|client| Some((*client, self.place_of(*client, &order)?)))
-            .collect();
-        let clients = self.parts.model.clients().filter_map(|client| {
-            let slot = self.clients.get_mut(&client.id)?;
-            Some(client_status(client.id, &client.name, places.remove(&client.id), slot))
-        });
-        let clients = clients.collect();
         Status {
             name: self.parts.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -48,10 +37,23 @@ impl Control {
             xruns: self.engine().xruns(),
             load: f64::from(self.engine().load_ppm()) / 1e6,
             placement: self.placement(&order),
-            clients,
+            clients: self.client_statuses(None),
             ports: (ports, self.parts.config.port_max),
             connections,
         }
+    }
+
+    /// The clients with greater ids, or from the first on: as many as are told at once.
+    pub(super) fn client_statuses(&mut self, after: Option<u32>) -> Vec<ClientStatus> {
+        let order = order(&self.parts.model, &self.members());
+        let is_told = |id: u32| after.is_none_or(|after| id > after) && self.clients.contains_key(&id);
+        let clients = self.parts.model.clients().filter(|client| is_told(client.id)).take(CLIENTS_AT_ONCE);
+        let placed: Vec<_> =
+            clients.map(|client| (client.id, &client.name, self.place_of(client.id, &order))).collect();
+        let statuses = placed
+            .into_iter()
+            .filter_map(|(id, name, place)| Some(client_status(id, name, place, self.clients.get_mut(&id)?)));
+        statuses.collect()
     }
 }
 
