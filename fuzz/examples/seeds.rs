@@ -13,7 +13,7 @@ use proto::request::{
     Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, ReturningConnection,
     ReturningPort, SlabSlot,
 };
-use proto::status::{ClientStatus, Status, Timing};
+use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::shm::{Edges, FollowerOrder, InputSource, LAYOUT_VERSION, OrdersWriter};
 use serde::Serialize;
@@ -98,7 +98,7 @@ fn welcomes() -> [Welcome; 3] {
     ]
 }
 
-fn requests() -> [Request; 15] {
+fn requests() -> [Request; 16] {
     let (source, destination) = ("system:capture_1".into(), "metro:in".into());
     let slot = Some(SlabSlot { slab: 0, slot: 3 });
     [
@@ -130,6 +130,7 @@ fn requests() -> [Request; 15] {
         Request::Transport { roll: Some(true), position: Some([1; 11]), sync_timeout_us: Some(2_000_000) },
         Request::TakeTimebase { conditional: true },
         Request::Status,
+        Request::Clients { after: 3 },
         Request::Close,
         Request::ReturnPort(ReturningPort {
             id: 7,
@@ -146,7 +147,7 @@ fn requests() -> [Request; 15] {
     ]
 }
 
-fn replies() -> [Reply; 5] {
+fn replies() -> [Reply; 6] {
     let timing = Timing {
         cycles: 1024,
         scheduling_median_ns: 5_000,
@@ -160,10 +161,14 @@ fn replies() -> [Reply; 5] {
         process: 4711,
         active: true,
         bypassed: false,
+        bypasses: 1,
         late_cycles: 3,
         cpu: Some(1),
+        place: Some(Place::After { cpu: 1, waker: Some("synth".into()) }),
         timing: Some(timing),
     };
+    let placement =
+        Placement { cpus: vec![0, 1], hop_ns: 5_000, cross_hop_ns: 25_000, expected_ns: 90_000, alone_ns: 95_000 };
     let status = Status {
         name: "default".into(),
         version: "0.1.0".into(),
@@ -177,7 +182,8 @@ fn replies() -> [Reply; 5] {
         cycles: 1 << 40,
         xruns: 1,
         load: 0.25,
-        clients: vec![client],
+        placement: Some(placement),
+        clients: vec![client.clone()],
         ports: (7, 2048),
         connections: 3,
     };
@@ -187,6 +193,7 @@ fn replies() -> [Reply; 5] {
         Reply::Done,
         Reply::Port(5),
         Reply::Status(Box::new(status)),
+        Reply::Clients(vec![client]),
         Reply::Error(unknown),
         Reply::Error(mismatch),
     ]
@@ -208,9 +215,8 @@ fn orders() -> Vec<u8> {
     let mut writer = OrdersWriter::new(&mut words, Some(1), Edges::new(3).unwrap_or(Edges::NONE), true);
     writer.follower(FollowerOrder { page: 4, edge: 5, edges: 6 });
     let source = InputSource { slab: 2, slot: 15, feedback: true, own: false };
-    writer.group([source, source].into_iter());
-    writer.group([].into_iter());
-    writer.input(9, 1);
+    writer.group(&[source, source], &[0, 9]);
+    writer.group(&[source], &[1]);
     let words = writer.finish().unwrap_or_default();
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
