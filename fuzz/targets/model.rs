@@ -195,10 +195,7 @@ fn apply(model: &mut Model, operation: Operation) -> bool {
             model.connect(&source.text(), &destination.text()).map(drop)
         }
         Operation::Disconnect(source, destination) => model.disconnect(&source.text(), &destination.text()),
-        Operation::DisconnectAll { port } => {
-            model.disconnect_all(id(port, LIMITS.ports));
-            Ok(())
-        }
+        Operation::DisconnectAll { port } => model.disconnect_all(id(port, LIMITS.ports)),
         Operation::Rename { port, name } => model.rename_port(id(port, LIMITS.ports), &name.text('p')),
         Operation::SetAlias { port, alias } => model.set_alias(id(port, LIMITS.ports), &alias.text()),
         Operation::UnsetAlias { port, alias } => model.unset_alias(id(port, LIMITS.ports), &alias.text()),

@@ -15,7 +15,7 @@ use sys::memory::PeerSlab;
 
 use super::changeover::Mode;
 use super::internals::InternalOutcome;
-use super::sessions::{Question, SessionOutcome};
+use super::sessions::Question;
 use super::{Control, Pending, permissions};
 use crate::autopsy::Watch;
 use crate::client_slot::{Past, Slab};
@@ -80,93 +80,86 @@ impl Control {
         }
     }
 
+    /// What only clients can ask; all else goes to [`answer_anybody`](Self::answer_anybody).
     fn answer(
         &mut self,
         client: Option<u32>,
         request: Request,
         descriptors: Vec<OwnedFd>,
     ) -> Result<Outcome, RequestError> {
-        let only_clients = || RequestError::NotAllowed("only a client can ask this".into());
+        let Some(client) = client else { return self.answer_anybody(None, request) };
+        let done = Ok(Outcome::Now(Reply::Done));
+        match request {
+            Request::Activate(activation) => self.activate(client, activation),
+            Request::Deactivate => {
+                self.deactivate(client);
+                Ok(Outcome::Adopted { closes: false })
+            }
+            Request::RegisterPort(new) => self.register_port(client, &new),
+            Request::UnregisterPort { port } => self.parts.model.unregister_port(client, port).and(done),
+            Request::AddSlab => self.add_slab(client, descriptors).and(done),
+            Request::TakeTimebase { conditional } => self.take_timebase(client, conditional).and(done),
+            Request::ReleaseTimebase => self.release_timebase(client).and(done),
+            Request::ReturnPort(port) => self.return_port(client, &port).and(done),
+            Request::ReturnConnections(connections) => self.return_connections(client, connections).and(done),
+            Request::Returned => self.returned(client).and(done),
+            request => self.answer_anybody(Some(client), request),
+        }
+    }
+
+    /// Names every request, so that none is forgotten.
+    fn answer_anybody(&mut self, client: Option<u32>, request: Request) -> Result<Outcome, RequestError> {
         let done = Ok(Outcome::Now(Reply::Done));
         let model = &mut self.parts.model;
         match request {
             Request::Connect { source, destination } => self.connect(client, &source, &destination),
-            Request::Disconnect { source, destination } => {
-                model.disconnect(&source, &destination)?;
-                done
-            }
-            Request::DisconnectPort { port } => {
-                model.port_by_id(port)?;
-                model.disconnect_all(port);
-                done
-            }
+            Request::Disconnect { source, destination } => model.disconnect(&source, &destination).and(done),
+            Request::DisconnectPort { port } => model.disconnect_all(port).and(done),
             Request::RenamePort { port, name } => model.rename_port(port, &name).and(done),
             Request::SetAlias { port, alias } => model.set_alias(port, &alias).and(done),
             Request::UnsetAlias { port, alias } => model.unset_alias(port, &alias).and(done),
+            Request::Monitor { port, on, ensure } => model.request_monitor(port, on, ensure).and(done),
+            Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
+            Request::SetLatency { port, capture, min, max } => {
+                self.set_latency(client, port, capture, LatencyRange { min, max }).and(done)
+            }
             Request::RecomputeLatencies => {
                 self.restart_latencies(false);
                 done
             }
             Request::SetQuantum { frames } => self.check_quantum(frames),
-            Request::SwitchDriver(switch) => self.check_switch(*switch),
             Request::SetFreewheel { on } => self.check_freewheel(on),
+            Request::SwitchDriver(switch) => self.check_switch(*switch),
             Request::Transport { roll, position, sync_timeout_us } => {
                 let position = position.as_ref().map(Position::from_words);
                 self.ask_transport(TransportRequest { roll, position, sync_timeout_us }).and(done)
             }
-            Request::TakeTimebase { conditional } => {
-                self.take_timebase(client.ok_or_else(only_clients)?, conditional).and(done)
-            }
-            Request::ReleaseTimebase => self.release_timebase(client.ok_or_else(only_clients)?).and(done),
-            Request::Session(request) => Ok(match self.answer_session(request)? {
-                SessionOutcome::Now(reply) => Outcome::Now(reply),
-                SessionOutcome::Ask(question) => Outcome::Session(question),
-            }),
+            Request::Session(request) => self.answer_session(request),
             Request::Internal(request) => self.answer_internal(request).map(Outcome::Internal),
-            Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
-            Request::Monitor { port, on, ensure } => model.request_monitor(port, on, ensure).and(done),
             Request::ResetMaxDelay => {
                 self.engine().reset_max_delay();
                 done
             }
             Request::Status => Ok(Outcome::Now(Reply::Status(Box::new(self.status())))),
             Request::Clients { after } => Ok(Outcome::Now(Reply::Clients(self.client_statuses(Some(after))))),
-            Request::Timing { client } => {
-                let timing = self.timing(client).ok_or(RequestError::UnknownClient(client))?;
-                Ok(Outcome::Now(Reply::Timing(Box::new(timing))))
-            }
+            Request::Timing { client } => Ok(Outcome::Now(Reply::Timing(Box::new(self.timing(client)?)))),
             Request::Xruns { after } => Ok(Outcome::Now(Reply::Xruns(self.xruns.after(after)))),
             Request::Stop => {
                 self.stopping = Some("a program asked for it".into());
                 done
             }
-            Request::Activate(activation) => self.activate(client.ok_or_else(only_clients)?, activation),
-            Request::Deactivate => {
-                self.deactivate(client.ok_or_else(only_clients)?);
-                Ok(Outcome::Adopted { closes: false })
-            }
             Request::Close => Ok(self.close(client)),
-            Request::RegisterPort(new) => self.register_port(client.ok_or_else(only_clients)?, &new),
-            Request::UnregisterPort { port } => {
-                model.unregister_port(client.ok_or_else(only_clients)?, port).and(done)
-            }
-            Request::AddSlab => self.add_slab(client.ok_or_else(only_clients)?, descriptors).and(done),
-            Request::ReturnPort(port) => self.return_port(client.ok_or_else(only_clients)?, &port).and(done),
             Request::ReturnClock => Ok(self.return_clock()),
-            Request::ReturnConnections(connections) => {
-                self.return_connections(client.ok_or_else(only_clients)?, connections).and(done)
-            }
-            Request::Returned => self.returned(client.ok_or_else(only_clients)?).and(done),
-            Request::SetLatency { port, capture, min, max } => {
-                let owner = model.port_by_id(port)?.owner;
-                if client != Some(owner) {
-                    return Err(RequestError::NotYours(model.port_by_id(port)?.name.clone()));
-                }
-                if model.set_latency(port, capture, LatencyRange { min, max }) {
-                    self.parts.mirror.note_latency(&self.parts.model, port);
-                }
-                done
-            }
+            Request::Activate(_)
+            | Request::Deactivate
+            | Request::RegisterPort(_)
+            | Request::UnregisterPort { .. }
+            | Request::AddSlab
+            | Request::TakeTimebase { .. }
+            | Request::ReleaseTimebase
+            | Request::ReturnPort(_)
+            | Request::ReturnConnections(_)
+            | Request::Returned => Err(only_clients()),
         }
     }
 
@@ -320,6 +313,23 @@ impl Control {
         Ok(())
     }
 
+    fn set_latency(
+        &mut self,
+        client: Option<u32>,
+        port: u32,
+        capture: bool,
+        range: LatencyRange,
+    ) -> Result<(), RequestError> {
+        let owned = self.parts.model.port_by_id(port)?;
+        if client != Some(owned.owner) {
+            return Err(RequestError::NotYours(owned.name.clone()));
+        }
+        if self.parts.model.set_latency(port, capture, range) {
+            self.parts.mirror.note_latency(&self.parts.model, port);
+        }
+        Ok(())
+    }
+
     fn check_quantum(&self, frames: u32) -> Result<Outcome, RequestError> {
         if !QUANTUM_FRAMES.contains(&frames) {
             return Err(RequestError::Quantum(frames));
@@ -378,6 +388,10 @@ impl Control {
     }
 }
 
+fn only_clients() -> RequestError {
+    RequestError::NotAllowed("only a client can ask this".into())
+}
+
 fn answer_property(
     model: &mut Model,
     is_client: bool,
@@ -391,7 +405,7 @@ fn answer_property(
             Ok(Reply::Properties { properties, more })
         }
         PropertyRequest::Set(property) => model.set_property(property).and(done),
-        _ if !is_client => Err(RequestError::NotAllowed("only a client can ask this".into())),
+        _ if !is_client => Err(only_clients()),
         PropertyRequest::Remove { subject, key } => model.remove_property(subject, &key).and(done),
         PropertyRequest::RemoveAllOf { subject } => Ok(Reply::Count(model.remove_properties(subject))),
         PropertyRequest::RemoveAll => {

@@ -9,6 +9,7 @@ use proto::session::{SessionAnswer, SessionCommand, SessionKind, SessionRequest}
 use sys::clock::now_ns;
 
 use super::Control;
+use super::requests::Outcome;
 
 /// A question under way.
 #[derive(Debug)]
@@ -34,23 +35,16 @@ pub(super) struct Question {
     path: String,
 }
 
-/// How a request about sessions is answered.
-pub(super) enum SessionOutcome {
-    Now(Reply),
-    /// When the clients have answered.
-    Ask(Question),
-}
-
 impl Control {
-    pub(super) fn answer_session(&mut self, request: SessionRequest) -> Result<SessionOutcome, RequestError> {
+    pub(super) fn answer_session(&mut self, request: SessionRequest) -> Result<Outcome, RequestError> {
         match request {
             SessionRequest::Reserve { name, uuid } => {
                 self.parts.model.reserve_name(&name, uuid)?;
-                Ok(SessionOutcome::Now(Reply::Done))
+                Ok(Outcome::Now(Reply::Done))
             }
             SessionRequest::HasCallback { name } => {
                 let has_callback = self.has_session_callback(self.client_named(&name)?);
-                Ok(SessionOutcome::Now(Reply::Count(u32::from(has_callback))))
+                Ok(Outcome::Now(Reply::Count(u32::from(has_callback))))
             }
             SessionRequest::Notify { target, kind, path } => {
                 if path.is_empty() || path.len() > SESSION_PATH_BYTES || path.contains('\0') {
@@ -64,7 +58,7 @@ impl Control {
                 if let Some(name) = &target {
                     self.client_named(name)?;
                 }
-                Ok(SessionOutcome::Ask(Question { target, kind, path }))
+                Ok(Outcome::Session(Question { target, kind, path }))
             }
         }
     }

@@ -1,6 +1,7 @@
 //! The server as programs are told of it.
 
 use proto::limits::CLIENTS_AT_ONCE;
+use proto::request::RequestError;
 use proto::status::{ClientStatus, Place, Status, Timing};
 use proto::timing::ClientTiming;
 
@@ -15,8 +16,9 @@ impl Control {
     }
 
     /// How long a client takes.
-    pub(super) fn timing(&mut self, client: u32) -> Option<ClientTiming> {
-        Some(self.clients.get_mut(&client)?.measured.timing(sys::clock::now_ns()))
+    pub(super) fn timing(&mut self, client: u32) -> Result<ClientTiming, RequestError> {
+        let slot = self.clients.get_mut(&client).ok_or(RequestError::UnknownClient(client))?;
+        Ok(slot.measured.timing(sys::clock::now_ns()))
     }
 
     /// The server, for the command line.

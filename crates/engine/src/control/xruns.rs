@@ -228,7 +228,7 @@ impl Control {
     }
 
     fn usual(&mut self, client: u32) -> Option<Usual> {
-        let timing = self.timing(client).filter(|timing| timing.duration.minute.count > 0)?;
+        let timing = self.timing(client).ok().filter(|timing| timing.duration.minute.count > 0)?;
         Some(Usual {
             scheduling_ns: timing.scheduling.minute.p50_ns,
             duration_ns: timing.duration.minute.p50_ns,

@@ -432,7 +432,7 @@ mod tests {
         }
         let out = model.port_named("synth:out").unwrap().id;
         model.disconnect("synth:out", "system:in").unwrap();
-        model.disconnect_all(model.port_named("synth:other").unwrap().id);
+        model.disconnect_all(model.port_named("synth:other").unwrap().id).unwrap();
         model.unset_alias(out, "main").unwrap();
         model.remove_property(port_uuid(out), "k").unwrap();
         model.remove_properties(client_uuid(synth));

@@ -361,8 +361,10 @@ impl Model {
     }
 
     /// Removes all connections of a port.
-    pub fn disconnect_all(&mut self, id: u32) {
+    pub fn disconnect_all(&mut self, id: u32) -> Result<(), RequestError> {
+        self.port_by_id(id)?;
         self.cut_all(id, |_, _, _| {});
+        Ok(())
     }
 
     /// Removes all connections of a port that goes; they are kept for when it comes back.

@@ -63,10 +63,7 @@ fn apply(model: &mut Model, op: Op) {
         Op::Unregister { asker, port } => model.unregister_port(asker, port),
         Op::Connect(a, b, c, d) => model.connect(&full(a, b), &full(c, d)).map(drop),
         Op::Disconnect(a, b, c, d) => model.disconnect(&full(a, b), &full(c, d)),
-        Op::DisconnectAll(port) => {
-            model.disconnect_all(port);
-            Ok(())
-        }
+        Op::DisconnectAll(port) => model.disconnect_all(port),
         Op::Rename(port, name) => model.rename_port(port, &format!("p{name}")),
         Op::Alias(port, name, true) => model.set_alias(port, &format!("a{name}")),
         Op::Alias(port, name, false) => model.unset_alias(port, &format!("a{name}")),
