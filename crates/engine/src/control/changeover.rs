@@ -7,9 +7,8 @@ use std::collections::{HashMap, HashSet};
 
 use proto::event::Event;
 use proto::request::Reply;
-use rt::park::Park;
 use rt::sync::Ordering;
-use sys::futex::Futex;
+use sys::clock::now_ns;
 
 use super::{Asked, Control};
 use crate::client_slot::ClientSlot;
@@ -63,9 +62,9 @@ impl Changeover {
 
 impl Control {
     pub(super) fn begin_changeover(&mut self, mode: Mode, connection: u64, number: u32) {
-        self.plans.need(sys::clock::now_ns());
+        self.plans.need(now_ns());
         let generation = self.plans.next_generation();
-        let step = Step::Pausing { generation, deadline_ns: Futex.now_ns() + PLAN_NS };
+        let step = Step::Pausing { generation, deadline_ns: now_ns() + PLAN_NS };
         self.changeover = Some(Changeover { mode, connection, number, step });
         if mode == Mode::Driver(self.quantum) {
             // Nobody need be told anything: no client misses a cycle.
@@ -75,7 +74,7 @@ impl Control {
 
     /// Goes on with the change under way, if its step is done or has lasted too long.
     pub(super) fn step_changeover(&mut self) {
-        let (now_ns, running) = (Futex.now_ns(), self.plans.running());
+        let (now_ns, running) = (now_ns(), self.plans.running());
         let Some(change) = &self.changeover else { return };
         let adopted = |generation: u64, deadline_ns: u64| running >= generation || now_ns > deadline_ns;
         match &change.step {
@@ -120,7 +119,7 @@ impl Control {
             Some(Mode::Freewheel(on)) => self.tell_freewheel(on),
             None => return,
         };
-        self.set_step(Step::Telling { waiting, deadline_ns: Futex.now_ns() + CALLBACKS_NS });
+        self.set_step(Step::Telling { waiting, deadline_ns: now_ns() + CALLBACKS_NS });
         self.step_changeover();
     }
 
@@ -169,9 +168,9 @@ impl Control {
             Some(Mode::Freewheel(on)) => self.freewheels = on,
             None => return,
         }
-        self.plans.need(sys::clock::now_ns());
+        self.plans.need(now_ns());
         let generation = self.plans.next_generation();
-        self.set_step(Step::Resuming { generation, deadline_ns: Futex.now_ns() + PLAN_NS });
+        self.set_step(Step::Resuming { generation, deadline_ns: now_ns() + PLAN_NS });
         // With the driver's ports, the order of the graph changes too, and programs are told of it.
         self.restart_latencies(self.changeover.as_ref().is_some_and(Changeover::concerns_driver));
     }

@@ -7,9 +7,8 @@ use proto::event::{ANSWER_BYTES, Answer, Event};
 use proto::hello::{Welcome, encode_first};
 use proto::request::{Numbered, Reply, Request, RequestError};
 use proto::{MAX_PACKET_BYTES, decode, encode};
-use rt::park::Park;
 use rt::sync::Ordering;
-use sys::futex::Futex;
+use sys::clock::now_ns;
 use sys::poll::{Event as Ready, Interest};
 use sys::socket::{Connection, SocketError};
 
@@ -101,13 +100,13 @@ impl Control {
     fn pause_listening(&mut self) {
         for (_, listener) in self.parts.doors.listeners() {
             if self.poller.remove(listener).is_ok() {
-                self.connections.paused_until_ns = Some(Futex.now_ns() + PAUSE_NS);
+                self.connections.paused_until_ns = Some(now_ns() + PAUSE_NS);
             }
         }
     }
 
     pub(super) fn resume_listening(&mut self) {
-        let due = self.connections.paused_until_ns.is_some_and(|until_ns| until_ns <= Futex.now_ns());
+        let due = self.connections.paused_until_ns.is_some_and(|until_ns| until_ns <= now_ns());
         if !due {
             return;
         }
@@ -139,7 +138,7 @@ impl Control {
         let serial = self.connections.next;
         self.connections.next += 1;
         if self.poller.add(&socket, request_token(serial), Interest::Readable).is_ok() {
-            let peer = Peer::Silent { deadline_ns: Futex.now_ns() + GREETING_NS };
+            let peer = Peer::Silent { deadline_ns: now_ns() + GREETING_NS };
             let rights = rights_of(&socket, &self.parts.config.policy);
             self.connections.entries.insert(serial, Entry { socket, peer, rights });
         }
@@ -160,7 +159,7 @@ impl Control {
     }
 
     pub(super) fn close_silent_connections(&mut self) {
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         let late = |entry: &Entry| matches!(entry.peer, Peer::Silent { deadline_ns } if deadline_ns < now_ns);
         let serials: Vec<u64> = self
             .connections
@@ -311,7 +310,7 @@ impl Control {
             }
         };
         if usable {
-            self.plans.need_soon(sys::clock::now_ns());
+            self.plans.need_soon(now_ns());
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use proto::event::Event;
-use rt::park::Park;
 use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::sync::Ordering;
+use sys::clock::now_ns;
 use sys::futex::Futex;
 
 use super::Control;
@@ -87,7 +87,7 @@ impl Control {
                     }
                 }
                 Some(Record::Client(record)) if record.late_cycles > 0 => {
-                    let delay_ns = Futex.now_ns().saturating_sub(self.newest.woken_ns);
+                    let delay_ns = now_ns().saturating_sub(self.newest.woken_ns);
                     xruns.push(u32::try_from(delay_ns / 1000).unwrap_or(u32::MAX));
                     self.book_late_client(&record);
                     self.xruns.note(record);
@@ -144,7 +144,7 @@ impl Control {
     fn client_was_late(&mut self, client: u32) {
         let (quantum, sample_rate_hz) = (self.quantum, self.parts.driver.sample_rate_hz);
         let timeout_ms = self.parts.config.client_timeout_ms;
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         let Some(slot) = self.clients.get_mut(&client) else { return };
         slot.late_cycles += 1;
         slot.lateness.was_late();
@@ -164,7 +164,7 @@ impl Control {
             slot.pulse.demote(&slot.memory.own);
             slot.bypasses += 1;
             slot.all_bypasses += 1;
-            self.plans.need(sys::clock::now_ns());
+            self.plans.need(now_ns);
         }
         self.parts.mirror.note_late(client, slot.late_cycles, slot.bypass.is_some());
     }
@@ -172,7 +172,7 @@ impl Control {
     /// A client that is bypassed comes back when it looks for its turn again: it has finished what it began, and
     /// it runs, as one that was stopped does not.
     pub(super) fn let_in_again(&mut self) {
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         for (client, slot) in &mut self.clients {
             let Some(bypass) = &mut slot.bypass else { continue };
             if now_ns < bypass.look_at_ns {
@@ -186,7 +186,7 @@ impl Control {
                 // The one that it was left out with may be over.
                 slot.release.begin(now_ns, Why::Late);
                 slot.pulse.late_cycles.store(0, Ordering::Relaxed);
-                self.plans.need(sys::clock::now_ns());
+                self.plans.need(now_ns);
                 self.parts.mirror.note_late(*client, slot.late_cycles, false);
             } else {
                 *bypass = Bypass { look_at_ns: now_ns + FIRST_LOOK_NS, looks };

@@ -3,9 +3,8 @@
 //! With `--state` it is the whole state, in the file that was named. Without, only what nobody but the server knows and
 //! clients do not carry over its death (decision 15): properties, in the runtime directory, as long as it runs.
 
-use rt::park::Park;
 use state::{Place, State};
-use sys::futex::Futex;
+use sys::clock::now_ns;
 
 use super::Control;
 use crate::keeper::Keeper;
@@ -82,7 +81,7 @@ impl Control {
 
     /// Has the state written, if it is another one than before.
     pub(super) fn keep_state(&mut self) {
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         if self.parts.keeping.until_ns.is_some_and(|until_ns| until_ns < now_ns) {
             self.parts.keeping.until_ns = None;
             self.parts.model.expect_nobody();

@@ -2,14 +2,13 @@
 //! everybody is told that the order of the graph is another.
 
 use proto::event::Event;
-use rt::park::Park;
-use sys::futex::Futex;
 
 use super::{Asked, Control};
 use crate::latency::{enter, pass_through};
 use crate::order::order;
 use crate::plan::SYSTEM;
 use rt::shm::LatencyRange;
+use sys::clock::now_ns;
 
 /// A pass under way.
 #[derive(Debug)]
@@ -90,7 +89,7 @@ impl Control {
                 Asked::Latency { client: asked, deadline_ns } if *asked == client => Some(*deadline_ns),
                 _ => None,
             });
-            if answer_due_ns.is_some_and(|due_ns| Futex.now_ns() < due_ns) {
+            if answer_due_ns.is_some_and(|due_ns| now_ns() < due_ns) {
                 return;
             }
             if !std::mem::take(&mut pass.asked) {
@@ -127,7 +126,7 @@ impl Control {
         if !activation.is_some_and(|activation| activation.latency_callback) {
             return false;
         }
-        let token = self.token(Asked::Latency { client, deadline_ns: Futex.now_ns() + CALLBACK_NS });
+        let token = self.token(Asked::Latency { client, deadline_ns: now_ns() + CALLBACK_NS });
         if let Some(slot) = self.clients.get_mut(&client) {
             slot.outbox.push(&Event::Latency { capture, token });
         }

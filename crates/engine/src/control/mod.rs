@@ -31,11 +31,10 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use rt::park::Park;
 use rt::record::CycleRecord;
 use rt::shm::RecordCursor;
 use rtrb::Consumer;
-use sys::futex::Futex;
+use sys::clock::now_ns;
 use sys::poll::{Event as Ready, Interest, Poller};
 use sys::signals::TerminationSignals;
 use sys::socket::{Connection, Listener};
@@ -362,7 +361,7 @@ impl Control {
     /// Looks at what cycles and threads did, when the driver calls and by the clock; later if somebody has just asked
     /// something, and may ask more. Whether it was time for it.
     fn look(&mut self, nobody_asks: bool) -> bool {
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         let patience_ns = if nobody_asks { TICK_NS } else { 2 * TICK_NS };
         let ticks = now_ns >= self.looked_ns + patience_ns;
         let called = std::mem::take(&mut self.driver_called);

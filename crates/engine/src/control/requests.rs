@@ -11,6 +11,7 @@ use proto::request::{Activation, NewPort, Reply, Request, RequestError};
 use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB, TransportRequest};
 use rt::sync::Ordering;
 use rt::transport::Position;
+use sys::clock::now_ns;
 use sys::memory::PeerSlab;
 
 use super::changeover::Mode;
@@ -235,7 +236,7 @@ impl Control {
         self.parts.model.set_active(client, true);
         // One that returns knows another quantum, maybe.
         self.tell_who_does_not_know(self.quantum);
-        self.plans.need(sys::clock::now_ns());
+        self.plans.need(now_ns());
         Ok(Outcome::Adopted { closes: false })
     }
 
@@ -247,7 +248,7 @@ impl Control {
         if let Some(slot) = self.clients.get_mut(&client) {
             slot.activation = None;
         }
-        self.plans.need(sys::clock::now_ns());
+        self.plans.need(now_ns());
     }
 
     /// No cycle waits for a client that was not active.
@@ -366,14 +367,14 @@ impl Control {
             let advice = "wait for its answers".into();
             return self.refuse(connection, number, RequestError::Full { what, limit, advice });
         }
-        let deadline_ns = sys::clock::now_ns() + ADOPTION_NS;
+        let deadline_ns = now_ns() + ADOPTION_NS;
         // The generation that the next plan will have: the one that holds what was asked.
         let generation = if self.plans.needed() { self.plans.next_generation() } else { self.plans.newest() };
         self.pending.push(Pending { connection, number, generation, deadline_ns, closes });
     }
 
     pub(super) fn answer_pending(&mut self) {
-        let now_ns = sys::clock::now_ns();
+        let now_ns = now_ns();
         let running = self.plans.running();
         let due = |pending: &Pending| pending.generation <= running || pending.deadline_ns <= now_ns;
         let (answered, waiting) = std::mem::take(&mut self.pending).into_iter().partition(due);

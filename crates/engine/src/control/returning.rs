@@ -4,10 +4,9 @@
 use proto::hello::{Returning, Seen};
 use proto::limits::RETURNED_AT_ONCE;
 use proto::request::{RequestError, ReturningConnection, ReturningPort};
-use rt::park::Park;
 use rt::shm::TransportRequest;
 use rt::transport::Position;
-use sys::futex::Futex;
+use sys::clock::now_ns;
 
 use super::Control;
 use super::requests::Outcome;
@@ -42,7 +41,7 @@ impl Returns {
         if !after_crash {
             return Self::default();
         }
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         Self { first_until_ns: now_ns + FIRST_NS, clock_until_ns: now_ns + CLOCK_NS, ..Self::default() }
     }
 }
@@ -50,7 +49,7 @@ impl Returns {
 impl Control {
     /// Whether newcomers have to wait.
     pub(super) fn expects_returning_clients(&self) -> bool {
-        Futex.now_ns() < self.returns.first_until_ns
+        now_ns() < self.returns.first_until_ns
     }
 
     pub(super) fn is_returning(&self, client: u32) -> bool {
@@ -96,7 +95,7 @@ impl Control {
                 "client '{name}' knows a sample rate of {known_hz} Hz, and this server runs at {rate_hz} Hz: open it anew"
             )));
         }
-        let now_ns = Futex.now_ns();
+        let now_ns = now_ns();
         if !is_plausible(returning.frames, returning.at_ns, now_ns) {
             let frames = returning.frames;
             return Err(RequestError::NotAllowed(format!(
@@ -123,7 +122,7 @@ impl Control {
 
     /// Answered with the plan after this, whose cycles are counted from where the client stands.
     pub(super) fn return_clock(&mut self) -> Outcome {
-        self.plans.need(sys::clock::now_ns());
+        self.plans.need(now_ns());
         Outcome::Adopted { closes: false }
     }
 
@@ -169,7 +168,7 @@ impl Control {
         let now = self.engine().transport_in(self.engine().cycle()).unwrap_or_default();
         // One round is that of a state that was kept.
         let is_untouched = !now.state.passes() && now.round <= 1;
-        if !is_untouched || self.returns.has_transport || Futex.now_ns() > self.returns.clock_until_ns {
+        if !is_untouched || self.returns.has_transport || now_ns() > self.returns.clock_until_ns {
             return;
         }
         self.returns.has_transport = true;

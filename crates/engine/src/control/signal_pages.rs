@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use proto::event::Event;
+use sys::clock::now_ns;
 use sys::futex::Futex;
 
 use super::{Asked, Control};
@@ -78,7 +79,7 @@ impl Control {
         // The driver's one wake-up may have been taken by somebody else who has the page.
         left.iter().for_each(|page| page.wake_everybody(&Futex));
         // The plan in force keeps it for the wake-up. Or somebody has come and gone while the other was under way.
-        self.plans.need(sys::clock::now_ns());
+        self.plans.need(now_ns());
         let newest = self.plans.newest();
         let is_left = |asked: &Asked| matches!(asked, Asked::Page { of, .. } if *of == (client, number));
         let unanswered: Vec<(u64, Asked)> = self.asked.extract_if(|_, asked| is_left(asked)).collect();

@@ -4,6 +4,7 @@ use proto::limits::CLIENTS_AT_ONCE;
 use proto::request::RequestError;
 use proto::status::{ClientStatus, Place, Status, Timing};
 use proto::timing::ClientTiming;
+use sys::clock::now_ns;
 
 use super::Control;
 use crate::client_slot::ClientSlot;
@@ -18,7 +19,7 @@ impl Control {
     /// How long a client takes.
     pub(super) fn timing(&mut self, client: u32) -> Result<ClientTiming, RequestError> {
         let slot = self.clients.get_mut(&client).ok_or(RequestError::UnknownClient(client))?;
-        Ok(slot.measured.timing(sys::clock::now_ns()))
+        Ok(slot.measured.timing(now_ns()))
     }
 
     /// The server, for the command line.
@@ -60,7 +61,7 @@ impl Control {
 }
 
 fn client_status(id: u32, name: &str, place: Option<Place>, slot: &mut ClientSlot) -> ClientStatus {
-    let ClientTiming { scheduling, duration } = slot.measured.timing(sys::clock::now_ns());
+    let ClientTiming { scheduling, duration } = slot.measured.timing(now_ns());
     let (scheduling, duration) = (scheduling.minute, duration.minute);
     let timing = Timing {
         cycles: u32::try_from(duration.count).unwrap_or(u32::MAX),

@@ -12,6 +12,7 @@ use proto::driver::{DriverChoice, DriverSwitch};
 use proto::limits::QUANTUM_FRAMES;
 use proto::request::{Reply, RequestError};
 use rt::shm::SLOTS_PER_SLAB;
+use sys::clock::now_ns;
 use sys::memory::OwnSlab;
 
 use super::Control;
@@ -195,7 +196,7 @@ impl Control {
     fn hand_over(&mut self, opened: Opened, slabs: Vec<OwnSlab>) {
         let Opened { driver, facts, gate, monitoring } = opened;
         let before = self.parts.system_slabs.len() - slabs.len();
-        self.plans.hand_over(Handed::new(driver, gate, slabs, before), sys::clock::now_ns());
+        self.plans.hand_over(Handed::new(driver, gate, slabs, before), now_ns());
         self.parts.driver = facts;
         self.parts.monitoring = monitoring;
         self.tell_monitored();
@@ -244,9 +245,9 @@ impl Control {
     /// Closes every driver but the one in force, before the server ends.
     pub(super) fn finish_switch(&mut self) {
         self.withdraw();
-        let deadline_ns = sys::clock::now_ns() + RETIRING_NS;
-        while self.plans.is_retiring() && sys::clock::now_ns() < deadline_ns {
-            sys::clock::sleep_until(sys::clock::now_ns() + RETIRING_LOOK_NS);
+        let deadline_ns = now_ns() + RETIRING_NS;
+        while self.plans.is_retiring() && now_ns() < deadline_ns {
+            sys::clock::sleep_until(now_ns() + RETIRING_LOOK_NS);
             self.notice_adoption();
         }
         self.switching = None;
