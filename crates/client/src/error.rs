@@ -101,3 +101,8 @@ pub enum Error {
     #[error(transparent)]
     System(#[from] io::Error),
 }
+
+impl Error {
+    /// For whoever asks and gets a reply that belongs to another kind of request.
+    pub(crate) const OTHER_REPLY: Self = Self::Protocol("it answered with a reply of another request");
+}

@@ -41,7 +41,7 @@ impl PlugIn<'_> {
 fn described(reply: Reply) -> Result<InternalClient, Error> {
     match reply {
         Reply::Internal { handle, name } => Ok(InternalClient { handle, name }),
-        _ => Err(Error::Protocol("it answered with another reply than an internal client")),
+        _ => Err(Error::OTHER_REPLY),
     }
 }
 

@@ -83,7 +83,7 @@ impl Observer {
     pub fn xruns(&self, after: u64) -> Result<Vec<Xrun>, Error> {
         match self.requests.ask(Request::Xruns { after }, &[])? {
             Reply::Xruns(xruns) => Ok(xruns),
-            _ => Err(Error::Protocol("it answered with another reply than xruns")),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 
@@ -94,7 +94,7 @@ impl Observer {
     pub fn timing(&self, client: u32) -> Result<ClientTiming, Error> {
         match self.requests.ask(Request::Timing { client }, &[])? {
             Reply::Timing(timing) => Ok(*timing),
-            _ => Err(Error::Protocol("it answered with another reply than a timing")),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 
@@ -149,12 +149,12 @@ impl Observer {
     /// Those of [`order`](Self::order).
     pub fn status(&self) -> Result<Status, Error> {
         let Reply::Status(mut status) = self.requests.ask(Request::Status, &[])? else {
-            return Err(Error::Protocol("it answered with another reply than its status"));
+            return Err(Error::OTHER_REPLY);
         };
         let mut are_more = status.clients.len() == CLIENTS_AT_ONCE;
         while let Some(last) = status.clients.last().filter(|_| are_more) {
             let Reply::Clients(clients) = self.requests.ask(Request::Clients { after: last.id }, &[])? else {
-                return Err(Error::Protocol("it answered with another reply than its clients' status"));
+                return Err(Error::OTHER_REPLY);
             };
             are_more = clients.len() == CLIENTS_AT_ONCE;
             status.clients.extend(clients);

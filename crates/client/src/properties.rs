@@ -5,8 +5,6 @@ use proto::request::{Reply, Request};
 
 use crate::{Error, Observer, Session};
 
-const UNEXPECTED: Error = Error::Protocol("it answered with a reply of another request");
-
 /// Asks page after page for the properties of `subject`, or for all.
 fn all(subject: Option<u64>, ask: impl Fn(Request) -> Result<Reply, Error>) -> Result<Vec<Property>, Error> {
     let mut page = PropertyPage { subject, after: None };
@@ -15,7 +13,7 @@ fn all(subject: Option<u64>, ask: impl Fn(Request) -> Result<Reply, Error>) -> R
         let Reply::Properties { properties, more } =
             ask(Request::Property(PropertyRequest::List(page.clone())))?
         else {
-            return Err(UNEXPECTED);
+            return Err(Error::OTHER_REPLY);
         };
         all.extend(properties);
         page.after = all.last().map(|last| (last.subject, last.key.clone()));
@@ -41,7 +39,7 @@ impl Session {
     pub fn property(&self, subject: u64, key: &str) -> Result<PropertyValue, Error> {
         match self.exchange(Request::Property(PropertyRequest::Get { subject, key: key.to_owned() }))? {
             Reply::Property(value) => Ok(value),
-            _ => Err(UNEXPECTED),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 
@@ -68,7 +66,7 @@ impl Session {
     pub fn remove_properties(&self, subject: u64) -> Result<u32, Error> {
         match self.exchange(Request::Property(PropertyRequest::RemoveAllOf { subject }))? {
             Reply::Count(count) => Ok(count),
-            _ => Err(UNEXPECTED),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 

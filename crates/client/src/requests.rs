@@ -143,7 +143,7 @@ impl Requests {
     pub(crate) fn order(&self, request: Request) -> Result<(), Error> {
         match self.ask(request, &[])? {
             Reply::Done => Ok(()),
-            _ => Err(Error::Protocol("it answered with another reply than Done")),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 

@@ -15,8 +15,6 @@ use crate::{Error, Observer, Session};
 /// `JackSessionSaveError`
 const NOT_SAVED: u32 = 1;
 
-const UNEXPECTED: Error = Error::Protocol("it answered with a reply of another request");
-
 /// The directory of client `name` in that of the session: one directory, whatever the name is.
 fn directory_of(name: &str, session: &str) -> PathBuf {
     let name = match name {
@@ -69,7 +67,7 @@ impl Session {
         let request = SessionRequest::Notify { target: target.map(str::to_owned), kind, path };
         match self.exchange(Request::Session(request))? {
             Reply::Session(commands) => Ok(commands),
-            _ => Err(UNEXPECTED),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 
@@ -102,7 +100,7 @@ impl Session {
         let request = SessionRequest::HasCallback { name: name.to_owned() };
         match self.exchange(Request::Session(request))? {
             Reply::Count(count) => Ok(count > 0),
-            _ => Err(UNEXPECTED),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 }
@@ -121,7 +119,7 @@ impl Observer {
         let (target, path) = (target.map(str::to_owned), path.to_owned());
         match self.exchange(Request::Session(SessionRequest::Notify { target, kind, path }))? {
             Reply::Session(commands) => Ok(commands),
-            _ => Err(UNEXPECTED),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 
@@ -141,7 +139,7 @@ impl Observer {
         let request = SessionRequest::HasCallback { name: name.to_owned() };
         match self.exchange(Request::Session(request))? {
             Reply::Count(count) => Ok(count > 0),
-            _ => Err(UNEXPECTED),
+            _ => Err(Error::OTHER_REPLY),
         }
     }
 }

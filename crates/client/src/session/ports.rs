@@ -93,7 +93,7 @@ const fn index(place: SlabSlot) -> u32 {
 pub(super) fn send_slab(requests: &Requests, segment: BorrowedFd<'_>) -> Result<(), Error> {
     match requests.ask(Request::AddSlab, &[segment])? {
         Reply::Done => Ok(()),
-        _ => Err(Error::Protocol("it answered a slab with another reply than Done")),
+        _ => Err(Error::OTHER_REPLY),
     }
 }
 
@@ -128,7 +128,7 @@ impl Core {
             port.slot = Some(place(slot));
         }
         let Reply::Port(id) = requests.ask(Request::RegisterPort(port), &[])? else {
-            return Err(Error::Protocol("it answered a registration without a port"));
+            return Err(Error::OTHER_REPLY);
         };
         self.ports.name(number, id).ok_or(NO_ROOM)?;
         Ok(id)
