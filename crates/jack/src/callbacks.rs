@@ -54,6 +54,9 @@ impl Context {
 const SERVER_GONE: u32 = 0x21;
 
 /// What is called by way of this library's own closures.
+///
+/// Both atomics are addresses that are followed elsewhere: who loads one with Acquire sees, by the Release that stored
+/// it, what is there.
 #[derive(Debug, Default)]
 pub struct Hooks {
     /// `pthread_t` of the process thread of the last activation; 0 until it runs.
@@ -83,13 +86,14 @@ impl Hooks {
 
     /// An activation begins: its process thread is the first to introduce itself.
     pub fn expect_process_thread(&self) {
+        // The thread that introduces itself is started after this, which orders the two.
         self.process_thread.store(0, Ordering::Release);
     }
 
     fn introduce_thread(&self) {
         // SAFETY: has no arguments and cannot fail.
         let thread = unsafe { libc::pthread_self() } as usize;
-        // Fails for the notification thread, which comes second.
+        // Fails for the notification thread, which comes second. Relaxed then: nobody looks at what was there.
         let _ = self.process_thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed);
     }
 

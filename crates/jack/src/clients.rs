@@ -94,7 +94,7 @@ impl ClientHandle {
     #[inline]
     pub fn pin(self) -> Option<Pinned> {
         let (slot, generation) = self.slot()?;
-        // Acquire: pairs with the opening, so that the client is seen whole.
+        // Acquire, twice: pairs with the opening, so that the client is seen whole.
         let before = slot.state.fetch_add(1, Ordering::Acquire);
         let pinned = Pinned { slot, client: slot.client.load(Ordering::Acquire) };
         (before / GENERATION == generation && before & OPEN != 0).then_some(pinned)
@@ -122,10 +122,12 @@ impl Drop for Pinned {
 pub fn insert(client: OpenClient) -> Option<ClientHandle> {
     let reaped = reap();
     let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
+    // Relaxed: under the lock, as all that fill or empty slots.
     let index = (0..1 << INDEX_BITS)
         .take_while(|index| SLOTS.make(*index).is_some())
         .find(|index| SLOTS.get(*index).is_some_and(|slot| slot.client.load(Ordering::Relaxed).is_null()))?;
     let slot = SLOTS.get(index)?;
+    // Relaxed: the addition below makes it known, with the client.
     slot.server.store(client.server, Ordering::Relaxed);
     slot.client.store(Box::into_raw(Box::new(client)), Ordering::Release);
     // OPEN is not set yet, so the addition sets it. Release: pairs with `pin`.
@@ -136,6 +138,7 @@ pub fn insert(client: OpenClient) -> Option<ClientHandle> {
 
 /// Any open client on a server of that number. Thread: any.
 pub fn any_on(server: u32) -> Option<(ClientHandle, Pinned)> {
+    // Relaxed: a guess until the slot is pinned, and from then on what the opening has stored before.
     any_where(|slot| slot.server.load(Ordering::Relaxed) == server)
 }
 
@@ -145,6 +148,7 @@ pub fn server_like(session: &Session) -> Option<u32> {
     let same = |other: &OpenClient| {
         other.session.server_name() == session.server_name() && instance(&other.session) == instance(session)
     };
+    // Relaxed: a guess of the generation, which the pin tells right from wrong.
     let open = SLOTS
         .iter()
         .enumerate()
@@ -159,8 +163,8 @@ pub fn any() -> Option<Pinned> {
 
 fn any_where(wanted: impl Fn(&Slot) -> bool) -> Option<(ClientHandle, Pinned)> {
     SLOTS.iter().enumerate().filter(|(_, slot)| wanted(slot)).find_map(|(index, slot)| {
+        // Relaxed: the slot may have changed meanwhile. What was pinned decides.
         let handle = ClientHandle::of(index, slot.state.load(Ordering::Relaxed));
-        // The slot may have changed meanwhile: what was pinned decides.
         Some((handle, handle.pin()?)).filter(|_| wanted(slot))
     })
 }
@@ -173,15 +177,18 @@ const TRIES: u32 = 100;
 pub fn close(handle: ClientHandle) -> bool {
     let Some(pinned) = handle.pin() else { return false };
     let slot = pinned.slot;
+    // Nothing else is ordered by who is the first to close.
     if slot.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
         return false;
     }
     pinned.session.close();
+    // Release of both: pairs with the load in `reap`, so that the session's end comes before the client's.
     slot.state.fetch_and(!OPEN, Ordering::AcqRel);
     slot.state.fetch_or(CLOSED, Ordering::AcqRel);
     drop(pinned);
     for _ in 0..TRIES {
         drop(reap());
+        // Acquire: pairs with the end of `reap`, which may be another thread's.
         if slot.state.load(Ordering::Acquire) & CLOSED == 0 {
             break;
         }
@@ -195,17 +202,19 @@ fn reap() -> Vec<OpenClient> {
     let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut reaped = Vec::new();
     for slot in SLOTS.iter() {
-        // Acquire: pairs with the end of the last pin.
+        // Acquire: pairs with the end of the last pin, and with `close`.
         let state = slot.state.load(Ordering::Acquire);
         if state & CLOSED == 0 || state & PINS != 0 {
             continue;
         }
+        // Acquire: pairs with the opening. Who fills the slot again comes after, by the lock.
         let client = slot.client.swap(null_mut(), Ordering::AcqRel);
         if !client.is_null() {
             // SAFETY: made by `insert` from a box and taken out once, under the lock. It is not open and has no pin,
             // and a lookup that comes now finds it not open.
             reaped.push(*unsafe { Box::from_raw(client) });
         }
+        // Release: pairs with the last load in `close`.
         slot.state.fetch_and(!(CLOSING | CLOSED), Ordering::Release);
     }
     reaped

@@ -2,6 +2,9 @@
 //!
 //! The two variables are part of the interface: programs read and write them. Not for the process thread: a message
 //! is formatted and may be written to a terminal.
+//!
+//! A function is stored with Release and loaded with Acquire: on whatever thread it is called, it finds what the program
+//! has prepared for it.
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;

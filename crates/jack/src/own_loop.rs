@@ -131,6 +131,7 @@ mod tests {
 
     use super::*;
 
+    // Relaxed: counted and read by one thread.
     static ROUNDS: AtomicU32 = AtomicU32::new(0);
 
     extern "C" fn for_ever(context: *mut c_void) -> *mut c_void {

@@ -69,6 +69,7 @@ static SCRATCH: Scratch = Scratch([const { AtomicU32::new(0) }; SCRATCH_FRAMES])
 /// Makes the scratch buffer's pages present, so that no cycle faults on them.
 pub(crate) fn prepare_scratch() {
     for sample in &SCRATCH.0 {
+        // Relaxed: that something is written makes the page present; nobody hears what.
         sample.store(0, Ordering::Relaxed);
     }
 }

@@ -122,6 +122,7 @@ pub fn note_owner(client: &OpenClient, owner: ClientHandle, id: u32) {
     if let Some(place) =
         SERVERS.get(client.server as usize).and_then(|server| server.owners.make(id as usize))
     {
+        // Release: pairs with `Server::owner`, which finds the client open then.
         place.store(owner.number(), Ordering::Release);
     }
 }
@@ -129,10 +130,12 @@ pub fn note_owner(client: &OpenClient, owner: ClientHandle, id: u32) {
 impl Server {
     #[inline]
     fn owner(&self, id: u32) -> Option<Pinned> {
+        // Acquire: pairs with `note_owner`.
         ClientHandle::from_number(self.owners.get(id as usize)?.load(Ordering::Acquire)).pin()
     }
 
     fn any(&self, number: u32) -> Option<Pinned> {
+        // Relaxed, here and below: a handle that cannot be pinned, for whatever reason, is looked for anew.
         let last = ClientHandle::from_number(self.any.load(Ordering::Relaxed));
         if let Some(pinned) = last.pin() {
             return Some(pinned);

@@ -1,8 +1,8 @@
 //! The ring of bytes between one writing and one reading thread (`ringbuffer.h`).
 //!
 //! Neither side waits or locks. Each owns one offset, which only it stores: with `Release`, after it has touched the
-//! bytes; the other side loads it with `Acquire`, before. One byte stays free, so that equal offsets mean empty.
-//! A size that is a power of two lets offsets wrap by a mask.
+//! bytes; the other side loads it with `Acquire`, before. Its own it loads with `Relaxed`, as nobody else changes it. One
+//! byte stays free, so that equal offsets mean empty. A size that is a power of two lets offsets wrap by a mask.
 
 use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
@@ -139,6 +139,7 @@ pub unsafe extern "C" fn jack_ringbuffer_mlock(ring: *mut RingBuffer) -> c_int {
 pub unsafe extern "C" fn jack_ringbuffer_reset(ring: *mut RingBuffer) {
     // SAFETY: the caller's promise.
     let ring = unsafe { &*ring };
+    // As all stores: nobody loads them before the caller has let other threads use the ring again.
     ring.read.store(0, Ordering::Release);
     ring.write.store(0, Ordering::Release);
 }

@@ -29,6 +29,7 @@ pub fn parse(text: &[u8]) -> Option<Uuid> {
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_uuid_generate() -> Uuid {
     static LAST: AtomicU32 = AtomicU32::new(0);
+    // Relaxed: each call has a number of its own, in whatever order.
     of_client(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
 }
 

@@ -46,6 +46,8 @@ pub(crate) struct Start {
 #[derive(Debug)]
 pub(crate) struct ProcessThread {
     thread: Joinable<()>,
+    /// Set with Release and looked at with Acquire: a thread that leaves sees what was done before it was asked to. One that
+    /// has looked just before is called again, see [`Joinable::join`].
     stop: Arc<AtomicBool>,
     /// The kernel's id.
     pub(crate) id: u32,
