@@ -1,22 +1,20 @@
 //! MIDI ports of the typed client, and their events in a cycle.
 
-use proto::names;
 use rt::midi::{MidiError, MidiEvent, MidiReader, MidiWriter};
 use sys::buffers::BorrowedMidi;
 
 use super::port::Port;
-use crate::session::Session;
 use crate::{CycleScope, Error};
 
 /// A MIDI input of this client. Dropping it leaves the port registered: it ends with the client, or by
 /// [`unregister`](Self::unregister).
 #[derive(Debug)]
-pub struct MidiInputPort(Port);
+pub struct MidiInputPort(pub(super) Port);
 
 /// A MIDI output of this client. Dropping it leaves the port registered: it ends with the client, or by
 /// [`unregister`](Self::unregister).
 #[derive(Debug)]
-pub struct MidiOutputPort(Port);
+pub struct MidiOutputPort(pub(super) Port);
 
 /// What a MIDI input hears in a cycle: the events of all that is connected, by time.
 #[derive(Debug)]
@@ -27,10 +25,6 @@ pub struct MidiInputBuffer<'a>(Option<MidiReader<'a>>);
 pub struct MidiOutputBuffer<'a>(Option<BorrowedMidi<'a>>);
 
 impl MidiInputPort {
-    pub(super) fn new(session: &Session, id: u32) -> Result<Self, Error> {
-        Port::new(session, id).map(Self)
-    }
-
     /// The port's events in this cycle: none where nothing is connected, nor in another client's cycle. Thread: cycle.
     pub fn buffer<'a>(&'a mut self, cycle: &'a CycleScope<'_>) -> MidiInputBuffer<'a> {
         let reader = self.0.cell(cycle).and_then(|(_, cell)| {
@@ -55,23 +49,19 @@ impl MidiInputPort {
 
     /// What follows the client's name.
     pub fn short_name(&self) -> &str {
-        names::short(self.0.name())
+        self.0.short_name()
     }
 
     /// Removes the port from the graph.
     ///
     /// # Errors
-    /// Those of [`Session::unregister_port`].
+    /// Those of [`Session::unregister_port`](crate::Session::unregister_port).
     pub fn unregister(self) -> Result<(), Error> {
         self.0.unregister()
     }
 }
 
 impl MidiOutputPort {
-    pub(super) fn new(session: &Session, id: u32) -> Result<Self, Error> {
-        Port::new(session, id).map(Self)
-    }
-
     /// The port's buffer in this cycle, without the events of the one before. To be called in each cycle: otherwise
     /// they are said again. Takes no events in another client's cycle. Thread: cycle.
     pub fn buffer<'a>(&'a mut self, cycle: &'a CycleScope<'_>) -> MidiOutputBuffer<'a> {
@@ -94,13 +84,13 @@ impl MidiOutputPort {
 
     /// What follows the client's name.
     pub fn short_name(&self) -> &str {
-        names::short(self.0.name())
+        self.0.short_name()
     }
 
     /// Removes the port from the graph.
     ///
     /// # Errors
-    /// Those of [`Session::unregister_port`].
+    /// Those of [`Session::unregister_port`](crate::Session::unregister_port).
     pub fn unregister(self) -> Result<(), Error> {
         self.0.unregister()
     }

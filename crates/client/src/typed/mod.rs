@@ -14,6 +14,8 @@ pub use midi_port::{MidiInputBuffer, MidiInputPort, MidiOutputBuffer, MidiOutput
 pub use notifications::Notifications;
 pub use port::{InputBuffer, InputPort, OutputBuffer, OutputPort};
 
+use port::Port;
+
 use crate::callbacks::callback;
 use crate::registry_view::RegistryView;
 use crate::session::{OpenOptions, Session};
@@ -159,8 +161,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn input_port(&self, name: &str) -> Result<InputPort, Error> {
-        let id = self.session.register_port(name, PortType::Audio, INPUT)?;
-        InputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Audio, INPUT).map(InputPort)
     }
 
     /// Registers an audio output.
@@ -168,8 +169,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn output_port(&self, name: &str) -> Result<OutputPort, Error> {
-        let id = self.session.register_port(name, PortType::Audio, OUTPUT)?;
-        OutputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Audio, OUTPUT).map(OutputPort)
     }
 
     /// Registers an audio input that leads to a device: physical, and the end of a signal's way.
@@ -177,8 +177,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_input_port(&self, name: &str) -> Result<InputPort, Error> {
-        let id = self.session.register_port(name, PortType::Audio, INPUT | DEVICE)?;
-        InputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Audio, INPUT | DEVICE).map(InputPort)
     }
 
     /// Registers an audio output that comes from a device: physical, and the begin of a signal's way.
@@ -186,8 +185,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_output_port(&self, name: &str) -> Result<OutputPort, Error> {
-        let id = self.session.register_port(name, PortType::Audio, OUTPUT | DEVICE)?;
-        OutputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Audio, OUTPUT | DEVICE).map(OutputPort)
     }
 
     /// Registers a MIDI input that leads to a device.
@@ -195,8 +193,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
-        let id = self.session.register_port(name, PortType::Midi, INPUT | DEVICE)?;
-        MidiInputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Midi, INPUT | DEVICE).map(MidiInputPort)
     }
 
     /// Registers a MIDI output that comes from a device.
@@ -204,8 +201,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
-        let id = self.session.register_port(name, PortType::Midi, OUTPUT | DEVICE)?;
-        MidiOutputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Midi, OUTPUT | DEVICE).map(MidiOutputPort)
     }
 
     /// Registers a MIDI input.
@@ -213,8 +209,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
-        let id = self.session.register_port(name, PortType::Midi, INPUT)?;
-        MidiInputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Midi, INPUT).map(MidiInputPort)
     }
 
     /// Registers a MIDI output.
@@ -222,8 +217,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
-        let id = self.session.register_port(name, PortType::Midi, OUTPUT)?;
-        MidiOutputPort::new(&self.session, id)
+        Port::register(&self.session, name, PortType::Midi, OUTPUT).map(MidiOutputPort)
     }
 
     /// Connects an output port to an input port, by full names or aliases.

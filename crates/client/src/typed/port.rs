@@ -4,7 +4,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Weak};
 
 use proto::names;
-use proto::request::SlabSlot;
+use proto::request::{PortType, SlabSlot};
 use sys::buffers::BorrowedSamples;
 
 use crate::process::PortCell;
@@ -21,7 +21,13 @@ pub(super) struct Port {
 }
 
 impl Port {
-    pub(super) fn new(session: &Session, id: u32) -> Result<Self, Error> {
+    pub(super) fn register(
+        session: &Session,
+        name: &str,
+        port_type: PortType,
+        flags: u32,
+    ) -> Result<Self, Error> {
+        let id = session.register_port(name, port_type, flags)?;
         let core = session.core();
         let number = core.ports.number(id).ok_or(Error::NotOwnPort(id))?;
         let name = session.registry().port(id).map(|port| port.name).unwrap_or_default();
@@ -34,6 +40,10 @@ impl Port {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn short_name(&self) -> &str {
+        names::short(&self.name)
     }
 
     /// Where the port's samples are in `cycle`; `None` in a cycle of another client. Thread: cycle.
@@ -51,12 +61,12 @@ impl Port {
 /// An audio input of this client. Dropping it leaves the port registered: it ends with the client, or by
 /// [`unregister`](Self::unregister).
 #[derive(Debug)]
-pub struct InputPort(Port);
+pub struct InputPort(pub(super) Port);
 
 /// An audio output of this client. Dropping it leaves the port registered: it ends with the client, or by
 /// [`unregister`](Self::unregister).
 #[derive(Debug)]
-pub struct OutputPort(Port);
+pub struct OutputPort(pub(super) Port);
 
 /// What an input hears in a cycle: as many samples as the cycle has frames.
 #[derive(Debug)]
@@ -68,10 +78,6 @@ pub struct InputBuffer<'a>(Option<BorrowedSamples<'a>>);
 pub struct OutputBuffer<'a>(Option<BorrowedSamples<'a>>);
 
 impl InputPort {
-    pub(super) fn new(session: &Session, id: u32) -> Result<Self, Error> {
-        Port::new(session, id).map(Self)
-    }
-
     /// The port's samples in this cycle: silence where nothing is connected. Empty in another client's cycle. Thread: cycle.
     pub fn buffer<'a>(&'a mut self, cycle: &'a CycleScope<'_>) -> InputBuffer<'a> {
         let samples = self.0.cell(cycle).and_then(|(_, cell)| {
@@ -86,17 +92,17 @@ impl InputPort {
 
     /// Id in the registry.
     pub fn id(&self) -> u32 {
-        self.0.id
+        self.0.id()
     }
 
     /// Its name when it was registered, `client:port`.
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.0.name()
     }
 
     /// What follows the client's name.
     pub fn short_name(&self) -> &str {
-        names::short(&self.0.name)
+        self.0.short_name()
     }
 
     /// Removes the port from the graph.
@@ -109,10 +115,6 @@ impl InputPort {
 }
 
 impl OutputPort {
-    pub(super) fn new(session: &Session, id: u32) -> Result<Self, Error> {
-        Port::new(session, id).map(Self)
-    }
-
     /// The port's samples in this cycle, to be written. Empty in another client's cycle. Thread: cycle.
     pub fn buffer<'a>(&'a mut self, cycle: &'a CycleScope<'_>) -> OutputBuffer<'a> {
         let samples = self.0.cell(cycle).and_then(|(core, cell)| {
@@ -124,17 +126,17 @@ impl OutputPort {
 
     /// Id in the registry.
     pub fn id(&self) -> u32 {
-        self.0.id
+        self.0.id()
     }
 
     /// Its name when it was registered, `client:port`.
     pub fn name(&self) -> &str {
-        &self.0.name
+        self.0.name()
     }
 
     /// What follows the client's name.
     pub fn short_name(&self) -> &str {
-        names::short(&self.0.name)
+        self.0.short_name()
     }
 
     /// Removes the port from the graph.
