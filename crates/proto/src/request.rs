@@ -268,11 +268,6 @@ pub enum Request {
     ResetMaxDelay,
     /// [`Reply::Status`].
     Status,
-    /// [`Reply::Clients`]: those with greater ids.
-    Clients {
-        /// Id of a client, which need not be there any more.
-        after: u32,
-    },
     /// [`Reply::Timing`].
     Timing {
         /// Id of the client.
@@ -300,6 +295,11 @@ pub enum Request {
     Internal(InternalRequest),
     /// Another driver. [`Reply::Done`], once it starts the cycles.
     SwitchDriver(Box<DriverSwitch>),
+    /// [`Reply::Clients`]: those with greater ids.
+    Clients {
+        /// Id of a client, which need not be there any more.
+        after: u32,
+    },
 }
 
 /// Words of a packed position of the transport.
@@ -327,8 +327,6 @@ pub enum Reply {
     Count(u32),
     /// How the server is.
     Status(Box<Status>),
-    /// How some clients are, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or fewer if there are no more.
-    Clients(Vec<ClientStatus>),
     /// How long a client takes.
     Timing(Box<ClientTiming>),
     /// Xruns, oldest first; not all of them, if they are many.
@@ -342,6 +340,8 @@ pub enum Reply {
         /// Its client's name.
         name: String,
     },
+    /// How some clients are, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or fewer if there are no more.
+    Clients(Vec<ClientStatus>),
 }
 
 /// Why a request was refused. Nothing was changed in any case.
