@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use harness::{Program, Server, Sound, binary, eventually};
+use proto::request::Request;
 use tempfile::TempDir;
 
-use crate::wire::assert_says;
+use crate::wire::{self, Wire, assert_says};
 
 /// A server with these rules.
 fn server(rules: &str, options: &[&str]) -> (Server, TempDir) {
@@ -59,7 +60,7 @@ fn a_program_that_may_not_record_gets_no_memory_of_others_whoever_connects_it() 
 
 #[test]
 fn a_program_that_may_not_patch_reads_the_patchbay_and_changes_only_what_is_its_own() {
-    let rules = "nothing exe=*/jack_connect\nconnect,record exe=*/probe-*\n";
+    let rules = "nothing exe=*/jack_connect\nconnect,record exe=*/probe-*\nnothing exe=*/bad_input-*\n";
     let (server, _policy) = server(rules, &[]);
     let _source = server.probe(&["source", "source"]);
     // It may connect its own.
@@ -69,6 +70,12 @@ fn a_program_that_may_not_patch_reads_the_patchbay_and_changes_only_what_is_its_
     assert!(!server.lsp(&["-c"]).contains("listener:out\n   system:playback_1"), "nothing was connected");
     let refused = server.consort(&["connect", "listener:out", "system:playback_1"]);
     assert_eq!(refused.code, Some(0), "another program may: {refused:?}");
+    let reply = Wire::observer(&server).ask(Request::RecomputeLatencies);
+    assert_says(
+        "one with nothing to be latent",
+        &wire::refused(reply),
+        &["policy does not allow", "latencies"],
+    );
     let mut swapping = server.probe(&["swap", "swapping", "--to", "system:playback_1"]);
     eventually("it connects its own port", || swapping.stdout().contains("swapped").then_some(()));
     let deaf = server.probe_command(&["check", "deaf", "--from", "system:capture_1"]);

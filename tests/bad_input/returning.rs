@@ -153,14 +153,19 @@ fn a_client_that_has_not_come_back_or_is_through_with_it_cannot_ask_as_if_it_had
             let (capture_latency, playback_latency) = ((0, 0), (0, 0));
             let port = port("p", INPUT, None);
             let port = ReturningPort { id: 90, port, aliases: Vec::new(), capture_latency, playback_latency };
-            for request in
-                [Request::ReturnPort(port), Request::ReturnConnections(Vec::new()), Request::Returned]
-            {
+            for request in [
+                Request::ReturnPort(port),
+                Request::ReturnClock,
+                Request::ReturnConnections(Vec::new()),
+                Request::Returned,
+            ] {
                 let text = client.refusal(request);
                 assert_says(&client.name, &text, &["only a client that returns to a server"]);
             }
         }
-        let observer = Wire::observer(server).ask(Request::Returned);
-        assert!(matches!(observer, Reply::Error(RequestError::NotAllowed(_))), "{observer:?}");
+        for request in [Request::ReturnClock, Request::Returned] {
+            let observer = Wire::observer(server).ask(request);
+            assert!(matches!(observer, Reply::Error(RequestError::NotAllowed(_))), "{observer:?}");
+        }
     });
 }

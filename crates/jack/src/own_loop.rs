@@ -66,7 +66,6 @@ pub(crate) fn run(body: ThreadCallback, context: Context) {
     // SAFETY: C structs of integers, pointers and floats, for which zero is valid.
     let (mut inside, outside): (ucontext_t, ucontext_t) = unsafe { std::mem::zeroed() };
     let mut own_loop = OwnLoop { body, context, outside };
-    CURRENT.set(&raw mut own_loop);
     // SAFETY: `inside` is filled by getcontext before the rest is set. Its stack lives until the end of this function,
     // which is reached only when the thread has left it: `enter` and `leave` come back here by `outside`, and to
     // nowhere else. Both contexts and the stack stay where they are meanwhile, and are this thread's alone.
@@ -78,6 +77,7 @@ pub(crate) fn run(body: ThreadCallback, context: Context) {
         inside.uc_stack.ss_size = STACK_BYTES;
         inside.uc_link = null_mut();
         makecontext(&raw mut inside, enter, 0);
+        CURRENT.set(&raw mut own_loop);
         swapcontext(&raw mut own_loop.outside, &raw const inside);
     }
     CURRENT.set(null_mut());

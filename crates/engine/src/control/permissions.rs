@@ -85,7 +85,25 @@ pub(super) fn check(
         Request::Internal(InternalRequest::Load { .. } | InternalRequest::Unload { .. }) => {
             (rights.load, "have the server run plug-ins")
         }
-        _ => (true, ""),
+        Request::RecomputeLatencies => (rights.patch || client.is_some(), "have latencies stated anew"),
+        Request::Activate(_)
+        | Request::Deactivate
+        | Request::RegisterPort(_)
+        | Request::UnregisterPort { .. }
+        | Request::AddSlab
+        | Request::SetLatency { .. }
+        | Request::ReleaseTimebase
+        | Request::Property(PropertyRequest::Get { .. } | PropertyRequest::List(_))
+        | Request::Internal(_)
+        | Request::Status
+        | Request::Clients { .. }
+        | Request::Timing { .. }
+        | Request::Xruns { .. }
+        | Request::Close
+        | Request::ReturnPort(_)
+        | Request::ReturnClock
+        | Request::ReturnConnections(_)
+        | Request::Returned => (true, ""),
     };
     if allowed { Ok(()) } else { Err(refusal(what)) }
 }

@@ -102,6 +102,7 @@ impl Control {
             Request::TakeTimebase { conditional } => self.take_timebase(client, conditional).and(done),
             Request::ReleaseTimebase => self.release_timebase(client).and(done),
             Request::ReturnPort(port) => self.return_port(client, &port).and(done),
+            Request::ReturnClock => self.return_clock(client),
             Request::ReturnConnections(connections) => self.return_connections(client, connections).and(done),
             Request::Returned => self.returned(client).and(done),
             request => self.answer_anybody(Some(client), request),
@@ -150,7 +151,6 @@ impl Control {
                 done
             }
             Request::Close => Ok(self.close(client)),
-            Request::ReturnClock => Ok(self.return_clock()),
             Request::Activate(_)
             | Request::Deactivate
             | Request::RegisterPort(_)
@@ -159,6 +159,7 @@ impl Control {
             | Request::TakeTimebase { .. }
             | Request::ReleaseTimebase
             | Request::ReturnPort(_)
+            | Request::ReturnClock
             | Request::ReturnConnections(_)
             | Request::Returned => Err(only_clients()),
         }

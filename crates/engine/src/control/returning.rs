@@ -121,9 +121,10 @@ impl Control {
     }
 
     /// Answered with the plan after this, whose cycles are counted from where the client stands.
-    pub(super) fn return_clock(&mut self) -> Outcome {
+    pub(super) fn return_clock(&mut self, client: u32) -> Result<Outcome, RequestError> {
+        self.check_returning(client)?;
         self.plans.need(now_ns());
-        Outcome::Adopted { closes: false }
+        Ok(Outcome::Adopted { closes: false })
     }
 
     /// Makes those connections whose other end is there: the others are made when that end's client says the same.
