@@ -74,7 +74,9 @@ impl Session {
         core.check_fork().ok()?;
         let link = core.link();
         let info = link.server.engine.info()?;
-        (!core.links.is_cut() && info.cycle != 0 && link.own.awake() == info.cycle).then_some(info)
+        // By the link's own end: another may have taken its place meanwhile.
+        let is_current = link.end.get().is_none() && info.cycle != 0 && link.own.awake() == info.cycle;
+        is_current.then_some(info)
     }
 
     /// Frame count at the begin of the current cycle.
