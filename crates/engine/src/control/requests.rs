@@ -143,7 +143,7 @@ impl Control {
                 done
             }
             Request::Status => Ok(Outcome::Now(Reply::Status(Box::new(self.status())))),
-            Request::Clients { after } => Ok(Outcome::Now(Reply::Clients(self.client_statuses(Some(after))))),
+            Request::Clients { after } => Ok(Outcome::Now(Reply::Clients(self.clients_after(after)))),
             Request::Timing { client } => Ok(Outcome::Now(Reply::Timing(Box::new(self.timing(client)?)))),
             Request::Xruns { after } => Ok(Outcome::Now(Reply::Xruns(self.xruns.after(after)))),
             Request::Stop => {

@@ -8,7 +8,7 @@ use sys::clock::now_ns;
 
 use super::Control;
 use crate::client_slot::ClientSlot;
-use crate::order::order;
+use crate::order::{Order, order};
 
 impl Control {
     fn driver_now(&self) -> String {
@@ -40,19 +40,23 @@ impl Control {
             xruns: self.engine().xruns(),
             load: f64::from(self.engine().load_ppm()) / 1e6,
             placement: self.placement(&order),
-            clients: self.client_statuses(None),
+            clients: self.client_statuses(&order, None),
             ports: (ports, self.parts.config.port_max),
             connections,
         }
     }
 
-    /// The clients with greater ids, or from the first on: as many as are told at once.
-    pub(super) fn client_statuses(&mut self, after: Option<u32>) -> Vec<ClientStatus> {
+    /// The clients with greater ids: as many as are told at once.
+    pub(super) fn clients_after(&mut self, after: u32) -> Vec<ClientStatus> {
         let order = order(&self.parts.model, &self.members());
+        self.client_statuses(&order, Some(after))
+    }
+
+    fn client_statuses(&mut self, order: &Order, after: Option<u32>) -> Vec<ClientStatus> {
         let is_told = |id: u32| after.is_none_or(|after| id > after) && self.clients.contains_key(&id);
         let clients = self.parts.model.clients().filter(|client| is_told(client.id)).take(CLIENTS_AT_ONCE);
         let placed: Vec<_> =
-            clients.map(|client| (client.id, &client.name, self.place_of(client.id, &order))).collect();
+            clients.map(|client| (client.id, &client.name, self.place_of(client.id, order))).collect();
         let statuses = placed
             .into_iter()
             .filter_map(|(id, name, place)| Some(client_status(id, name, place, self.clients.get_mut(&id)?)));
