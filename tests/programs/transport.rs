@@ -131,7 +131,13 @@ fn jack_test_finds_no_error_but_its_own() {
     // What it says last but for the time that its callback was woken at.
     assert!(printed.contains("Name of unregistered port"), "it came to its end");
     let errors = printed.lines().filter(|line| line.contains("!!! ERROR !!!"));
-    let is_its_own = |line: &&str| is_one_more(line) || NOT_OURS.iter().any(|known| line.contains(known));
+    // A cycle that it misses is one that it does not hear, and its sound is to be without a gap for two seconds.
+    let was_late = server.status()["xruns"].as_u64() > Some(0);
+    let is_its_own = |line: &&str| {
+        is_one_more(line)
+            || NOT_OURS.iter().any(|known| line.contains(known))
+            || was_late && line.contains("data transmission seems not to be valid")
+    };
     let ours: Vec<&str> = errors.filter(|line| !is_its_own(line)).collect();
     assert!(ours.is_empty(), "{ours:#?}");
 }
