@@ -67,9 +67,8 @@ impl RealtimeRules {
             // -1: no limit.
             _ => 1.0,
         };
-        let is_realtime = read("/sys/kernel/realtime").trim() == "1";
         let is_asked = read("/proc/cmdline").split_ascii_whitespace().any(|word| word == "threadirqs");
-        Self { most, threads_interrupts: is_realtime || is_asked }
+        Self { most, threads_interrupts: sys::interrupts::kernel_is_preempt_rt() || is_asked }
     }
 }
 

@@ -1,4 +1,4 @@
-//! On which CPUs the kernel handles interrupts (`/proc/irq/*/smp_affinity_list`), as root.
+//! On which CPUs the kernel handles interrupts (`/proc/irq/*/smp_affinity_list`), as root; and whether threads do.
 
 use std::fs;
 use std::io;
@@ -11,6 +11,12 @@ const ONLINE: &str = "/sys/devices/system/cpu/online";
 /// Who is not root may not even open the list.
 const NOT_ROOT: i32 = rustix::io::Errno::ACCESS.raw_os_error();
 const LIST: &str = "smp_affinity_list";
+
+/// Whether the kernel is one with `PREEMPT_RT`: what others do in interrupts, threads do there.
+#[must_use]
+pub fn kernel_is_preempt_rt() -> bool {
+    fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1")
+}
 
 /// Interrupts that are kept away from some CPUs, until this value ends: then each is where it was, unless somebody else has
 /// moved it meanwhile.

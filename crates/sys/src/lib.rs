@@ -3,6 +3,7 @@
 //! Nothing here decides anything. Deadlines are absolute `CLOCK_MONOTONIC` nanoseconds everywhere, `None` is
 //! "for ever", and a call that a signal interrupts goes on by itself. Descriptors are close-on-exec.
 
+pub mod alarm;
 pub mod buffers;
 pub mod clock;
 pub mod cycle_guard;

@@ -4,6 +4,7 @@ mod cable;
 
 use proto::limits::QUANTUM_FRAMES;
 use rt::shm::CycleInfo;
+use sys::alarm::Alarm;
 
 use self::cable::Cable;
 use super::{Capture, Channels, Driver, Pace, Playback, Wake, silence};
@@ -21,6 +22,7 @@ pub struct Timer {
     silenced_frames: u32,
     /// From each playback channel to the capture channel of the same number.
     cable: Option<Cable>,
+    alarm: Alarm,
 }
 
 impl Timer {
@@ -35,6 +37,7 @@ impl Timer {
             frames: 0,
             silenced_frames: 0,
             cable: None,
+            alarm: Alarm::new(),
         }
     }
 
@@ -54,7 +57,13 @@ impl Timer {
     }
 
     fn due_ns(&self) -> u64 {
-        let ns = u128::from(self.frames) * 1_000_000_000 / u128::from(self.sample_rate_hz.max(1));
+        self.due_ns_after(0)
+    }
+
+    /// When the frame that comes so many frames after the next cycle's first one is due.
+    fn due_ns_after(&self, frames: u32) -> u64 {
+        let frames = self.frames + u64::from(frames);
+        let ns = u128::from(frames) * 1_000_000_000 / u128::from(self.sample_rate_hz.max(1));
         self.origin_ns.unwrap_or(0).saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
     }
 }
@@ -90,7 +99,7 @@ impl Driver for Timer {
     fn wait(&mut self) -> Wake {
         self.origin_ns.get_or_insert_with(sys::clock::now_ns);
         let due_ns = self.due_ns();
-        sys::clock::sleep_until(due_ns);
+        self.alarm.sleep_until(due_ns, self.due_ns_after(self.quantum));
         let late_ns = sys::clock::now_ns().saturating_sub(due_ns);
         self.frames += u64::from(self.quantum);
         let period_ns = CycleInfo::nominal_period_ns(self.quantum, self.sample_rate_hz) as u64;
@@ -150,6 +159,17 @@ impl Driver for Timer {
 mod tests {
     use super::*;
     use crate::driver::file::tests::Ports;
+
+    #[test]
+    fn the_date_that_is_foreseen_for_a_cycle_is_the_one_that_it_is_due_at() {
+        let mut timer = Timer::new(Channels { capture: 0, playback: 0, monitors: 0 }, 44_100);
+        timer.take_over(123_456_789, 64);
+        for cycle in 0..10_000 {
+            let foreseen_ns = timer.due_ns_after(64);
+            timer.frames += 64;
+            assert_eq!(timer.due_ns(), foreseen_ns, "cycle {cycle}");
+        }
+    }
 
     #[test]
     fn what_lies_in_the_capture_ports_of_another_driver_is_not_heard_again() {
