@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use consort_dsp::{self as dsp, Format, LANES, PeerSamples};
 
-const RUNS: usize = 7;
+const RUNS: usize = 15;
 const BYTES_PER_RUN: usize = 64 << 20;
 
 fn main() {
@@ -23,7 +23,7 @@ fn main() {
         println!();
     }
     println!(
-        "{CHANNELS} channels of {FRAMES} frames, from and to memory that no cache holds; GB/s, and the time beside memcpy's:"
+        "{CHANNELS} channels of {FRAMES} frames, from and to memory that no cache holds; the time beside that of a memcpy of as many samples:"
     );
     many_channels();
 }
@@ -87,34 +87,27 @@ fn many_channels() {
     const BLOCK: usize = CHANNELS * FRAMES;
     let (mut samples, mut into) = (Paged::new(0.5, BLOCKS * BLOCK), Paged::new(0.5, BLOCKS * BLOCK));
     let (samples, into) = (samples.get(), into.get());
-    let memcpy_seconds = fastest(|| {
+    let memcpy = |into: &mut [f32]| {
         for (from, into) in samples.chunks(BLOCK).zip(into.chunks_mut(BLOCK)) {
             black_box(into).copy_from_slice(black_box(from));
         }
-    });
-    let line = |operation: &str, seconds: f64| {
-        let gigabytes = (BLOCKS * BLOCK * size_of::<f32>()) as f64 / 1e9;
-        println!("  {operation:<24} {:>7.2} {:>6.2} ×", gigabytes / seconds, seconds / memcpy_seconds);
     };
-    line("memcpy", memcpy_seconds);
-    line("memcpy, line by line", fastest(|| copy_side_by_side(samples, into)));
+    beside(&mut *into, memcpy, "memcpy, line by line", |into| copy_side_by_side(samples, into));
     for format in Format::ALL {
         let width = format.bytes_per_sample();
         let mut bytes = Paged::new(1, BLOCKS * BLOCK * width);
         let bytes = bytes.get();
-        let seconds = fastest(|| {
+        beside(&mut *into, memcpy, &format!("encode {format:?}"), |_| {
             for (from, into) in samples.chunks(FRAMES).zip(bytes.chunks_mut(FRAMES * width)) {
                 dsp::encode(format, from, into, 0, black_box(1));
             }
         });
-        line(&format!("encode {format:?}"), seconds);
-        let seconds = fastest(|| {
+        beside(&mut *into, memcpy, &format!("decode {format:?}"), |into| {
             for (from, into) in bytes.chunks(FRAMES * width).zip(into.chunks_mut(FRAMES)) {
                 dsp::decode(format, from, into, 0, black_box(1));
             }
         });
-        line(&format!("decode {format:?}"), seconds);
-        let seconds = fastest(|| {
+        beside(&mut *into, memcpy, &format!("interleave {format:?}"), |_| {
             for (from, into) in samples.chunks(BLOCK).zip(bytes.chunks_mut(BLOCK * width)) {
                 for first in (0..CHANNELS).step_by(LANES) {
                     let planes = std::array::from_fn(|lane| &from[(first + lane) * FRAMES..][..FRAMES]);
@@ -122,8 +115,7 @@ fn many_channels() {
                 }
             }
         });
-        line(&format!("interleave {format:?}"), seconds);
-        let seconds = fastest(|| {
+        beside(&mut *into, memcpy, &format!("deinterleave {format:?}"), |into| {
             for (from, into) in bytes.chunks(BLOCK * width).zip(into.chunks_mut(BLOCK)) {
                 let mut planes = into.chunks_exact_mut(FRAMES);
                 for first in (0..CHANNELS).step_by(LANES) {
@@ -132,8 +124,18 @@ fn many_channels() {
                 }
             }
         });
-        line(&format!("deinterleave {format:?}"), seconds);
     }
+}
+
+/// Runs a copy and an operation in turn, and prints how long the operation takes beside the copy just before it, in the median:
+/// memory that others use as well is at times twice as slow.
+fn beside(into: &mut [f32], copy: impl Fn(&mut [f32]), name: &str, mut operation: impl FnMut(&mut [f32])) {
+    let mut ratios = [(); RUNS].map(|()| {
+        let copied = seconds(|| copy(into));
+        seconds(|| operation(into)) / copied
+    });
+    ratios.sort_by(f64::total_cmp);
+    println!("  {name:<24} {:>6.2} ×", ratios[RUNS / 2]);
 }
 
 /// Copies as [`dsp::interleave`] reads: a cache line of one channel, and then one of the next of eight. What this takes longer
@@ -159,10 +161,11 @@ fn report(operation: &str, frames: usize, mut run: impl FnMut()) {
 
 /// The shortest of several runs, s.
 fn fastest(mut run: impl FnMut()) -> f64 {
-    let seconds = (0..RUNS).map(|_| {
-        let start = Instant::now();
-        run();
-        start.elapsed().as_secs_f64()
-    });
-    seconds.fold(f64::INFINITY, f64::min)
+    (0..RUNS).map(|_| seconds(&mut run)).fold(f64::INFINITY, f64::min)
+}
+
+fn seconds(run: impl FnOnce()) -> f64 {
+    let start = Instant::now();
+    run();
+    start.elapsed().as_secs_f64()
 }

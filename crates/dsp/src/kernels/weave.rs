@@ -8,8 +8,29 @@ use crate::{Format, LANES};
 /// Samples of eight channels of eight frames, as they lie in memory.
 type Tile = [[u32; LANES]; LANES];
 
+/// How whole tiles are converted.
+pub(crate) trait Tiles {
+    fn weave(format: Format, weave: Weave<'_>);
+    fn unweave(format: Format, unweave: Unweave<'_, '_>);
+}
+
+/// With what every processor has.
+pub(crate) struct Baseline;
+
+impl Tiles for Baseline {
+    #[inline(always)]
+    fn weave(format: Format, weave: Weave<'_>) {
+        encode_by(format, weave);
+    }
+
+    #[inline(always)]
+    fn unweave(format: Format, unweave: Unweave<'_, '_>) {
+        decode_by(format, unweave);
+    }
+}
+
 #[inline(always)]
-pub(crate) fn interleave(
+pub(crate) fn interleave<T: Tiles>(
     format: Format,
     from: [&[f32]; LANES],
     into: &mut [u8],
@@ -23,14 +44,14 @@ pub(crate) fn interleave(
     }
     let whole = frames / LANES * LANES;
     let (tiles, rest) = into.split_at_mut(whole * frame_bytes);
-    encode_by(format, Weave { from, into: tiles, first, channels });
+    T::weave(format, Weave { from, into: tiles, first, channels });
     for (lane, plane) in from.into_iter().enumerate() {
         encode(format, &plane[whole..frames], rest, first + lane, channels);
     }
 }
 
 #[inline(always)]
-pub(crate) fn deinterleave(
+pub(crate) fn deinterleave<T: Tiles>(
     format: Format,
     source: &[u8],
     into: [&mut [f32]; LANES],
@@ -45,7 +66,7 @@ pub(crate) fn deinterleave(
     let whole = frames / LANES * LANES;
     let (tiles, rest) = source.split_at(whole * frame_bytes);
     let mut into = into;
-    decode_by(format, Unweave { source: tiles, into: &mut into, first, channels });
+    T::unweave(format, Unweave { source: tiles, into: &mut into, first, channels });
     for (lane, plane) in into.into_iter().enumerate() {
         decode(format, rest, &mut plane[whole..frames], first + lane, channels);
     }
@@ -58,11 +79,11 @@ fn samples_in_tile(channels: usize) -> usize {
 }
 
 /// Writes tiles of `from` to channels `first` and on of the frames of `into`, which are a multiple of a tile's.
-struct Weave<'a> {
-    from: [&'a [f32]; LANES],
-    into: &'a mut [u8],
-    first: usize,
-    channels: usize,
+pub(crate) struct Weave<'a> {
+    pub(crate) from: [&'a [f32]; LANES],
+    pub(crate) into: &'a mut [u8],
+    pub(crate) first: usize,
+    pub(crate) channels: usize,
 }
 
 impl Encoding for Weave<'_> {
@@ -86,11 +107,11 @@ impl Encoding for Weave<'_> {
 }
 
 /// Reads tiles of `into` from channels `first` and on of the frames of `source`, which are a multiple of a tile's.
-struct Unweave<'a, 'b> {
-    source: &'a [u8],
-    into: &'a mut [&'b mut [f32]; LANES],
-    first: usize,
-    channels: usize,
+pub(crate) struct Unweave<'a, 'b> {
+    pub(crate) source: &'a [u8],
+    pub(crate) into: &'a mut [&'b mut [f32]; LANES],
+    pub(crate) first: usize,
+    pub(crate) channels: usize,
 }
 
 impl Decoding for Unweave<'_, '_> {

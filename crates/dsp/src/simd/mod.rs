@@ -1,5 +1,9 @@
 //! The kernels, compiled for the instruction sets that a processor may have, and the choice between them.
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod fetch;
 mod pack;
 mod peer;
 mod transpose;
@@ -8,18 +12,23 @@ pub(crate) use pack::{pack, unpacked};
 pub use peer::PeerSamples;
 pub(crate) use transpose::transposed;
 
+#[cfg(target_arch = "x86_64")]
+use self::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use self::fetch::{fetch, fetch_to_write};
+use crate::kernels::weave::Baseline;
 use crate::{Format, LANES, kernels};
 
 /// Makes a public function of a kernel: the baseline version, or the one compiled for AVX2 where there is AVX2.
 macro_rules! dispatch {
-    ($($(#[$attribute:meta])* $kernel:path => fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+    ($($(#[$attribute:meta])* $kernel:path $(| $with_avx2:path)? => fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
         $(#[$attribute])*
         pub fn $name($($argument: $type),*) $(-> $result)? {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2")]
                 fn with_avx2($($argument: $type),*) $(-> $result)? {
-                    $kernel($($argument),*)
+                    dispatch!(@either $kernel $(, $with_avx2)?)($($argument),*)
                 }
                 if std::is_x86_feature_detected!("avx2") {
                     // SAFETY: the processor has the only feature that the function needs, checked just above.
@@ -29,6 +38,8 @@ macro_rules! dispatch {
             $kernel($($argument),*)
         }
     )*};
+    (@either $kernel:path) => { $kernel };
+    (@either $kernel:path, $with_avx2:path) => { $with_avx2 };
 }
 
 dispatch! {
@@ -59,7 +70,7 @@ dispatch! {
     ///
     /// Converts as many frames as both hold in full, whatever the alignment; none where `channel` is not below
     /// `channels`.
-    kernels::convert::encode => fn encode(
+    kernels::convert::encode | avx2::encode => fn encode(
         format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize
     );
 
@@ -68,14 +79,14 @@ dispatch! {
     ///
     /// Converts as many frames as both hold in full, whatever the alignment; none where `channel` is not below
     /// `channels`. The rest of `into` stays as it is.
-    kernels::convert::decode => fn decode(
+    kernels::convert::decode | avx2::decode => fn decode(
         format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize
     );
 
     /// As [`encode`] for channels `first` and on, one for each of `from`: faster where there are many.
     ///
     /// Converts as many frames as all hold in full; none where one of the channels is not below `channels`.
-    kernels::weave::interleave => fn interleave(
+    kernels::weave::interleave::<Baseline> | kernels::weave::interleave::<Avx2> => fn interleave(
         format: Format, from: [&[f32]; LANES], into: &mut [u8], first: usize, channels: usize
     );
 
@@ -83,7 +94,7 @@ dispatch! {
     ///
     /// Converts as many frames as all hold in full; none where one of the channels is not below `channels`. The rest of `into`
     /// stays as it is.
-    kernels::weave::deinterleave => fn deinterleave(
+    kernels::weave::deinterleave::<Baseline> | kernels::weave::deinterleave::<Avx2> => fn deinterleave(
         format: Format, source: &[u8], into: [&mut [f32]; LANES], first: usize, channels: usize
     );
 }

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::{comparable, samples};
 use crate::kernels::convert as baseline;
+use crate::kernels::weave::{self, Baseline};
 use crate::{Format, LANES, decode, deinterleave, encode, interleave};
 
 /// The bits of an integer format; `None` for floating point.
@@ -86,20 +87,25 @@ proptest! {
         let planes: [&[f32]; LANES] = std::array::from_fn(|lane| &planes[lane].0[planes[lane].1..]);
         let shortest = planes.iter().map(|plane| plane.len()).min().unwrap();
         let is_there = first + LANES <= channels;
-        let (mut together, mut one_by_one) = (bytes.clone(), bytes.clone());
+        let [mut together, mut plain, mut one_by_one] = [(); 3].map(|()| bytes.clone());
         interleave(format, planes, &mut together, first, channels);
+        weave::interleave::<Baseline>(format, planes, &mut plain, first, channels);
         for (lane, plane) in planes.iter().enumerate().filter(|_| is_there) {
             encode(format, &plane[..shortest], &mut one_by_one, first + lane, channels);
         }
-        prop_assert_eq!(together, one_by_one);
+        prop_assert_eq!(&together, &one_by_one);
+        prop_assert_eq!(&plain, &one_by_one);
 
-        let (mut together, mut one_by_one) = (planes.map(<[f32]>::to_vec), planes.map(<[f32]>::to_vec));
+        let [mut together, mut plain, mut one_by_one] = [(); 3].map(|()| planes.map(<[f32]>::to_vec));
         deinterleave(format, &bytes, together.each_mut().map(Vec::as_mut_slice), first, channels);
+        let into = plain.each_mut().map(Vec::as_mut_slice);
+        weave::deinterleave::<Baseline>(format, &bytes, into, first, channels);
         for (lane, plane) in one_by_one.iter_mut().enumerate().filter(|_| is_there) {
             decode(format, &bytes, &mut plane[..shortest], first + lane, channels);
         }
-        for (together, one_by_one) in together.iter().zip(&one_by_one) {
+        for ((together, plain), one_by_one) in together.iter().zip(&plain).zip(&one_by_one) {
             prop_assert_eq!(comparable(together), comparable(one_by_one));
+            prop_assert_eq!(comparable(plain), comparable(one_by_one));
         }
     }
 
