@@ -5,7 +5,7 @@
 //!
 //! Each operation is written once, as a plain loop that the compiler vectorises (`kernels`), and compiled
 //! twice on x86-64: for the baseline (SSE2) and for AVX2, chosen at run time. Elsewhere the baseline (NEON on
-//! aarch64) is all there is. Some conversions are written once more for AVX2 (`simd/avx2.rs`). No variant fuses a multiplication
+//! aarch64) is all there is. Some conversions are written once more for AVX2 (`simd/avx2`). No variant fuses a multiplication
 //! with an addition, so all give the same bits.
 #![cfg_attr(not(test), no_std)]
 #![deny(unsafe_code)]
