@@ -15,7 +15,7 @@ pub(crate) use transpose::transposed;
 #[cfg(target_arch = "x86_64")]
 use self::avx2::Avx2;
 #[cfg(target_arch = "x86_64")]
-use self::fetch::{fetch, fetch_to_write};
+use self::fetch::fetch;
 use crate::kernels::weave::Baseline;
 use crate::{Format, LANES, kernels};
 

@@ -8,7 +8,7 @@ use core::arch::x86_64::{
 };
 
 use self::registers::{NONE, got, in_order, loaded, put, quantised, quantised_32, scaled, store, transposed};
-use super::{fetch, fetch_to_write};
+use super::fetch;
 use crate::kernels::convert;
 use crate::kernels::weave::{Tiles, Unweave, Weave};
 use crate::{Format, LANES};
@@ -90,7 +90,7 @@ fn weave<const BYTES: usize>(tiles: Weave<'_>, to_words: impl Fn(__m256) -> __m2
         }
         if index + FRAMES_AHEAD < count {
             for frame in FRAMES_AHEAD * LANES..(FRAMES_AHEAD + 1) * LANES {
-                fetch_to_write(last.wrapping_add(frame * frame_bytes));
+                fetch(last.wrapping_add(frame * frame_bytes));
             }
         }
         let mut words = [_mm256_setzero_si256(); LANES];
@@ -124,7 +124,7 @@ fn unweave<const BYTES: usize>(
         let base = frames.as_ptr().wrapping_add(at);
         let last = base.wrapping_add(LANES * BYTES - 1);
         if index % SAMPLES_AHEAD == 0 && index + SAMPLES_AHEAD < count {
-            planes.iter().for_each(|plane| fetch_to_write(&raw const plane[index + SAMPLES_AHEAD]));
+            planes.iter().for_each(|plane| fetch(&raw const plane[index + SAMPLES_AHEAD]));
         }
         if index + FRAMES_AHEAD < count {
             for frame in FRAMES_AHEAD * LANES..(FRAMES_AHEAD + 1) * LANES {
