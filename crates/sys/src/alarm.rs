@@ -29,12 +29,10 @@ impl Alarm {
     /// An alarm that foresees nothing yet. Not within a cycle.
     #[must_use]
     pub fn new() -> Self {
+        let timer = || timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok();
+        let timers = timer().zip(timer()).map(|(first, second)| [first, second]);
         // There, a thread would have to run whenever one of these goes off.
-        let timer = || {
-            let is_hard = !interrupts::kernel_is_preempt_rt();
-            is_hard.then(|| timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok()).flatten()
-        };
-        Self { foreseen: timer().zip(timer()).map(|(first, second)| [first, second]), turn: 0 }
+        Self { foreseen: timers.filter(|_| !interrupts::kernel_is_preempt_rt()), turn: 0 }
     }
 
     /// Sleeps until `CLOCK_MONOTONIC` has reached `due_ns`; returns at once if it has already. `next_ns` is when the sleep

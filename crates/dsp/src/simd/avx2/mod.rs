@@ -6,6 +6,7 @@ mod registers;
 use core::arch::x86_64::{
     __m256, __m256i, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_setzero_si256, _mm256_shuffle_epi8,
 };
+use core::ops::Range;
 
 use self::registers::{NONE, got, in_order, loaded, put, quantised, quantised_32, scaled, store, transposed};
 use super::fetch;
@@ -69,6 +70,25 @@ fn unweave_as(format: Format, tiles: Unweave<'_, '_>) {
     }
 }
 
+/// Asks for the samples and the frames of tiles ahead, if as many are left; `samples` are the channels' at hand, and `last` the
+/// last byte of theirs in the first frame: where they begin, the line was asked for with the channels before.
+#[inline(always)]
+fn fetch_ahead(
+    left: Range<usize>,
+    samples: impl Iterator<Item = *const [f32; LANES]>,
+    last: *const u8,
+    frame_bytes: usize,
+) {
+    if left.start.is_multiple_of(SAMPLES_AHEAD) && left.len() > SAMPLES_AHEAD {
+        samples.for_each(|samples| fetch(samples.wrapping_add(SAMPLES_AHEAD)));
+    }
+    if left.len() > FRAMES_AHEAD {
+        for frame in FRAMES_AHEAD * LANES..(FRAMES_AHEAD + 1) * LANES {
+            fetch(last.wrapping_add(frame * frame_bytes));
+        }
+    }
+}
+
 /// `places`: which byte of a word each byte of a sample is.
 #[inline]
 #[target_feature(enable = "avx2")]
@@ -83,16 +103,8 @@ fn weave<const BYTES: usize>(tiles: Weave<'_>, to_words: impl Fn(__m256) -> __m2
     let order = in_order(places, 4);
     for (index, frames) in into.chunks_exact_mut(LANES * frame_bytes).enumerate() {
         let base = frames.as_mut_ptr().wrapping_add(at);
-        // The one before has been fetched for the channels before, if these begin there.
         let last = base.wrapping_add(LANES * BYTES - 1);
-        if index % SAMPLES_AHEAD == 0 && index + SAMPLES_AHEAD < count {
-            planes.iter().for_each(|plane| fetch(&raw const plane[index + SAMPLES_AHEAD]));
-        }
-        if index + FRAMES_AHEAD < count {
-            for frame in FRAMES_AHEAD * LANES..(FRAMES_AHEAD + 1) * LANES {
-                fetch(last.wrapping_add(frame * frame_bytes));
-            }
-        }
+        fetch_ahead(index..count, planes.iter().map(|plane| &raw const plane[index]), last, frame_bytes);
         let mut words = [_mm256_setzero_si256(); LANES];
         for (words, plane) in words.iter_mut().zip(&planes) {
             *words = to_words(loaded(&plane[index]));
@@ -123,14 +135,7 @@ fn unweave<const BYTES: usize>(
     for (index, frames) in source.chunks_exact(LANES * frame_bytes).enumerate() {
         let base = frames.as_ptr().wrapping_add(at);
         let last = base.wrapping_add(LANES * BYTES - 1);
-        if index % SAMPLES_AHEAD == 0 && index + SAMPLES_AHEAD < count {
-            planes.iter().for_each(|plane| fetch(&raw const plane[index + SAMPLES_AHEAD]));
-        }
-        if index + FRAMES_AHEAD < count {
-            for frame in FRAMES_AHEAD * LANES..(FRAMES_AHEAD + 1) * LANES {
-                fetch(last.wrapping_add(frame * frame_bytes));
-            }
-        }
+        fetch_ahead(index..count, planes.iter().map(|plane| &raw const plane[index]), last, frame_bytes);
         let mut rows = [_mm256_setzero_si256(); LANES];
         for (frame, row) in rows.iter_mut().enumerate() {
             // SAFETY: there are as many frames, and in each as many bytes from `at` on, see above.
