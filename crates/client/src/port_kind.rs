@@ -20,7 +20,7 @@ impl Session {
     /// one, and in a forked child. Thread: any.
     pub fn port_kind(&self, port: u32) -> Option<PortKind> {
         self.core().check_fork().ok()?;
-        let entry = self.core().link().server.registry.port(port)?;
+        let entry = self.core().link().registry.port(port)?;
         let is_audio = entry.port_type.load(Relaxed) == 0;
         let port_type = if is_audio { PortType::Audio } else { PortType::Midi };
         (!entry.name().is_empty()).then(|| PortKind { flags: entry.flags.load(Relaxed), port_type })

@@ -148,14 +148,14 @@ impl Service {
         let Some((core, events)) = member else { return };
         let Err(end) = take_events(&core, &events, buffer) else { return };
         match end {
-            End::Silent if !core.grace().is_zero() && !core.link().server.engine.has_stopped() => {
+            End::Silent if !core.grace().is_zero() && !core.link().engine.has_stopped() => {
                 let _ = self.poller.remove(&*events);
                 core.cut_off();
                 self.wait_for_server(token, &core);
                 self.look_for_server(token, &core);
             }
             End::Silent => {
-                let orderly = core.link().server.engine.has_stopped();
+                let orderly = core.link().engine.has_stopped();
                 let reason = "the server has closed the connection".to_owned();
                 self.end(&core, Shutdown { orderly, reason });
             }

@@ -22,7 +22,7 @@ impl Core {
         if let Some(end) = link.end.get() {
             return Some(*end);
         }
-        let info = link.server.engine.info();
+        let info = link.engine.info();
         // A server that takes another's place and waits for its first cycle has no clock yet.
         if let Some(end) = self.links.end_before().filter(|_| info.is_some_and(|info| info.cycle == 0)) {
             return Some(end);
@@ -63,23 +63,31 @@ impl Session {
     }
 
     /// The cycle that the calling process thread is in; on other threads, the newest.
+    #[inline]
     fn current(&self) -> Option<CycleInfo> {
-        self.begun().or_else(current_cycle).or_else(|| self.info())
+        self.begun().or_else(|| self.current_of_thread())
+    }
+
+    #[cold]
+    fn current_of_thread(&self) -> Option<CycleInfo> {
+        current_cycle().or_else(|| self.info())
     }
 
     /// The newest cycle, if the client has begun it: then its process thread is in no other, and what that keeps, on
     /// pages that no cycle should touch, need not be asked.
+    #[inline]
     fn begun(&self) -> Option<CycleInfo> {
         let core = self.core();
         core.check_fork().ok()?;
         let link = core.link();
-        let info = link.server.engine.info()?;
+        let info = link.engine.info()?;
         // By the link's own end: another may have taken its place meanwhile.
         let is_current = link.end.get().is_none() && info.cycle != 0 && link.own.awake() == info.cycle;
         is_current.then_some(info)
     }
 
     /// Frame count at the begin of the current cycle.
+    #[inline]
     pub fn last_frame_time(&self) -> u32 {
         self.current().map_or(0, |info| wrapped(info.frames))
     }

@@ -5,6 +5,7 @@ mod counters;
 mod cpu_set;
 mod creator;
 mod denormals;
+mod own_cpu;
 mod scheduling;
 mod stack;
 mod switches;
@@ -17,6 +18,7 @@ pub use creator::{
     spawn_by_creator_without_signals,
 };
 pub use denormals::flush_denormals_to_zero;
+pub use own_cpu::OwnCpu;
 pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
 pub use stack::{lock_stack, prefault_stack};
 pub use switches::{Switch, SwitchTrace};

@@ -39,8 +39,8 @@ unsafe impl Sync for Place {}
 
 /// The newest place.
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(null_mut());
-/// Writes served so far.
-static SERVED: AtomicU32 = AtomicU32::new(0);
+/// Counts the writes served. From 1, as [`fork`](crate::fork) counts, to lie beside what else a cycle reads.
+static SERVED: AtomicU32 = AtomicU32::new(1);
 /// The handler that ours replaced last; leaked, since a handler may be reading it.
 static PREVIOUS: AtomicPtr<sigaction> = AtomicPtr::new(null_mut());
 /// For who installs.
@@ -162,7 +162,7 @@ impl Drop for ReadableRange {
     }
 }
 
-/// How many writes have been served in this process. Unchanged: nothing is to be restored. Thread: cycle.
+/// Counts the writes that were served in this process. Unchanged: nothing is to be restored. Thread: cycle.
 #[inline]
 pub fn served() -> u32 {
     SERVED.load(Ordering::Relaxed)

@@ -1,5 +1,6 @@
 //! A client's own ports as its cycles see them.
 
+use std::iter;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -14,26 +15,37 @@ use crate::growing::Growing;
 
 /// The slabs with this client's output buffers, in the order in which the server was told of them.
 #[derive(Debug)]
-pub(crate) struct OwnSlabs(Growing<OnceLock<OwnBuffers>>);
+pub(crate) struct OwnSlabs {
+    /// The only one that most clients have: not where another page must be looked up for it in each cycle.
+    first: OnceLock<OwnBuffers>,
+    later: Growing<OnceLock<OwnBuffers>>,
+}
 
 impl OwnSlabs {
     pub(crate) fn new() -> Self {
-        Self(Growing::new())
+        Self { first: OnceLock::new(), later: Growing::new() }
     }
 
     /// The slab of that number. Thread: cycle.
     pub(crate) fn get(&self, slab: u32) -> Option<&OwnBuffers> {
-        self.0.get(slab as usize)?.get()
+        match slab.checked_sub(1) {
+            None => self.first.get(),
+            Some(later) => self.later.get(later as usize)?.get(),
+        }
     }
 
     /// All slabs. Thread: cycle.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &OwnBuffers> {
-        self.0.iter().map_while(OnceLock::get)
+        iter::once(&self.first).chain(self.later.iter()).map_while(OnceLock::get)
     }
 
     /// Adds a slab as number `slab`; `None` past the last that there can be. Allocates.
     pub(crate) fn add(&self, slab: u32, segment: OwnSlab) -> Option<&OwnBuffers> {
-        Some(self.0.make(slab as usize)?.get_or_init(|| OwnBuffers::new(segment)))
+        let place = match slab.checked_sub(1) {
+            None => &self.first,
+            Some(later) => self.later.make(later as usize)?,
+        };
+        Some(place.get_or_init(|| OwnBuffers::new(segment)))
     }
 
     /// A fresh slab that is not in the list yet.

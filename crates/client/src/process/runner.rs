@@ -14,8 +14,9 @@ use rt::park::Park;
 use rt::shm::{CycleInfo, ORDERS_WORDS, SignalPage};
 use rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
 use sys::futex::Futex;
-use sys::thread::{CpuSet, SchedulingError};
+use sys::thread::{CpuSet, OwnCpu, SchedulingError};
 
+use super::CycleScope;
 use super::inputs::{Heard, room_for_events};
 use super::standing::Standing;
 use super::tables::TablesReceiver;
@@ -47,7 +48,9 @@ pub(crate) struct Runner {
     original_cpus: Option<CpuSet>,
     /// Where it may run if an order says so: nobody is there by himself.
     isolated_cpus: CpuSet,
+    /// ... and was told to.
     cpu: Option<u32>,
+    own_cpu: OwnCpu,
     transport: TransportPart,
     /// The server freewheels, and so the thread is not real-time.
     freewheels: bool,
@@ -64,8 +67,9 @@ impl Runner {
     pub(crate) fn new(core: Arc<Core>, stop: Arc<AtomicBool>, tables: TablesReceiver) -> Self {
         // Of an activation before.
         core.link().own.note_quick();
-        let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
+        // Before the words, which cover pages and of which a cycle needs the first.
         let current = CurrentCycle::default();
+        let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
         CURRENT.set(Some(Rc::clone(&current)));
         Self {
             link: core.links.newest(),
@@ -81,6 +85,7 @@ impl Runner {
             original_cpus: sys::thread::note_usual_affinity().ok(),
             isolated_cpus: sys::topology::isolated(),
             cpu: None,
+            own_cpu: OwnCpu::of_this_thread(),
             transport: TransportPart::default(),
             freewheels: false,
             standing: Standing::new(Futex.now_ns()),
@@ -88,11 +93,25 @@ impl Runner {
         }
     }
 
+    /// Cycle after cycle, until the thread is to stop or `process`, the program's part, ends it.
+    ///
+    /// A function of its own, so that it lies on the pages of the two halves.
+    #[inline(never)]
+    pub(super) fn run(mut self, process: &mut dyn FnMut(&CycleScope<'_>) -> i32) {
+        while let Some(info) = self.wait() {
+            let status = if self.core.is_muted() { 0 } else { process(&CycleScope::new(&self.core, info)) };
+            self.finish(status);
+            if status != 0 {
+                break;
+            }
+        }
+    }
+
     /// Sleeps until it is the client's turn, and makes its inputs. `None`: the thread is to leave. Thread: cycle.
     pub(crate) fn wait(&mut self) -> Option<CycleInfo> {
         let info = self.turn()?;
         sys::cycle_guard::enter();
-        if self.link().server.engine.freewheels() != self.freewheels {
+        if self.link().engine.freewheels() != self.freewheels {
             self.follow_freewheel();
         }
         if sys::write_faults::served() != self.writes {
@@ -123,7 +142,7 @@ impl Runner {
 
     /// Gives the calling process thread the priority that it has earned. Not within a cycle.
     pub(super) fn become_realtime(&self) {
-        if self.link().server.engine.flags().gives_priorities {
+        if self.link().engine.flags().gives_priorities {
             return;
         }
         if let Err(error) = self.take_priority() {
@@ -137,7 +156,7 @@ impl Runner {
     /// Takes the real-time priority that the thread has earned, or where a limit is below that, what every program is told.
     /// Thread: cycle.
     fn take_priority(&self) -> Result<(), SchedulingError> {
-        let engine = &self.link().server.engine;
+        let engine = &self.link().engine;
         let Some((told, highest)) = engine.client_priority().zip(engine.highest_program_priority()) else {
             // Nothing is real-time.
             return Ok(());
@@ -149,11 +168,11 @@ impl Runner {
     /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
     #[cold]
     fn follow_freewheel(&mut self) {
-        self.freewheels = self.link().server.engine.freewheels();
+        self.freewheels = self.link().engine.freewheels();
         // Without the right to it, the thread was not real-time before.
         let _ = if !self.freewheels {
             self.take_priority()
-        } else if self.link().server.engine.client_priority().is_some() {
+        } else if self.link().engine.client_priority().is_some() {
             sys::thread::set_other(0)
         } else {
             Ok(())
@@ -181,7 +200,7 @@ impl Runner {
                 link.signals.sleep(woken, Some(Futex.now_ns().saturating_add(LOOK_NS)), &Futex);
                 continue;
             }
-            let pages = Pages { engine: &link.server.engine, orders: &link.orders, own: &link.own };
+            let pages = Pages { engine: &link.engine, orders: &link.orders, own: &link.own };
             let mut own = OwnSignals { link: self.link, first: &link.signals, tables: &mut self.tables };
             if let Turn::Run(info) = self.turn.next(pages, &mut own, LOOK_NS, &mut self.spurious, &Futex) {
                 return Some(info);
@@ -264,7 +283,7 @@ impl Runner {
             }
         }
         let now_ns = Futex.now_ns();
-        let cpu = u32::try_from(sys::thread::current_cpu()).unwrap_or(rt::shm::NO_CPU);
+        let cpu = u32::try_from(self.own_cpu.get()).unwrap_or(rt::shm::NO_CPU);
         self.link().own.finish(info.cycle, now_ns, cpu);
         let orders = self.turn.orders();
         for follower in orders.followers() {
@@ -303,7 +322,7 @@ impl SignalPages for OwnSignals<'_> {
         self.tables.current().own_page(self.link, place).or_else(|| (place == 0).then_some(self.first))
     }
 
-    #[inline]
+    #[inline(always)]
     fn refresh(&mut self) {
         self.tables.refresh();
     }

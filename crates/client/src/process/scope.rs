@@ -37,7 +37,7 @@ impl<'a> CycleScope<'a> {
 
     /// Where the piece stands in this cycle, and whether it rolls: the same for every client of the cycle.
     pub fn transport(&self) -> Transport {
-        self.core.link().server.engine.transport_in(self.info.cycle).unwrap_or_default()
+        self.core.link().engine.transport_in(self.info.cycle).unwrap_or_default()
     }
 
     /// Has the piece roll, once all clients that need time are ready: from the next cycle on.

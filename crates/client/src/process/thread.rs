@@ -7,7 +7,6 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 use std::{io, ptr};
 
-use super::CycleScope;
 use super::runner::{Runner, lend};
 use super::tables::TablesReceiver;
 use crate::Error;
@@ -142,20 +141,9 @@ fn run(start: Start, stop: Arc<AtomicBool>, ready: Sender<u32>) {
     match &body {
         Body::Process(process) => {
             let mut process = locked(process);
-            cycles(&core, runner, |scope| process(scope));
+            runner.run(&mut *process);
         }
-        Body::Transport => cycles(&core, runner, |_| 0),
+        Body::Transport => runner.run(&mut |_| 0),
         Body::Function(function) => lend(runner, || locked(function)()),
-    }
-}
-
-/// Cycle after cycle, until the thread is to stop or the program ends it.
-fn cycles(core: &Core, mut runner: Runner, mut process: impl FnMut(&CycleScope<'_>) -> i32) {
-    while let Some(info) = runner.wait() {
-        let status = if core.is_muted() { 0 } else { process(&CycleScope::new(core, info)) };
-        runner.finish(status);
-        if status != 0 {
-            break;
-        }
     }
 }

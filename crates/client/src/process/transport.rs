@@ -92,7 +92,7 @@ impl TransportPart {
 
     #[inline(never)]
     fn ask(&mut self, sync: &Numbered<SyncCallback>, core: &Core, info: CycleInfo) {
-        let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
+        let Some(transport) = core.link().engine.transport_in(info.cycle) else { return };
         let is_new = self.ready_serial != sync.serial;
         if !is_new && (!transport.asks || self.ready_round == transport.round) {
             return;
@@ -117,7 +117,7 @@ impl TransportPart {
 
     #[inline(never)]
     fn complete(&mut self, timebase: &Numbered<TimebaseCallback>, core: &Core, info: CycleInfo) {
-        let Some(transport) = core.link().server.engine.transport_in(info.cycle) else { return };
+        let Some(transport) = core.link().engine.transport_in(info.cycle) else { return };
         let last = self.led.filter(|last| last.serial == timebase.serial);
         let new_position = !last.is_some_and(|last| last.is_followed_by(&transport));
         if transport.master != core.id || !(new_position || transport.state.passes()) {

@@ -37,7 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const STACK_BYTES: usize = 256 * 1024;
 
 /// One client, as all its threads know it. Memory stays mapped as long as it lives.
+///
+/// On a page of its own: a cycle needs what lies at both ends of it, and looks each page up anew.
 #[derive(Debug)]
+#[repr(align(4096))]
 pub(crate) struct Core {
     pub(crate) id: u32,
     pub(crate) name: String,
@@ -103,6 +106,7 @@ impl Core {
     }
 
     /// What is shared with the newest server. Thread: cycle.
+    #[inline]
     pub(crate) fn link(&self) -> &Link {
         self.links.current()
     }

@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use rt::park::Sleepers;
-use rt::shm::{CycleInfo, Orders, OwnPage, SignalPage};
+use rt::shm::{CycleInfo, EngineSegment, Orders, OwnPage, SignalPage};
 use sys::clock::now_ns;
 use sys::futex::Futex;
-use sys::memory::{Access, Shared};
+use sys::memory::{Access, Shared, SharedRegistry};
 
 use super::receive;
-use super::server_memory::ServerMemory;
 use crate::Error;
 use crate::growing::Growing;
 
 /// The memory by which a client takes part in one server's cycles.
 #[derive(Debug)]
 pub(crate) struct Link {
-    pub(crate) server: Arc<ServerMemory>,
+    pub(crate) registry: Arc<SharedRegistry>,
+    pub(crate) engine: Shared<EngineSegment>,
     pub(crate) orders: Shared<Orders>,
     pub(crate) own: Shared<OwnPage>,
     pub(crate) signals: Shared<SignalPage>,
@@ -30,11 +30,12 @@ pub(crate) struct Link {
 impl Link {
     /// Maps what a server sent.
     pub(crate) fn map(
-        server: Arc<ServerMemory>,
-        [orders, own, signals]: [OwnedFd; 3],
+        registry: Arc<SharedRegistry>,
+        [engine, orders, own, signals]: [OwnedFd; 4],
     ) -> Result<Self, Error> {
         let link = Self {
-            server,
+            registry,
+            engine: receive(engine, Access::ReadOnly)?,
             orders: receive(orders, Access::ReadOnly)?,
             own: receive(own, Access::Writable)?,
             signals: receive(signals, Access::Writable)?,
@@ -42,7 +43,7 @@ impl Link {
         };
         if link.is_realtime() {
             // What a limit refuses may be paged out, as the rest of the program.
-            let _ = link.server.engine.lock_on_fault();
+            let _ = link.engine.lock_on_fault();
             let _ = link.orders.lock_on_fault();
             let _ = link.own.lock_on_fault();
             let _ = link.signals.lock_on_fault();
@@ -52,14 +53,14 @@ impl Link {
 
     /// Whether the server runs its clients in real time.
     pub(crate) fn is_realtime(&self) -> bool {
-        self.server.engine.flags().realtime
+        self.engine.flags().realtime
     }
 
     /// Makes the process thread look what it is to do, if it sleeps on the page that came with the link or on the
     /// cycle's word.
     pub(crate) fn wake(&self) {
         self.signals.wake_surely(&Futex);
-        self.server.engine.wake_group(Sleepers::ALL, &Futex);
+        self.engine.wake_group(Sleepers::ALL, &Futex);
     }
 
     /// Notes where the frame clock stands.
@@ -95,18 +96,21 @@ impl Links {
     }
 
     /// Index of the newest link. Thread: cycle.
+    #[inline]
     pub(crate) fn newest(&self) -> u32 {
         // Acquire: pairs with `add`.
         self.current.load(Ordering::Acquire)
     }
 
     /// Link number `index`. Thread: cycle.
+    #[inline]
     pub(crate) fn get(&self, index: u32) -> &Link {
         let later = index.checked_sub(1).and_then(|index| self.later.get(index as usize));
         later.and_then(OnceLock::get).unwrap_or(&self.first)
     }
 
     /// The newest link. Thread: cycle.
+    #[inline]
     pub(crate) fn current(&self) -> &Link {
         self.get(self.newest())
     }
@@ -139,7 +143,7 @@ impl Links {
             return false;
         }
         // Programs keep addresses of names in what the server before has shown, beyond the client's end.
-        std::mem::forget(Arc::clone(&self.get(before).server));
+        std::mem::forget(Arc::clone(&self.get(before).registry));
         // Release: who sees the index finds the link.
         self.current.store(before + 1, Ordering::Release);
         self.cut.store(false, Ordering::Release);

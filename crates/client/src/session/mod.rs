@@ -6,8 +6,8 @@ mod core;
 mod link;
 mod open;
 mod ports;
+mod registry;
 mod returning;
-mod server_memory;
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -213,14 +213,14 @@ impl Session {
     /// Clients, ports and connections, as they are now. Empty in a forked child. Thread: any.
     pub fn registry(&self) -> RegistryView<'_> {
         match self.core.check_fork() {
-            Ok(()) => RegistryView::new(&self.core.link().server.registry),
+            Ok(()) => RegistryView::new(&self.core.link().registry),
             Err(_) => RegistryView::empty(),
         }
     }
 
     /// The server's segment: flags, xruns, load. `None` in a forked child. Thread: any.
     pub fn engine(&self) -> Option<&EngineSegment> {
-        self.core.check_fork().is_ok().then(|| &*self.core.link().server.engine)
+        self.core.check_fork().is_ok().then(|| &*self.core.link().engine)
     }
 
     pub(crate) fn exchange(&self, request: Request) -> Result<Reply, Error> {

@@ -16,7 +16,7 @@ use super::attachment::{Attachment, Sockets};
 use super::core::Core;
 use super::link::{Link, Links};
 use super::ports::PortBook;
-use super::server_memory::ServerMemory;
+use super::registry;
 use crate::process::{OwnSlabs, PortTable, TablesSender};
 use crate::requests::{Introduction, introduce, server_name};
 use crate::time::LastCycle;
@@ -73,8 +73,8 @@ pub(super) fn receive_welcome(introduction: Introduction) -> Result<Welcomed, Er
     let descriptors: [OwnedFd; 6] =
         descriptors.try_into().map_err(|_| Error::Protocol("it did not send the client's memory"))?;
     let [engine, registry, orders, own, signals, events] = descriptors;
-    let server = ServerMemory::of_server(&server_name, engine, registry)?;
-    let link = Link::map(server, [orders, own, signals])?;
+    let registry = registry::of_server(&server_name, registry)?;
+    let link = Link::map(registry, [engine, orders, own, signals])?;
     let sockets = Sockets { requests: Arc::new(requests), events: Arc::new(Connection::from(events)) };
     Ok(Welcomed { client, name, server_name, link, sockets })
 }
@@ -90,7 +90,7 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         started_server,
         generation: sys::fork::generation(),
         attachment: Attachment::new(sockets),
-        ports: PortTable::new(link.server.registry.shape().ports),
+        ports: PortTable::new(link.registry.shape().ports),
         links: Links::new(link),
         own_slabs: OwnSlabs::new(),
         book: Mutex::new(PortBook::default()),

@@ -73,7 +73,7 @@ impl Core {
 
     /// How long another server is waited for.
     pub(crate) fn grace(&self) -> Duration {
-        let of_server = || Duration::from_millis(self.link().server.engine.grace_ms().into());
+        let of_server = || Duration::from_millis(self.link().engine.grace_ms().into());
         self.own_grace.unwrap_or_else(of_server)
     }
 
@@ -124,7 +124,7 @@ impl Core {
             client: self.id,
             uuid: known.uuid,
             name: self.name.clone(),
-            instance: self.link().server.engine.instance(),
+            instance: self.link().engine.instance(),
             frames: info.frames,
             at_ns: info.wakeup_ns,
             quantum: info.quantum,
@@ -139,7 +139,7 @@ impl Core {
     fn remember(&self, earlier: Option<Remembered>) -> Remembered {
         // A port that is being registered is there, or is not, before this goes on.
         let _book = locked(&self.book);
-        let view = RegistryView::new(&self.link().server.registry);
+        let view = RegistryView::new(&self.link().registry);
         let ports =
             self.ports.named().filter_map(|(id, number)| self.remember_port(view, id, number)).collect();
         let mut connections: Vec<_> =
@@ -157,7 +157,7 @@ impl Core {
         connections.sort_by_key(|connection| connection.age);
         let last_client = view.clients().last().map_or(0, |client| client.id);
         let last_port = view.ports().last().map_or(0, |port| port.id);
-        let transport = crate::transport::newest(&self.link().server.engine);
+        let transport = crate::transport::newest(&self.link().engine);
         let is_master = transport.is_some_and(|transport| transport.master == self.id);
         let quantum = self.newest_cycle().map_or(0, |info| info.quantum);
         // Round 0: nobody has moved it.

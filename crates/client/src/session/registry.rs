@@ -1,0 +1,102 @@
+//! A server's registry of ports and connections: mapped once in a process, however many clients of the server there are.
+//!
+//! C programs hold addresses in it (`jack_port_name`), got through one client and read after that client is closed.
+//! The newest mapping of each server stays, therefore, until the process ends or becomes a client of a newer server
+//! of that name: a name read too late is an old name, and the memory is bounded by one mapping per server name.
+
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex};
+
+use sys::memory::{SegmentIdentity, SharedRegistry};
+
+use crate::Error;
+use crate::locked::locked;
+
+#[derive(Debug)]
+struct Kept {
+    server_name: String,
+    /// Never another's while it is mapped here.
+    identity: SegmentIdentity,
+    /// Of the process that mapped it.
+    generation: u32,
+    registry: Arc<SharedRegistry>,
+}
+
+static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+
+/// The mapping of the registry received: the one that the process has, or a new one.
+pub(super) fn of_server(server_name: &str, received: OwnedFd) -> Result<Arc<SharedRegistry>, Error> {
+    let identity = SegmentIdentity::of(&received)?;
+    let generation = sys::fork::generation();
+    let mut kept = locked(&KEPT);
+    let known = kept.iter().position(|kept| kept.server_name == server_name);
+    if let Some(same) = known.and_then(|index| kept.get(index))
+        && (same.identity, same.generation) == (identity, generation)
+    {
+        return Ok(Arc::clone(&same.registry));
+    }
+    let registry = Arc::new(SharedRegistry::receive(received)?);
+    if let Some(outdated) = known.map(|index| kept.swap_remove(index))
+        && outdated.generation != generation
+    {
+        // The parent's mapping is absent in this child: nothing of it is to be unmapped.
+        std::mem::forget(outdated);
+    }
+    let server_name = server_name.to_owned();
+    kept.push(Kept { server_name, identity, generation, registry: Arc::clone(&registry) });
+    Ok(registry)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use rt::shm::RegistryShape;
+    use sys::memory::Segment;
+
+    use super::*;
+
+    /// A server's side: the memory, and the descriptor that a client gets.
+    struct Server {
+        registry: SharedRegistry,
+        segment: Segment,
+    }
+
+    impl Server {
+        fn new() -> Self {
+            let shape = RegistryShape { ports: 4, clients: 2, connections: 4 };
+            let (registry, segment) = SharedRegistry::create(shape).unwrap();
+            Self { registry, segment }
+        }
+
+        fn is_opened_as(&self, name: &str) -> Arc<SharedRegistry> {
+            of_server(name, self.segment.fd().try_clone_to_owned().unwrap()).unwrap()
+        }
+    }
+
+    #[test]
+    fn all_clients_of_a_server_read_one_mapping_and_a_new_server_of_that_name_gets_another() {
+        let (old, new) = (Server::new(), Server::new());
+        let first = old.is_opened_as("restarted");
+        assert!(Arc::ptr_eq(&first, &old.is_opened_as("restarted")));
+        let second = new.is_opened_as("restarted");
+        assert!(!Arc::ptr_eq(&first, &second));
+        assert!(Arc::ptr_eq(&second, &new.is_opened_as("restarted")));
+        assert_eq!(Arc::strong_count(&first), 1, "only who reads the old one keeps it");
+        assert!(!Arc::ptr_eq(&second, &Server::new().is_opened_as("another")));
+    }
+
+    #[test]
+    fn a_name_stays_readable_after_the_last_client_is_closed() {
+        let server = Server::new();
+        let registry = server.is_opened_as("closed");
+        server.registry.port(1).unwrap().write(|entry| entry.set_name("synth:left"));
+        let kept = Arc::downgrade(&registry);
+        drop(registry);
+        let kept = kept.upgrade().expect("mapped without any client");
+        let mut name = [0; 16];
+        assert_eq!(kept.port(1).unwrap().name().copy_to(&mut name), 10);
+        assert_eq!(&name[..10], b"synth:left");
+        assert_eq!(kept.port(1).unwrap().connections.load(Relaxed), 0);
+    }
+}
