@@ -2,16 +2,22 @@
  *
  *   load fifo PRIORITY    a tenth of a CPU for a real-time thread above the graph: half a millisecond of every five
  *   load interrupts 0     on every CPU a timer's interrupt each 50 µs, and the thread that it wakes
+ *   load memory 0         on every CPU, with what time is left, a thread that goes through more memory than the CPU's own
+ *                         caches hold
  *
  * Prints "loads" and runs until the end of its input. */
 #define _GNU_SOURCE
 #include "dates.h"
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #define BUSY_NS 500000u
 #define EACH_NS 5000000u
 #define INTERRUPTS_NS 50000u
+#define MEMORY_BYTES (8u << 20)
+#define LINE_BYTES 64
+#define LOWEST 19
 
 static void sleep_until(uint64_t date_ns) {
     struct timespec date = {.tv_sec = (time_t)(date_ns / 1000000000u), .tv_nsec = (long)(date_ns % 1000000000u)};
@@ -31,14 +37,32 @@ static void *be_busy(void *argument) {
     return NULL;
 }
 
-static void *be_interrupted(void *argument) {
+static void stay_on(int cpu) {
     cpu_set_t one;
     CPU_ZERO(&one);
-    CPU_SET((int)(intptr_t)argument, &one);
+    CPU_SET(cpu, &one);
     sched_setaffinity(0, sizeof one, &one);
+}
+
+static void *be_interrupted(void *argument) {
+    stay_on((int)(intptr_t)argument);
     prctl(PR_SET_TIMERSLACK, 1);
     for (;;)
         sleep_until(now_ns() + INTERRUPTS_NS);
+    return NULL;
+}
+
+static void *take_caches(void *argument) {
+    stay_on((int)(intptr_t)argument);
+    /* Of the thread, on Linux. */
+    if (setpriority(PRIO_PROCESS, 0, LOWEST) != 0)
+        fprintf(stderr, "lowest priority refused: %s\n", strerror(errno));
+    volatile char *memory = calloc(MEMORY_BYTES, 1);
+    if (!memory)
+        say_and_fail("no memory");
+    for (;;)
+        for (size_t at = 0; at < MEMORY_BYTES; at += LINE_BYTES)
+            memory[at]++;
     return NULL;
 }
 
@@ -52,16 +76,17 @@ int main(int argc, char **argv) {
     static int priority;
     end_with_parent();
     if (argc != 3)
-        say_and_fail("usage: load fifo|interrupts PRIORITY");
+        say_and_fail("usage: load fifo|interrupts|memory PRIORITY");
     priority = atoi(argv[2]);
     cpu_set_t allowed;
     sched_getaffinity(0, sizeof allowed, &allowed);
+    void *(*on_each)(void *) = strcmp(argv[1], "memory") == 0 ? take_caches : be_interrupted;
     if (strcmp(argv[1], "fifo") == 0)
         start(be_busy, &priority);
     else
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
             if (CPU_ISSET(cpu, &allowed))
-                start(be_interrupted, (void *)(intptr_t)cpu);
+                start(on_each, (void *)(intptr_t)cpu);
     puts("loads");
     fflush(stdout);
     char ignored[64];

@@ -39,6 +39,9 @@ pub struct Arguments {
     /// Seconds for which each graph and each floor runs, per round
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub seconds: u64,
+    /// Graphs: beside programs of the lowest priority that take the CPUs' caches, as on a machine in use
+    #[arg(long)]
+    pub cold_caches: bool,
     /// Run the servers in synchronous mode
     #[arg(long)]
     pub sync: bool,

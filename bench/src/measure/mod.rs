@@ -10,11 +10,13 @@ mod placement;
 mod stream;
 
 use std::fmt;
+use std::process::Command;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 
 use crate::arguments::Arguments;
+use crate::child::LineChild;
 use crate::client::Node;
 use crate::machine::Machine;
 use crate::measure::graph::GRAPHS;
@@ -98,6 +100,7 @@ pub fn run(
         Part::Placement => placement::run,
         // Graph by graph, so that seconds lie between a server, its rivals and the floor, and not minutes.
         Part::Graph => {
+            let _beside = arguments.cold_caches.then(|| take_caches(programs)).transpose()?;
             for (shape, count) in GRAPHS {
                 let title = graph::title(shape, count);
                 of_each(&title, report, &|bench| graph::run(bench, shape, count));
@@ -120,6 +123,13 @@ fn subject(server: &Server, node: &Node) -> Result<Subject> {
         server_threads: proc::scheduling(server.pid)?,
         client_threads: proc::scheduling(node.pid())?,
     })
+}
+
+/// Goes through memory on every CPU until it is dropped.
+fn take_caches(programs: &Programs) -> Result<LineChild> {
+    let child = LineChild::spawn("load", Command::new(&programs.load).args(["memory", "0"]))?;
+    child.answer("loads")?;
+    Ok(child)
 }
 
 fn words(text: &str) -> Vec<String> {
