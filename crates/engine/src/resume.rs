@@ -1,13 +1,12 @@
 //! The frame clock of a server that takes the place of another: it goes on where the clients stand.
 
 use proto::limits::SAMPLE_RATE_HZ;
+use rt::rate::frames_in;
 use rt::shm::Snapshot;
 
 /// A frame and when it passed, left by the control thread for the driver thread.
 #[derive(Debug, Default)]
 pub struct Resume(Snapshot<3>);
-
-const NS_PER_SECOND: u128 = 1_000_000_000;
 
 impl Resume {
     /// The frame clock is to be no further back than that frame `frames` passed at `at_ns`. `count`: more than the
@@ -24,11 +23,6 @@ impl Resume {
         *seen = count;
         Some(frame_after(frames, at_ns, date_ns, sample_rate_hz))
     }
-}
-
-fn frames_in(duration_ns: u64, sample_rate_hz: u32) -> u64 {
-    let frames = u128::from(duration_ns) * u128::from(sample_rate_hz) / NS_PER_SECOND;
-    u64::try_from(frames).unwrap_or(u64::MAX)
 }
 
 /// The frame that passes at `date_ns`, if `frames` passed at `at_ns`.

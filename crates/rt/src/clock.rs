@@ -2,6 +2,7 @@
 //!
 //! Source: F. Adriaensen, "Using a DLL to filter time", Linux Audio Conference 2005.
 
+use crate::rate::frames_in;
 use crate::shm::CycleInfo;
 
 /// Second-order loop over the measured dates of wake-ups.
@@ -100,8 +101,7 @@ impl CycleInfo {
     #[must_use]
     pub fn frames_since_start(&self, now_ns: u64) -> u32 {
         let elapsed_ns = now_ns.saturating_sub(self.woken_ns);
-        u32::try_from(u128::from(elapsed_ns) * u128::from(self.sample_rate_hz) / 1_000_000_000)
-            .unwrap_or(u32::MAX)
+        u32::try_from(frames_in(elapsed_ns, self.sample_rate_hz)).unwrap_or(u32::MAX)
     }
 
     /// Length of a cycle at the nominal rate, ns.

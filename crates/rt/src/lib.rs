@@ -12,6 +12,7 @@ pub mod clock;
 pub mod cycle;
 pub mod midi;
 pub mod park;
+pub mod rate;
 pub mod record;
 pub mod rouser;
 pub mod transport;

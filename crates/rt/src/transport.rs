@@ -1,5 +1,7 @@
 //! The transport as every client of a cycle sees it: where the piece stands, and whether it rolls.
 
+use crate::rate::frames_in;
+
 /// Whether the piece rolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
@@ -259,8 +261,7 @@ impl Transport {
         if !self.state.passes() {
             return self.position.frame;
         }
-        let elapsed_ns = u128::from(date_ns.saturating_sub(self.wakeup_ns));
-        let frames = elapsed_ns * u128::from(sample_rate_hz) / 1_000_000_000;
+        let frames = frames_in(date_ns.saturating_sub(self.wakeup_ns), sample_rate_hz);
         self.position.frame.wrapping_add(u32::try_from(frames).unwrap_or(quantum).min(quantum))
     }
 }

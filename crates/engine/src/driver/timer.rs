@@ -3,6 +3,7 @@
 mod cable;
 
 use proto::limits::QUANTUM_FRAMES;
+use rt::rate::duration_ns;
 use rt::shm::CycleInfo;
 use sys::alarm::Alarm;
 
@@ -62,9 +63,8 @@ impl Timer {
 
     /// When the frame that comes so many frames after the next cycle's first one is due.
     fn due_ns_after(&self, frames: u32) -> u64 {
-        let frames = self.frames + u64::from(frames);
-        let ns = u128::from(frames) * 1_000_000_000 / u128::from(self.sample_rate_hz.max(1));
-        self.origin_ns.unwrap_or(0).saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+        let after_origin_ns = duration_ns(self.frames + u64::from(frames), self.sample_rate_hz);
+        self.origin_ns.unwrap_or(0).saturating_add(after_origin_ns)
     }
 }
 

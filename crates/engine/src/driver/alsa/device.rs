@@ -1,6 +1,7 @@
 //! An open device and its cycles. Thread: cycle, unless said otherwise.
 
 use pcm::{Access, Fault, Pcm};
+use rt::rate::duration_ns;
 
 use super::pace::Pace;
 use super::transfer::{Transfer, write_silence};
@@ -203,7 +204,7 @@ impl Device {
     }
 
     fn frames_ns(&self, frames: u64) -> u64 {
-        frames.saturating_mul(1_000_000_000) / u64::from(self.rate_hz.max(1))
+        duration_ns(frames, self.rate_hz)
     }
 
     /// Fetches a quantum.

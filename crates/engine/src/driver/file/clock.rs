@@ -1,5 +1,7 @@
 //! When the cycles of a file driver are due.
 
+use rt::rate::duration_ns;
+
 use crate::driver::{Channels, Driver as _, Pace, Timer, Wake};
 
 /// The date of the next cycle where nobody can be late: so far ahead that it never comes, and that a little
@@ -86,8 +88,7 @@ impl Clock {
 impl IdealDates {
     fn advance(&mut self) -> u64 {
         self.frames += u64::from(self.quantum);
-        let ns = u128::from(self.frames) * 1_000_000_000 / u128::from(self.sample_rate_hz.max(1));
-        self.origin_ns.saturating_add(u64::try_from(ns).unwrap_or(u64::MAX))
+        self.origin_ns.saturating_add(duration_ns(self.frames, self.sample_rate_hz))
     }
 }
 
