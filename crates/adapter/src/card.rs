@@ -5,19 +5,17 @@
 //! the card for the graph.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 
-use client::{
-    Active, Client, Control, CycleScope, InputPort, Notifications, OpenOptions, OutputPort, Request, Session,
-    Shutdown,
-};
+use client::{Active, Client, Control, CycleScope, InputPort, OpenOptions, OutputPort, Request, Session};
 use engine::driver::{AlsaDriver, AlsaOptions, Capture, Driver, Playback, Wake};
 use rt::shm::CycleInfo;
 
 use crate::bridge::{CaptureBridge, Layout, PlaybackBridge};
 use crate::timeline::{CAPACITY_FRAMES, Timeline};
+use crate::told::{Listener, Told};
 
 /// What card, and how it is to be run.
 #[derive(Debug, Clone)]
@@ -38,12 +36,8 @@ pub struct CardOptions {
 #[derive(Debug, Default)]
 struct Shared {
     stop: AtomicBool,
-    /// There is no server any more.
-    left: AtomicBool,
     /// The card is not there.
     away: AtomicBool,
-    /// The graph's quantum, as it was told.
-    quantum: AtomicU32,
     /// Cycles that found less than they should have.
     gaps: AtomicU64,
     /// Times that the card had to be put to its place anew.
@@ -56,6 +50,7 @@ pub struct Card {
     client: Option<Client<Active>>,
     description: String,
     shared: Arc<Shared>,
+    told: Arc<Told>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -110,7 +105,7 @@ impl Card {
             );
         }
         let shared = Arc::new(Shared::default());
-        shared.quantum.store(client.quantum(), Ordering::Relaxed);
+        let told = Told::new(client.quantum());
         let description = driver.description();
         let captured = Arc::new(Timeline::new(capture.channels));
         let played = Arc::new(Timeline::new(playback.channels));
@@ -124,8 +119,8 @@ impl Card {
         let outputs = outputs.collect::<Result<Vec<_>, _>>()?;
         let inputs = (1..=channels.playback).map(|n| client.device_input_port(&format!("playback_{n}")));
         let inputs = inputs.collect::<Result<Vec<_>, _>>()?;
-        client.notify(Listener(Arc::clone(&shared)))?;
-        state_latencies(&client, &shared, (capture, playback), &outputs, &inputs)?;
+        client.notify(Listener(Arc::clone(&told)))?;
+        state_latencies(&client, &told, (capture, playback), &outputs, &inputs)?;
         let session = Arc::clone(client.session());
         let gaps = Arc::clone(&shared);
         let client = client.activate(move_samples(outputs, inputs, captured, played, gaps))?;
@@ -133,7 +128,7 @@ impl Card {
         let of_thread = Arc::clone(&shared);
         let body = move || run(driver, sides, &session, &of_thread);
         let thread = sys::thread::spawn_named("consort-card", STACK_BYTES, body)?;
-        Ok(Self { client: Some(client), description, shared, thread: Some(thread) })
+        Ok(Self { client: Some(client), description, shared, told, thread: Some(thread) })
     }
 
     /// The client's name, as the server gave it.
@@ -159,7 +154,7 @@ impl Card {
     pub fn state(&self) -> CardState {
         CardState {
             is_away: self.shared.away.load(Ordering::Relaxed),
-            has_left: self.shared.left.load(Ordering::Relaxed),
+            has_left: self.told.has_left(),
             gaps: self.shared.gaps.load(Ordering::Relaxed),
             locks: self.shared.locks.load(Ordering::Relaxed),
         }
@@ -198,33 +193,21 @@ fn open_driver(options: &CardOptions, graph_hz: u32) -> Result<AlsaDriver, Strin
     opened?.ok_or_else(|| "this machine has no sound card".to_owned())
 }
 
-struct Listener(Arc<Shared>);
-
-impl Notifications for Listener {
-    fn quantum(&mut self, frames: u32) {
-        self.0.quantum.store(frames, Ordering::Relaxed);
-    }
-
-    fn shutdown(&mut self, _: &Shutdown) {
-        self.0.left.store(true, Ordering::Relaxed);
-    }
-}
-
 /// Has the ports' latencies stated whenever the server asks for them.
 fn state_latencies(
     client: &Client<client::Inactive>,
-    shared: &Arc<Shared>,
+    told: &Arc<Told>,
     (capture, playback): (Layout, Layout),
     outputs: &[OutputPort],
     inputs: &[InputPort],
 ) -> Result<(), client::Error> {
     let outputs: Vec<u32> = outputs.iter().map(OutputPort::id).collect();
     let inputs: Vec<u32> = inputs.iter().map(InputPort::id).collect();
-    let (session, shared): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(shared));
+    let (session, told): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(told));
     client.session().configure(|callbacks| {
         callbacks.latency = Some(client::callback(move |is_capture| {
             let Some(session) = session.upgrade() else { return };
-            let quantum = shared.quantum.load(Ordering::Relaxed);
+            let quantum = told.quantum();
             let (ports, frames) = if is_capture {
                 (&outputs, capture.capture_latency(quantum))
             } else {

@@ -11,6 +11,7 @@ mod midi;
 mod resampler;
 mod steering;
 mod timeline;
+mod told;
 
 pub use bridge::{CaptureBridge, Course, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};

@@ -14,18 +14,20 @@ mod sequencer;
 mod stream;
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 
-use client::{Client, Notifications, OpenOptions, Request, Session, Shutdown};
+use client::{Client, OpenOptions, Request, Session};
 use rtrb::RingBuffer;
 use sys::poll::{Interest, Poller, Waker};
 
 use carrier::{Carrier, Lines, WAKER};
 use manager::Manager;
 use process::Ports;
+
+use crate::told::{Listener, Told};
 
 /// Ports in each direction.
 const MOST_PORTS: usize = 256;
@@ -58,9 +60,6 @@ struct Place {
 struct Shared {
     waker: Waker,
     stop: AtomicBool,
-    left: AtomicBool,
-    /// The graph's quantum, as it was told: latencies are asked for before the first cycle of a new one.
-    quantum: AtomicU32,
     ports: AtomicU64,
     /// Messages for which there was no room, or that the hardware did not take.
     lost: AtomicU64,
@@ -77,6 +76,7 @@ struct Shared {
 pub struct Midi {
     session: Arc<Session>,
     shared: Arc<Shared>,
+    told: Arc<Told>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -98,25 +98,11 @@ pub struct MidiState {
     pub worst_read_us: Option<u64>,
 }
 
-struct Listener(Arc<Shared>);
-
-impl Notifications for Listener {
-    fn quantum(&mut self, frames: u32) {
-        self.0.quantum.store(frames, Ordering::Relaxed);
-    }
-
-    fn shutdown(&mut self, _: &Shutdown) {
-        self.0.left.store(true, Ordering::Relaxed);
-    }
-}
-
 impl Shared {
     fn new() -> std::io::Result<Self> {
         Ok(Self {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
-            left: AtomicBool::new(false),
-            quantum: AtomicU32::new(0),
             ports: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             worst_late_ns: AtomicU64::new(0),
@@ -148,12 +134,12 @@ impl Midi {
             MidiHardware::Sequencer => sequencer::open(name, &poller)?,
             MidiHardware::Raw => raw::open(&poller, &shared)?,
         };
-        shared.quantum.store(client.quantum(), Ordering::Relaxed);
-        client.notify(Listener(Arc::clone(&shared)))?;
+        let told = Told::new(client.quantum());
+        client.notify(Listener(Arc::clone(&told)))?;
         let ((changes, changed), (retired, returned)) =
             (RingBuffer::new(4 * MOST_PORTS), RingBuffer::new(2 * MOST_PORTS));
         let mut ports = Ports::new(changed, retired, Arc::clone(&shared));
-        state_latencies(&client, &shared)?;
+        state_latencies(&client, &told)?;
         let session = Arc::clone(client.session());
         let client = client.activate(move |cycle: &client::CycleScope<'_>| ports.process(cycle))?;
         let (news, heard) = channel();
@@ -170,7 +156,7 @@ impl Midi {
             sys::thread::spawn_named("consort-midi", STACK_BYTES, carry)?,
             sys::thread::spawn_named("consort-ports", STACK_BYTES, move || manager.run(&heard))?,
         ];
-        Ok(Self { session, shared, threads })
+        Ok(Self { session, shared, told, threads })
     }
 
     /// The layer below the client.
@@ -184,7 +170,7 @@ impl Midi {
     pub fn state(&self) -> MidiState {
         let us = |ns: &AtomicU64| ns.load(Ordering::Relaxed) / 1000;
         MidiState {
-            has_left: self.shared.left.load(Ordering::Relaxed),
+            has_left: self.told.has_left(),
             ports: self.shared.ports.load(Ordering::Relaxed),
             lost: self.shared.lost.load(Ordering::Relaxed),
             refusals: self.shared.refusals().values().cloned().collect(),
@@ -210,17 +196,17 @@ impl Drop for Midi {
 }
 
 /// Both directions take a quantum.
-fn state_latencies(client: &Client<client::Inactive>, shared: &Arc<Shared>) -> Result<(), client::Error> {
-    let (session, shared): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(shared));
+fn state_latencies(client: &Client<client::Inactive>, told: &Arc<Told>) -> Result<(), client::Error> {
+    let (session, told): (Weak<Session>, _) = (Arc::downgrade(client.session()), Arc::clone(told));
     client.session().configure(|callbacks| {
         callbacks.latency = Some(client::callback(move |capture| {
             let Some(session) = session.upgrade() else { return };
-            let frames = shared.quantum.load(Ordering::Relaxed);
+            let frames = told.quantum();
             let own: Vec<u32> = session
                 .registry()
                 .ports()
                 // Captured: what comes out of output ports; played: what goes into input ports.
-                .filter(|port| session.is_own_port(port.id) && (port.flags & 2 != 0) == capture)
+                .filter(|port| session.is_own_port(port.id) && port.is_output() == capture)
                 .map(|port| port.id)
                 .collect();
             for port in own {
