@@ -80,9 +80,13 @@ int main(int argc, char **argv) {
     priority = atoi(argv[2]);
     cpu_set_t allowed;
     sched_getaffinity(0, sizeof allowed, &allowed);
-    void *(*on_each)(void *) = strcmp(argv[1], "memory") == 0 ? take_caches : be_interrupted;
+    void *(*on_each)(void *) = strcmp(argv[1], "memory") == 0       ? take_caches
+                               : strcmp(argv[1], "interrupts") == 0 ? be_interrupted
+                                                                    : NULL;
     if (strcmp(argv[1], "fifo") == 0)
         start(be_busy, &priority);
+    else if (!on_each)
+        say_and_fail("fifo, interrupts, or memory");
     else
         for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
             if (CPU_ISSET(cpu, &allowed))

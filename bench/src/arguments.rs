@@ -39,7 +39,7 @@ pub struct Arguments {
     /// Seconds for which each graph and each floor runs, per round
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub seconds: u64,
-    /// Graphs: beside programs of the lowest priority that take the CPUs' caches, as on a machine in use
+    /// Graphs: beside a thread of the lowest priority on each CPU that takes its caches, as on a machine in use
     #[arg(long)]
     pub cold_caches: bool,
     /// Run the servers in synchronous mode

@@ -70,7 +70,7 @@ impl Floor<'_> {
         subject.server_threads = proc::scheduling(*timer)?;
         subject.server = format!("floor: {}", self.name);
         subject.version = String::new();
-        let title = graph::title(self.shape, self.count);
+        let title = graph::title(self.shape, self.count, arguments);
         let first = (0..=self.count).map(|lane| recording.count(lane)).collect::<Result<Vec<_>>>()?;
         let window = Window::measure(&recording, 1..self.count + 1, (*timer, nodes), arguments.seconds)?;
         window.report(&title, self.shape, &subject, report);

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 
+use crate::arguments::Arguments;
 use crate::client::{Node, Patcher};
 use crate::measure::{Bench, subject, us};
 use crate::proc::{self, Usage};
@@ -43,8 +44,9 @@ pub fn run(bench: Bench, shape: Shape, count: usize) -> Result<()> {
     let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
     let window = Window::measure(&recording, 0..count, (server.pid, &pids), arguments.seconds)?;
     report.priority = report.priority.max(proc::highest_priority(pids[0])?);
-    window.report(&title(shape, count), shape, &subject, report);
-    report_switches(&title(shape, count), (server.pid, &pids), workplace, &subject, report)?;
+    let title = title(shape, count, arguments);
+    window.report(&title, shape, &subject, report);
+    report_switches(&title, (server.pid, &pids), workplace, &subject, report)?;
     for node in nodes {
         node.close()?;
     }
@@ -109,10 +111,11 @@ pub fn report_switches(
 }
 
 /// What the rows of a graph are called.
-pub fn title(shape: Shape, count: usize) -> String {
+pub fn title(shape: Shape, count: usize, arguments: &Arguments) -> String {
+    let caches = if arguments.cold_caches { ", cold caches" } else { "" };
     match shape {
-        Shape::Chain => format!("chain of {count}"),
-        Shape::Fan => format!("{count} in parallel"),
+        Shape::Chain => format!("chain of {count}{caches}"),
+        Shape::Fan => format!("{count} in parallel{caches}"),
     }
 }
 

@@ -102,7 +102,7 @@ pub fn run(
         Part::Graph => {
             let _beside = arguments.cold_caches.then(|| take_caches(programs)).transpose()?;
             for (shape, count) in GRAPHS {
-                let title = graph::title(shape, count);
+                let title = graph::title(shape, count, arguments);
                 of_each(&title, report, &|bench| graph::run(bench, shape, count));
                 eprintln!("round {round}: floors of {title}");
                 floor::run(shape, count, programs, workplace, arguments, report).context("floors")?;

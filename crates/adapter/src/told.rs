@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use client::{Notifications, Shutdown};
 
 /// Written by the notification thread. Nothing is ordered by either value.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Told {
     quantum: AtomicU32,
     has_left: AtomicBool,
 }
 
 impl Told {
-    /// Of a client that has this quantum now; to be its [`Notifications`].
+    /// Of a client that has this quantum now. A [`Listener`] keeps it up to date.
     pub(crate) fn new(quantum: u32) -> Arc<Self> {
         Arc::new(Self { quantum: AtomicU32::new(quantum), has_left: AtomicBool::new(false) })
     }
@@ -29,7 +29,7 @@ impl Told {
     }
 }
 
-/// Notes it.
+/// Has [`Told`] say what is so now.
 pub(crate) struct Listener(pub(crate) Arc<Told>);
 
 impl Notifications for Listener {

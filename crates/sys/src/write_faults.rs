@@ -39,7 +39,7 @@ unsafe impl Sync for Place {}
 
 /// The newest place.
 static PLACES: AtomicPtr<Place> = AtomicPtr::new(null_mut());
-/// Counts the writes served. From 1, as [`fork`](crate::fork) counts, to lie beside what else a cycle reads.
+/// Changes with each write that is served. From 1, as [`fork`](crate::fork) counts, to lie beside what else a cycle reads.
 static SERVED: AtomicU32 = AtomicU32::new(1);
 /// The handler that ours replaced last; leaked, since a handler may be reading it.
 static PREVIOUS: AtomicPtr<sigaction> = AtomicPtr::new(null_mut());
@@ -162,7 +162,7 @@ impl Drop for ReadableRange {
     }
 }
 
-/// Counts the writes that were served in this process. Unchanged: nothing is to be restored. Thread: cycle.
+/// Changes with each write that is served in this process. Unchanged: nothing is to be restored. Thread: cycle.
 #[inline]
 pub fn served() -> u32 {
     SERVED.load(Ordering::Relaxed)

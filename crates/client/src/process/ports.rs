@@ -16,7 +16,7 @@ use crate::growing::Growing;
 /// The slabs with this client's output buffers, in the order in which the server was told of them.
 #[derive(Debug)]
 pub(crate) struct OwnSlabs {
-    /// The only one that most clients have: not where another page must be looked up for it in each cycle.
+    /// The only one that most clients have. Here, and not on a page that each cycle would have to look up.
     first: OnceLock<OwnBuffers>,
     later: Growing<OnceLock<OwnBuffers>>,
 }
@@ -321,6 +321,8 @@ impl PortTable {
 
 #[cfg(test)]
 mod tests {
+    use std::ptr;
+
     use super::*;
 
     #[test]
@@ -361,6 +363,19 @@ mod tests {
         table.remove(0, Some(8));
         assert!(table.buffer(&own, 8, 64, || None).is_none());
         assert!(table.cell(0).is_none());
+    }
+
+    #[test]
+    fn slabs_are_found_by_number_and_come_in_order() {
+        let slabs = OwnSlabs::new();
+        // More than the list's first chunk.
+        for number in 0..18 {
+            assert!(slabs.get(number).is_none());
+            let slab = slabs.add(number, OwnSlabs::create().unwrap()).unwrap();
+            assert!(ptr::eq(slabs.get(number).unwrap(), slab));
+        }
+        let in_order = (0..18).map(|number| ptr::from_ref(slabs.get(number).unwrap()));
+        assert!(slabs.iter().map(ptr::from_ref).eq(in_order));
     }
 
     #[test]

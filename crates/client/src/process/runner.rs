@@ -95,7 +95,7 @@ impl Runner {
 
     /// Cycle after cycle, until the thread is to stop or `process`, the program's part, ends it.
     ///
-    /// A function of its own, so that it lies on the pages of the two halves.
+    /// A function of its own, so that it lies beside the two halves: this crate is compiled in one piece.
     #[inline(never)]
     pub(super) fn run(mut self, process: &mut dyn FnMut(&CycleScope<'_>) -> i32) {
         while let Some(info) = self.wait() {
@@ -322,6 +322,7 @@ impl SignalPages for OwnSignals<'_> {
         self.tables.current().own_page(self.link, place).or_else(|| (place == 0).then_some(self.first))
     }
 
+    // Called from another crate's generic code, it would lie elsewhere.
     #[inline(always)]
     fn refresh(&mut self) {
         self.tables.refresh();

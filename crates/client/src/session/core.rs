@@ -38,7 +38,8 @@ const STACK_BYTES: usize = 256 * 1024;
 
 /// One client, as all its threads know it. Memory stays mapped as long as it lives.
 ///
-/// On a page of its own: a cycle needs what lies at both ends of it, and looks each page up anew.
+/// All of it on one page, since cycles need fields all over it and each page is looked up anew after a switch. The counters of
+/// its `Arc` lie on the page before, so that no cycle clones that.
 #[derive(Debug)]
 #[repr(align(4096))]
 pub(crate) struct Core {
@@ -81,6 +82,8 @@ pub(crate) struct Core {
     pub(crate) closing: AtomicBool,
     pub(crate) closed: AtomicBool,
 }
+
+const _: () = assert!(size_of::<Core>() == 4096, "one page");
 
 impl Core {
     #[inline]

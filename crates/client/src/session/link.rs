@@ -11,7 +11,7 @@ use sys::clock::now_ns;
 use sys::futex::Futex;
 use sys::memory::{Access, Shared, SharedRegistry};
 
-use super::receive;
+use super::{receive, registry};
 use crate::Error;
 use crate::growing::Growing;
 
@@ -30,15 +30,16 @@ pub(crate) struct Link {
 impl Link {
     /// Maps what a server sent.
     pub(crate) fn map(
-        registry: Arc<SharedRegistry>,
-        [engine, orders, own, signals]: [OwnedFd; 4],
+        server_name: &str,
+        [engine, registry, orders, own, signals]: [OwnedFd; 5],
     ) -> Result<Self, Error> {
         let link = Self {
-            registry,
             engine: receive(engine, Access::ReadOnly)?,
             orders: receive(orders, Access::ReadOnly)?,
             own: receive(own, Access::Writable)?,
             signals: receive(signals, Access::Writable)?,
+            // At last: it takes the place of an older server's, which stays if anything is wrong with this one.
+            registry: registry::of_server(server_name, registry)?,
             end: OnceLock::new(),
         };
         if link.is_realtime() {

@@ -16,7 +16,6 @@ use super::attachment::{Attachment, Sockets};
 use super::core::Core;
 use super::link::{Link, Links};
 use super::ports::PortBook;
-use super::registry;
 use crate::process::{OwnSlabs, PortTable, TablesSender};
 use crate::requests::{Introduction, introduce, server_name};
 use crate::time::LastCycle;
@@ -73,8 +72,7 @@ pub(super) fn receive_welcome(introduction: Introduction) -> Result<Welcomed, Er
     let descriptors: [OwnedFd; 6] =
         descriptors.try_into().map_err(|_| Error::Protocol("it did not send the client's memory"))?;
     let [engine, registry, orders, own, signals, events] = descriptors;
-    let registry = registry::of_server(&server_name, registry)?;
-    let link = Link::map(registry, [engine, orders, own, signals])?;
+    let link = Link::map(&server_name, [engine, registry, orders, own, signals])?;
     let sockets = Sockets { requests: Arc::new(requests), events: Arc::new(Connection::from(events)) };
     Ok(Welcomed { client, name, server_name, link, sockets })
 }

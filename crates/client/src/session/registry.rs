@@ -2,7 +2,8 @@
 //!
 //! C programs hold addresses in it (`jack_port_name`), got through one client and read after that client is closed.
 //! The newest mapping of each server stays, therefore, until the process ends or becomes a client of a newer server
-//! of that name: a name read too late is an old name, and the memory is bounded by one mapping per server name.
+//! of that name: a name read too late is an old name. Of clients that outlive a server one mapping stays for each such
+//! server (`Links::add`).
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};

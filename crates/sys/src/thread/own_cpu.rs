@@ -1,35 +1,26 @@
 //! On which CPU a thread runs, asked in each cycle.
 
-use std::ffi::CStr;
 use std::ptr;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::current_cpu;
 
-/// The word in which the kernel keeps the CPU of the thread that made this value, where the C library has told it to: one
-/// load, from a page that the thread's own variables lie on. Else [`current_cpu`].
+/// The word in which the kernel keeps the CPU of the thread that made this value, where the C library has asked it to. That
+/// library's `sched_getcpu` reads it, too, but lies on a page that a cycle would need for nothing else. Where there is no
+/// such word, [`current_cpu`].
 ///
 /// Source: rseq(2), and `__rseq_offset` of glibc 2.35 and later.
 #[derive(Debug)]
 pub struct OwnCpu {
-    /// Null where there is none. A pointer, so that the value stays on the thread.
-    word: *const AtomicU32,
+    /// Null where there is none. A pointer, so that the value stays on its thread.
+    word: *const AtomicI32,
 }
-
-/// `cpu_id` in `struct rseq`.
-const CPU_ID_OFFSET: usize = 4;
 
 impl OwnCpu {
     /// Of the calling thread. Not for cycles.
     #[must_use]
     pub fn of_this_thread() -> Self {
-        let word = match (number::<isize>(c"__rseq_offset"), number::<u32>(c"__rseq_size")) {
-            (Some(offset), Some(1..)) => {
-                thread_pointer().wrapping_byte_offset(offset).wrapping_byte_add(CPU_ID_OFFSET)
-            }
-            _ => ptr::null(),
-        };
-        Self { word: word.cast() }
+        Self { word: area::cpu_id().unwrap_or(ptr::null()) }
     }
 
     /// The CPU that the thread ran on a moment ago. Thread: cycle.
@@ -39,38 +30,63 @@ impl OwnCpu {
         if self.word.is_null() {
             return current_cpu();
         }
-        // SAFETY: part of the calling thread's own block, which it has as long as it runs; the value cannot leave it. Only
-        // the kernel writes there, while the thread does not run.
-        unsafe { &*self.word }.load(Ordering::Relaxed) as usize
+        // SAFETY: `of_this_thread` has seen that the area is there and reaches so far, aligned as the ABI has it. It is part of
+        // the calling thread's own block, which lives as long as the thread, and this value cannot leave that. Only the
+        // kernel writes there, before the thread comes back to its own code.
+        let cpu = unsafe { &*self.word }.load(Ordering::Relaxed);
+        // Negative: somebody has told the kernel to write there no more.
+        usize::try_from(cpu).unwrap_or_else(|_| current_cpu())
     }
 }
 
-/// A number that the C library exports, if it does.
-fn number<T: Copy>(name: &CStr) -> Option<T> {
-    // SAFETY: `name` is zero-terminated; RTLD_DEFAULT searches the libraries that are loaded already.
-    let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: a constant of that type under this name in every C library that has it.
-    (!place.is_null()).then(|| unsafe { *place.cast::<T>() })
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+mod area {
+    use std::arch::asm;
+    use std::ffi::CStr;
+    use std::sync::atomic::AtomicI32;
+
+    /// Of `cpu_id` in `struct rseq`, and where it ends.
+    const OFFSET: usize = 4;
+    const END: u32 = 8;
+
+    /// In the calling thread's area, if it has one.
+    pub(super) fn cpu_id() -> Option<*const AtomicI32> {
+        let offset = exported::<isize>(c"__rseq_offset")?;
+        let is_there = exported::<u32>(c"__rseq_size").is_some_and(|bytes| bytes >= END);
+        is_there.then(|| thread_pointer().wrapping_byte_offset(offset).wrapping_byte_add(OFFSET).cast())
+    }
+
+    /// A number that the C library exports, if it does.
+    fn exported<T: Copy>(name: &CStr) -> Option<T> {
+        // SAFETY: `name` is zero-terminated; RTLD_DEFAULT searches the libraries that are loaded already.
+        let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
+        // SAFETY: a constant of that type under this name in every C library that has it.
+        (!place.is_null()).then(|| unsafe { *place.cast::<T>() })
+    }
+
+    /// What `__rseq_offset` counts from.
+    fn thread_pointer() -> *const u8 {
+        let pointer;
+        // SAFETY: the psABI has every thread's control block begin with its own address.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly));
+        }
+        // SAFETY: reads a register that every program may read.
+        #[cfg(target_arch = "aarch64")]
+        unsafe {
+            asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem));
+        }
+        pointer
+    }
 }
 
-/// What `__rseq_offset` counts from.
-#[cfg(target_arch = "x86_64")]
-fn thread_pointer() -> *const u8 {
-    let pointer;
-    // SAFETY: the psABI has every thread's control block begin with its own address.
-    unsafe { std::arch::asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly)) };
-    pointer
-}
-
-/// What `__rseq_offset` counts from.
-#[cfg(target_arch = "aarch64")]
-fn thread_pointer() -> *const u8 {
-    let pointer;
-    // SAFETY: reads a register that a program may read.
-    unsafe {
-        std::arch::asm!("mrs {}, tpidr_el0", out(reg) pointer, options(nostack, preserves_flags, nomem))
-    };
-    pointer
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod area {
+    /// Nobody has looked how the thread's block is found.
+    pub(super) fn cpu_id() -> Option<*const std::sync::atomic::AtomicI32> {
+        None
+    }
 }
 
 #[cfg(test)]
@@ -78,15 +94,26 @@ mod tests {
     use super::*;
     use crate::thread::{CpuSet, affinity, set_affinity};
 
-    #[test]
-    fn it_follows_the_thread_from_cpu_to_cpu() {
+    fn follows_its_thread(ask: impl FnOnce() -> OwnCpu + Send + 'static) {
         let body = || {
-            let own = OwnCpu::of_this_thread();
+            let own = ask();
             for cpu in affinity().unwrap().iter() {
                 set_affinity(&CpuSet::from_iter([cpu])).unwrap();
-                assert_eq!((own.get(), current_cpu()), (cpu, cpu));
+                assert_eq!(own.get(), cpu);
             }
         };
         std::thread::spawn(body).join().unwrap();
+    }
+
+    #[test]
+    fn it_follows_the_thread_from_cpu_to_cpu_with_the_kernels_word_and_without() {
+        follows_its_thread(OwnCpu::of_this_thread);
+        follows_its_thread(|| OwnCpu { word: ptr::null() });
+    }
+
+    #[test]
+    fn a_word_that_the_kernel_does_not_keep_is_not_believed() {
+        static LEFT: AtomicI32 = AtomicI32::new(-2);
+        follows_its_thread(|| OwnCpu { word: &raw const LEFT });
     }
 }
