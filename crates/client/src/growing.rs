@@ -21,7 +21,8 @@ impl<T: Default> Growing<T> {
     /// The value at `index`, if it was made. Thread: any.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        let (chunk, place) = split(index)?;
+        // Most lists have no more than the first chunk.
+        let (chunk, place) = if index < FIRST_CHUNK { (0, index) } else { split(index)? };
         self.chunks.get(chunk)?.get()?.get(place)
     }
 
