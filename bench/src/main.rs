@@ -36,7 +36,7 @@ fn main() -> Result<ExitCode> {
     let candidates = arguments.candidates(&workplace)?;
     ensure!(
         !candidates.is_empty(),
-        "no server to measure: build consort (cargo build --release -p consort -p consort-jack), \
+        "no server to measure: build consort (cargo build --release -p consort -p consort-libjack), \
          install jackd2, or name one with --server"
     );
     let programs = Programs::compile(&workplace, candidates[0].library_directory.as_deref())?;

@@ -32,11 +32,11 @@ fn build(what: &[&str]) -> bool {
 fn built() -> &'static Path {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(|| {
-        let packages = ["consort", "consort-jack", "consort-jackserver", "consort-jacknet"];
+        let packages = ["consort", "consort-libjack", "consort-jackserver", "consort-jacknet"];
         build(&packages.map(|package| ["--package", package]).concat()).then(profile_directory)
     });
     // Outside: what does not build is tried once, not by each test again.
-    built.as_deref().expect("consort and consort-jack build")
+    built.as_deref().expect("consort and consort-libjack build")
 }
 
 /// A program of the project.

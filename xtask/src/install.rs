@@ -77,7 +77,7 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args(["build", "--release", "--locked", "--package", "consort", "--package", "consort-jack"])
+        .args(["build", "--release", "--locked", "--package", "consort", "--package", "consort-libjack"])
         .args(["--package", "consort-jackserver", "--package", "consort-jacknet"])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())

@@ -63,7 +63,7 @@ fn suites() -> Result<Vec<String>> {
 /// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the other; at last those that
 /// need the server as it is released.
 pub fn devices() -> Result<()> {
-    let build = ["build", "--package", "consort", "--package", "consort-jack", "--quiet"];
+    let build = ["build", "--package", "consort", "--package", "consort-libjack", "--quiet"];
     let package = ["test", "--package", "consort-tests", "--test", "devices"];
     let one_by_one = ["--include-ignored", "--test-threads=1"];
     cargo(&build)?;

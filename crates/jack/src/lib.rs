@@ -1,4 +1,4 @@
-//! `libjack.so.0`: the C interface that JACK programs are linked with.
+//! The C interface that JACK programs are linked with: what is in `libjack.so.0`.
 //!
 //! Here pointers are checked and converted, errors become C's numbers, and nothing is decided: that is the client
 //! crate's part. Names, prototypes and layouts are those of the headers in `include/jack`, which also say what each

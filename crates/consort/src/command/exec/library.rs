@@ -21,7 +21,7 @@ pub(super) fn directory(executable: &Path) -> anyhow::Result<PathBuf> {
     }
     if !own.join(BUILT_LIBRARY).exists() {
         bail!(
-            "{LIBRARY} is not in ../lib of {}: install consort as a whole, or build the package consort-jack beside it",
+            "{LIBRARY} is not in ../lib of {}: install consort as a whole, or build the package consort-libjack beside it",
             own.display()
         );
     }

@@ -47,7 +47,7 @@ fn run_c_program(name: &str, arguments: &[&str]) {
     run(Command::new("gcc")
         .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-g", "-pthread"])
         .args(arguments)
-        .arg(format!("-I{}", root.join("include").display()))
+        .arg(format!("-I{}", root.join("../jack/include").display()))
         .arg(root.join(format!("tests/c/{name}.c")))
         .arg(&soname)
         .arg("-o")
@@ -64,7 +64,7 @@ fn the_library_has_the_name_that_programs_ask_for() {
 
 /// The symbols of libjack: name, and whether it is data.
 fn expected() -> BTreeMap<String, bool> {
-    include_str!("../abi/symbols.txt")
+    include_str!("../../jack/abi/symbols.txt")
         .lines()
         .map(|line| line.strip_suffix(" DATA").map_or((line, false), |name| (name, true)))
         .map(|(name, data)| (name.to_owned(), data))
