@@ -123,6 +123,17 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         // that cycle released.
         let woken = self.woken;
         let released = pages.engine.cycle();
+        if released == self.last_cycle
+            && self.counted_for == self.valid_from
+            && *spurious <= SPURIOUS_WAKES
+            && self.orders().edges() != Edges::NONE
+            && let Some(page) = signals.page(self.orders().page())
+        {
+            // It has run the newest cycle, and whatever comes after that counts a wake-up here.
+            *spurious += 1;
+            page.sleep(woken, None, park);
+            return Turn::Wait;
+        }
         let sleep_a_while = || {
             let deadline_ns = park.now_ns().saturating_add(patience_ns);
             pages.engine.sleep(Sleepers::on(None), released, Some(deadline_ns), park);

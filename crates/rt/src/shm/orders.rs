@@ -1,5 +1,7 @@
 //! Orders: what one client does in a plan. The server writes, the client copies and then obeys.
 
+use core::iter;
+
 use super::header::{Layout, SegmentHeader};
 use super::signal::Edges;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
@@ -279,17 +281,15 @@ impl<'a> OrdersReader<'a> {
     /// The connected inputs, in groups of those that have the same sources.
     #[inline]
     pub fn groups(self) -> impl Iterator<Item = GroupOrder<'a>> {
-        let mut at = self.followers_end();
-        (0..self.word(GROUPS).min(u32::try_from(self.words.len()).unwrap_or(0))).map(move |_| {
-            let [sources, inputs] =
-                [self.word(at), self.word(at.saturating_add(1))].map(|word| word as usize);
-            let first_source = at.saturating_add(2);
-            let first_input = first_source.saturating_add(sources);
-            at = first_input.saturating_add(inputs);
-            GroupOrder {
-                sources: self.section(first_source, sources),
-                inputs: self.section(first_input, inputs),
-            }
+        let mut left = self.word(GROUPS);
+        let mut words = self.words.get(self.followers_end()..).unwrap_or(&[]);
+        iter::from_fn(move || {
+            left = left.checked_sub(1)?;
+            let ([sources, inputs], rest) = words.split_first_chunk()?;
+            let (sources, rest) = rest.split_at_checked(*sources as usize)?;
+            let (inputs, rest) = rest.split_at_checked(*inputs as usize)?;
+            words = rest;
+            Some(GroupOrder { sources, inputs })
         })
     }
 }
