@@ -1,57 +1,61 @@
 //! A list that grows without moving, so that readers on any thread never wait for the one that extends it: a client's
 //! ports, slabs and servers, and libjack's handles.
 
+use std::iter;
 use std::sync::OnceLock;
 
-const FIRST_CHUNK: usize = 16;
-const CHUNKS: usize = 20;
+/// Chunks beyond the first.
+const LATER_CHUNKS: usize = 19;
 
-/// Up to `FIRST_CHUNK * (2^CHUNKS - 1)` values, made in chunks that double in size and stay where they are.
+/// Up to `FIRST * (2^20 - 1)` values, made in chunks that double in size and stay where they are. `FIRST`, a power of two,
+/// is what most such lists never exceed.
 #[derive(Debug)]
-pub struct Growing<T> {
-    chunks: [OnceLock<Box<[T]>>; CHUNKS],
+pub struct Growing<T, const FIRST: usize = 16> {
+    /// Always there. Here, and not on a page that each cycle would have to look up.
+    first: [T; FIRST],
+    later: [OnceLock<Box<[T]>>; LATER_CHUNKS],
 }
 
-impl<T: Default> Growing<T> {
-    /// An empty list.
-    pub const fn new() -> Self {
-        Self { chunks: [const { OnceLock::new() }; CHUNKS] }
+impl<T: Default, const FIRST: usize> Growing<T, FIRST> {
+    /// A list with the first values.
+    pub const fn new(first: [T; FIRST]) -> Self {
+        Self { first, later: [const { OnceLock::new() }; LATER_CHUNKS] }
     }
 
     /// The value at `index`, if it was made. Thread: any.
     #[inline]
     pub fn get(&self, index: usize) -> Option<&T> {
-        // Most lists have no more than the first chunk.
-        let (chunk, place) = if index < FIRST_CHUNK { (0, index) } else { split(index)? };
-        self.chunks.get(chunk)?.get()?.get(place)
+        self.first.get(index).or_else(|| self.get_later(index))
+    }
+
+    #[cold]
+    fn get_later(&self, index: usize) -> Option<&T> {
+        let (chunk, place) = split::<FIRST>(index)?;
+        self.later.get(chunk - 1)?.get()?.get(place)
     }
 
     /// The value at `index`, made if need be; `None` past the last that there can be. Allocates.
     pub fn make(&self, index: usize) -> Option<&T> {
-        let (chunk, place) = split(index)?;
-        let make = || std::iter::repeat_with(T::default).take(FIRST_CHUNK << chunk).collect();
-        self.chunks.get(chunk)?.get_or_init(make).get(place)
+        if let Some(value) = self.first.get(index) {
+            return Some(value);
+        }
+        let (chunk, place) = split::<FIRST>(index)?;
+        let make = || iter::repeat_with(T::default).take(FIRST << chunk).collect();
+        self.later.get(chunk - 1)?.get_or_init(make).get(place)
     }
 
     /// The values made so far, in their order. Thread: any.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
-        self.chunks.iter().map_while(OnceLock::get).flat_map(|chunk| chunk.iter())
-    }
-}
-
-impl<T: Default> Default for Growing<T> {
-    fn default() -> Self {
-        Self::new()
+        self.first.iter().chain(self.later.iter().map_while(OnceLock::get).flatten())
     }
 }
 
 /// Chunk, and place in the chunk.
-#[inline]
-fn split(index: usize) -> Option<(usize, usize)> {
+fn split<const FIRST: usize>(index: usize) -> Option<(usize, usize)> {
     // Counted from there, each chunk begins at its own length, a power of two.
-    let spread = index.checked_add(FIRST_CHUNK)?;
+    let spread = index.checked_add(FIRST)?;
     let begins = spread.ilog2();
-    Some(((begins - FIRST_CHUNK.ilog2()) as usize, spread - (1 << begins)))
+    Some(((begins - FIRST.ilog2()) as usize, spread - (1 << begins)))
 }
 
 #[cfg(test)]
@@ -62,8 +66,8 @@ mod tests {
 
     #[test]
     fn every_index_is_a_place_of_its_own() {
-        let list = Growing::<AtomicUsize>::new();
-        assert!(list.get(0).is_none());
+        let list = Growing::new([const { AtomicUsize::new(0) }; 4]);
+        assert!(list.get(3).is_some() && list.get(4).is_none());
         for index in 0..1000 {
             list.make(index).unwrap().store(index + 1, Ordering::Relaxed);
         }

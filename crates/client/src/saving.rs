@@ -74,7 +74,7 @@ impl Session {
     /// Answers the session manager; false if nothing was asked, or the command is longer than 2 KiB. Any thread.
     pub fn answer_session(&self, answer: SessionAnswer) -> bool {
         let core = self.core();
-        if core.check_fork().is_err() || answer.command.len() > SESSION_COMMAND_BYTES {
+        if core.is_forked() || answer.command.len() > SESSION_COMMAND_BYTES {
             return false;
         }
         let token = core.session_question.swap(0, Ordering::Acquire);

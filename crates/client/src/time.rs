@@ -54,7 +54,7 @@ pub struct CycleTimes {
 impl Session {
     /// The newest cycle; `None` before the first. Its quantum and rate are the server's.
     pub fn info(&self) -> Option<CycleInfo> {
-        self.core().check_fork().ok().and_then(|()| self.core().newest_cycle())
+        if self.core().is_forked() { None } else { self.core().newest_cycle() }
     }
 
     /// The frame that passes now, estimated.
@@ -78,9 +78,8 @@ impl Session {
     #[inline]
     fn begun(&self) -> Option<CycleInfo> {
         let core = self.core();
-        core.check_fork().ok()?;
         let link = core.link();
-        let info = link.engine.info()?;
+        let info = link.engine.info().filter(|_| !core.is_forked())?;
         // By the link's own end: another may have taken its place meanwhile.
         let is_current = link.end.get().is_none() && info.cycle != 0 && link.own.awake() == info.cycle;
         is_current.then_some(info)

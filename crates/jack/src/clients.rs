@@ -36,12 +36,24 @@ pub struct OpenClient {
 
 /// A place for a client. `state` is the generation (32 bits), `OPEN`, `CLOSING`, `CLOSED`, and the
 /// number of pins.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Slot {
     state: AtomicU64,
     /// Not null from the opening until it is dropped.
     client: AtomicPtr<OpenClient>,
     server: AtomicU32,
+}
+
+impl Slot {
+    const fn new() -> Self {
+        Self { state: AtomicU64::new(0), client: AtomicPtr::new(null_mut()), server: AtomicU32::new(0) }
+    }
+}
+
+impl Default for Slot {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 const GENERATION: u64 = 1 << 32;
@@ -55,7 +67,7 @@ const CLOSED: u64 = 1 << 29;
 const PINS: u64 = CLOSED - 1;
 const INDEX_BITS: u32 = 24;
 
-static SLOTS: Growing<Slot> = Growing::new();
+static SLOTS: Growing<Slot, 4> = Growing::new([const { Slot::new() }; 4]);
 /// For who fills or empties slots.
 static CHANGES: Mutex<()> = Mutex::new(());
 

@@ -19,7 +19,7 @@ const ID_BITS: u32 = 24;
 
 /// One run of a server that this process has been a client of. Never forgotten: a few hundred bytes, and eight for
 /// each port id that was seen.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Server {
     identity: OnceLock<Identity>,
     /// A client on it that was found last.
@@ -28,13 +28,19 @@ struct Server {
     owners: Growing<AtomicU64>,
 }
 
+impl Default for Server {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 struct Identity {
     name: String,
     process: u32,
 }
 
-static SERVERS: Growing<Server> = Growing::new();
+static SERVERS: Growing<Server, 1> = Growing::new([Server::new()]);
 static CHANGES: Mutex<()> = Mutex::new(());
 
 /// The number of the session's server in this process.
@@ -110,7 +116,7 @@ impl PortHandle {
     }
 
     /// The port with its own client, if that is of this process. Thread: any.
-    #[inline]
+    #[inline(always)]
     pub fn pin_own(self) -> Option<PinnedPort> {
         let (number, id) = self.split()?;
         Some(PinnedPort { client: SERVERS.get(number as usize)?.owner(id)?, id })
@@ -128,6 +134,11 @@ pub fn note_owner(client: &OpenClient, owner: ClientHandle, id: u32) {
 }
 
 impl Server {
+    const fn new() -> Self {
+        let owners = Growing::new([const { AtomicU64::new(0) }; _]);
+        Self { identity: OnceLock::new(), any: AtomicU64::new(0), owners }
+    }
+
     #[inline]
     fn owner(&self, id: u32) -> Option<Pinned> {
         // Acquire: pairs with `note_owner`.

@@ -11,8 +11,8 @@ extern "C" fn note_child() {
 }
 
 /// Another value in a forked child than in the process that it was forked from: what was made under another value belongs
-/// to an ancestor. One atomic load after the first call. Children made by a bare `clone` go unnoticed, and so does
-/// `vfork`, whose child only executes another program.
+/// to an ancestor. Children made by a bare `clone` go unnoticed, and so does `vfork`, whose child only executes another
+/// program.
 #[must_use]
 #[inline]
 pub fn generation() -> u32 {
@@ -25,6 +25,13 @@ pub fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
+/// Whether this is still the process in which [`generation`] gave that answer. Thread: cycle.
+#[must_use]
+#[inline]
+pub fn is_generation(generation: u32) -> bool {
+    GENERATION.load(Ordering::Relaxed) == generation
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -33,7 +40,8 @@ mod tests {
     #[test]
     fn a_forked_child_sees_another_generation_and_its_parent_does_not() {
         let before = generation();
-        assert_eq!(forked::exit_status(|| u8::from(generation() != before + 1)), 0);
+        assert_eq!(forked::exit_status(|| u8::from(generation() != before + 1 || is_generation(before))), 0);
         assert_eq!(generation(), before);
+        assert!(is_generation(before));
     }
 }

@@ -1,6 +1,5 @@
 //! A client's own ports as its cycles see them.
 
-use std::iter;
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -15,37 +14,26 @@ use crate::growing::Growing;
 
 /// The slabs with this client's output buffers, in the order in which the server was told of them.
 #[derive(Debug)]
-pub(crate) struct OwnSlabs {
-    /// The only one that most clients have. Here, and not on a page that each cycle would have to look up.
-    first: OnceLock<OwnBuffers>,
-    later: Growing<OnceLock<OwnBuffers>>,
-}
+pub(crate) struct OwnSlabs(Growing<OnceLock<OwnBuffers>, 1>);
 
 impl OwnSlabs {
     pub(crate) fn new() -> Self {
-        Self { first: OnceLock::new(), later: Growing::new() }
+        Self(Growing::new([OnceLock::new()]))
     }
 
     /// The slab of that number. Thread: cycle.
     pub(crate) fn get(&self, slab: u32) -> Option<&OwnBuffers> {
-        match slab.checked_sub(1) {
-            None => self.first.get(),
-            Some(later) => self.later.get(later as usize)?.get(),
-        }
+        self.0.get(slab as usize)?.get()
     }
 
     /// All slabs. Thread: cycle.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &OwnBuffers> {
-        iter::once(&self.first).chain(self.later.iter()).map_while(OnceLock::get)
+        self.0.iter().map_while(OnceLock::get)
     }
 
     /// Adds a slab as number `slab`; `None` past the last that there can be. Allocates.
     pub(crate) fn add(&self, slab: u32, segment: OwnSlab) -> Option<&OwnBuffers> {
-        let place = match slab.checked_sub(1) {
-            None => &self.first,
-            Some(later) => self.later.make(later as usize)?,
-        };
-        Some(place.get_or_init(|| OwnBuffers::new(segment)))
+        Some(self.0.make(slab as usize)?.get_or_init(|| OwnBuffers::new(segment)))
     }
 
     /// A fresh slab that is not in the list yet.
@@ -97,7 +85,7 @@ impl HeardEvents {
 }
 
 /// One of the client's ports. All fields are for any thread.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PortCell {
     kind: AtomicU32,
     /// An audio input's own buffer: silence, a copy, or a mix.
@@ -110,7 +98,24 @@ pub(crate) struct PortCell {
     slot: AtomicU32,
 }
 
+impl Default for PortCell {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl PortCell {
+    const fn new() -> Self {
+        Self {
+            kind: AtomicU32::new(Kind::Free as u32),
+            private: OnceLock::new(),
+            events: OnceLock::new(),
+            samples: AtomicPtr::new(null_mut()),
+            slab: AtomicU32::new(0),
+            slot: AtomicU32::new(0),
+        }
+    }
+
     #[inline]
     fn is(&self, kind: Kind) -> bool {
         // Acquire: pairs with the store that follows the rest of the cell.
@@ -223,7 +228,7 @@ impl PortTable {
     /// For a server with ports `1..=last_id`.
     pub(crate) fn new(last_id: u32) -> Self {
         let numbers = (0..=last_id).map(|_| AtomicU32::new(0)).collect();
-        Self { cells: Growing::new(), numbers }
+        Self { cells: Growing::new([const { PortCell::new() }; _]), numbers }
     }
 
     /// The port with the client's own number `number`. Thread: cycle.

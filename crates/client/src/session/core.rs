@@ -88,7 +88,13 @@ const _: () = assert!(size_of::<Core>() == 4096, "one page");
 impl Core {
     #[inline]
     pub(crate) fn check_fork(&self) -> Result<(), Error> {
-        if self.generation == sys::fork::generation() { Ok(()) } else { Err(Error::Forked) }
+        if self.is_forked() { Err(Error::Forked) } else { Ok(()) }
+    }
+
+    /// Whether this process is a child of the one that opened the client. Thread: cycle.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        !sys::fork::is_generation(self.generation)
     }
 
     /// Whether a request may be made here and now.
@@ -323,7 +329,7 @@ impl Core {
 
     /// See `Session::close`.
     pub(crate) fn close(self: &Arc<Self>) {
-        if self.check_fork().is_err() || self.closing.swap(true, Ordering::AcqRel) {
+        if self.is_forked() || self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
         if !process::in_cycle() && !process::is_beginning(self) {

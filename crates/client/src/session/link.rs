@@ -84,7 +84,7 @@ impl Link {
 #[derive(Debug)]
 pub(crate) struct Links {
     first: Link,
-    later: Growing<OnceLock<Link>>,
+    later: Growing<OnceLock<Link>, 1>,
     /// Index of the newest.
     current: AtomicU32,
     /// The server of the newest is gone.
@@ -93,7 +93,12 @@ pub(crate) struct Links {
 
 impl Links {
     pub(crate) fn new(first: Link) -> Self {
-        Self { first, later: Growing::new(), current: AtomicU32::new(0), cut: AtomicBool::new(false) }
+        Self {
+            first,
+            later: Growing::new([OnceLock::new()]),
+            current: AtomicU32::new(0),
+            cut: AtomicBool::new(false),
+        }
     }
 
     /// Index of the newest link. Thread: cycle.

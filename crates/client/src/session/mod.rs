@@ -178,7 +178,7 @@ impl Session {
     /// whatever `frames` are: programs that divide their cycles ask for a part and write to any.
     #[inline]
     pub fn port_buffer(&self, port: u32, frames: u32) -> Option<NonNull<f32>> {
-        if self.core.check_fork().is_err() {
+        if self.core.is_forked() {
             return None;
         }
         let quantum = || Some(self.core.newest_cycle()?.quantum);
@@ -220,7 +220,7 @@ impl Session {
 
     /// The server's segment: flags, xruns, load. `None` in a forked child. Thread: any.
     pub fn engine(&self) -> Option<&EngineSegment> {
-        self.core.check_fork().is_ok().then(|| &*self.core.link().engine)
+        (!self.core.is_forked()).then(|| &*self.core.link().engine)
     }
 
     pub(crate) fn exchange(&self, request: Request) -> Result<Reply, Error> {
@@ -235,7 +235,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         self.core.close();
-        if self.core.check_fork().is_err() {
+        if self.core.is_forked() {
             // The mappings are absent in the child, where something else may lie in their place by now.
             std::mem::forget(Arc::clone(&self.core));
         }
