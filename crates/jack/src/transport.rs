@@ -311,8 +311,14 @@ pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mu
             ..OldInfo::default()
         }
     });
-    // SAFETY: the caller's promise.
-    unsafe { store(info, told.unwrap_or_default()) };
+    if !info.is_null() {
+        // SAFETY: the caller's promise. As bytes: with what lies between the fields, and wherever a packed struct begins.
+        unsafe { info.cast::<u8>().write_bytes(0, size_of::<OldInfo>()) };
+    }
+    if let Some(told) = told {
+        // SAFETY: the caller's promise.
+        unsafe { store(info, told) };
+    }
 }
 
 /// Does nothing: positions are stated by the timebase callback. Thread: any.
