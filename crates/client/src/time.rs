@@ -78,8 +78,12 @@ impl Session {
     #[inline]
     fn begun(&self) -> Option<CycleInfo> {
         let core = self.core();
+        if core.is_forked() {
+            // Before the link's memory, which a child does not have.
+            return None;
+        }
         let link = core.link();
-        let info = link.engine.info().filter(|_| !core.is_forked())?;
+        let info = link.engine.info()?;
         // By the link's own end: another may have taken its place meanwhile.
         let is_current = link.end.get().is_none() && info.cycle != 0 && link.own.awake() == info.cycle;
         is_current.then_some(info)
