@@ -1,6 +1,6 @@
 /* What the machine allows: the same chain or fan of processes with nothing between them but futexes.
  *
- *   floor SHAPE NODES PLACEMENT PRIORITY PERIOD_NS RECORDING CAPACITY
+ *   floor SHAPE NODES PLACEMENT PRIORITY FRAMES PERIOD_NS RECORDING CAPACITY
  *
  * SHAPE: chain   the timer wakes the first process, each process wakes the next
  *        fan     the timer wakes every process, each by a futex of its own
@@ -13,7 +13,7 @@
  * Prints "pids TIMER NODE…", then "policy POLICY PRIORITY" of a node, and runs until the end of its input. Lane 0 is
  * the timer's own (from its wake-up to its last FUTEX_WAKE), lane n + 1 is node n's. */
 #define _GNU_SOURCE
-#include "dates.h"
+#include "timestamps.h"
 #include <limits.h>
 #include <linux/futex.h>
 #include <poll.h>
@@ -23,8 +23,6 @@
 #include <sys/wait.h>
 
 #define NODES_MAX 256
-/* A cycle is recorded under the frame that it would begin with in the measured servers. */
-#define QUANTUM_FRAMES 64
 
 /* One word per node, each on a cache line of its own: the number of the cycle that the node shall run. */
 struct word {
@@ -33,6 +31,8 @@ struct word {
 
 static struct word *words;
 static int node_count, priority;
+/* A cycle is recorded under the frame that it would begin with in the measured servers. */
+static uint32_t quantum_frames;
 static enum { CHAIN, FAN, GROUP } shape;
 static enum { ONE, ACROSS, KERNEL } placement;
 static cpu_set_t allowed;
@@ -79,7 +79,7 @@ static void run_node(int index, struct lane *lane) {
     uint32_t cycle = 0;
     for (;;) {
         cycle = wait_for_other_than(word, cycle);
-        struct record record = {.entry_ns = now_ns(), .frame = cycle * QUANTUM_FRAMES};
+        struct record record = {.entry_ns = now_ns(), .frame = cycle * quantum_frames};
         record.exit_ns = now_ns();
         record_cycle(lane, record);
         if (shape == CHAIN && index + 1 < node_count)
@@ -92,7 +92,7 @@ static void run_timer(uint64_t period_ns, struct lane *lane) {
     for (uint32_t cycle = 1; !ending; cycle++, next_ns += period_ns) {
         struct timespec next = {.tv_sec = (time_t)(next_ns / 1000000000u), .tv_nsec = (long)(next_ns % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
-        struct record record = {.entry_ns = now_ns(), .frame = cycle * QUANTUM_FRAMES};
+        struct record record = {.entry_ns = now_ns(), .frame = cycle * quantum_frames};
         int last = shape == FAN ? node_count : 1;
         for (int i = 0; i < last; i++)
             wake(&words[i], cycle, shape == GROUP ? INT_MAX : 1);
@@ -112,29 +112,30 @@ static void *watch_input(void *argument) {
 
 int main(int argc, char **argv) {
     end_with_parent();
-    if (argc != 8)
-        say_and_fail("usage: floor chain|fan|group NODES one|across|kernel PRIORITY PERIOD_NS RECORDING CAPACITY");
+    if (argc != 9)
+        say_and_fail("usage: floor chain|fan|group NODES one|across|kernel PRIORITY FRAMES PERIOD_NS RECORDING CAPACITY");
     shape = strcmp(argv[1], "chain") == 0 ? CHAIN : strcmp(argv[1], "fan") == 0 ? FAN : GROUP;
     node_count = atoi(argv[2]);
     placement = strcmp(argv[3], "one") == 0 ? ONE : strcmp(argv[3], "across") == 0 ? ACROSS : KERNEL;
     priority = atoi(argv[4]);
+    quantum_frames = (uint32_t)atol(argv[5]);
     if (node_count < 1 || node_count > NODES_MAX)
         say_and_fail("too few or too many nodes");
     sched_getaffinity(0, sizeof allowed, &allowed);
     words = mmap(NULL, NODES_MAX * sizeof *words, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    size_t capacity = (size_t)atol(argv[7]);
+    size_t capacity = (size_t)atol(argv[8]);
 
     static pid_t pids[NODES_MAX];
     for (int i = 0; i < node_count; i++) {
         if ((pids[i] = fork()) == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            struct lane *lane = map_lane(argv[6], (size_t)i + 1, capacity);
+            struct lane *lane = map_lane(argv[7], (size_t)i + 1, capacity);
             if (!lane)
                 say_and_fail("cannot map the recording");
             run_node(i, lane);
         }
     }
-    struct lane *lane = map_lane(argv[6], 0, capacity);
+    struct lane *lane = map_lane(argv[7], 0, capacity);
     if (!lane)
         say_and_fail("cannot map the recording");
     pthread_t watcher;
@@ -148,7 +149,7 @@ int main(int argc, char **argv) {
 
     pin(placement == ACROSS ? CPU_COUNT(&allowed) - 1 : 0);
     schedule(priority > 0 ? priority + 1 : 0);
-    run_timer(strtoull(argv[5], NULL, 10), lane);
+    run_timer(strtoull(argv[6], NULL, 10), lane);
     for (int i = 0; i < node_count; i++) {
         kill(pids[i], SIGKILL);
         waitpid(pids[i], NULL, 0);

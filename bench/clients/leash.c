@@ -6,7 +6,7 @@
  * closed it, failed, or was killed) it sends SIGTERM, and SIGKILL five seconds later. Signals of the terminal do not
  * reach the command: it is in a process group of its own. */
 #define _GNU_SOURCE
-#include "dates.h"
+#include "timestamps.h"
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>

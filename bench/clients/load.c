@@ -7,7 +7,7 @@
  *
  * Prints "loads" and runs until the end of its input. */
 #define _GNU_SOURCE
-#include "dates.h"
+#include "timestamps.h"
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>

@@ -12,9 +12,9 @@
  * Prints "ready OPEN_NS PORTS_NS ACTIVATE_NS" (what each step took) once active. Then answers "stats" with
  * "stats CYCLES LOST WRONG XRUNS", "strike" with "struck", and ends at the end of its input with "closed CLOSE_NS".
  *
- * In its cycle it takes two dates, writes its outputs, looks at its inputs, works for WORK_NS of its CPU's time (0), and
- * does nothing else. */
-#include "dates.h"
+ * In its cycle it takes two timestamps, reads its inputs, writes its outputs, works for WORK_NS of its CPU's time (0),
+ * and does nothing else. */
+#include "timestamps.h"
 #include <jack/jack.h>
 #include <pthread.h>
 #include <signal.h>
@@ -108,7 +108,10 @@ static int process(jack_nframes_t nframes, void *argument) {
     count_lost(record.frame, nframes);
     for (int i = 0; i < input_count; i++) {
         const float *samples = jack_port_get_buffer(inputs[i], nframes);
-        if (samples[0] == 1.0f && i < 32)
+        int is_tone = 1;
+        for (jack_nframes_t n = 0; n < nframes; n++)
+            is_tone &= samples[n] == 1.0f;
+        if (is_tone && i < 32)
             record.heard |= 1u << i;
         if (kind == CHECKER && i == 0) {
             int wrong = 0;

@@ -7,7 +7,7 @@
  *   disconnect SOURCE TARGET   done RESULT BEFORE_NS AFTER_NS
  *   watch SOURCE TARGET        watching, and later: seen DATE_NS | unseen
  */
-#include "dates.h"
+#include "timestamps.h"
 #include <jack/jack.h>
 
 #define WATCH_LIMIT_NS 5000000000ull

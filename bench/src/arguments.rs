@@ -7,15 +7,16 @@ use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
 use crate::measure::Part;
-use crate::server::Candidate;
+use crate::server::{Candidate, QUANTUM_FRAMES, period_ns};
 use crate::workplace::Workplace;
 
 /// Measure servers behind libjack.so.0 side by side, with bare-futex floors in the same run
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = "Example: bench --rounds 2 --json figures.json")]
 pub struct Arguments {
-    /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort, jack2 or pipewire, or KIND:NAME; an empty directory means
-    /// the system's library) [default: consort beside this program, /usr/bin/jackd and /usr/bin/pipewire]
+    /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort, jack2 or pipewire, or KIND:NAME; an
+    /// empty directory means the system's library) [default: consort beside this program,
+    /// /usr/bin/jackd and /usr/bin/pipewire]
     #[arg(long = "server", value_name = "NAME=BINARY,DIRECTORY")]
     servers: Vec<ServerArgument>,
     /// Only these parts
@@ -39,9 +40,19 @@ pub struct Arguments {
     /// Seconds for which each graph and each floor runs, per round
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub seconds: u64,
-    /// Graphs: beside a thread of the lowest priority on each CPU that takes its caches, as on a machine in use
+    /// Graphs: beside a thread of the lowest priority on each CPU that takes its caches, as on a
+    /// machine in use
     #[arg(long)]
     pub cold_caches: bool,
+    /// Graphs: frames per cycle
+    #[arg(long, default_value_t = QUANTUM_FRAMES, value_parser = clap::value_parser!(u32).range(16..=8192))]
+    pub frames: u32,
+    /// Graphs and placement: only the graphs whose name contains TEXT; may be repeated
+    #[arg(long = "only", value_name = "TEXT")]
+    only: Vec<String>,
+    /// Graphs: without the futex floors, to compare builds of one server
+    #[arg(long)]
+    pub no_floors: bool,
     /// Run the servers in synchronous mode
     #[arg(long)]
     pub sync: bool,
@@ -96,6 +107,16 @@ impl Arguments {
         if self.parts.is_empty() { Part::ALL.to_vec() } else { self.parts.clone() }
     }
 
+    /// Whether a graph of this name is to be measured.
+    pub fn has_graph(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
+    }
+
+    /// The nominal length of a graph's cycle.
+    pub fn period_ns(&self) -> u64 {
+        period_ns(self.frames)
+    }
+
     /// How many connections one round measures.
     pub fn connections_per_round(&self) -> u32 {
         self.connections.div_ceil(self.rounds)
@@ -124,7 +145,8 @@ impl Arguments {
     }
 }
 
-/// The release build of consort in the target directory of this program, and Debian's JACK2 and PipeWire.
+/// The release build of consort in the target directory of this program, and Debian's JACK2 and
+/// PipeWire.
 fn found() -> Result<Vec<ServerArgument>> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let target = program.ancestors().nth(2).context("this program is in no target directory")?;
@@ -155,20 +177,25 @@ fn found() -> Result<Vec<ServerArgument>> {
 
 /// Where Debian puts PipeWire's `libjack.so.0`, which is never the system's one.
 fn pipewires_library() -> Result<PathBuf> {
-    let architectures = std::fs::read_dir("/usr/lib").context("cannot look into /usr/lib")?.flatten();
+    let architectures =
+        std::fs::read_dir("/usr/lib").context("cannot look into /usr/lib")?.flatten();
     let places = architectures.map(|entry| entry.path().join("pipewire-0.3/jack"));
     let mut with_library = places.filter(|place| place.join("libjack.so.0").exists());
     with_library.next().context("PipeWire's libjack.so.0 is not installed (pipewire-jack)")
 }
 
-/// A directory with `libjack.so.0` in it: the one given, or, as Cargo names the file `libjack.so`, a new one with a
-/// link.
+/// A directory with `libjack.so.0` in it: the one given, or, as Cargo names the file `libjack.so`,
+/// a new one with a link.
 fn with_soname(directory: &Path, server: &str, workplace: &Workplace) -> Result<PathBuf> {
     if directory.join("libjack.so.0").exists() {
         return Ok(directory.to_path_buf());
     }
     let library = directory.join("libjack.so");
-    ensure!(library.exists(), "there is no libjack.so.0 and no libjack.so in {}", directory.display());
+    ensure!(
+        library.exists(),
+        "there is no libjack.so.0 and no libjack.so in {}",
+        directory.display()
+    );
     let linked = workplace.directory(&format!("lib-{server}"))?;
     std::os::unix::fs::symlink(library.canonicalize()?, linked.join("libjack.so.0"))?;
     Ok(linked)

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// How long any child may take for an answer: far above what a server needs, so that only a hang exceeds it.
+/// How long any child may take for an answer: far above what a server needs, so that only a hang
+/// exceeds it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 /// How long a child may take to end once its input is closed; a hung one is then killed.
 const END_LIMIT: Duration = Duration::from_secs(10);
@@ -21,8 +22,8 @@ pub struct LineChild {
 }
 
 impl LineChild {
-    /// Starts `command`; `name` is for messages. To be called on the main thread: a child may ask the kernel to be
-    /// killed when the *thread* that started it ends.
+    /// Starts `command`; `name` is for messages. To be called on the main thread: a child may ask
+    /// the kernel to be killed when the *thread* that started it ends.
     pub fn spawn(name: impl Into<String>, command: &mut Command) -> Result<Self> {
         let name = name.into();
         let mut process = command
@@ -50,11 +51,13 @@ impl LineChild {
 
     /// Writes one line to it.
     pub fn tell(&mut self, line: &str) -> Result<()> {
-        let input = self.input.as_mut().with_context(|| format!("{} was told to end", self.name))?;
+        let input =
+            self.input.as_mut().with_context(|| format!("{} was told to end", self.name))?;
         writeln!(input, "{line}").with_context(|| format!("{} has ended", self.name))
     }
 
-    /// The next line that begins with `word`, without it, split at blanks. Other lines are the library's chatter.
+    /// The next line that begins with `word`, without it, split at blanks. Other lines are the
+    /// library's chatter.
     pub fn answer(&self, word: &str) -> Result<Vec<String>> {
         self.answer_by(word, Instant::now() + ANSWER_LIMIT)
     }
@@ -62,15 +65,16 @@ impl LineChild {
     /// As [`answer`](Self::answer), for children that share a deadline.
     pub fn answer_by(&self, word: &str, deadline: Instant) -> Result<Vec<String>> {
         loop {
-            let line = match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(line) => line,
-                Err(RecvTimeoutError::Timeout) => {
-                    bail!("{} does not answer (waiting for '{word}')", self.name)
-                }
-                Err(RecvTimeoutError::Disconnected) => {
-                    bail!("{} has ended without saying '{word}'", self.name)
-                }
-            };
+            let line =
+                match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+                    Ok(line) => line,
+                    Err(RecvTimeoutError::Timeout) => {
+                        bail!("{} does not answer (waiting for '{word}')", self.name)
+                    }
+                    Err(RecvTimeoutError::Disconnected) => {
+                        bail!("{} has ended without saying '{word}'", self.name)
+                    }
+                };
             let mut words = line.split_ascii_whitespace();
             if words.next() == Some(word) {
                 return Ok(words.map(String::from).collect());
@@ -89,7 +93,8 @@ impl LineChild {
         words
             .iter()
             .map(|text| {
-                text.parse().with_context(|| format!("{} said '{word} {}'", self.name, words.join(" ")))
+                text.parse()
+                    .with_context(|| format!("{} said '{word} {}'", self.name, words.join(" ")))
             })
             .collect()
     }
@@ -99,8 +104,8 @@ impl LineChild {
         self.input = None;
     }
 
-    /// Closes its input and waits until it has ended; kills it when it does not. Says whether it ended by itself and
-    /// without error.
+    /// Closes its input and waits until it has ended; kills it when it does not. Says whether it
+    /// ended by itself and without error.
     pub fn end(&mut self) -> bool {
         self.close_input();
         let deadline = Instant::now() + END_LIMIT;

@@ -80,7 +80,8 @@ impl Node {
         }
     }
 
-    /// Has the fault happen that it is there for. It cannot close afterwards: it is killed when it is dropped.
+    /// Has the fault happen that it is there for. It cannot close afterwards: it is killed when it
+    /// is dropped.
     pub fn strike(&mut self) -> Result<()> {
         self.child.tell("strike")?;
         self.child.answer("struck").map(drop)
@@ -96,7 +97,8 @@ impl Node {
         self.child.close_input();
     }
 
-    /// Waits until it has closed; in nanoseconds how long `jack_deactivate` and `jack_client_close` took.
+    /// Waits until it has closed; in nanoseconds how long `jack_deactivate` and `jack_client_close`
+    /// took.
     pub fn close(self) -> Result<u64> {
         self.close_by(Instant::now() + CLOSE_LIMIT)
     }
@@ -146,7 +148,11 @@ impl Patcher {
     fn request(&mut self, verb: &str, source: &str, target: &str) -> Result<Request> {
         self.child.tell(&format!("{verb} {source} {target}"))?;
         let words = self.child.answer("done")?;
-        ensure!(words.len() == 3 && words[0] == "0", "{verb} {source} {target} failed: {}", words.join(" "));
+        ensure!(
+            words.len() == 3 && words[0] == "0",
+            "{verb} {source} {target} failed: {}",
+            words.join(" ")
+        );
         Ok(Request { called_ns: words[1].parse()?, returned_ns: words[2].parse()? })
     }
 

@@ -32,9 +32,15 @@ impl Machine {
             found.and_then(|line| line.split_once(": ")).map(|(_, value)| value.to_owned())
         };
         Ok(Self {
-            cpu: line("model name").or_else(|| line("Model")).unwrap_or_else(|| String::from("unknown")),
+            cpu: line("model name")
+                .or_else(|| line("Model"))
+                .unwrap_or_else(|| String::from("unknown")),
             cpus: std::thread::available_parallelism()?.get(),
-            kernel: format!("{} {}", read("/proc/sys/kernel/osrelease"), read("/proc/sys/kernel/version")),
+            kernel: format!(
+                "{} {}",
+                read("/proc/sys/kernel/osrelease"),
+                read("/proc/sys/kernel/version")
+            ),
             virtual_machine: line("flags").is_some_and(|flags| flags.contains("hypervisor")),
             rt_runtime_us: read("/proc/sys/kernel/sched_rt_runtime_us"),
             load: read("/proc/loadavg").split(' ').next().unwrap_or_default().to_owned(),

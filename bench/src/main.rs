@@ -1,5 +1,6 @@
-//! Measures any server behind `libjack.so.0`: the same plain JACK clients run against each of them in turn, and
-//! bare futexes in between show what the machine allows. `docs/bench.md` says how to read the figures.
+//! Measures any server behind `libjack.so.0`: the same plain JACK clients run against each of them
+//! in turn, and bare futexes in between show what the machine allows. `docs/bench.md` says how to
+//! read the figures.
 
 #![forbid(unsafe_code)]
 
@@ -44,14 +45,23 @@ fn main() -> Result<ExitCode> {
 
     for round in 1..=arguments.rounds {
         for part in &parts {
-            measure::run(*part, round, &candidates, &programs, &workplace, &arguments, &mut report)?;
+            measure::run(
+                *part,
+                round,
+                &candidates,
+                &programs,
+                &workplace,
+                &arguments,
+                &mut report,
+            )?;
         }
     }
 
     print!("{report}");
     if let Some(file) = &arguments.json {
         let text = serde_json::to_string_pretty(&report.to_json())?;
-        std::fs::write(file, text + "\n").with_context(|| format!("cannot write {}", file.display()))?;
+        std::fs::write(file, text + "\n")
+            .with_context(|| format!("cannot write {}", file.display()))?;
     }
     if let Some(file) = &arguments.plot {
         plot::write(&report.bars(), file)?;

@@ -1,4 +1,5 @@
-//! The times of a run as a picture: a bar to each median, and a line from there to the 99th percentile.
+//! The times of a run as a picture: a bar to each median, and a line from there to the 99th
+//! percentile.
 
 use std::path::Path;
 
@@ -106,14 +107,21 @@ fn paint(
     for (bar, y) in rows(bars) {
         let middle = y + ROW / 2;
         if bar.measure != last {
-            area.draw(&Text::new(bar.measure.as_str(), (MARGIN / 2, middle), text(12, HPos::Left)))?;
+            area.draw(&Text::new(
+                bar.measure.as_str(),
+                (MARGIN / 2, middle),
+                text(12, HPos::Left),
+            ))?;
             last = &bar.measure;
         }
         area.draw(&Text::new(bar.server.as_str(), (LABELS - 8, middle), text(12, HPos::Right)))?;
         let color = color_of(&bar.server, &mut servers);
         let end = axis.x(bar.median).max(LABELS + 1);
         area.draw(&Rectangle::new([(LABELS, y + 2), (end, y + ROW - 2)], color.filled()))?;
-        area.draw(&PathElement::new([(end, middle), (axis.x(bar.p99), middle)], color.stroke_width(2)))?;
+        area.draw(&PathElement::new(
+            [(end, middle), (axis.x(bar.p99), middle)],
+            color.stroke_width(2),
+        ))?;
     }
     Ok(area.present()?)
 }
@@ -150,15 +158,23 @@ mod tests {
 
     #[test]
     fn the_picture_names_each_measure_once_and_each_server_with_its_bar() {
-        let directory = std::env::temp_dir().join(format!("consort-bench-plot-{}", std::process::id()));
-        let bars =
-            [bar("hop", "x", 5.0, 20.0), bar("hop", "floor: one CPU", 4.0, 9.0), bar("open", "x", 1.0, 2.0)];
+        let directory =
+            std::env::temp_dir().join(format!("consort-bench-plot-{}", std::process::id()));
+        let bars = [
+            bar("hop", "x", 5.0, 20.0),
+            bar("hop", "floor: one CPU", 4.0, 9.0),
+            bar("open", "x", 1.0, 2.0),
+        ];
         write(&bars, &directory).unwrap();
         let svg = std::fs::read_to_string(&directory).unwrap();
         std::fs::remove_file(&directory).unwrap();
         assert!(svg.starts_with("<svg"));
         let lines = |word: &str| svg.lines().filter(|line| line.trim() == word).count();
-        assert_eq!((lines("hop"), lines("open"), lines("x"), lines("floor: one CPU")), (1, 1, 2, 1), "{svg}");
+        assert_eq!(
+            (lines("hop"), lines("open"), lines("x"), lines("floor: one CPU")),
+            (1, 1, 2, 1),
+            "{svg}"
+        );
         assert!(write(&[], &directory).is_err());
     }
 }

@@ -22,10 +22,15 @@ impl Usage {
         for pid in pids {
             for thread in threads(*pid)? {
                 // "on-CPU ns, waiting ns, timeslices"; Documentation/scheduler/sched-stats.rst.
-                let Ok(schedstat) = fs::read_to_string(format!("{thread}/schedstat")) else { continue };
+                let Ok(schedstat) = fs::read_to_string(format!("{thread}/schedstat")) else {
+                    continue;
+                };
                 let Ok(status) = fs::read_to_string(format!("{thread}/status")) else { continue };
-                usage.cpu_ns +=
-                    schedstat.split(' ').next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+                usage.cpu_ns += schedstat
+                    .split(' ')
+                    .next()
+                    .and_then(|text| text.parse::<u64>().ok())
+                    .unwrap_or(0);
                 usage.switches += field_sum(&status, "ctxt_switches:");
             }
         }
@@ -47,7 +52,8 @@ fn field_sum(text: &str, key_end: &str) -> u64 {
         .sum()
 }
 
-/// The proportional set size of a process, in KiB: its private memory, and its share of what it shares.
+/// The proportional set size of a process, in KiB: its private memory, and its share of what it
+/// shares.
 pub fn pss_kib(pid: u32) -> Result<u64> {
     let path = format!("/proc/{pid}/smaps_rollup");
     let text = fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))?;
@@ -72,7 +78,8 @@ pub fn scheduling(pid: u32) -> Result<String> {
             *counts.entry(policy).or_insert(0u32) += 1;
         }
     }
-    let texts: Vec<String> = counts.iter().map(|(policy, count)| format!("{policy} ×{count}")).collect();
+    let texts: Vec<String> =
+        counts.iter().map(|(policy, count)| format!("{policy} ×{count}")).collect();
     Ok(texts.join(", "))
 }
 
@@ -81,15 +88,16 @@ pub fn highest_priority(pid: u32) -> Result<u32> {
     Ok(foremost_thread(pid)?.map_or(0, |(priority, _)| priority))
 }
 
-/// The real-time thread of a process with the highest priority, with its priority before it; of several, the oldest: other
-/// threads may help it.
+/// The real-time thread of a process with the highest priority, with its priority before it; of
+/// several, the oldest: other threads may help it.
 pub fn foremost_thread(pid: u32) -> Result<Option<(u32, u32)>> {
     let found = threads(pid)?.into_iter().filter_map(|thread| {
         let text = fs::read_to_string(format!("{thread}/stat")).ok()?;
         let priority = stat_fields(&text).get(PRIORITY_FIELD)?.parse().ok()?;
         Some((priority, thread.rsplit('/').next()?.parse().ok()?))
     });
-    let foremost = found.min_by_key(|(priority, thread): &(u32, u32)| (Reverse(*priority), *thread));
+    let foremost =
+        found.min_by_key(|(priority, thread): &(u32, u32)| (Reverse(*priority), *thread));
     Ok(foremost.filter(|(priority, _)| *priority > 0))
 }
 
@@ -97,7 +105,8 @@ pub fn foremost_thread(pid: u32) -> Result<Option<(u32, u32)>> {
 const PRIORITY_FIELD: usize = 40 - 3;
 const POLICY_FIELD: usize = 41 - 3;
 
-/// The fields from the third on; the second is the name, which may hold blanks and brackets of its own.
+/// The fields from the third on; the second is the name, which may hold blanks and brackets of its
+/// own.
 fn stat_fields(stat: &str) -> Vec<&str> {
     stat.rsplit_once(')').map_or(Vec::new(), |(_, rest)| rest.split_ascii_whitespace().collect())
 }
@@ -105,7 +114,8 @@ fn stat_fields(stat: &str) -> Vec<&str> {
 fn policy_in(stat: &str) -> Option<String> {
     let fields = stat_fields(stat);
     let priority = *fields.get(PRIORITY_FIELD)?;
-    // sched(7): SCHED_OTHER 0, SCHED_FIFO 1, SCHED_RR 2, SCHED_BATCH 3, SCHED_IDLE 5, SCHED_DEADLINE 6.
+    // sched(7): SCHED_OTHER 0, SCHED_FIFO 1, SCHED_RR 2, SCHED_BATCH 3, SCHED_IDLE 5,
+    // SCHED_DEADLINE 6.
     Some(match *fields.get(POLICY_FIELD)? {
         "0" => String::from("OTHER"),
         "1" => format!("FIFO {priority}"),

@@ -1,7 +1,7 @@
 //! The C programs that the benchmark runs, compiled when it starts.
 //!
-//! They are plain JACK: linked once, against whichever `libjack.so.0` is there, the same binaries load each server's
-//! library through `LD_LIBRARY_PATH`.
+//! They are plain JACK: linked once, against whichever `libjack.so.0` is there, the same binaries
+//! load each server's library through `LD_LIBRARY_PATH`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,15 +29,16 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Compiles all of them with `$CC` (or `cc`), the clients against the library in `library_directory`, or the
-    /// system's.
+    /// Compiles all of them with `$CC` (or `cc`), the clients against the library in
+    /// `library_directory`, or the system's.
     pub fn compile(workplace: &Workplace, library_directory: Option<&Path>) -> Result<Self> {
         let jack = |command: &mut Command| {
             command.args(["-idirafter", HEADERS]);
             if let Some(directory) = library_directory {
                 command.arg("-L").arg(directory);
             }
-            // The library's own dependencies are for the loader; and the one linked here is not the one that runs.
+            // The library's own dependencies are for the loader; and the one linked here is not the
+            // one that runs.
             command.args(["-l:libjack.so.0", "-Wl,--allow-shlib-undefined"]);
         };
         let compile = |name: &str, more: &dyn Fn(&mut Command)| -> Result<PathBuf> {
@@ -46,8 +47,9 @@ impl Programs {
             let mut command = Command::new(&compiler);
             command.args(["-O2", "-pthread", "-o"]).arg(&output).arg(format!("{SOURCES}/{name}.c"));
             more(&mut command);
-            let result =
-                command.output().with_context(|| format!("cannot run the C compiler '{compiler}'"))?;
+            let result = command
+                .output()
+                .with_context(|| format!("cannot run the C compiler '{compiler}'"))?;
             ensure!(
                 result.status.success(),
                 "cannot compile {name}.c:\n{}",

@@ -1,6 +1,8 @@
-//! The file into which clients write the dates of their cycles: the layout is `clients/dates.h`.
+//! The file into which clients write the times of their cycles: the layout is
+//! `clients/timestamps.h`.
 //!
-//! The clients map it; the benchmark only reads it, with plain reads, so a client cannot make it fault.
+//! The clients map it; the benchmark only reads it, with plain reads, so a client cannot make it
+//! fault.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -26,7 +28,7 @@ pub struct Record {
     pub exit_ns: u64,
     /// The cycle's first frame.
     pub frame: u32,
-    /// Bit i: input i began with the tone.
+    /// Bit i: input i carried the tone in every frame.
     pub heard: u32,
 }
 
@@ -37,8 +39,8 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// A recording of `lanes` clients and `capacity` cycles each. It is a file without a name in shared memory, so
-    /// that nothing is left of it, whatever ends this process.
+    /// A recording of `lanes` clients and `capacity` cycles each. It is a file without a name in
+    /// shared memory, so that nothing is left of it, whatever ends this process.
     pub fn new(workplace: &Workplace, lanes: usize, capacity: usize) -> Result<Self> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -85,7 +87,11 @@ impl Recording {
         self.file.read_exact_at(&mut bytes, (lane * lane_bytes(self.capacity)) as u64)?;
         let capacity = self.capacity as u64;
         let oldest = if count < capacity { 0 } else { count - capacity + MARGIN_RECORDS };
-        ensure!(oldest <= first, "the recording was too short: {} records are lost", oldest - first);
+        ensure!(
+            oldest <= first,
+            "the recording was too short: {} records are lost",
+            oldest - first
+        );
         Ok((first..count).map(|number| record_at(&bytes, (number % capacity) as usize)).collect())
     }
 }
@@ -96,18 +102,23 @@ fn lane_bytes(capacity: usize) -> usize {
 
 fn record_at(lane: &[u8], index: usize) -> Record {
     let start = HEADER_BYTES + index * RECORD_BYTES;
-    let long = |offset: usize| u64::from_ne_bytes(std::array::from_fn(|i| lane[start + offset + i]));
-    let word = |offset: usize| u32::from_ne_bytes(std::array::from_fn(|i| lane[start + offset + i]));
+    let long =
+        |offset: usize| u64::from_ne_bytes(std::array::from_fn(|i| lane[start + offset + i]));
+    let word =
+        |offset: usize| u32::from_ne_bytes(std::array::from_fn(|i| lane[start + offset + i]));
     Record { entry_ns: long(0), exit_ns: long(8), frame: word(16), heard: word(20) }
 }
 
-/// The cycles that every lane has recorded exactly once, in order, each with its records in the order of the lanes.
+/// The cycles that every lane has recorded exactly once, in order, each with its records in the
+/// order of the lanes.
 pub fn complete_cycles(lanes: &[Vec<Record>]) -> Vec<Vec<Record>> {
     let Some(first) = lanes.first() else { return Vec::new() };
     let once: Vec<HashMap<u32, Option<Record>>> = lanes.iter().map(|lane| by_frame(lane)).collect();
     first
         .iter()
-        .filter_map(|record| once.iter().map(|lane| lane.get(&record.frame).copied().flatten()).collect())
+        .filter_map(|record| {
+            once.iter().map(|lane| lane.get(&record.frame).copied().flatten()).collect()
+        })
         .collect()
 }
 
@@ -132,11 +143,18 @@ mod tests {
     fn a_cycle_counts_only_if_every_client_ran_it_exactly_once() {
         let first = vec![record(64, 10), record(128, 20), record(192, 30), record(256, 40)];
         let missed_one = vec![record(64, 11), record(192, 31), record(256, 41)];
-        let ran_one_twice =
-            vec![record(64, 12), record(128, 22), record(192, 32), record(256, 42), record(256, 43)];
+        let ran_one_twice = vec![
+            record(64, 12),
+            record(128, 22),
+            record(192, 32),
+            record(256, 42),
+            record(256, 43),
+        ];
         let cycles = complete_cycles(&[first, missed_one, ran_one_twice]);
-        let entries: Vec<Vec<u64>> =
-            cycles.iter().map(|cycle| cycle.iter().map(|record| record.entry_ns).collect()).collect();
+        let entries: Vec<Vec<u64>> = cycles
+            .iter()
+            .map(|cycle| cycle.iter().map(|record| record.entry_ns).collect())
+            .collect();
         assert_eq!(entries, [[10, 11, 12], [30, 31, 32]]);
     }
 

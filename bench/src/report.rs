@@ -9,8 +9,8 @@ use crate::machine::Machine;
 use crate::plot::Bar;
 use crate::statistics::Summary;
 
-/// Who was measured, and how it ran. The same in all rounds of a run, as its threads are looked at once, in the
-/// first measurement that adds a figure.
+/// Who was measured, and how it ran. The same in all rounds of a run, as its threads are looked at
+/// once, in the first measurement that adds a figure.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Subject {
     /// The server's name, or "floor".
@@ -49,7 +49,8 @@ struct Row {
 
 /// Everything measured so far. Rounds add to the same rows.
 pub struct Report {
-    /// The highest real-time priority of the clients measured so far; the floors take it. 0: none was real-time.
+    /// The highest real-time priority of the clients measured so far; the floors take it. 0: none
+    /// was real-time.
     pub priority: u32,
     machine: Machine,
     rows: Vec<Row>,
@@ -105,13 +106,18 @@ impl Report {
         self.rows[place].medians.extend(median);
     }
 
-    /// The median of the rounds' ratios: what the first server of the measure had in each, to what this one had.
+    /// The median of the rounds' ratios: what the first server of the measure had in each, to what
+    /// this one had.
     fn first_beside(&self, row: &Row) -> Option<f64> {
         let first = self.rows.iter().find(|first| first.measure == row.measure)?;
         let is_comparable = row.reading == Reading::Spread
             && first.subject.server != row.subject.server
             && first.medians.len() == row.medians.len();
-        let pairs = first.medians.iter().zip(&row.medians).filter(|(_, this)| is_comparable && **this > 0.0);
+        let pairs = first
+            .medians
+            .iter()
+            .zip(&row.medians)
+            .filter(|(_, this)| is_comparable && **this > 0.0);
         let ratios: Vec<f64> = pairs.map(|(first, this)| first / this).collect();
         Summary::of(&ratios).map(|summary| summary.median)
     }
@@ -228,7 +234,9 @@ fn write_row(
             "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}{beside}",
             summary.samples, summary.median, summary.p99, summary.maximum, row.unit
         ),
-        Reading::Total => format!("{:>7} {:>10} {:>10} {:>10}  {}", "", summary.total, "", "", row.unit),
+        Reading::Total => {
+            format!("{:>7} {:>10} {:>10} {:>10}  {}", "", summary.total, "", "", row.unit)
+        }
     };
     writeln!(formatter, "{name:<52} {server:<33} {figures}")
 }
@@ -267,14 +275,16 @@ mod tests {
                 (text(&row["measure"]), text(&row["subject"]["server"]), total)
             })
             .collect();
-        let expected = [("hop", "a", 3.0), ("hop", "b", 300.0), ("other", "a", 30.0), ("lost", "a", 4.0)];
+        let expected =
+            [("hop", "a", 3.0), ("hop", "b", 300.0), ("other", "a", 30.0), ("lost", "a", 4.0)];
         let expected =
             expected.map(|(measure, server, total)| (measure.to_owned(), server.to_owned(), total));
         assert_eq!(rows, expected);
     }
 
     #[test]
-    fn servers_are_compared_round_by_round_so_that_a_machine_that_changes_its_pace_meets_them_alike() {
+    fn servers_are_compared_round_by_round_so_that_a_machine_that_changes_its_pace_meets_them_alike()
+     {
         let mut report = Report::new(Machine::here().unwrap());
         for (first, second) in
             [([2.0, 2.0, 9.0], [4.0, 4.0, 4.0]), ([20.0; 3], [40.0; 3]), ([8.0; 3], [1.0; 3])]

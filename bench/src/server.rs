@@ -12,12 +12,17 @@ use crate::client::{Node, Patcher};
 use crate::programs::Programs;
 use crate::workplace::Workplace;
 
-/// Frames per cycle in every measurement but that of a large graph.
+/// Frames per cycle, unless a measurement uses another quantum.
 pub const QUANTUM_FRAMES: u32 = 64;
 /// Frames per second in every measurement.
 pub const RATE_HZ: u32 = 48_000;
+/// The nominal length of a cycle of [`QUANTUM_FRAMES`].
+pub const PERIOD_NS: u64 = period_ns(QUANTUM_FRAMES);
+
 /// The nominal length of a cycle.
-pub const PERIOD_NS: u64 = QUANTUM_FRAMES as u64 * 1_000_000_000 / RATE_HZ as u64;
+pub const fn period_ns(quantum_frames: u32) -> u64 {
+    quantum_frames as u64 * 1_000_000_000 / RATE_HZ as u64
+}
 
 /// How a server is started.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +129,10 @@ impl Candidate {
         }
         let parts = directory.join("pipewire/pipewire.conf.d");
         std::fs::create_dir_all(&parts)?;
-        Ok(std::fs::write(parts.join("bench.conf"), pipewires_configuration(settings.quantum_frames))?)
+        Ok(std::fs::write(
+            parts.join("bench.conf"),
+            pipewires_configuration(settings.quantum_frames),
+        )?)
     }
 }
 
@@ -147,7 +155,8 @@ const DEFAULT_PORTS: u32 = 1024;
 
 /// The first word with a digit and a full stop in it.
 fn version_in(text: &str) -> Option<String> {
-    let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
+    let is_version =
+        |word: &&str| word.starts_with(|c: char| c.is_ascii_digit()) && word.contains('.');
     text.split_ascii_whitespace().find(is_version).map(String::from)
 }
 
@@ -231,7 +240,11 @@ impl<'a> Server<'a> {
         self.leash.close_input();
         let status = self.leash.numbers("ended")?;
         let by_itself_or_by_our_signal = matches!(status.first(), Some(0 | 15));
-        ensure!(by_itself_or_by_our_signal, "{} ended with wait status {status:?}", self.candidate.name);
+        ensure!(
+            by_itself_or_by_our_signal,
+            "{} ended with wait status {status:?}",
+            self.candidate.name
+        );
         std::thread::sleep(Duration::from_millis(100));
         Ok(())
     }
@@ -246,8 +259,8 @@ impl Drop for Server<'_> {
     }
 }
 
-/// JACK2 leaves `/dev/shm/jack_sem.UID_SERVER_CLIENT` behind for clients that were killed, and no later start removes
-/// them. The server's name is the benchmark's own.
+/// JACK2 leaves `/dev/shm/jack_sem.UID_SERVER_CLIENT` behind for clients that were killed, and no
+/// later start removes them. The server's name is the benchmark's own.
 fn remove_semaphores(server: &str) {
     for entry in std::fs::read_dir("/dev/shm").into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -280,7 +293,10 @@ mod tests {
             "/bin/server run -n n --quantum 64 --sync --port-max 8192"
         );
         assert_eq!(line(Kind::Jack2, false, 100), "/bin/server -n n -R -d dummy -r 48000 -p 64");
-        assert_eq!(line(Kind::Jack2, true, 4000), "/bin/server -n n -R -S -p 4096 -d dummy -r 48000 -p 64");
+        assert_eq!(
+            line(Kind::Jack2, true, 4000),
+            "/bin/server -n n -R -S -p 4096 -d dummy -r 48000 -p 64"
+        );
         assert_eq!(line(Kind::PipeWire, false, 100), "/bin/server");
     }
 
@@ -288,7 +304,10 @@ mod tests {
     fn the_version_is_found_among_other_words() {
         assert_eq!(version_in("jackdmp 1.9.21\nCopyright 2001-2005"), Some("1.9.21".into()));
         assert_eq!(version_in("pipewire\nCompiled with libpipewire 0.3.65"), Some("0.3.65".into()));
-        assert_eq!(version_in("jackdmp version 1.9.21 tmpdir /dev/shm protocol 8"), Some("1.9.21".into()));
+        assert_eq!(
+            version_in("jackdmp version 1.9.21 tmpdir /dev/shm protocol 8"),
+            Some("1.9.21".into())
+        );
         assert_eq!(version_in("nothing"), None);
     }
 }

@@ -35,8 +35,8 @@ impl Summary {
     }
 }
 
-/// The nearest-rank quantile: the smallest sample that `percent` of all samples do not exceed. Never an average of
-/// two samples, so every figure was measured. `sorted` is not empty.
+/// The nearest-rank quantile: the smallest sample that `percent` of all samples do not exceed.
+/// Never an average of two samples, so every figure was measured. `sorted` is not empty.
 fn quantile(sorted: &[f64], percent: usize) -> f64 {
     let rank = (sorted.len() * percent).div_ceil(100);
     sorted[rank.saturating_sub(1)]
@@ -50,7 +50,10 @@ mod tests {
     fn quantiles_are_samples_at_the_nearest_rank() {
         let hundred: Vec<f64> = (1..=100).rev().map(f64::from).collect();
         let summary = Summary::of(&hundred).unwrap();
-        assert_eq!((summary.minimum, summary.median, summary.p99, summary.maximum), (1.0, 50.0, 99.0, 100.0));
+        assert_eq!(
+            (summary.minimum, summary.median, summary.p99, summary.maximum),
+            (1.0, 50.0, 99.0, 100.0)
+        );
         assert_eq!((summary.samples, summary.total), (100, 5050.0));
     }
 

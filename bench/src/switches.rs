@@ -1,5 +1,5 @@
-//! When the kernel switched from thread to thread, as perf(1) records it: the same dates for every server, whatever it
-//! says of itself.
+//! When the kernel switched from thread to thread, as perf(1) records it: the same dates for every
+//! server, whatever it says of itself.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -37,7 +37,15 @@ pub fn record(workplace: &Workplace, length: Duration) -> Result<Vec<Switch>> {
     let file = workplace.file("switches");
     let seconds = length.as_secs_f64().to_string();
     let mut command = Command::new("perf");
-    command.args(["record", "--quiet", "--all-cpus", "--event", "dummy", "--switch-events", "--output"]);
+    command.args([
+        "record",
+        "--quiet",
+        "--all-cpus",
+        "--event",
+        "dummy",
+        "--switch-events",
+        "--output",
+    ]);
     command.arg(&file).args(["--", "sleep", &seconds]);
     run(&mut command)?;
     let text = listed(&file)?;
@@ -47,7 +55,8 @@ pub fn record(workplace: &Workplace, length: Duration) -> Result<Vec<Switch>> {
 }
 
 fn run(command: &mut Command) -> Result<String> {
-    let output = command.stdin(Stdio::null()).output().context("perf cannot be run; is it installed?")?;
+    let output =
+        command.stdin(Stdio::null()).output().context("perf cannot be run; is it installed?")?;
     let words = String::from_utf8_lossy(&output.stderr);
     ensure!(
         output.status.success(),
@@ -60,12 +69,19 @@ fn run(command: &mut Command) -> Result<String> {
 fn listed(file: &PathBuf) -> Result<String> {
     let mut command = Command::new("perf");
     run(command
-        .args(["script", "--show-switch-events", "--ns", "--fields", "comm,tid,cpu,time", "--input"])
+        .args([
+            "script",
+            "--show-switch-events",
+            "--ns",
+            "--fields",
+            "comm,tid,cpu,time",
+            "--input",
+        ])
         .arg(file))
 }
 
-/// The switch in a line such as `name 123 [000] 17.000000001: PERF_RECORD_SWITCH_CPU_WIDE OUT preempt next pid/tid: 0/0`.
-/// The name may have blanks.
+/// The switch in a line such as `name 123 [000] 17.000000001: PERF_RECORD_SWITCH_CPU_WIDE OUT
+/// preempt next pid/tid: 0/0`. The name may have blanks.
 fn switch_in(line: &str) -> Option<Switch> {
     let (who, what) = line.split_once("PERF_RECORD_SWITCH")?;
     let mut who = who.split_ascii_whitespace().rev();
@@ -90,9 +106,14 @@ pub struct Span {
     pub last_ns: u64,
 }
 
-/// The span of each cycle that all `clients` ran. A cycle begins when `driver` runs, half a period after the last began or
-/// later: some drivers wake again when the graph has ended.
-pub fn spans(switches: &[Switch], driver: u32, clients: &HashSet<u32>, period_ns: u64) -> Vec<Span> {
+/// The span of each cycle that all `clients` ran. A cycle begins when `driver` runs, half a period
+/// after the last began or later: some drivers wake again when the graph has ended.
+pub fn spans(
+    switches: &[Switch],
+    driver: u32,
+    clients: &HashSet<u32>,
+    period_ns: u64,
+) -> Vec<Span> {
     let mut spans = Vec::new();
     let mut begun_ns: Option<u64> = None;
     let (mut slept, mut first_ns, mut last_ns) = (HashSet::new(), None, 0);
@@ -130,11 +151,19 @@ mod tests {
 
     #[test]
     fn a_switch_is_read_past_any_name() {
-        let line = |what| format!("  my ) name  321 [001]  12.000000345: PERF_RECORD_SWITCH_CPU_WIDE {what}");
+        let line = |what| {
+            format!("  my ) name  321 [001]  12.000000345: PERF_RECORD_SWITCH_CPU_WIDE {what}")
+        };
         let switch = |kind| Some(Switch { at_ns: 12_000_000_345, thread: 321, kind });
         assert_eq!(switch_in(&line("IN           prev pid/tid:     0/0    ")), switch(Kind::Runs));
-        assert_eq!(switch_in(&line("OUT          next pid/tid:     0/0    ")), switch(Kind::Sleeps));
-        assert_eq!(switch_in(&line("OUT preempt  next pid/tid:  5544/5544 ")), switch(Kind::Yields));
+        assert_eq!(
+            switch_in(&line("OUT          next pid/tid:     0/0    ")),
+            switch(Kind::Sleeps)
+        );
+        assert_eq!(
+            switch_in(&line("OUT preempt  next pid/tid:  5544/5544 ")),
+            switch(Kind::Yields)
+        );
         assert_eq!(switch_in("nothing of the kind"), None);
     }
 

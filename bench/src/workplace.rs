@@ -6,7 +6,8 @@ use anyhow::{Context, Result};
 
 const PREFIX: &str = "consort-bench-";
 
-/// A directory named after this process, removed with this value. What a killed run left is removed by the next.
+/// A directory named after this process, removed with this value. What a killed run left is removed
+/// by the next.
 pub struct Workplace {
     root: PathBuf,
 }
@@ -21,7 +22,8 @@ impl Workplace {
         Ok(workplace)
     }
 
-    /// A directory inside, made if it is not there; only its owner may enter, as a runtime directory wants it.
+    /// A directory inside, made if it is not there; only its owner may enter, as a runtime
+    /// directory wants it.
     pub fn directory(&self, name: &str) -> Result<PathBuf> {
         use std::os::unix::fs::DirBuilderExt;
         let path = self.root.join(name);

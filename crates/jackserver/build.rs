@@ -1,8 +1,8 @@
-//! Gives the shared object the name under which programs and plug-ins were linked with it.
+//! Sets the name under which programs and plug-ins are linked with the shared object.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libjackserver.so.0");
-    // As libjack, all of which it holds.
+    // As for libjack, which it contains.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

@@ -1,8 +1,8 @@
-//! Gives the shared object the name under which programs were linked with it.
+//! Sets the name under which programs are linked with the shared object.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libjack.so.0");
-    // A program that has loaded it keeps it: its handler of write faults must not outlive its code.
+    // Never unloaded: its threads must not outlive their code.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

@@ -1,4 +1,5 @@
-//! Writes the seeds: a few real packets for each decoder. `cargo run --example seeds`, after a change of the protocol.
+//! Writes the seeds: a few real packets for each decoder. `cargo run --example seeds`, after a
+//! change of the protocol.
 #![forbid(unsafe_code)]
 
 use std::io;
@@ -15,7 +16,7 @@ use proto::request::{
 };
 use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use rt::record::{ClientRecord, CycleRecord, Record};
-use rt::shm::{Edges, FollowerOrder, InputSource, LAYOUT_VERSION, OrdersWriter};
+use rt::shm::{Edges, FollowerEdge, InputSource, LAYOUT_VERSION, AssignmentWriter};
 use serde::Serialize;
 
 fn main() -> io::Result<()> {
@@ -33,7 +34,7 @@ fn main() -> io::Result<()> {
     let answers =
         [Answer::Mapped { token: 1 }, Answer::NotMapped { token: 300 }, Answer::Called { token: u64::MAX }];
     write("answer", answers.map(|answer| encode(&answer)))?;
-    write("orders", [orders()])?;
+    write("assignments", [assignments()])?;
     write("registry", [registry()])?;
     write("recording", [recording()])?;
     let lines = [
@@ -210,10 +211,10 @@ fn events() -> [Event; 6] {
     ]
 }
 
-fn orders() -> Vec<u8> {
+fn assignments() -> Vec<u8> {
     let mut words = [0; 64];
-    let mut writer = OrdersWriter::new(&mut words, Some(1), Edges::new(3).unwrap_or(Edges::NONE), true);
-    writer.follower(FollowerOrder { page: 4, edge: 5, edges: 6 });
+    let mut writer = AssignmentWriter::new(&mut words, Some(1), Edges::new(3).unwrap_or(Edges::NONE), true);
+    writer.follower(FollowerEdge { page: 4, edge: 5, edges: 6 });
     let source = InputSource { slab: 2, slot: 15, feedback: true, own: false };
     writer.group(&[source, source], &[0, 9]);
     writer.group(&[source], &[1]);
@@ -235,7 +236,8 @@ fn recording() -> Vec<u8> {
     file
 }
 
-/// Size less one, the header's words (magic number, kind, version, 0, ports, clients, connections, 0), entries.
+/// Size less one, the header's words (magic number, kind, version, 0, ports, clients, connections,
+/// 0), entries.
 fn registry() -> Vec<u8> {
     let header: [u32; 16] = [0x434e_5354, 2, LAYOUT_VERSION, 0, 4, 2, 8, 0, 17, 0, 0, 0, 0, 0, 0, 0];
     let mut seed = u16::to_le_bytes(16 * 1024 - 1).to_vec();

@@ -8,7 +8,8 @@ use proto::{decode, encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Whatever decodes is a message: written again it decodes to the same, in no more bytes than before.
+/// Whatever decodes is a message: written again it decodes to the same, in no more bytes than
+/// before.
 pub fn message<M: Serialize + DeserializeOwned + Debug>(packet: &[u8]) {
     let Ok(message) = decode::<M>(packet) else { return };
     let written = encode(&message);

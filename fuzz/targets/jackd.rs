@@ -1,4 +1,5 @@
-//! Any command line of `jackd`: refused in words, or read into something that a server could be started with.
+//! Any command line of `jackd`: refused in words, or read into something that a server could be
+//! started with.
 #![no_main]
 
 use engine::DriverChoice;

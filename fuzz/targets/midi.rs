@@ -1,5 +1,5 @@
-//! Any words in the place of a peer's MIDI buffer: what is heard is in order, within the cycle and within the buffer,
-//! and all that was not heard is counted.
+//! Any words in the place of a peer's MIDI buffer: what is heard is in order, within the cycle and
+//! within the buffer, and all that was not heard is counted.
 #![no_main]
 
 use std::cell::RefCell;

@@ -1,4 +1,5 @@
-//! Any bytes in the place of the registry: it is refused, or every read stays within its memory and ends.
+//! Any bytes in the place of the registry: it is refused, or every read stays within its memory and
+//! ends.
 #![no_main]
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};

@@ -1,4 +1,5 @@
-//! Any state file: refused in words, or read into a state that is written and read again as the same.
+//! Any state file: refused in words, or read into a state that is written and read again as the
+//! same.
 #![no_main]
 
 use state::State;

@@ -32,7 +32,11 @@ fn a_thousand_silent_connections_at_once_keep_nobody_out() {
         server.consort(&["status"]).expect_success();
         // 64 that are silent, and what came in while this was read.
         let now = descriptors_of(server);
-        assert!(now <= before + 200, "the server holds {} connections that say nothing", now - before);
+        assert!(
+            now <= before + 200,
+            "the server holds {} connections that say nothing",
+            now - before
+        );
     });
 }
 
@@ -43,8 +47,10 @@ fn a_thousand_observers_at_once_are_all_answered_in_their_own_order() {
         let mut observers: Vec<Wire> = (0..1000).map(|_| Wire::observer(server)).collect();
         server.consort(&["status"]).expect_success();
         for _ in 0..2 {
-            let numbers: Vec<u32> =
-                observers.iter_mut().map(|observer| observer.request(Request::ResetMaxDelay, &[])).collect();
+            let numbers: Vec<u32> = observers
+                .iter_mut()
+                .map(|observer| observer.request(Request::ResetMaxDelay, &[]))
+                .collect();
             for (observer, number) in observers.iter_mut().zip(numbers) {
                 assert_eq!(observer.answer(), Numbered { number, message: Reply::Done });
             }
@@ -62,16 +68,18 @@ fn cpu_ticks(server: &mut Server) -> u64 {
 
 /// Sets the soft limit of another process; gives what it was.
 fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
-    let path = format!("/proc/{}/limits", process.map_or(0, |process| process.as_raw_nonzero().get()));
+    let path =
+        format!("/proc/{}/limits", process.map_or(0, |process| process.as_raw_nonzero().get()));
     let limits = std::fs::read_to_string(path).expect("a process of this user");
-    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("a limit");
+    let line =
+        limits.lines().find_map(|line| line.strip_prefix("Max open files")).expect("a limit");
     let maximum = line.split_whitespace().nth(1).and_then(|hard| hard.parse().ok());
     let limit = Rlimit { current: Some(soft), maximum };
     prlimit(process, Resource::Nofile, limit).expect("a process of this user")
 }
 
 #[test]
-fn a_server_without_a_descriptor_left_serves_whom_it_has_idles_and_recovers() {
+fn a_server_without_a_descriptor_left_recovers() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut before = Wire::observer(server);
@@ -90,13 +98,14 @@ fn a_server_without_a_descriptor_left_serves_whom_it_has_idles_and_recovers() {
         drop(crowd);
         server.consort(&["status"]).expect_success();
         prlimit(process, Resource::Nofile, many).expect("a process of this user");
-        // Two seconds are 200 ticks: waiting takes a few of them, asking in vain without a pause all.
+        // Two seconds are 200 ticks: waiting takes a few of them, asking in vain without a pause
+        // all.
         assert!(used < 50, "the server used {used} ticks in two seconds");
     });
 }
 
 #[test]
-fn a_program_that_floods_the_server_and_reads_no_answer_is_closed_and_others_are_answered() {
+fn a_program_that_floods_the_server_and_reads_nothing_is_closed() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let flooding = ByHand::open(server, "flood");
@@ -112,7 +121,10 @@ fn a_program_that_floods_the_server_and_reads_no_answer_is_closed_and_others_are
                     Err(_) => return Some(()),
                 }
             }
-            assert!(matches!(other.ask(Request::Status), Reply::Status(_)), "others are answered meanwhile");
+            assert!(
+                matches!(other.ask(Request::Status), Reply::Status(_)),
+                "others are answered meanwhile"
+            );
             None
         });
         assert!(sent > 100, "{sent} requests came through");
@@ -123,7 +135,7 @@ fn a_program_that_floods_the_server_and_reads_no_answer_is_closed_and_others_are
 }
 
 #[test]
-fn a_client_that_reads_no_events_costs_the_server_bounded_memory_while_others_churn_ports() {
+fn a_client_that_reads_no_events_costs_bounded_memory() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let deaf = ByHand::active(server, "deaf");
@@ -140,13 +152,16 @@ fn a_client_that_reads_no_events_costs_the_server_bounded_memory_while_others_ch
         let before_kib = resident_kib(server);
         churn(8000);
         let grown_kib = resident_kib(server).saturating_sub(before_kib);
-        assert!(grown_kib < 1024, "the server grew by {grown_kib} KiB for events that nobody reads");
+        assert!(
+            grown_kib < 1024,
+            "the server grew by {grown_kib} KiB for events that nobody reads"
+        );
         drop(deaf);
     });
 }
 
 #[test]
-fn a_client_that_reads_no_events_does_not_keep_the_memory_of_clients_that_are_gone() {
+fn a_client_that_reads_no_events_keeps_no_memory_of_others() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut deaf = ByHand::active(server, "deaf");

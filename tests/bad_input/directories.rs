@@ -23,7 +23,8 @@ fn user() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// Whether the last resort in the temporary folder is reached at all: /run/user/UID comes before it.
+/// Whether the last resort in the temporary folder is reached at all: /run/user/UID comes before
+/// it.
 fn has_run_user() -> bool {
     Path::new(&format!("/run/user/{}", user())).exists()
 }
@@ -38,7 +39,7 @@ fn last_resort(temporary: &TempDir) -> PathBuf {
 }
 
 #[test]
-fn a_directory_in_the_temporary_folder_that_others_could_have_made_is_refused() {
+fn a_directory_that_others_could_have_made_is_refused() {
     if has_run_user() {
         eprintln!("not reached here: /run/user/{} exists", user());
         return;
@@ -57,7 +58,11 @@ fn a_directory_in_the_temporary_folder_that_others_could_have_made_is_refused() 
         make(&last_resort(&temporary), elsewhere.path());
         let finished = start(None, temporary.path(), "nowhere");
         refused(&finished, &["is not a directory that only user", "set XDG_RUNTIME_DIR"]);
-        assert_eq!(elsewhere.path().read_dir().expect("ours").count(), 0, "{case}: nothing was put there");
+        assert_eq!(
+            elsewhere.path().read_dir().expect("ours").count(),
+            0,
+            "{case}: nothing was put there"
+        );
     }
 }
 
@@ -71,13 +76,16 @@ fn a_runtime_directory_of_another_user_is_passed_over() {
     chown(foreign.path(), Some(12345), None).expect("root");
     std::fs::write(last_resort(&temporary), "").expect("a file");
     if !has_run_user() {
-        refused(&start(Some(foreign.path()), temporary.path(), "nowhere"), &["set XDG_RUNTIME_DIR"]);
+        refused(
+            &start(Some(foreign.path()), temporary.path(), "nowhere"),
+            &["set XDG_RUNTIME_DIR"],
+        );
     }
     assert_eq!(foreign.path().read_dir().expect("root").count(), 0, "nothing was put there");
 }
 
 #[test]
-fn something_else_in_the_place_of_the_server_s_files_is_named_and_left_alone() {
+fn foreign_files_in_the_place_of_the_servers_are_left_alone() {
     type Make = fn(&Path, &Path);
     let cases: [(&str, Make, &str); 4] = [
         (
@@ -105,7 +113,8 @@ fn something_else_in_the_place_of_the_server_s_files_is_named_and_left_alone() {
             "a link in place of the lock",
             |runtime, elsewhere| {
                 std::fs::create_dir_all(runtime.join("consort/odd")).expect("a directory");
-                symlink(elsewhere.join("target"), runtime.join("consort/odd/lock")).expect("a link");
+                symlink(elsewhere.join("target"), runtime.join("consort/odd/lock"))
+                    .expect("a link");
             },
             "consort/odd/lock",
         ),
@@ -116,9 +125,16 @@ fn something_else_in_the_place_of_the_server_s_files_is_named_and_left_alone() {
         let finished = start(Some(runtime.path()), runtime.path(), "odd");
         assert_eq!((finished.code, finished.signal), (Some(1), None), "{case}: {finished:?}");
         assert_says(case, &finished.stderr, &["cannot use", path]);
-        assert_eq!(elsewhere.path().read_dir().expect("ours").count(), 0, "{case}: nothing was put there");
+        assert_eq!(
+            elsewhere.path().read_dir().expect("ours").count(),
+            0,
+            "{case}: nothing was put there"
+        );
         let precious = std::fs::read_to_string(runtime.path().join("consort/odd/control"));
-        assert!(precious.is_err() || precious.is_ok_and(|text| text == "precious"), "{case}: left alone");
+        assert!(
+            precious.is_err() || precious.is_ok_and(|text| text == "precious"),
+            "{case}: left alone"
+        );
     }
 }
 

@@ -17,27 +17,44 @@ fn hello_of_version(version: u32) -> Vec<u8> {
 }
 
 #[test]
-fn a_first_packet_that_is_no_hello_is_refused_in_words_and_ends_its_connection_only() {
+fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
     let mut server = server();
     let good = hello(LAYOUT_VERSION);
     let longer = [&good[..], b"more"].concat();
     let (newer, older) = (PROTOCOL_VERSION + 8, PROTOCOL_VERSION - 1);
     let newer_words = [format!("version {newer}"), format!("version {PROTOCOL_VERSION}")];
     let older_words = [format!("version {older}"), format!("version {PROTOCOL_VERSION}")];
-    let layout_words = [format!("layout {}", LAYOUT_VERSION + 1), format!("server {LAYOUT_VERSION}")];
+    let layout_words =
+        [format!("layout {}", LAYOUT_VERSION + 1), format!("server {LAYOUT_VERSION}")];
     let foreign: &[&str] = &["not consort's", "something else is speaking"];
     let nonsense: &[&str] = &["no message of this protocol"];
     let cases: [(&str, Vec<u8>, Vec<&str>); 10] = [
         ("one byte", vec![0], foreign.to_vec()),
-        ("random bytes", (0..200_u8).map(|byte| byte.wrapping_mul(151)).collect(), foreign.to_vec()),
+        (
+            "random bytes",
+            (0..200_u8).map(|byte| byte.wrapping_mul(151)).collect(),
+            foreign.to_vec(),
+        ),
         ("HTTP", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n".to_vec(), foreign.to_vec()),
         ("cut in the version", good[..10].to_vec(), foreign.to_vec()),
         ("cut after the version", good[..12].to_vec(), nonsense.to_vec()),
         ("cut at the end", good[..good.len() - 1].to_vec(), nonsense.to_vec()),
         ("too long", longer, vec!["4 bytes before its packet does"]),
-        ("a newer protocol", hello_of_version(newer), newer_words.iter().map(String::as_str).collect()),
-        ("an older protocol", hello_of_version(older), older_words.iter().map(String::as_str).collect()),
-        ("another layout", hello(LAYOUT_VERSION + 1), layout_words.iter().map(String::as_str).collect()),
+        (
+            "a newer protocol",
+            hello_of_version(newer),
+            newer_words.iter().map(String::as_str).collect(),
+        ),
+        (
+            "an older protocol",
+            hello_of_version(older),
+            older_words.iter().map(String::as_str).collect(),
+        ),
+        (
+            "another layout",
+            hello(LAYOUT_VERSION + 1),
+            layout_words.iter().map(String::as_str).collect(),
+        ),
     ];
     beside_others(&mut server, |server| {
         for (case, packet, words) in &cases {
@@ -49,7 +66,7 @@ fn a_first_packet_that_is_no_hello_is_refused_in_words_and_ends_its_connection_o
 }
 
 #[test]
-fn a_first_packet_that_is_longer_than_any_message_is_refused_as_a_first_packet() {
+fn a_first_packet_longer_than_any_message_is_refused() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut wire = Wire::connect(server);
@@ -84,7 +101,7 @@ fn names_that_no_client_can_have_are_refused_for_what_is_wrong_with_them() {
 }
 
 #[test]
-fn a_program_that_connects_and_says_nothing_is_sent_away_and_holds_up_nobody() {
+fn a_program_that_connects_and_says_nothing_is_sent_away() {
     let mut server = server();
     beside_others(&mut server, |server| Wire::connect(server).assert_closed());
 }

@@ -1,4 +1,4 @@
-//! A server for a group: who is in it may be a client, and nobody else.
+//! A server for a group: only its members may be clients.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,13 @@ const GROUP: &str = "47110815";
 const NOBODY: &str = "65534";
 
 /// A server for the group, and what another user needs to reach it.
-struct Stage {
+struct Scenario {
     server: Server,
     /// Where any user may read, and the server keeps its socket for the group.
     open: TempDir,
 }
 
-impl Stage {
+impl Scenario {
     /// `None` where this test cannot become another user.
     fn new(options: &[&str]) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
@@ -28,16 +28,17 @@ impl Stage {
             return None;
         }
         let open = TempDir::with_prefix("consort-group-").expect("room");
-        std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
+        std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755))
+            .expect("ours");
         let directory = TempDir::with_prefix("consort-test-").expect("room");
         let options = [&["--quantum", "256", "--group", GROUP], options].concat();
         let server = Server::start_with(directory, &options, |command| {
             command.env("CONSORT_GROUP_DIRECTORY", open.path());
         });
-        let stage = Self { server, open };
-        stage.copy(&binary("consort"), "consort");
-        stage.copy(&library_directory().join("libjack.so.0"), "libjack.so.0");
-        Some(stage)
+        let scenario = Self { server, open };
+        scenario.copy(&binary("consort"), "consort");
+        scenario.copy(&library_directory().join("libjack.so.0"), "libjack.so.0");
+        Some(scenario)
     }
 
     fn copy(&self, file: &Path, name: &str) -> PathBuf {
@@ -48,7 +49,13 @@ impl Stage {
     }
 
     /// `program` as a user with this group and these further ones.
-    fn as_user(&self, program: &str, arguments: &[&str], group: &str, more: Option<&str>) -> Program {
+    fn as_user(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        group: &str,
+        more: Option<&str>,
+    ) -> Program {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", NOBODY, "--regid", group]);
         match more {
@@ -78,86 +85,83 @@ impl Stage {
 }
 
 #[test]
-fn members_of_the_group_are_clients_by_whichever_of_their_groups_it_is_and_hear_every_sample() {
-    let Some(stage) = Stage::new(&[]) else { return };
-    stage.status_as(GROUP, None).expect_success();
-    stage.status_as(NOBODY, Some(GROUP)).expect_success();
-    let _source = stage.server.probe(&["source", "source"]);
-    let probe = stage.server.probe_command(&[]);
-    let probe = stage.copy(Path::new(probe.get_program()), "probe");
+fn members_of_the_group_are_clients() {
+    let Some(scenario) = Scenario::new(&[]) else { return };
+    scenario.status_as(GROUP, None).expect_success();
+    scenario.status_as(NOBODY, Some(GROUP)).expect_success();
+    let _source = scenario.server.probe(&["source", "source"]);
+    let probe = scenario.server.probe_command(&[]);
+    let probe = scenario.copy(Path::new(probe.get_program()), "probe");
     let member = ["check", "member", "--from", "source:out"];
-    let mut member = stage.as_user(&probe.to_string_lossy(), &member, GROUP, None);
+    let mut member = scenario.as_user(&probe.to_string_lossy(), &member, GROUP, None);
     eventually("the member's client is ready", || {
         assert!(member.is_running(), "{}", member.stderr());
         member.stdout().contains("ready\n").then_some(())
     });
-    assert!(stage.server.lsp(&[]).contains("member:in"), "the user's own programs see it");
-    eventually("cycles go by", || {
-        let status = stage.server.consort(&["status", "--json"]).expect_success().stdout;
-        let status: serde_json::Value = serde_json::from_str(&status).expect("JSON");
-        (status["cycles"].as_u64()? > 400).then_some(())
-    });
+    assert!(scenario.server.lsp(&[]).contains("member:in"), "the user's own programs see it");
+    eventually("cycles go by", || (scenario.server.cycles() > 400).then_some(()));
     let counts = Counts::of(member);
     assert!(counts.good > 50 && counts.wrong == 0, "{counts:?}");
 }
 
 #[test]
-fn a_member_that_the_policy_trusts_with_less_may_look_and_not_stop_the_server() {
+fn a_member_of_the_group_has_only_the_policys_permissions() {
     let policy = TempDir::new().expect("room");
     let path = policy.path().join("policy");
     std::fs::write(&path, format!("record uid={NOBODY}\n")).expect("room");
-    let Some(mut stage) = Stage::new(&["--policy", &path.to_string_lossy()]) else { return };
-    stage.status_as(GROUP, None).expect_success();
-    let consort = stage.open.path().join("consort");
-    let refused = stage.as_user(&consort.to_string_lossy(), &["stop"], GROUP, None).finish();
+    let Some(mut scenario) = Scenario::new(&["--policy", &path.to_string_lossy()]) else { return };
+    scenario.status_as(GROUP, None).expect_success();
+    let consort = scenario.open.path().join("consort");
+    let refused = scenario.as_user(&consort.to_string_lossy(), &["stop"], GROUP, None).finish();
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert_says("a member", &refused.stderr, &["policy does not allow", "control the server"]);
-    assert!(stage.server.program().is_running());
-    stage.server.consort(&["stop"]).expect_success();
+    assert!(scenario.server.program().is_running());
+    scenario.server.consort(&["stop"]).expect_success();
 }
 
 #[test]
 fn a_member_has_no_plug_ins_run_as_the_user_whose_server_it_is() {
-    let Some(stage) = Stage::new(&[]) else { return };
-    let refused = stage.as_user("jack_load", &["gain", "inprocess"], GROUP, None).finish();
+    let Some(scenario) = Scenario::new(&[]) else { return };
+    let refused = scenario.as_user("jack_load", &["gain", "inprocess"], GROUP, None).finish();
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_says("a member", &refused.stderr, &["does not allow", "run plug-ins"]);
-    assert!(!stage.server.lsp(&[]).contains("gain:"));
+    assert!(!scenario.server.lsp(&[]).contains("gain:"));
 }
 
 #[test]
-fn who_is_not_in_the_group_is_stopped_by_the_directory_and_then_by_what_the_kernel_says_of_it() {
-    let Some(stage) = Stage::new(&[]) else { return };
+fn a_process_outside_of_the_group_cannot_connect() {
+    let Some(scenario) = Scenario::new(&[]) else { return };
     let rights = |path: &Path| {
         let found = path.symlink_metadata().expect("it is there");
         (found.mode() & 0o777, found.gid().to_string())
     };
-    assert_eq!(rights(&stage.door()), (0o750, GROUP.to_owned()));
-    assert_eq!(rights(&stage.door().join("control")), (0o660, GROUP.to_owned()));
-    let refused = stage.status_as(NOBODY, None);
+    assert_eq!(rights(&scenario.door()), (0o750, GROUP.to_owned()));
+    assert_eq!(rights(&scenario.door().join("control")), (0o660, GROUP.to_owned()));
+    let refused = scenario.status_as(NOBODY, None);
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_says("outside the directory", &refused.stderr, &["Permission denied"]);
-    // Whoever opens the doors has not made members of others: the program is told where to look by hand.
-    for (path, mode) in [(stage.door().join("control"), 0o666), (stage.door(), 0o755)] {
+    // Whoever opens the doors has not made members of others: the program is told where to look by
+    // hand.
+    for (path, mode) in [(scenario.door().join("control"), 0o666), (scenario.door(), 0o755)] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours");
     }
-    let refused = stage.status_as(NOBODY, None);
+    let refused = scenario.status_as(NOBODY, None);
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_says("a directory open to others", &refused.stderr, &["is not a directory that group"]);
     // A program that does not look at that.
-    let said = raw_greeting(&stage);
+    let said = raw_greeting(&scenario);
     assert_says("not a member", &said, &["serves another user"]);
 }
 
 /// What a server answers to a program of another user that connects with no library of ours.
-fn raw_greeting(stage: &Stage) -> String {
+fn raw_greeting(scenario: &Scenario) -> String {
     let script = "import socket, sys\n\
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n\
         s.connect(sys.argv[1])\n\
         print(s.recv(4096).decode('latin-1'))\n";
-    let control = stage.door().join("control");
+    let control = scenario.door().join("control");
     let arguments = ["-c", script, &control.to_string_lossy()];
-    let finished = stage.as_user("/usr/bin/python3", &arguments, NOBODY, None).finish();
+    let finished = scenario.as_user("/usr/bin/python3", &arguments, NOBODY, None).finish();
     finished.stdout + &finished.stderr
 }
 
@@ -190,11 +194,15 @@ fn a_group_that_does_not_exist_is_named() {
     let refused = Program::start(command).finish();
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert_says("unknown", &refused.stderr, &["there is no group 'no-such-group'"]);
-    assert!(!refused.stderr.contains("JACK_PROMISCUOUS_SERVER"), "that is for programs: {}", refused.stderr);
+    assert!(
+        !refused.stderr.contains("JACK_PROMISCUOUS_SERVER"),
+        "that is for programs: {}",
+        refused.stderr
+    );
 }
 
 #[test]
-fn a_directory_that_cannot_be_made_for_a_group_is_named_once_with_the_reason() {
+fn a_group_directory_that_cannot_be_made_is_named_once() {
     let runtime = TempDir::new().expect("room");
     let mut command = Command::new(binary("consort"));
     command.args(["run", "-n", "nowhere", "--group", GROUP]);
@@ -202,7 +210,16 @@ fn a_directory_that_cannot_be_made_for_a_group_is_named_once_with_the_reason() {
     command.env("CONSORT_GROUP_DIRECTORY", runtime.path().join("missing"));
     let refused = Program::start(command).finish();
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert_says("no room", &refused.stderr, &["missing/consort-group-", &format!("for group {GROUP}")]);
-    assert_eq!(refused.stderr.matches("No such file or directory").count(), 1, "{}", refused.stderr);
+    assert_says(
+        "no room",
+        &refused.stderr,
+        &["missing/consort-group-", &format!("for group {GROUP}")],
+    );
+    assert_eq!(
+        refused.stderr.matches("No such file or directory").count(),
+        1,
+        "{}",
+        refused.stderr
+    );
     assert!(!refused.stderr.contains("XDG_RUNTIME_DIR"), "{}", refused.stderr);
 }

@@ -1,10 +1,11 @@
-//! Handles that are none: null, foreign, of closed clients, of memory that was freed, of ports that are gone. Every function
-//! of the headers that takes a handle is called with each of them, by a C program that is made from the headers.
+//! Handles that are none: null, foreign, of closed clients, of memory that was freed, of ports that
+//! are gone. Every function of the headers that takes a handle is called with each of them, by a C
+//! program that is made from the headers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use harness::{Server, c_program};
+use harness::{Server, compile_c};
 
 /// A function of the headers.
 struct Function {
@@ -109,8 +110,11 @@ fn value(argument: &str) -> &'static str {
 fn calls(functions: &[Function]) -> String {
     let mut calls = String::new();
     for Function { answer, name, arguments } in functions {
-        let list: Vec<&str> =
-            arguments.iter().filter(|argument| *argument != "...").map(|argument| value(argument)).collect();
+        let list: Vec<&str> = arguments
+            .iter()
+            .filter(|argument| *argument != "...")
+            .map(|argument| value(argument))
+            .collect();
         if !list.iter().any(|argument| argument.ends_with("[bad]")) {
             continue;
         }
@@ -210,7 +214,7 @@ int main(void) {{
 }
 
 #[test]
-fn handles_that_are_none_are_answered_with_each_functions_error_and_change_nothing() {
+fn invalid_handles_are_answered_with_each_functions_error() {
     let functions = functions();
     let server = Server::timer(256);
     let everything = || server.lsp(&["-c", "-p", "-A", "-t", "-U"]);
@@ -218,9 +222,10 @@ fn handles_that_are_none_are_answered_with_each_functions_error_and_change_nothi
     let source_file = server.directory().join("handles.c");
     std::fs::write(&source_file, source(&functions)).expect("a file");
     let program = server.directory().join("handles");
-    c_program(&source_file, &program);
+    compile_c("jack", &source_file, &program);
     let ended = server.run(&program.to_string_lossy(), &[]);
-    let wrong: Vec<&str> = ended.stdout.lines().filter(|line| !line.starts_with("called ")).collect();
+    let wrong: Vec<&str> =
+        ended.stdout.lines().filter(|line| !line.starts_with("called ")).collect();
     assert_eq!(
         (ended.code, ended.signal),
         (Some(0), None),
@@ -232,7 +237,8 @@ fn handles_that_are_none_are_answered_with_each_functions_error_and_change_nothi
     let called: BTreeSet<&str> =
         ended.stdout.lines().filter_map(|line| line.strip_prefix("called ")).collect();
     let symbols = include_str!("../../crates/jack/abi/symbols.txt");
-    let declared: BTreeSet<&str> = functions.iter().map(|function| function.name.as_str()).collect();
+    let declared: BTreeSet<&str> =
+        functions.iter().map(|function| function.name.as_str()).collect();
     for symbol in symbols.lines().filter(|symbol| !symbol.ends_with(" DATA")) {
         assert!(declared.contains(symbol), "{symbol} was not found in the headers");
     }

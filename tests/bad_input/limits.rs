@@ -7,7 +7,7 @@ use sys::memory::OwnSlab;
 use crate::wire::{ByHand, INPUT, OUTPUT, assert_says, beside_others, port, refused};
 
 #[test]
-fn a_client_that_registers_ports_without_end_is_stopped_before_it_has_those_of_others() {
+fn a_client_that_registers_ports_without_end_leaves_room_for_others() {
     let mut server = Server::start(&["--quantum", "1024", "--port-max", "64"]);
     beside_others(&mut server, |server| {
         let mut greedy = ByHand::open(server, "greedy");
@@ -26,22 +26,25 @@ fn a_client_that_registers_ports_without_end_is_stopped_before_it_has_those_of_o
 }
 
 #[test]
-fn a_client_that_offers_memory_without_end_is_stopped_at_twice_what_its_ports_need() {
+fn a_client_may_offer_twice_the_memory_that_its_ports_need() {
     let mut server = Server::start(&["--quantum", "1024", "--client-ports", "17"]);
     beside_others(&mut server, |server| {
         let mut greedy = ByHand::open(server, "greedy");
         (0..5).for_each(|_| greedy.add_slab());
         let slab = OwnSlab::create().expect("memory");
         let refusal = greedy.refusal_with(Request::AddSlab, &[slab.segment().fd()]);
-        let words =
-            ["no room for another slab of one client's output ports", "the limit is 5", "--client-ports"];
+        let words = [
+            "no room for another slab of one client's output ports",
+            "the limit is 5",
+            "--client-ports",
+        ];
         assert_says("slabs", &refusal, &words);
         greedy.register("out", OUTPUT);
     });
 }
 
 #[test]
-fn a_client_that_connects_without_end_is_stopped_when_its_orders_are_full() {
+fn a_client_that_connects_without_end_is_stopped() {
     let server = Server::start(&["--quantum", "1024", "--port-max", "4096"]);
     let _source = server.probe(&["source", "source"]);
     let mut greedy = ByHand::open(&server, "greedy");
@@ -60,27 +63,33 @@ fn a_client_that_connects_without_end_is_stopped_when_its_orders_are_full() {
         }
     };
     assert!(inputs > 1000, "{inputs}");
-    let words = ["no room for another connection of one client", "disconnect some ports of 'greedy'"];
+    let words =
+        ["no room for another connection of one client", "disconnect some ports of 'greedy'"];
     assert_says("connections", &refusal, &words);
     // Others connect.
     server.probe(&["check", "other", "--from", "source:out"]).terminate().expect_success();
 }
 
 #[test]
-fn a_client_that_asks_on_without_waiting_for_answers_is_told_to_wait_and_answered_all_the_same() {
+fn requests_sent_without_waiting_are_all_answered() {
     const BURST: usize = 150;
     // Long cycles: what waits for the next waits long.
     let server = Server::timer(8192);
     let mut greedy = ByHand::open(&server, "greedy");
     eventually("too many requests wait", || {
-        let numbers: Vec<u32> = (0..BURST).map(|_| greedy.wire.request(Request::Deactivate, &[])).collect();
+        let numbers: Vec<u32> =
+            (0..BURST).map(|_| greedy.wire.request(Request::Deactivate, &[])).collect();
         let mut answers: Vec<_> = numbers.iter().map(|_| greedy.wire.answer()).collect();
         answers.sort_by_key(|answer| answer.number);
         assert!(answers.iter().map(|answer| answer.number).eq(numbers), "each is answered once");
         let refusals = answers.into_iter().filter(|answer| answer.message != Reply::Done);
         let refusals: Vec<String> = refusals.map(|answer| refused(answer.message)).collect();
         for refusal in &refusals {
-            let words = ["no room for another request of one program that waits", "the limit is 64", "wait"];
+            let words = [
+                "no room for another request of one program that waits",
+                "the limit is 64",
+                "wait",
+            ];
             assert_says("requests", refusal, &words);
         }
         assert!(refusals.len() <= BURST - 64, "{}", refusals.len());

@@ -1,4 +1,5 @@
-//! Bytes, memory, names and manners that no good program has: the sender is refused in words, nobody else notices.
+//! Bytes, memory, names and manners that no good program has: the sender is refused with the
+//! reason, and no other program notices.
 #![forbid(unsafe_code)]
 
 mod crowds;

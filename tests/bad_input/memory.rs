@@ -1,17 +1,21 @@
-//! Memory that a client offers for its samples: only what nobody can pull from under the server is taken.
+//! Memory that a client offers for its samples: only what nobody can pull from under the server is
+//! taken.
 
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
 
 use proto::request::Request;
 use rt::shm::SLAB_BYTES;
-use rustix::fs::{MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, open};
+use rustix::fs::{
+    MemfdFlags, Mode, OFlags, SealFlags, fcntl_add_seals, ftruncate, memfd_create, open,
+};
 use sys::memory::{OwnSlab, Segment};
 
 use crate::wire::{ByHand, assert_says, beside_others, server};
 
 fn memfd(size_bytes: usize, seals: SealFlags) -> OwnedFd {
-    let memfd = memfd_create("bad", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("memory");
+    let memfd =
+        memfd_create("bad", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING).expect("memory");
     ftruncate(&memfd, size_bytes as u64).expect("memory");
     fcntl_add_seals(&memfd, seals).expect("fresh");
     memfd
@@ -24,7 +28,7 @@ fn read_only(memfd: &OwnedFd) -> OwnedFd {
 }
 
 #[test]
-fn memory_that_its_owner_could_still_shrink_rewrite_or_never_filled_is_no_slab() {
+fn memory_that_its_owner_could_still_shrink_is_no_slab() {
     let mut server = server();
     let size = SealFlags::SHRINK | SealFlags::GROW;
     let all = size | SealFlags::FUTURE_WRITE;
@@ -41,7 +45,11 @@ fn memory_that_its_owner_could_still_shrink_rewrite_or_never_filled_is_no_slab()
             "not sealed against: shrinking, growing, future writes",
         ),
         ("unsealed", unsealed, "not sealed against: shrinking, growing, future writes"),
-        ("it can shrink", memfd(SLAB_BYTES, SealFlags::GROW | SealFlags::FUTURE_WRITE), "against: shrinking"),
+        (
+            "it can shrink",
+            memfd(SLAB_BYTES, SealFlags::GROW | SealFlags::FUTURE_WRITE),
+            "against: shrinking",
+        ),
         ("others can write", memfd(SLAB_BYTES, size), "not sealed against: future writes"),
         ("too small", memfd(4096, all), "has 4096 bytes"),
         ("empty", memfd(0, all), "has 0 bytes"),
@@ -68,7 +76,11 @@ fn a_slab_is_exactly_one_descriptor() {
         let mut client = ByHand::open(server, "bad");
         let slab = OwnSlab::create().expect("memory");
         let descriptor = slab.segment().fd();
-        assert_says("none", &client.refusal(Request::AddSlab), &["one descriptor is expected, 0 came"]);
+        assert_says(
+            "none",
+            &client.refusal(Request::AddSlab),
+            &["one descriptor is expected, 0 came"],
+        );
         let text = client.refusal_with(Request::AddSlab, &[descriptor, descriptor]);
         assert_says("two", &text, &["one descriptor is expected, 2 came"]);
         client.add_slab();

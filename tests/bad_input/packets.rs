@@ -9,7 +9,7 @@ use sys::socket::MAX_DESCRIPTORS;
 use crate::wire::{ByHand, Wire, assert_says, beside_others, refused, server};
 
 #[test]
-fn packets_that_are_no_requests_are_refused_one_by_one_and_the_connection_goes_on() {
+fn packets_that_are_no_requests_are_refused_one_by_one() {
     let mut server = server();
     let good = encode(&Numbered { number: 9, message: Request::SetQuantum { frames: 64 } });
     let cases: [(&str, Vec<u8>, &str); 6] = [
@@ -77,7 +77,7 @@ fn descriptors_that_nobody_asked_for_are_closed() {
 }
 
 #[test]
-fn a_packet_with_more_descriptors_than_fit_is_refused_and_the_connection_goes_on() {
+fn a_packet_with_more_descriptors_than_fit_is_refused() {
     let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
     beside_others(&mut server, |server| {
@@ -100,7 +100,8 @@ fn answers_with_tokens_that_the_server_never_gave_change_nothing() {
         let mut client = ByHand::active(server, "bad");
         let other = ByHand::active(server, "other");
         for token in (0..200).chain([u64::MAX]) {
-            let answers = [Answer::Mapped { token }, Answer::NotMapped { token }, Answer::Called { token }];
+            let answers =
+                [Answer::Mapped { token }, Answer::NotMapped { token }, Answer::Called { token }];
             for answer in answers {
                 let sent = client.events.send_until(&encode(&answer), &[], Some(u64::MAX));
                 sent.expect("the server reads answers");

@@ -1,7 +1,9 @@
 //! Whole requests that ask for what cannot be.
 
 use proto::MAX_PACKET_BYTES;
-use proto::property::{Property, PropertyPage, PropertyRequest, PropertyValue, client_uuid, port_uuid};
+use proto::property::{
+    Property, PropertyPage, PropertyRequest, PropertyValue, client_uuid, port_uuid,
+};
 use proto::request::{PortType, Reply, Request, SlabSlot};
 
 use crate::wire::{
@@ -77,7 +79,7 @@ fn connections_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
 }
 
 #[test]
-fn properties_that_cannot_be_are_refused_for_what_is_wrong_with_them_and_observers_cannot_remove_any() {
+fn impossible_properties_are_refused_with_the_reason() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
@@ -124,7 +126,7 @@ fn properties_that_cannot_be_are_refused_for_what_is_wrong_with_them_and_observe
 }
 
 #[test]
-fn a_client_that_sets_properties_without_end_is_stopped_and_leaves_none_behind() {
+fn a_client_that_sets_properties_without_end_is_stopped() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
@@ -160,8 +162,11 @@ fn nobody_can_take_what_belongs_to_another_client() {
         let mut client = ByHand::open(server, "bad");
         let stranger = [owned, 1, 0, u32::MAX];
         for port in stranger {
-            let expected =
-                if port == 0 || port == u32::MAX { "no port '#" } else { "belongs to another client" };
+            let expected = if port == 0 || port == u32::MAX {
+                "no port '#"
+            } else {
+                "belongs to another client"
+            };
             for (case, request) in [
                 ("unregister", Request::UnregisterPort { port }),
                 ("latency", Request::SetLatency { port, capture: true, min: 0, max: u32::MAX }),

@@ -1,4 +1,5 @@
-//! Clients that claim to be those of a server before: they are believed what is possible, and nothing else.
+//! Clients that claim to be those of a server before: they are believed what is possible, and
+//! nothing else.
 
 use harness::Server;
 use proto::hello::{Hello, Returning, Role, encode_first};
@@ -6,9 +7,11 @@ use proto::request::{Reply, Request, RequestError, ReturningConnection, Returnin
 use rt::shm::{EngineSegment, LAYOUT_VERSION};
 use sys::memory::{Access, Segment, Shared, Wanted};
 
-use crate::wire::{ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, server};
+use crate::wire::{
+    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, server,
+};
 
-/// The date at which a claim is sent.
+/// The time at which a claim is sent.
 const AT_ONCE: u64 = 0;
 
 /// What a client of another server would say.
@@ -28,7 +31,8 @@ fn returning(client: u32, name: &str) -> Returning {
     }
 }
 
-/// A server that lost cycles has come to an earlier frame than one would think from a date before: the date is of now.
+/// A server that lost cycles has come to an earlier frame than an earlier time suggests: the
+/// time is read now.
 fn sent_now(claim: Returning) -> Role {
     let at_ns = if claim.at_ns == AT_ONCE { sys::clock::now_ns() } else { claim.at_ns };
     Role::Returning(Returning { at_ns, ..claim })
@@ -38,7 +42,9 @@ fn instance(server: &Server) -> u64 {
     let (_, mut memory) = Wire::connect(server).greet(Role::Observer);
     let wanted = Wanted::exactly(size_of::<EngineSegment>() as u64);
     let segment = Segment::receive(memory.swap_remove(0), &wanted).expect("the engine segment");
-    Shared::<EngineSegment>::open(&segment, Access::ReadOnly).expect("the engine segment").instance()
+    Shared::<EngineSegment>::open(&segment, Access::ReadOnly)
+        .expect("the engine segment")
+        .instance()
 }
 
 #[test]
@@ -52,7 +58,11 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
             "has closed client 'bad'",
         ),
         ("another rate", Returning { sample_rate_hz: 44_100, ..returning(9, "bad") }, "44100 Hz"),
-        ("a clock ahead of others", Returning { frames: 1 << 24, ..returning(9, "bad") }, "comes too late"),
+        (
+            "a clock ahead of others",
+            Returning { frames: 1 << 24, ..returning(9, "bad") },
+            "comes too late",
+        ),
         (
             "the largest clock",
             Returning { frames: u64::MAX, at_ns: u64::MAX, ..returning(9, "bad") },
@@ -76,7 +86,8 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
             wire.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: sent_now(claim) }), &[]);
             assert_says(case, &wire.sent_away(), &[words]);
         }
-        let all_ids = Returning { last_client: u32::MAX, last_port: u32::MAX, ..returning(9, "good") };
+        let all_ids =
+            Returning { last_client: u32::MAX, last_port: u32::MAX, ..returning(9, "good") };
         assert_eq!(ByHand::open_as(server, sent_now(all_ids)).name, "good");
         // Ids that were kept are given out all the same, when there is no other.
         let mut client = ByHand::open(server, "newcomer");
@@ -99,19 +110,31 @@ fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
             playback_latency: (0, u32::MAX),
         };
         let cases = [
-            ("a number in use", port(1, crate::wire::port("p", INPUT, None), &[]), "in use or out of range"),
+            (
+                "a number in use",
+                port(1, crate::wire::port("p", INPUT, None), &[]),
+                "in use or out of range",
+            ),
             (
                 "the largest number",
                 port(u32::MAX, crate::wire::port("p", INPUT, None), &[]),
                 "in use or out of range",
             ),
-            ("no slab", port(90, crate::wire::port("p", OUTPUT, slot(1, 0)), &[]), "needs a slot in a slab"),
+            (
+                "no slab",
+                port(90, crate::wire::port("p", OUTPUT, slot(1, 0)), &[]),
+                "needs a slot in a slab",
+            ),
             (
                 "an alias too many",
                 port(90, crate::wire::port("p", INPUT, None), &["a", "b", "c"]),
                 "at most 2 aliases",
             ),
-            ("no alias", port(90, crate::wire::port("p", INPUT, None), &["a\n"]), "control characters"),
+            (
+                "no alias",
+                port(90, crate::wire::port("p", INPUT, None), &["a\n"]),
+                "control characters",
+            ),
         ];
         for (case, port, words) in cases {
             assert_says(case, &client.refusal(Request::ReturnPort(port)), &[words]);
@@ -133,7 +156,11 @@ fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
             connection("bad:out", "system:playback_1", u64::MAX),
         ];
         let too_many = vec![connection("bad:out", "system:playback_1", 1); 65];
-        assert_says("65 at once", &client.refusal(Request::ReturnConnections(too_many)), &["64 at a time"]);
+        assert_says(
+            "65 at once",
+            &client.refusal(Request::ReturnConnections(too_many)),
+            &["64 at a time"],
+        );
         assert_eq!(client.wire.ask(Request::ReturnConnections(connections)), Reply::Done);
         server.await_connection("bad:out", "system:playback_1");
         let listed = server.lsp(&["-c"]);
@@ -143,7 +170,7 @@ fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
 }
 
 #[test]
-fn a_client_that_has_not_come_back_or_is_through_with_it_cannot_ask_as_if_it_had() {
+fn only_a_client_that_is_returning_may_send_returning_requests() {
     let mut server = server();
     beside_others(&mut server, |server| {
         let mut new = ByHand::active(server, "new");
@@ -152,7 +179,13 @@ fn a_client_that_has_not_come_back_or_is_through_with_it_cannot_ask_as_if_it_had
         for client in [&mut new, &mut through] {
             let (capture_latency, playback_latency) = ((0, 0), (0, 0));
             let port = port("p", INPUT, None);
-            let port = ReturningPort { id: 90, port, aliases: Vec::new(), capture_latency, playback_latency };
+            let port = ReturningPort {
+                id: 90,
+                port,
+                aliases: Vec::new(),
+                capture_latency,
+                playback_latency,
+            };
             for request in [
                 Request::ReturnPort(port),
                 Request::ReturnClock,

@@ -6,13 +6,17 @@ use rustix::process::Signal;
 use crate::wire::{assert_says, beside_others, server, socket_path};
 
 #[test]
-fn a_second_server_of_the_same_name_is_refused_in_words_and_leaves_the_first_alone() {
+fn a_second_server_of_the_same_name_is_refused() {
     let mut server = server();
     beside_others(&mut server, |server| {
         for _ in 0..3 {
             let second = server.consort(&["run", "-n", "under-test", "--quantum", "64"]);
             assert_eq!((second.code, second.signal), (Some(1), None), "{second:?}");
-            let words = ["a server named 'under-test' runs already", "consort stop -n under-test", "with -n"];
+            let words = [
+                "a server named 'under-test' runs already",
+                "consort stop -n under-test",
+                "with -n",
+            ];
             assert_says("a second server", &second.stderr, &words);
         }
     });
@@ -25,7 +29,9 @@ fn a_server_of_another_name_runs_beside_it() {
         let mut command = server.command(&harness::binary("consort").to_string_lossy());
         command.args(["run", "-n", "another"]);
         let mut another = Program::start(command);
-        harness::eventually("the other server runs", || another.stderr().contains("runs:").then_some(()));
+        harness::eventually("the other server runs", || {
+            another.stderr().contains("runs:").then_some(())
+        });
         server.consort(&["stop", "-n", "another"]).expect_success();
         another.finish().expect_success();
     });
@@ -68,11 +74,12 @@ fn server_command(server: &Server) -> std::process::Command {
 }
 
 #[test]
-fn a_running_server_keeps_of_roots_rights_only_scheduling_and_locked_memory() {
+fn a_running_server_drops_most_of_roots_capabilities() {
     const SYS_NICE_AND_IPC_LOCK: u64 = 1 << 23 | 1 << 14;
     let mut server = Server::timer(256);
     let _source = server.probe(&["source", "source"]);
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("it runs");
+    let tasks =
+        std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("it runs");
     for task in tasks {
         let path = task.expect("a thread").path();
         let status = std::fs::read_to_string(path.join("status")).expect("a thread");
@@ -91,9 +98,10 @@ fn a_running_server_keeps_of_roots_rights_only_scheduling_and_locked_memory() {
 #[test]
 fn who_names_a_port_that_is_not_there_is_told_how_to_find_those_that_are() {
     let server = server();
-    for command in
-        [&["connect", "nobody:out", "system:playback_1"][..], &["disconnect", "--all", "nobody:out"]]
-    {
+    for command in [
+        &["connect", "nobody:out", "system:playback_1"][..],
+        &["disconnect", "--all", "nobody:out"],
+    ] {
         let refused = server.consort(command);
         assert_eq!(refused.code, Some(1), "{refused:?}");
         assert_says("a port", &refused.stderr, &["there is no port 'nobody:out'", "consort ls"]);

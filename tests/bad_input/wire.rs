@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use harness::{Counts, Program, Server, eventually};
 use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
 pub use proto::port_flags::{INPUT, OUTPUT};
-use proto::request::{Activation, Interests, NewPort, Numbered, PortType, Reply, Request, SlabSlot};
+use proto::request::{
+    Activation, Interests, NewPort, Numbered, PortType, Reply, Request, SlabSlot,
+};
 use proto::{MAX_PACKET_BYTES, decode, encode};
 use rt::shm::LAYOUT_VERSION;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
@@ -70,9 +72,10 @@ impl Wire {
         self.try_send(bytes, descriptors).expect("the server is there");
     }
 
-    /// As [`send`](Self::send), without waiting for room.
+    /// Sends a packet without waiting for room.
     pub fn try_send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> rustix::io::Result<()> {
-        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors.len()))];
+        let mut space =
+            vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors.len()))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         if !descriptors.is_empty() {
             assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
@@ -103,7 +106,7 @@ impl Wire {
         self.ask_with(request, &[])
     }
 
-    /// As [`ask`](Self::ask), with descriptors.
+    /// Sends a request with descriptors, and returns the reply.
     pub fn ask_with(&mut self, request: Request, descriptors: &[BorrowedFd<'_>]) -> Reply {
         let number = self.request(request, descriptors);
         let answer = self.answer();
@@ -151,7 +154,7 @@ pub struct ByHand {
     pub wire: Wire,
     /// Its name.
     pub name: String,
-    /// Engine, registry, orders, own page, signal page.
+    /// Engine, registry, assignments, own page, signal page.
     #[expect(dead_code, reason = "a client holds its memory as long as it lives")]
     pub memory: Vec<OwnedFd>,
     /// Events and answers.
@@ -217,7 +220,7 @@ impl ByHand {
         self.refusal_with(request, &[])
     }
 
-    /// As [`refusal`](Self::refusal), with descriptors.
+    /// Sends a request with descriptors, and returns its refusal.
     #[track_caller]
     pub fn refusal_with(&mut self, request: Request, descriptors: &[BorrowedFd<'_>]) -> String {
         refused(self.wire.ask_with(request, descriptors))
@@ -252,7 +255,7 @@ pub fn descriptors_of(server: &mut Server) -> usize {
     std::fs::read_dir(path).expect("the server runs").count()
 }
 
-/// Two programs that have nothing to do with what happens beside them.
+/// Two programs that have nothing to do with the bad one.
 struct Others {
     source: Program,
     checker: Program,
@@ -275,9 +278,10 @@ impl Others {
     }
 }
 
-/// Runs `bad` beside two programs that have nothing to do with it: they lose nothing, the server answers, and it
-/// keeps no descriptor. What the machine takes, it takes from the same programs on another server, too, but not always at
-/// the same time: one cycle, and one of 500, may be the machine's.
+/// Runs `bad` next to two programs that have nothing to do with it: they lose nothing, the server
+/// answers, and it keeps no descriptor. What the machine takes, it takes from the same programs on
+/// another server, too, but not always at the same time: one cycle, and one of 500, may be the
+/// machine's.
 pub fn beside_others<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
     let quiet_server = self::server();
     let (undisturbed, others) = (Others::on(&quiet_server), Others::on(server));
@@ -295,7 +299,7 @@ pub fn beside_others<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R)
     result
 }
 
-/// Waits until the server has run so many more cycles.
+/// Waits until the server has run this many more cycles.
 fn await_cycles(server: &Server, cycles: u64) {
     let mut wire = Wire::observer(server);
     let mut count = || match wire.ask(Request::Status) {

@@ -1,4 +1,5 @@
-//! `libjackserver.so.0` and `libjacknet.so.0`: programs that control a server, and what has none yet.
+//! `libjackserver.so.0` and `libjacknet.so.0`: programs that control a server, and what has none
+//! yet.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -31,9 +32,8 @@ fn a_c_program_controls_a_server_by_control_h_and_is_its_client() {
     let session = place.path().join("session");
     let lines = "# what to load\nl meter profiler -c\n\nc meter:cpu_load \"guest:in\"\n";
     std::fs::write(&session, lines).expect("a file");
-    let program = place.path().join("conduct");
-    c_program_with("jackserver", Path::new("control/conduct.c"), &program);
-    let mut command = command_in(place.path(), &program);
+    let program = c_program_with("jackserver", "control/conduct.c");
+    let mut command = command_in(place.path(), Path::new(&program));
     command.arg(&session);
     let ended = Program::start(command).finish();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -41,7 +41,7 @@ fn a_c_program_controls_a_server_by_control_h_and_is_its_client() {
 }
 
 #[test]
-fn debians_jack_server_control_starts_a_server_with_a_plug_in_and_ends_it_at_a_signal() {
+fn debians_jack_server_control_starts_and_ends_a_server() {
     let place = place();
     let mut command = command_in(place.path(), Path::new("jack_server_control"));
     command.args(["-d", "dummy", "-c", "profiler"]);
@@ -57,7 +57,9 @@ fn debians_jack_server_control_starts_a_server_with_a_plug_in_and_ends_it_at_a_s
             .then_some(())
     });
     let ended = program.terminate().expect_success();
-    for printed in ["List of server parameters", "driver = alsa", "driver = dummy", "internal = profiler"] {
+    for printed in
+        ["List of server parameters", "driver = alsa", "driver = dummy", "internal = profiler"]
+    {
         assert!(ended.stdout.contains(printed), "no '{printed}' in {}", ended.stdout);
     }
     assert_eq!(servers_in(place.path()), 0);
@@ -81,9 +83,8 @@ fn a_server_ends_with_the_program_that_controls_it_however_that_ends() {
 #[test]
 fn every_function_of_net_h_says_that_there_is_no_sound_over_the_network() {
     let place = place();
-    let program = place.path().join("net");
-    c_program_with("jacknet", Path::new("control/net.c"), &program);
-    let ended = Program::start(command_in(place.path(), &program)).finish();
+    let program = c_program_with("jacknet", "control/net.c");
+    let ended = Program::start(command_in(place.path(), Path::new(&program))).finish();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("jack_net_slave_open: sound over the network is not built yet"),
@@ -93,7 +94,8 @@ fn every_function_of_net_h_says_that_there_is_no_sound_over_the_network() {
 
 /// What a shared object exports.
 fn exported(library: &Path) -> Vec<String> {
-    let output = Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library).output();
+    let output =
+        Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library).output();
     let output = output.expect("nm runs; 'cargo xtask setup' installs it");
     assert!(output.status.success(), "{}: 'cargo xtask setup' installs it", library.display());
     let text = String::from_utf8(output.stdout).expect("symbols are ASCII");
@@ -102,7 +104,8 @@ fn exported(library: &Path) -> Vec<String> {
 
 /// What the names of functions begin with that Debian's headers declare.
 const DECLARED: [&str; 3] = ["jack_", "jackctl_", "JACK_METADATA_"];
-/// What Debian's libraries export and no header declares, but control.h for libjackserver: the inside of JACK2.
+/// What Debian's libraries export and no header declares, but control.h for libjackserver: the
+/// inside of JACK2.
 const INSIDE: [&str; 6] = [
     "jack_constraint_",
     "jack_driver_descriptor_",

@@ -1,8 +1,8 @@
-//! As many clients and ports as a large session has, at once. JACK2's limits are 64 or 256 clients and 4096 ports.
+//! As many clients and ports as a large session has, at once. JACK2's limits are 64 or 256 clients
+//! and 4096 ports.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use harness::{Program, Server, c_program, eventually};
 use rustix::process::Signal;
@@ -14,8 +14,9 @@ const PORTS_OF_EACH: usize = 16;
 /// The full names of one program's ports.
 fn ports_of(program: &str) -> impl Iterator<Item = String> {
     let of_client = move |client: String| {
-        (1..=PORTS_OF_EACH / 2)
-            .flat_map(move |port| ["in", "out"].map(|direction| format!("{client}:{direction}-{port}")))
+        (1..=PORTS_OF_EACH / 2).flat_map(move |port| {
+            ["in", "out"].map(|direction| format!("{client}:{direction}-{port}"))
+        })
     };
     (1..=CLIENTS_OF_EACH).map(move |number| format!("{program}-{number}")).flat_map(of_client)
 }
@@ -26,7 +27,11 @@ fn await_lines(programs: &mut [Program], count: usize, what: &str) {
         for count in 1..=count {
             eventually(what, || {
                 let printed = program.stdout().lines().count();
-                assert!(printed >= count || program.is_running(), "a program ended: {}", program.stderr());
+                assert!(
+                    printed >= count || program.is_running(),
+                    "a program ended: {}",
+                    program.stderr()
+                );
                 (printed >= count).then_some(())
             });
         }
@@ -34,22 +39,26 @@ fn await_lines(programs: &mut [Program], count: usize, what: &str) {
 }
 
 #[test]
-fn callbacks_of_250_clients_with_4000_ports_run_at_once_and_all_ports_are_listed() {
+fn callbacks_of_250_clients_with_4000_ports_run_at_once() {
     // A quantum of 85 ms, in which a busy machine too has time for every client.
     let server = Server::start(&["--quantum", "4096", "--port-max", "4096"]);
-    let crowd = server.directory().join("crowd");
-    c_program(Path::new("crowd/crowd.c"), &crowd);
+    let crowd = c_program("crowd/crowd.c");
     let (clients, ports) = (CLIENTS_OF_EACH.to_string(), PORTS_OF_EACH.to_string());
     let names: Vec<String> = (1..=PROGRAMS).map(|number| format!("crowd{number}")).collect();
-    let start = |name: &String| server.spawn(&crowd.to_string_lossy(), &[name, &clients, &ports]);
+    let start = |name: &String| server.spawn(&crowd, &[name, &clients, &ports]);
     let mut programs: Vec<Program> = names.iter().map(start).collect();
     await_lines(&mut programs, CLIENTS_OF_EACH, "one more client is open and active");
     // From here on none comes or goes.
     programs.iter().for_each(|program| program.signal(Signal::USR1));
-    await_lines(&mut programs, CLIENTS_OF_EACH + 1, "the callback of each client runs while all are there");
+    await_lines(
+        &mut programs,
+        CLIENTS_OF_EACH + 1,
+        "the callback of each client runs while all are there",
+    );
 
     let listed = server.lsp(&[]);
-    let listed: BTreeSet<&str> = listed.lines().filter(|port| !port.starts_with("system:")).collect();
+    let listed: BTreeSet<&str> =
+        listed.lines().filter(|port| !port.starts_with("system:")).collect();
     let expected: BTreeSet<String> = names.iter().flat_map(|name| ports_of(name)).collect();
     assert_eq!(expected.len(), 4000);
     assert!(
@@ -58,25 +67,15 @@ fn callbacks_of_250_clients_with_4000_ports_run_at_once_and_all_ports_are_listed
         listed.len()
     );
 
-    let active = status(&server)["clients"].as_array().expect("clients").iter().filter(is_active).count();
+    let active = server.status().clients.iter().filter(|client| client.active).count();
     assert_eq!(active, PROGRAMS * CLIENTS_OF_EACH);
 
     // And they can be connected: the first with the last.
     server.run("jack_connect", &["crowd1-1:out-1", "crowd5-50:in-8"]).expect_success();
-    assert_eq!(status(&server)["connections"], 1);
+    assert_eq!(server.status().connections, 1);
     for program in programs {
         program.signal(Signal::TERM);
         program.finish().expect_success();
     }
-    eventually("their ports go", || (status(&server)["ports"]["used"] == 4).then_some(()));
-}
-
-fn status(server: &Server) -> serde_json::Value {
-    let status = server.consort(&["status", "--json"]).expect_success().stdout;
-    serde_json::from_str(&status).expect("JSON")
-}
-
-/// In the graph, be it left out of a cycle or not.
-fn is_active(client: &&serde_json::Value) -> bool {
-    client["active"] == true
+    eventually("their ports go", || (server.status().ports.0 == 4).then_some(()));
 }

@@ -14,7 +14,8 @@ pub(crate) struct Bus {
     directory: TempDir,
 }
 
-const OBJECT: [&str; 4] = ["--dest", "org.jackaudio.service", "--object-path", "/org/jackaudio/Controller"];
+const OBJECT: [&str; 4] =
+    ["--dest", "org.jackaudio.service", "--object-path", "/org/jackaudio/Controller"];
 
 impl Bus {
     pub(crate) fn start() -> Self {
@@ -29,21 +30,23 @@ impl Bus {
         self.await_service();
     }
 
-    /// A bus that starts the service by itself, as soon as somebody calls it.
+    /// A bus that starts the service by itself, as soon as a program calls it.
     pub(crate) fn that_starts_it() -> Self {
         let directory = TempDir::with_prefix("consort-bus-").expect("a temporary directory");
         let source =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/consort/src/dbus/org.jackaudio.service");
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/dbus/org.jackaudio.service");
         for made in ["services", "bin"] {
             std::fs::create_dir(directory.path().join(made)).expect("a directory");
         }
-        std::fs::copy(source, directory.path().join("services/org.jackaudio.service")).expect("a copy");
-        std::os::unix::fs::symlink(binary("consort"), directory.path().join("bin/consort")).expect("a link");
+        std::fs::copy(source, directory.path().join("services/org.jackaudio.service"))
+            .expect("a copy");
+        std::os::unix::fs::symlink(binary("consort"), directory.path().join("bin/consort"))
+            .expect("a link");
         let daemon = start_daemon(directory.path());
         Self { service: None, _daemon: daemon, directory }
     }
 
-    /// A bus and nobody on it.
+    /// A bus without services.
     pub(crate) fn alone() -> Self {
         let directory = TempDir::with_prefix("consort-bus-").expect("a temporary directory");
         let daemon = start_daemon(directory.path());
@@ -64,7 +67,8 @@ impl Bus {
         eventually("the service is on the bus", || {
             let service = self.service.as_mut().expect("started");
             assert!(service.is_running(), "{}", service.stderr());
-            (self.call("org.freedesktop.DBus.Introspectable.Introspect", &[]).code == Some(0)).then_some(())
+            (self.call("org.freedesktop.DBus.Introspectable.Introspect", &[]).code == Some(0))
+                .then_some(())
         });
     }
 
@@ -85,7 +89,10 @@ impl Bus {
 
     /// Calls a method of the service; arguments as GVariant text.
     pub(crate) fn call(&self, method: &str, arguments: &[&str]) -> Finished {
-        self.run("gdbus", &[&["call", "--session"], &OBJECT[..], &["--method", method], arguments].concat())
+        self.run(
+            "gdbus",
+            &[&["call", "--session"], &OBJECT[..], &["--method", method], arguments].concat(),
+        )
     }
 
     /// What a method answers.
@@ -98,7 +105,9 @@ impl Bus {
         let mut command = self.command("stdbuf");
         command.args(["-o0", "gdbus", "monitor", "--session"]).args(OBJECT);
         let mut monitor = Program::start(command);
-        eventually("the monitor listens", || monitor.stdout().contains("is owned by").then_some(()));
+        eventually("the monitor listens", || {
+            monitor.stdout().contains("is owned by").then_some(())
+        });
         monitor
     }
 
@@ -112,7 +121,8 @@ impl Bus {
     }
 }
 
-/// A bus that starts nothing but what the services of the directory name: Debian's own jackdbus is installed, too.
+/// A bus that starts nothing but what the services of the directory name: Debian's own jackdbus is
+/// installed, too.
 fn start_daemon(directory: &Path) -> Program {
     let configuration = directory.join("bus.conf");
     let text = format!(
@@ -125,7 +135,9 @@ fn start_daemon(directory: &Path) -> Program {
     std::fs::write(&configuration, text).expect("a file");
     // Whatever it starts has its environment.
     let mut daemon = on_bus(directory, Path::new("dbus-daemon"));
-    daemon.args(["--nofork", "--nopidfile"]).arg(format!("--config-file={}", configuration.display()));
+    daemon
+        .args(["--nofork", "--nopidfile"])
+        .arg(format!("--config-file={}", configuration.display()));
     daemon.env("PATH", format!("{}:/usr/bin:/bin", directory.join("bin").display()));
     let daemon = Program::start(daemon);
     eventually("the bus is there", || directory.join("bus").exists().then_some(()));

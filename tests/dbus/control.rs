@@ -17,20 +17,26 @@ fn jack_control_sets_a_server_up_starts_it_and_stops_it() {
     let control = |words: &str| bus.run("jack_control", &words.split(' ').collect::<Vec<_>>());
     assert_eq!(control("status").code, Some(1));
     assert_eq!(control("dl").expect_success().stdout, "--- drivers list\ndummy\nalsa\n");
-    let parameters =
-        control("ds dummy dps rate 44100 dps period 128 eps client-timeout 700 eps sync true dp ep");
+    let parameters = control(
+        "ds dummy dps rate 44100 dps period 128 eps client-timeout 700 eps sync true dp ep",
+    );
     let parameters = parameters.expect_success().stdout;
     for line in [
         "rate: Sample rate in Hz (uint:set:48000:44100)",
         "period: Frames per cycle (uint:set:1024:128)",
         "capture: Capture ports (uint:notset:2:2)",
-        "client-timeout: How long a client may be late before it is left out, in ms; 0: three quanta, and 20 at least (sint:set:0:700)",
-        "name: The server's name (str:notset:under-test:under-test)",
+        "client-timeout: How long a client may be late before it is left out, in ms; 0: 3 quanta, at least 20 ms (sint:set:0:700)",
+        "name: Name of the server; without one, $JACK_DEFAULT_SERVER or 'default' (str:notset:under-test:under-test)",
     ] {
         assert!(parameters.contains(line), "{line}: {parameters}");
     }
     let described = control("epd self-connect-mode").expect_success().stdout;
-    assert!(described.contains("allowed values:\n ' ' - Connect them\n 'E' - Refuse"), "{described}");
+    assert!(
+        described.contains(
+            "allowed values:\n ' ' - Allow a client to connect its own ports\n 'E' - Refuse"
+        ),
+        "{described}"
+    );
     control("start").expect_success();
     let running = control("status");
     assert!(running.code == Some(0) && running.stdout.contains("started"), "{running:?}");
@@ -77,7 +83,7 @@ fn a_server_answers_for_itself_and_signals_tell_when_it_comes_and_goes() {
 }
 
 #[test]
-fn a_server_that_was_started_otherwise_is_seen_and_one_that_was_started_here_ends_with_the_service() {
+fn the_service_ends_only_a_server_that_it_has_started() {
     let mut bus = Bus::start();
     let consort = harness::binary("consort").to_string_lossy().into_owned();
     let mut own = bus.command(&consort);
@@ -100,7 +106,7 @@ fn a_server_that_was_started_otherwise_is_seen_and_one_that_was_started_here_end
 }
 
 #[test]
-fn jack_control_switches_the_driver_of_a_running_server_and_loads_plug_ins_into_it() {
+fn jack_control_changes_a_running_server() {
     let bus = Bus::start();
     let control = |words: &str| bus.run("jack_control", &words.split(' ').collect::<Vec<_>>());
     assert!(control("sm").stdout.contains("org.jackaudio.Error.ServerNotRunning"));
@@ -110,22 +116,32 @@ fn jack_control_switches_the_driver_of_a_running_server_and_loads_plug_ins_into_
     let ports = || bus.run("jack_lsp", &[]).expect_success().stdout;
     let is_loaded = || {
         let clients = status(&bus).expect("a server")["clients"].clone();
-        clients.as_array().is_some_and(|clients| clients.iter().any(|client| client["name"] == "profiler"))
+        clients
+            .as_array()
+            .is_some_and(|clients| clients.iter().any(|client| client["name"] == "profiler"))
     };
     assert!(is_loaded());
 
     control("dps playback 4 dps period 256 sm").expect_success();
     assert!(ports().contains("system:playback_4") && is_loaded(), "{}", ports());
     let now = status(&bus).expect("a server");
-    assert_eq!((now["process"].clone(), now["quantum"].clone()), (process, 256.into()), "it is the same one");
+    assert_eq!(
+        (now["process"].clone(), now["quantum"].clone()),
+        (process, 256.into()),
+        "it is the same one"
+    );
 
     // What cannot be had is said, and the driver before goes on.
-    for (words, reason) in
-        [("ds alsa dps device hw:nowhere sm", "hw:nowhere"), ("ds dummy dps rate 44100 sm", "44100")]
-    {
+    for (words, reason) in [
+        ("ds alsa dps device hw:nowhere sm", "hw:nowhere"),
+        ("ds dummy dps rate 44100 sm", "44100"),
+    ] {
         let refused = control(words);
         let said = format!("{}{}", refused.stdout, refused.stderr);
-        assert!(said.contains("org.jackaudio.Error.Generic") && said.contains(reason), "{words}: {said}");
+        assert!(
+            said.contains("org.jackaudio.Error.Generic") && said.contains(reason),
+            "{words}: {said}"
+        );
         assert!(ports().contains("system:playback_4"), "{words}");
     }
     control("iunload profiler").expect_success();
@@ -135,7 +151,7 @@ fn jack_control_switches_the_driver_of_a_running_server_and_loads_plug_ins_into_
 }
 
 #[test]
-fn what_was_set_outlives_the_service_and_what_makes_no_sense_in_its_file_is_said_and_changes_nothing() {
+fn parameters_outlive_the_service() {
     let mut bus = Bus::start();
     let file = bus.directory().join("consort/dbus.conf");
     let control = |bus: &Bus, words: &str| {
@@ -150,7 +166,10 @@ fn what_was_set_outlives_the_service_and_what_makes_no_sense_in_its_file_is_said
     }
     control(&bus, "rsd alsarawmidi dpr period start");
     let running = status(&bus).expect("a server");
-    assert_eq!((running["quantum"].clone(), running["name"].clone()), (1024.into(), "under-test".into()));
+    assert_eq!(
+        (running["quantum"].clone(), running["name"].clone()),
+        (1024.into(), "under-test".into())
+    );
     let text = std::fs::read_to_string(&file).expect("the file");
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines, ["engine client-timeout = 700"], "what was reset is not kept");
@@ -161,7 +180,10 @@ fn what_was_set_outlives_the_service_and_what_makes_no_sense_in_its_file_is_said
     let said = bus.service().stderr().to_owned();
     assert!(said.contains("dbus.conf, line 1: driver: 'oss' is none of"), "{said}");
     let kept = control(&bus, "ep");
-    assert!(kept.contains("(sint:set:0:300)") && kept.contains("(str:notset:dummy:dummy)"), "{kept}");
+    assert!(
+        kept.contains("(sint:set:0:300)") && kept.contains("(str:notset:dummy:dummy)"),
+        "{kept}"
+    );
     // What is no file of settings is left alone, and what is set holds until the end.
     std::fs::write(&file, [0xff]).expect("written");
     bus.start_again();
@@ -171,30 +193,38 @@ fn what_was_set_outlives_the_service_and_what_makes_no_sense_in_its_file_is_said
 }
 
 #[test]
-fn a_slave_driver_that_cannot_be_had_is_refused_with_the_reason_and_nothing_is_kept_of_it() {
+fn an_impossible_slave_driver_is_refused_with_the_reason() {
     let bus = Bus::start();
     let control = |words: &str| {
         let ended = bus.run("jack_control", &words.split(' ').collect::<Vec<_>>());
         format!("{}{}", ended.stdout, ended.stderr)
     };
-    let kept = || control("ep").lines().find(|line| line.contains("slave-drivers")).map(str::to_owned);
+    let kept =
+        || control("ep").lines().find(|line| line.contains("slave-drivers")).map(str::to_owned);
     let none = kept().expect("a parameter");
     assert!(none.ends_with("(str:notset::)"), "{none}");
     for (words, error) in [
         ("asd dummy", "InvalidArgs: the driver 'dummy' adds no device"),
         ("asd loopback", "InvalidArgs: the driver 'loopback' adds no device"),
         ("rsd alsa", "InvalidArgs: no slave driver 'alsa' was added"),
-        ("eps slave-drivers alsa,net", "InvalidArgs: slave-drivers: the driver 'net' adds no device"),
+        (
+            "eps slave-drivers alsa,net",
+            "InvalidArgs: slave-drivers: the driver 'net' adds no device",
+        ),
         ("eps driver alsarawmidi", "'alsarawmidi' is none of 'dummy', 'alsa'"),
     ] {
         let said = control(words);
         assert!(said.contains(error), "{words}: {said}");
     }
-    // Before the server starts it is remembered, and has the server not start if it cannot be had then.
+    // Before the server starts it is remembered, and has the server not start if it cannot be had
+    // then.
     control("ds alsa dps device hw:nowhere ds dummy asd alsa asd alsarawmidi rsd alsarawmidi");
     assert!(kept().is_some_and(|line| line.ends_with("(str:set::alsa)")), "{:?}", kept());
     let refused = control("start");
-    assert!(refused.contains("Error.Generic: the slave driver 'alsa' cannot be added: "), "{refused}");
+    assert!(
+        refused.contains("Error.Generic: the slave driver 'alsa' cannot be added: "),
+        "{refused}"
+    );
     assert!(refused.contains("hw:nowhere"), "{refused}");
     assert!(status(&bus).is_none(), "the server has ended");
     control("rsd alsa");
@@ -224,7 +254,7 @@ fn a_server_that_cannot_start_says_why() {
 }
 
 #[test]
-fn the_bus_starts_the_service_when_a_program_asks_for_it_and_it_ends_when_it_is_told_to() {
+fn the_bus_starts_the_service_when_a_program_asks_for_it() {
     let bus = Bus::that_starts_it();
     let control = |words: &[&str]| bus.run("jack_control", words);
     assert_eq!(control(&["status"]).code, Some(1));
@@ -241,7 +271,10 @@ fn a_second_service_is_refused_and_leaves_the_first_alone() {
     bus.answer("org.jackaudio.JackControl.StartServer", &[]);
     let second = bus.run(&consort, &["dbus"]);
     assert_eq!((second.code, second.signal), (Some(1), None), "{second:?}");
-    assert!(second.stderr.contains("another program serves as org.jackaudio.service"), "{second:?}");
+    assert!(
+        second.stderr.contains("another program serves as org.jackaudio.service"),
+        "{second:?}"
+    );
     assert!(bus.service().is_running());
     assert_eq!(bus.answer("org.jackaudio.JackControl.IsStarted", &[]), "(true,)");
     bus.answer("org.jackaudio.JackControl.StopServer", &[]);

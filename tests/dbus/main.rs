@@ -1,4 +1,5 @@
-//! The D-Bus service `org.jackaudio.service`, on a bus of the test's own, with the tools of Debian that speak to it.
+//! The D-Bus service `org.jackaudio.service`, on a bus of the test's own, with the tools of Debian
+//! that speak to it.
 #![forbid(unsafe_code)]
 
 mod bus;

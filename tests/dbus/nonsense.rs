@@ -17,9 +17,19 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
     let before = everything(&bus);
     let long = "x".repeat(10_000);
     for (interface, method, arguments, reason) in [
-        ("Configure", "ReadContainer", &["['nonsense']"][..], "InvalidArgs: there is nothing at 'nonsense'"),
+        (
+            "Configure",
+            "ReadContainer",
+            &["['nonsense']"][..],
+            "InvalidArgs: there is nothing at 'nonsense'",
+        ),
         ("Configure", "GetParametersInfo", &["@as []"], "InvalidArgs: there is nothing at"),
-        ("Configure", "GetParameterInfo", &["['engine','\\n']"], "InvalidArgs: there is nothing at"),
+        (
+            "Configure",
+            "GetParameterInfo",
+            &["['engine','\\n']"],
+            "InvalidArgs: there is nothing at",
+        ),
         (
             "Configure",
             "GetParameterConstraint",
@@ -32,15 +42,40 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
             &["['engine','realtime','more']"],
             "InvalidArgs: there is nothing at",
         ),
-        ("Configure", "SetParameterValue", &["['engine','sync']", "<'yes'>"], "of type 'b', not 's'"),
-        ("Configure", "SetParameterValue", &["['engine','name']", "<'../x'>"], "no server can be called so"),
-        ("Configure", "SetParameterValue", &["['driver','rate']", "<uint32 0>"], "0 is out of range"),
-        ("Configure", "SetParameterValue", &["['driver','rate']", "<['x']>"], "of type 'u', not 'as'"),
+        (
+            "Configure",
+            "SetParameterValue",
+            &["['engine','sync']", "<'yes'>"],
+            "of type 'b', not 's'",
+        ),
+        (
+            "Configure",
+            "SetParameterValue",
+            &["['engine','name']", "<'../x'>"],
+            "is not a valid server name",
+        ),
+        (
+            "Configure",
+            "SetParameterValue",
+            &["['driver','rate']", "<uint32 0>"],
+            "0 is out of range",
+        ),
+        (
+            "Configure",
+            "SetParameterValue",
+            &["['driver','rate']", "<['x']>"],
+            "of type 'u', not 'as'",
+        ),
         ("Configure", "SetParameterValue", &["['engine','driver']", "<'oss'>"], "'oss' is none of"),
         ("Configure", "ResetParameterValue", &["['engine']"], "InvalidArgs: there is nothing at"),
         ("JackControl", "SetBufferSize", &["0"], "InvalidArgs: a quantum of 0 frames"),
         ("JackControl", "SetBufferSize", &["8193"], "a quantum of 8193 frames"),
-        ("JackPatchbay", "GetGraph", &["999999"], "InvalidArgs: graph version 999999 is to come"),
+        (
+            "JackPatchbay",
+            "GetGraph",
+            &["999999"],
+            "InvalidArgs: graph version 999999 does not exist yet",
+        ),
         (
             "JackPatchbay",
             "ConnectPortsByName",
@@ -53,7 +88,12 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
             &["system", "playback_1", "metro", "120_bpm"],
             "is no output port",
         ),
-        ("JackPatchbay", "ConnectPortsByName", &[&long, &long, "system", "playback_1"], "there is no port"),
+        (
+            "JackPatchbay",
+            "ConnectPortsByName",
+            &[&long, &long, "system", "playback_1"],
+            "there is no port",
+        ),
         ("JackPatchbay", "ConnectPortsByID", &["5", "99"], "InvalidArgs: there is no port 99"),
         (
             "JackPatchbay",
@@ -62,10 +102,20 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
             "there is no port 18446744073709551615",
         ),
         ("JackPatchbay", "DisconnectPortsByID", &["5", "3"], "are not connected"),
-        ("JackPatchbay", "DisconnectPortsByConnectionID", &["77"], "InvalidArgs: there is no connection 77"),
+        (
+            "JackPatchbay",
+            "DisconnectPortsByConnectionID",
+            &["77"],
+            "InvalidArgs: there is no connection 77",
+        ),
         ("JackPatchbay", "GetClientPID", &["99"], "InvalidArgs: there is no client 99"),
         ("SessionManager", "Notify", &["false", "''", "9", "/tmp/"], "9 is no kind of session"),
-        ("SessionManager", "Notify", &["false", "'nobody'", "1", "/tmp/"], "there is no client 'nobody'"),
+        (
+            "SessionManager",
+            "Notify",
+            &["false", "'nobody'", "1", "/tmp/"],
+            "there is no client 'nobody'",
+        ),
         ("SessionManager", "Notify", &["false", "''", "1", "''"], "a session needs a directory"),
         ("SessionManager", "GetUuidForClientName", &["nobody"], "there is no client 'nobody'"),
         ("SessionManager", "GetClientNameByUuid", &["'x'"], "'x' is no uuid"),
@@ -105,6 +155,9 @@ fn without_a_server_every_question_about_it_says_that_there_is_none() {
         ("SessionManager", "HasSessionCallback", &["a"]),
     ] {
         let refused = bus.call(&format!("org.jackaudio.{interface}.{method}"), arguments);
-        assert!(refused.stderr.contains("org.jackaudio.Error.ServerNotRunning"), "{method}: {refused:?}");
+        assert!(
+            refused.stderr.contains("org.jackaudio.Error.ServerNotRunning"),
+            "{method}: {refused:?}"
+        );
     }
 }

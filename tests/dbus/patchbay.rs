@@ -14,7 +14,9 @@ pub(crate) fn with_a_client() -> (Bus, Program) {
     metro.args(["-b", "120"]);
     let metro = Program::start(metro);
     eventually("its port can be connected", || {
-        bus.call(NAMED, &["metro", "120_bpm", "system", "playback_1"]).code.filter(|code| *code == 0)
+        bus.call(NAMED, &["metro", "120_bpm", "system", "playback_1"])
+            .code
+            .filter(|code| *code == 0)
     });
     bus.answer(
         "org.jackaudio.JackPatchbay.DisconnectPortsByName",
@@ -47,7 +49,9 @@ fn ports_are_listed_and_connected_by_name_by_id_and_by_connection() {
     );
     let empty = graph(&bus, "0");
     assert!(
-        empty.contains("'system', [(uint64 1, 'capture_1', uint32 22, uint32 0), (2, 'capture_2', 22, 0)"),
+        empty.contains(
+            "'system', [(uint64 1, 'capture_1', uint32 22, uint32 0), (2, 'capture_2', 22, 0)"
+        ),
         "{empty}"
     );
     assert!(empty.contains("'metro', [(5, '120_bpm', 2, 0)])"), "{empty}");
@@ -69,7 +73,10 @@ fn ports_are_listed_and_connected_by_name_by_id_and_by_connection() {
     let connection = number_after(&connected, &ends);
     let listed = bus.run("jack_lsp", &["-c", "metro"]).expect_success().stdout;
     assert_eq!(listed, "metro:120_bpm\n   system:playback_1\n");
-    bus.answer("org.jackaudio.JackPatchbay.DisconnectPortsByConnectionID", &[&connection.to_string()]);
+    bus.answer(
+        "org.jackaudio.JackPatchbay.DisconnectPortsByConnectionID",
+        &[&connection.to_string()],
+    );
     assert!(graph(&bus, "0").ends_with(&format!("{NO_CONNECTIONS})")));
     bus.answer(NAMED, &["metro", "120_bpm", "system", "playback_2"]);
     bus.answer("org.jackaudio.JackPatchbay.DisconnectPortsByID", &["5", "4"]);
@@ -90,10 +97,16 @@ fn what_changes_in_the_graph_is_told() {
         });
     };
     bus.answer(NAMED, &["metro", "120_bpm", "system", "playback_1"]);
-    told("PortsConnected", "'metro', uint64 5, '120_bpm', uint64 1, 'system', uint64 3, 'playback_1'");
+    told(
+        "PortsConnected",
+        "'metro', uint64 5, '120_bpm', uint64 1, 'system', uint64 3, 'playback_1'",
+    );
     told("GraphChanged", "uint64");
     metro.terminate();
-    told("PortsDisconnected", "'metro', uint64 5, '120_bpm', uint64 1, 'system', uint64 3, 'playback_1'");
+    told(
+        "PortsDisconnected",
+        "'metro', uint64 5, '120_bpm', uint64 1, 'system', uint64 3, 'playback_1'",
+    );
     told("PortDisappeared", "'metro', uint64 5, '120_bpm'");
     told("ClientDisappeared", "'metro'");
     let mut simple = bus.command("jack_simple_client");

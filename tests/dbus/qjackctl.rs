@@ -29,13 +29,17 @@ SampleRate=44100
 Server=jackdbus
 ";
 
-/// The screen as a file of X's: a header of so many bytes as its first word says, colours, then pixels.
+/// The screen as a file of X's: a header of so many bytes as its first word says, colours, then
+/// pixels.
 fn pixels(directory: &Path) -> Vec<u32> {
     let file = std::fs::read(directory.join("Xvfb_screen0")).expect("the screen");
     let word = |at: usize| u32::from_be_bytes(file[at..at + 4].try_into().expect("four bytes"));
     // The sizes of the header and of the colours, 12 bytes each.
     let begin = word(0) as usize + word(19 * 4) as usize * 12;
-    file[begin..].chunks_exact(4).map(|pixel| u32::from_le_bytes([pixel[0], pixel[1], pixel[2], 0])).collect()
+    file[begin..]
+        .chunks_exact(4)
+        .map(|pixel| u32::from_le_bytes([pixel[0], pixel[1], pixel[2], 0]))
+        .collect()
 }
 
 fn asked(bus: &Bus, command: &str) -> Option<Value> {
@@ -45,7 +49,7 @@ fn asked(bus: &Bus, command: &str) -> Option<Value> {
 }
 
 #[test]
-fn qjackctl_sets_a_server_up_over_the_bus_starts_it_shows_its_graph_and_stops_it() {
+fn qjackctl_controls_a_server_over_the_bus() {
     let bus = Bus::that_starts_it();
     let directory = bus.directory();
     let settings = directory.join("rncbc.org");
@@ -72,7 +76,11 @@ fn qjackctl_sets_a_server_up_over_the_bus_starts_it_shows_its_graph_and_stops_it
             .any(|client| client["name"] == "qjackctl" && client["active"] == true)
             .then_some(status)
     });
-    assert_eq!((&status["sample_rate_hz"], &status["quantum"]), (&44_100.into(), &512.into()), "{status}");
+    assert_eq!(
+        (&status["sample_rate_hz"], &status["quantum"]),
+        (&44_100.into(), &512.into()),
+        "{status}"
+    );
     assert_eq!(bus.run("jack_control", &["status"]).code, Some(0));
     let parameters = bus.run("jack_control", &["ep", "dp"]).expect_success().stdout;
     assert!(parameters.contains("(uint:set:48000:44100)"), "{parameters}");

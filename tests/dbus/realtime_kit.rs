@@ -10,7 +10,8 @@ use crate::bus::Bus;
 
 const NOBODY: u32 = 65_534;
 
-/// As RealtimeKit's: gives a priority of at most 20 to threads of a process that has limited itself, and says which.
+/// As RealtimeKit's: gives a priority of at most 20 to threads of a process that has limited
+/// itself, and says which.
 const KIT: &str = r#"
 import os, sys, dbus, dbus.service, dbus.mainloop.glib
 from gi.repository import GLib
@@ -70,7 +71,8 @@ impl<'a> Unprivileged<'a> {
         }
         let home = bus.directory().join("home-of-nobody");
         std::fs::create_dir(&home).expect("a directory");
-        std::fs::set_permissions(&home, Permissions::from_mode(0o700)).expect("the directory is ours");
+        std::fs::set_permissions(&home, Permissions::from_mode(0o700))
+            .expect("the directory is ours");
         chown(&home, Some(NOBODY), Some(NOBODY)).expect("root may");
         Some(Self(bus))
     }
@@ -114,11 +116,12 @@ fn await_realtime(program: &Program, threads: &[&str]) {
 }
 
 #[test]
-fn the_server_and_its_clients_are_given_priorities_and_again_after_they_were_taken_away() {
+fn realtime_kit_gives_the_server_and_its_clients_priorities() {
     let bus = Bus::alone();
     let Some(user) = Unprivileged::on(&bus) else { return };
     let _kit = kit(&bus, "gives");
-    let server = user.start(&consort(&bus), &["run", "--realtime-priority", "60", "--quantum", "256"]);
+    let server =
+        user.start(&consort(&bus), &["run", "--realtime-priority", "60", "--quantum", "256"]);
     await_realtime(&server, &["RR 20"]);
     let mut client = user.start("jack_simple_client", &["tone"]);
     await_realtime(&client, &["RR 15"]);
@@ -146,7 +149,10 @@ fn what_it_refuses_is_said_and_the_server_runs_without() {
     let consort = consort(&bus);
     let mut server = user.start(&consort, &["run", "-n", "first"]);
     let text = said(&mut server);
-    assert!(text.contains("without real-time priorities") && text.contains("no such luck"), "{text}");
+    assert!(
+        text.contains("without real-time priorities") && text.contains("no such luck"),
+        "{text}"
+    );
     assert_eq!(realtime(&server), [""; 0]);
     drop(refusing);
     let mut server = user.start(&consort, &["run", "-n", "second"]);

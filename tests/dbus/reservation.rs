@@ -61,7 +61,9 @@ fn a_card_is_kept_from_everybody_else_until_it_is_needed_no_more() {
     let bus = Bus::start();
     let mut first = reserve(&bus);
     assert_eq!(first.stdout(), "ours\n");
-    assert!(ask(&bus, "org.freedesktop.ReserveDevice1.RequestRelease", &["1000"]).contains("false"));
+    assert!(
+        ask(&bus, "org.freedesktop.ReserveDevice1.RequestRelease", &["1000"]).contains("false")
+    );
     let properties = "org.freedesktop.DBus.Properties.Get";
     let interface = "org.freedesktop.ReserveDevice1";
     for (property, value) in [("ApplicationName", "consort"), ("Priority", "2147483647")] {

@@ -8,7 +8,7 @@ fn call(bus: &Bus, method: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_clients_uuid_and_name_lead_to_each_other_and_a_session_asks_those_that_can_save() {
+fn a_session_over_the_bus_asks_the_clients_that_can_save() {
     let (bus, _metro) = with_a_client();
     let uuid = call(&bus, "GetUuidForClientName", &["metro"]);
     let digits: String = uuid.chars().filter(char::is_ascii_digit).collect();
@@ -17,8 +17,13 @@ fn a_clients_uuid_and_name_lead_to_each_other_and_a_session_asks_those_that_can_
     assert_eq!(call(&bus, "HasSessionCallback", &["metro"]), "(false,)");
     assert_eq!(call(&bus, "GetState", &[]), "(uint32 0, '')");
     let path = bus.directory().join("session/").to_string_lossy().into_owned();
-    assert_eq!(call(&bus, "Notify", &["false", "''", "1", &path]), "(@a(sssu) [],)", "metro saves nothing");
+    assert_eq!(
+        call(&bus, "Notify", &["false", "''", "1", &path]),
+        "(@a(sssu) [],)",
+        "metro saves nothing"
+    );
     call(&bus, "ReserveClientName", &["synth", "'8589934699'"]);
-    let refused = bus.call("org.jackaudio.SessionManager.ReserveClientName", &["synth", "'8589934700'"]);
+    let refused =
+        bus.call("org.jackaudio.SessionManager.ReserveClientName", &["synth", "'8589934700'"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("'synth' is taken"), "{refused:?}");
 }

@@ -4,7 +4,8 @@ use std::process::Command;
 
 use crate::bus::{Bus, on_bus};
 
-/// Methods and signals of the service's own interfaces: interface, kind, name, types of arguments and answer.
+/// Methods and signals of the service's own interfaces: interface, kind, name, types of arguments
+/// and answer.
 fn members(bus: &Bus) -> Vec<String> {
     let listed = bus.run(
         "busctl",

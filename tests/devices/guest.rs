@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use harness::{Program, Server, eventually};
 
-/// As [`eventually`], asked less often: to start a program takes the machine long, and to sleep nothing.
+/// As [`eventually`], asked less often: to start a program takes the machine long, and to sleep
+/// nothing.
 fn awaited<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     eventually(what, || {
         found().or_else(|| {
@@ -41,7 +42,7 @@ fn xruns_and_cycles(server: &Server) -> (u64, u64) {
     (xruns, cycles)
 }
 
-/// Waits until so many more cycles have passed.
+/// Waits until this many more cycles have passed.
 fn await_cycles(server: &Server, more: u64) {
     let (_, begin) = xruns_and_cycles(server);
     awaited("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
@@ -56,8 +57,12 @@ fn device_state(server: &Server, name: &str) -> Option<String> {
 
 /// The number before a word of a device's state.
 fn count(state: &str, word: &str) -> u64 {
-    let words: Vec<&str> = state.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
-    let at = words.iter().position(|found| *found == word).unwrap_or_else(|| panic!("no {word}: {state}"));
+    let words: Vec<&str> =
+        state.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
+    let at = words
+        .iter()
+        .position(|found| *found == word)
+        .unwrap_or_else(|| panic!("no {word}: {state}"));
     words[at - 1].parse().unwrap_or_else(|_| panic!("no number of {word}: {state}"))
 }
 

@@ -6,28 +6,18 @@ use std::process::Command;
 use harness::{binary, library_directory};
 use tempfile::TempDir;
 
-/// Names the tool, where it is not beside the project.
-const TOOL_VARIABLE: &str = "CONSORT_VM_RUN";
-/// Where it is otherwise, seen from the project's root.
-const TOOL: &str = "../shared/tools/vm-run";
+/// Boots the machine; seen from the project's root.
+const TOOL: &str = "tools/vm-run";
 
-/// A machine that did not get as far as the tests, on a host that was busy, is started again so often.
+/// Attempts to boot a machine that does not reach its tests: a busy host delays its devices.
 const STARTS: usize = 3;
 
-/// What the machine does. Its clock runs on while it waits for this computer's disk: what takes long to read is
-/// read before the tests begin.
-const START: &str =
-    r#"filter=$0; cat "$@" > /dev/null; exec "$1" --ignored --test-threads=1 --nocapture "$filter""#;
+/// The machine's command. Its clock runs on while it waits for this computer's disk, so large files
+/// are read before the tests begin.
+const START: &str = r#"filter=$0; cat "$@" > /dev/null; exec "$1" --ignored --test-threads=1 --nocapture "$filter""#;
 
 fn tool() -> PathBuf {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TOOL);
-    let tool = std::env::var_os(TOOL_VARIABLE).map_or_else(beside, PathBuf::from);
-    assert!(
-        tool.is_file(),
-        "{} is not there: it runs programs under a kernel with sound cards; set {TOOL_VARIABLE} to where it is",
-        tool.display()
-    );
-    tool
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(TOOL)
 }
 
 /// Runs the guest's tests that `filter` names on a machine with these options.
@@ -38,7 +28,9 @@ fn run(filter: &str, options: &[&str], seconds: u32) {
     for start in 1..=STARTS {
         let directory = TempDir::with_prefix("consort-machine-").expect("a temporary directory");
         let mut command = Command::new(&tool);
-        command.args(["--virtual-time", "--timeout", &seconds.to_string(), "--out"]).arg(directory.path());
+        command
+            .args(["--virtual-time", "--timeout", &seconds.to_string(), "--out"])
+            .arg(directory.path());
         command.args(options).args([
             "env",
             "CONSORT_TESTS_ARE_BUILT=1",
@@ -47,16 +39,24 @@ fn run(filter: &str, options: &[&str], seconds: u32) {
             "-c",
             START,
         ]);
-        command.arg(filter).args([&program, &binary("consort"), &library_directory().join("libjack.so.0")]);
+        command.arg(filter).args([
+            &program,
+            &binary("consort"),
+            &library_directory().join("libjack.so.0"),
+        ]);
         let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", tool.display()));
-        let told = [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let told = [output.stdout, output.stderr]
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let told = told.join("\n");
         if told.contains("\ntest result: ") {
             assert!(told.contains("\ntest result: ok. ") && !told.contains(" 0 passed"), "{told}");
             println!("{told}");
             return;
         }
-        eprintln!("machine {start} of {STARTS} did not get to its tests ({}): {told}", output.status);
+        eprintln!(
+            "machine {start} of {STARTS} did not get to its tests ({}): {told}",
+            output.status
+        );
     }
     panic!("no machine got to its tests");
 }
@@ -108,8 +108,8 @@ fn thoroughly_beside_other_sound_servers() {
     run("guest::thorough::bus::", &["--hda", "off"], 600);
 }
 
-/// As released, on a kernel that leaves everything for a real-time thread, as a studio's does: what is not optimised takes as
-/// long as a small quantum.
+/// As released, on a kernel that leaves everything for a real-time thread, as a studio's does: what
+/// is not optimised takes as long as a small quantum.
 #[test]
 #[ignore = "a quarter of an hour, as released: cargo xtask test-devices"]
 fn released_at_small_quanta() {

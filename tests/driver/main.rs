@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use harness::{Counts, Guard, Program, Server, Sound, eventually, in_three_attempts, noise};
 
-/// So long that a machine with other work makes nobody late: 170 ms.
+/// Long enough that no client is late on a busy machine: 170 ms.
 const LONG: u32 = 8192;
 
 fn switch(server: &Server, driver: &[&str]) {
@@ -28,10 +28,11 @@ fn ports(server: &Server) -> BTreeSet<String> {
     server.lsp(&["system:"]).lines().map(str::to_owned).collect()
 }
 
-/// The ports of a driver with so many channels.
+/// The ports of a driver with this many channels.
 fn channels(capture: u32, playback: u32) -> BTreeSet<String> {
-    let named =
-        |name: &'static str, count| (1..=count).map(move |channel| format!("system:{name}_{channel}"));
+    let named = |name: &'static str, count| {
+        (1..=count).map(move |channel| format!("system:{name}_{channel}"))
+    };
     named("capture", capture).chain(named("playback", playback)).collect()
 }
 
@@ -41,7 +42,7 @@ fn connections(server: &Server) -> String {
 }
 
 #[test]
-fn between_programs_no_sample_is_lost_over_twenty_drivers_and_their_clock_never_goes_back() {
+fn no_sample_between_programs_is_lost_over_twenty_switches() {
     in_three_attempts(|| {
         let server = Server::timer(LONG);
         let _source = server.probe(&["source", "source"]);
@@ -64,18 +65,21 @@ fn between_programs_no_sample_is_lost_over_twenty_drivers_and_their_clock_never_
         server.await_cycles(4);
         let Counts { cycles, good, silent, wrong, missed } = Counts::of(check);
         let asked = clock.terminate().expect_success().stdout;
-        let back: u32 = asked.trim().rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a number");
+        let back: u32 =
+            asked.trim().rsplit(' ').next().and_then(|word| word.parse().ok()).expect("a number");
         assert_eq!(wrong, 0, "no sample is another's");
         // An estimate, which a loop steers: less than a hundredth of a cycle.
         if (good, silent, missed) == (cycles, 0, 0) && cycles >= 24 && back < LONG / 100 {
             return Ok(());
         }
-        Err(format!("{cycles} cycles, {good} good, {silent} silent, {missed} missed, {back} frames back"))
+        Err(format!(
+            "{cycles} cycles, {good} good, {silent} silent, {missed} missed, {back} frames back"
+        ))
     });
 }
 
 #[test]
-fn the_drivers_ports_follow_it_and_those_that_stay_keep_their_connections() {
+fn ports_that_both_drivers_have_keep_their_connections() {
     let server = Server::timer(1024);
     let _thru = server.probe(&["thru", "thru", "--from", "system:capture_1"]);
     for (source, destination) in [
@@ -93,7 +97,8 @@ fn the_drivers_ports_follow_it_and_those_that_stay_keep_their_connections() {
     server.await_connection("thru:in", "system:capture_1");
     server.await_connection("system:playback_1", "thru:out");
     server.await_connection("system:playback_2", "thru:out");
-    // capture_2 is the second port of all, playback_1 the third, playback_3 comes after those of the program.
+    // capture_2 is the second port of all, playback_1 the third, playback_3 comes after those of
+    // the program.
     let told = ["Ports 2 and 3 disconnected", "Port 2 unregistered", "Port 7 registered"];
     let mut heard = Vec::new();
     eventually("the monitor is told", || {
@@ -114,7 +119,7 @@ fn the_drivers_ports_follow_it_and_those_that_stay_keep_their_connections() {
 }
 
 #[test]
-fn a_server_that_keeps_its_state_connects_a_channel_again_that_comes_back() {
+fn a_channel_that_comes_back_is_connected_by_the_state_file() {
     let server = Server::start(&["--quantum", "1024", "--state", "state.json"]);
     let _source = server.probe(&["source", "source"]);
     server.consort(&["connect", "source:out", "system:playback_2"]).expect_success();
@@ -149,14 +154,16 @@ fn what_cannot_be_opened_is_refused_with_its_reason_and_changes_nothing() {
         assert!(said.contains(reason), "{driver:?}: {said}");
         assert_eq!((shown(&server), connections(&server)), before, "{driver:?}");
     }
-    for nonsense in [&["file"][..], &["timer", "--fast"], &["--capture", "2"], &["timer", "--quantum", "0"]] {
+    for nonsense in
+        [&["file"][..], &["timer", "--fast"], &["--capture", "2"], &["timer", "--quantum", "0"]]
+    {
         assert_eq!(server.consort(&[&["driver"], nonsense].concat()).code, Some(2), "{nonsense:?}");
     }
     assert_eq!(Counts::of(check).wrong, 0);
 }
 
 #[test]
-fn in_freewheel_no_driver_is_switched_and_before_another_is_there_none_can_come() {
+fn the_driver_cannot_be_switched_in_freewheel() {
     let server = Server::timer(1024);
     server.run("jack_freewheel", &["y"]).expect_success();
     assert!(refusal(&server, &["timer"]).contains("freewheel"));
@@ -226,7 +233,8 @@ fn what_has_no_path_from_its_inputs_to_its_outputs_says_so_and_runs() {
     let mut server = Server::timer(1024);
     switch(&server, &monitoring);
     let said = server.program().stderr().to_owned();
-    let expected = "no hardware monitoring, requests are only counted: what captures is no sound card";
+    let expected =
+        "no hardware monitoring, requests are only counted: what captures is no sound card";
     assert!(said.contains(expected), "{said}");
     assert!(shown(&server).starts_with("alsa null") && !shown(&server).contains("monitoring"));
     switch(&server, &[&monitoring[..], &["--capture", "0"]].concat());
@@ -259,7 +267,7 @@ fn files_are_played_and_recorded_from_a_switch_on_frame_for_frame() {
 }
 
 #[test]
-fn a_recording_has_every_frame_between_two_switches_in_order_and_is_whole_after_them() {
+fn a_recording_has_every_frame_between_two_switches() {
     in_three_attempts(|| {
         let mut server = Server::timer(LONG);
         let _source = server.probe(&["source", "source"]);
@@ -272,8 +280,10 @@ fn a_recording_has_every_frame_between_two_switches_in_order_and_is_whole_after_
             server.program().stderr().contains("recorded ").then_some(())
         });
         let take = Sound::read(&server.directory().join("take.wav"));
-        let frames: Vec<i64> =
-            take.channels[0].iter().map(|sample| (f64::from(*sample) * 2_097_152.0) as i64 - 1).collect();
+        let frames: Vec<i64> = take.channels[0]
+            .iter()
+            .map(|sample| (f64::from(*sample) * 2_097_152.0) as i64 - 1)
+            .collect();
         assert_eq!(frames.len() % LONG as usize, 0, "whole cycles");
         let breaks = frames.windows(2).filter(|pair| pair[1] != (pair[0] + 1) & 0xf_ffff).count();
         if breaks == 0 && frames.len() >= 4 * LONG as usize {

@@ -2,8 +2,8 @@
 
 use harness::Server;
 
-use crate::stage::Step::{A, BDoes, Ls, Status, ToldA, ToldB};
-use crate::stage::{Actor, Row, take};
+use crate::actors::Step::{A, BDoes, Ls, Status, ToldA, ToldB};
+use crate::actors::{Actor, Row, take};
 
 const TOLD: &[Row] = &[
     (
@@ -100,7 +100,7 @@ fn callbacks_tell_what_another_process_has_done() {
 }
 
 #[test]
-fn a_client_is_told_when_another_comes_and_when_it_is_gone_and_not_of_itself() {
+fn a_client_hears_of_other_clients_and_not_of_itself() {
     let server = Server::timer(256);
     let (mut observer, _) = Actor::open(&server, "observer", "observer", "");
     assert_eq!(observer.ask("activate"), "0");
@@ -112,9 +112,10 @@ fn a_client_is_told_when_another_comes_and_when_it_is_gone_and_not_of_itself() {
     assert_eq!(clients.collect::<Vec<_>>(), ["client other came", "client other went"]);
 }
 
-/// With `JackFailure | JackServerError` and the reason, where it asks for them; and only so where it asks for both.
+/// With `JackFailure | JackServerError` and the reason, where it asks for them; and only so where
+/// it asks for both.
 #[test]
-fn when_the_server_stops_clients_are_told_once_by_whichever_shutdown_callback_they_have_set() {
+fn a_stopping_server_calls_one_shutdown_callback_once() {
     const WITH_REASON: &str = "shutdown 0x21 a program asked for it";
     let server = Server::timer(256);
     let asked = [
@@ -135,13 +136,14 @@ fn when_the_server_stops_clients_are_told_once_by_whichever_shutdown_callback_th
     }
     // A second call would come at once after the first.
     for (actor, told) in &mut actors {
-        let all: Vec<_> = actor.events().into_iter().filter(|event| event.starts_with("shutdown")).collect();
+        let all: Vec<_> =
+            actor.events().into_iter().filter(|event| event.starts_with("shutdown")).collect();
         assert_eq!(all, [*told]);
     }
 }
 
 #[test]
-fn jack_set_sample_rate_callback_tells_the_rate_before_it_returns_and_is_refused_when_active() {
+fn jack_set_sample_rate_callback_calls_back_before_it_returns() {
     let server = Server::start(&["--rate", "44100", "--quantum", "256"]);
     let (mut a, _) = Actor::open(&server, "a", "a", "");
     let (mut b, _) = Actor::open(&server, "b", "b", "");

@@ -2,8 +2,8 @@
 
 use harness::Server;
 
-use crate::stage::Step::{A, B, Status};
-use crate::stage::{Actor, Row, json, take};
+use crate::actors::Step::{A, B, Status};
+use crate::actors::{Actor, Row, take};
 
 const CLIENTS: &[Row] = &[
     (
@@ -82,7 +82,7 @@ fn a_ports_uuid_is_made_from_the_number_that_others_know_it_by() {
     let (mut a, _) = Actor::open(&server, "a", "a", "");
     let (mut b, _) = Actor::open(&server, "b", "b", "");
     assert_eq!(a.ask("port_register out audio o"), "ok");
-    let ports = json(&server, &["ls"]);
+    let ports = server.consort_json(&["ls"]);
     let port = ports.as_array().and_then(|ports| ports.iter().find(|port| port["name"] == "a:out"));
     let number = port.and_then(|port| port["id"].as_u64()).expect("the port is listed");
     for actor in [&mut a, &mut b] {
@@ -91,7 +91,7 @@ fn a_ports_uuid_is_made_from_the_number_that_others_know_it_by() {
 }
 
 #[test]
-fn a_name_is_reserved_for_the_client_of_a_uuid_and_a_client_without_a_session_is_known_as_such() {
+fn a_name_is_reserved_for_the_client_of_a_uuid() {
     let server = Server::timer(256);
     let (mut a, _) = Actor::open(&server, "a", "a", "");
     let (mut b, _) = Actor::open(&server, "b", "b", "");

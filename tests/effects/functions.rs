@@ -1,10 +1,9 @@
-//! Which test sees what each function does: `functions.txt` says it, and this checks that it says it of every
-//! function that libjack exports, of tests that exist, and of programs that call it.
+//! Which test sees what each function does: `functions.txt` says it, and this checks that it says
+//! it of every function that libjack exports, of tests that exist, and of programs that call it.
 //!
-//! A line has a symbol, what there is to see, the file and the name of the test, and the program that calls it: its
-//! source, or the file itself of one of Debian's.
-//! There is to see: its `effect`, from another process; or what it does in its `own` process, where it concerns no
-//! other.
+//! A line has a symbol, what there is to see, the file and the name of the test, and the program
+//! that calls it: its source, or the file itself of one of Debian's. There is to see: its `effect`,
+//! from another process; or what it does in its `own` process, where it concerns no other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,7 +19,9 @@ struct Line {
 fn lines() -> Vec<Line> {
     let split = |line: &'static str| {
         let words: Vec<&str> = line.split(' ').collect();
-        let [symbol, kind, file, test, program] = words[..] else { panic!("not five words: {line}") };
+        let [symbol, kind, file, test, program] = words[..] else {
+            panic!("not five words: {line}")
+        };
         Line { symbol, kind, file, test, program }
     };
     include_str!("functions.txt").lines().map(split).collect()
@@ -28,7 +29,8 @@ fn lines() -> Vec<Line> {
 
 /// A file of the repository.
 fn read(path: &str) -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a directory of the repository");
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a directory of the repository");
     std::fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
@@ -37,7 +39,8 @@ fn calls_of(program: &str) -> String {
     if !program.starts_with('/') {
         return read(program);
     }
-    let output = std::process::Command::new("nm").args(["-D", "--undefined-only", program]).output();
+    let output =
+        std::process::Command::new("nm").args(["-D", "--undefined-only", program]).output();
     let output = output.expect("nm runs; 'cargo xtask setup' installs it");
     assert!(output.status.success(), "{program}: 'cargo xtask setup' installs it");
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -46,12 +49,13 @@ fn calls_of(program: &str) -> String {
 /// Whether `text` has `word` with nothing of a name before and behind it.
 fn has_word(text: &str, word: &str) -> bool {
     let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
-    text.match_indices(word)
-        .any(|(at, _)| !text[..at].ends_with(is_name) && !text[at + word.len()..].starts_with(is_name))
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(is_name) && !text[at + word.len()..].starts_with(is_name)
+    })
 }
 
 #[test]
-fn every_function_of_libjack_has_a_test_that_exists_and_a_program_that_calls_it() {
+fn every_function_of_libjack_has_a_test_whose_program_calls_it() {
     let lines = lines();
     let listed: Vec<&str> = lines.iter().map(|line| line.symbol).collect();
     let symbols = include_str!("../../crates/jack/abi/symbols.txt").lines();
@@ -65,7 +69,8 @@ fn every_function_of_libjack_has_a_test_that_exists_and_a_program_that_calls_it(
         );
         assert!(has_word(&calls_of(program), symbol), "{symbol}: {program} does not call it");
         let name = Path::new(program).file_stem().and_then(|name| name.to_str()).expect("a name");
-        // The actor and its parts are run by all of these tests; other programs by the test that names them.
+        // The actor and its parts are run by all of these tests; other programs by the test that
+        // names them.
         let is_actor = name == "actor" || name.ends_with("_commands");
         assert!(is_actor || read(file).contains(name), "{symbol}: {file} does not run {program}");
     }

@@ -1,15 +1,12 @@
-//! The functions of MIDI buffers: what one process writes, another reads, and what does not fit is counted.
-
-use std::path::Path;
+//! The functions of MIDI buffers: what one process writes, another reads, and what does not fit is
+//! counted.
 
 use harness::{Server, c_program, eventually};
 
 #[test]
-fn events_that_one_process_writes_and_reserves_another_reads_and_what_is_too_long_is_lost_and_counted() {
+fn midi_events_reach_another_process_as_they_were_written() {
     let server = Server::timer(256);
-    let program = server.directory().join("midi");
-    c_program(Path::new("effects/midi.c"), &program);
-    let program = program.to_string_lossy();
+    let program = c_program("effects/midi.c");
     let mut sender = server.spawn(&program, &["send"]);
     eventually("the sender has written", || {
         assert!(sender.is_running(), "{}", sender.stderr());

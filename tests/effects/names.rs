@@ -2,9 +2,10 @@
 
 use harness::Server;
 
-use crate::stage::Actor;
+use crate::actors::Actor;
 
-/// The longest client name, and the longest full port name: with a terminating 0 both fit what the library says.
+/// The longest client name, and the longest full port name: with a terminating 0 both fit what the
+/// library says.
 const CLIENT: usize = 64;
 const FULL: usize = 319;
 
@@ -24,8 +25,8 @@ fn the_longest_client_name_is_taken_whole_and_one_byte_more_is_refused() {
     // JackFailure
     let (_refused, opened) = Actor::open(&server, "second", &format!("{longest}n"), "");
     assert_eq!(opened, "refused 0x1");
-    // Nothing is cut off, and there is no room for a number behind it: JackFailure | JackNameNotUnique, and
-    // JackServerError, which is what JACK2 tells of it.
+    // Nothing is cut off, and there is no room for a number behind it: JackFailure |
+    // JackNameNotUnique, and JackServerError, which is what JACK2 tells of it.
     let (_refused, opened) = Actor::open(&server, "third", &longest, "");
     assert_eq!(opened, "refused 0x25");
     // The longest that has room for one.
@@ -35,7 +36,7 @@ fn the_longest_client_name_is_taken_whole_and_one_byte_more_is_refused() {
 }
 
 #[test]
-fn the_longest_port_name_is_taken_whole_and_one_byte_more_is_refused_for_ports_renames_and_aliases() {
+fn one_byte_more_than_the_longest_port_name_is_refused() {
     let server = Server::timer(1024);
     let (mut a, _) = Actor::open(&server, "a", "a", "");
     let (mut b, _) = Actor::open(&server, "b", "b", "");

@@ -1,7 +1,7 @@
 //! Ports, their names, connections and latencies.
 
-use crate::stage::Step::{A, B, BDoes, Ls, Lsp, ToldB};
-use crate::stage::{Row, take};
+use crate::actors::Step::{A, B, BDoes, Ls, Lsp, ToldB};
+use crate::actors::{Row, take};
 
 const NAMES: &[Row] = &[
     (
@@ -62,7 +62,10 @@ const NAMES: &[Row] = &[
             B("port_by_name a:out", "ok"),
             A("port_unregister a:out", "0"),
             B("port_by_name a:out", "(null)"),
-            Lsp(&["-c"], "system:capture_1\nsystem:capture_2\nsystem:playback_1\nsystem:playback_2\n"),
+            Lsp(
+                &["-c"],
+                "system:capture_1\nsystem:capture_2\nsystem:playback_1\nsystem:playback_2\n",
+            ),
         ],
     ),
     (

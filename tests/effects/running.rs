@@ -1,20 +1,17 @@
 //! What a program may do while one of its callbacks runs.
 
-use std::path::Path;
-
 use harness::{Server, c_program};
 
 /// Has the program take one case, which it judges itself.
 fn take(case: &str) {
     let server = Server::timer(256);
-    let program = server.directory().join("running");
-    c_program(Path::new("effects/running.c"), &program);
-    let ended = server.run(&program.to_string_lossy(), &[case]);
+    let program = c_program("effects/running.c");
+    let ended = server.run(&program, &[case]);
     assert_eq!(ended.code, Some(0), "{case}: {}", ended.stderr);
 }
 
 #[test]
-fn a_callback_that_runs_while_its_client_is_activated_again_is_told_what_comes_after() {
+fn callbacks_go_on_after_an_activation_within_a_callback() {
     take("reactivate");
 }
 
@@ -24,23 +21,22 @@ fn a_callback_that_is_removed_while_it_runs_is_not_called_any_more() {
 }
 
 #[test]
-fn a_callback_may_deactivate_its_client_put_another_in_its_place_and_activate() {
+fn a_callback_may_replace_its_client_by_another() {
     take("replace");
 }
 
 #[test]
-fn a_process_callback_that_outlasts_a_deactivation_refuses_the_next_one_until_it_returns_and_is_called_then()
-{
+fn a_process_callback_that_outlasts_a_deactivation_delays_the_next() {
     take("stay");
 }
 
 #[test]
-fn sync_and_timebase_callbacks_that_are_set_by_a_callback_of_the_activation_take_effect() {
+fn a_callback_of_the_activation_may_set_transport_callbacks() {
     take("set-transport");
 }
 
 #[test]
-fn a_callback_of_the_activation_cannot_deactivate_or_activate_and_harms_nothing_by_trying() {
+fn a_callback_of_the_activation_cannot_activate_or_deactivate() {
     take("deactivate");
 }
 
@@ -50,6 +46,6 @@ fn a_callback_of_the_activation_may_close_the_client() {
 }
 
 #[test]
-fn signals_reach_callbacks_as_the_thread_that_opened_the_client_but_never_a_cycle() {
+fn signals_never_reach_the_thread_of_a_cycle() {
     take("signals");
 }

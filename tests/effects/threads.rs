@@ -2,13 +2,14 @@
 
 use harness::{Server, eventually};
 
-use crate::stage::Actor;
+use crate::actors::Actor;
 
 /// `SCHED_OTHER` and `SCHED_FIFO`
 const ORDINARY: (u32, u32) = (0, 0);
 const FIFO: u32 = 1;
 
-/// Policy and priority of a thread (`policy` and `rt_priority` in proc_pid_stat(5)); `None`: there is none.
+/// Policy and priority of a thread (`policy` and `rt_priority` in proc_pid_stat(5)); `None`: there
+/// is none.
 fn scheduling(process: u32, thread: u32) -> Option<(u32, u32)> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
     let (_, numbers) = stat.rsplit_once(") ")?;
@@ -18,12 +19,15 @@ fn scheduling(process: u32, thread: u32) -> Option<(u32, u32)> {
 }
 
 fn await_scheduling(what: &str, process: u32, thread: u32, expected: Option<(u32, u32)>) {
-    eventually(&format!("{what}: {expected:?}"), || (scheduling(process, thread) == expected).then_some(()));
+    eventually(&format!("{what}: {expected:?}"), || {
+        (scheduling(process, thread) == expected).then_some(())
+    });
 }
 
 /// Whether this user may have real-time threads; inherited by what the test starts.
 fn may_be_realtime() -> bool {
-    let tried = std::process::Command::new("chrt").args(["-f", "60", "true"]).output().expect("chrt runs");
+    let tried =
+        std::process::Command::new("chrt").args(["-f", "60", "true"]).output().expect("chrt runs");
     tried.status.success()
 }
 
@@ -42,12 +46,15 @@ fn active(server: &Server, name: &str) -> Actor {
 }
 
 #[test]
-fn process_threads_have_the_priority_that_is_told_and_rise_below_the_drivers_and_highest_for_own_threads() {
+fn process_threads_have_the_priority_that_libjack_reports() {
     let mut server = Server::start(&["--quantum", "1024", "--realtime-priority", "60"]);
     let mut actor = active(&server, "a");
     let process_thread = actor.ask("process_thread_id").parse().expect("a thread");
     if !may_be_realtime() {
-        assert_eq!((actor.ask("is_realtime"), actor.ask("priorities")), ("0".into(), "-1 -1".into()));
+        assert_eq!(
+            (actor.ask("is_realtime"), actor.ask("priorities")),
+            ("0".into(), "-1 -1".into())
+        );
         await_scheduling("the process thread", actor.id(), process_thread, Some(ORDINARY));
         return;
     }
@@ -64,7 +71,7 @@ fn process_threads_have_the_priority_that_is_told_and_rise_below_the_drivers_and
 }
 
 #[test]
-fn of_a_server_that_is_not_real_time_process_threads_are_ordinary_and_no_priority_is_told() {
+fn process_threads_of_an_ordinary_server_have_no_priority() {
     let server = Server::start(&["--quantum", "1024", "--no-realtime"]);
     let mut actor = active(&server, "a");
     assert_eq!((actor.ask("is_realtime"), actor.ask("priorities")), ("0".into(), "-1 -1".into()));
@@ -73,7 +80,7 @@ fn of_a_server_that_is_not_real_time_process_threads_are_ordinary_and_no_priorit
 }
 
 #[test]
-fn a_thread_is_scheduled_as_it_was_started_acquires_and_drops_real_time_and_ends_when_stopped_or_killed() {
+fn a_thread_made_by_libjack_is_scheduled_as_its_calls_ask() {
     let server = Server::timer(1024);
     let (mut actor, _) = Actor::open(&server, "a", "a", "");
     for end in ["client_stop_thread", "client_kill_thread"] {
@@ -124,7 +131,7 @@ fn threads_are_made_by_the_programs_own_creator_until_it_is_taken_back() {
 }
 
 #[test]
-fn of_a_server_that_runs_as_fast_as_it_can_no_thread_is_real_time_and_others_get_their_turn() {
+fn a_server_that_runs_as_fast_as_it_can_is_not_real_time() {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let output = directory.path().join("out.wav").to_string_lossy().into_owned();
     let options = ["--driver", "file", "--output", &output, "--fast", "--realtime-priority", "60"];
@@ -135,7 +142,8 @@ fn of_a_server_that_runs_as_fast_as_it_can_no_thread_is_real_time_and_others_get
     await_scheduling("the process thread", actor.id(), process_thread, Some(ORDINARY));
     let server = server.program().id();
     let tasks = std::fs::read_dir(format!("/proc/{server}/task")).expect("the server runs");
-    let threads: Vec<u32> = tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let threads: Vec<u32> =
+        tasks.filter_map(|task| task.ok()?.file_name().to_str()?.parse().ok()).collect();
     for thread in threads {
         await_scheduling("a thread of the server", server, thread, Some(ORDINARY));
     }

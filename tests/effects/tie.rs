@@ -1,15 +1,12 @@
 //! Tied ports: an output says what an input hears, and its program does nothing for it.
 
-use std::path::Path;
-
 use harness::{Program, Server, Sound, Stretch, c_program, eventually, noise};
 
 /// Starts the program that ties its ports, and waits until it has.
 fn start(server: &Server) -> Program {
-    let program = server.directory().join("tie");
-    c_program(Path::new("effects/tie.c"), &program);
+    let program = c_program("effects/tie.c");
     let untie = server.directory().join("untie");
-    let mut tied = server.spawn(&program.to_string_lossy(), &["tied", &untie.to_string_lossy()]);
+    let mut tied = server.spawn(&program, &["tied", &untie.to_string_lossy()]);
     eventually("the ports are tied", || {
         assert!(tied.is_running(), "{}", tied.stderr());
         tied.stdout().ends_with("tied\n").then_some(())

@@ -1,9 +1,9 @@
 //! The transport and freewheel: what one process asks, others see.
 
-use crate::stage::Step::{A, B, BDoes, Lsp, Status, ToldA, ToldB, Transport};
-use crate::stage::{Row, take};
+use crate::actors::Step::{A, B, BDoes, Lsp, Status, ToldA, ToldB, Transport};
+use crate::actors::{Row, take};
 
-/// Nothing that could be done meanwhile takes so long.
+/// Longer than anything that could happen meanwhile.
 const NEVER_US: &str = "set_sync_timeout 4000000000";
 
 const MOVED: &[Row] = &[

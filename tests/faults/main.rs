@@ -5,6 +5,6 @@ mod deaths;
 mod hangs;
 mod resources;
 mod reused_ports;
+mod scenario;
 mod scribbling;
-mod stage;
 mod written_inputs;

@@ -1,49 +1,51 @@
 //! Clients that take all they can get, and a machine that has nothing left.
 
-use harness::{Server, eventually, in_three_attempts};
+use harness::{MODES, Server, eventually, in_three_attempts};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::stage::{MODES, Stage, expect_undisturbed, withstand};
+use crate::scenario::{Scenario, expect_undisturbed, retry_unless_machine_is_busy};
 
-fn expect_nothing_lost(stage: Stage, what: &str) -> Result<(), String> {
-    let (beside, fed) = stage.counts();
+fn expect_nothing_lost(scenario: Scenario, what: &str) -> Result<(), String> {
+    let (beside, fed) = scenario.counts();
     expect_undisturbed(what, beside)?;
     expect_undisturbed(what, fed)
 }
 
 #[test]
-fn a_client_that_asks_the_server_without_end_disturbs_nobody_in_the_graph_and_keeps_nobody_out() {
+fn a_client_that_floods_the_server_with_requests_disturbs_no_other() {
     for mode in MODES {
-        withstand(mode, || {
-            let mut stage = Stage::new(mode, "flood");
-            stage.strike();
-            eventually("it floods", || stage.victim.stdout().contains("flooding\n").then_some(()));
+        retry_unless_machine_is_busy(mode, || {
+            let mut scenario = Scenario::new(mode, "flood");
+            scenario.trigger_fault();
+            eventually("it floods", || {
+                scenario.victim.stdout().contains("flooding\n").then_some(())
+            });
             for _ in 0..3 {
-                stage.expect_new_clients_to_work();
-                stage.await_cycles(200);
+                scenario.expect_new_clients_to_work();
+                scenario.await_cycles(200);
             }
-            expect_nothing_lost(stage, "flood")
+            expect_nothing_lost(scenario, "flood")
         });
     }
 }
 
 #[test]
-fn a_client_without_a_descriptor_left_is_not_connected_anew_and_disturbs_nobody() {
+fn a_client_without_a_descriptor_left_disturbs_no_other() {
     for mode in MODES {
-        withstand(mode, || {
-            let mut stage = Stage::new(mode, "no-descriptors");
-            stage.strike();
+        retry_unless_machine_is_busy(mode, || {
+            let mut scenario = Scenario::new(mode, "no-descriptors");
+            scenario.trigger_fault();
             eventually("it has none left", || {
-                stage.victim.stdout().contains("no descriptors\n").then_some(())
+                scenario.victim.stdout().contains("no descriptors\n").then_some(())
             });
-            stage.expect_new_clients_to_work();
+            scenario.expect_new_clients_to_work();
             // It would have to map the memory of this one, and to be mapped by it.
-            let _another = stage.server.probe(&["source", "another"]);
-            stage.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
-            stage.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
-            stage.await_cycles(200);
-            stage.expect_new_clients_to_work();
-            expect_nothing_lost(stage, "no descriptors")
+            let _another = scenario.server.probe(&["source", "another"]);
+            scenario.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
+            scenario.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
+            scenario.await_cycles(200);
+            scenario.expect_new_clients_to_work();
+            expect_nothing_lost(scenario, "no descriptors")
         });
     }
 }
@@ -55,35 +57,42 @@ fn descriptors(server: &mut Server) -> usize {
 }
 
 #[test]
-fn a_client_that_keeps_every_descriptor_that_it_is_given_disturbs_nobody_and_costs_the_server_none() {
+fn a_client_that_keeps_every_descriptor_costs_the_server_none() {
     for mode in MODES {
-        withstand(mode, || {
-            let mut stage = Stage::new(mode, "keep-descriptors");
+        retry_unless_machine_is_busy(mode, || {
+            let mut scenario = Scenario::new(mode, "keep-descriptors");
             // It sends silence, which changes no sample.
-            let another = stage.server.probe(&["follow", "another"]);
-            let reader = stage.server.probe(&["thru", "reader"]);
-            let before = descriptors(&mut stage.server);
+            let another = scenario.server.probe(&["follow", "another"]);
+            let reader = scenario.server.probe(&["thru", "reader"]);
+            let before = descriptors(&mut scenario.server);
             for _ in 0..10 {
-                stage.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
-                stage.server.consort(&["connect", "victim:out", "reader:in"]).expect_success();
-                stage.server.consort(&["disconnect", "victim:out", "reader:in"]).expect_success();
-                stage.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
+                scenario.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
+                scenario.server.consort(&["connect", "victim:out", "reader:in"]).expect_success();
+                scenario
+                    .server
+                    .consort(&["disconnect", "victim:out", "reader:in"])
+                    .expect_success();
+                scenario
+                    .server
+                    .consort(&["disconnect", "another:out", "victim:in"])
+                    .expect_success();
             }
-            stage.expect_new_clients_to_work();
+            scenario.expect_new_clients_to_work();
             eventually("the server has as many descriptors as before", || {
-                (descriptors(&mut stage.server) <= before).then_some(())
+                (descriptors(&mut scenario.server) <= before).then_some(())
             });
             for gone in [another, reader] {
                 gone.terminate().expect_success();
             }
-            stage.await_cycles(200);
-            stage.expect_new_clients_to_work();
-            expect_nothing_lost(stage, "keep descriptors")
+            scenario.await_cycles(200);
+            scenario.expect_new_clients_to_work();
+            expect_nothing_lost(scenario, "keep descriptors")
         });
     }
 }
 
-/// Sets how much address space the server may use: what it has and so many bytes more; gives the limit before.
+/// Sets how much address space the server may use: what it has and so many bytes more; gives the
+/// limit before.
 fn limit_memory(server: &mut Server, more: Option<u64>) -> Rlimit {
     let process = Pid::from_raw(i32::try_from(server.program().id()).expect("a process id"));
     let limit = match more {
@@ -101,22 +110,22 @@ fn address_space(server: &mut Server) -> u64 {
 }
 
 #[test]
-fn a_server_without_memory_for_new_segments_refuses_newcomers_in_words_and_goes_on() {
+fn a_server_without_memory_refuses_new_clients_with_the_reason() {
     for mode in [MODES[1], MODES[3]] {
         in_three_attempts(|| {
-            let mut stage = Stage::new(mode, "none");
-            // Less than the orders of one client.
-            limit_memory(&mut stage.server, Some(16 * 1024));
+            let mut scenario = Scenario::new(mode, "none");
+            // Less than the assignments of one client.
+            limit_memory(&mut scenario.server, Some(16 * 1024));
             for _ in 0..3 {
-                let refused = stage.server.run("jack_simple_client", &["newcomer"]);
+                let refused = scenario.server.run("jack_simple_client", &["newcomer"]);
                 assert_ne!(refused.code, Some(0), "{refused:?}");
                 assert!(refused.stderr.contains("no memory for another client"), "{refused:?}");
             }
-            stage.await_cycles(200);
-            limit_memory(&mut stage.server, None);
-            stage.expect_new_clients_to_work();
-            stage.await_cycles(100);
-            expect_nothing_lost(stage, "no memory")
+            scenario.await_cycles(200);
+            limit_memory(&mut scenario.server, None);
+            scenario.expect_new_clients_to_work();
+            scenario.await_cycles(100);
+            expect_nothing_lost(scenario, "no memory")
         });
     }
 }

@@ -12,7 +12,11 @@ fn who_heard_a_port_that_is_gone_never_hears_the_port_that_comes_next() {
     let mut swap = server.probe(&["swap", "swap", "--to", "check:in"]);
     for swaps in 1..=SWAPS {
         eventually(&format!("ports were swapped {swaps} times"), || {
-            assert!(check.is_running(), "it heard a port that it is not connected with: {}", check.stderr());
+            assert!(
+                check.is_running(),
+                "it heard a port that it is not connected with: {}",
+                check.stderr()
+            );
             assert!(swap.is_running(), "{}", swap.stderr());
             (swap.stdout().matches("swapped").count() >= swaps).then_some(())
         });

@@ -1,5 +1,5 @@
-//! What the graph promises: order, mixes, loops, and no gap when it changes. All of it in the file driver's
-//! `--fast` mode, where no cycle depends on how fast the machine is.
+//! What the graph promises: order, mixes, loops, and no gap when it changes. All of it in the file
+//! driver's `--fast` mode, where no cycle depends on how fast the machine is.
 #![forbid(unsafe_code)]
 
 use harness::{Counts, Program, Server, Sound};
@@ -31,7 +31,7 @@ fn connect(server: &Server, source: &str, destination: &str) {
 }
 
 #[test]
-fn what_passes_through_a_chain_of_programs_comes_out_sample_for_sample_in_the_same_cycle() {
+fn a_chain_of_programs_passes_every_sample_in_the_same_cycle() {
     let sent = noise(48_000);
     let server = fast(&sent);
     let _chain: Vec<Program> = ["a", "b", "c", "d"].map(|name| thru(&server, name)).into();
@@ -66,7 +66,10 @@ fn a_loop_is_heard_one_cycle_later_at_the_connection_that_closed_it() {
     connect(&server, "a:out", "b:in");
     connect(&server, "b:out", "a:in");
     connect(&server, "system:capture_1", "a:in");
-    assert_eq!(impulses(&server.played()), (0..16).map(|turn| 1000 + turn * QUANTUM).collect::<Vec<_>>());
+    assert_eq!(
+        impulses(&server.played()),
+        (0..16).map(|turn| 1000 + turn * QUANTUM).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -76,7 +79,10 @@ fn a_client_connected_with_itself_hears_its_own_last_cycle() {
     connect(&server, "a:out", "system:playback_1");
     connect(&server, "a:out", "a:in");
     connect(&server, "system:capture_1", "a:in");
-    assert_eq!(impulses(&server.played()), (0..16).map(|turn| 500 + turn * QUANTUM).collect::<Vec<_>>());
+    assert_eq!(
+        impulses(&server.played()),
+        (0..16).map(|turn| 500 + turn * QUANTUM).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -104,7 +110,7 @@ fn impulses(sound: &Sound) -> Vec<usize> {
 }
 
 #[test]
-fn a_stream_has_no_gap_while_programs_come_and_go_and_connections_change_around_it() {
+fn a_stream_has_no_gap_while_the_graph_around_it_changes() {
     let server = Server::recording(&["--quantum", "64", "--fast"]);
     let _source = server.probe(&["source", "source"]);
     let check = server.probe(&["check", "check", "--from", "source:out"]);

@@ -1,8 +1,9 @@
 //! The programs under test, built once for all tests of a run.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// `target/debug`, or whatever profile the tests themselves were built with.
 fn profile_directory() -> PathBuf {
@@ -10,10 +11,11 @@ fn profile_directory() -> PathBuf {
     test.ancestors().nth(2).expect("target/<profile>/deps/<test>").to_owned()
 }
 
-/// Set where there is no compiler of ours, in a virtual machine: whoever started it has built everything.
+/// Set in a virtual machine, which has no compiler: everything is built before it starts.
 const ARE_BUILT: &str = "CONSORT_TESTS_ARE_BUILT";
 
-/// Builds what `what` names in the profile that this test was built with, so that it is not older than the tree.
+/// Builds what `what` names in the profile that this test was built with, so that it is not older
+/// than the tree.
 fn build(what: &[&str]) -> bool {
     if std::env::var_os(ARE_BUILT).is_some() {
         return true;
@@ -50,12 +52,14 @@ pub fn library_directory() -> &'static Path {
     DIRECTORY.get_or_init(|| {
         let directory = built().join("jack-for-tests");
         std::fs::create_dir_all(&directory).expect("a directory in target");
-        let libraries = ["libjack", "libjackserver", "libjacknet"].map(|library| format!("{library}.so"));
+        let libraries =
+            ["libjack", "libjackserver", "libjacknet"].map(|library| format!("{library}.so"));
         for (built_name, name) in libraries
             .iter()
             .flat_map(|library| [(library, library.clone()), (library, format!("{library}.0"))])
         {
-            // Another test process may be doing the same: a link is made beside and moved into its place.
+            // Another test process may be doing the same: the link is made under another name and
+            // renamed.
             let beside = directory.join(format!("{name}.{}", std::process::id()));
             let _ = std::fs::remove_file(&beside);
             std::os::unix::fs::symlink(built().join(built_name), &beside).expect("a link");
@@ -69,29 +73,63 @@ pub fn library_directory() -> &'static Path {
 pub fn example(name: &str) -> PathBuf {
     static EXAMPLES: OnceLock<Option<PathBuf>> = OnceLock::new();
     let examples = EXAMPLES.get_or_init(|| {
-        build(&["--package", "consort-client", "--examples"]).then(|| profile_directory().join("examples"))
+        build(&["--package", "consort-client", "--examples"])
+            .then(|| profile_directory().join("examples"))
     });
     examples.as_ref().expect("the examples build").join(name)
 }
 
-/// Compiles a C program with the project's headers and library, and nothing else of JACK.
-pub fn c_program(source: &Path, program: &Path) {
-    c_program_with("jack", source, program);
+/// The program of a C source below `tests/`, linked with `libjack`: see [`c_program_with`].
+pub fn c_program(source: &str) -> String {
+    c_program_with("jack", source)
 }
 
-/// As [`c_program`], with another one of the project's libraries.
-pub fn c_program_with(library: &str, source: &Path, program: &Path) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let status = Command::new("gcc")
-        .args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-o"])
-        .arg(program)
-        .arg(root.join(source))
-        .arg("-I")
-        .arg(root.join("../crates/jack/include"))
-        .arg("-L")
-        .arg(library_directory())
-        .arg(format!("-l{library}"))
-        .status()
-        .expect("gcc runs; 'cargo xtask setup' installs it");
+/// The program of a C source below `tests/`, linked with one of the project's libraries; compiled
+/// once in each test process.
+///
+/// # Panics
+/// If it does not compile.
+pub fn c_program_with(library: &str, source: &str) -> String {
+    static PROGRAMS: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
+    let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(program) = programs.get(source) {
+        return program.clone();
+    }
+    let directory = built().join("c-programs");
+    std::fs::create_dir_all(&directory).expect("a directory in target");
+    let name = Path::new(source).file_stem().expect("a file").to_string_lossy();
+    let program = directory.join(&*name);
+    // Another test process may be doing the same, or running the program.
+    let beside = directory.join(format!("{name}.{}", std::process::id()));
+    compile_c(library, Path::new(source), &beside);
+    std::fs::rename(&beside, &program).expect("a program in its place");
+    let program = program.to_string_lossy().into_owned();
+    programs.insert(source.to_owned(), program.clone());
+    program
+}
+
+/// Compiles a C source with the project's headers and one of its libraries, and nothing else of
+/// JACK.
+///
+/// # Panics
+/// If it does not compile.
+pub fn compile_c(library: &str, source: &Path, program: &Path) {
+    let mut compiler = c_compiler();
+    compiler.arg(root().join(source)).arg("-o").arg(program);
+    compiler.arg("-L").arg(library_directory()).arg(format!("-l{library}"));
+    let status = compiler.status().expect("gcc runs; 'cargo xtask setup' installs it");
     assert!(status.success(), "{} does not compile", source.display());
+}
+
+/// The C compiler with the project's headers, for which each warning is an error.
+pub fn c_compiler() -> Command {
+    let mut compiler = Command::new("gcc");
+    compiler.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-I"]);
+    compiler.arg(root().join("../crates/jack/include"));
+    compiler
+}
+
+/// The directory `tests/`.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
 }

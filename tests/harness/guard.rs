@@ -1,4 +1,5 @@
-//! The library of `guard/guard.c`, which ends a process whose cycle touches the heap, a lock or a stream.
+//! The library of `guard/guard.c`, which ends a process whose cycle touches the heap, a lock or a
+//! stream.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +7,7 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use crate::{Program, Server, binary};
+use crate::{Program, Server, binary, c_compiler};
 
 /// The compiled guard.
 fn library() -> &'static Path {
@@ -14,8 +15,8 @@ fn library() -> &'static Path {
     LIBRARY.get_or_init(|| {
         let library = binary(&format!("cycle-guard-{}.so", std::process::id()));
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("guard/guard.c");
-        let mut compiler = Command::new("gcc");
-        compiler.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"]);
+        let mut compiler = c_compiler();
+        compiler.args(["-shared", "-fPIC", "-o"]);
         let status = compiler.arg(&library).arg(source).arg("-ldl").status();
         assert!(
             status.is_ok_and(|status| status.success()),
@@ -25,7 +26,7 @@ fn library() -> &'static Path {
     })
 }
 
-/// Arms programs of one test, and knows what they did.
+/// Arms the programs of one test, and reads what they noted.
 #[derive(Debug)]
 pub struct Guard {
     notes: PathBuf,
@@ -49,7 +50,7 @@ impl Guard {
         server.probe_with(arguments, |command| self.arm(command))
     }
 
-    /// A guarded program that somebody else wrote.
+    /// Starts a guarded program of Debian's.
     pub fn spawn(&self, server: &Server, program: &str, arguments: &[&str]) -> Program {
         let mut command = server.command(program);
         command.args(arguments);
@@ -63,7 +64,10 @@ impl Guard {
     /// If one of them broke the rule.
     pub fn guarded_processes(&self) -> usize {
         let notes = std::fs::read_to_string(&self.notes).unwrap_or_default();
-        assert!(!notes.contains('!'), "a cycle touched the heap, a lock or a stream (see the output above)");
+        assert!(
+            !notes.contains('!'),
+            "a cycle touched the heap, a lock or a stream (see the output above)"
+        );
         notes.len()
     }
 }

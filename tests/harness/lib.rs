@@ -1,18 +1,21 @@
 //! Starts the real server and real programs in a private runtime directory, and ends all of them.
 //!
-//! Nothing here depends on how fast the machine is: a test waits for a state with [`eventually`], whose
-//! bound is generous, and then asserts content, order and counts.
+//! Nothing here depends on how fast the machine is: a test waits for a state with [`eventually`],
+//! whose bound is generous, and then asserts content, order and counts.
 #![forbid(unsafe_code)]
 
 mod built;
 mod guard;
+mod observed;
 mod probe;
 mod program;
 mod python;
 mod server;
 mod sound;
 
-pub use built::{binary, c_program, c_program_with, example, library_directory};
+pub use built::{
+    binary, c_compiler, c_program, c_program_with, compile_c, example, library_directory,
+};
 pub use guard::Guard;
 pub use probe::Counts;
 pub use program::{Finished, Program};
@@ -22,13 +25,21 @@ pub use sound::{Sound, Stretch, noise, tone};
 
 use std::time::{Duration, Instant};
 
+/// The modes of a server that faults and restarts are tried in.
+pub const MODES: [&[&str]; 4] = [
+    &["--quantum", "64"],
+    &["--quantum", "256"],
+    &["--quantum", "64", "--sync"],
+    &["--quantum", "256", "--sync"],
+];
+
 /// How long a test waits for something that must come.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Asks again and again until `found` gives something.
+/// Polls `found` until it returns a value, and returns that.
 ///
 /// # Panics
-/// If it has not after [`PATIENCE`]; `what` says what was missing.
+/// After [`PATIENCE`]; `what` says what was missing.
 pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
     loop {
@@ -40,10 +51,10 @@ pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Repeats what a busy machine may spoil: in real time, cycles can be lost.
+/// Repeats an attempt that may fail on a busy machine, where cycles are lost.
 ///
 /// # Panics
-/// If three attempts fail; the message has why each did.
+/// If three attempts fail; the message has the reason of each.
 #[track_caller]
 pub fn in_three_attempts<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let mut failures = Vec::new();

@@ -1,33 +1,21 @@
-//! The plain JACK client of `victims/probe.c`, compiled once, and what it counts.
+//! The plain JACK client of `victims/probe.c`, and what it counts.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
-use crate::{Program, Server, binary, c_program, eventually};
-
-/// The compiled probe.
-fn probe() -> &'static Path {
-    static PROBE: OnceLock<PathBuf> = OnceLock::new();
-    PROBE.get_or_init(|| {
-        let program = binary(&format!("probe-{}", std::process::id()));
-        c_program(Path::new("victims/probe.c"), &program);
-        program
-    })
-}
+use crate::{Program, Server, c_program, eventually};
 
 /// What a checking probe counted since its first good cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
-    /// Cycles that it ran.
+    /// Cycles that the probe ran.
     pub cycles: u64,
-    /// With the right samples.
+    /// Cycles with the right samples.
     pub good: u64,
-    /// With silence.
+    /// Cycles with silence.
     pub silent: u64,
-    /// With anything else.
+    /// Cycles with anything else.
     pub wrong: u64,
-    /// Cycles that the server began and it did not run.
+    /// Cycles that the server began and the probe did not run.
     pub missed: u64,
 }
 
@@ -37,14 +25,14 @@ impl Server {
         self.probe_with(arguments, |_| {})
     }
 
-    /// A probe that is not started yet.
+    /// The command of a probe.
     pub fn probe_command(&self, arguments: &[&str]) -> Command {
-        let mut command = self.command(&probe().to_string_lossy());
+        let mut command = self.command(&c_program("victims/probe.c"));
         command.args(arguments);
         command
     }
 
-    /// As `probe`, with a last word on its command.
+    /// Starts a probe whose command `prepare` has changed, and waits until it is ready.
     pub fn probe_with(&self, arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Program {
         let mut command = self.probe_command(arguments);
         prepare(&mut command);
@@ -66,10 +54,15 @@ impl Counts {
     #[track_caller]
     pub fn of(checker: Program) -> Self {
         let finished = checker.terminate().expect_success();
-        let line =
-            finished.stdout.lines().find(|line| line.starts_with("cycles ")).expect("a line of counts");
+        let line = finished
+            .stdout
+            .lines()
+            .find(|line| line.starts_with("cycles "))
+            .expect("a line of counts");
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
-        let [cycles, good, silent, wrong, missed] = numbers[..] else { panic!("not counts: {line}") };
+        let [cycles, good, silent, wrong, missed] = numbers[..] else {
+            panic!("not counts: {line}")
+        };
         Self { cycles, good, silent, wrong, missed }
     }
 }

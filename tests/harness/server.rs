@@ -17,7 +17,7 @@ pub struct Server {
 }
 
 /// Its name: never the one that a person's own server has.
-const NAME: &str = "under-test";
+pub(crate) const NAME: &str = "under-test";
 /// The file that a server records into.
 const RECORDED: &str = "recorded.wav";
 
@@ -33,8 +33,12 @@ impl Server {
         Self::start_with(directory, options, |_| {})
     }
 
-    /// As `start_in`, with a last word on the server's command.
-    pub fn start_with(directory: TempDir, options: &[&str], prepare: impl FnOnce(&mut Command)) -> Self {
+    /// Starts it in a directory, with a command that `prepare` has changed.
+    pub fn start_with(
+        directory: TempDir,
+        options: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Self {
         let mut command = run_command(directory.path(), options);
         prepare(&mut command);
         let options = options.iter().map(|option| (*option).to_owned()).collect();
@@ -43,7 +47,8 @@ impl Server {
         server
     }
 
-    /// As [`start`](Self::start), with the kernel's tracefs mounted for this server alone. `None`: it cannot be here.
+    /// Starts it with the kernel's tracefs mounted for this server alone. `None` where that is not
+    /// possible.
     pub fn tracing(options: &[&str]) -> Option<Self> {
         const MOUNT: &str =
             "mount -t tracefs tracefs /sys/kernel/tracing && test -w /sys/kernel/tracing/instances";
@@ -73,7 +78,7 @@ impl Server {
         });
     }
 
-    /// Kills the server, so that it says nothing to anybody, and waits until it has ended.
+    /// Kills the server, so that it sends nothing to its clients, and waits until it has ended.
     pub fn kill(&mut self) {
         self.program.signal(rustix::process::Signal::KILL);
         eventually("the server has ended", || (!self.program.is_running()).then_some(()));
@@ -85,7 +90,7 @@ impl Server {
         self.start_another(&options.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
-    /// As [`start_again`](Self::start_again), with other options.
+    /// Starts a server in the place of one that has ended, with other options.
     pub fn start_another(&mut self, options: &[&str]) {
         assert!(!self.program.is_running(), "one server at a time");
         self.program = Program::start(run_command(self.directory.path(), options));
@@ -97,11 +102,13 @@ impl Server {
         Self::start(&["--quantum", &quantum.to_string()])
     }
 
-    /// A server that plays these channels at its capture ports and records its playback ports, frame for frame.
-    /// It begins with the first client that hears a capture port and ends with the sound.
+    /// A server that plays these channels at its capture ports and records its playback ports,
+    /// frame for frame. It begins with the first client that hears a capture port and ends with the
+    /// sound.
     pub fn playing(sound: &Sound, options: &[&str]) -> Self {
         let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-        let (input, output) = (directory.path().join("played.wav"), directory.path().join(RECORDED));
+        let (input, output) =
+            (directory.path().join("played.wav"), directory.path().join(RECORDED));
         sound.write(&input);
         let paths = [input.to_string_lossy().into_owned(), output.to_string_lossy().into_owned()];
         let mut all = vec!["--driver", "file", "--input", &paths[0], "--output", &paths[1]];
@@ -109,8 +116,8 @@ impl Server {
         Self::start_in(directory, &all)
     }
 
-    /// A server without capture ports, in real time at 48 kHz or the `--rate` of `options`, that records its 2
-    /// playback ports from the first connection to one of them until it is stopped.
+    /// A server without capture ports, in real time at 48 kHz or the `--rate` of `options`, that
+    /// records its 2 playback ports from the first connection to one of them until it is stopped.
     pub fn recording(options: &[&str]) -> Self {
         let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
         let output = directory.path().join(RECORDED).to_string_lossy().into_owned();
@@ -152,7 +159,7 @@ impl Server {
         command_in(self.directory(), Path::new(program))
     }
 
-    /// Starts a program that somebody else wrote, with its output unbuffered where it goes through stdio.
+    /// Starts a program of another project, with its output unbuffered where it goes through stdio.
     pub fn spawn(&self, program: &str, arguments: &[&str]) -> Program {
         let mut command = self.command("stdbuf");
         command.args(["-o0", program]).args(arguments);
@@ -169,30 +176,10 @@ impl Server {
         self.spawn_consort(arguments).finish()
     }
 
-    /// What `consort status` says.
-    pub fn status(&self) -> serde_json::Value {
-        let status = self.consort(&["status", "--json"]).expect_success().stdout;
-        serde_json::from_str(&status).expect("JSON")
-    }
-
-    /// Cycles so far.
-    pub fn cycles(&self) -> u64 {
-        self.status()["cycles"].as_u64().expect("a count of cycles")
-    }
-
-    /// Lets the server run this many cycles more.
-    pub fn await_cycles(&self, cycles: u64) {
-        let before = self.cycles();
-        eventually("cycles go on", || (self.cycles() >= before + cycles).then_some(()));
-    }
-
-    /// Waits until a client is active.
-    pub fn await_active(&self, client: &str) {
-        eventually(&format!("'{client}' is active"), || {
-            let status = self.status();
-            let mut clients = status["clients"].as_array().into_iter().flatten();
-            clients.any(|other| other["name"] == client && other["active"] == true).then_some(())
-        });
+    /// What `consort` prints with these arguments and `--json`.
+    pub fn consort_json(&self, arguments: &[&str]) -> serde_json::Value {
+        let printed = self.consort(&[arguments, &["--json"]].concat()).expect_success().stdout;
+        serde_json::from_str(&printed).expect("JSON")
     }
 
     /// Starts `consort` with these arguments.
@@ -205,21 +192,6 @@ impl Server {
     /// What Debian's `jack_lsp` prints.
     pub fn lsp(&self, arguments: &[&str]) -> String {
         self.run("jack_lsp", arguments).expect_success().stdout
-    }
-
-    /// Waits until a port exists.
-    pub fn await_port(&self, name: &str) {
-        eventually(&format!("port {name}"), || self.lsp(&[]).lines().any(|line| line == name).then_some(()));
-    }
-
-    /// Waits until a port is connected with another.
-    pub fn await_connection(&self, port: &str, peer: &str) {
-        eventually(&format!("{port} is connected with {peer}"), || {
-            let listed = self.lsp(&["-c"]);
-            let mut lines = listed.lines().skip_while(|line| *line != port).skip(1);
-            let mut peers = lines.by_ref().map_while(|line| line.strip_prefix("   "));
-            peers.any(|found| found == peer).then_some(())
-        });
     }
 
     /// Stops the server as a service manager would.

@@ -67,12 +67,13 @@ impl Sound {
         self.channels[channel].iter().fold(0.0, |peak, sample| sample.abs().max(peak))
     }
 
-    /// The frequency of a tone, by its upward zero crossings: the median of what an eighth of its periods take in a
-    /// row, which some gaps amid the tone do not change.
+    /// The frequency of a tone, by its upward zero crossings: the median of what an eighth of its
+    /// periods take in a row, which some gaps amid the tone do not change.
     pub fn frequency_hz(&self, channel: usize) -> f64 {
         let samples = &self.channels[channel];
-        let crossings: Vec<usize> =
-            (1..samples.len()).filter(|index| samples[index - 1] < 0.0 && samples[*index] >= 0.0).collect();
+        let crossings: Vec<usize> = (1..samples.len())
+            .filter(|index| samples[index - 1] < 0.0 && samples[*index] >= 0.0)
+            .collect();
         let periods = crossings.len().div_ceil(8).min(crossings.len().saturating_sub(1));
         let mut frames: Vec<usize> =
             crossings.windows(periods + 1).map(|timed| timed[periods] - timed[0]).collect();
@@ -101,10 +102,13 @@ impl Stretch {
     pub fn longest(sent: &[f32], recorded: &[f32]) -> Self {
         const ANCHOR_FRAMES: usize = 64;
         let mut longest = Self { sent_at: 0, recorded_at: 0, frames: 0 };
-        for sent_at in (0..sent.len().saturating_sub(ANCHOR_FRAMES)).step_by(Self::ALWAYS_FOUND_FRAMES / 2) {
+        for sent_at in
+            (0..sent.len().saturating_sub(ANCHOR_FRAMES)).step_by(Self::ALWAYS_FOUND_FRAMES / 2)
+        {
             let anchor = &sent[sent_at..][..ANCHOR_FRAMES];
             let is_known = longest.frames > 0 && sent_at < longest.sent_at + longest.frames;
-            let at = recorded.windows(ANCHOR_FRAMES).position(|window| !is_known && window == anchor);
+            let at =
+                recorded.windows(ANCHOR_FRAMES).position(|window| !is_known && window == anchor);
             let Some(recorded_at) = at else { continue };
             let before = sent[..sent_at].iter().rev().zip(recorded[..recorded_at].iter().rev());
             let before = before.take_while(|(sent, recorded)| sent == recorded).count();
@@ -131,8 +135,9 @@ pub fn tone(frequency_hz: f64, sample_rate_hz: u32, frames: usize) -> Vec<f32> {
     (0..frames).map(|frame| (0.5 * (step * frame as f64).sin()) as f32).collect()
 }
 
-/// Noise that never repeats itself and is never 0, softer than half the full scale, on the grid of 16-bit samples:
-/// it passes unchanged through every format that a program may record in, whether 1 is 32767 there or 32768. `seed` is not 0.
+/// Noise that never repeats itself and is never 0, softer than half the full scale, on the grid of
+/// 16-bit samples: it passes unchanged through every format that a program may record in, whether 1
+/// is 32767 there or 32768. `seed` is not 0.
 pub fn noise(seed: u64, frames: usize) -> Vec<f32> {
     let mut state = seed;
     let next = || {
@@ -157,7 +162,11 @@ mod tests {
         for (what, lost, expected) in [
             ("nothing lost", 0..0, Stretch { sent_at: 0, recorded_at: 0, frames: 60_000 }),
             ("the begin lost", 0..100, Stretch { sent_at: 100, recorded_at: 0, frames: 59_900 }),
-            ("a hole", 20_000..20_001, Stretch { sent_at: 20_001, recorded_at: 20_000, frames: 39_999 }),
+            (
+                "a hole",
+                20_000..20_001,
+                Stretch { sent_at: 20_001, recorded_at: 20_000, frames: 39_999 },
+            ),
         ] {
             let mut recorded = sent.clone();
             recorded.drain(lost);

@@ -1,4 +1,5 @@
-//! What `cargo xtask install` lays out works wherever it is moved to, with nothing else of this repository.
+//! What `cargo xtask install` lays out works wherever it is moved to, with nothing else of this
+//! repository.
 #![forbid(unsafe_code)]
 
 mod tree;
@@ -46,7 +47,7 @@ fn run(command: Command) -> Finished {
 }
 
 #[test]
-fn an_installed_tree_is_complete_and_a_c_program_is_built_and_run_with_it_wherever_it_is() {
+fn a_c_program_is_built_and_run_with_an_installed_tree() {
     let tree = Tree::install_and_move();
     tree.expect_layout();
     tree.expect_no_trace_of_the_build();
@@ -81,8 +82,10 @@ fn expect_versions(tree: &Tree) {
 fn expect_service(tree: &Tree) {
     let mut command = tree.command_of(Path::new("systemd-analyze"));
     command.args(["--user", "--man=no", "verify"]);
-    command
-        .args(["consort.service", "consort.socket"].map(|unit| tree.path("share/systemd/user").join(unit)));
+    command.args(
+        ["consort.service", "consort.socket"]
+            .map(|unit| tree.path("share/systemd/user").join(unit)),
+    );
     let verified = run(command).expect_success();
     assert!(!verified.stderr.contains("consort."), "{}", verified.stderr);
 
@@ -98,17 +101,23 @@ fn expect_service(tree: &Tree) {
     server.terminate().expect_success();
 }
 
-/// A service manager listens where the unit says that programs connect, and hands that over with the first one.
+/// A service manager listens where the unit says that programs connect, and hands that over with
+/// the first one.
 fn expect_start_by_connection(tree: &Tree, tone: &Path) {
     let name = "listened-for";
-    let unit = fs::read_to_string(tree.path("share/systemd/user/consort.socket")).expect("the unit");
-    let place =
-        unit.lines().find_map(|line| line.strip_prefix("ListenSequentialPacket=%t/")).expect("a place");
+    let unit =
+        fs::read_to_string(tree.path("share/systemd/user/consort.socket")).expect("the unit");
+    let place = unit
+        .lines()
+        .find_map(|line| line.strip_prefix("ListenSequentialPacket=%t/"))
+        .expect("a place");
     let place = tree.outside("run").join(place.replace("/default/", &format!("/{name}/")));
     fs::create_dir_all(place.parent().expect("a directory")).expect("a directory");
     let listening = |server: &str| {
         let mut command = tree.command_of(Path::new("systemd-socket-activate"));
-        command.args(["-E", "XDG_RUNTIME_DIR", "-E", "HOME", "--seqpacket", "--listen"]).arg(&place);
+        command
+            .args(["-E", "XDG_RUNTIME_DIR", "-E", "HOME", "--seqpacket", "--listen"])
+            .arg(&place);
         command.arg(tree.path("bin/consort")).args(["run", "-n", server]);
         let manager = Program::start(command);
         eventually("it listens", || place.exists().then_some(()));
@@ -198,7 +207,8 @@ fn expect_sound(tree: &Tree, tone: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Where no server runs, `consort exec` starts one for the program, and so does the library: `jackd` of the tree.
+/// Where no server runs, `consort exec` starts one for the program, and so does the library:
+/// `jackd` of the tree.
 fn expect_server_of_its_own(tree: &Tree, tone: &Path) {
     let mut command = tree.command("bin/consort");
     command.args(["exec", "--"]).arg(tone).args(["1000", "0.1"]);

@@ -13,7 +13,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in the repository")
 }
 
-/// An installed tree, in a directory with a home and a runtime directory for the programs that are run.
+/// An installed tree, in a directory with a home and a runtime directory for the programs that are
+/// run.
 pub(crate) struct Tree(TempDir);
 
 /// Where the tree is at last.
@@ -39,7 +40,7 @@ impl Tree {
         self.outside(MOVED).join(name)
     }
 
-    /// A file beside the tree.
+    /// A file next to the tree.
     pub(crate) fn outside(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
@@ -82,12 +83,18 @@ impl Tree {
     /// Programs, library, headers and documents, and nothing else.
     pub(crate) fn expect_layout(&self) {
         let mut files = self.files();
-        let pages: BTreeSet<String> =
-            files.iter().filter_map(|file| file.strip_prefix("share/man/man1/")).map(str::to_owned).collect();
+        let pages: BTreeSet<String> = files
+            .iter()
+            .filter_map(|file| file.strip_prefix("share/man/man1/"))
+            .map(str::to_owned)
+            .collect();
         for page in ["consort.1", "consort-run.1", "consort-exec.1", "jackd.1"] {
             assert!(pages.contains(page), "no {page} in {pages:?}");
         }
-        assert!(pages.iter().all(|page| page.starts_with("consort") || page == "jackd.1"), "{pages:?}");
+        assert!(
+            pages.iter().all(|page| page.starts_with("consort") || page == "jackd.1"),
+            "{pages:?}"
+        );
         files.retain(|file| !file.starts_with("share/man/man1/"));
 
         let headers = fs::read_dir(root().join("crates/jack/include/jack")).expect("headers");
@@ -137,7 +144,10 @@ impl Tree {
             let mut path = self.path(&name);
             if ["bin/", "lib/libjack"].iter().any(|binary| name.starts_with(binary)) {
                 let section = dynamic_section(&path);
-                assert!(!section.contains("RPATH") && !section.contains("RUNPATH"), "{name}: {section}");
+                assert!(
+                    !section.contains("RPATH") && !section.contains("RUNPATH"),
+                    "{name}: {section}"
+                );
                 let strip = Command::new("strip").arg("-o").arg(&stripped).arg(&path).status();
                 assert!(strip.expect("strip runs; 'cargo xtask setup' installs it").success());
                 path.clone_from(&stripped);

@@ -1,6 +1,8 @@
-//! What a cycle costs, counted in instructions: growth that no stopwatch on a shared machine would show.
+//! What a cycle costs, counted in instructions: growth that no stopwatch on a shared machine would
+//! show.
 //!
-//! Of the build that tests run, which is not optimised: the figures say whether a cycle has grown, not how long it takes.
+//! Of the build that tests run, which is not optimised: the figures say whether a cycle has grown,
+//! not how long it takes.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -14,16 +16,18 @@ const CYCLES: u64 = 1000;
 /// Long enough for a server or client that valgrind slows down.
 const QUANTUM: [&str; 2] = ["--quantum", "512"];
 
-// Limits, a fifth above what was counted when they were set; whoever raises one says what it buys.
+// Limits, a fifth above what was counted when they were set; a change that raises one says what it
+// buys.
 
-/// A client's part of a cycle, with one input from one source and one output: from the wake to the next sleep, without
-/// the program's callback.
+/// A client's part of a cycle, with one input from one source and one output: from the wake to the
+/// next sleep, without the program's callback.
 const CLIENT: u64 = 20_000;
 /// A cycle of a server without clients, and with each client more, in a row.
 const SERVER: u64 = 14_000;
 const SERVER_PER_CLIENT: u64 = 4_600;
 
-/// Has the command run under valgrind, which counts the instructions of these functions and of what they call.
+/// Has the command run under valgrind, which counts the instructions of these functions and of what
+/// they call.
 fn counting(command: &mut Command, functions: &[&str], report: &Path) {
     let mut outer = Command::new("valgrind");
     outer.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", report.display()));
@@ -62,7 +66,7 @@ fn of_server(clients: usize) -> u64 {
 }
 
 #[test]
-fn a_cycle_of_the_server_costs_no_more_than_it_did_and_grows_only_with_the_clients_that_run() {
+fn a_cycle_of_the_server_costs_no_more_than_it_did() {
     let (alone, three) = (of_server(0), of_server(3));
     let per_client = three.saturating_sub(alone) / 3;
     println!("{alone} instructions, and {per_client} for each client");

@@ -6,11 +6,12 @@ use std::process::Command;
 use harness::{Counts, Program, Server, binary, command_in, eventually};
 use tempfile::TempDir;
 
-use crate::stage::{await_end, has_ports, hosts, let_cycles_pass, load};
+use crate::plug_ins::{await_end, has_ports, hosts, let_cycles_pass, load};
 
 #[test]
 fn a_server_begins_with_its_plug_ins_and_they_end_with_it() {
-    let mut server = Server::start(&["--quantum", "256", "-I", "in:inprocess", "-I", "profiler/-c"]);
+    let mut server =
+        Server::start(&["--quantum", "256", "-I", "in:inprocess", "-I", "profiler/-c"]);
     server.await_connection("in:output", "system:playback_1");
     server.await_port("profiler:cpu_load");
     assert!(!server.lsp(&[]).contains("driver_period"), "parameters hold");
@@ -28,7 +29,7 @@ fn a_server_begins_with_its_plug_ins_and_they_end_with_it() {
 }
 
 #[test]
-fn plug_ins_end_with_a_server_that_is_killed_and_the_next_one_begins_with_those_of_its_own_words() {
+fn plug_ins_end_with_a_server_that_is_killed() {
     let mut server = Server::start(&["--quantum", "256", "-I", "in:inprocess"]);
     server.await_connection("in:output", "system:playback_1");
     load(&server, "profiler", "profiler", "-c").expect_success();
@@ -93,7 +94,11 @@ fn a_server_that_cannot_have_what_it_is_to_begin_with_says_so_and_ends() {
         let ended = Program::start(jackd(place.path(), &[option, value, "-d", "dummy"])).finish();
         assert_eq!(ended.code, Some(1), "{option} {value}: {ended:?}");
         let (before, after) = ended.stderr.split_once("stopped:").expect("the server ran");
-        assert!(before.contains(reason) && !after.contains(reason), "{option} {value}: {}", ended.stderr);
+        assert!(
+            before.contains(reason) && !after.contains(reason),
+            "{option} {value}: {}",
+            ended.stderr
+        );
     }
     let ended = Program::start(jackd(place.path(), &["-I", "/x", "-d", "dummy"])).finish();
     assert!(ended.code == Some(2) && ended.stderr.contains("is no plug-in"), "{ended:?}");

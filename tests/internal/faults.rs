@@ -1,8 +1,9 @@
-//! Plug-ins that go wrong: whoever loaded them is told, nothing of them is left, and all others go on.
+//! Plug-ins that go wrong: the program that loaded them gets an error, nothing of them is left, and
+//! all others go on.
 
 use harness::{Counts, Program, Server, eventually};
 
-use crate::stage::{await_end, has_ports, hosts, let_cycles_pass, load, server, unload};
+use crate::plug_ins::{await_end, has_ports, hosts, let_cycles_pass, load, server, unload};
 
 /// A source and a checker that nothing is to happen to.
 struct Bystanders {
@@ -13,7 +14,10 @@ struct Bystanders {
 impl Bystanders {
     fn at(server: &Server) -> Self {
         let source = server.probe(&["source", "bystander"]);
-        Self { _source: source, checker: server.probe(&["check", "checker", "--from", "bystander:out"]) }
+        Self {
+            _source: source,
+            checker: server.probe(&["check", "checker", "--from", "bystander:out"]),
+        }
     }
 
     /// They are clients as before, and none of their samples was another's.
@@ -26,7 +30,7 @@ impl Bystanders {
 }
 
 #[test]
-fn a_plug_in_that_refuses_crashes_or_hangs_in_jack_initialize_is_reported_and_leaves_nothing() {
+fn a_plug_in_that_fails_in_jack_initialize_leaves_nothing() {
     let mut server = server(&[]);
     let bystanders = Bystanders::at(&server);
     for (fault, words) in [
@@ -38,7 +42,10 @@ fn a_plug_in_that_refuses_crashes_or_hangs_in_jack_initialize_is_reported_and_le
         let refused = load(&server, "culprit", "plug_in", fault);
         assert_ne!(refused.code, Some(0), "{fault}");
         // JackFailure and JackInitFailure.
-        assert!(refused.stderr.contains("0x101") && refused.stderr.contains(words), "{fault}: {refused:?}");
+        assert!(
+            refused.stderr.contains("0x101") && refused.stderr.contains(words),
+            "{fault}: {refused:?}"
+        );
         assert!(!has_ports(&server, "culprit"), "{fault}");
         assert_eq!(hosts(&mut server), [0; 0], "{fault}");
     }
@@ -57,7 +64,7 @@ fn while_a_plug_in_hangs_in_jack_initialize_others_are_loaded_and_served() {
 }
 
 #[test]
-fn a_plug_in_that_ends_in_a_cycle_is_gone_and_the_server_and_all_others_go_on() {
+fn a_plug_in_that_ends_in_a_cycle_harms_no_other() {
     let mut server = server(&[]);
     let bystanders = Bystanders::at(&server);
     for (fault, words) in
@@ -79,7 +86,7 @@ fn a_plug_in_that_ends_in_a_cycle_is_gone_and_the_server_and_all_others_go_on() 
 }
 
 #[test]
-fn a_plug_in_that_hangs_in_a_cycle_or_crashes_or_hangs_in_jack_finish_is_unloaded_all_the_same() {
+fn a_plug_in_that_hangs_or_crashes_can_be_unloaded() {
     let mut server = server(&[]);
     let bystanders = Bystanders::at(&server);
     for fault in ["process-hang", "finish-crash", "finish-exit", "finish-hang"] {

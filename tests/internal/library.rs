@@ -1,13 +1,13 @@
 //! Loading, finding and unloading, by JACK's functions and by Debian's programs.
 
-use std::path::Path;
-
 use harness::{Counts, Server, c_program, eventually};
 
-use crate::stage::{await_end, compile, has_ports, hosts, let_cycles_pass, load, server, unload};
+use crate::plug_ins::{
+    await_end, compile, has_ports, hosts, let_cycles_pass, load, server, unload,
+};
 
 #[test]
-fn debians_inprocess_runs_in_a_process_of_its_own_and_carries_sound_until_it_is_unloaded() {
+fn debians_inprocess_carries_sound_until_it_is_unloaded() {
     let mut server = Server::timer(256);
     let loaded = load(&server, "inprocess", "inprocess", "").expect_success();
     assert!(loaded.stdout.contains("inprocess is running."), "{loaded:?}");
@@ -39,9 +39,8 @@ fn each_function_of_intclient_h_does_what_it_says_and_refuses_nonsense() {
         .arg(plug_ins.join("no_functions.so"))
         .status();
     assert!(status.expect("gcc runs").success());
-    let program = server.directory().join("loader");
-    c_program(Path::new("internal/loader.c"), &program);
-    let ended = server.run(&program.to_string_lossy(), &[]);
+    let program = c_program("internal/loader.c");
+    let ended = server.run(&program, &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(hosts(&mut server), [0; 0], "no process is left");
 }
@@ -91,7 +90,12 @@ fn plug_ins_end_with_their_server_whether_it_stops_or_is_killed() {
             server.kill();
         } else {
             let ended = server.stop().expect_success();
-            assert_eq!(ended.stderr.matches("plug-in finishes with ''").count(), 2, "{}", ended.stderr);
+            assert_eq!(
+                ended.stderr.matches("plug-in finishes with ''").count(),
+                2,
+                "{}",
+                ended.stderr
+            );
         }
         await_end(&processes);
     }

@@ -1,19 +1,22 @@
-//! The plug-in `profiler`, which consort has in place of JACK2's.
+//! The plug-in `profiler`, which consort has instead of JACK2's.
 
 use harness::{Server, eventually};
 
-use crate::stage::{has_ports, load, unload};
+use crate::plug_ins::{has_ports, load, unload};
 
 fn ports(server: &Server) -> Vec<String> {
     let listed = server.lsp(&[]);
-    let mut ports: Vec<String> =
-        listed.lines().filter_map(|line| line.strip_prefix("profiler:")).map(str::to_owned).collect();
+    let mut ports: Vec<String> = listed
+        .lines()
+        .filter_map(|line| line.strip_prefix("profiler:"))
+        .map(str::to_owned)
+        .collect();
     ports.sort();
     ports
 }
 
 #[test]
-fn jack_load_profiler_sends_what_its_parameters_ask_for_until_it_is_unloaded() {
+fn the_profiler_sends_what_its_parameters_ask_for() {
     let server = Server::timer(256);
     let _source = server.probe(&["source", "source"]);
     let clients = ["source:duration", "source:scheduling"];
@@ -25,7 +28,9 @@ fn jack_load_profiler_sends_what_its_parameters_ask_for_until_it_is_unloaded() {
         load(&server, "profiler", "profiler", parameters).expect_success();
         let mut expected: Vec<&str> = [general, &clients].concat();
         expected.sort_unstable();
-        eventually(&format!("the ports of '{parameters}'"), || (ports(&server) == expected).then_some(()));
+        eventually(&format!("the ports of '{parameters}'"), || {
+            (ports(&server) == expected).then_some(())
+        });
         unload(&server, "profiler").expect_success();
         assert!(!has_ports(&server, "profiler"));
     }

@@ -1,5 +1,5 @@
-//! PulseAudio and PipeWire, each in a runtime directory of its own with a sink that plays to nobody, whose monitor
-//! closes the way.
+//! PulseAudio and PipeWire, each in a runtime directory of its own with a sink that plays to
+//! nobody, whose monitor closes the way.
 
 use harness::{Finished, Program, binary, command_in, eventually, in_three_attempts};
 use rustix::process::Signal;
@@ -41,8 +41,11 @@ impl Desktop {
         // With the system's own libraries, not those under test.
         command.args(&words[1..]).env_remove("LD_LIBRARY_PATH").env_remove("PULSE_SERVER");
         let this = Self { program: Program::start(command), directory };
-        let sink = ["load-module", "module-null-sink", "sink_name=null", "rate=48000", "format=float32le"];
-        eventually("the server takes programs in", || (this.pactl(&sink).code == Some(0)).then_some(()));
+        let sink =
+            ["load-module", "module-null-sink", "sink_name=null", "rate=48000", "format=float32le"];
+        eventually("the server takes programs in", || {
+            (this.pactl(&sink).code == Some(0)).then_some(())
+        });
         eventually("the sink's monitor is there", || {
             this.pactl(&["list", "short", "sources"]).stdout.contains("null.monitor").then_some(())
         });
@@ -78,9 +81,15 @@ impl Desktop {
 fn demand(found: &Value, interface: &str) {
     let named = found["system"]["interface"].as_str().expect("a name");
     assert!(named.contains(interface), "{named}");
-    assert!(found["found"]["latency"]["frames"].as_f64().is_some_and(|frames| frames > 0.0), "{found}");
+    assert!(
+        found["found"]["latency"]["frames"].as_f64().is_some_and(|frames| frames > 0.0),
+        "{found}"
+    );
     for field in ["device", "buffer", "format", "kernel", "scheduling"] {
-        assert!(found["system"][field].as_str().is_some_and(|text| !text.is_empty()), "{field}: {found}");
+        assert!(
+            found["system"][field].as_str().is_some_and(|text| !text.is_empty()),
+            "{field}: {found}"
+        );
     }
 }
 
@@ -89,7 +98,10 @@ fn pulseaudio_is_measured_by_its_own_library_and_by_sdl() {
     let mut desktop = Desktop::pulseaudio();
     let way = ["--sink", "null", "--source", "null.monitor", "--buffer", "4096"];
     demand(&desktop.measure(&[&["pulse"][..], &way].concat(), &[]), "pulseaudio 16");
-    demand(&desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pulseaudio")]), "SDL 2");
+    demand(
+        &desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pulseaudio")]),
+        "SDL 2",
+    );
     let mut command = command_in(desktop.directory.path(), &binary("consort"));
     command
         .args(["latency", "pulse", "--seconds", "60"])
@@ -111,12 +123,20 @@ fn pipewire_is_measured_by_its_libjack_by_pulseaudios_library_and_by_sdl() {
     let desktop = Desktop::pipewire();
     let way = ["--sink", "null", "--source", "null.monitor", "--buffer", "4096"];
     demand(&desktop.measure(&[&["pulse"][..], &way].concat(), &[]), "on PipeWire");
-    demand(&desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pipewire")]), "SDL 2");
-    let ports =
-        ["--playback", "null Audio/Sink sink:playback_FL", "--capture", "null Audio/Sink sink:monitor_FL"];
+    demand(
+        &desktop.measure(&["sdl", "--buffer", "4096"], &[("SDL_AUDIODRIVER", "pipewire")]),
+        "SDL 2",
+    );
+    let ports = [
+        "--playback",
+        "null Audio/Sink sink:playback_FL",
+        "--capture",
+        "null Audio/Sink sink:monitor_FL",
+    ];
     // To PipeWire, a server of another name is another PipeWire.
     let options =
-        [&["run", "-n", "default", "--libjack", PIPEWIRE_LIBRARY, "--quantum", "2048"][..], &ports].concat();
+        [&["run", "-n", "default", "--libjack", PIPEWIRE_LIBRARY, "--quantum", "2048"][..], &ports]
+            .concat();
     let found = desktop.measure(&options, &[]);
     demand(&found, "JACK");
     assert_eq!(found["system"]["buffer"], "2048 frames");

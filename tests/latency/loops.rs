@@ -16,8 +16,8 @@ fn json(finished: Finished) -> Result<Value, String> {
     serde_json::from_str(&finished.stdout).map_err(|error| error.to_string())
 }
 
-/// Demands that `run` counts `frames`: of every impulse, unless the machine lost cycles meanwhile, as the recording
-/// then shows; else of the middle one.
+/// Demands that `run` counts `frames`: of every impulse, unless the machine lost cycles meanwhile,
+/// as the recording then shows; else of the middle one.
 fn demand(server: &Server, options: &[&str], frames: u32) -> Value {
     let frames = f64::from(frames);
     in_three_attempts(|| {
@@ -28,7 +28,10 @@ fn demand(server: &Server, options: &[&str], frames: u32) -> Value {
                 assert_eq!(latency[figure], frames, "{figure} {options:?}: {found}");
             }
             assert_eq!(found["found"]["copied"], true, "{found}");
-        } else if latency["median_frames"].as_f64().is_none_or(|median| (median - frames).abs() > 0.01) {
+        } else if latency["median_frames"]
+            .as_f64()
+            .is_none_or(|median| (median - frames).abs() > 0.01)
+        {
             return Err(found.to_string());
         }
         Ok(found)
@@ -45,7 +48,8 @@ pub fn is_unbroken(found: &Value) -> bool {
 /// A loop's way is two quanta, the device's own; async adds the quantum by which the output waits.
 fn demand_loop(quantum: u32, rate_hz: u32, mode: &[&str], quanta: u32) {
     let (quantum_text, rate) = (quantum.to_string(), rate_hz.to_string());
-    let server = Server::start(&[&["--loop", "--quantum", &quantum_text, "--rate", &rate], mode].concat());
+    let server =
+        Server::start(&[&["--loop", "--quantum", &quantum_text, "--rate", &rate], mode].concat());
     let found = demand(&server, &[], quanta * quantum);
     assert_eq!(found["system"]["stated_frames"], quanta * quantum, "{found}");
 }
@@ -103,9 +107,15 @@ fn the_table_names_interface_device_buffer_format_kernel_and_scheduling() {
         if finished.code == Some(0) { Ok(finished.stdout) } else { Err(finished.stderr) }
     });
     let row = text.lines().nth(1).expect("a row");
-    for part in
-        ["consort ", "timer, looped", "512 frames, sync", "32-bit float, 48000 Hz", "Linux ", "1024", "21.33"]
-    {
+    for part in [
+        "consort ",
+        "timer, looped",
+        "512 frames, sync",
+        "32-bit float, 48000 Hz",
+        "Linux ",
+        "1024",
+        "21.33",
+    ] {
         assert!(row.contains(part), "{part}: {text}");
     }
 }
@@ -117,7 +127,11 @@ fn a_way_that_is_not_closed_is_said_and_no_number_is_printed() {
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
     assert!(finished.stderr.contains("the right channel is silent"), "{}", finished.stderr);
     let finished = measure(&server, &["--playback", "nobody:in"]);
-    assert!(finished.code == Some(1) && finished.stderr.contains("nobody:in"), "{}", finished.stderr);
+    assert!(
+        finished.code == Some(1) && finished.stderr.contains("nobody:in"),
+        "{}",
+        finished.stderr
+    );
     let finished = measure(&server, &["-n", "absent"]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(3), ""));
 }

@@ -31,5 +31,6 @@ fn parent_and_name(id: u32) -> Option<(u32, u32, String)> {
     let (before, after) = stat.rsplit_once(')')?;
     let mut fields = after.split_whitespace();
     let (state, parent) = (fields.next()?, fields.next()?.parse().ok()?);
-    (state != "Z").then(|| (id, parent, before.split_once('(').map_or("", |(_, name)| name).to_owned()))
+    (state != "Z")
+        .then(|| (id, parent, before.split_once('(').map_or("", |(_, name)| name).to_owned()))
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use harness::{Finished, Program, Sound, binary, command_in};
 use latency::Signal;
 
-/// A delayed copy of what was sent beside it.
+/// What was sent, and a delayed copy of it.
 fn recording(signal: Signal, delay: usize, rate_hz: u32) -> Sound {
     let mut direct = vec![0.0; 777];
     direct.extend(signal.samples(rate_hz as usize, rate_hz));
@@ -29,9 +29,11 @@ fn analyse_file(directory: &Path, name: &str, options: &[&str]) -> Finished {
 #[test]
 fn the_delay_of_a_recording_made_elsewhere_is_counted_to_the_frame() {
     let directory = tempfile::tempdir().expect("a directory");
-    for (signal, delay, rate_hz) in
-        [(Signal::Impulses, 119, 44_100), (Signal::Marked, 0, 48_000), (Signal::Sequence, 96_001, 96_000)]
-    {
+    for (signal, delay, rate_hz) in [
+        (Signal::Impulses, 119, 44_100),
+        (Signal::Marked, 0, 48_000),
+        (Signal::Sequence, 96_001, 96_000),
+    ] {
         let sound = recording(signal, delay, rate_hz);
         let text = analyse(directory.path(), &sound, &[]).expect_success().stdout;
         assert!(text.starts_with(&format!("latency   {delay} frames")), "{text}");
@@ -48,7 +50,8 @@ fn what_is_no_measurement_is_said_in_one_line_and_no_number_is_printed() {
     let directory = tempfile::tempdir().expect("a directory");
     let good = recording(Signal::Sequence, 500, 48_000);
     let silent = vec![0.0; good.channels[0].len()];
-    let loud: Vec<f32> = good.channels[1].iter().map(|sample| (sample * 4.0).clamp(-1.0, 1.0)).collect();
+    let loud: Vec<f32> =
+        good.channels[1].iter().map(|sample| (sample * 4.0).clamp(-1.0, 1.0)).collect();
     let of = |channels: &[Vec<f32>]| Sound::of(48_000, channels);
     let backwards: Vec<f32> = good.channels[0].iter().rev().copied().collect();
     let never_back = [vec![0.001, -0.001], vec![0.0; good.channels[0].len() - 2]].concat();
@@ -59,7 +62,10 @@ fn what_is_no_measurement_is_said_in_one_line_and_no_number_is_printed() {
         (of(&[good.channels[1].clone(), good.channels[0].clone()]), "500 frames ahead"),
         (of(&[good.channels[0].clone(), backwards]), "unrelated channels"),
         (of(&[good.channels[0].clone(), never_back]), "a delay longer than the recording"),
-        (of(&[good.channels[0][..100].to_vec(), good.channels[1][..100].to_vec()]), "has 100 frames"),
+        (
+            of(&[good.channels[0][..100].to_vec(), good.channels[1][..100].to_vec()]),
+            "has 100 frames",
+        ),
     ] {
         let finished = analyse(directory.path(), &sound, &[]);
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{part}");
@@ -69,5 +75,7 @@ fn what_is_no_measurement_is_said_in_one_line_and_no_number_is_printed() {
     }
     std::fs::write(directory.path().join("text.wav"), "no sound").expect("a file");
     assert!(analyse_file(directory.path(), "text.wav", &[]).stderr.contains("is not a sound file"));
-    assert!(analyse_file(directory.path(), "absent.wav", &[]).stderr.contains("there is no sound file"));
+    assert!(
+        analyse_file(directory.path(), "absent.wav", &[]).stderr.contains("there is no sound file")
+    );
 }

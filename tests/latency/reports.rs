@@ -1,4 +1,5 @@
-//! `consort latency report`: tables of several systems, loads that end, and the search for the smallest buffer.
+//! `consort latency report`: tables of several systems, loads that end, and the search for the
+//! smallest buffer.
 
 use std::path::Path;
 
@@ -60,11 +61,17 @@ fn a_report_has_every_system_idle_and_loaded_in_every_format() {
     assert_eq!(idle.as_array().map(Vec::len), Some(3), "{idle}");
     assert_eq!(loaded.as_array().map(Vec::len), Some(6), "{loaded}");
     assert_eq!((&idle[0]["baseline"], &idle[2]["words"]), (&true.into(), &"pulse".into()));
-    for name in
-        ["report.txt", "report.csv", "report.md", "latency.svg", "latency.png", "time.svg", "time.png"]
-    {
-        let length =
-            std::fs::metadata(directory.path().join("report").join(name)).map_or(0, |file| file.len());
+    for name in [
+        "report.txt",
+        "report.csv",
+        "report.md",
+        "latency.svg",
+        "latency.png",
+        "time.svg",
+        "time.png",
+    ] {
+        let length = std::fs::metadata(directory.path().join("report").join(name))
+            .map_or(0, |file| file.len());
         assert!(length > 100, "{name}: {length} bytes");
     }
 }
@@ -74,19 +81,24 @@ fn under_load(directory: &Path, load: &str) -> (Program, Vec<(u32, String)>) {
     let program = report(directory, &["--system", "memory", "--load", load, "--seconds", "60"]);
     let workers = eventually("the load works", || {
         let all = descendants(program.id());
-        let generators: Vec<_> = all.into_iter().filter(|(_, name)| name.starts_with("stress-ng")).collect();
+        let generators: Vec<_> =
+            all.into_iter().filter(|(_, name)| name.starts_with("stress-ng")).collect();
         (generators.len() > 2).then_some(generators)
     });
     (program, workers)
 }
 
 fn await_end(workers: &[(u32, String)]) {
-    eventually("every process of the load has ended", || (!workers.iter().any(is_alive)).then_some(()));
+    eventually("every process of the load has ended", || {
+        (!workers.iter().any(is_alive)).then_some(())
+    });
 }
 
 #[test]
 fn a_load_ends_when_the_measurement_is_interrupted_terminated_or_killed() {
-    for (load, signal) in [("cpu", Signal::INT), ("disk", Signal::TERM), ("interrupt", Signal::KILL)] {
+    for (load, signal) in
+        [("cpu", Signal::INT), ("disk", Signal::TERM), ("interrupt", Signal::KILL)]
+    {
         let directory = directory();
         let (program, workers) = under_load(directory.path(), load);
         program.signal(signal);
@@ -100,7 +112,16 @@ fn a_load_ends_when_the_measurement_is_interrupted_terminated_or_killed() {
 fn a_load_that_ends_by_itself_is_no_load() {
     let directory = directory();
     let mut command = command_in(directory.path(), &binary("consort"));
-    command.args(["latency", "report", "--system", "memory", "--load", "network", "--seconds", "5"]);
+    command.args([
+        "latency",
+        "report",
+        "--system",
+        "memory",
+        "--load",
+        "network",
+        "--seconds",
+        "5",
+    ]);
     let program = Program::start(command);
     let workers = eventually("the load works", || {
         let all = descendants(program.id());
@@ -108,7 +129,8 @@ fn a_load_that_ends_by_itself_is_no_load() {
         (!generators.is_empty()).then_some(generators)
     });
     for (id, _) in &workers {
-        let pid = i32::try_from(*id).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
+        let pid =
+            i32::try_from(*id).ok().and_then(rustix::process::Pid::from_raw).expect("a process");
         let _ = rustix::process::kill_process(pid, Signal::KILL);
     }
     let finished = program.finish().expect_success();
@@ -120,7 +142,8 @@ fn a_load_that_ends_by_itself_is_no_load() {
 fn the_smallest_buffer_that_is_found_ran_without_a_dropout() {
     let directory = directory();
     let found = in_three_attempts(|| {
-        let options = ["--system", "memory", "--load", "idle", "--search", "--from", "512", "--seconds", "1"];
+        let options =
+            ["--system", "memory", "--load", "idle", "--search", "--from", "512", "--seconds", "1"];
         let finished: Finished = report(directory.path(), &options).finish();
         if finished.code != Some(0) {
             return Err(finished.stderr);

@@ -27,7 +27,8 @@ fn demand(frames: f64, measure: impl Fn() -> Finished) -> Value {
         if finished.code != Some(0) {
             return Err(finished.stderr);
         }
-        let found: Value = serde_json::from_str(&finished.stdout).map_err(|error| error.to_string())?;
+        let found: Value =
+            serde_json::from_str(&finished.stdout).map_err(|error| error.to_string())?;
         let latency = &found["found"]["latency"];
         if is_unbroken(&found) {
             assert_eq!(
@@ -55,7 +56,8 @@ fn the_baseline_is_as_long_as_its_buffer() {
 #[test]
 fn a_server_of_its_own_runs_as_it_was_asked_to_and_ends() {
     for (options, quanta, mode) in [("--loop", 3.0, "async"), ("--loop --sync", 2.0, "sync")] {
-        let arguments = ["run", "--start", options, "--quantum", "1024", "--seconds", "1", "--json"];
+        let arguments =
+            ["run", "--start", options, "--quantum", "1024", "--seconds", "1", "--json"];
         let found = demand(quanta * 1024.0, || {
             let finished = consort(&arguments);
             assert!(finished.stderr.contains("stopped"), "{}", finished.stderr);
@@ -66,7 +68,7 @@ fn a_server_of_its_own_runs_as_it_was_asked_to_and_ends() {
 }
 
 #[test]
-fn a_running_server_has_its_own_quantum_again_after_a_measurement_with_another() {
+fn a_measurement_restores_the_quantum_of_a_running_server() {
     let server = Server::start(&["--loop", "--quantum", "512"]);
     let library = harness::library_directory().join("libjack.so.0");
     let library = library.to_string_lossy();
@@ -106,7 +108,7 @@ fn portaudio_is_measured_through_the_server_that_it_uses() {
 }
 
 #[test]
-fn a_system_that_does_not_run_is_said_in_one_line_and_no_number_is_printed() {
+fn measuring_a_system_that_does_not_run_is_an_error() {
     for (arguments, part) in [
         (&["pulse"][..], "pa_simple_new failed: Connection refused"),
         (&["sdl"], "SDL_InitSubSystem failed"),
@@ -125,7 +127,7 @@ fn a_system_that_does_not_run_is_said_in_one_line_and_no_number_is_printed() {
 }
 
 #[test]
-fn a_server_that_goes_away_in_the_middle_is_told_and_no_number_is_printed() {
+fn a_server_that_ends_during_a_measurement_is_an_error() {
     let mut server = Server::start(&["--loop", "--quantum", "1024", "--grace", "100"]);
     let mut command = server.command(&binary("consort").to_string_lossy());
     command.args(["latency", "run", "--seconds", "60"]);

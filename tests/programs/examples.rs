@@ -36,7 +36,8 @@ fn record(server: &Server) -> Result<(), String> {
 fn the_recorder_and_the_meter_hear_the_synth_through_gain() {
     let server = Server::timer(256);
     let _synth = start(&server, "synth", &["--hz", "440", "--level", "0.4", "--seconds", "60"]);
-    let _gain = start(&server, "gain", &["--factor", "0.5", "--from", "synth:out", "--seconds", "60"]);
+    let _gain =
+        start(&server, "gain", &["--factor", "0.5", "--from", "synth:out", "--seconds", "60"]);
     let mut meter = start(&server, "meter", &["--from", "gain:out", "--seconds", "60"]);
     server.await_connection("gain:in", "synth:out");
 
@@ -48,7 +49,7 @@ fn the_recorder_and_the_meter_hear_the_synth_through_gain() {
 }
 
 #[test]
-fn clicks_sound_on_the_beats_of_the_piece_to_the_frame_and_everybody_is_told_bar_and_beat() {
+fn clicks_sound_on_the_beats_of_the_piece_to_the_frame() {
     // The piece rolls from the second cycle after the mark.
     const QUANTUM: usize = 256;
     const CYCLES: usize = 500;

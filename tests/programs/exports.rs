@@ -1,6 +1,6 @@
 //! Hydrogen without a screen: it plays at the server, and exports its song.
 
-use harness::{Program, Server, Sound, eventually};
+use harness::{Program, Server, Sound};
 
 const SONG: &str = "/usr/share/hydrogen/data/demo_songs/TR808kit-demo.h2song";
 
@@ -8,21 +8,25 @@ const SONG: &str = "/usr/share/hydrogen/data/demo_songs/TR808kit-demo.h2song";
 fn hydrogen_exports_a_song_while_it_is_a_client() {
     let server = Server::timer(512);
     let mut monitor = server.spawn("jack_evmon", &[]);
-    eventually("the monitor is active", || {
-        let status = server.consort(&["status"]).stdout;
-        let mut lines = status.lines();
-        lines.any(|line| line.starts_with("event-monitor ") && line.contains(" active")).then_some(())
-    });
+    server.await_active("event-monitor");
     let mut command = server.command("h2cli");
     // It looks for Qt's screen, and writes its settings.
-    command.args(["-s", SONG, "-d", "jack", "-o", "export.wav"]).env("QT_QPA_PLATFORM", "offscreen");
+    command
+        .args(["-s", SONG, "-d", "jack", "-o", "export.wav"])
+        .env("QT_QPA_PLATFORM", "offscreen");
     Program::start(command).finish().expect_success();
     let told = |line: &str| monitor.stdout().lines().filter(|found| *found == line).count();
     let told: Vec<usize> = ["Client Hydrogen registered"].into_iter().map(told).collect();
     assert!(told[0] > 0, "{}", monitor.stdout());
     let exported = Sound::read(&server.directory().join("export.wav"));
     assert_eq!(exported.channels.len(), 2);
-    // 12 bars in 4/4 at 120 beats per minute and more: the song's own length, whatever the machine was at.
+    // 12 bars in 4/4 at 120 beats per minute and more: the song's own length, whatever the machine
+    // was at.
     assert!(exported.channels[0].len() > 10 * 44_100, "{}", exported.channels[0].len());
-    assert!(exported.rms(0) > 0.01 && exported.peak(0) <= 1.0, "{} {}", exported.rms(0), exported.peak(0));
+    assert!(
+        exported.rms(0) > 0.01 && exported.peak(0) <= 1.0,
+        "{} {}",
+        exported.rms(0),
+        exported.peak(0)
+    );
 }

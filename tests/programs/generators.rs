@@ -2,8 +2,8 @@
 
 use harness::{Program, Server, Sound};
 
-/// Silence for programs that are to be recorded without the loss of a frame: the server goes through it as fast
-/// as its clients can, and begins when a program hears it.
+/// Silence for programs that are to be recorded without the loss of a frame: the server goes
+/// through it as fast as its clients can, and begins when a program hears it.
 fn as_fast_as_possible(seconds: usize) -> Server {
     let silence = Sound::of(48_000, &[vec![0.0; seconds * 48_000]]);
     Server::playing(&silence, &["--quantum", "256", "--playback", "2", "--fast"])
@@ -34,7 +34,10 @@ fn beginnings(samples: &[f32], pause: usize) -> Vec<usize> {
 
 #[track_caller]
 fn demand_close(what: &str, found: f64, expected: f64, tolerance: f64) {
-    assert!((found - expected).abs() <= tolerance, "{what}: {found} instead of {expected} ± {tolerance}");
+    assert!(
+        (found - expected).abs() <= tolerance,
+        "{what}: {found} instead of {expected} ± {tolerance}"
+    );
 }
 
 #[test]
@@ -76,7 +79,8 @@ fn jack_metro_beats_exactly_in_time() {
 #[test]
 fn ecasound_plays_a_tone() {
     let server = Server::recording(&["--rate", "44100", "--quantum", "256"]);
-    let arguments = "-q -t:2 -i:tone,sine,440,6 -f:f32,1,44100 -o:jack,system -G:jack,ecasound,notransport";
+    let arguments =
+        "-q -t:2 -i:tone,sine,440,6 -f:f32,1,44100 -o:jack,system -G:jack,ecasound,notransport";
     server.run("ecasound", &arguments.split(' ').collect::<Vec<_>>()).expect_success();
     let sound = server.recorded().sounding(0);
     assert!(sound.channels[0].len() > 44_100, "2 s were asked for: {}", sound.channels[0].len());
@@ -97,7 +101,8 @@ fn a_sink_of_gstreamer_plays_what_its_pipeline_makes() {
     demand_close("level", sound.rms(0), 0.8 / std::f64::consts::SQRT_2, 0.02);
 }
 
-/// A Standard MIDI File (RP-001) of format 0: an ocarina's A4 for two seconds, at 480 ticks to a half second.
+/// A Standard MIDI File (RP-001) of format 0: an ocarina's A4 for two seconds, at 480 ticks to a
+/// half second.
 fn a4_for_two_seconds() -> Vec<u8> {
     // Each event behind its delay in ticks, 7 bits a byte: 0x8f 0x00 is 1920, 0x83 0x60 is 480.
     let track: &[u8] = &[

@@ -14,7 +14,7 @@ fn listed(name: &str, peer: Option<&str>, latencies: [u32; 2], direction: &str) 
 }
 
 #[test]
-fn jack_lsp_lists_the_ports_of_the_driver_with_connections_latencies_properties_and_type() {
+fn jack_lsp_lists_the_drivers_ports_with_all_details() {
     for (what, options, playback_frames) in [
         ("a cycle is played one cycle later", &["--quantum", "256"][..], 512),
         ("a cycle is played at its own end", &["--quantum", "256", "--sync"][..], 256),
@@ -39,7 +39,7 @@ fn jack_lsp_lists_the_ports_of_the_driver_with_connections_latencies_properties_
 }
 
 #[test]
-fn jack_connect_makes_a_connection_that_jack_lsp_shows_and_jack_disconnect_removes() {
+fn jack_connect_and_jack_disconnect_change_what_jack_lsp_shows() {
     let server = Server::timer(256);
     let ports = ["system:capture_1", "system:playback_2"];
     let unconnected = "system:capture_1\nsystem:capture_2\nsystem:playback_1\nsystem:playback_2\n";
@@ -54,7 +54,10 @@ fn jack_connect_makes_a_connection_that_jack_lsp_shows_and_jack_disconnect_remov
         assert!(finished.stderr.contains(why), "{finished:?}");
     };
     refused(server.run("jack_connect", &ports), "already connected");
-    refused(server.run("jack_connect", &["system:nothing", "system:playback_2"]), "not a valid port");
+    refused(
+        server.run("jack_connect", &["system:nothing", "system:playback_2"]),
+        "not a valid port",
+    );
     assert_eq!(server.lsp(&["-c"]), connected);
 
     server.run("jack_disconnect", &ports).expect_success();

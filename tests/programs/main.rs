@@ -1,4 +1,5 @@
-//! Programs that nobody here wrote, unmodified, against the server: each test looks at sound or state.
+//! Programs of other projects, unmodified, against the server: each test looks at sound or
+//! state.
 #![forbid(unsafe_code)]
 
 mod examples;

@@ -13,13 +13,14 @@ fn property(server: &Server, words: &[&str]) -> String {
 const CAPTURE_2: &str = "4294967299";
 
 #[test]
-fn what_jack_property_sets_another_jack_property_and_consort_list_until_it_is_deleted() {
+fn what_jack_property_sets_is_listed_until_it_is_deleted() {
     let server = Server::timer(256);
     assert_eq!(property(&server, &["-l"]), "");
     property(&server, &["-p", "-s", "system:capture_2", PRETTY_NAME, "Left & right", "text/plain"]);
     property(&server, &["-p", "-s", "system:capture_2", "order", "2"]);
     property(&server, &["-c", "-s", "system", "icon", "drum"]);
-    let capture = format!("key: {PRETTY_NAME} value: Left & right type: text/plain\nkey: order value: 2\n");
+    let capture =
+        format!("key: {PRETTY_NAME} value: Left & right type: text/plain\nkey: order value: 2\n");
     assert_eq!(property(&server, &["-p", "-l", "system:capture_2"]), capture);
     assert_eq!(property(&server, &["-l", CAPTURE_2]), capture, "also by its uuid");
     assert_eq!(property(&server, &["-p", "-l", "system:capture_2", PRETTY_NAME]), "Left & right\n");
@@ -54,10 +55,12 @@ fn jack_property_says_what_it_has_done_and_fails_for_what_is_not_there() {
     let server = Server::timer(256);
     let metro = server.spawn("jack_metro", &["-b", "120"]);
     server.await_port("metro:120_bpm");
-    // What is nobody's own, and what is a program's.
+    // Properties of the server's own port, and of a program's.
     for (client, port) in [("system", "system:playback_1"), ("metro", "metro:120_bpm")] {
         assert!(server.lsp(&[]).contains(port));
-        for (of, subject, key, value) in [("-c", client, "colour", "blue"), ("-p", port, "order", "seven")] {
+        for (of, subject, key, value) in
+            [("-c", client, "colour", "blue"), ("-p", port, "order", "seven")]
+        {
             let said = server.run("jack_property", &["-D"]).expect_success();
             // Newer releases spell it "deleted".
             assert!(said.stdout.starts_with("JACK metadata successfully delete"), "{said:?}");
@@ -68,12 +71,18 @@ fn jack_property_says_what_it_has_done_and_fails_for_what_is_not_there() {
             assert_eq!(property(&server, &[of, "-l", subject]), format!("{line}\n"));
             assert_eq!(property(&server, &[of, "-l", subject, key]), format!("{value}\n"));
             let all = property(&server, &["-l"]);
-            let [uuid, listed] = all.lines().collect::<Vec<_>>()[..] else { panic!("one property: {all}") };
+            let [uuid, listed] = all.lines().collect::<Vec<_>>()[..] else {
+                panic!("one property: {all}")
+            };
             assert_eq!(listed, line);
             assert_eq!(property(&server, &["-l", uuid]), format!("{line}\n"), "by its uuid alone");
 
             assert_eq!(property(&server, &["-d", uuid, key]), "");
-            refused(&server, &[of, "-l", subject, key], &format!("Value not found for {key} of {subject}"));
+            refused(
+                &server,
+                &[of, "-l", subject, key],
+                &format!("Value not found for {key} of {subject}"),
+            );
             let not_removed = format!("\"{key}\" property not removed for {subject}");
             refused(&server, &[of, "-d", subject, key], &not_removed);
             assert_eq!(property(&server, &[of, "-l", subject]), "");
@@ -86,12 +95,12 @@ fn jack_property_says_what_it_has_done_and_fails_for_what_is_not_there() {
     }
     refused(&server, &["-c", "-l", "nobody"], "cannot get UUID for client named nobody");
     metro.terminate();
-    eventually("its client has gone", || (!server.lsp(&[]).contains("metro")).then_some(()));
+    eventually("its client has gone", || (!server.has_ports("metro")).then_some(()));
     refused(&server, &["-c", "-l", "metro"], "cannot get UUID for client named metro");
 }
 
 #[test]
-fn properties_of_a_client_and_its_ports_go_with_it_and_jack_evmon_is_told() {
+fn properties_of_a_client_go_with_it() {
     let server = Server::timer(256);
     let mut monitor = server.spawn("jack_evmon", &[]);
     server.await_active("event-monitor");
@@ -101,10 +110,16 @@ fn properties_of_a_client_and_its_ports_go_with_it_and_jack_evmon_is_told() {
     property(&server, &["-p", "-s", "metro:240_bpm", PRETTY_NAME, "Clack"]);
     property(&server, &["-c", "-s", "metro", "icon", "metronome"]);
     let told = |monitor: &mut Program| -> Vec<String> {
-        monitor.stdout().lines().filter(|line| line.starts_with("key ")).map(str::to_owned).collect()
+        monitor
+            .stdout()
+            .lines()
+            .filter(|line| line.starts_with("key "))
+            .map(str::to_owned)
+            .collect()
     };
-    let subject =
-        |line: &str| line.split(" for ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned);
+    let subject = |line: &str| {
+        line.split(" for ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned)
+    };
     metro.terminate();
     let lines = eventually("both are told as gone", || {
         let lines = told(&mut monitor);

@@ -3,13 +3,14 @@
 use harness::{Program, Server, eventually};
 use rustix::process::Signal;
 
-/// What happened to clients, ports and connections, without the news that the order changed: connections that
-/// are made together share one.
+/// What happened to clients, ports and connections, without the news that the order changed:
+/// connections that are made together share one.
 fn events(monitor: &mut Program) -> Vec<String> {
     monitor.stdout().lines().filter(|line| *line != "Graph reordered").map(str::to_owned).collect()
 }
 
-/// How a client comes that connects two ports of its own to the playback ports, the 3rd and 4th of the server.
+/// How a client comes that connects two ports of its own to the playback ports, the 3rd and 4th of
+/// the server.
 const COMES: [&str; 5] = [
     "Client simple registered",
     "Port 5 registered",
@@ -29,20 +30,19 @@ const GOES: [&str; 5] = [
 fn await_new_order(monitor: &mut Program, line: &str) {
     eventually(&format!("a new order after '{line}'"), || {
         let lines = monitor.stdout().lines();
-        lines.skip_while(|found| *found != line).any(|found| found == "Graph reordered").then_some(())
+        lines
+            .skip_while(|found| *found != line)
+            .any(|found| found == "Graph reordered")
+            .then_some(())
     });
 }
 
 #[test]
-fn jack_evmon_is_told_in_order_and_once_of_all_that_a_client_does_however_it_ends() {
+fn jack_evmon_reports_each_event_of_a_client_once_in_order() {
     for (what, signal) in [("it closes", Signal::TERM), ("it is killed", Signal::KILL)] {
         let server = Server::timer(256);
         let mut monitor = server.spawn("jack_evmon", &[]);
-        eventually("the monitor is active", || {
-            let status = server.consort(&["status"]).stdout;
-            let mut lines = status.lines();
-            lines.any(|line| line.starts_with("event-monitor ") && line.contains(" active")).then_some(())
-        });
+        server.await_active("event-monitor");
         let mut command = server.command("jack_simple_client");
         command.arg("simple");
         let client = Program::start(command);

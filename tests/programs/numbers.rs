@@ -12,7 +12,7 @@ fn told(server: &Server, tool: &str) -> String {
 }
 
 #[test]
-fn jack_samplerate_and_jack_bufsize_tell_what_the_server_was_started_with() {
+fn jack_samplerate_and_jack_bufsize_print_the_servers_settings() {
     for (rate_hz, quantum) in [("44100", "64"), ("96000", "333"), ("48000", "8192")] {
         // The last one's first cycle comes only after 170 ms.
         let server = Server::start(&["--rate", rate_hz, "--quantum", quantum]);
@@ -22,18 +22,21 @@ fn jack_samplerate_and_jack_bufsize_tell_what_the_server_was_started_with() {
 }
 
 #[test]
-fn after_jack_bufsize_has_set_another_quantum_a_running_client_has_been_told_and_sounds_on() {
+fn a_running_client_sounds_on_after_jack_bufsize() {
     const FRAMES: usize = 4 * 48_000;
     let sent = noise(1, FRAMES);
     in_three_attempts(|| {
-        let server = Server::playing(&Sound::of(48_000, std::slice::from_ref(&sent)), &["--quantum", "256"]);
+        let server =
+            Server::playing(&Sound::of(48_000, std::slice::from_ref(&sent)), &["--quantum", "256"]);
         let mut client = server.spawn(env!("CARGO_BIN_EXE_jack-crate-through"), &[]);
         server.await_active("through");
         server.run("jack_connect", &["through:out", "system:playback_1"]).expect_success();
         server.run("jack_connect", &["system:capture_1", "through:in"]).expect_success();
         server.run("jack_bufsize", &["512"]).expect_success();
         assert_eq!(told(&server, "jack_bufsize"), "512");
-        eventually("the client is told", || client.stdout().contains("quantum 512\n").then_some(()));
+        eventually("the client is told", || {
+            client.stdout().contains("quantum 512\n").then_some(())
+        });
         let recorded = server.played();
         let end = FRAMES - 48_000;
         if recorded.channels[0].get(end..) == Some(&sent[end..]) {
@@ -44,7 +47,7 @@ fn after_jack_bufsize_has_set_another_quantum_a_running_client_has_been_told_and
 }
 
 #[test]
-fn jack_wait_tells_whether_there_is_a_server_and_waits_until_it_comes_and_until_it_has_gone() {
+fn jack_wait_waits_until_a_server_comes_or_goes() {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let wait = |directory: &Path, option: &str| {
         let mut command = command_in(directory, Path::new("jack_wait"));

@@ -56,7 +56,7 @@ fn has_client(status: &Value, name: &str) -> bool {
 }
 
 #[test]
-fn qjackctl_starts_jackd_with_its_settings_connects_its_patchbay_and_stops_what_it_started() {
+fn qjackctl_starts_and_stops_jackd_with_its_settings() {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let directory = directory.path();
     let settings = directory.join(".config/rncbc.org");
@@ -90,14 +90,21 @@ fn qjackctl_starts_jackd_with_its_settings_connects_its_patchbay_and_stops_what_
     let _metro = Program::start(metro);
     eventually("the patchbay's cable is connected", || {
         let ports = asked(directory, "ls").expect("a server");
-        let metro = ports.as_array().expect("ports").iter().find(|port| port["name"] == "metro:120_bpm")?;
+        let metro =
+            ports.as_array().expect("ports").iter().find(|port| port["name"] == "metro:120_bpm")?;
         (metro["connections"] == Value::from(vec!["system:playback_2"])).then_some(())
     });
     // It keeps how it started the server, for programs that start one themselves.
-    let line = std::fs::read_to_string(directory.join(".jackdrc")).expect("QjackCtl has written it");
-    assert!(line.contains("/bin/jackd ") && line.trim_end().ends_with(" -ddummy -r44100 -p512"), "{line}");
+    let line =
+        std::fs::read_to_string(directory.join(".jackdrc")).expect("QjackCtl has written it");
+    assert!(
+        line.contains("/bin/jackd ") && line.trim_end().ends_with(" -ddummy -r44100 -p512"),
+        "{line}"
+    );
 
     qjackctl.signal(Signal::TERM);
     qjackctl.finish();
-    eventually("the server has gone with it", || asked(directory, "status").is_none().then_some(()));
+    eventually("the server has gone with it", || {
+        asked(directory, "status").is_none().then_some(())
+    });
 }

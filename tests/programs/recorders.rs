@@ -8,26 +8,33 @@ use harness::{Program, Server, Sound, Stretch, in_three_attempts, noise};
 const SENT_FRAMES: usize = 8 * 48_000;
 const ONE_SECOND_FRAMES: usize = 48_000;
 
-/// Plays noise at `system:capture_1` while `record` runs a program that records at least 2 s of it to the file
-/// that it is given, and demands an unbroken second of the noise in it.
+/// Plays noise at `system:capture_1` while `record` runs a program that records at least 2 s of it
+/// to the file that it is given, and demands an unbroken second of the noise in it.
 fn demand_a_second_of_what_was_sent(record: impl Fn(&Server, &str)) -> Sound {
     let sent = noise(1, SENT_FRAMES);
     in_three_attempts(|| {
-        let server = Server::playing(&Sound::of(48_000, std::slice::from_ref(&sent)), &["--quantum", "256"]);
+        let server =
+            Server::playing(&Sound::of(48_000, std::slice::from_ref(&sent)), &["--quantum", "256"]);
         let file = server.directory().join("program.wav").to_string_lossy().into_owned();
         record(&server, &file);
         let recorded = Sound::read(Path::new(&file));
         assert_eq!(recorded.sample_rate_hz, 48_000);
         let stretch = Stretch::longest(&sent, &recorded.channels[0]);
         let is_long = stretch.frames >= ONE_SECOND_FRAMES;
-        if is_long { Ok(recorded) } else { Err(format!("{stretch:?} of {}", recorded.channels[0].len())) }
+        if is_long {
+            Ok(recorded)
+        } else {
+            Err(format!("{stretch:?} of {}", recorded.channels[0].len()))
+        }
     })
 }
 
 #[test]
 fn jack_rec_records_what_was_sent() {
     let recorded = demand_a_second_of_what_was_sent(|server, file| {
-        server.run("jack_rec", &["-f", file, "-d", "2", "-b", "16", "system:capture_1"]).expect_success();
+        server
+            .run("jack_rec", &["-f", file, "-d", "2", "-b", "16", "system:capture_1"])
+            .expect_success();
     });
     assert_eq!(recorded.channels[0].len(), 2 * ONE_SECOND_FRAMES, "as long as it was told to");
 }
@@ -68,8 +75,14 @@ fn ffmpeg_records_what_was_sent() {
 fn ecasound_records_what_was_sent() {
     demand_a_second_of_what_was_sent(|server, file| {
         let output = format!("-o:{file}");
-        let arguments =
-            ["-q", "-t:2", "-f:f32_le,1,48000", "-i:jack,system", &output, "-G:jack,ecasound,notransport"];
+        let arguments = [
+            "-q",
+            "-t:2",
+            "-f:f32_le,1,48000",
+            "-i:jack,system",
+            &output,
+            "-G:jack,ecasound,notransport",
+        ];
         server.run("ecasound", &arguments).expect_success();
     });
 }

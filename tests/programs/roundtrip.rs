@@ -8,14 +8,16 @@ fn measured(program: &mut Program) -> Vec<String> {
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Loops `jack_iodelay` back to itself and demands that it measures the quantum, to a thousandth of a frame.
+/// Loops `jack_iodelay` back to itself and demands that it measures the quantum, to a thousandth of
+/// a frame.
 fn demand_one_quantum(quantum: u32, options: &[&str]) {
     let text = quantum.to_string();
     let server = Server::start(&[&["--quantum", &text], options].concat());
     let mut program = server.spawn("jack_iodelay", &[]);
     server.await_active("jack_delay");
     server.run("jack_connect", &["jack_delay:out", "jack_delay:in"]).expect_success();
-    // The first measurement may span the connection, and any that spans a lost cycle is wrong: two in a row count.
+    // The first measurement may span the connection, and any that spans a lost cycle is wrong: two
+    // in a row count.
     let expected = format!("{quantum}.000");
     eventually(&format!("{quantum} frames, {options:?}"), || {
         let measured = measured(&mut program);

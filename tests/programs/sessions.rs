@@ -9,7 +9,7 @@ fn orders(script: &str) -> Vec<&str> {
 }
 
 #[test]
-fn jack_session_notify_has_a_client_save_and_quit_and_its_script_brings_client_and_connections_back() {
+fn a_session_saved_by_jack_session_notify_comes_back() {
     let server = Server::timer(256);
     let directory = server.directory().join("session");
     std::fs::create_dir(&directory).expect("a directory");
@@ -28,7 +28,8 @@ fn jack_session_notify_has_a_client_save_and_quit_and_its_script_brings_client_a
     assert!(directory.join("simple").is_dir());
     assert!(!directory.join("metro").exists());
     let [start, ports @ ..] = &orders(&script)[..] else { panic!("no orders: {script}") };
-    let uuid = start.strip_prefix("jack_simple_session_client ").and_then(|rest| rest.strip_suffix(" &"));
+    let uuid =
+        start.strip_prefix("jack_simple_session_client ").and_then(|rest| rest.strip_suffix(" &"));
     let uuid = uuid.unwrap_or_else(|| panic!("{start}")).to_owned();
     let expected = [("input", "capture_1"), ("output", "playback_1"), ("output", "playback_2")]
         .map(|(port, other)| format!(r#"jack_connect -u "{uuid}:{port}" "system:{other}""#));
@@ -44,7 +45,9 @@ fn jack_session_notify_has_a_client_save_and_quit_and_its_script_brings_client_a
     let _client = server.spawn("jack_simple_session_client", &[&uuid]);
     // It leaves its connections to the session now.
     server.await_port("simple:output");
-    for (port, other) in [("simple:input", "system:capture_1"), ("simple:output", "system:playback_2")] {
+    for (port, other) in
+        [("simple:input", "system:capture_1"), ("simple:output", "system:playback_2")]
+    {
         let known = port.replace("simple", &uuid);
         eventually("its ports can be connected", || {
             let connected = server.run("jack_connect", &["-u", &known, other]);

@@ -18,7 +18,8 @@ fn aj_snapshot_stores_connections_removes_them_and_restores_them() {
         server.run("jack_connect", &[source, destination]).expect_success();
     }
     server.run("aj-snapshot", &["-jf", "song.xml"]).expect_success();
-    let stored = std::fs::read_to_string(server.directory().join("song.xml")).expect("it has written it");
+    let stored =
+        std::fs::read_to_string(server.directory().join("song.xml")).expect("it has written it");
     assert_eq!(stored.matches("<connection port=\"system:playback_").count(), 3, "{stored}");
     server.run("aj-snapshot", &["-jx"]).expect_success();
     connected(&server, one, &[]);
@@ -33,7 +34,7 @@ fn aj_snapshot_stores_connections_removes_them_and_restores_them() {
 }
 
 #[test]
-fn jack_alias_gives_a_port_names_by_which_others_find_it_and_takes_them_back() {
+fn jack_alias_sets_and_removes_names_of_a_port() {
     let server = Server::timer(256);
     let port = "system:playback_1";
     for alias in ["left", "speaker"] {

@@ -5,27 +5,33 @@ use std::path::Path;
 
 use harness::{Program, Server, binary, command_in, eventually, in_three_attempts};
 
-/// What a server that is started by `prlimit` with these arguments says at first, and how many KiB it has locked.
+/// What a server that is started by `prlimit` with these arguments says at first, and how many KiB
+/// it has locked.
 fn started_by_prlimit(arguments: &[&str]) -> (String, u64) {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let mut command = command_in(directory.path(), Path::new("prlimit"));
     command.args(arguments).arg(binary("consort")).args(["run", "--quantum", "1024"]);
     let mut server = Program::start(command);
     eventually("the server runs", || server.stderr().contains("runs: timer").then_some(()));
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("a process");
+    let status =
+        std::fs::read_to_string(format!("/proc/{}/status", server.id())).expect("a process");
     let locked = status.lines().find_map(|line| line.strip_prefix("VmLck:")).expect("a line of it");
-    let locked_kib = locked.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
+    let locked_kib =
+        locked.split_whitespace().next().and_then(|kib| kib.parse().ok()).expect("a number");
     (server.stderr().to_owned(), locked_kib)
 }
 
 #[test]
-fn a_real_time_server_keeps_its_memory_where_it_is_or_says_that_it_may_not() {
+fn a_real_time_server_locks_its_memory_or_says_why_not() {
     // Root may exceed its limit.
     let (said, locked_kib) = started_by_prlimit(&["--memlock=1048576"]);
     assert!(locked_kib > 1024 && !said.contains("paged out"), "{locked_kib} KiB: {said}");
     let without_the_right = ["--memlock=1048576", "setpriv", "--bounding-set", "-ipc_lock"];
     let (said, locked_kib) = started_by_prlimit(&without_the_right);
-    assert!(locked_kib == 0 && said.contains("this process may lock 1024 KiB"), "{locked_kib} KiB: {said}");
+    assert!(
+        locked_kib == 0 && said.contains("this process may lock 1024 KiB"),
+        "{locked_kib} KiB: {said}"
+    );
 }
 
 /// The mappings of a process, each with its name and whether it is locked.
@@ -35,10 +41,13 @@ fn mappings(process: u32) -> Vec<(Range<u64>, String, bool)> {
     for line in maps.lines() {
         let address = |text: &str| u64::from_str_radix(text, 16).ok();
         let words: Vec<&str> = line.split_whitespace().collect();
-        let range = words[0].split_once('-').and_then(|(start, end)| Some(address(start)?..address(end)?));
+        let range =
+            words[0].split_once('-').and_then(|(start, end)| Some(address(start)?..address(end)?));
         if let Some(range) = range {
             mappings.push((range, words[5..].join(" "), false));
-        } else if let (["VmFlags:", flags @ ..], Some((.., locked))) = (&words[..], mappings.last_mut()) {
+        } else if let (["VmFlags:", flags @ ..], Some((.., locked))) =
+            (&words[..], mappings.last_mut())
+        {
             *locked = flags.contains(&"lo");
         }
     }
@@ -67,11 +76,17 @@ fn what_a_real_time_client_touches_in_cycles_stays_in_memory() {
         let server = Server::start(options);
         let client = server.probe(&["source", "source"]);
         let mappings = mappings(client.id());
-        for part in ["engine", "orders", "own", "signals", "slab"] {
+        for part in ["engine", "assignments", "own", "signals", "slab"] {
             let name = format!("/memfd:consort-{part} (deleted)");
-            let found: Vec<bool> =
-                mappings.iter().filter(|(_, of, _)| *of == name).map(|(.., locked)| *locked).collect();
-            assert!(!found.is_empty() && found.iter().all(|locked| *locked == kept), "{name}: {found:?}");
+            let found: Vec<bool> = mappings
+                .iter()
+                .filter(|(_, of, _)| *of == name)
+                .map(|(.., locked)| *locked)
+                .collect();
+            assert!(
+                !found.is_empty() && found.iter().all(|locked| *locked == kept),
+                "{name}: {found:?}"
+            );
         }
         let end = stack_end(client.id(), "source");
         let stack = mappings.iter().find(|(range, ..)| range.contains(&end)).expect("its stack");
@@ -84,10 +99,12 @@ fn faults(process: u32, thread: &str) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
     let stat = tasks.flatten().find_map(|task| {
         let name = std::fs::read_to_string(task.path().join("comm")).ok()?;
-        (name.trim_end() == thread).then(|| std::fs::read_to_string(task.path().join("stat")).ok())?
+        (name.trim_end() == thread)
+            .then(|| std::fs::read_to_string(task.path().join("stat")).ok())?
     });
     let stat = stat.unwrap_or_else(|| panic!("process {process} has no thread '{thread}'"));
-    // proc_pid_stat(5): from the third field on, which follows the name; minor faults are the tenth, major the twelfth.
+    // proc_pid_stat(5): from the third field on, which follows the name; minor faults are the
+    // tenth, major the twelfth.
     let fields: Vec<&str> = stat.rsplit_once(") ").expect("a name").1.split(' ').collect();
     [7, 9].iter().map(|field| fields[*field].parse::<u64>().expect("a count")).sum()
 }
@@ -95,7 +112,7 @@ fn faults(process: u32, thread: &str) -> u64 {
 #[test]
 fn threads_in_the_graph_fault_no_page_in_once_they_run() {
     for options in [&["--quantum", "64"][..], &["--quantum", "1024", "--sync"]] {
-        // A machine that looks for idle pages takes some from anybody at times.
+        // A machine that reclaims idle pages takes some from any process at times.
         in_three_attempts(|| expect_no_faults(options));
     }
 }
@@ -118,7 +135,11 @@ fn expect_no_faults(options: &[&str]) -> Result<(), String> {
     server.await_cycles(500);
     let none_since = |before: [u64; 4], when: &str| {
         let now = so_far();
-        if now == before { Ok(()) } else { Err(format!("{options:?}, {when}: {before:?}, {now:?}")) }
+        if now == before {
+            Ok(())
+        } else {
+            Err(format!("{options:?}, {when}: {before:?}, {now:?}"))
+        }
     };
     none_since(before, "in cycles that repeat themselves")?;
     server.run("jack_connect", &["source:out", "system:playback_2"]).expect_success();

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use harness::{Server, eventually};
 
-use crate::stage::Witness;
+use crate::scenario::Witness;
 
 /// Longer than a restart takes, shorter than the default.
 const GRACE_MS: u64 = 1500;
@@ -42,7 +42,7 @@ fn the_shutdown_callback_is_called_when_the_grace_is_over_and_not_before() {
 }
 
 #[test]
-fn the_shutdown_callback_is_called_at_once_when_the_server_stops_in_order() {
+fn a_server_that_stops_in_order_is_a_shutdown_at_once() {
     // Much longer than a test waits for anything.
     let long = ("CONSORT_GRACE_MS", "3600000");
     let server = Server::timer(256);
@@ -60,7 +60,7 @@ fn the_shutdown_callback_is_called_at_once_when_the_server_stops_in_order() {
 }
 
 #[test]
-fn without_a_grace_the_shutdown_callback_is_called_at_once_when_the_server_dies() {
+fn without_a_grace_period_a_dead_server_is_a_shutdown_at_once() {
     let mut server = Server::start(&["--quantum", "256", "--grace", "0"]);
     let mut witness = Witness::start(&server, &["witness"]);
     server.kill();
@@ -70,7 +70,7 @@ fn without_a_grace_the_shutdown_callback_is_called_at_once_when_the_server_dies(
 }
 
 #[test]
-fn a_server_of_another_rate_or_with_fewer_ports_says_why_it_takes_nobody_back() {
+fn a_server_that_takes_no_client_back_says_why() {
     for (options, words) in [
         (&["--quantum", "256", "--rate", "44100"][..], "knows a sample rate of 48000 Hz"),
         (&["--quantum", "256", "--capture", "20"], "in use or out of range"),

@@ -2,16 +2,16 @@
 
 use harness::{Program, Server, binary, eventually};
 
-use crate::stage::Witness;
+use crate::scenario::Witness;
 
 #[test]
-fn a_newcomer_of_the_same_name_waits_for_the_one_that_returns_and_gets_another() {
+fn a_returning_client_keeps_its_name_before_a_new_one() {
     let mut server = Server::timer(256);
     let mut first = Witness::start(&server, &["witness", "system:capture_1"]);
     let before = first.settled_state();
     server.kill();
     server.start_again();
-    // Not connected until newcomers are let in.
+    // Not connected until the server admits new clients.
     let mut second = Witness::start(&server, &["witness"]);
     assert!(second.state().contains("name witness-01 "));
     eventually("the first is what it was", || (first.state() == before).then_some(()));
@@ -19,7 +19,7 @@ fn a_newcomer_of_the_same_name_waits_for_the_one_that_returns_and_gets_another()
 }
 
 #[test]
-fn a_program_that_finds_no_server_meanwhile_starts_one_that_the_others_return_to() {
+fn clients_return_to_a_server_that_another_program_starts() {
     let mut server = Server::timer(256);
     let mut witness = Witness::start_with(&server, &["witness", "system:capture_1"], &[]);
     let before = witness.settled_state();
@@ -46,7 +46,7 @@ fn a_program_that_finds_no_server_meanwhile_starts_one_that_the_others_return_to
 }
 
 #[test]
-fn connections_that_a_patchbay_made_are_made_again_where_programs_may_not_connect_themselves() {
+fn connections_made_by_a_patchbay_return_with_their_clients() {
     let mut server = Server::start(&["--quantum", "256", "--self-connect", "fail-all"]);
     let _source = server.probe(&["source", "source"]);
     let _reader = server.probe(&["check", "reader"]);
@@ -58,7 +58,7 @@ fn connections_that_a_patchbay_made_are_made_again_where_programs_may_not_connec
 }
 
 #[test]
-fn a_temporary_server_in_the_place_of_another_stays_as_long_as_those_that_returned() {
+fn a_temporary_server_stays_as_long_as_the_clients_that_returned() {
     let mut server = Server::start(&["--quantum", "256", "--temporary"]);
     let mut witness = Witness::start(&server, &["witness", "system:capture_1"]);
     let before = witness.settled_state();

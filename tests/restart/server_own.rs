@@ -1,14 +1,17 @@
-//! What nobody but the server decides: where the transport stands, and properties.
+//! What only the server knows: the position of the transport, and properties.
 
 use harness::{Server, eventually};
 use serde_json::Value;
 
-use crate::stage::Witness;
+use crate::scenario::Witness;
 
 fn transport(server: &Server) -> (String, u64) {
     let shown = server.consort(&["transport", "show", "--json"]).expect_success().stdout;
     let shown: Value = serde_json::from_str(&shown).expect("JSON");
-    (shown["state"].as_str().expect("a state").to_owned(), shown["frame"].as_u64().expect("a frame"))
+    (
+        shown["state"].as_str().expect("a state").to_owned(),
+        shown["frame"].as_u64().expect("a frame"),
+    )
 }
 
 #[test]
@@ -37,7 +40,7 @@ fn the_transport_stands_where_it_stood_and_rolls_on_if_it_rolled() {
 }
 
 #[test]
-fn properties_of_those_that_return_are_there_again_and_go_when_a_server_stops_in_order() {
+fn properties_survive_a_server_that_is_killed() {
     let mut server = Server::timer(256);
     let mut witness = Witness::start(&server, &["witness", "system:capture_1"]);
     for (kind, name) in [("-p", "witness:in"), ("-c", "witness"), ("-p", "system:capture_1")] {

@@ -1,4 +1,5 @@
-//! What happens to the server, chosen by a seed: the same seed gives the same actions in the same order.
+//! What happens to the server, chosen by a seed: the same seed gives the same actions in the same
+//! order.
 
 use std::collections::BTreeMap;
 
@@ -60,7 +61,7 @@ struct Victim {
     program: Program,
 }
 
-/// The clients that come, fault and go beside the monitored stream.
+/// The clients that come, fault and go next to the monitored stream.
 #[derive(Debug)]
 pub(crate) struct Crowd {
     chance: Chance,
@@ -89,7 +90,7 @@ impl Crowd {
         match self.chance.below(10) {
             _ if self.victims.is_empty() => self.open(server),
             0..3 if self.victims.len() < VICTIMS => self.open(server),
-            0..6 => self.strike(),
+            0..6 => self.trigger_fault(),
             6 => self.connect(server),
             7 => self.disconnect(server),
             8 => self.stop_or_continue(),
@@ -117,7 +118,11 @@ impl Crowd {
     /// What was done in the second before `date_ns`.
     pub(crate) fn done_before(&self, date_ns: u64) -> Vec<&str> {
         let second = date_ns.saturating_sub(1_000_000_000)..=date_ns;
-        self.history.iter().filter(|(at, _)| second.contains(at)).map(|(_, what)| what.as_str()).collect()
+        self.history
+            .iter()
+            .filter(|(at, _)| second.contains(at))
+            .map(|(_, what)| what.as_str())
+            .collect()
     }
 
     /// Kills those whose time is over, whatever they do.
@@ -144,7 +149,7 @@ impl Crowd {
         self.note("open and connect");
     }
 
-    fn strike(&mut self) {
+    fn trigger_fault(&mut self) {
         let unharmed: Vec<usize> =
             (0..self.victims.len()).filter(|at| self.victims[*at].lives_for.is_none()).collect();
         if unharmed.is_empty() {

@@ -1,4 +1,4 @@
-//! Clients come, fault and go at random beside a stream that must not lose a sample.
+//! Clients come, fault and go at random next to a stream that must not lose a sample.
 //!
 //! `cargo xtask soak --minutes N` runs the long form; the short one is a test like any other.
 #![forbid(unsafe_code)]
@@ -19,20 +19,22 @@ fn wanted(name: &str) -> Option<u64> {
 const SHORT: Duration = Duration::from_secs(25);
 /// Of the time with faults: how long the long form watches the stream without any.
 const CONTROL_DIVISOR: u32 = 4;
-/// Where nobody asks for another one.
+/// The default.
 const SEED: u64 = 20_261_121;
 
 #[test]
-fn a_stream_between_survivors_loses_nothing_while_clients_come_fault_and_go() {
+fn a_stream_between_survivors_loses_nothing_in_a_soak() {
     let plan = Plan { seed: SEED, length: SHORT, quantum: 256, sync: false, control: SHORT };
     match wanted("CONSORT_SOAK_SECONDS") {
-        None => run::withstand(&plan),
+        None => run::execute(&plan),
         Some(seconds) => {
             let seed = wanted("CONSORT_SOAK_SEED").unwrap_or(SEED);
-            let quantum = wanted("CONSORT_SOAK_QUANTUM").and_then(|frames| u32::try_from(frames).ok());
+            let quantum =
+                wanted("CONSORT_SOAK_QUANTUM").and_then(|frames| u32::try_from(frames).ok());
             let sync = wanted("CONSORT_SOAK_SYNC").is_some();
             let (length, quantum) = (Duration::from_secs(seconds), quantum.unwrap_or(plan.quantum));
-            let lost = run::soak(&Plan { seed, length, quantum, sync, control: length / CONTROL_DIVISOR });
+            let lost =
+                run::soak(&Plan { seed, length, quantum, sync, control: length / CONTROL_DIVISOR });
             assert_eq!(lost.servers, 0, "cycles lost that the machine did not take");
         }
     }

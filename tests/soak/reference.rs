@@ -1,4 +1,5 @@
-//! What the machine takes from everybody: seen by threads that only the machine can keep from running.
+//! What the machine takes from everybody: seen by threads that only the machine can keep from
+//! running.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -80,11 +81,12 @@ fn watch(cpu: usize, least_ns: u64, stalls: &Mutex<Vec<Stall>>, stop: &AtomicBoo
     }
 }
 
-/// Names of programs with real-time threads that this process has not started: what they take looks like the server's
-/// fault to everybody here.
+/// Names of programs with real-time threads that this process has not started: what they take looks
+/// like the server's fault to everybody here.
 pub(crate) fn foreign_realtime() -> BTreeSet<String> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let numbered = processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
+    let numbered =
+        processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());
     numbered.filter_map(|entry| foreign_name(&entry.path())).collect()
 }
 
@@ -96,7 +98,8 @@ fn foreign_name(process: &Path) -> Option<String> {
         return None;
     }
     let mut tasks = fs::read_dir(process.join("task")).ok()?.flatten();
-    let is_realtime = tasks.any(|task| Stat::read(&task.path()).is_some_and(|stat| stat.is_realtime));
+    let is_realtime =
+        tasks.any(|task| Stat::read(&task.path()).is_some_and(|stat| stat.is_realtime));
     is_realtime.then_some(stat.name)
 }
 

@@ -90,8 +90,11 @@ impl Lost {
     fn of(losses: &[Loss], stalls: &[Stall], period_ns: u64) -> Self {
         let mut lost = Self::default();
         for loss in losses {
-            let cause =
-                if loss.is_machines(stalls, period_ns) { &mut lost.machines } else { &mut lost.servers };
+            let cause = if loss.is_machines(stalls, period_ns) {
+                &mut lost.machines
+            } else {
+                &mut lost.servers
+            };
             *cause += loss.cycles;
         }
         lost
@@ -107,12 +110,13 @@ pub(crate) fn soak(plan: &Plan) -> Lost {
     run(plan).0
 }
 
-/// As the other tests of faults do, up to five attempts: a stream may lose what a shared machine takes from it at times, and
-/// losing more counts only where it loses no more in as long a time without faults.
+/// As the other tests of faults do, up to five attempts: a stream may lose what a shared machine
+/// takes from it at times, and losing more counts only where it loses no more in as long a time
+/// without faults.
 ///
 /// # Panics
 /// If three attempts failed on a machine that was not busy.
-pub(crate) fn withstand(plan: &Plan) {
+pub(crate) fn execute(plan: &Plan) {
     let mut failures = Vec::new();
     for attempt in 0..5 {
         let plan = Plan { seed: plan.seed + attempt, ..plan.clone() };
@@ -123,7 +127,9 @@ pub(crate) fn withstand(plan: &Plan) {
         if control.servers <= plan.machines_share(plan.control) {
             failures.push(lost);
         } else {
-            eprintln!("not judged, since the machine is busy: {lost:?}, and {control:?} without faults");
+            eprintln!(
+                "not judged, since the machine is busy: {lost:?}, and {control:?} without faults"
+            );
         }
     }
     assert!(failures.len() < 3, "failed on a machine that was not busy: {failures:?}");
@@ -149,7 +155,11 @@ fn run(plan: &Plan) -> (Lost, Lost) {
         let wait_ms = crowd.act(&server);
         std::thread::sleep(Duration::from_millis(wait_ms));
         foreign.extend(foreign_realtime());
-        assert!(server.program().is_running(), "the server has died: {}", server.program().stderr());
+        assert!(
+            server.program().is_running(),
+            "the server has died: {}",
+            server.program().stderr()
+        );
         assert!(stream.monitor.is_running(), "the monitor has died: {}", stream.monitor.stderr());
     }
     let ended_ns = now_ns();
@@ -202,7 +212,10 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     );
     if !foreign.is_empty() {
         let names: Vec<String> = foreign.into_iter().collect();
-        println!("other programs had real-time threads, and what they took counts: {}", names.join(", "));
+        println!(
+            "other programs had real-time threads, and what they took counts: {}",
+            names.join(", ")
+        );
     }
     if !is_realtime {
         println!("stalls are not told from a busy machine: SCHED_FIFO is not allowed here");

@@ -3,7 +3,7 @@
 use harness::Server;
 use serde_json::json;
 
-use crate::stage::{METRO, await_state, furnish, furnished, metro, saved};
+use crate::metronome::{METRO, await_state, metro, populate, populated, saved};
 
 /// A path in the server's directory.
 fn file(server: &Server, name: &str) -> String {
@@ -14,8 +14,8 @@ fn file(server: &Server, name: &str) -> String {
 fn what_is_saved_is_restored_by_another_server_with_the_same_programs() {
     let first = Server::timer(256);
     let _metro = metro(&first);
-    furnish(&first);
-    await_state(&first, &furnished());
+    populate(&first);
+    await_state(&first, &populated());
     let path = file(&first, "song.json");
     first.consort(&["save", &path]).expect_success();
 
@@ -23,17 +23,17 @@ fn what_is_saved_is_restored_by_another_server_with_the_same_programs() {
     let _metro = metro(&second);
     let restored = second.consort(&["restore", &path]).expect_success();
     assert_eq!(restored.stderr, "");
-    await_state(&second, &furnished());
+    await_state(&second, &populated());
     let again = second.consort(&["restore", &path]).expect_success();
     assert_eq!(again.stderr, "", "what is there already is no failure");
-    await_state(&second, &furnished());
+    await_state(&second, &populated());
 }
 
 #[test]
-fn what_cannot_be_restored_is_named_with_the_reason_and_the_rest_is_restored() {
+fn what_cannot_be_restored_is_named_with_the_reason() {
     let server = Server::timer(256);
     let path = file(&server, "song.json");
-    let state = furnished();
+    let state = populated();
     std::fs::write(&path, state.to_string()).expect("a file");
     let restored = server.consort(&["restore", &path]);
     assert_eq!(restored.code, Some(1), "{}", restored.stderr);
@@ -76,7 +76,7 @@ fn other_connections_stay_unless_the_state_is_to_be_restored_exactly() {
 fn a_file_with_nonsense_in_it_changes_nothing_and_says_why() {
     let server = Server::timer(256);
     let _metro = metro(&server);
-    furnish(&server);
+    populate(&server);
     let before = saved(&server);
     let path = file(&server, "nonsense.json");
     for (nonsense, reason) in [
@@ -89,7 +89,10 @@ fn a_file_with_nonsense_in_it_changes_nothing_and_says_why() {
             "-1",
         ),
         ("{\"consort_state\": 1, \"buffer_size\": 9000}", "9000 frames is out of range"),
-        ("{\"consort_state\": 1, \"buffer_size\": 64, \"aliases\": {\"\": [\"x\"]}}", "must not be empty"),
+        (
+            "{\"consort_state\": 1, \"buffer_size\": 64, \"aliases\": {\"\": [\"x\"]}}",
+            "must not be empty",
+        ),
     ] {
         std::fs::write(&path, nonsense).expect("a file");
         let refused = server.consort(&["restore", "--exact", &path]);
@@ -102,14 +105,17 @@ fn a_file_with_nonsense_in_it_changes_nothing_and_says_why() {
     assert!(missing.code == Some(1) && missing.stderr.contains("missing.json"), "{missing:?}");
     let nowhere = server.consort(&["save", "/proc/nowhere/song.json"]);
     assert!(nowhere.code == Some(1) && nowhere.stderr.contains("cannot write"), "{nowhere:?}");
-    assert!(nowhere.stderr.contains("No such file or directory"), "the kernel's words: {nowhere:?}");
+    assert!(
+        nowhere.stderr.contains("No such file or directory"),
+        "the kernel's words: {nowhere:?}"
+    );
 }
 
 #[test]
-fn a_state_goes_into_what_a_link_or_a_pipe_leads_to_and_comes_from_standard_input() {
+fn a_state_is_written_through_links_and_pipes() {
     let first = Server::timer(256);
     let _metro = metro(&first);
-    furnish(&first);
+    populate(&first);
     let link = file(&first, "link.json");
     std::os::unix::fs::symlink("song.json", &link).expect("a link");
     first.consort(&["save", &link]).expect_success();
@@ -126,7 +132,7 @@ fn a_state_goes_into_what_a_link_or_a_pipe_leads_to_and_comes_from_standard_inpu
     let _metro = metro(&second);
     let script = "\"$0\" restore - < \"$1\"";
     second.run("sh", &["-c", script, &consort, &link]).expect_success();
-    await_state(&second, &furnished());
+    await_state(&second, &populated());
     let nonsense = second.run("sh", &["-c", "echo nonsense | \"$0\" restore -", &consort]);
     assert!(nonsense.code == Some(1) && nonsense.stderr.contains("standard input"), "{nonsense:?}");
 }

@@ -1,11 +1,12 @@
-//! `consort run --state`: programs that come back have their connections, aliases and properties, from whichever server.
+//! `consort run --state`: programs that come back have their connections, aliases and properties,
+//! from whichever server.
 
 use std::path::Path;
 
 use harness::{Program, Server, binary, command_in, eventually};
 use rustix::process::Signal;
 
-use crate::stage::{METRO, await_state, end, furnish, furnished, metro, saved};
+use crate::metronome::{METRO, await_state, end, metro, populate, populated, saved};
 
 /// A server that keeps its state in a file of its directory.
 pub(crate) fn keeping() -> Server {
@@ -24,11 +25,11 @@ pub(crate) fn end_server(server: &mut Server) {
 fn a_program_that_comes_back_under_its_name_has_what_it_had() {
     let server = keeping();
     let first = metro(&server);
-    furnish(&server);
-    await_state(&server, &furnished());
+    populate(&server);
+    await_state(&server, &populated());
     end(&server, first);
     let _second = metro(&server);
-    await_state(&server, &furnished());
+    await_state(&server, &populated());
 }
 
 #[test]
@@ -46,52 +47,54 @@ fn a_connection_that_somebody_has_removed_does_not_come_back() {
 }
 
 #[test]
-fn the_next_server_begins_with_what_the_last_one_was_and_programs_find_what_they_had() {
+fn the_next_server_starts_with_the_state_of_the_last() {
     let mut server = keeping();
     let first = metro(&server);
-    furnish(&server);
-    await_state(&server, &furnished());
+    populate(&server);
+    await_state(&server, &populated());
     end(&server, first);
     for _ in 0..2 {
         end_server(&mut server);
         server.start_again();
-        // What nobody but the server had, at once.
+        // What only the server had is there at once.
         eventually("the transport stands there", || {
-            (saved(&server)["transport"] == furnished()["transport"]).then_some(())
+            (saved(&server)["transport"] == populated()["transport"]).then_some(())
         });
         assert_eq!(saved(&server)["buffer_size"], 512);
     }
     let _second = metro(&server);
-    await_state(&server, &furnished());
+    await_state(&server, &populated());
 }
 
 #[test]
 fn what_is_kept_is_what_consort_restore_reads() {
     let mut server = keeping();
     let _first = metro(&server);
-    furnish(&server);
-    await_state(&server, &furnished());
+    populate(&server);
+    await_state(&server, &populated());
     end_server(&mut server);
     let kept = server.directory().join("kept.json").to_string_lossy().into_owned();
     let other = Server::timer(256);
     let _metro = metro(&other);
     other.consort(&["restore", &kept]).expect_success();
-    await_state(&other, &furnished());
+    await_state(&other, &populated());
 }
 
 #[test]
 fn a_killed_server_has_written_what_it_was() {
     let mut server = keeping();
     let first = metro(&server);
-    furnish(&server);
+    populate(&server);
     let kept = server.directory().join("kept.json");
-    let expected = furnished();
+    let expected = populated();
     eventually("the state is written", || {
         let text = std::fs::read_to_string(&kept).ok()?;
-        let written: serde_json::Value = serde_json::from_str(&text).expect("a whole state at any moment");
+        let written: serde_json::Value =
+            serde_json::from_str(&text).expect("a whole state at any moment");
         let same = |part: &str| written[part] == expected[part];
         let properties = written["properties"].as_array().map(Vec::len);
-        (same("transport") && same("connections") && same("aliases") && properties == Some(3)).then_some(())
+        (same("transport") && same("connections") && same("aliases") && properties == Some(3))
+            .then_some(())
     });
     server.kill();
     // It would return by itself, with what it knows.
@@ -111,13 +114,16 @@ fn refused(directory: &Path, path: &Path) -> String {
 }
 
 #[test]
-fn a_server_whose_state_is_nonsense_does_not_start_says_why_and_leaves_the_file_alone() {
+fn a_server_whose_state_file_is_nonsense_does_not_start() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("kept.json");
     std::fs::write(&path, "{\"consort_state\": 1, \"conections\": []}").expect("a file");
     let said = refused(directory.path(), &path);
     assert!(said.contains("conections"), "{said}");
-    assert_eq!(std::fs::read_to_string(&path).expect("a file"), "{\"consort_state\": 1, \"conections\": []}");
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("a file"),
+        "{\"consort_state\": 1, \"conections\": []}"
+    );
     let said = refused(directory.path(), &directory.path().join("none/kept.json"));
     assert!(said.contains("cannot write") && said.contains("none/kept.json"), "{said}");
 }

@@ -1,7 +1,7 @@
-//! The state of a server: saved, restored, kept, and given to whoever comes back.
+//! The state of a server: saved, restored, kept, and given to clients that come back.
 #![forbid(unsafe_code)]
 
 mod files;
 mod kept;
-mod stage;
+mod metronome;
 mod tempo;

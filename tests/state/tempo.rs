@@ -1,18 +1,15 @@
 //! Bar, beat and tempo of the place where the transport stands.
 
-use std::path::Path;
-
 use harness::{Server, c_program, eventually};
 use serde_json::{Value, json};
 
 use crate::kept::{end_server, keeping};
-use crate::stage::saved;
+use crate::metronome::saved;
 
 /// Has a program move the transport to [`place`].
 fn move_transport(server: &Server) {
-    let program = server.directory().join("reposition");
-    c_program(Path::new("state/reposition.c"), &program);
-    let moved = server.run(&program.to_string_lossy(), &[]);
+    let program = c_program("state/reposition.c");
+    let moved = server.run(&program, &[]);
     assert_eq!(moved.code, Some(0), "{}", moved.stderr);
 }
 
@@ -28,11 +25,13 @@ fn place() -> Value {
 }
 
 fn await_place(server: &Server, expected: &Value) {
-    eventually("the transport stands there", || (saved(server)["transport"] == *expected).then_some(()));
+    eventually("the transport stands there", || {
+        (saved(server)["transport"] == *expected).then_some(())
+    });
 }
 
 #[test]
-fn bar_beat_and_tempo_are_saved_and_restored_with_the_place_that_they_are_of() {
+fn bar_beat_and_tempo_are_saved_and_restored() {
     let first = Server::timer(256);
     move_transport(&first);
     await_place(&first, &place());

@@ -10,7 +10,9 @@ fn interrupts() -> BTreeMap<PathBuf, String> {
     let entries = std::fs::read_dir("/proc/irq").into_iter().flatten().flatten();
     let lists = entries.map(|entry| entry.path().join("smp_affinity_list"));
     lists
-        .filter_map(|list| Some((list.clone(), std::fs::read_to_string(list).ok()?.trim().to_owned())))
+        .filter_map(|list| {
+            Some((list.clone(), std::fs::read_to_string(list).ok()?.trim().to_owned()))
+        })
         .collect()
 }
 
@@ -39,8 +41,12 @@ fn interrupts_leave_the_servers_cpus_and_are_back_when_it_ends() {
         eprintln!("skipped: no right to move interrupts here");
         return;
     }
-    let told =
-        server.stderr().lines().find(|line| line.contains("interrupts moved")).expect("told").to_owned();
+    let told = server
+        .stderr()
+        .lines()
+        .find(|line| line.contains("interrupts moved"))
+        .expect("told")
+        .to_owned();
     let counts: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
     let now = interrupts();
     let left = now.iter().filter(|(list, cpus)| before.get(*list) != Some(*cpus)).count();

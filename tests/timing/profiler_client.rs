@@ -8,7 +8,7 @@ fn profiler(server: &Server, options: &[&str]) -> Program {
     let mut profiler = Program::start(command);
     eventually("the profiler is a client", || {
         assert!(profiler.is_running(), "{}", profiler.stderr());
-        server.lsp(&[]).contains("profiler:").then_some(())
+        server.has_ports("profiler").then_some(())
     });
     profiler
 }

@@ -19,7 +19,9 @@ fn chain(options: &[&str]) -> (Server, Vec<Program>) {
 }
 
 fn record(server: &Server, seconds: &str) {
-    server.consort(&["profile", "record", "--seconds", seconds, "--output", "run.rec"]).expect_success();
+    server
+        .consort(&["profile", "record", "--seconds", seconds, "--output", "run.rec"])
+        .expect_success();
 }
 
 /// The events of a trace of `run.rec` that last.
@@ -42,11 +44,12 @@ fn cycle_of(span: &Value) -> u64 {
 }
 
 #[test]
-fn a_recording_has_every_cycle_once_and_in_it_the_clients_in_the_order_of_the_graph() {
+fn a_recording_has_every_cycle_once_in_the_order_of_the_graph() {
     let (server, _programs) = chain(&["--quantum", "256"]);
     record(&server, "2");
     let spans = spans(&server);
-    let cycles: Vec<u64> = spans.iter().filter(|span| span["name"] == "cycle").map(cycle_of).collect();
+    let cycles: Vec<u64> =
+        spans.iter().filter(|span| span["name"] == "cycle").map(cycle_of).collect();
     assert!(cycles.len() > 10, "two seconds are 375 cycles: {}", cycles.len());
     assert!(cycles.windows(2).all(|pair| pair[1] == pair[0] + 1), "none is missing");
     let mut clients: BTreeMap<u64, BTreeMap<&str, (f64, f64)>> = BTreeMap::new();
@@ -75,14 +78,19 @@ fn the_recording_takes_less_than_four_megabytes_of_memory() {
 }
 
 #[test]
-fn the_plots_are_pictures_and_gnuplot_draws_the_log_that_jack2_would_have_written() {
+fn gnuplot_draws_the_log_that_jack2_would_have_written() {
     let (server, _programs) = chain(&["--quantum", "256", "--sync"]);
     record(&server, "2");
-    server.consort(&["profile", "plot", "run.rec", "--output", "plots", "--jack-log"]).expect_success();
+    server
+        .consort(&["profile", "plot", "run.rec", "--output", "plots", "--jack-log"])
+        .expect_success();
     let plots = server.directory().join("plots");
     let files = |extension: &str| {
-        let entries = std::fs::read_dir(&plots).expect("plots").map(|entry| entry.expect("a file").path());
-        entries.filter(|path| path.extension().is_some_and(|found| found == extension)).collect::<Vec<_>>()
+        let entries =
+            std::fs::read_dir(&plots).expect("plots").map(|entry| entry.expect("a file").path());
+        entries
+            .filter(|path| path.extension().is_some_and(|found| found == extension))
+            .collect::<Vec<_>>()
     };
     let (png, svg) = (files("png"), files("svg"));
     assert_eq!((png.len(), svg.len()), (6, 6));
@@ -97,13 +105,16 @@ fn the_plots_are_pictures_and_gnuplot_draws_the_log_that_jack2_would_have_writte
         assert!(text.matches("<circle").count() > 50, "{}", path.display());
     }
     let log = std::fs::read_to_string(plots.join("JackEngineProfiling.log")).expect("a log");
-    assert!(log.lines().count() > 10 && log.lines().all(|line| line.split('\t').count() == 2 + 3 * 7));
+    assert!(
+        log.lines().count() > 10 && log.lines().all(|line| line.split('\t').count() == 2 + 3 * 7)
+    );
     for number in 1..=5 {
         let mut gnuplot = server.command("gnuplot");
         gnuplot.arg(format!("Timing{number}.plot")).current_dir(&plots);
         let finished = Program::start(gnuplot).finish().expect_success();
         assert_eq!(finished.stderr, "", "Timing{number}.plot");
-        let drawn = std::fs::read_to_string(plots.join(format!("Timing{number}.svg"))).expect("drawn");
+        let drawn =
+            std::fs::read_to_string(plots.join(format!("Timing{number}.svg"))).expect("drawn");
         assert!(drawn.trim_end().ends_with("</svg>") && drawn.contains("usec"));
     }
 }
@@ -117,10 +128,12 @@ fn each_clients_quantiles_are_shown_over_three_windows() {
         let counted = |line: &str| line.split_whitespace().nth(3).is_some_and(|count| count != "0");
         (shown.matches(" start ").count() == 6 && starts.all(counted)).then_some(shown)
     });
-    for line in
-        shown.lines().filter(|line| [" second ", " minute ", " start "].iter().any(|w| line.contains(w)))
+    for line in shown
+        .lines()
+        .filter(|line| [" second ", " minute ", " start "].iter().any(|w| line.contains(w)))
     {
-        let numbers: Vec<f64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let numbers: Vec<f64> =
+            line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         assert_eq!(numbers.len(), 5, "count, p50, p99, p99.9, max: {line}");
         assert!(numbers[1..].is_sorted(), "{line}");
     }
@@ -138,8 +151,9 @@ fn what_is_no_whole_recording_is_refused_in_words() {
     let server = Server::timer(256);
     record(&server, "1");
     let whole = std::fs::read(server.directory().join("run.rec")).expect("a recording");
-    let write =
-        |name: &str, bytes: &[u8]| std::fs::write(server.directory().join(name), bytes).expect("a file");
+    let write = |name: &str, bytes: &[u8]| {
+        std::fs::write(server.directory().join(name), bytes).expect("a file")
+    };
     write("cut", &whole[..whole.len() / 2]);
     write("foreign", b"1333 \t 9 \t\n");
     write("nothing", b"");
@@ -156,7 +170,8 @@ fn what_is_no_whole_recording_is_refused_in_words() {
         assert!(said.contains(part), "{name}: {said}");
     }
     assert!(!Path::new(&server.directory().join("plots")).exists(), "nothing was made of them");
-    let said = refusal(&server, &["profile", "record", "--seconds", "1", "--output", "no/such/directory"]);
+    let said =
+        refusal(&server, &["profile", "record", "--seconds", "1", "--output", "no/such/directory"]);
     assert!(said.contains("cannot write no/such/directory"), "{said}");
 }
 
@@ -170,7 +185,8 @@ fn without_a_server_there_is_nothing_to_record() {
 
 /// Lets a signal end what records for an hour, as soon as it waits for one.
 fn interrupted(server: &Server, arguments: &[&str], signal: Signal) {
-    let recording = server.spawn_consort(&[&["profile"], arguments, &["--seconds", "3600"]].concat());
+    let recording =
+        server.spawn_consort(&[&["profile"], arguments, &["--seconds", "3600"]].concat());
     let status = format!("/proc/{}/status", recording.id());
     harness::eventually("it waits for signals", || {
         let text = std::fs::read_to_string(&status).ok()?;

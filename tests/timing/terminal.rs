@@ -19,8 +19,11 @@ impl<'a> Terminal<'a> {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.server.command("tmux");
-        // A socket in the test's own directory, and nobody's configuration.
-        command.args(["-f", "/dev/null", "-S", "tmux.socket"]).args(arguments).env("LC_ALL", "C.UTF-8");
+        // A socket in the test's own directory, and no configuration file.
+        command
+            .args(["-f", "/dev/null", "-S", "tmux.socket"])
+            .args(arguments)
+            .env("LC_ALL", "C.UTF-8");
         command
     }
 
@@ -51,12 +54,18 @@ fn top_shows_clients_load_and_xruns_and_ends_with_q() {
     let terminal = Terminal::running(&server, &format!("{} top", binary("consort").display()));
     let screen = eventually("both clients have bars", || {
         let screen = terminal.screen();
-        let bar = |name: &str| screen.lines().any(|line| line.starts_with(name) && line.contains('█'));
+        let bar =
+            |name: &str| screen.lines().any(|line| line.starts_with(name) && line.contains('█'));
         (bar("first ") && bar("second ")).then_some(screen)
     });
-    for part in
-        ["256 frames, 5.33 ms", "DSP load", "xruns in", "latest xruns", "transport stopped", "q quits"]
-    {
+    for part in [
+        "256 frames, 5.33 ms",
+        "DSP load",
+        "xruns in",
+        "latest xruns",
+        "transport stopped",
+        "q quits",
+    ] {
         assert!(screen.contains(part), "{part} is missing:\n{screen}");
     }
     assert!(

@@ -1,8 +1,7 @@
-//! Xruns and late clients are explained: each kind is caused, in random order, and the verdicts are counted.
+//! Xruns and late clients are explained: each kind is caused, in random order, and the verdicts are
+//! counted.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use harness::{Program, Server, binary, c_program, eventually};
@@ -26,8 +25,14 @@ enum Fault {
     Driver,
 }
 
-const FAULTS: [Fault; 6] =
-    [Fault::Busy, Fault::Blocked, Fault::NotRunning, Fault::SignaledLate, Fault::Stopped, Fault::Driver];
+const FAULTS: [Fault; 6] = [
+    Fault::Busy,
+    Fault::Blocked,
+    Fault::NotRunning,
+    Fault::SignaledLate,
+    Fault::Stopped,
+    Fault::Driver,
+];
 /// How often each is caused.
 const ROUNDS: usize = 3;
 
@@ -45,29 +50,19 @@ impl Fault {
     }
 }
 
-struct Stage {
+struct Scenario {
     server: Server,
     first: Program,
     second: Program,
 }
 
-/// The program, compiled once: the tests run side by side.
-fn compiled() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let program = binary("culprit");
-        c_program(Path::new("victims/culprit.c"), &program);
-        program
-    })
-}
-
 fn culprit(server: &Server, arguments: &[&str]) -> Program {
-    let mut command = server.command(&compiled().to_string_lossy());
+    let mut command = server.command(&c_program("victims/culprit.c"));
     command.args(arguments);
     Program::start(command)
 }
 
-impl Stage {
+impl Scenario {
     /// Cycles of 21 ms: what this machine does by itself, busy as it is, is shorter.
     fn new() -> Self {
         let server = Server::start(&["--quantum", "1024", "--client-timeout", "3000"]);
@@ -100,7 +95,8 @@ impl Stage {
     fn expect_followed(&self, follower: &mut Program) {
         let last = self.xruns().last().expect("some")["number"].as_u64();
         let told = eventually("the newest one is told", || {
-            let told = follower.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON"));
+            let told =
+                follower.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON"));
             let told: Vec<Value> = told.collect();
             (told.last()?["number"].as_u64() >= last).then_some(told)
         });
@@ -109,12 +105,12 @@ impl Stage {
         assert_eq!(numbers, (1..=told.len() as u64).collect::<Vec<_>>());
     }
 
-    /// Waits until nobody has been late for some cycles, so that what is usual is known.
+    /// Waits until no client has been late for some cycles, so that typical durations are known.
     fn settle(&self) {
         eventually("10 cycles without an xrun", || {
-            let (xruns, cycles) = (self.server.status()["xruns"].clone(), self.server.cycles());
-            eventually("cycles go on", || (self.server.cycles() >= cycles + 10).then_some(()));
-            (self.server.status()["xruns"] == xruns).then_some(())
+            let xruns = self.server.status().xruns;
+            self.server.await_cycles(10);
+            (self.server.status().xruns == xruns).then_some(())
         });
     }
 
@@ -185,30 +181,34 @@ fn shuffle(faults: &mut [Fault], mut seed: u64) {
 
 #[test]
 fn faults_caused_in_random_order_are_told_apart_by_the_kernels_counters() {
-    let stage = Stage::new();
-    if stage.server.status()["realtime_priority"].is_null() {
+    let scenario = Scenario::new();
+    if scenario.server.status().realtime_priority.is_none() {
         eprintln!("skipped: no right to real-time priorities here");
         return;
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
     let seed = since.as_nanos() as u64;
-    let mut follower = stage.follower();
+    let mut follower = scenario.follower();
     let mut faults = FAULTS.repeat(ROUNDS);
     shuffle(&mut faults, seed);
     let (mut confusions, mut table) = (0, format!("seed {seed}\n"));
     for fault in faults {
-        stage.settle();
-        let (verdict, xrun) = stage.verdict_on(fault);
+        scenario.settle();
+        let (verdict, xrun) = scenario.verdict_on(fault);
         let right = verdict == fault.answer().1;
         confusions += usize::from(!right);
         let mark = if right { "" } else { "   <- wrong" };
-        let _ = writeln!(table, "{fault:?}: {verdict}{mark} {}", if right { Value::Null } else { xrun });
+        let _ = writeln!(
+            table,
+            "{fault:?}: {verdict}{mark} {}",
+            if right { Value::Null } else { xrun }
+        );
     }
     println!("{table}{confusions} of {} confused", FAULTS.len() * ROUNDS);
     // A busy machine adds causes of its own.
     assert!(confusions <= FAULTS.len() * ROUNDS / 4, "{confusions} confusions:\n{table}");
-    let told = stage.server.consort(&["xruns"]).expect_success().stdout;
-    stage.expect_followed(&mut follower);
+    let told = scenario.server.consort(&["xruns"]).expect_success().stdout;
+    scenario.expect_followed(&mut follower);
     assert!(told.contains("second, ") && told.contains("before it: first signaled"), "{told}");
 }
 
@@ -227,9 +227,7 @@ fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
         eprintln!("skipped: no tracefs here");
         return;
     };
-    let status: Value =
-        serde_json::from_str(&server.consort(&["status", "--json"]).expect_success().stdout).expect("JSON");
-    if status["realtime_priority"].is_null() {
+    if server.status().realtime_priority.is_none() {
         eprintln!("skipped: no right to real-time priorities here");
         return;
     }
@@ -237,7 +235,7 @@ fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
     eventually("the client is ready", || client.stdout().contains("ready").then_some(()));
     // The same program by another name, by which the kernel knows its threads.
     let hog = server.directory().join("hog-of-the-test");
-    std::fs::copy(compiled(), &hog).expect("a copy");
+    std::fs::copy(c_program("victims/culprit.c"), &hog).expect("a copy");
     let named = eventually("a late client, and who had its CPU", || {
         let mut command = server.command(&hog.to_string_lossy());
         // Between the clients' priority, 5, and the driver's, 10.
@@ -247,10 +245,17 @@ fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
         let xruns = listed.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
         xruns.into_iter().find(|xrun| xrun["had_cpu"][0]["name"] == "hog-of-the-test")
     });
-    assert_eq!((&named["client"], &named["verdict"]), (&"victim".into(), &"not-running".into()), "{named}");
+    assert_eq!(
+        (&named["client"], &named["verdict"]),
+        (&"victim".into(), &"not-running".into()),
+        "{named}"
+    );
     assert_eq!(named["had_cpu"][0]["realtime_priority"], 7, "{named}");
     let ran_ns = named["had_cpu"][0]["ran_ns"].as_u64().expect("a time");
-    assert!(ran_ns > 0 && ran_ns <= named["evidence"]["lost_ns"].as_u64().expect("a time"), "{named}");
+    assert!(
+        ran_ns > 0 && ran_ns <= named["evidence"]["lost_ns"].as_u64().expect("a time"),
+        "{named}"
+    );
     let told = server.consort(&["xruns"]).expect_success().stdout;
     assert!(told.contains("its CPU had: hog-of-the-test ("), "{told}");
 }

@@ -7,14 +7,16 @@ use serde_json::{Value, json};
 use crate::transport;
 
 fn await_state(server: &Server, state: &str) {
-    eventually(&format!("the transport is {state}"), || (transport(server)["state"] == state).then_some(()));
+    eventually(&format!("the transport is {state}"), || {
+        (transport(server)["state"] == state).then_some(())
+    });
 }
 
 fn roll(server: &Server, action: &str) {
     server.consort(&["transport", action]).expect_success();
 }
 
-/// A client that is never ready, at a server that waits for it so many seconds.
+/// A client that is never ready, at a server that waits for it this many seconds.
 fn never_ready(server: &Server, timeout_s: &str) -> Program {
     server.probe(&["follow", "never", "--slow", "1000000000", "--sync-timeout", timeout_s])
 }
@@ -48,11 +50,13 @@ fn bar_of(server: &Server) -> Value {
 }
 
 #[test]
-fn a_timebase_master_that_hangs_or_dies_takes_bar_and_beat_with_it_and_nothing_else() {
+fn a_timebase_master_that_dies_takes_only_bar_and_beat_with_it() {
     let server = Server::timer(256);
     let master = server.probe(&["lead", "leader"]);
     roll(&server, "start");
-    let led = eventually("bar and beat", || Some(transport(&server)).filter(|found| !found["bbt"].is_null()));
+    let led = eventually("bar and beat", || {
+        Some(transport(&server)).filter(|found| !found["bbt"].is_null())
+    });
     assert_eq!(led["timebase"], "leader");
     let frame = led["frame"].as_u64().expect("a frame");
     assert_eq!(led["bbt"]["bar"], json!(frame / 1000 + 1), "of the same cycle as the frame: {led}");
@@ -61,7 +65,9 @@ fn a_timebase_master_that_hangs_or_dies_takes_bar_and_beat_with_it_and_nothing_e
     master.signal(Signal::STOP);
     eventually("no bar of another frame", || bar_of(&server).is_null().then_some(()));
     let stopped_at = transport(&server)["frame"].as_u64();
-    eventually("the piece rolls on", || (transport(&server)["frame"].as_u64() > stopped_at).then_some(()));
+    eventually("the piece rolls on", || {
+        (transport(&server)["frame"].as_u64() > stopped_at).then_some(())
+    });
     master.signal(Signal::CONT);
     eventually("the master is back", || (!bar_of(&server).is_null()).then_some(()));
 

@@ -30,7 +30,8 @@ fn expected(asked: usize) -> Vec<f32> {
     sound
 }
 
-/// What two followers play to a conductor's marks; the second is ready when asked for the `asked`th time.
+/// What two followers play to a conductor's marks; the second is ready when asked for the `asked`th
+/// time.
 fn played(asked: usize, options: &[&str]) -> [Vec<f32>; 2] {
     let mut marks = vec![0.0; CYCLES * QUANTUM];
     for (cycle, mark) in MARKS {
@@ -52,7 +53,7 @@ fn played(asked: usize, options: &[&str]) -> [Vec<f32>; 2] {
 const FAST: [&str; 3] = ["--quantum", "256", "--fast"];
 
 #[test]
-fn every_client_rolls_from_the_same_frame_in_the_cycle_after_the_one_that_starts() {
+fn every_client_rolls_from_the_same_frame_in_the_same_cycle() {
     let expected = expected(1);
     for (channel, recorded) in played(1, &FAST).iter().enumerate() {
         let wrong = recorded.iter().zip(&expected).position(|(found, wanted)| found != wanted);
@@ -61,7 +62,7 @@ fn every_client_rolls_from_the_same_frame_in_the_cycle_after_the_one_that_starts
 }
 
 #[test]
-fn a_client_that_needs_time_holds_all_others_up_and_then_all_roll_in_one_cycle() {
+fn all_clients_wait_for_the_slowest_and_roll_in_one_cycle() {
     let expected = expected(5);
     for (channel, recorded) in played(5, &FAST).iter().enumerate() {
         let wrong = recorded.iter().zip(&expected).position(|(found, wanted)| found != wanted);
@@ -70,7 +71,7 @@ fn a_client_that_needs_time_holds_all_others_up_and_then_all_roll_in_one_cycle()
 }
 
 #[test]
-fn transport_calls_and_callbacks_in_a_cycle_touch_no_heap_no_lock_and_no_stream() {
+fn transport_calls_in_a_cycle_touch_no_heap_lock_or_stream() {
     let (server, guard) = Guard::server(&["--quantum", "128"]);
     let _followers = [
         guard.probe(&server, &["follow", "slow", "--slow", "3"]),

@@ -3,22 +3,19 @@
 use std::net::SocketAddr;
 
 use harness::{Finished, Program, Server, binary};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::http::{Answer, ask, get};
-use crate::stage::{address_in, page_alone, served};
+use crate::served::{address_in, page_alone, served};
 
 const SECRET: &str = "0123456789abcdef0123";
 
-fn status(server: &Server) -> Value {
-    serde_json::from_str(&server.consort(&["status", "--json"]).expect_success().stdout).expect("JSON")
-}
-
 #[test]
-fn another_sites_page_can_neither_order_nor_see_nor_take_this_machines_name() {
+fn another_sites_page_can_neither_read_nor_control() {
     let (server, address) = served(&["--quantum", "1024"]);
-    let connect = json!({ "connect": { "source": "system:capture_1", "destination": "system:playback_1" } })
-        .to_string();
+    let connect =
+        json!({ "connect": { "source": "system:capture_1", "destination": "system:playback_1" } })
+            .to_string();
     let json = ("Content-Type", "application/json");
     let own = format!("http://{address}");
     let post = |headers: &[(&str, &str)]| ask(address, "POST", "/order", headers, &connect).status;
@@ -34,18 +31,29 @@ fn another_sites_page_can_neither_order_nor_see_nor_take_this_machines_name() {
         assert_eq!(status, expected, "{what}");
     }
     for path in ["/", "/events", "/metrics"] {
-        assert_eq!(ask(address, "GET", path, &[("Host", "evil.example")], "").status, 421, "{path}");
+        assert_eq!(
+            ask(address, "GET", path, &[("Host", "evil.example")], "").status,
+            421,
+            "{path}"
+        );
     }
-    assert_eq!(ask(address, "GET", "/metrics", &[("Sec-Fetch-Site", "cross-site")], "").status, 403);
+    assert_eq!(
+        ask(address, "GET", "/metrics", &[("Sec-Fetch-Site", "cross-site")], "").status,
+        403
+    );
     let asked = ask(address, "OPTIONS", "/order", &[("Origin", "http://evil.example")], "");
-    assert!(asked.status == 403 && asked.header("access-control-allow-origin").is_none(), "{}", asked.head);
-    assert_eq!(status_of(&server), 0, "nothing was connected");
+    assert!(
+        asked.status == 403 && asked.header("access-control-allow-origin").is_none(),
+        "{}",
+        asked.head
+    );
+    assert_eq!(connections(&server), 0, "nothing was connected");
     assert_eq!(post(&[json, ("Origin", &own)]), 200, "our own page may");
-    assert_eq!(status_of(&server), 1);
+    assert_eq!(connections(&server), 1);
 }
 
-fn status_of(server: &Server) -> u64 {
-    status(server)["connections"].as_u64().expect("a count")
+fn connections(server: &Server) -> u32 {
+    server.status().connections
 }
 
 #[test]
@@ -73,23 +81,31 @@ fn with_token(server: &Server) -> (Program, SocketAddr) {
 }
 
 #[test]
-fn with_a_token_nothing_is_told_without_it_and_the_page_takes_it_as_a_cookie() {
+fn a_page_with_a_token_answers_nothing_without_it() {
     let server = Server::timer(1024);
     let (_page, address) = with_token(&server);
-    for path in ["/", "/main.js", "/events", "/metrics", "/state", "/?token=", "/?token=0123456789abcdef0124"]
-    {
+    for path in [
+        "/",
+        "/main.js",
+        "/events",
+        "/metrics",
+        "/state",
+        "/?token=",
+        "/?token=0123456789abcdef0124",
+    ] {
         let refused = get(address, path);
         assert_eq!(refused.status, 401, "{path}");
         assert!(!refused.body.contains(SECRET) && refused.header("set-cookie").is_none());
     }
-    let (json, state) = (("Content-Type", "application/json"), r#"{"consort_state":1,"buffer_size":512}"#);
+    let (json, state) =
+        (("Content-Type", "application/json"), r#"{"consort_state":1,"buffer_size":512}"#);
     let restored = |headers: &[(&str, &str)]| ask(address, "POST", "/state", headers, state).status;
-    let quantum = || status(&server)["quantum"].clone();
-    assert_eq!((restored(&[json]), quantum()), (401, 1024.into()), "nothing is restored");
+    let quantum = || server.status().quantum;
+    assert_eq!((restored(&[json]), quantum()), (401, 1024), "nothing is restored");
     let bearer = format!("Bearer {SECRET}");
     assert_eq!(
         (restored(&[json, ("Authorization", &bearer)]), quantum()),
-        (200, 512.into()),
+        (200, 512),
         "with it, it is"
     );
     let metrics = ask(address, "GET", "/metrics", &[("Authorization", &bearer)], "");
@@ -101,7 +117,11 @@ fn with_a_token_nothing_is_told_without_it_and_the_page_takes_it_as_a_cookie() {
     let cookie = cookie.split(';').next().expect("its value");
     let named = |headers: &[(&str, &str)]| -> Answer { ask(address, "GET", "/", headers, "") };
     assert_eq!(named(&[("Cookie", cookie)]).status, 200);
-    assert_eq!(named(&[("Cookie", cookie), ("Host", "studio.example:8048")]).status, 200, "under any name");
+    assert_eq!(
+        named(&[("Cookie", cookie), ("Host", "studio.example:8048")]).status,
+        200,
+        "under any name"
+    );
 }
 
 fn refused(server: &Server, arguments: &[&str]) -> Finished {
@@ -135,6 +155,10 @@ fn a_port_that_is_taken_is_told_before_the_server_runs() {
     let (mut server, address) = served(&["--quantum", "1024"]);
     let finished = refused(&server, &["run", "-n", "other", "--web", &address.to_string()]);
     assert_eq!(finished.code, Some(1));
-    assert!(finished.stderr.contains(&format!("cannot listen at {address}")), "{}", finished.stderr);
+    assert!(
+        finished.stderr.contains(&format!("cannot listen at {address}")),
+        "{}",
+        finished.stderr
+    );
     assert_eq!(address_in(server.program().stderr()), Some(address));
 }

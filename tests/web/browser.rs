@@ -32,21 +32,34 @@ impl Browser {
         let port = eventually("chromedriver listens", || {
             assert!(driver.is_running(), "{}", driver.stderr());
             let printed = driver.stdout();
-            let line = printed.lines().find_map(|line| line.split_once("started successfully on port "))?;
+            let line = printed
+                .lines()
+                .find_map(|line| line.split_once("started successfully on port "))?;
             line.1.trim_end_matches('.').parse::<u16>().ok()
         });
-        let mut browser =
-            Self { _driver: driver, address: ([127, 0, 0, 1], port).into(), session: String::new() };
+        let mut browser = Self {
+            _driver: driver,
+            address: ([127, 0, 0, 1], port).into(),
+            session: String::new(),
+        };
         let profile = format!("--user-data-dir={}", directory.join("chromium").display());
         // As root there is no sandbox, and containers have little shared memory.
-        let arguments =
-            ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", &profile];
+        let arguments = [
+            "--headless=new",
+            "--no-sandbox",
+            "--disable-dev-shm-usage",
+            "--disable-gpu",
+            &profile,
+        ];
         let wanted = json!({
             "goog:chromeOptions": { "args": arguments },
             "goog:loggingPrefs": { "browser": "ALL" },
         });
-        let session =
-            browser.driver("POST", "/session", &json!({ "capabilities": { "alwaysMatch": wanted } }));
+        let session = browser.driver(
+            "POST",
+            "/session",
+            &json!({ "capabilities": { "alwaysMatch": wanted } }),
+        );
         browser.session = session["sessionId"].as_str().expect("a session").to_owned();
         browser
     }
@@ -55,8 +68,8 @@ impl Browser {
         let mut stream = connect(self.address);
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let headers = [("Content-Type", "application/json"), ("Connection", "close")];
-        let request =
-            request(method, path, self.address, &headers, &body).replacen("HTTP/1.0", "HTTP/1.1", 1);
+        let request = request(method, path, self.address, &headers, &body)
+            .replacen("HTTP/1.0", "HTTP/1.1", 1);
         stream.write_all(request.as_bytes()).expect("sent");
         let answer = read_answer(stream).expect("an answer of chromedriver's");
         let value: Value = serde_json::from_str(&answer.body).expect("JSON");
@@ -88,12 +101,14 @@ impl Browser {
 
     /// Waits until an expression of JavaScript is true.
     pub(crate) fn await_true(&self, what: &str, expression: &str) {
-        eventually(what, || (self.run(&format!("return Boolean({expression});")) == true).then_some(()));
+        eventually(what, || {
+            (self.run(&format!("return Boolean({expression});")) == true).then_some(())
+        });
     }
 
     /// Clicks into the middle of what a CSS selector finds first.
     pub(crate) fn click(&self, selector: &str) {
-        // Between the look and the click the page may draw it anew.
+        // Between the query and the click the page may draw it again.
         eventually(&format!("{selector} is there to be clicked"), || {
             let find = json!({ "using": "css selector", "value": selector });
             let found = self.ask("POST", "/elements", &find);
@@ -101,8 +116,8 @@ impl Browser {
             let mut stream = connect(self.address);
             let path = format!("/session/{}/element/{element}/click", self.session);
             let headers = [("Content-Type", "application/json"), ("Connection", "close")];
-            let request =
-                request("POST", &path, self.address, &headers, "{}").replacen("HTTP/1.0", "HTTP/1.1", 1);
+            let request = request("POST", &path, self.address, &headers, "{}")
+                .replacen("HTTP/1.0", "HTTP/1.1", 1);
             stream.write_all(request.as_bytes()).expect("sent");
             read_answer(stream).filter(|answer| answer.status == 200).map(drop)
         });
@@ -117,16 +132,20 @@ impl Browser {
 
     /// Chooses a file in the element that a CSS selector finds.
     pub(crate) fn choose(&self, selector: &str, file: &Path) {
-        let found = self.ask("POST", "/element", &json!({ "using": "css selector", "value": selector }));
-        let element =
-            found.as_object().and_then(|found| found.values().next()?.as_str()).expect("an element");
+        let found =
+            self.ask("POST", "/element", &json!({ "using": "css selector", "value": selector }));
+        let element = found
+            .as_object()
+            .and_then(|found| found.values().next()?.as_str())
+            .expect("an element");
         self.ask("POST", &format!("/element/{element}/value"), &json!({ "text": file }));
     }
 
     /// Presses and releases a key, wherever the focus is.
     pub(crate) fn press(&self, key: char) {
         let key = key.to_string();
-        let actions = json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
+        let actions =
+            json!([{ "type": "keyDown", "value": key }, { "type": "keyUp", "value": key }]);
         let keyboard = json!({ "type": "key", "id": "keyboard", "actions": actions });
         self.ask("POST", "/actions", &json!({ "actions": [keyboard] }));
     }
@@ -134,7 +153,8 @@ impl Browser {
     /// What the page and the browser complained of since the last call.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let log = self.ask("POST", "/se/log", &json!({ "type": "browser" }));
-        let severe = log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
+        let severe =
+            log.as_array().into_iter().flatten().filter(|entry| entry["level"] == "SEVERE");
         severe.map(|entry| entry["message"].to_string()).collect()
     }
 
@@ -146,7 +166,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // chromedriver ends the browser with its session. A test that fails already is not failed twice.
+        // chromedriver ends the browser with its session. A test that fails already is not failed
+        // twice.
         if !self.session.is_empty() && !std::thread::panicking() {
             self.ask("DELETE", "", &Value::Null);
         } else if let Ok(mut stream) = std::net::TcpStream::connect(self.address) {

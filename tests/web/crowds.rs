@@ -1,4 +1,5 @@
-//! Browsers that are many, deaf, slow, gone, or none at all: clear errors, and no effect on the sound.
+//! Browsers that are many, deaf, slow, gone, or none at all: clear errors, and no effect on the
+//! sound.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -7,14 +8,14 @@ use harness::eventually;
 use serde_json::json;
 
 use crate::http::{Events, connect, get, order, read_answer, request};
-use crate::stage::{beside_sound, metric, served};
+use crate::served::{beside_sound, metric, served};
 
 fn browsers(address: SocketAddr) -> f64 {
     metric(address, "consort_browsers").expect("counted")
 }
 
 #[test]
-fn a_hundred_browsers_are_all_told_and_a_hundred_that_do_not_listen_cost_nothing() {
+fn a_hundred_browsers_that_do_not_listen_cost_nothing() {
     beside_sound(|_, address| {
         let mut all: Vec<Events> = (0..100).map(|_| Events::of(address)).collect();
         for events in &mut all {
@@ -40,13 +41,16 @@ fn asking_for_events(address: SocketAddr) -> TcpStream {
 }
 
 #[test]
-fn more_browsers_than_there_is_room_for_are_told_so_and_those_before_them_stay() {
+fn more_browsers_than_there_is_room_for_are_refused() {
     let (_server, address) = served(&["--quantum", "4096"]);
     let mut first = Events::of(address);
     let mut others: Vec<TcpStream> = (0..255).map(|_| asking_for_events(address)).collect();
     eventually("there is no room", || {
         let answer = refusal_of(address)?;
-        assert_eq!((answer.status, answer.body.trim()), (503, "too many browsers watch this server."));
+        assert_eq!(
+            (answer.status, answer.body.trim()),
+            (503, "too many browsers watch this server.")
+        );
         Some(())
     });
     first.await_event("live", "the server", |live| live["up"] == true);
@@ -80,7 +84,8 @@ type Case = (&'static str, Vec<u8>, &'static [Option<u16>]);
 fn nonsense_is_refused_and_the_sound_goes_on() {
     beside_sound(|_, address| {
         let post = |body: &str| {
-            request("POST", "/order", address, &[("Content-Type", "application/json")], body).into_bytes()
+            request("POST", "/order", address, &[("Content-Type", "application/json")], body)
+                .into_bytes()
         };
         let long = "x".repeat(1 << 20);
         let name = "a".repeat(300);
@@ -104,8 +109,16 @@ fn nonsense_is_refused_and_the_sound_goes_on() {
                 &[Some(414), Some(431), None],
             ),
             ("a long header", format!("{head}X: {long}\r\n\r\n").into_bytes(), &[Some(431), None]),
-            ("a thousand headers", format!("{head}{numerous}\r\n").into_bytes(), &[Some(431), None]),
-            ("a header of bytes", [head.as_bytes(), b"X: \xff\xfe\0\r\n\r\n"].concat(), &[Some(400), None]),
+            (
+                "a thousand headers",
+                format!("{head}{numerous}\r\n").into_bytes(),
+                &[Some(431), None],
+            ),
+            (
+                "a header of bytes",
+                [head.as_bytes(), b"X: \xff\xfe\0\r\n\r\n"].concat(),
+                &[Some(400), None],
+            ),
             ("an order of no JSON", post("connect"), &[Some(400)]),
             ("an unknown order", post(r#"{"stop":{}}"#), &[Some(400)]),
             ("an order of a wrong type", post(r#"{"locate":{"frame":"now"}}"#), &[Some(400)]),
@@ -118,7 +131,9 @@ fn nonsense_is_refused_and_the_sound_goes_on() {
             ),
             (
                 "ports that are none",
-                post(&json!({ "connect": { "source": name, "destination": "\u{0}\n" } }).to_string()),
+                post(
+                    &json!({ "connect": { "source": name, "destination": "\u{0}\n" } }).to_string(),
+                ),
                 &[Some(409)],
             ),
         ];
@@ -162,8 +177,8 @@ fn who_says_nothing_is_sent_away() {
         // Its end, or an answer and its end; the patience for it is the stream's own.
         let mut rest = Vec::new();
         let ended = stream.read_to_end(&mut rest);
-        let is_over =
-            ended.is_ok() || ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
+        let is_over = ended.is_ok()
+            || ended.is_err_and(|error| error.kind() == std::io::ErrorKind::ConnectionReset);
         assert!(is_over, "still open");
     }
     assert_eq!(get(address, "/").status, 200);

@@ -36,7 +36,8 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends a request; what is answered. Version 1.0: the answer ends with the connection, in one piece.
+/// Sends a request; what is answered. Version 1.0: the answer ends with the connection, in one
+/// piece.
 pub(crate) fn ask(
     address: SocketAddr,
     method: &str,

@@ -1,4 +1,5 @@
-//! The server's page: what it shows and orders, who may ask, and what a browser cannot do to the sound.
+//! The server's page: what it shows and orders, who may ask, and what a browser cannot do to the
+//! sound.
 #![forbid(unsafe_code)]
 
 mod access;
@@ -7,7 +8,7 @@ mod crowds;
 mod http;
 mod orders;
 mod page;
+mod served;
 mod servers;
-mod stage;
 mod states;
 mod users;

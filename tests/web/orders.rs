@@ -4,7 +4,7 @@ use harness::{Server, eventually};
 use serde_json::{Value, json};
 
 use crate::http::{Events, get, order};
-use crate::stage::{metric, served};
+use crate::served::{metric, served};
 
 fn is_connected(server: &Server, source: &str, destination: &str) -> bool {
     let listed = server.lsp(&["-c"]);
@@ -40,7 +40,11 @@ fn connections_are_made_and_removed_and_every_browser_is_told() {
     });
     let again = order(address, &json!({ "connect": ends }));
     assert_eq!(again.status, 409);
-    assert!(again.body.contains("'first:out' and 'second:in' are connected already"), "{}", again.body);
+    assert!(
+        again.body.contains("'first:out' and 'second:in' are connected already"),
+        "{}",
+        again.body
+    );
 
     assert_eq!(order(address, &json!({ "disconnect": ends })).status, 200);
     assert!(!is_connected(&server, "first:out", "second:in"));
@@ -84,21 +88,25 @@ fn each_cycle_shows_who_ran_in_it_and_when() {
         ];
         Some(dates.is_sorted())
     };
-    let live = events.await_event("live", "a cycle that both finished", |live| in_order(live).is_some());
+    let live =
+        events.await_event("live", "a cycle that both finished", |live| in_order(live).is_some());
     assert_eq!(in_order(&live), Some(true), "{live}");
     assert_eq!(live["latest"]["period_us"], 21333.3);
     let column = events.await_event("live", "a column with both", |live| {
         live["columns"].as_array().is_some_and(|columns| {
-            columns
-                .iter()
-                .any(|column| column["clients"].as_object().is_some_and(|clients| clients.len() == 2))
+            columns.iter().any(|column| {
+                column["clients"].as_object().is_some_and(|clients| clients.len() == 2)
+            })
         })
     });
     for column in column["columns"].as_array().expect("columns") {
         for spread in [&column["periods"], &column["ends"]] {
             let spread: Vec<f64> =
                 spread.as_array().into_iter().flatten().filter_map(Value::as_f64).collect();
-            assert!(spread.is_sorted() && spread.len().is_multiple_of(3), "least, median, most: {column}");
+            assert!(
+                spread.is_sorted() && spread.len().is_multiple_of(3),
+                "least, median, most: {column}"
+            );
         }
     }
 }
@@ -108,28 +116,37 @@ fn a_stopped_client_is_in_the_list_of_xruns_and_in_the_metrics() {
     let (server, address) = served(&["--quantum", "1024", "--client-timeout", "100"]);
     let victim = server.probe(&["source", "victim"]);
     eventually("the victim is counted", || {
-        metric(address, "consort_client_wakeups_total{client=\"victim\"}").filter(|count| *count > 10.0)
+        metric(address, "consort_client_wakeups_total{client=\"victim\"}")
+            .filter(|count| *count > 10.0)
     });
     let mut events = Events::of(address);
-    let before = metric(address, "consort_xrun_verdicts_total{verdict=\"stopped\"}").unwrap_or_default();
+    let before =
+        metric(address, "consort_xrun_verdicts_total{verdict=\"stopped\"}").unwrap_or_default();
     victim.signal(rustix::process::Signal::STOP);
     let listed = events.await_event("xruns", "the victim's xrun with its verdict", |xruns| {
         xruns.as_array().is_some_and(|xruns| {
             xruns.iter().any(|xrun| xrun["client"] == "victim" && xrun["verdict"] == "stopped")
         })
     });
-    let numbers: Vec<u64> =
-        listed.as_array().expect("a list").iter().filter_map(|xrun| xrun["number"].as_u64()).collect();
+    let numbers: Vec<u64> = listed
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|xrun| xrun["number"].as_u64())
+        .collect();
     assert!(numbers.windows(2).all(|pair| pair[0] > pair[1]), "newest first: {numbers:?}");
     eventually("the bypass is counted", || {
-        metric(address, "consort_client_bypasses_total{client=\"victim\"}").filter(|count| *count >= 1.0)
+        metric(address, "consort_client_bypasses_total{client=\"victim\"}")
+            .filter(|count| *count >= 1.0)
     });
     assert_eq!(metric(address, "consort_client_bypassed{client=\"victim\"}"), Some(1.0));
-    let after = metric(address, "consort_xrun_verdicts_total{verdict=\"stopped\"}").expect("counted");
+    let after =
+        metric(address, "consort_xrun_verdicts_total{verdict=\"stopped\"}").expect("counted");
     assert!(after > before, "{before} became {after}");
     victim.signal(rustix::process::Signal::CONT);
     eventually("it is let in again", || {
-        metric(address, "consort_client_bypassed{client=\"victim\"}").filter(|bypassed| *bypassed == 0.0)
+        metric(address, "consort_client_bypassed{client=\"victim\"}")
+            .filter(|bypassed| *bypassed == 0.0)
     });
 }
 
@@ -149,7 +166,8 @@ fn metrics_have_their_type_and_agree_with_the_server() {
         assert_eq!(metric(address, name), Some(expected), "{name}");
     }
     let count = "consort_client_duration_seconds_count{client=\"first\"}";
-    let first = eventually("durations are counted", || metric(address, count).filter(|count| *count > 0.0));
+    let first =
+        eventually("durations are counted", || metric(address, count).filter(|count| *count > 0.0));
     eventually("more are counted", || metric(address, count).filter(|count| *count > first));
     let cycles = metric(address, "consort_cycles_total").expect("counted");
     eventually("cycles are counted", || {

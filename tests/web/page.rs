@@ -7,17 +7,21 @@ use harness::{Program, Server, eventually};
 use serde_json::Value;
 
 use crate::browser::{Browser, DELETE, ENTER, TAB};
-use crate::stage::served;
+use crate::served::served;
 
 /// A name that is markup wherever it is not taken for text.
 const EVIL: &str = "<i id=evil>";
 
-/// A directory named here gets pictures of the page, for the documentation and for whoever wants to look.
+/// A directory named here gets pictures of the page, for the documentation and for a developer who
+/// wants to look.
 const PICTURES: &str = "CONSORT_PICTURES";
 
 fn keep_picture(browser: &Browser, name: &str) {
     let picture = browser.picture();
-    assert!(picture.starts_with("iVBORw0KGgo") && picture.len() > 10_000, "a PNG with something on it");
+    assert!(
+        picture.starts_with("iVBORw0KGgo") && picture.len() > 10_000,
+        "a PNG with something on it"
+    );
     let Some(directory) = std::env::var_os(PICTURES).map(PathBuf::from) else { return };
     std::fs::create_dir_all(&directory).expect("a directory");
     let encoded = directory.join(format!("{name}.base64"));
@@ -40,14 +44,14 @@ fn is_connected(server: &Server) -> bool {
     lines.by_ref().map_while(|line| line.strip_prefix("   ")).any(|peer| peer == "second:in")
 }
 
-struct Stage {
+struct Scenario {
     browser: Browser,
     url: String,
     _programs: [Program; 3],
     server: Server,
 }
 
-impl Stage {
+impl Scenario {
     fn new() -> Self {
         let (server, address) = served(&["--quantum", "1024"]);
         let programs = [
@@ -63,7 +67,9 @@ impl Stage {
     }
 
     fn await_connected(&self, wanted: bool) {
-        eventually("the server's graph follows", || (is_connected(&self.server) == wanted).then_some(()));
+        eventually("the server's graph follows", || {
+            (is_connected(&self.server) == wanted).then_some(())
+        });
         let wire = format!("Boolean(document.querySelector('.wire')) === {wanted}");
         self.browser.await_true("the drawing follows", &wire);
     }
@@ -82,9 +88,9 @@ impl Stage {
 }
 
 #[test]
-fn the_page_shows_cycles_plots_graph_and_xruns_and_fits_a_desk_and_a_phone() {
-    let stage = Stage::new();
-    let browser = &stage.browser;
+fn the_page_fits_a_desktop_and_a_phone() {
+    let scenario = Scenario::new();
+    let browser = &scenario.browser;
     for name in ["driver", "first", "second", EVIL] {
         let name = serde_json::to_string(name).expect("text");
         let row = format!(
@@ -95,7 +101,11 @@ fn the_page_shows_cycles_plots_graph_and_xruns_and_fits_a_desk_and_a_phone() {
             &format!("{row}?.querySelector('b.run, b.over')?.offsetWidth > 0"),
         );
     }
-    assert_eq!(browser.run("return document.getElementById('evil');"), Value::Null, "names are text");
+    assert_eq!(
+        browser.run("return document.getElementById('evil');"),
+        Value::Null,
+        "names are text"
+    );
     browser.await_true(
         "each of the five plots has points",
         "[...document.querySelectorAll('figure canvas')].filter((canvas) => {
@@ -106,47 +116,67 @@ fn the_page_shows_cycles_plots_graph_and_xruns_and_fits_a_desk_and_a_phone() {
         }).length === 5",
     );
     browser.await_true("all ports are drawn", "document.querySelectorAll('.port').length === 7");
-    browser.await_true("the connection is drawn", "document.querySelectorAll('.wire').length === 1");
-    browser.await_true("xruns are listed, or that there are none", "document.querySelector('#list li')");
-    browser.await_true("the load is told", "/^DSP \\d/.test(document.querySelector('#load b').textContent)");
-    let overflow = "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight];";
-    assert_eq!(browser.run(overflow), serde_json::json!([1280, 800]), "everything is seen without scrolling");
+    browser
+        .await_true("the connection is drawn", "document.querySelectorAll('.wire').length === 1");
+    browser.await_true(
+        "xruns are listed, or that there are none",
+        "document.querySelector('#list li')",
+    );
+    browser.await_true(
+        "the load is told",
+        "/^DSP \\d/.test(document.querySelector('#load b').textContent)",
+    );
+    let overflow =
+        "return [document.documentElement.scrollWidth, document.documentElement.scrollHeight];";
+    assert_eq!(
+        browser.run(overflow),
+        serde_json::json!([1280, 800]),
+        "everything is seen without scrolling"
+    );
     keep_picture(browser, "web-desk.png");
     browser.resize(390, 844);
-    browser.await_true("nothing is wider than a phone", "document.documentElement.scrollWidth === 390");
+    browser.await_true(
+        "nothing is wider than a phone",
+        "document.documentElement.scrollWidth === 390",
+    );
     keep_picture(browser, "web-phone.png");
     assert_eq!(browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
 fn the_graph_and_the_transport_are_edited_by_mouse() {
-    let stage = Stage::new();
-    stage.await_connected(true);
+    let scenario = Scenario::new();
+    scenario.await_connected(true);
     // Two connected ports one after the other, and again.
     for wanted in [false, true] {
-        stage.browser.click(&stage.port("first:out"));
-        stage.browser.await_true("it is chosen", "document.querySelector('.port.chosen')");
-        stage.browser.click(&stage.port("second:in"));
-        stage.await_connected(wanted);
+        scenario.browser.click(&scenario.port("first:out"));
+        scenario.browser.await_true("it is chosen", "document.querySelector('.port.chosen')");
+        scenario.browser.click(&scenario.port("second:in"));
+        scenario.await_connected(wanted);
     }
-    stage.browser.click("#roll");
-    stage.browser.await_true("the button says so", "document.querySelector('#roll').ariaPressed === 'true'");
-    assert_ne!(transport(&stage.server)["state"], "stopped");
-    stage.browser.click("#roll");
-    stage.browser.await_true("the button says so", "document.querySelector('#roll').ariaPressed === 'false'");
+    scenario.browser.click("#roll");
+    scenario
+        .browser
+        .await_true("the button says so", "document.querySelector('#roll').ariaPressed === 'true'");
+    assert_ne!(transport(&scenario.server)["state"], "stopped");
+    scenario.browser.click("#roll");
+    scenario.browser.await_true(
+        "the button says so",
+        "document.querySelector('#roll').ariaPressed === 'false'",
+    );
     // What the server refuses is said.
-    stage.browser.run("document.querySelector('#seconds').value = 'soon';");
-    stage.browser.click("#transport button:not([type])");
-    stage.browser.await_true("it is explained", "!document.querySelector('#error').hidden");
-    assert_eq!(stage.browser.complaints(), Vec::<String>::new());
+    scenario.browser.run("document.querySelector('#seconds').value = 'soon';");
+    scenario.browser.click("#transport button:not([type])");
+    scenario.browser.await_true("it is explained", "!document.querySelector('#error').hidden");
+    assert_eq!(scenario.browser.complaints(), Vec::<String>::new());
 }
 
 #[test]
 fn the_state_is_saved_to_a_file_and_restored_from_one() {
-    let stage = Stage::new();
-    let browser = &stage.browser;
-    stage.await_connected(true);
-    let downloads = stage.server.directory().join("downloads");
+    let scenario = Scenario::new();
+    let browser = &scenario.browser;
+    scenario.await_connected(true);
+    let downloads = scenario.server.directory().join("downloads");
     browser.keep_downloads_in(&downloads);
     browser.click("#save");
     let file = eventually("the file is there", || {
@@ -155,33 +185,40 @@ fn the_state_is_saved_to_a_file_and_restored_from_one() {
         (path.extension()? == "json").then_some(path)
     });
     let saved = std::fs::read_to_string(&file).expect("read");
-    assert_eq!(saved, stage.server.consort(&["save", "-"]).expect_success().stdout);
-    stage.server.run("jack_disconnect", &["first:out", "second:in"]).expect_success();
-    stage.await_connected(false);
+    assert_eq!(saved, scenario.server.consort(&["save", "-"]).expect_success().stdout);
+    scenario.server.run("jack_disconnect", &["first:out", "second:in"]).expect_success();
+    scenario.await_connected(false);
     browser.choose("#file", &file);
-    stage.await_connected(true);
-    browser.await_true("it is told", "/ is restored\\.$/.test(document.querySelector('#done').textContent)");
+    scenario.await_connected(true);
+    browser.await_true(
+        "it is told",
+        "/ is restored\\.$/.test(document.querySelector('#done').textContent)",
+    );
     keep_picture(browser, "web-restored.png");
 
     // What a file asks for that is not there.
-    let other = stage.server.directory().join("other.json");
+    let other = scenario.server.directory().join("other.json");
     let state = saved.replace("\"first:out\"", "\"<i>gone:out\"");
     std::fs::write(&other, state).expect("written");
     browser.choose("#file", &other);
     browser.await_true("a report", "document.querySelector('#report').open");
-    let lines =
-        browser.run("return [...document.querySelectorAll('#failures li')].map((line) => line.textContent);");
-    let by_command = stage.server.consort(&["restore", &other.to_string_lossy()]).stderr;
+    let lines = browser.run(
+        "return [...document.querySelectorAll('#failures li')].map((line) => line.textContent);",
+    );
+    let by_command = scenario.server.consort(&["restore", &other.to_string_lossy()]).stderr;
     let by_command: Vec<&str> =
         by_command.lines().filter_map(|line| line.strip_prefix("consort: ")).collect();
     assert_eq!(lines, serde_json::json!(by_command));
-    assert!(by_command.iter().any(|line| line.contains("there is no port '<i>gone:out'")), "{by_command:?}");
+    assert!(
+        by_command.iter().any(|line| line.contains("there is no port '<i>gone:out'")),
+        "{by_command:?}"
+    );
     keep_picture(browser, "web-report.png");
     browser.click("#close");
     browser.await_true("it is closed", "!document.querySelector('#report').open");
 
     // What is no state.
-    let picture = stage.server.directory().join("picture.json");
+    let picture = scenario.server.directory().join("picture.json");
     std::fs::write(&picture, [0x89, b'P', b'N', b'G']).expect("written");
     browser.choose("#file", &picture);
     browser.await_true(
@@ -189,34 +226,40 @@ fn the_state_is_saved_to_a_file_and_restored_from_one() {
         "document.querySelector('#error').textContent.includes('no state of consort')",
     );
     let refusals = browser.complaints();
-    assert!(refusals.len() == 1 && refusals[0].contains("400"), "but for the refusal: {refusals:?}");
+    assert!(
+        refusals.len() == 1 && refusals[0].contains("400"),
+        "but for the refusal: {refusals:?}"
+    );
 }
 
 #[test]
 fn everything_is_reached_and_done_by_keyboard() {
-    let stage = Stage::new();
-    stage.await_connected(true);
-    stage.focus(".wire");
-    stage.browser.press(DELETE);
-    stage.await_connected(false);
-    stage.focus(&stage.port("first:out"));
-    stage.browser.press(ENTER);
-    stage
-        .browser
-        .await_true("it is chosen, and has the focus", "document.activeElement.matches('.port.chosen')");
-    stage.focus(&stage.port("second:in"));
-    stage.browser.press(ENTER);
-    stage.await_connected(true);
+    let scenario = Scenario::new();
+    scenario.await_connected(true);
+    scenario.focus(".wire");
+    scenario.browser.press(DELETE);
+    scenario.await_connected(false);
+    scenario.focus(&scenario.port("first:out"));
+    scenario.browser.press(ENTER);
+    scenario.browser.await_true(
+        "it is chosen, and has the focus",
+        "document.activeElement.matches('.port.chosen')",
+    );
+    scenario.focus(&scenario.port("second:in"));
+    scenario.browser.press(ENTER);
+    scenario.await_connected(true);
 
-    stage.browser.open(&stage.url, (1280, 800));
-    stage.browser.await_true("the graph is drawn", "document.querySelectorAll('.port').length === 7");
+    scenario.browser.open(&scenario.url, (1280, 800));
+    scenario
+        .browser
+        .await_true("the graph is drawn", "document.querySelectorAll('.port').length === 7");
     let mut missing = vec![
-        "rewind", "roll", "seconds", "save", "restore", "latest", "slowest", "pause", "port", "wire",
-        "BUTTON",
+        "rewind", "roll", "seconds", "save", "restore", "latest", "slowest", "pause", "port",
+        "wire", "BUTTON",
     ];
     for _ in 0..60 {
-        stage.browser.press(TAB);
-        let at = stage.browser.run(
+        scenario.browser.press(TAB);
+        let at = scenario.browser.run(
             "const it = document.activeElement; return it.id || (it.closest('.port, .wire')?.classList[0] ?? it.tagName);",
         );
         missing.retain(|name| at != *name);
@@ -225,5 +268,5 @@ fn everything_is_reached_and_done_by_keyboard() {
         }
     }
     assert_eq!(missing, Vec::<&str>::new(), "not reached by the tab key");
-    assert_eq!(stage.browser.complaints(), Vec::<String>::new());
+    assert_eq!(scenario.browser.complaints(), Vec::<String>::new());
 }

@@ -6,7 +6,7 @@ use harness::{Server, eventually};
 use serde_json::json;
 
 use crate::http::{Events, get, order};
-use crate::stage::{page_alone, served};
+use crate::served::{page_alone, served};
 
 #[test]
 fn the_page_ends_with_its_server_however_that_ends() {
@@ -19,7 +19,9 @@ fn the_page_ends_with_its_server_however_that_ends() {
         } else {
             server.stop().expect_success();
         }
-        eventually("nobody listens any more", || TcpStream::connect(address).is_err().then_some(()));
+        eventually("nobody listens any more", || {
+            TcpStream::connect(address).is_err().then_some(())
+        });
         assert!(std::iter::from_fn(|| events.next()).count() < 1000, "the stream ends");
     }
 }

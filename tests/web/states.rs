@@ -7,7 +7,7 @@ use harness::{Program, Server, eventually};
 use serde_json::{Value, json};
 
 use crate::http::{Answer, ask, connect, get, order, read_answer};
-use crate::stage::served;
+use crate::served::served;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -34,11 +34,14 @@ fn not_restored(answer: &Answer) -> Vec<String> {
     lines.iter().map(|line| line.as_str().expect("a line").to_owned()).collect()
 }
 
-/// Two programs of which one hears the other, with aliases and properties, and a place in the piece.
-fn furnished() -> (Server, SocketAddr, [Program; 2]) {
+/// Two programs of which one hears the other, with aliases and properties, and a place in the
+/// piece.
+fn populated() -> (Server, SocketAddr, [Program; 2]) {
     let (server, address) = served(&["--quantum", "1024"]);
-    let programs =
-        [server.probe(&["source", "first"]), server.probe(&["check", "second", "--from", "first:out"])];
+    let programs = [
+        server.probe(&["source", "first"]),
+        server.probe(&["check", "second", "--from", "first:out"]),
+    ];
     server.await_connection("first:out", "second:in");
     server.run("jack_alias", &["first:out", "melody"]).expect_success();
     server
@@ -46,7 +49,9 @@ fn furnished() -> (Server, SocketAddr, [Program; 2]) {
         .expect_success();
     server.run("jack_connect", &["first:out", "system:playback_2"]).expect_success();
     server.consort(&["transport", "locate", "48000"]).expect_success();
-    eventually("the transport stands there", || saved(&server).contains("\"frame\": 48000").then_some(()));
+    eventually("the transport stands there", || {
+        saved(&server).contains("\"frame\": 48000").then_some(())
+    });
     (server, address, programs)
 }
 
@@ -57,7 +62,7 @@ fn disconnect(address: SocketAddr, source: &str, destination: &str) {
 
 #[test]
 fn the_page_saves_the_same_document_as_consort_save() {
-    let (server, address, _programs) = furnished();
+    let (server, address, _programs) = populated();
     let answer = get(address, "/state");
     assert_eq!((answer.status, answer.header("content-type")), (200, Some("application/json")));
     assert!(answer.body.contains("melody") && answer.body.contains("urn:label"), "{}", answer.body);
@@ -65,8 +70,8 @@ fn the_page_saves_the_same_document_as_consort_save() {
 }
 
 #[test]
-fn a_saved_graph_comes_back_after_everything_was_disconnected_and_what_came_since_stays() {
-    let (server, address, _programs) = furnished();
+fn a_graph_saved_by_the_page_is_restored() {
+    let (server, address, _programs) = populated();
     let before = get(address, "/state").body;
     disconnect(address, "first:out", "second:in");
     disconnect(address, "first:out", "system:playback_2");
@@ -74,12 +79,18 @@ fn a_saved_graph_comes_back_after_everything_was_disconnected_and_what_came_sinc
     server.run("jack_bufsize", &["512"]);
     eventually("all of it is another", || {
         let now: Value = serde_json::from_str(&saved(&server)).expect("JSON");
-        (now["connections"] == json!([]) && now["transport"]["frame"] == 0 && now["buffer_size"] == 512)
+        (now["connections"] == json!([])
+            && now["transport"]["frame"] == 0
+            && now["buffer_size"] == 512)
             .then_some(())
     });
     assert_eq!(not_restored(&restore(address, before.as_bytes())), Vec::<String>::new());
     eventually("it is as it was", || (saved(&server) == before).then_some(()));
-    assert_eq!(not_restored(&restore(address, before.as_bytes())), Vec::<String>::new(), "and again");
+    assert_eq!(
+        not_restored(&restore(address, before.as_bytes())),
+        Vec::<String>::new(),
+        "and again"
+    );
 
     let ends = json!({ "connect": { "source": "first:out", "destination": "system:playback_1" } });
     assert_eq!(order(address, &ends).status, 200);
@@ -88,8 +99,8 @@ fn a_saved_graph_comes_back_after_everything_was_disconnected_and_what_came_sinc
 }
 
 #[test]
-fn what_cannot_be_restored_is_told_as_consort_restore_tells_it_and_the_rest_is_restored() {
-    let (server, address, _programs) = furnished();
+fn the_page_reports_what_could_not_be_restored() {
+    let (server, address, _programs) = populated();
     let state = json!({
         "consort_state": 1,
         "connections": [
@@ -104,15 +115,17 @@ fn what_cannot_be_restored_is_told_as_consort_restore_tells_it_and_the_rest_is_r
     let told = not_restored(&restore(address, state.to_string().as_bytes()));
     server.await_connection("first:out", "system:playback_1");
     let by_command = server.consort(&["restore", &file.to_string_lossy()]).stderr;
-    let by_command: Vec<&str> =
-        by_command.lines().map(|line| line.strip_prefix("consort: not restored: ").expect(line)).collect();
+    let by_command: Vec<&str> = by_command
+        .lines()
+        .map(|line| line.strip_prefix("consort: not restored: ").expect(line))
+        .collect();
     assert_eq!(told, by_command);
     assert!(told.len() == 3 && told.iter().all(|line| line.contains("there is no ")), "{told:?}");
 }
 
 #[test]
 fn a_file_that_is_no_state_changes_nothing_and_says_why() {
-    let (server, address, _programs) = furnished();
+    let (server, address, _programs) = populated();
     let before = saved(&server);
     let disconnecting = "\"buffer_size\": 512, \"transport\": {\"rolling\": true, \"frame\": 1}";
     let long = format!("{{\"consort_state\": 1, {disconnecting}}}{}", " ".repeat(4 * 1024 * 1024));
@@ -143,8 +156,8 @@ fn a_file_that_is_no_state_changes_nothing_and_says_why() {
 }
 
 #[test]
-fn a_state_that_does_not_arrive_keeps_others_from_nothing_but_states_and_ends() {
-    let (_server, address, _programs) = furnished();
+fn an_upload_that_stalls_delays_only_other_states() {
+    let (_server, address, _programs) = populated();
     let mut slow = connect(address);
     let head = format!(
         "POST /state HTTP/1.0\r\nHost: {address}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{{"
@@ -165,7 +178,7 @@ fn a_state_that_does_not_arrive_keeps_others_from_nothing_but_states_and_ends() 
 
 #[test]
 fn another_sites_page_neither_saves_nor_restores() {
-    let (server, address, _programs) = furnished();
+    let (server, address, _programs) = populated();
     let before = saved(&server);
     let state = json!({ "consort_state": 1, "buffer_size": 512 }).to_string();
     let own = format!("http://{address}");

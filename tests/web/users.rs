@@ -5,11 +5,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use harness::{Finished, Program, Server, binary, eventually};
-use serde_json::{Value, json};
+use serde_json::json;
 use tempfile::TempDir;
 
 use crate::http::{get, request};
-use crate::stage::{address_in, page_alone, served};
+use crate::served::{address_in, page_alone, served};
 
 const NOBODY: &str = "65534";
 const SOMEBODY: &str = "65533";
@@ -25,12 +25,15 @@ fn is_root() -> bool {
 
 fn as_user(user: &str, program: &str, arguments: &[&str]) -> Program {
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", user, "--regid", user, "--clear-groups", "--", program]).args(arguments);
+    command
+        .args(["--reuid", user, "--regid", user, "--clear-groups", "--", program])
+        .args(arguments);
     command.current_dir("/");
     Program::start(command)
 }
 
-/// Sends a request as that user, `times` times, and does with the connection what `then` says, in the shell's words.
+/// Sends a request as that user, `times` times, and does with the connection what `then` says, in
+/// the shell's words.
 fn asking(user: &str, address: SocketAddr, request: &str, times: u32, then: &str) -> Finished {
     let request = request.replace('\\', "\\\\").replace('\r', "\\r").replace('\n', "\\n");
     let (host, port) = (address.ip(), address.port());
@@ -51,13 +54,13 @@ fn page_request(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> St
 
 /// An order that connects what the server has by itself.
 fn connecting(address: SocketAddr) -> String {
-    let order = json!({ "connect": { "source": "system:capture_1", "destination": "system:playback_1" } });
+    let order =
+        json!({ "connect": { "source": "system:capture_1", "destination": "system:playback_1" } });
     request("POST", "/order", address, &[("Content-Type", "application/json")], &order.to_string())
 }
 
-fn connections(server: &Server) -> Value {
-    let status = server.consort(&["status", "--json"]).expect_success().stdout;
-    serde_json::from_str::<Value>(&status).expect("JSON")["connections"].clone()
+fn connections(server: &Server) -> u32 {
+    server.status().connections
 }
 
 #[test]
@@ -109,7 +112,9 @@ fn a_page_of_another_users_answers_that_user_and_root() {
         assert!(page.is_running(), "{}", page.stderr());
         address_in(page.stderr())
     });
-    for (user, status) in [(NOBODY, "HTTP/1.0 200 "), (SOMEBODY, "HTTP/1.1 403 "), ("0", "HTTP/1.0 200 ")] {
+    for (user, status) in
+        [(NOBODY, "HTTP/1.0 200 "), (SOMEBODY, "HTTP/1.1 403 "), ("0", "HTTP/1.0 200 ")]
+    {
         let answer = answer_to(user, address, &page_request(address, "/", &[]));
         assert!(answer.starts_with(status), "{user}: {answer}");
     }

@@ -1,17 +1,18 @@
 #!/bin/sh
 # Installs the Debian 12 packages that consort, its build and its tests need.
 #
-# Run as root. Says nothing and changes nothing when everything is installed already. Debian's JACK programs
-# are clients that the tests run, unmodified, against consort; jackd2 itself is only ever started as the
-# rival in a benchmark, and asked for its D-Bus interfaces; its headers are only ever compared with ours, never built
-# against.
+# Run as root. Says nothing and changes nothing when everything is installed already. Debian's JACK
+# programs are clients that the tests run, unmodified, against consort; jackd2 itself is only ever
+# started as the rival in a benchmark, and asked for its D-Bus interfaces; its headers are only ever
+# compared with ours, never built against.
 set -eu
 
 # Build: the C compiler for header and ABI tests, ALSA's headers.
 build="gcc g++ libc6-dev binutils pkg-config libasound2-dev"
 # Run: loaded by who plays or records a sound file.
 run="libsndfile1"
-# The demonstration plays one of its recordings; aplay and arecord are the far side of a loopback card.
+# The demonstration plays one of its recordings; aplay and arecord are the far side of a loopback
+# card.
 recordings="alsa-utils"
 # Compared with our own: JACK's headers and the library behind them.
 reference="libjack-jackd2-dev libjack-jackd2-0 jackd2"
@@ -33,7 +34,7 @@ counting="valgrind"
 # Shows the server's page, driven by its own driver.
 browser="chromium chromium-driver"
 
-# The tests on sound cards run under a kernel that has some, in a virtual machine (vm-run).
+# The tests on sound cards run under a kernel that has some, in a virtual machine: tools/vm-run.
 machine="qemu-system-x86 busybox-static kmod xz-utils"
 
 # Measured beside ours, each in a runtime directory of its own, and the load beside them.
@@ -55,12 +56,18 @@ for package in $packages; do
     status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
     [ "$status" = installed ] || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
+vm_run="$(dirname "$0")/../../tools/vm-run"
+if [ -z "$missing" ]; then
+    # The virtual machine's kernel; nothing to do if it is there. Needs root, as the machine does.
+    [ "$(id -u)" != 0 ] || "$vm_run" --setup || fail "tools/vm-run --setup failed"
+    exit 0
+fi
 
 [ "$(id -u)" = 0 ] || fail "must be run as root to install:$missing"
 
 export DEBIAN_FRONTEND=noninteractive
-# Installing jackd2 asks whether its group may use real-time scheduling. The tests do not depend on it.
+# Installing jackd2 asks whether its group may use real-time scheduling. The tests do not depend on
+# it.
 command -v debconf-set-selections >/dev/null &&
     echo "jackd2 jackd/tweak_rt_limits boolean false" | debconf-set-selections
 
@@ -71,3 +78,5 @@ apt-get update >"$log" 2>&1 || { cat "$log" >&2; fail "apt-get update failed"; }
 # shellcheck disable=SC2086
 apt-get install --no-install-recommends --yes $missing >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; fail "apt-get could not install:$missing"; }
+"$vm_run" --setup >"$log" 2>&1 ||
+    { tail -n 20 "$log" >&2; fail "tools/vm-run --setup failed"; }

@@ -25,3 +25,24 @@ pub fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()
     ensure!(status.success(), "cargo {} failed: {status}", arguments.join(" "));
     Ok(())
 }
+
+/// The target triple of this machine, as the compiler names it.
+pub fn host() -> Result<String> {
+    let output = Command::new("rustc").arg("-vV").output().context("rustc does not start")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("rustc does not say for which machine it compiles")?.into())
+}
+
+/// Paths of the repository's files, relative to its root; new ones too, unless git ignores them.
+pub fn tracked_files() -> Result<Vec<PathBuf>> {
+    let listing = Command::new("git")
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+        .current_dir(root())
+        .output()
+        .context("git does not start")?;
+    ensure!(listing.status.success(), "git ls-files failed: {}", listing.status);
+    let listing = String::from_utf8(listing.stdout).context("a file's name is not UTF-8")?;
+    let present = |path: &PathBuf| root().join(path).exists();
+    Ok(listing.split_terminator('\0').map(PathBuf::from).filter(present).collect())
+}

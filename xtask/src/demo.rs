@@ -46,7 +46,9 @@ pub fn run() -> Result<()> {
     let played = directory.path().join("out.wav");
     let stage = Stage { directory: directory.path().to_owned(), target };
 
-    println!("server   plays {RECORDING} on its capture port, records its playback port, 128 frames a cycle");
+    println!(
+        "server   plays {RECORDING} on its capture port, records its playback port, 128 frames a cycle"
+    );
     let mut server = stage.server(Path::new(RECORDING), &played)?;
     let mut heard_by = "system:playback_1".to_owned();
     let mut programs = Vec::new();
@@ -89,8 +91,9 @@ impl Stage {
     fn server(&self, input: &Path, output: &Path) -> Result<Running> {
         let mut command = self.command(&self.target.join("consort"));
         command.args(["run", "--driver", "file", "--quantum", "128", "--input"]).arg(input);
-        let server =
-            Running(command.arg("--output").arg(output).spawn().context("the server does not start")?);
+        let server = Running(
+            command.arg("--output").arg(output).spawn().context("the server does not start")?,
+        );
         self.await_that("the server runs", || self.consort(&["status"]).is_ok())?;
         Ok(server)
     }
@@ -157,7 +160,8 @@ fn report(input: &Path, output: &Path) -> Result<()> {
     }
     let chained: Vec<f32> =
         sent.iter().map(|sample| (0..CHAIN).fold(*sample, |sample, _| sample * FACTOR)).collect();
-    let loudest = chained.iter().enumerate().max_by(|left, right| left.1.abs().total_cmp(&right.1.abs()));
+    let loudest =
+        chained.iter().enumerate().max_by(|left, right| left.1.abs().total_cmp(&right.1.abs()));
     let (at, _) = loudest.context("the recording is empty")?;
     let window = &chained[at.saturating_sub(2000)..(at + 2000).min(chained.len())];
     let found = heard.windows(window.len()).position(|part| part == window);
@@ -170,7 +174,9 @@ fn report(input: &Path, output: &Path) -> Result<()> {
         sent.len()
     );
     if same < chained.len() {
-        println!("the others fell into cycles that this machine, busy as it is now, did not finish in time");
+        println!(
+            "the others fell into cycles that this machine, busy as it is now, did not finish in time"
+        );
     }
     Ok(())
 }
@@ -178,7 +184,8 @@ fn report(input: &Path, output: &Path) -> Result<()> {
 /// (Peak, RMS) in dB below full scale.
 fn levels(samples: &[f32]) -> (f32, f32) {
     let peak = samples.iter().fold(0.0_f32, |peak, sample| sample.abs().max(peak));
-    let power = samples.iter().map(|sample| sample * sample).sum::<f32>() / samples.len().max(1) as f32;
+    let power =
+        samples.iter().map(|sample| sample * sample).sum::<f32>() / samples.len().max(1) as f32;
     (20.0 * peak.log10(), 10.0 * power.log10())
 }
 

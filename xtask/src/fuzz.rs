@@ -5,18 +5,20 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail, ensure};
 
-use crate::command::root;
+use crate::command::{host, root};
 
 const USAGE: &str = "usage: cargo xtask fuzz [--short | --seconds N] [TARGET…]";
 
 /// How long each target runs.
 const SECONDS: u32 = 30;
-/// The short form is part of every test run: what it finds for one it finds for all, as nearly as time allows.
+/// The short form is part of every test run: what it finds for one it finds for all, as nearly as
+/// time allows.
 const SHORT_SECONDS: u32 = 3;
 const SHORT_SEED: u32 = 20_261_121;
 
-/// What libFuzzer needs of the compiler: counters at every edge, and both sides of every comparison. The address
-/// sanitizer is the only unstable one, for which the stable compiler is unlocked.
+/// What libFuzzer needs of the compiler: counters at every edge, and both sides of every
+/// comparison. The address sanitizer is the only unstable one, for which the stable compiler is
+/// unlocked.
 const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-level=4 \
     -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
@@ -24,8 +26,9 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Cllvm-args=-sanitizer-coverage-trace-compares \
     -Zsanitizer=address";
 
-/// Builds the targets and runs each of them, or those that are named; fails at the first that crashes, after all
-/// have run. The short form leaves out those that need most of the project built anew.
+/// Builds the targets and runs each of them, or those that are named; fails at the first that
+/// crashes, after all have run. The short form leaves out those that need most of the project built
+/// anew.
 ///
 /// # Errors
 /// If a target crashes, does not end, or cannot be built.
@@ -39,14 +42,20 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let mut crashed = Vec::new();
     for target in &chosen {
         match fuzz_one(&fuzz, &built, target, seconds, seed)? {
-            Ok(executions) => println!("{target:<10} {executions:>12} executions in {seconds} s, clean"),
+            Ok(executions) => {
+                println!("{target:<10} {executions:>12} executions in {seconds} s, clean")
+            }
             Err(report) => {
                 println!("{target:<10} CRASHED\n{report}");
                 crashed.push(target.as_str());
             }
         }
     }
-    ensure!(crashed.is_empty(), "found in {}: the inputs lie in fuzz/artifacts", crashed.join(", "));
+    ensure!(
+        crashed.is_empty(),
+        "found in {}: the inputs lie in fuzz/artifacts",
+        crashed.join(", ")
+    );
     Ok(())
 }
 
@@ -67,7 +76,8 @@ impl Asked {
                 "--seconds" => {
                     let seconds = words.next().context(USAGE)?;
                     // For libFuzzer 0 seconds are no limit.
-                    asked.seconds = seconds.parse().ok().filter(|seconds| *seconds > 0).context(USAGE)?;
+                    asked.seconds =
+                        seconds.parse().ok().filter(|seconds| *seconds > 0).context(USAGE)?;
                 }
                 target if all.iter().any(|name| name == target) => asked.chosen.push(target.into()),
                 other => bail!("'{other}' is no target; there are: {}\n{USAGE}", all.join(", ")),
@@ -85,24 +95,20 @@ fn targets(fuzz: &Path, short: bool) -> Result<Vec<String>> {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(fuzz);
     let output = cargo.output().context("cargo does not start")?;
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).context("cargo metadata")?;
-    let all = metadata["packages"][0]["targets"].as_array().context("the package 'fuzz' has no targets")?;
+    let metadata: serde_json::Value =
+        serde_json::from_slice(&output.stdout).context("cargo metadata")?;
+    let all = metadata["packages"][0]["targets"]
+        .as_array()
+        .context("the package 'fuzz' has no targets")?;
     let bins = all.iter().filter(|target| target["kind"][0] == "bin");
     let chosen = bins.filter(|target| !short || target["required-features"].is_null());
     Ok(chosen.filter_map(|target| target["name"].as_str().map(str::to_owned)).collect())
 }
 
-/// The triple of this machine. Named, even though it is the default, so that build scripts are not instrumented.
-fn host() -> Result<String> {
-    let output = Command::new("rustc").arg("-vV").output().context("rustc does not start")?;
-    let text = String::from_utf8_lossy(&output.stdout);
-    let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    Ok(host.context("rustc does not say for which machine it is")?.into())
-}
-
 /// Gives the directory with the targets' programs.
 fn build(fuzz: &Path, host: &str, short: bool) -> Result<PathBuf> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let target = std::path::absolute(target)?.join("fuzz");
     // What writes the seeds need only be right: it does not link with what libFuzzer counts by.
     for verb in [&["build", "--bins"][..], &["check", "--examples"]] {
@@ -122,9 +128,16 @@ fn build(fuzz: &Path, host: &str, short: bool) -> Result<PathBuf> {
 }
 
 /// The number of executions, or what the target said when it crashed.
-fn fuzz_one(fuzz: &Path, built: &Path, target: &str, seconds: u32, seed: u32) -> Result<Result<u64, String>> {
+fn fuzz_one(
+    fuzz: &Path,
+    built: &Path,
+    target: &str,
+    seconds: u32,
+    seed: u32,
+) -> Result<Result<u64, String>> {
     // What a run learns stays for the next one; the seeds are only read.
-    let (corpus, artifacts) = (fuzz.join("corpus").join(target), fuzz.join("artifacts").join(target));
+    let (corpus, artifacts) =
+        (fuzz.join("corpus").join(target), fuzz.join("artifacts").join(target));
     std::fs::create_dir_all(&corpus)?;
     std::fs::create_dir_all(&artifacts)?;
     let mut command = Command::new(built.join(target));
@@ -138,7 +151,8 @@ fn fuzz_one(fuzz: &Path, built: &Path, target: &str, seconds: u32, seed: u32) ->
         .stdin(Stdio::null());
     let output = command.output().with_context(|| format!("cannot run the target {target}"))?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let executions = text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
+    let executions =
+        text.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"));
     match executions.and_then(|number| number.trim().parse().ok()) {
         Some(executions) if output.status.success() => Ok(Ok(executions)),
         _ => Ok(Err(tail(&text))),

@@ -9,7 +9,8 @@ use serde_json::Value;
 
 use crate::command::root;
 
-/// The release of JACK whose headers and library interface consort has: what programs' build systems ask for.
+/// The release of JACK whose headers and library interface consort has: what programs' build
+/// systems ask for.
 const JACK_VERSION: &str = "1.9.22";
 
 /// What the linker and pkg-config find relative to this file, so that the tree can be moved.
@@ -28,9 +29,10 @@ Cflags: -I${includedir}
 ";
 
 /// Has a session bus start `consort dbus`, which it finds as any program: by the PATH.
-const DBUS_SERVICE: &str = "crates/consort/src/dbus/org.jackaudio.service";
+const DBUS_SERVICE: &str = "crates/dbus/org.jackaudio.service";
 
-/// Have systemd start a server, which it finds by the PATH, too: at login, or when a program looks for it.
+/// Have systemd start a server, which it finds by the PATH, too: at login, or when a program looks
+/// for it.
 const SYSTEMD_UNITS: [&str; 2] = ["consort.service", "consort.socket"];
 
 /// The libraries, without their ends.
@@ -55,7 +57,10 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     tree.headers(&root().join("crates/jack/include/jack"))?;
     tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
     for unit in SYSTEMD_UNITS {
-        tree.copy(&root().join("crates/consort/src").join(unit), &format!("share/systemd/user/{unit}"))?;
+        tree.copy(
+            &root().join("crates/consort/src").join(unit),
+            &format!("share/systemd/user/{unit}"),
+        )?;
     }
     tree.documents()?;
     println!("consort is installed in {}", tree.prefix.display());
@@ -66,7 +71,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
 fn prefix(arguments: &[String]) -> anyhow::Result<PathBuf> {
     let directory = match arguments {
         [option, directory] if option == "--prefix" => directory,
-        [option] => option.strip_prefix("--prefix=").context("say where to: install --prefix DIR")?,
+        [option] => {
+            option.strip_prefix("--prefix=").context("say where to: install --prefix DIR")?
+        }
         _ => bail!("say where to: install --prefix DIR"),
     };
     std::path::absolute(directory).with_context(|| format!("'{directory}' is no directory's name"))
@@ -77,7 +84,15 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
-        .args(["build", "--release", "--locked", "--package", "consort", "--package", "consort-libjack"])
+        .args([
+            "build",
+            "--release",
+            "--locked",
+            "--package",
+            "consort",
+            "--package",
+            "consort-libjack",
+        ])
         .args(["--package", "consort-jackserver", "--package", "consort-jacknet"])
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
@@ -123,10 +138,13 @@ impl Tree {
     }
 
     fn headers(&self, source: &Path) -> anyhow::Result<()> {
-        let entries = fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))?;
+        let entries =
+            fs::read_dir(source).with_context(|| format!("cannot read {}", source.display()))?;
         for entry in entries {
             let path = entry?.path();
-            if let Some(name) = path.file_name().filter(|_| path.extension().is_some_and(|end| end == "h")) {
+            if let Some(name) =
+                path.file_name().filter(|_| path.extension().is_some_and(|end| end == "h"))
+            {
                 self.copy(&path, &format!("include/jack/{}", name.to_string_lossy()))?;
             }
         }
@@ -164,11 +182,18 @@ impl Tree {
     /// A second name for a file of the tree; a copy where the file system knows no second names.
     fn link_hard(&self, target: &str, to: &str) -> anyhow::Result<()> {
         let target = self.prefix.join(target);
-        self.replace(to, |new| fs::hard_link(&target, new).or_else(|_| fs::copy(&target, new).map(drop)))
+        self.replace(to, |new| {
+            fs::hard_link(&target, new).or_else(|_| fs::copy(&target, new).map(drop))
+        })
     }
 
-    /// Makes a file beside `to` and moves it there, so that programs which have the old one open keep it whole.
-    fn replace(&self, to: &str, make: impl FnOnce(&Path) -> std::io::Result<()>) -> anyhow::Result<()> {
+    /// Makes a file beside `to` and moves it there, so that programs which have the old one open
+    /// keep it whole.
+    fn replace(
+        &self,
+        to: &str,
+        make: impl FnOnce(&Path) -> std::io::Result<()>,
+    ) -> anyhow::Result<()> {
         let path = self.prefix.join(to);
         let new = path.with_file_name(format!(".consort-install-{}", std::process::id()));
         let directory = path.parent().context("a file lies in a directory")?;
@@ -193,13 +218,15 @@ mod tests {
     use super::*;
 
     fn tree(name: &str) -> Tree {
-        let prefix = std::env::temp_dir().join(format!("consort-install-{name}-{}", std::process::id()));
+        let prefix =
+            std::env::temp_dir().join(format!("consort-install-{name}-{}", std::process::id()));
         Tree { prefix }
     }
 
     #[test]
     fn the_prefix_is_asked_for_by_its_option_only() {
-        let prefix = |words: &[&str]| prefix(&words.iter().map(|word| (*word).into()).collect::<Vec<_>>());
+        let prefix =
+            |words: &[&str]| prefix(&words.iter().map(|word| (*word).into()).collect::<Vec<_>>());
         assert_eq!(prefix(&["--prefix", "/opt/x"]).expect("given"), Path::new("/opt/x"));
         assert_eq!(prefix(&["--prefix=/opt/x"]).expect("given"), Path::new("/opt/x"));
         assert!(prefix(&["--prefix", "x"]).expect("given").is_absolute());
@@ -226,12 +253,17 @@ mod tests {
         let source = tree.prefix.join("source");
         for content in ["first", "second"] {
             tree.write("source", content.as_bytes()).expect("written");
-            tree.programs_and_libraries(&source, &[&source; 3].map(PathBuf::clone)).expect("installed");
+            tree.programs_and_libraries(&source, &[&source; 3].map(PathBuf::clone))
+                .expect("installed");
         }
         let read = |path: &str| fs::read_to_string(tree.prefix.join(path)).expect(path);
-        for path in
-            ["bin/consort", "bin/jackd", "lib/libjack.so.0", "lib/libjack.so", "lib/libjackserver.so.0"]
-        {
+        for path in [
+            "bin/consort",
+            "bin/jackd",
+            "lib/libjack.so.0",
+            "lib/libjack.so",
+            "lib/libjackserver.so.0",
+        ] {
             assert_eq!(read(path), "second", "{path}");
         }
         let inode = |path: &str| fs::metadata(tree.prefix.join(path)).expect(path).ino();
@@ -239,7 +271,11 @@ mod tests {
         let link = fs::read_link(tree.prefix.join("lib/libjack.so")).expect("a link");
         assert_eq!(link, Path::new("libjack.so.0"));
         assert!(!read("lib/pkgconfig/jack.pc").contains(tree.prefix.to_str().expect("text")));
-        assert_eq!(fs::read_dir(tree.prefix.join("bin")).expect("bin").count(), 2, "nothing else is left");
+        assert_eq!(
+            fs::read_dir(tree.prefix.join("bin")).expect("bin").count(),
+            2,
+            "nothing else is left"
+        );
         fs::remove_dir_all(&tree.prefix).expect("removed");
     }
 }

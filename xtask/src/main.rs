@@ -3,11 +3,15 @@
 
 mod command;
 mod demo;
+mod deny;
 mod fuzz;
 mod install;
+mod links;
 mod mutate;
+mod sanitize;
 mod soak;
 mod test;
+mod width;
 
 use std::process::{Command, ExitCode};
 
@@ -18,14 +22,18 @@ Usage: cargo xtask TASK
 
 Tasks:
   demo                     play a recording through a chain of programs, and show what came out
+  deny                     check licences, advisories and duplicates of all dependencies
   fuzz [--seconds N | --short] [TARGET...]
                            give every decoder random bytes, for 30 seconds each
   install --prefix DIR     build consort and lay it out under DIR, to be used or packaged
+  links                    check that what the documents point at is there
   mutate [--short | --only NAME]
                            break the real-time core in known places: the models must notice
+  sanitize                 run the lock-free parts under ThreadSanitizer
   setup                    install the Debian packages that building and testing need (as root)
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
                            a stream that must not lose a sample, beside clients that come, fault and go
+  width                    check that comments and documents are wrapped
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes
 ";
@@ -41,17 +49,23 @@ fn main() -> ExitCode {
 fn run(words: &[String]) -> Result<ExitCode> {
     match words.split_first().map(|(task, arguments)| (task.as_str(), arguments)) {
         Some(("demo", [])) => demo::run()?,
+        Some(("deny", [])) => deny::run()?,
         Some(("fuzz", arguments)) => fuzz::run(arguments)?,
         Some(("install", arguments)) => install::run(arguments)?,
+        Some(("links", [])) => links::run()?,
         Some(("mutate", arguments)) => return Ok(mutate::run(arguments)?),
+        Some(("sanitize", [])) => sanitize::run()?,
         Some(("setup", [])) => {
             succeed(Command::new("sh").arg(command::root().join("xtask/setup/debian.sh")))?
         }
         Some(("soak", arguments)) => soak::run(arguments)?,
         Some(("test", arguments)) => test::run(arguments)?,
         Some(("test-devices", [])) => test::devices()?,
+        Some(("width", [])) => width::run()?,
         Some(("help" | "--help" | "-h", [])) => print!("{HELP}"),
-        Some((task, _)) => bail!("there is no task '{task}', or not with these arguments\n\n{HELP}"),
+        Some((task, _)) => {
+            bail!("there is no task '{task}', or not with these arguments\n\n{HELP}")
+        }
         None => bail!("which task?\n\n{HELP}"),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,9 @@
-//! `cargo xtask mutate`: proof that the models of `crates/rt` see what they are there for.
+//! `cargo xtask mutate`: proves that the loom models of `crates/rt` detect the faults that they
+//! are there for.
 //!
-//! The crate is copied to a temporary directory. There one place after the other is broken, and the model
-//! named beside it must fail. The tree itself is never changed.
+//! The crate is copied to a temporary directory. A mutation changes one statement of the copy,
+//! which a comment `// MUTATION: name` marks, and a model must then fail. The tree itself is never
+//! changed.
 
 use std::fs;
 use std::io;
@@ -9,14 +11,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Instant;
 
+mod cycle;
+mod edit;
+mod marker;
 mod models;
-mod of_pages;
-mod of_the_cycle;
+mod pages;
 
-use of_pages::OF_PAGES;
-use of_the_cycle::OF_THE_CYCLE;
+use cycle::CYCLE;
+use edit::Edit;
+use pages::PAGES;
 
-/// The copy's own workspace: the crate alone, without the optimizations that cost more than they save here.
+/// Profile of the copy's workspace, without the optimizations that cost more time than they save
+/// here.
 const MANIFEST: &str = r#"
 [profile.release]
 lto = "off"
@@ -24,36 +30,43 @@ debug = false
 incremental = true
 "#;
 
-/// One place of the crate, broken.
+/// A fault that a model must detect.
 #[derive(Debug)]
 struct Mutation {
-    /// What is wrong then.
+    /// Name at the marker: the function or protocol, and the fault.
     name: &'static str,
-    /// Under the crate's `src`.
-    file: &'static str,
-    /// Text that is there exactly once.
-    old: &'static str,
-    /// Text in its place.
-    new: &'static str,
-    /// The model that must fail.
+    /// What it does to the marked statement.
+    edit: Edit,
+    /// Name of the model that must fail.
     model: &'static str,
     /// Whether it is in the short selection.
     short: bool,
 }
 
-/// What became of a mutation.
+const fn mutation(name: &'static str, edit: Edit, model: &'static str) -> Mutation {
+    Mutation { name, edit, model, short: false }
+}
+
+impl Mutation {
+    /// Puts the mutation into the short selection.
+    const fn short(self) -> Self {
+        Self { short: true, ..self }
+    }
+}
+
+/// The result of a mutation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     /// The model failed, as it must.
     Caught,
-    /// The model passed: it does not see what it is there for.
+    /// The model passed: it does not detect the fault.
     Survived,
-    /// It does not compile, or its text is not in the file exactly once.
+    /// The mutated crate does not compile, or the mutation does not fit its marker.
     Invalid(&'static str),
 }
 
-/// Runs all mutations, those of the short selection (`--short`), or those whose name contains a text
-/// (`--only TEXT`). Fails if one survives, or if the models fail unbroken.
+/// Runs all mutations, those of the short selection (`--short`), or those whose name contains a
+/// text (`--only TEXT`). Fails if one survives, or if a model fails without a mutation.
 ///
 /// # Errors
 /// If the crate cannot be copied or cargo cannot be run.
@@ -72,7 +85,7 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
     if !copy.models_pass(&chosen)? {
         return Ok(ExitCode::FAILURE);
     }
-    println!("{:>4} s  unbroken: pass", begun.elapsed().as_secs());
+    println!("{:>4} s  without mutations: pass", begun.elapsed().as_secs());
     let mut survivors = 0;
     for mutation in &chosen {
         let begun = Instant::now();
@@ -95,12 +108,13 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
 }
 
 fn all() -> impl Iterator<Item = &'static Mutation> {
-    OF_THE_CYCLE.iter().chain(OF_PAGES)
+    CYCLE.iter().chain(PAGES)
 }
 
 fn choose(arguments: &[String]) -> Option<Vec<&'static Mutation>> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let chosen = |keep: &dyn Fn(&Mutation) -> bool| all().filter(|mutation| keep(mutation)).collect();
+    let chosen =
+        |keep: &dyn Fn(&Mutation) -> bool| all().filter(|mutation| keep(mutation)).collect();
     match arguments[..] {
         [] => Some(chosen(&|_| true)),
         ["--short"] => Some(chosen(&|mutation| mutation.short)),
@@ -109,7 +123,7 @@ fn choose(arguments: &[String]) -> Option<Vec<&'static Mutation>> {
     }
 }
 
-/// A copy of the crate as a workspace of its own; removed when dropped.
+/// A copy of the crate as its own workspace; removed on drop.
 struct Copied {
     root: PathBuf,
     target: PathBuf,
@@ -118,8 +132,8 @@ struct Copied {
 impl Copied {
     fn new() -> io::Result<Self> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-        let target =
-            std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace.join("target"), PathBuf::from);
+        let target = std::env::var_os("CARGO_TARGET_DIR")
+            .map_or_else(|| workspace.join("target"), PathBuf::from);
         let copy = Self {
             root: std::env::temp_dir().join(format!("consort-mutate-{}", std::process::id())),
             target: std::path::absolute(target)?.join("mutate"),
@@ -133,7 +147,11 @@ impl Copied {
 
     /// Runs the models whose path contains one of `models`.
     fn test(&self, models: &[&str]) -> io::Result<Output> {
-        self.cargo(&["test", "--quiet"]).arg("--").args(models).args(["--test-threads", "2"]).output()
+        self.cargo(&["test", "--quiet"])
+            .arg("--")
+            .args(models)
+            .args(["--test-threads", "2"])
+            .output()
     }
 
     fn cargo(&self, verb: &[&str]) -> Command {
@@ -157,27 +175,31 @@ impl Copied {
         let output = self.test(&models)?;
         let text = String::from_utf8_lossy(&output.stdout);
         // A filter that matches nothing also succeeds, so every model must have been found.
-        let ran =
-            text.lines().find_map(|line| line.strip_prefix("running ")?.split(' ').next()?.parse().ok());
+        let ran = text
+            .lines()
+            .find_map(|line| line.strip_prefix("running ")?.split(' ').next()?.parse().ok());
         if output.status.success() && ran == Some(models.len()) {
             return Ok(true);
         }
         eprintln!("{text}{}", String::from_utf8_lossy(&output.stderr));
-        eprintln!("the models must pass before they are tried: {} named, {ran:?} found", models.len());
+        eprintln!(
+            "the models must pass without mutations first: {} named, {ran:?} found",
+            models.len()
+        );
         Ok(false)
     }
 
-    /// Breaks one place, runs its model, and mends the place.
+    /// Applies a mutation, runs its model, and restores the file.
     fn with(&self, mutation: &Mutation) -> io::Result<Outcome> {
-        let file = self.root.join("crates/rt/src").join(mutation.file);
-        let whole = fs::read_to_string(&file)?;
-        if whole.matches(mutation.old).count() != 1 {
-            return Ok(Outcome::Invalid("NOT FOUND"));
+        for file in rust_files(&self.root.join("crates/rt/src"))? {
+            let source = fs::read_to_string(&file)?;
+            let Some(mutated) = mutate(&source, mutation) else { continue };
+            fs::write(&file, mutated)?;
+            let outcome = self.judge(mutation);
+            fs::write(&file, source)?;
+            return outcome;
         }
-        fs::write(&file, whole.replacen(mutation.old, mutation.new, 1))?;
-        let outcome = self.judge(mutation);
-        fs::write(&file, whole)?;
-        outcome
+        Ok(Outcome::Invalid("NOT FOUND"))
     }
 
     fn judge(&self, mutation: &Mutation) -> io::Result<Outcome> {
@@ -213,15 +235,36 @@ fn alone(manifest: &str) -> String {
     kept
 }
 
+/// Returns `source` with the mutation; `None` if there is no such marker, or the edit does not fit.
+fn mutate(source: &str, mutation: &Mutation) -> Option<String> {
+    let marked = marker::marked(source);
+    let range = &marked.iter().find(|marked| marked.name == mutation.name)?.statement;
+    let mutated = mutation.edit.apply(&source[range.clone()])?;
+    Some([&source[..range.start], &mutated, &source[range.end..]].concat())
+}
+
+fn rust_files(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(rust_files(&path)?);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(files)
+}
+
 fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
-        let place = to.join(entry.file_name());
+        let copy = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
-            copy_tree(&entry.path(), &place)?;
+            copy_tree(&entry.path(), &copy)?;
         } else {
-            fs::copy(entry.path(), place)?;
+            fs::copy(entry.path(), copy)?;
         }
     }
     Ok(())
@@ -231,12 +274,34 @@ fn copy_tree(from: &Path, to: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn every_mutation_s_text_is_in_its_file_exactly_once() {
+    fn sources() -> Vec<String> {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/rt/src");
+        let files = rust_files(&source).expect("the crate's source");
+        files.iter().map(|file| fs::read_to_string(file).expect("readable")).collect()
+    }
+
+    #[test]
+    fn every_marker_has_one_mutation_and_every_mutation_one_marker() {
+        let sources = sources();
+        let mut marked: Vec<&str> = sources
+            .iter()
+            .flat_map(|source| marker::marked(source))
+            .map(|marked| marked.name)
+            .collect();
+        let mut named: Vec<&str> = all().map(|mutation| mutation.name).collect();
+        marked.sort_unstable();
+        named.sort_unstable();
+        assert_eq!(marked, named);
+        named.dedup();
+        assert_eq!(marked, named, "each name is used once");
+    }
+
+    #[test]
+    fn every_mutation_fits_the_statement_at_its_marker() {
+        let sources = sources();
         for mutation in all() {
-            let whole = fs::read_to_string(source.join(mutation.file)).expect(mutation.file);
-            assert_eq!(whole.matches(mutation.old).count(), 1, "{}", mutation.name);
+            let fits = sources.iter().filter(|source| mutate(source, mutation).is_some()).count();
+            assert_eq!(fits, 1, "{}", mutation.name);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask soak`: a stream that must not lose a sample, beside clients that come, fault and go at random.
+//! `cargo xtask soak`: a stream that must not lose a sample, beside clients that come, fault and go
+//! at random.
 
 use anyhow::{Context, Result, bail};
 
@@ -6,7 +7,8 @@ use crate::command::cargo_with;
 
 const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]";
 
-/// Runs the long form of `tests/soak`, in release; fails if a sample was lost that the machine did not take.
+/// Runs the long form of `tests/soak`, in release; fails if a sample was lost that the machine did
+/// not take.
 pub fn run(arguments: &[String]) -> Result<()> {
     let mut words = arguments.iter().map(String::as_str);
     let mut environment = vec![("CONSORT_SOAK_SECONDS", "300".to_owned())];
@@ -25,7 +27,16 @@ pub fn run(arguments: &[String]) -> Result<()> {
     }
     let environment: Vec<(&str, &str)> =
         environment.iter().map(|(name, value)| (*name, value.as_str())).collect();
-    let test =
-        ["test", "--quiet", "--release", "--package", "consort-tests", "--test", "soak", "--", "--nocapture"];
+    let test = [
+        "test",
+        "--quiet",
+        "--release",
+        "--package",
+        "consort-tests",
+        "--test",
+        "soak",
+        "--",
+        "--nocapture",
+    ];
     cargo_with(&test, &environment)
 }

@@ -9,6 +9,9 @@ use crate::command::{cargo, cargo_with};
 /// Runs all checks; stops at the first that fails. `arguments` go to the tests (a name, say).
 pub fn run(arguments: &[String]) -> Result<()> {
     cargo(&["fmt", "--all", "--check"])?;
+    crate::width::run()?;
+    crate::links::run()?;
+    crate::deny::run()?;
     cargo(&["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"])?;
     cargo(&["build", "--workspace", "--quiet"])?;
     tests(arguments)?;
@@ -16,13 +19,24 @@ pub fn run(arguments: &[String]) -> Result<()> {
         crate::mutate::run(&["--short".into()])? == ExitCode::SUCCESS,
         "a model misses what it is there for"
     );
+    crate::sanitize::run()?;
     crate::fuzz::run(&["--short".into()])?;
     cargo_with(&["doc", "--workspace", "--no-deps", "--quiet"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
 /// Suites that wait for programs most of the time, and judge no cycle by the clock.
-const PATIENT: [&str; 10] =
-    ["control", "dbus", "effects", "instructions", "internal", "latency", "programs", "state", "sync", "web"];
+const PATIENT: [&str; 10] = [
+    "control",
+    "dbus",
+    "effects",
+    "instructions",
+    "internal",
+    "latency",
+    "programs",
+    "state",
+    "sync",
+    "web",
+];
 
 /// Process-level tests share two processors with the servers that they start.
 fn tests(arguments: &[String]) -> Result<()> {
@@ -35,7 +49,8 @@ fn tests(arguments: &[String]) -> Result<()> {
         let threads = format!("--test-threads={threads}");
         words.extend(["--", &threads]);
         words.extend(arguments.iter().map(String::as_str));
-        // What failed for one person fails for all: `cargo test` alone looks at new cases each time.
+        // What failed for one person fails for all: `cargo test` alone looks at new cases each
+        // time.
         cargo_with(&words, &[("PROPTEST_RNG_SEED", "20261121")])?;
     }
     Ok(())
@@ -60,14 +75,17 @@ fn suites() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the other; at last those that
-/// need the server as it is released.
+/// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the
+/// other; at last those that need the server as it is released.
 pub fn devices() -> Result<()> {
     let build = ["build", "--package", "consort", "--package", "consort-libjack", "--quiet"];
     let package = ["test", "--package", "consort-tests", "--test", "devices"];
     let one_by_one = ["--include-ignored", "--test-threads=1"];
     cargo(&build)?;
-    cargo(&[&package[..], &["machine::", "--"], &one_by_one, &["--skip", "machine::released"]].concat())?;
+    cargo(
+        &[&package[..], &["machine::", "--"], &one_by_one, &["--skip", "machine::released"]]
+            .concat(),
+    )?;
     cargo(&[&build[..], &["--release"]].concat())?;
     cargo(&[&package[..], &["--release", "machine::released", "--"], &one_by_one].concat())
 }

@@ -1,5 +1,5 @@
-//! Connections among 50 clients: how long the call takes, when others see it, when the sound follows; and what the
-//! server weighs with those clients.
+//! Connections among 50 clients: how long the call takes, when others see it, when the sound
+//! follows; and what the server weighs with those clients.
 
 use std::time::Duration;
 
@@ -23,15 +23,25 @@ const PAUSE: Duration = Duration::from_millis(10);
 const MEASURED_INPUT: u32 = 1 << 1;
 
 pub fn run(bench: Bench) -> Result<()> {
-    let Bench { candidate, programs, workplace, arguments, report } = bench;
+    let Bench { candidate, programs, workplace, arguments, report, .. } = bench;
     let (server, mut patcher) =
         Server::start(candidate, programs, workplace, &Settings::new(arguments.sync))?;
     let recording = Recording::new(workplace, CLIENTS, CAPACITY)?;
     let nodes = start_clients(&server, &mut patcher, &recording)?;
     let mut stream = Stream::start(&server, &mut patcher)?;
     let subject = subject(&server, &nodes[0])?;
-    report.spread(&subject, "server memory, 50 clients: PSS", "KiB", [proc::pss_kib(server.pid)? as f64]);
-    report.spread(&subject, "server memory, 50 clients: RSS", "KiB", [proc::rss_kib(server.pid)? as f64]);
+    report.spread(
+        &subject,
+        "server memory, 50 clients: PSS",
+        "KiB",
+        [proc::pss_kib(server.pid)? as f64],
+    );
+    report.spread(
+        &subject,
+        "server memory, 50 clients: RSS",
+        "KiB",
+        [proc::rss_kib(server.pid)? as f64],
+    );
 
     let mut observer = server.patcher("observer")?;
     let span = stream.begin()?;
@@ -70,7 +80,11 @@ pub fn run(bench: Bench) -> Result<()> {
 }
 
 /// 50 active clients, in chains of ten.
-fn start_clients(server: &Server, patcher: &mut Patcher, recording: &Recording) -> Result<Vec<Node>> {
+fn start_clients(
+    server: &Server,
+    patcher: &mut Patcher,
+    recording: &Recording,
+) -> Result<Vec<Node>> {
     let mut nodes = Vec::with_capacity(CLIENTS);
     for lane in 0..CLIENTS {
         let mut arguments = vec!["tone".into(), "2".into(), "2".into()];
@@ -85,14 +99,15 @@ fn start_clients(server: &Server, patcher: &mut Patcher, recording: &Recording) 
     Ok(nodes)
 }
 
-/// The clients of the nth measured connection: always from a lower number to a higher one, so that no cycle closes.
+/// The clients of the nth measured connection: always from a lower number to a higher one, so that
+/// no cycle closes.
 fn pair(number: usize) -> (usize, usize) {
     let source = number * 7 % (CLIENTS - 1);
     (source, source + 1 + number * 11 % (CLIENTS - 1 - source))
 }
 
-/// The nth pause. Requests at equal distances would meet all cycles at the same point, and measure that point: the
-/// golden section spreads them over the cycle.
+/// The nth pause. Requests at equal distances would meet all cycles at the same point, and measure
+/// that point: the golden section spreads them over the cycle.
 fn pause(number: usize) -> Duration {
     const GOLDEN_SECTION: f64 = 0.618_033_988_749_894_8;
     PAUSE + Duration::from_nanos(PERIOD_NS).mul_f64((number as f64 * GOLDEN_SECTION).fract())
@@ -127,9 +142,12 @@ fn report_sound(
     let mut never_heard = 0;
     for (target, request) in connected {
         match cycles_until_heard(&lanes[*target], request.returned_ns, PAUSE) {
-            Some(cycles) => {
-                report.spread(subject, "sound after jack_connect returned", "cycles", [cycles as f64])
-            }
+            Some(cycles) => report.spread(
+                subject,
+                "sound after jack_connect returned",
+                "cycles",
+                [cycles as f64],
+            ),
             None => never_heard += 1,
         }
     }
@@ -137,8 +155,9 @@ fn report_sound(
     Ok(())
 }
 
-/// How many cycles the target began after `returned_ns`, up to and with the first that heard the source; 0 if it
-/// already heard it in its last cycle before. `None` if it did not hear it within `limit`.
+/// How many cycles the target began after `returned_ns`, up to and with the first that heard the
+/// source; 0 if it already heard it in its last cycle before. `None` if it did not hear it within
+/// `limit`.
 fn cycles_until_heard(records: &[Record], returned_ns: u64, limit: Duration) -> Option<usize> {
     let next = records.partition_point(|record| record.entry_ns <= returned_ns);
     let hears = |record: &Record| record.heard & MEASURED_INPUT != 0;

@@ -1,4 +1,5 @@
-//! How long a new client takes to become part of the graph, with a connection, while another one does as it should not.
+//! How long a new client takes to become part of the graph, with a connection, while another one
+//! does as it should not.
 
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,8 @@ use crate::client::Patcher;
 use crate::measure::{Bench, subject, us, words};
 use crate::server::{Server, Settings};
 
-/// The kinds of `node.c` that are faulty, and what the figures call them. The first is none, for comparison.
+/// The kinds of `node.c` that are faulty, and what the figures call them. The first is none, for
+/// comparison.
 const FAULTS: [(&str, &str); 4] = [
     ("tone", "no fault"),
     ("hang", "one hangs"),
@@ -19,7 +21,7 @@ const FAULTS: [(&str, &str); 4] = [
 const LIMIT: Duration = Duration::from_secs(10);
 
 pub fn run(bench: Bench) -> Result<()> {
-    let Bench { candidate, programs, workplace, arguments, report } = bench;
+    let Bench { candidate, programs, workplace, arguments, report, .. } = bench;
     for (kind, title) in FAULTS {
         // A server each: what one fault leaves behind is not measured with the next.
         let settings = Settings::new(arguments.sync);
@@ -39,7 +41,10 @@ pub fn run(bench: Bench) -> Result<()> {
                 }
                 // What a fault does to newcomers is a result, not a failure of the measurement.
                 Err(error) => {
-                    eprintln!("{}: {title}: newcomer {number} was kept out: {error:#}", candidate.name);
+                    eprintln!(
+                        "{}: {title}: newcomer {number} was kept out: {error:#}",
+                        candidate.name
+                    );
                     report.total(&subject, &format!("newcomers kept out, {title}"), "clients", 1);
                     break;
                 }
@@ -57,5 +62,8 @@ fn join(server: &Server, patcher: &mut Patcher, number: u32) -> Result<u64> {
     let start = node.ready_by(Instant::now() + LIMIT)?;
     let request = patcher.connect("source:out_0", &format!("{name}:in_0"))?;
     node.close_by(Instant::now() + LIMIT)?;
-    Ok(start.open_ns + start.ports_ns + start.activate_ns + (request.returned_ns - request.called_ns))
+    Ok(start.open_ns
+        + start.ports_ns
+        + start.activate_ns
+        + (request.returned_ns - request.called_ns))
 }

@@ -1,4 +1,5 @@
-//! The floors: what the machine allows to processes that are chained by futexes and by nothing else.
+//! The floors: what the machine allows to processes that are chained by futexes and by nothing
+//! else.
 
 use std::process::Command;
 
@@ -6,13 +7,12 @@ use anyhow::{Context, Result, ensure};
 
 use crate::arguments::Arguments;
 use crate::child::LineChild;
-use crate::measure::graph::{self, SETTLE, Shape, Window};
+use crate::measure::graph::{self, Graph, SETTLE, Shape, Window};
 use crate::measure::{floor_subject, us};
 use crate::proc;
 use crate::programs::Programs;
 use crate::recording::{Recording, complete_cycles};
 use crate::report::Report;
-use crate::server::PERIOD_NS;
 use crate::workplace::Workplace;
 
 /// Where the processes run: the word that `floor.c` knows, and the one in the table.
@@ -21,18 +21,18 @@ const PLACEMENTS: [(&str, &str); 3] =
 
 /// Measures every floor of one graph once.
 pub fn run(
-    shape: Shape,
-    count: usize,
+    graph: Graph,
     programs: &Programs,
     workplace: &Workplace,
     arguments: &Arguments,
     report: &mut Report,
 ) -> Result<()> {
     for (placement, place) in PLACEMENTS {
-        let words: &[&str] = if shape == Shape::Chain { &["chain"] } else { &["fan", "group"] };
+        let words: &[&str] =
+            if graph.shape == Shape::Chain { &["chain"] } else { &["fan", "group"] };
         for word in words {
             let how = if *word == "group" { ", one futex" } else { "" };
-            let floor = Floor { shape, word, count, placement, name: format!("{place}{how}") };
+            let floor = Floor { graph, word, placement, name: format!("{place}{how}") };
             floor.run(programs, workplace, arguments, report)?;
         }
     }
@@ -40,9 +40,8 @@ pub fn run(
 }
 
 struct Floor<'a> {
-    shape: Shape,
+    graph: Graph,
     word: &'a str,
-    count: usize,
     placement: &'a str,
     name: String,
 }
@@ -55,11 +54,13 @@ impl Floor<'_> {
         arguments: &Arguments,
         report: &mut Report,
     ) -> Result<()> {
-        let recording = Recording::new(workplace, self.count + 1, graph::capacity(arguments.seconds))?;
+        let count = self.graph.clients;
+        let recording = Recording::new(workplace, count + 1, graph::capacity(arguments.seconds))?;
         let mut command = Command::new(&programs.floor);
         command
-            .args([self.word, &self.count.to_string(), self.placement, &report.priority.to_string()])
-            .args([PERIOD_NS.to_string(), recording.path(), recording.capacity().to_string()]);
+            .args([self.word, &count.to_string(), self.placement, &report.priority.to_string()])
+            .args([arguments.frames.to_string(), arguments.period_ns().to_string()])
+            .args([recording.path(), recording.capacity().to_string()]);
         let mut child = LineChild::spawn("floor", &mut command)?;
         let pids = child.numbers("pids")?;
         let pids = pids.iter().map(|pid| u32::try_from(*pid)).collect::<Result<Vec<u32>, _>>()?;
@@ -70,10 +71,10 @@ impl Floor<'_> {
         subject.server_threads = proc::scheduling(*timer)?;
         subject.server = format!("floor: {}", self.name);
         subject.version = String::new();
-        let title = graph::title(self.shape, self.count, arguments);
-        let first = (0..=self.count).map(|lane| recording.count(lane)).collect::<Result<Vec<_>>>()?;
-        let window = Window::measure(&recording, 1..self.count + 1, (*timer, nodes), arguments.seconds)?;
-        window.report(&title, self.shape, &subject, report);
+        let title = graph::title(self.graph, arguments);
+        let first = (0..=count).map(|lane| recording.count(lane)).collect::<Result<Vec<_>>>()?;
+        let window = Window::measure(&recording, 1..count + 1, (*timer, nodes), arguments.seconds)?;
+        window.report(&title, self.graph.shape, &subject, report);
         let lanes = first
             .iter()
             .enumerate()
@@ -83,8 +84,14 @@ impl Floor<'_> {
             let last = cycle.iter().skip(1).map(|record| record.exit_ns).max()?;
             Some(us(last - cycle[0].entry_ns))
         });
-        report.spread(&subject, &format!("{title}: timer's wake-up to last exit"), "µs", from_timer);
-        graph::report_switches(&title, (*timer, nodes), workplace, &subject, report)?;
+        report.spread(
+            &subject,
+            &format!("{title}: timer's wake-up to last exit"),
+            "µs",
+            from_timer,
+        );
+        let period_ns = arguments.period_ns();
+        graph::report_switches(&title, (*timer, nodes), period_ns, workplace, &subject, report)?;
         ensure!(child.end(), "a floor did not end in order");
         Ok(())
     }

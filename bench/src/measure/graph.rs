@@ -11,7 +11,7 @@ use crate::measure::{Bench, subject, us};
 use crate::proc::{self, Usage};
 use crate::recording::{Record, Recording, complete_cycles};
 use crate::report::{Report, Subject};
-use crate::server::{PERIOD_NS, RATE_HZ, Server, Settings};
+use crate::server::{PERIOD_NS, QUANTUM_FRAMES, RATE_HZ, Server, Settings};
 use crate::switches::{self, Span};
 use crate::workplace::Workplace;
 
@@ -22,31 +22,70 @@ pub enum Shape {
     Chain,
     /// None feeds another.
     Fan,
+    /// All others feed the last.
+    Mix,
 }
 
-/// The graphs that are measured: shape and number of clients.
-pub const GRAPHS: [(Shape, usize); 3] = [(Shape::Chain, 5), (Shape::Chain, 20), (Shape::Fan, 20)];
-/// Between the last change and the first counted cycle, so that connects and first page faults are over.
+/// A graph that is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Graph {
+    /// How its clients are connected.
+    pub shape: Shape,
+    /// How many clients it has.
+    pub clients: usize,
+    /// Inputs of each client, and outputs.
+    pub channels: usize,
+}
+
+impl Graph {
+    const fn new(shape: Shape, clients: usize, channels: usize) -> Self {
+        Self { shape, clients, channels }
+    }
+
+    /// Pairs of a client and its follower.
+    fn edges(self) -> Vec<(usize, usize)> {
+        match self.shape {
+            Shape::Chain => (1..self.clients).map(|target| (target - 1, target)).collect(),
+            Shape::Fan => Vec::new(),
+            Shape::Mix => (1..self.clients).map(|other| (other - 1, self.clients - 1)).collect(),
+        }
+    }
+
+    /// Whether processes that share nothing but futexes can do the same.
+    pub fn has_floor(self) -> bool {
+        self.shape != Shape::Mix && self.channels == 1
+    }
+}
+
+/// The graphs that are measured.
+pub const GRAPHS: [Graph; 5] = [
+    Graph::new(Shape::Chain, 5, 1),
+    Graph::new(Shape::Chain, 20, 1),
+    Graph::new(Shape::Fan, 20, 1),
+    Graph::new(Shape::Chain, 5, 8),
+    Graph::new(Shape::Mix, 9, 1),
+];
+/// Between the last change and the first counted cycle, so that connects and first page faults are
+/// over.
 pub const SETTLE: Duration = Duration::from_millis(500);
 
-pub fn run(bench: Bench, shape: Shape, count: usize) -> Result<()> {
-    let Bench { candidate, programs, workplace, arguments, report } = bench;
-    let (server, mut patcher) =
-        Server::start(candidate, programs, workplace, &Settings::new(arguments.sync))?;
-    let recording = Recording::new(workplace, count, capacity(arguments.seconds))?;
-    let edges: Vec<(usize, usize)> = match shape {
-        Shape::Chain => (1..count).map(|target| (target - 1, target)).collect(),
-        Shape::Fan => Vec::new(),
-    };
-    let nodes = start_nodes(&server, &mut patcher, &recording, count, &edges, 0)?;
+pub fn run(bench: Bench, graph: Graph) -> Result<()> {
+    let Bench { candidate, programs, workplace, arguments, report, .. } = bench;
+    let settings = Settings { quantum_frames: arguments.frames, ..Settings::new(arguments.sync) };
+    let (server, mut patcher) = Server::start(candidate, programs, workplace, &settings)?;
+    let recording = Recording::new(workplace, graph.clients, capacity(arguments.seconds))?;
+    let size = (graph.clients, graph.channels);
+    let nodes = start_nodes(&server, &mut patcher, &recording, size, &graph.edges(), 0)?;
     std::thread::sleep(SETTLE);
     let subject = subject(&server, &nodes[0])?;
     let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
-    let window = Window::measure(&recording, 0..count, (server.pid, &pids), arguments.seconds)?;
+    let lanes = 0..graph.clients;
+    let window = Window::measure(&recording, lanes, (server.pid, &pids), arguments.seconds)?;
     report.priority = report.priority.max(proc::highest_priority(pids[0])?);
-    let title = title(shape, count, arguments);
-    window.report(&title, shape, &subject, report);
-    report_switches(&title, (server.pid, &pids), workplace, &subject, report)?;
+    let title = title(graph, arguments);
+    window.report(&title, graph.shape, &subject, report);
+    let processes = (server.pid, pids.as_slice());
+    report_switches(&title, processes, arguments.period_ns(), workplace, &subject, report)?;
     for node in nodes {
         node.close()?;
     }
@@ -54,18 +93,18 @@ pub fn run(bench: Bench, shape: Shape, count: usize) -> Result<()> {
     server.stop()
 }
 
-/// Starts `count` clients that each work so long, with an input and an output each, and connects them.
+/// Starts the clients of a graph, each of which works for `work_ns`, and connects them.
 pub fn start_nodes(
     server: &Server,
     patcher: &mut Patcher,
     recording: &Recording,
-    count: usize,
+    (count, channels): (usize, usize),
     edges: &[(usize, usize)],
     work_ns: u64,
 ) -> Result<Vec<Node>> {
     let mut nodes = Vec::with_capacity(count);
     for lane in 0..count {
-        let mut arguments = vec!["tone".into(), "1".into(), "1".into()];
+        let mut arguments = vec!["tone".into(), channels.to_string(), channels.to_string()];
         arguments.extend(recording.arguments(lane));
         arguments.push(work_ns.to_string());
         let node = server.node(&format!("g{lane}"), &arguments)?;
@@ -73,19 +112,24 @@ pub fn start_nodes(
         nodes.push(node);
     }
     for (source, target) in edges {
-        patcher.connect(&format!("g{source}:out_0"), &format!("g{target}:in_0"))?;
+        for channel in 0..channels {
+            let (output, input) = (format!("g{source}:out_{channel}"), format!("in_{channel}"));
+            patcher.connect(&output, &format!("g{target}:{input}"))?;
+        }
     }
     Ok(nodes)
 }
 
-/// How long the kernel's own dates are taken: they cost time themselves, and so come after all others.
+/// How long the kernel's own dates are taken: they cost time themselves, and so come after all
+/// others.
 const SWITCHES: Duration = Duration::from_secs(2);
 
-/// From the driver's wake-up to the first client's, and to the last client's sleep, where the kernel tells. `processes`: what
-/// drives the cycles, and the clients.
+/// From the driver's wake-up to the first client's, and to the last client's sleep, where the
+/// kernel tells. `processes`: what drives the cycles, and the clients.
 pub fn report_switches(
     title: &str,
     (driver, clients): (u32, &[u32]),
+    period_ns: u64,
     workplace: &Workplace,
     subject: &Subject,
     report: &mut Report,
@@ -97,29 +141,48 @@ pub fn report_switches(
     }
     match switches::record(workplace, SWITCHES) {
         Ok(switches) => {
-            let spans = switches::spans(&switches, driver, &threads, PERIOD_NS);
+            let spans = switches::spans(&switches, driver, &threads, period_ns);
             let mut row = |measure: &str, span_ns: fn(&Span) -> u64| {
                 let spans_us = spans.iter().map(|span| us(span_ns(span)));
-                report.spread(subject, &format!("{title}: driver awake to {measure}"), "µs", spans_us);
+                report.spread(
+                    subject,
+                    &format!("{title}: driver awake to {measure}"),
+                    "µs",
+                    spans_us,
+                );
             };
             row("first client awake", |span| span.first_ns);
             row("last client asleep", |span| span.last_ns);
         }
-        Err(error) => report.note(format!("driver awake to clients awake: not measured: {error:#}")),
+        Err(error) => {
+            report.note(format!("driver awake to clients awake: not measured: {error:#}"))
+        }
     }
     Ok(())
 }
 
 /// What the rows of a graph are called.
-pub fn title(shape: Shape, count: usize, arguments: &Arguments) -> String {
-    let caches = if arguments.cold_caches { ", cold caches" } else { "" };
-    match shape {
-        Shape::Chain => format!("chain of {count}{caches}"),
-        Shape::Fan => format!("{count} in parallel{caches}"),
+pub fn title(graph: Graph, arguments: &Arguments) -> String {
+    let Graph { shape, clients, channels } = graph;
+    let mut title = match shape {
+        Shape::Chain => format!("chain of {clients}"),
+        Shape::Fan => format!("{clients} in parallel"),
+        Shape::Mix => format!("{} into one", clients - 1),
+    };
+    if channels > 1 {
+        title += &format!(", {channels} channels");
     }
+    if arguments.frames != QUANTUM_FRAMES {
+        title += &format!(", {} frames", arguments.frames);
+    }
+    if arguments.cold_caches {
+        title += ", cold caches";
+    }
+    title
 }
 
-/// Records that hold a run of this length at twice the nominal pace, as a driver may catch up after a delay.
+/// Records that hold a run of this length at twice the nominal pace, as a driver may catch up after
+/// a delay.
 pub fn capacity(seconds: u64) -> usize {
     (2 * (seconds + 3) * 1_000_000_000 / PERIOD_NS) as usize
 }
@@ -140,7 +203,8 @@ impl Window {
         processes: (u32, &[u32]),
         seconds: u64,
     ) -> Result<Self> {
-        let usage = || Ok::<_, anyhow::Error>((Usage::of(&[processes.0])?, Usage::of(processes.1)?));
+        let usage =
+            || Ok::<_, anyhow::Error>((Usage::of(&[processes.0])?, Usage::of(processes.1)?));
         let firsts = lanes.clone().map(|lane| recording.count(lane)).collect::<Result<Vec<_>>>()?;
         let before = usage()?;
         std::thread::sleep(Duration::from_secs(seconds));
@@ -162,9 +226,17 @@ impl Window {
 
     /// Adds the rows of this graph.
     pub fn report(&self, title: &str, shape: Shape, subject: &Subject, report: &mut Report) {
-        if shape == Shape::Chain {
-            let hops = self.cycles.iter().flat_map(|cycle| hops_ns(cycle));
-            report.spread(subject, &format!("{title}: hop"), "µs", hops.map(|ns| ns as f64 / 1000.0));
+        if shape != Shape::Fan {
+            let hops = self.cycles.iter().flat_map(|cycle| match shape {
+                Shape::Mix => vec![last_hop_ns(cycle)],
+                _ => hops_ns(cycle),
+            });
+            report.spread(
+                subject,
+                &format!("{title}: hop"),
+                "µs",
+                hops.map(|ns| ns as f64 / 1000.0),
+            );
         }
         self.report_whole(title, subject, report);
         let off = self.cycles.windows(2).map(|two| us(off_period_ns(&two[0], &two[1])));
@@ -178,7 +250,12 @@ impl Window {
             report.spread(subject, &format!("{title}: {whose} CPU per cycle"), "µs", [cpu_us]);
         }
         let switches = per_cycle(self.driver.switches + self.clients.switches);
-        report.spread(subject, &format!("{title}: context switches per cycle"), "switches", [switches]);
+        report.spread(
+            subject,
+            &format!("{title}: context switches per cycle"),
+            "switches",
+            [switches],
+        );
         self.report_lost(title, subject, report);
     }
 
@@ -191,7 +268,12 @@ impl Window {
     /// Adds the row of the cycles that were not whole.
     pub fn report_lost(&self, title: &str, subject: &Subject, report: &mut Report) {
         let incomplete = self.begun_cycles.saturating_sub(self.cycles.len());
-        report.total(subject, &format!("{title}: cycles not run by all"), "cycles", incomplete as u64);
+        report.total(
+            subject,
+            &format!("{title}: cycles not run by all"),
+            "cycles",
+            incomplete as u64,
+        );
     }
 }
 
@@ -202,9 +284,17 @@ fn difference(after: Usage, before: Usage) -> Usage {
     }
 }
 
-/// From the exit of each client to the entry of its follower. Negative would be a follower that did not wait.
+/// From the exit of each client to the entry of its follower. Negative would be a follower that did
+/// not wait.
 fn hops_ns(cycle: &[Record]) -> Vec<i64> {
     cycle.windows(2).map(|two| two[1].entry_ns as i64 - two[0].exit_ns as i64).collect()
+}
+
+/// From the last exit of all the others to the entry of the last client.
+fn last_hop_ns(cycle: &[Record]) -> i64 {
+    let Some((reader, sources)) = cycle.split_last() else { return 0 };
+    let exit_ns = sources.iter().map(|record| record.exit_ns).max().unwrap_or(0);
+    reader.entry_ns as i64 - exit_ns as i64
 }
 
 fn first_to_last_ns(cycle: &[Record]) -> u64 {
@@ -213,8 +303,8 @@ fn first_to_last_ns(cycle: &[Record]) -> u64 {
     last - first
 }
 
-/// How far the first entries of two cycles are from the time that lies between their first frames. Without a date
-/// from the driver itself this is the nearest to its own regularity.
+/// How far the first entries of two cycles are from the time that lies between their first frames.
+/// Without a date from the driver itself this is the nearest to its own regularity.
 fn off_period_ns(cycle: &[Record], next: &[Record]) -> u64 {
     let first = |cycle: &[Record]| cycle.iter().map(|record| record.entry_ns).min().unwrap_or(0);
     let apart_ns = first(next) as i64 - first(cycle) as i64;
@@ -228,7 +318,10 @@ mod tests {
     use super::*;
 
     fn cycle(frame: u32, dates: &[(u64, u64)]) -> Vec<Record> {
-        dates.iter().map(|&(entry_ns, exit_ns)| Record { entry_ns, exit_ns, frame, heard: 0 }).collect()
+        dates
+            .iter()
+            .map(|&(entry_ns, exit_ns)| Record { entry_ns, exit_ns, frame, heard: 0 })
+            .collect()
     }
 
     #[test]
@@ -236,6 +329,7 @@ mod tests {
         let chain = cycle(64, &[(100, 110), (125, 130), (170, 190)]);
         assert_eq!(hops_ns(&chain), [15, 40]);
         assert_eq!(first_to_last_ns(&chain), 90);
+        assert_eq!(last_hop_ns(&cycle(64, &[(100, 190), (125, 130), (200, 210)])), 10);
     }
 
     #[test]

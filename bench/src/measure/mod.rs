@@ -65,6 +65,8 @@ impl fmt::Display for Part {
 /// What every measurement of one server has at hand.
 struct Bench<'a> {
     candidate: &'a Candidate,
+    /// The others are compared with it.
+    is_first: bool,
     programs: &'a Programs,
     workplace: &'a Workplace,
     arguments: &'a Arguments,
@@ -85,9 +87,11 @@ pub fn run(
     report: &mut Report,
 ) -> Result<()> {
     let of_each = |what: &str, report: &mut Report, measure: &dyn Fn(Bench) -> Result<()>| {
-        for candidate in candidates {
+        for (place, candidate) in candidates.iter().enumerate() {
             eprintln!("round {round}: {what} of {}", candidate.name);
-            if let Err(error) = measure(Bench { candidate, programs, workplace, arguments, report }) {
+            let is_first = place == 0;
+            let bench = Bench { candidate, is_first, programs, workplace, arguments, report };
+            if let Err(error) = measure(bench) {
                 report.fail(&candidate.name, format!("{what}: {error:#}"));
             }
         }
@@ -98,14 +102,20 @@ pub fn run(
         Part::Faults => faults::run,
         Part::Many => many::run,
         Part::Placement => placement::run,
-        // Graph by graph, so that seconds lie between a server, its rivals and the floor, and not minutes.
+        // Graph by graph, so that seconds lie between a server, its rivals and the floor, and not
+        // minutes.
         Part::Graph => {
             let _beside = arguments.cold_caches.then(|| take_caches(programs)).transpose()?;
-            for (shape, count) in GRAPHS {
-                let title = graph::title(shape, count, arguments);
-                of_each(&title, report, &|bench| graph::run(bench, shape, count));
-                eprintln!("round {round}: floors of {title}");
-                floor::run(shape, count, programs, workplace, arguments, report).context("floors")?;
+            for graph in GRAPHS {
+                let title = graph::title(graph, arguments);
+                if !arguments.has_graph(&title) {
+                    continue;
+                }
+                of_each(&title, report, &|bench| graph::run(bench, graph));
+                if graph.has_floor() && !arguments.no_floors {
+                    eprintln!("round {round}: floors of {title}");
+                    floor::run(graph, programs, workplace, arguments, report).context("floors")?;
+                }
             }
             return Ok(());
         }

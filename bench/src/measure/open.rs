@@ -7,7 +7,7 @@ use crate::measure::{Bench, subject, us, words};
 use crate::server::{Server, Settings};
 
 pub fn run(bench: Bench) -> Result<()> {
-    let Bench { candidate, programs, workplace, arguments, report } = bench;
+    let Bench { candidate, programs, workplace, arguments, report, .. } = bench;
     let (server, mut patcher) =
         Server::start(candidate, programs, workplace, &Settings::new(arguments.sync))?;
     let mut stream = Stream::start(&server, &mut patcher)?;

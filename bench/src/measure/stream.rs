@@ -52,9 +52,15 @@ impl Stream {
         Ok(Span { begun: Instant::now(), counts: self.checker.counts()? })
     }
 
-    /// Ends the span, and takes another one of the same length in which nothing is done: what the machine loses by
-    /// itself has to be known to judge what the measured action lost.
-    pub fn end(&mut self, span: &Span, action: &str, subject: &Subject, report: &mut Report) -> Result<()> {
+    /// Ends the span, and takes another one of the same length in which nothing is done: what the
+    /// machine loses by itself has to be known to judge what the measured action lost.
+    pub fn end(
+        &mut self,
+        span: &Span,
+        action: &str,
+        subject: &Subject,
+        report: &mut Report,
+    ) -> Result<()> {
         let length = span.begun.elapsed();
         let during = self.checker.counts()?.since(span.counts);
         let quiet_start = self.checker.counts()?;

@@ -1,4 +1,5 @@
-//! Makes what it hears louder or softer: `gain [--factor 0.5] [--seconds 10] [--from PORT] [--to PORT]`.
+//! Makes its input louder or softer: `gain [--factor 0.5] [--seconds 10] [--from PORT] [--to
+//! PORT]`.
 
 mod arguments;
 
@@ -13,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::open("gain")?;
     let mut input = client.input_port("in")?;
     let mut output = client.output_port("out")?;
-    let (heard, said) = (input.name().to_owned(), output.name().to_owned());
+    let (input_name, output_name) = (input.name().to_owned(), output.name().to_owned());
     let client = client.activate(move |cycle: &CycleScope<'_>| {
         let mut out = output.buffer(cycle);
         out.copy_from_slice(&input.buffer(cycle));
@@ -21,10 +22,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         Control::Continue
     })?;
     if let Some(port) = arguments::value::<String>("from") {
-        client.connect(&port, &heard)?;
+        client.connect(&port, &input_name)?;
     }
     if let Some(port) = arguments::value::<String>("to") {
-        client.connect(&said, &port)?;
+        client.connect(&output_name, &port)?;
     }
     sleep(Duration::from_secs(arguments::value("seconds").unwrap_or(10)));
     client.close();

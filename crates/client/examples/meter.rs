@@ -1,4 +1,4 @@
-//! Prints the peak of what it hears, ten times a second: `meter [--from PORT] [--seconds 10]`.
+//! Prints the peak of its input ten times a second: `meter [--from PORT] [--seconds 10]`.
 
 mod arguments;
 
@@ -13,8 +13,8 @@ use client::{Client, Control, CycleScope};
 fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::open("meter")?;
     let mut input = client.input_port("in")?;
-    let heard = input.name().to_owned();
-    // Bits of a float that is not negative order as it does.
+    let input_name = input.name().to_owned();
+    // The bit patterns of non-negative floats are ordered like their values.
     let peak = Arc::new(AtomicU32::new(0));
     let measured = Arc::clone(&peak);
     let client = client.activate(move |cycle: &CycleScope<'_>| {
@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Control::Continue
     })?;
     if let Some(port) = arguments::value::<String>("from") {
-        client.connect(&port, &heard)?;
+        client.connect(&port, &input_name)?;
     }
     for _ in 0..arguments::value::<u32>("seconds").unwrap_or(10) * 10 {
         sleep(Duration::from_millis(100));

@@ -1,4 +1,4 @@
-//! A sine: `synth [--hz 440] [--level 0.1] [--seconds 10] [--to PORT]`.
+//! Plays a sine: `synth [--hz 440] [--level 0.1] [--seconds 10] [--to PORT]`.
 
 mod arguments;
 
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let level: f32 = arguments::value("level").unwrap_or(0.1);
     let client = Client::open("synth")?;
     let mut output = client.output_port("out")?;
-    let said = output.name().to_owned();
+    let output_name = output.name().to_owned();
     let mut phase = 0.0_f64;
     let client = client.activate(move |cycle: &CycleScope<'_>| {
         let step = pitch_hz / f64::from(cycle.sample_rate_hz().max(1));
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Control::Continue
     })?;
     if let Some(port) = arguments::value::<String>("to") {
-        client.connect(&said, &port)?;
+        client.connect(&output_name, &port)?;
     }
     sleep(Duration::from_secs(arguments::value("seconds").unwrap_or(10)));
     client.close();

@@ -1,5 +1,5 @@
-//! Passes MIDI on with all notes higher or lower:
-//! `transpose [--semitones 12] [--seconds 10] [--from PORT] [--to PORT]`.
+//! Transposes the notes of a MIDI stream: `transpose [--semitones 12] [--seconds 10] [--from PORT]
+//! [--to PORT]`.
 
 mod arguments;
 
@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use client::{Client, Control, CycleScope};
 
-/// Note off, note on and polyphonic pressure: their second byte is a key.
-const OF_A_KEY: std::ops::RangeInclusive<u8> = 0x80..=0xaf;
+/// Note off, note on and polyphonic pressure, whose second byte is a key.
+const KEY_MESSAGES: std::ops::RangeInclusive<u8> = 0x80..=0xaf;
 
 /// Longer messages are dropped.
 const LONGEST_MESSAGE_BYTES: usize = 4096;
@@ -20,27 +20,27 @@ fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::open("transpose")?;
     let mut input = client.midi_input_port("in")?;
     let mut output = client.midi_output_port("out")?;
-    let (heard, said) = (input.name().to_owned(), output.name().to_owned());
+    let (input_name, output_name) = (input.name().to_owned(), output.name().to_owned());
     let mut room = [0; LONGEST_MESSAGE_BYTES];
     let client = client.activate(move |cycle: &CycleScope<'_>| {
         let mut out = output.buffer(cycle);
         for event in input.buffer(cycle).events() {
             let length = event.copy_to(&mut room).map_or(0, <[u8]>::len);
             if let [status, key, ..] = &mut room[..length]
-                && OF_A_KEY.contains(status)
+                && KEY_MESSAGES.contains(status)
             {
                 *key = key.saturating_add_signed(semitones).min(127);
             }
-            // What does not fit, the port counts as lost.
+            // The port counts events that do not fit as lost.
             let _ = out.write(event.time(), &room[..length]);
         }
         Control::Continue
     })?;
     if let Some(port) = arguments::value::<String>("from") {
-        client.connect(&port, &heard)?;
+        client.connect(&port, &input_name)?;
     }
     if let Some(port) = arguments::value::<String>("to") {
-        client.connect(&said, &port)?;
+        client.connect(&output_name, &port)?;
     }
     sleep(Duration::from_secs(arguments::value("seconds").unwrap_or(10)));
     client.close();

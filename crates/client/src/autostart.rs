@@ -1,4 +1,4 @@
-//! Starting a server where there is none, as programs expect from their library.
+//! Starts a server if none is running, which programs expect from libjack.
 
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::Error;
 const PATIENCE_NS: u64 = 5_000_000_000;
 const RETRY_NS: u64 = 50_000_000;
 
-/// Whether the user lets programs start servers.
+/// Returns whether the user lets programs start servers.
 pub(crate) fn is_allowed() -> bool {
     std::env::var_os("JACK_NO_START_SERVER").is_none()
 }
 
-/// Starts `server` and repeats `attempt` until it is there, in bounded time.
+/// Starts `server` and repeats `attempt` until the server accepts connections, for at most 5 s.
 pub(crate) fn start<T>(server: &str, attempt: impl Fn() -> Result<T, Error>) -> Result<T, Error> {
     let words = command(server);
     let not_started = |reason: String| Error::NotStarted { command: words.join(" "), reason };
@@ -37,7 +37,8 @@ pub(crate) fn start<T>(server: &str, attempt: impl Fn() -> Result<T, Error>) -> 
     }
 }
 
-/// The user's own command line for a server, or ours, with what makes it this server and a temporary one.
+/// Builds the command line of the server: the user's (`~/.jackdrc`, `/etc/jackdrc`) or the default
+/// one, with the options that name the server and make it temporary.
 fn command(server: &str) -> Vec<String> {
     let home = std::env::var_os("HOME").map(|home| Path::new(&home).join(".jackdrc"));
     let files = home.into_iter().chain([PathBuf::from("/etc/jackdrc")]);
@@ -49,20 +50,22 @@ fn command(server: &str) -> Vec<String> {
 }
 
 fn for_server(mut words: Vec<String>, server: &str) -> Vec<String> {
-    // After the program: options that the user gives behind a driver's name are the driver's.
+    // Directly after the program: options behind a driver's name belong to the driver.
     words.splice(1..1, ["-T".to_owned(), format!("-n{server}")]);
     words
 }
 
-/// The `jackd` of the installation that this library belongs to, else the one in `PATH`.
+/// Returns the `jackd` of the installation that this library belongs to, or else `jackd` in `PATH`.
 fn default_program() -> String {
     let beside = loaded_from(&["libjack.so", "libjackserver.so"])
         .and_then(|library| Some(library.parent()?.parent()?.join("bin/jackd")))
         .filter(|program| program.is_file());
-    beside.and_then(|program| program.to_str().map(str::to_owned)).unwrap_or_else(|| "jackd".to_owned())
+    beside
+        .and_then(|program| program.to_str().map(str::to_owned))
+        .unwrap_or_else(|| "jackd".to_owned())
 }
 
-/// Splits at white space, but for what stands between quotation marks.
+/// Splits at white space, except between quotation marks.
 fn split_words(line: &str) -> Vec<String> {
     let mut words = Vec::new();
     let (mut word, mut quote) = (None::<String>, None);
@@ -81,10 +84,10 @@ fn split_words(line: &str) -> Vec<String> {
     words
 }
 
-/// Starts the program so that it is neither our child (which nobody would wait for) nor in reach of the terminal's
-/// interrupt key.
+/// Starts the program so that it is not a child of this process, which would have to wait for it,
+/// and so that the terminal's interrupt key does not reach it.
 fn spawn_detached(words: &[String]) -> std::io::Result<()> {
-    // The shell ends at once and leaves the program to the system.
+    // The shell ends at once, and init adopts the program.
     let status = Command::new("/bin/sh")
         .args(["-c", "command -v \"$1\" >/dev/null || exit 127; \"$@\" &", "sh"])
         .args(words)
@@ -105,7 +108,11 @@ mod tests {
         for (case, line, expected) in [
             ("words", "jackd -d alsa\n", &["jackd", "-d", "alsa"][..]),
             ("white space", "  jackd \t -R ", &["jackd", "-R"]),
-            ("quotation marks", "\"/opt/my jack/jackd\" -n 'a \"b'", &["/opt/my jack/jackd", "-n", "a \"b"]),
+            (
+                "quotation marks",
+                "\"/opt/my jack/jackd\" -n 'a \"b'",
+                &["/opt/my jack/jackd", "-n", "a \"b"],
+            ),
             ("inside a word", "--name=\"a b\"c", &["--name=a bc"]),
             ("an empty word", "jackd ''", &["jackd", ""]),
             ("nothing", " \n", &[]),

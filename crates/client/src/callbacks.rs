@@ -1,4 +1,4 @@
-//! What a program is called for.
+//! The program's callbacks.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -9,92 +9,98 @@ use proto::session::SessionKind;
 
 use crate::CycleScope;
 
-/// A callback that is set, and stays so while it runs: whoever calls it has a share of it, and has it locked, so that it
-/// runs on one thread at a time whatever is set meanwhile. See [`callback`].
+/// A shared callback. The calling thread holds a reference and the lock, so that a callback stays
+/// alive while it runs, even if it is replaced meanwhile, and runs on one thread at a time. Created
+/// by [`callback`].
 pub type Callback<F> = Arc<Mutex<F>>;
 
-/// A callback to be set.
+/// Wraps a function as a [`Callback`].
 pub fn callback<F>(function: F) -> Callback<F> {
     Arc::new(Mutex::new(function))
 }
 
-/// Answers 0 to go on; anything else ends the client's part in cycles.
+/// Processes one cycle. Returns 0 to continue; any other value makes the client leave the cycles.
 pub type ProcessCallback = Callback<dyn FnMut(&CycleScope<'_>) -> i32 + Send>;
-/// Runs the loop itself, with [`Session::cycle_wait`](crate::Session::cycle_wait) and
+/// Runs the program's own loop with [`Session::cycle_wait`](crate::Session::cycle_wait) and
 /// [`Session::cycle_signal`](crate::Session::cycle_signal).
 pub type ThreadFunction = Callback<dyn FnMut() + Send>;
-/// A callback that is told one thing.
-pub type Told<T> = Callback<dyn FnMut(T) + Send>;
+/// A callback of the notification thread with one argument.
+pub type NotificationCallback<T> = Callback<dyn FnMut(T) + Send>;
 
-/// Why there is no server any more.
+/// Why the server is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shutdown {
-    /// The server said so before it stopped; otherwise the connection ended.
+    /// True if the server announced its end, false if the connection broke.
     pub orderly: bool,
-    /// In words.
+    /// The reason, for users.
     pub reason: String,
 }
 
-/// What a session manager asks of a client.
+/// A session manager's request to save.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionEvent {
-    /// What for.
+    /// What the client should do.
     pub kind: SessionKind,
-    /// An existing directory for the client's files, of its own.
+    /// An existing directory reserved for this client's files.
     pub directory: PathBuf,
 }
 
-/// Takes a client's name, and whether it came or went.
-pub type ToldOfClient = Callback<dyn FnMut(&str, bool) + Send>;
-/// Takes a port's id, its full name before, and its full name now.
-pub type ToldOfRename = Callback<dyn FnMut(u32, &str, &str) + Send>;
-/// Takes the subject's uuid (0: everything), the key (empty: all of the subject's), and what happened.
-pub type ToldOfProperty = Callback<dyn FnMut(u64, &str, PropertyChange) + Send>;
-/// Takes why there is no server any more.
-pub type ToldOfShutdown = Callback<dyn FnMut(&Shutdown) + Send>;
+/// Arguments: the client's name, and whether it was registered (true) or removed.
+pub type ClientRegistrationCallback = Callback<dyn FnMut(&str, bool) + Send>;
+/// Arguments: the port's id, the previous full name, the new full name.
+pub type PortRenameCallback = Callback<dyn FnMut(u32, &str, &str) + Send>;
+/// Arguments: the subject's uuid (0: every subject), the key (empty: all keys of the subject), and
+/// the kind of change.
+pub type PropertyCallback = Callback<dyn FnMut(u64, &str, PropertyChange) + Send>;
+/// Argument: why the server is gone.
+pub type ShutdownCallback = Callback<dyn FnMut(&Shutdown) + Send>;
 
-/// A program's callbacks, each optional. All but the first three are called on the client's notification thread,
-/// one at a time, and only while the client is active (but `shutdown`: always). They may block and may call the
-/// session.
+/// The program's callbacks, each optional. The first two run on the process thread, `thread_init`
+/// on both threads; the others run on the client's notification thread, one at a time and only
+/// while the client is active, except `shutdown`, which is always called. Callbacks of the
+/// notification thread may block and may call the session.
 #[derive(Default)]
 pub struct Callbacks {
-    /// Once in each cycle, on the process thread.
+    /// Called in each cycle, on the process thread.
     pub process: Option<ProcessCallback>,
-    /// In place of `process`: the program's own loop, on the process thread.
+    /// The program's own loop on the process thread, instead of `process`.
     pub process_thread: Option<ThreadFunction>,
-    /// First of all on the process thread, and on the notification thread at activation.
+    /// Called before anything else on the process thread, and on the notification thread at
+    /// activation.
     pub thread_init: Option<Arc<dyn Fn() + Send + Sync>>,
-    /// The quantum in frames: at activation (on the process thread), and before the first cycle of a new length.
-    pub quantum: Option<Told<u32>>,
-    /// Cycles are about to follow each other as fast as the graph can (true), or by the driver's clock again.
-    pub freewheel: Option<Told<bool>>,
-    /// Latencies are to be stated anew: from the capture side if true, otherwise to the playback side.
-    pub latency: Option<Told<bool>>,
-    /// Another client came (true) or went.
-    pub client_registration: Option<ToldOfClient>,
-    /// A port came (true) or went: its id.
-    pub port_registration: Option<Told<(u32, bool)>>,
-    /// A port has a new name: id, full name before, full name now.
-    pub port_rename: Option<ToldOfRename>,
-    /// A connection came (true) or went: ids of the output and of the input port.
-    pub connection: Option<Told<(u32, u32, bool)>>,
-    /// The order of the clients changed.
+    /// The quantum, in frames. Called at activation (on the process thread) and before the first
+    /// cycle of a new length.
+    pub quantum: Option<NotificationCallback<u32>>,
+    /// Freewheeling is about to begin (true) or to end.
+    pub freewheel: Option<NotificationCallback<bool>>,
+    /// The client should set its ports' latency ranges: the capture ranges if true, else the
+    /// playback ranges.
+    pub latency: Option<NotificationCallback<bool>>,
+    /// Another client was registered (true) or removed.
+    pub client_registration: Option<ClientRegistrationCallback>,
+    /// A port was registered (true) or removed; with its id.
+    pub port_registration: Option<NotificationCallback<(u32, bool)>>,
+    /// A port was renamed.
+    pub port_rename: Option<PortRenameCallback>,
+    /// A connection was made (true) or removed; with the ids of the output and the input port.
+    pub connection: Option<NotificationCallback<(u32, u32, bool)>>,
+    /// The topological order of the clients changed.
     pub graph_order: Option<Callback<dyn FnMut() + Send>>,
-    /// A cycle was not finished in time: by how many µs.
-    pub xrun: Option<Told<u32>>,
+    /// A cycle was not finished in time; with the delay in µs.
+    pub xrun: Option<NotificationCallback<u32>>,
     /// A property was set or removed.
-    pub property: Option<ToldOfProperty>,
-    /// A session is saved; to be answered with [`Session::answer_session`](crate::Session::answer_session), here or
-    /// later.
-    pub session: Option<Told<SessionEvent>>,
-    /// This many events were lost because the program did not take them.
-    pub lost: Option<Told<u32>>,
-    /// There is no server any more. Once.
-    pub shutdown: Option<ToldOfShutdown>,
+    pub property: Option<PropertyCallback>,
+    /// A session is being saved. The program answers with
+    /// [`Session::answer_session`](crate::Session::answer_session), in the callback or later.
+    pub session: Option<NotificationCallback<SessionEvent>>,
+    /// This many events were lost because the program did not process them in time.
+    pub lost: Option<NotificationCallback<u32>>,
+    /// The server is gone and will not be replaced. Called once.
+    pub shutdown: Option<ShutdownCallback>,
 }
 
 impl Callbacks {
-    /// What the server is to tell.
+    /// Returns the kinds of event that the server should send.
     pub(crate) fn interests(&self) -> Interests {
         Interests {
             clients: self.client_registration.is_some(),

@@ -1,33 +1,36 @@
-//! The file that `jackd -C` and `jackctl_server_load_session_file` read: plug-ins to load and connections to make.
+//! Session files of internal clients: plug-ins to load and connections to make, as read by `jackd
+//! -C` and `jackctl_server_load_session_file`.
 
 use std::path::Path;
 
-use crate::{Observer, PlugIn};
+use proto::internal::PlugIn;
 
-/// A line of it.
+use crate::{Observer, Requester};
+
+/// One line of a session file.
 #[derive(Debug, PartialEq, Eq)]
 enum Line {
-    /// `l NAME [PLUG-IN [PARAMETERS…]]`, or `load` in place of `l`.
-    Load { name: String, object: String, parameters: String },
-    /// `c SOURCE DESTINATION`, or `con` or `connect` in place of `c`.
+    /// `l NAME [PLUG-IN [PARAMETERS…]]`, or `load` instead of `l`.
+    Load(PlugIn),
+    /// `c SOURCE DESTINATION`, or `con` or `connect` instead of `c`.
     Connect { source: String, destination: String },
 }
 
 impl Observer {
-    /// Has the server load the plug-ins and make the connections that a file lists, one after the other.
+    /// Loads the plug-ins and makes the connections listed in `file`, in order.
     ///
     /// # Errors
-    /// In words, at the first that fails; what stands before it was done. Nothing was, if a line makes no sense.
+    /// A message for the user. A line that cannot be parsed fails before anything is done; a
+    /// request that fails leaves the lines before it in effect.
     pub fn load_internal_session(&self, file: &Path) -> Result<(), String> {
         let name = file.display();
-        let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {name}: {error}"))?;
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| format!("cannot read {name}: {error}"))?;
         let lines = read(&text).map_err(|line| format!("{name}, line {line}: not understood"))?;
         for line in lines {
-            let result = match &line {
-                Line::Connect { source, destination } => self.connect(source, destination),
-                Line::Load { name, object, parameters } => {
-                    self.load_internal(&PlugIn { name, exact: false, object, parameters }).map(drop)
-                }
+            let result = match line {
+                Line::Connect { source, destination } => self.connect(&source, &destination),
+                Line::Load(plug_in) => self.load_internal(plug_in).map(drop),
             };
             result.map_err(|error| format!("{name}: {error}"))?;
         }
@@ -35,8 +38,8 @@ impl Observer {
     }
 }
 
-/// All lines; the number of the first that is none. A line that begins with `#` says nothing. What stands between
-/// quotation marks is one word.
+/// Parses all lines. Fails with the number of the first line that cannot be parsed. Lines that
+/// begin with `#` are comments; text between quotation marks is one word.
 fn read(text: &str) -> Result<Vec<Line>, usize> {
     let mut lines = Vec::new();
     for (index, text) in text.lines().enumerate() {
@@ -55,17 +58,19 @@ fn line(text: &str) -> Option<Line> {
         ["c" | "con" | "connect", source, destination] => {
             Some(Line::Connect { source: source.into(), destination: destination.into() })
         }
-        ["l" | "load", name] => {
-            Some(Line::Load { name: name.into(), object: name.into(), parameters: String::new() })
-        }
+        ["l" | "load", name] => Some(load(name, name, String::new())),
         ["l" | "load", name, object, ref parameters @ ..] => {
-            Some(Line::Load { name: name.into(), object: object.into(), parameters: parameters.join(" ") })
+            Some(load(name, object, parameters.join(" ")))
         }
         _ => None,
     }
 }
 
-/// `None` if a quotation mark is alone.
+fn load(name: &str, object: &str, parameters: String) -> Line {
+    Line::Load(PlugIn { name: name.into(), exact: false, object: object.into(), parameters })
+}
+
+/// Splits a line into words. Returns `None` if a quotation mark is not closed.
 fn words(text: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quoted) = (Vec::new(), None::<String>, false);
     for character in text.chars() {
@@ -89,19 +94,14 @@ mod tests {
     #[test]
     fn a_session_file_lists_plug_ins_and_connections_and_the_first_nonsense_is_named() {
         let text = "# mine\n\n l in inprocess\nload meter profiler -c \"-p\"\nl alone\nc \"a b:out\" c:in\ncon x:y z:w\n";
-        let load = |name: &str, object: &str, parameters: &str| Line::Load {
-            name: name.into(),
-            object: object.into(),
-            parameters: parameters.into(),
-        };
         let connect = |source: &str, destination: &str| Line::Connect {
             source: source.into(),
             destination: destination.into(),
         };
         let expected = [
-            load("in", "inprocess", ""),
-            load("meter", "profiler", "-c -p"),
-            load("alone", "alone", ""),
+            load("in", "inprocess", String::new()),
+            load("meter", "profiler", "-c -p".into()),
+            load("alone", "alone", String::new()),
             connect("a b:out", "c:in"),
             connect("x:y", "z:w"),
         ];

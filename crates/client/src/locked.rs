@@ -1,13 +1,14 @@
-//! Locks that a panic in one of the program's callbacks does not make useless.
+//! Locks that survive a panic in one of the program's callbacks.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Locks `mutex`, poisoned or not: what it guards is changed in steps that each leave it valid.
+/// Locks `mutex`, poisoned or not: the values guarded here are valid after every single step of a
+/// change.
 pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// As [`locked`], if nobody else has locked it.
+/// Like [`locked`]; returns `None` if the mutex is locked already.
 pub(crate) fn try_locked<T: ?Sized>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),

@@ -1,4 +1,4 @@
-//! Where warnings go: to standard error, unless the program says otherwise.
+//! Warnings of the library, on standard error unless the program installs a hook.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -8,12 +8,13 @@ fn to_standard_error(message: &str) {
     eprintln!("consort: {message}");
 }
 
-/// Gives all warnings of this library to `hook`, on whatever thread they arise. Never called within a cycle.
+/// Passes all warnings of this library to `hook`, on the thread that issues them. Never called
+/// within a cycle.
 pub fn set_hook(hook: fn(&str)) {
     *HOOK.lock().unwrap_or_else(PoisonError::into_inner) = hook;
 }
 
-/// Tells the program what it should know. Never within a cycle.
+/// Issues a warning for the program's user. Must not be called within a cycle.
 pub(crate) fn warn(message: &str) {
     let hook = *HOOK.lock().unwrap_or_else(PoisonError::into_inner);
     hook(message);

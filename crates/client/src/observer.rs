@@ -1,6 +1,7 @@
-//! A program that looks and asks, without ports: the command line.
+//! Connections without ports, for programs that inspect and control a server.
 
 use std::os::fd::OwnedFd;
+use std::path::Path;
 
 use proto::driver::DriverSwitch;
 use proto::hello::{Role, Welcome};
@@ -13,13 +14,14 @@ use rt::shm::{EngineSegment, Recording};
 use rt::transport::{Position, Transport};
 use sys::memory::{Access, Shared, SharedRegistry};
 
-use crate::Error;
 use crate::registry_view::RegistryView;
-use crate::requests::{Introduction, Requests, introduce, server_name};
+use crate::requests::{Introduction, Requests, introduce, introduce_at, server_name};
 use crate::session::receive;
 use crate::transport::newest;
+use crate::{Error, Requester};
 
-/// An observer of a server. It takes no part in cycles and has no threads.
+/// A connection that inspects and controls a server. It takes no part in cycles and starts no
+/// threads.
 #[derive(Debug)]
 pub struct Observer {
     server: String,
@@ -30,13 +32,27 @@ pub struct Observer {
 }
 
 impl Observer {
-    /// Connects to a server: `None` is that of `JACK_DEFAULT_SERVER`, or `default`.
+    /// Connects to a server. `None` selects `JACK_DEFAULT_SERVER`, or else `default`.
     ///
     /// # Errors
-    /// [`Error::NoServer`] and the others of connecting.
+    /// [`Error::NoServer`] and the other errors of connecting.
     pub fn open(server: Option<&str>) -> Result<Self, Error> {
         let server = server_name(server)?;
-        let Introduction { requests, welcome, descriptors } = introduce(&server, Role::Observer)?;
+        let introduction = introduce(&server, Role::Observer)?;
+        Self::new(server, introduction)
+    }
+
+    /// Connects to the server `server` through its control socket, wherever that is.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open).
+    pub fn open_at(socket: &Path, server: &str) -> Result<Self, Error> {
+        let introduction = introduce_at(socket, server, Role::Observer)?;
+        Self::new(server.to_owned(), introduction)
+    }
+
+    fn new(server: String, introduction: Introduction) -> Result<Self, Error> {
+        let Introduction { requests, welcome, descriptors } = introduction;
         if welcome != Welcome::Observer {
             return Err(Error::Protocol("it did not welcome an observer"));
         }
@@ -44,116 +60,95 @@ impl Observer {
             descriptors.try_into().map_err(|_| Error::Protocol("it did not send its memory"))?;
         let [engine, registry, recording] = descriptors;
         let engine = receive(engine, Access::ReadOnly)?;
-        Ok(Self { server, requests, engine, registry: SharedRegistry::receive(registry)?, recording })
+        Ok(Self {
+            server,
+            requests,
+            engine,
+            registry: SharedRegistry::receive(registry)?,
+            recording,
+        })
     }
 
-    /// The server's name.
+    /// Returns the server's name.
     pub fn server_name(&self) -> &str {
         &self.server
     }
 
-    /// Clients, ports, connections and latencies, as they are now.
+    /// Returns the current clients, ports, connections and latencies.
     pub fn registry(&self) -> RegistryView<'_> {
         RegistryView::new(&self.registry)
     }
 
-    /// The cycle, the flags and the counters, as they are now.
+    /// Returns the server's segment: current cycle, flags and counters.
     pub fn engine(&self) -> &EngineSegment {
         &self.engine
     }
 
-    /// The transport in the newest cycle.
+    /// Returns the transport in the newest cycle.
     pub fn transport(&self) -> Transport {
         newest(&self.engine).unwrap_or_default()
     }
 
-    /// What was recorded of every cycle, mapped read-only: the server does not notice who reads it.
+    /// Maps the recording of every cycle, read-only. Reading costs the server nothing.
     ///
     /// # Errors
-    /// If the memory is not what it must be, or cannot be mapped.
+    /// If the memory does not have the expected form or cannot be mapped.
     pub fn recording(&self) -> Result<Shared<Recording>, Error> {
         let memfd = self.recording.try_clone();
         receive(memfd.map_err(|error| Error::Socket(error.into()))?, Access::ReadOnly)
     }
 
-    /// The oldest xruns that are remembered and newer than `after`, with their verdicts; empty: there are no more.
+    /// Returns the oldest remembered xruns that are newer than `after`, with their diagnoses. An
+    /// empty list means that there are no more.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn xruns(&self, after: u64) -> Result<Vec<Xrun>, Error> {
-        match self.requests.ask(Request::Xruns { after }, &[])? {
+        match self.ask(Request::Xruns { after })? {
             Reply::Xruns(xruns) => Ok(xruns),
             _ => Err(Error::OTHER_REPLY),
         }
     }
 
-    /// How long a client takes.
+    /// Returns statistics of a client's processing times.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn timing(&self, client: u32) -> Result<ClientTiming, Error> {
-        match self.requests.ask(Request::Timing { client }, &[])? {
+        match self.ask(Request::Timing { client })? {
             Reply::Timing(timing) => Ok(*timing),
             _ => Err(Error::OTHER_REPLY),
         }
     }
 
-    /// Sends a request that is answered by `Done`.
+    /// Starts or stops the transport.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::Timeout`], [`Error::ServerGone`].
-    pub fn order(&self, request: Request) -> Result<(), Error> {
-        self.requests.order(request)
-    }
-
-    pub(crate) fn exchange(&self, request: Request) -> Result<Reply, Error> {
-        self.requests.ask(request, &[])
-    }
-
-    /// Connects an output port to an input port, by names or aliases.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn connect(&self, source: &str, destination: &str) -> Result<(), Error> {
-        self.order(Request::Connect { source: source.to_owned(), destination: destination.to_owned() })
-    }
-
-    /// Removes a connection.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn disconnect(&self, source: &str, destination: &str) -> Result<(), Error> {
-        self.order(Request::Disconnect { source: source.to_owned(), destination: destination.to_owned() })
-    }
-
-    /// Has the transport roll, or stand still.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn roll_transport(&self, roll: bool) -> Result<(), Error> {
-        self.order(Request::Transport { roll: Some(roll), position: None, sync_timeout_us: None })
+        self.request(Request::Transport { roll: Some(roll), position: None, sync_timeout_us: None })
     }
 
-    /// Moves the transport.
+    /// Moves the transport to `position`.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn locate_transport(&self, position: &Position) -> Result<(), Error> {
         let position = Some(position.to_words());
-        self.order(Request::Transport { roll: None, position, sync_timeout_us: None })
+        self.request(Request::Transport { roll: None, position, sync_timeout_us: None })
     }
 
-    /// How the server is.
+    /// Returns the state of the server and of all its clients.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn status(&self) -> Result<Status, Error> {
-        let Reply::Status(mut status) = self.requests.ask(Request::Status, &[])? else {
+        let Reply::Status(mut status) = self.ask(Request::Status)? else {
             return Err(Error::OTHER_REPLY);
         };
         let mut are_more = status.clients.len() == CLIENTS_AT_ONCE;
         while let Some(last) = status.clients.last().filter(|_| are_more) {
-            let Reply::Clients(clients) = self.requests.ask(Request::Clients { after: last.id }, &[])? else {
+            let Reply::Clients(clients) = self.ask(Request::Clients { after: last.id })? else {
                 return Err(Error::OTHER_REPLY);
             };
             are_more = clients.len() == CLIENTS_AT_ONCE;
@@ -162,28 +157,35 @@ impl Observer {
         Ok(*status)
     }
 
-    /// Changes the quantum, in frames; returns when the driver runs it.
+    /// Changes the quantum, in frames. Returns once the driver runs with it.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn set_quantum(&self, frames: u32) -> Result<(), Error> {
-        self.order(Request::SetQuantum { frames })
+        self.request(Request::SetQuantum { frames })
     }
 
-    /// Has another driver start the cycles; returns when it does. Clients stay, and so do their connections.
+    /// Switches to another driver and returns once it starts the cycles. Clients and connections
+    /// stay.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order): [`Error::Refused`] if it cannot be opened, or needs another sample rate; then the
-    /// driver before goes on.
+    /// See [`Requester`]. [`Error::Refused`] if the driver cannot be opened or needs another sample
+    /// rate; the previous driver then continues.
     pub fn switch_driver(&self, switch: DriverSwitch) -> Result<(), Error> {
-        self.order(Request::SwitchDriver(Box::new(switch)))
+        self.request(Request::SwitchDriver(Box::new(switch)))
     }
 
     /// Stops the server.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order).
+    /// See [`Requester`].
     pub fn stop(&self) -> Result<(), Error> {
-        self.order(Request::Stop)
+        self.request(Request::Stop)
+    }
+}
+
+impl Requester for Observer {
+    fn ask(&self, request: Request) -> Result<Reply, Error> {
+        self.requests.ask(request, &[])
     }
 }

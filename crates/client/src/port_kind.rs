@@ -1,4 +1,5 @@
-//! What a port is, or was: programs ask when they are told that it is gone.
+//! The constant attributes of a port, also after it is gone: programs ask when they are notified of
+//! its removal.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -6,21 +7,21 @@ use proto::request::PortType;
 
 use crate::Session;
 
-/// What does not change while a port lives.
+/// The attributes that do not change while a port exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortKind {
     /// `JackPortFlags`.
     pub flags: u32,
-    /// What travels through it.
+    /// Audio or MIDI.
     pub port_type: PortType,
 }
 
 impl Session {
-    /// The kind of the port with that id or, if there is none, of the last one that had it. `None` if there never was
-    /// one, and in a forked child. Thread: any.
+    /// Returns the kind of port `port` or, if it is gone, of the last port with that id. `None` if
+    /// there never was one, and in a forked child. Thread: any.
     pub fn port_kind(&self, port: u32) -> Option<PortKind> {
         self.core().check_fork().ok()?;
-        let entry = self.core().link().registry.port(port)?;
+        let entry = self.core().memory().registry.port(port)?;
         let is_audio = entry.port_type.load(Relaxed) == 0;
         let port_type = if is_audio { PortType::Audio } else { PortType::Midi };
         (!entry.name().is_empty()).then(|| PortKind { flags: entry.flags.load(Relaxed), port_type })

@@ -1,4 +1,4 @@
-//! Clients, ports and connections as they are at the moment of the call, read without a lock or a request.
+//! The current clients, ports and connections, read without a lock or a request.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,48 +8,49 @@ use proto::request::PortType;
 use rt::shm::state::{ACTIVE, FREE};
 use rt::shm::{ALIASES_PER_PORT, FULL_NAME_BYTES, LatencyRange, PortEntry, Registry, Text};
 
-/// Reads the registry. Ids begin at 1; an id that is free, or out of range, is nothing. Any thread may ask
-/// without waiting, a cycle's too unless a method answers a `String` or a `Vec`: those allocate.
+/// Reads the registry. Ids begin at 1; a free or invalid id yields nothing. All methods may be
+/// called from any thread and do not wait. Methods that return a `String` or a `Vec` allocate and
+/// must not be called in a cycle.
 #[derive(Debug, Clone, Copy)]
 pub struct RegistryView<'a> {
     registry: Option<&'a Registry>,
 }
 
-/// A client.
+/// Information about a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientInfo {
-    /// Its id.
+    /// Id in the registry.
     pub id: u32,
-    /// Its uuid.
+    /// Uuid.
     pub uuid: u64,
-    /// Its name.
+    /// Name.
     pub name: String,
     /// Process id, as the server sees it.
     pub process: u32,
-    /// It takes part in cycles.
+    /// Takes part in cycles.
     pub active: bool,
-    /// Left out of cycles, because it did not answer.
+    /// Left out of cycles, because it did not respond.
     pub bypassed: bool,
-    /// Cycles in which it was late.
+    /// Number of cycles in which it was late.
     pub late_cycles: u32,
 }
 
-/// A port.
+/// Information about a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortInfo {
-    /// Its id.
+    /// Id in the registry.
     pub id: u32,
-    /// `client:port`.
+    /// Full name, `client:port`.
     pub name: String,
     /// `JackPortFlags`.
     pub flags: u32,
-    /// What travels through it.
+    /// Audio or MIDI.
     pub port_type: PortType,
     /// Id of its client.
     pub owner: u32,
     /// Its client takes part in cycles.
     pub active: bool,
-    /// Other full names.
+    /// Alternative full names.
     pub aliases: Vec<String>,
 }
 
@@ -70,7 +71,7 @@ fn port_type(entry: &PortEntry) -> PortType {
 }
 
 impl PortInfo {
-    /// Whether connections begin at the port.
+    /// Returns whether the port is an output.
     pub fn is_output(&self) -> bool {
         self.flags & OUTPUT != 0
     }
@@ -81,12 +82,13 @@ impl<'a> RegistryView<'a> {
         Self { registry: Some(registry) }
     }
 
-    /// Nothing at all.
+    /// Returns the view of a registry without clients and ports.
     pub(crate) fn empty() -> Self {
         Self { registry: None }
     }
 
-    /// Changes since the server started: unchanged means that nothing is to be read again.
+    /// Returns the number of changes since the server started. An unchanged number means that
+    /// nothing needs to be read again.
     pub fn changes(&self) -> u64 {
         self.registry.map_or(0, Registry::changes)
     }
@@ -99,23 +101,23 @@ impl<'a> RegistryView<'a> {
         self.registry.map_or(0, |registry| registry.shape().ports)
     }
 
-    /// A port.
+    /// Returns the port with id `id`.
     pub fn port(&self, id: u32) -> Option<PortInfo> {
         self.entry(id)?.read(|entry| port_info(id, entry)).flatten()
     }
 
-    /// A port as a server has left it that is gone, perhaps while it changed it.
-    pub(crate) fn port_that_was(&self, id: u32) -> Option<PortInfo> {
+    /// Returns a port as a dead server has left it, possibly in the middle of a change.
+    pub(crate) fn port_of_dead_server(&self, id: u32) -> Option<PortInfo> {
         let entry = self.entry(id)?;
         entry.read(|entry| port_info(id, entry)).unwrap_or_else(|| port_info(id, entry))
     }
 
-    /// All ports, by id.
+    /// Iterates over all ports, by id.
     pub fn ports(self) -> impl Iterator<Item = PortInfo> + 'a {
         (1..=self.last_port()).filter_map(move |id| self.port(id))
     }
 
-    /// The port with that full name or alias.
+    /// Returns the id of the port with this full name or alias.
     pub fn port_by_name(&self, name: &str) -> Option<u32> {
         let is_named = |entry: &PortEntry| {
             equals(entry.name(), name)
@@ -123,44 +125,46 @@ impl<'a> RegistryView<'a> {
         };
         (1..=self.last_port()).find(|id| {
             self.entry(*id).is_some_and(|entry| {
-                entry.read(|entry| entry.state.load(Relaxed) != FREE && is_named(entry)).unwrap_or(false)
+                entry
+                    .read(|entry| entry.state.load(Relaxed) != FREE && is_named(entry))
+                    .unwrap_or(false)
             })
         })
     }
 
-    /// The full name of a port in the registry's own memory, zero-terminated, for C: valid as long as the session, and
-    /// the last one's text after the port is gone, until another port has the id.
+    /// Returns the address of a port's full name in the registry, zero-terminated, for C. It stays
+    /// valid after the port is gone, and holds the last name until the id is used again.
     pub fn port_name_ptr(&self, port: u32) -> Option<*const u8> {
         let name = self.registry?.port(port)?.name();
         (!name.is_empty()).then(|| name.as_ptr())
     }
 
-    /// The port's flags.
+    /// Returns the port's flags.
     pub fn port_flags(&self, port: u32) -> Option<u32> {
         Some(self.entry(port)?.flags.load(Relaxed))
     }
 
-    /// What travels through the port.
+    /// Returns the port's type.
     pub fn port_type(&self, port: u32) -> Option<PortType> {
         self.entry(port).map(port_type)
     }
 
-    /// Id of the port's client.
+    /// Returns the id of the port's client.
     pub fn port_owner(&self, port: u32) -> Option<u32> {
         Some(self.entry(port)?.owner.load(Relaxed))
     }
 
-    /// How many connections the port has.
+    /// Returns the number of the port's connections.
     pub fn port_connected(&self, port: u32) -> Option<u32> {
         Some(self.entry(port)?.connections.load(Relaxed))
     }
 
-    /// How many monitor requests the port has.
+    /// Returns the number of the port's monitor requests.
     pub fn port_monitors(&self, port: u32) -> Option<u32> {
         Some(self.entry(port)?.monitors.load(Relaxed))
     }
 
-    /// The port's aliases.
+    /// Returns the port's aliases.
     pub fn port_aliases(&self, port: u32) -> Option<[Option<String>; ALIASES_PER_PORT]> {
         let alias = |entry: &PortEntry, index: usize| {
             entry.aliases.get(index).filter(|alias| !alias.is_empty()).map(text)
@@ -168,25 +172,30 @@ impl<'a> RegistryView<'a> {
         self.entry(port)?.read(|entry| std::array::from_fn(|index| alias(entry, index)))
     }
 
-    /// Latency of the paths through the port: from the capture side, or to the playback side.
+    /// Returns the latency range of the paths through the port: capture latency if `capture`, else
+    /// playback latency.
     pub fn port_latency(&self, port: u32, capture: bool) -> Option<LatencyRange> {
         Some(self.entry(port)?.latency(capture))
     }
 
-    /// The ports at the other ends of the port's connections, oldest connection first.
+    /// Returns the ids of the connected ports, oldest connection first.
     pub fn connections(&self, port: u32) -> Vec<u32> {
-        let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else { return Vec::new() };
+        let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else {
+            return Vec::new();
+        };
         let cells = entry.read(|entry| walk(registry, entry)).unwrap_or_default();
         cells.into_iter().map(|(other, _)| other).collect()
     }
 
-    /// As [`connections`](Self::connections), each with its age, as a server has left them that is gone.
-    pub(crate) fn connections_that_were(&self, port: u32) -> Vec<(u32, u64)> {
-        let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else { return Vec::new() };
+    /// Like [`connections`](Self::connections), as a dead server has left them, each with its age.
+    pub(crate) fn connections_of_dead_server(&self, port: u32) -> Vec<(u32, u64)> {
+        let (Some(registry), Some(entry)) = (self.registry, self.entry(port)) else {
+            return Vec::new();
+        };
         entry.read(|entry| walk(registry, entry)).unwrap_or_else(|| walk(registry, entry))
     }
 
-    /// A client.
+    /// Returns the client with id `id`.
     pub fn client(&self, id: u32) -> Option<ClientInfo> {
         self.registry?
             .client(id)?
@@ -205,7 +214,7 @@ impl<'a> RegistryView<'a> {
             .flatten()
     }
 
-    /// All clients, by id.
+    /// Iterates over all clients, by id.
     pub fn clients(self) -> impl Iterator<Item = ClientInfo> + 'a {
         let last = self.registry.map_or(0, |registry| registry.shape().clients);
         (1..=last).filter_map(move |id| self.client(id))
@@ -225,7 +234,8 @@ fn port_info(id: u32, entry: &PortEntry) -> Option<PortInfo> {
     })
 }
 
-/// Follows the port's list of cells, at most as far as it has connections: a list that is being changed ends anywhere.
+/// Follows the port's list of connection cells, at most as many as it has connections: a list that
+/// is being changed may end anywhere.
 fn walk(registry: &Registry, entry: &PortEntry) -> Vec<(u32, u64)> {
     let count = entry.connections.load(Relaxed).min(registry.shape().connections);
     let output = entry.flags.load(Relaxed) & OUTPUT != 0;
@@ -315,6 +325,9 @@ mod tests {
         assert_eq!(view.ports().map(|port| port.id).collect::<Vec<_>>(), [1, 2, 3]);
         assert_eq!(view.port(2).unwrap().aliases, ["hw:2"]);
         assert!(view.port(4).is_none());
-        assert!(view.port_name_ptr(4).is_some(), "who is told that a port is gone asks for its name");
+        assert!(
+            view.port_name_ptr(4).is_some(),
+            "who is told that a port is gone asks for its name"
+        );
     }
 }

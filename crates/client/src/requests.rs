@@ -1,4 +1,4 @@
-//! The control socket: from the first packet to the last request.
+//! The control socket: handshake, requests and replies.
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -16,17 +16,18 @@ use crate::locked::locked;
 
 const SECOND_NS: u64 = 1_000_000_000;
 const PATIENCE_SECONDS: u64 = 5;
-/// For requests that wait for cycles, or for other programs.
+/// Time limit for requests that wait for cycles or for other programs.
 const LONG_PATIENCE_SECONDS: u64 = 10;
-/// For requests that wait for a plug-in; the server waits 10 s for it to start, and 5 s for it to finish.
+/// Time limit for requests that wait for a plug-in. The server allows 10 s to start and 5 s to
+/// finish.
 const HOSTING_PATIENCE_SECONDS: u64 = 20;
-/// For requests that wait until a device has been opened, or a disk has answered; the server waits 30 s for that, for one
-/// driver after the other.
+/// Time limit for requests that wait for a device or a disk. The server allows each of two drivers
+/// 30 s.
 const OPENING_PATIENCE_SECONDS: u64 = 65;
-/// For requests that wait until other programs have written files; the server waits 30 s for them.
+/// Time limit for requests that wait until other programs have saved. The server allows them 30 s.
 const SAVING_PATIENCE_SECONDS: u64 = 35;
 
-/// Asks the server and waits for its answer, one request at a time.
+/// Sends requests to the server and waits for the replies, one request at a time.
 #[derive(Debug)]
 pub(crate) struct Requests {
     socket: Connection,
@@ -40,7 +41,7 @@ struct Exchange {
     buffer: Vec<u8>,
 }
 
-/// What came with the server's answer to the first packet.
+/// The result of the handshake.
 #[derive(Debug)]
 pub(crate) struct Introduction {
     pub(crate) requests: Requests,
@@ -48,7 +49,7 @@ pub(crate) struct Introduction {
     pub(crate) descriptors: Vec<OwnedFd>,
 }
 
-/// Name of the server: the one asked for, else that of the environment, else `default`.
+/// Returns the name of the server to use: `asked`, else `JACK_DEFAULT_SERVER`, else `default`.
 pub(crate) fn server_name(asked: Option<&str>) -> Result<String, Error> {
     let named = |name: String| Some(name).filter(|name| !name.is_empty());
     let name = asked
@@ -60,13 +61,14 @@ pub(crate) fn server_name(asked: Option<&str>) -> Result<String, Error> {
     Ok(name)
 }
 
-/// Connects to the control socket of `server` as `role`.
+/// Connects to the control socket of `server` in the role `role`.
 pub(crate) fn introduce(server: &str, role: Role) -> Result<Introduction, Error> {
     let path = sys::runtime_directory::control_socket(server)?;
     introduce_at(&path, server, role)
 }
 
-fn introduce_at(path: &Path, server: &str, role: Role) -> Result<Introduction, Error> {
+/// Connects to the control socket at `path` as `role`.
+pub(crate) fn introduce_at(path: &Path, server: &str, role: Role) -> Result<Introduction, Error> {
     let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
     let socket = Connection::connect(path, deadline_ns).map_err(|error| match error {
         SocketError::Io(error)
@@ -100,14 +102,18 @@ fn socket_error(error: SocketError, seconds: u64) -> Error {
 }
 
 impl Requests {
-    /// Requests over `socket`, from the first number on.
+    /// Creates the request side of `socket`, counting from the first request.
     pub(crate) fn new(socket: Connection) -> Self {
         let exchange = Exchange { number: 0, buffer: vec![0; MAX_PACKET_BYTES] };
         Self { socket, exchange: Mutex::new(exchange), gone: AtomicBool::new(false) }
     }
 
-    /// Sends `request` and waits, in bounded time, for what the server says to it; a refusal is an error.
-    pub(crate) fn ask(&self, request: Request, descriptors: &[BorrowedFd<'_>]) -> Result<Reply, Error> {
+    /// Sends `request` and waits, in bounded time, for the reply. A refusal is an error.
+    pub(crate) fn ask(
+        &self,
+        request: Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<Reply, Error> {
         if self.is_gone() {
             return Err(Error::ServerGone);
         }
@@ -139,8 +145,8 @@ impl Requests {
         }
     }
 
-    /// As [`ask`](Self::ask), for the requests that are answered by [`Reply::Done`].
-    pub(crate) fn order(&self, request: Request) -> Result<(), Error> {
+    /// Sends a request whose reply is [`Reply::Done`].
+    pub(crate) fn request(&self, request: Request) -> Result<(), Error> {
         match self.ask(request, &[])? {
             Reply::Done => Ok(()),
             _ => Err(Error::OTHER_REPLY),
@@ -161,20 +167,21 @@ impl Requests {
             let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
             let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
             let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
-            // Another number is the late answer to a request that was given up; 0, that of what the server could not read: too
-            // long, or with descriptors that it had no room for.
+            // Any other number belongs to a request that was given up. Number 0 answers a packet
+            // that the server could not read: too long, or with more descriptors than it had room
+            // for.
             if reply.number == exchange.number || reply.number == 0 {
                 return Ok(reply.message);
             }
         }
     }
 
-    /// The connection has ended: every later request fails at once.
+    /// Records that the connection has ended, so that every later request fails at once.
     pub(crate) fn note_gone(&self) {
         self.gone.store(true, Ordering::Release);
     }
 
-    /// Whether the connection has ended.
+    /// Returns whether the connection has ended.
     pub(crate) fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
     }
@@ -218,14 +225,14 @@ mod tests {
     fn a_request_that_the_server_could_not_read_is_refused_in_its_words() {
         let (requests, server) = pair();
         reply(&server, 0, Reply::Error(RequestError::Malformed("too long".into())));
-        assert!(requests.order(Request::Stop).unwrap_err().to_string().contains("too long"));
+        assert!(requests.request(Request::Stop).unwrap_err().to_string().contains("too long"));
     }
 
     #[test]
     fn a_refusal_is_the_servers_own_words() {
         let (requests, server) = pair();
         reply(&server, 1, Reply::Error(RequestError::Quantum(0)));
-        let error = requests.order(Request::SetQuantum { frames: 0 }).unwrap_err();
+        let error = requests.request(Request::SetQuantum { frames: 0 }).unwrap_err();
         assert_eq!(error.to_string(), RequestError::Quantum(0).to_string());
     }
 
@@ -234,7 +241,7 @@ mod tests {
         let (requests, server) = pair();
         drop(server);
         for _ in 0..2 {
-            assert!(matches!(requests.order(Request::Stop), Err(Error::ServerGone)));
+            assert!(matches!(requests.request(Request::Stop), Err(Error::ServerGone)));
         }
         assert!(requests.is_gone());
     }

@@ -1,39 +1,42 @@
-//! Sessions: asking other clients to save, and being asked.
+//! The client's part in saving a session.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
 use proto::event::Answer;
 use proto::limits::SESSION_COMMAND_BYTES;
-use proto::request::{Reply, Request};
-use proto::session::{SessionAnswer, SessionCommand, SessionKind, SessionRequest};
+use proto::session::{SessionAnswer, SessionKind};
 
+use crate::Session;
 use crate::callbacks::SessionEvent;
 use crate::session::Core;
-use crate::{Error, Observer, Session};
 
-/// `JackSessionSaveError`
+/// `JackSessionSaveError`.
 const NOT_SAVED: u32 = 1;
 
-/// The directory of client `name` in that of the session: one directory, whatever the name is.
+/// Returns the directory of client `name` below the session's: always one directory, whatever the
+/// name contains.
 fn directory_of(name: &str, session: &str) -> PathBuf {
     let name = match name {
         "." | ".." => "_".to_owned(),
         name => name.replace('/', "_"),
     };
-    // So that it ends in '/'.
+    // Appends a trailing '/'.
     Path::new(session).join(name).join("")
 }
 
 impl Core {
-    /// Has the program save. Notification thread.
+    /// Calls the program's session callback. Notification thread.
     pub(crate) fn take_session(&self, kind: SessionKind, path: &str, token: u64) {
         let directory = directory_of(&self.name, path);
         if let Err(error) = std::fs::create_dir_all(&directory) {
-            crate::log::warn(&format!("no directory {} for the session: {error}", directory.display()));
+            crate::log::warn(&format!(
+                "no directory {} for the session: {error}",
+                directory.display()
+            ));
             return self.refuse_session(token);
         }
-        // Release: pairs with the answer, which another thread may give.
+        // Release: pairs with the answer, which may come from another thread.
         self.session_question.store(token, Ordering::Release);
         let event = SessionEvent { kind, directory };
         if !self.call(|callbacks| &callbacks.session, |callback| callback(event)) {
@@ -50,28 +53,8 @@ impl Core {
 }
 
 impl Session {
-    /// Asks the client `target`, or all that have a session callback, to save in a directory of its own in `path`; waits
-    /// for their answers, at most 30 s.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn notify_session(
-        &self,
-        target: Option<&str>,
-        kind: SessionKind,
-        path: &str,
-    ) -> Result<Vec<SessionCommand>, Error> {
-        // The clients may be in other directories.
-        let path = std::path::absolute(path).ok().and_then(|path| path.into_os_string().into_string().ok());
-        let path = path.unwrap_or_default();
-        let request = SessionRequest::Notify { target: target.map(str::to_owned), kind, path };
-        match self.exchange(Request::Session(request))? {
-            Reply::Session(commands) => Ok(commands),
-            _ => Err(Error::OTHER_REPLY),
-        }
-    }
-
-    /// Answers the session manager; false if nothing was asked, or the command is longer than 2 KiB. Any thread.
+    /// Answers the session manager. Returns false if no question is pending or the command is
+    /// longer than 2 KiB. Thread: any that may wait.
     pub fn answer_session(&self, answer: SessionAnswer) -> bool {
         let core = self.core();
         if core.is_forked() || answer.command.len() > SESSION_COMMAND_BYTES {
@@ -82,65 +65,6 @@ impl Session {
             core.answer(Answer::Session { token, answer });
         }
         token != 0
-    }
-
-    /// Keeps a name for the client that opens with this uuid as its session's.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn reserve_name(&self, name: &str, uuid: u64) -> Result<(), Error> {
-        self.order(Request::Session(SessionRequest::Reserve { name: name.to_owned(), uuid }))
-    }
-
-    /// Whether the client of that name has a session callback and is active.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn has_session_callback(&self, name: &str) -> Result<bool, Error> {
-        let request = SessionRequest::HasCallback { name: name.to_owned() };
-        match self.exchange(Request::Session(request))? {
-            Reply::Count(count) => Ok(count > 0),
-            _ => Err(Error::OTHER_REPLY),
-        }
-    }
-}
-
-impl Observer {
-    /// As [`Session::notify_session`]; `path` is taken as it is.
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn notify_session(
-        &self,
-        target: Option<&str>,
-        kind: SessionKind,
-        path: &str,
-    ) -> Result<Vec<SessionCommand>, Error> {
-        let (target, path) = (target.map(str::to_owned), path.to_owned());
-        match self.exchange(Request::Session(SessionRequest::Notify { target, kind, path }))? {
-            Reply::Session(commands) => Ok(commands),
-            _ => Err(Error::OTHER_REPLY),
-        }
-    }
-
-    /// As [`Session::reserve_name`].
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn reserve_name(&self, name: &str, uuid: u64) -> Result<(), Error> {
-        self.order(Request::Session(SessionRequest::Reserve { name: name.to_owned(), uuid }))
-    }
-
-    /// As [`Session::has_session_callback`].
-    ///
-    /// # Errors
-    /// Those of [`order`](Self::order).
-    pub fn has_session_callback(&self, name: &str) -> Result<bool, Error> {
-        let request = SessionRequest::HasCallback { name: name.to_owned() };
-        match self.exchange(Request::Session(request))? {
-            Reply::Count(count) => Ok(count > 0),
-            _ => Err(Error::OTHER_REPLY),
-        }
     }
 }
 

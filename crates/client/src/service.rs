@@ -1,5 +1,5 @@
-//! The service thread: one per process, listening for all its clients. It runs no code of the program, so that the
-//! server's changes never wait for it.
+//! The service thread: one per process, which receives events for all clients. It runs no code of
+//! the program, so that changes of the graph never wait for the program.
 
 use std::collections::HashMap;
 use std::ptr;
@@ -14,16 +14,16 @@ use sys::socket::{Connection, SocketError};
 use crate::Error;
 use crate::callbacks::Shutdown;
 use crate::locked::locked;
-use crate::session::{Attempt, Core};
+use crate::session::{Core, ReturnAttempt};
 
 const STACK_BYTES: usize = 256 * 1024;
-/// The waker's token; clients count from 1.
+/// Token of the waker; clients count from 1.
 const WAKER: u64 = 0;
-/// How soon the thread looks again for tables that a process thread has not taken yet.
-const LOOK_NS: u64 = 100_000_000;
-/// How soon it looks again whether there is another server.
+/// Interval of checks whether process threads have taken changed tables.
+const POLL_NS: u64 = 100_000_000;
+/// Interval of attempts to find another server.
 const RETRY_NS: u64 = 50_000_000;
-/// Events taken from one client before it is the others' turn.
+/// Maximum number of events handled for one client before the next client's.
 const BATCH: usize = 64;
 
 static SERVICE: Mutex<Option<Arc<Service>>> = Mutex::new(None);
@@ -33,7 +33,7 @@ struct Service {
     poller: Poller,
     waker: Arc<Waker>,
     clients: Mutex<Clients>,
-    /// Of the process that it belongs to.
+    /// Fork generation of the process that the thread belongs to.
     generation: u32,
 }
 
@@ -46,18 +46,19 @@ struct Clients {
 #[derive(Debug)]
 struct Member {
     core: Arc<Core>,
-    /// The socket in the poller; `None`: its server is gone, and another is looked for.
+    /// The socket in the poller. `None`: the server is gone, and another is being looked for.
     events: Option<Arc<Connection>>,
-    /// Until when.
-    look_until_ns: u64,
+    /// When to give up looking for another server.
+    retry_until_ns: u64,
 }
 
-/// Listens to what the server tells `core` from now on.
+/// Starts to receive the events of `core`.
 pub(crate) fn add(core: &Arc<Core>) -> Result<(), Error> {
     let mut slot = locked(&SERVICE);
     let generation = sys::fork::generation();
     if slot.as_ref().is_some_and(|service| service.generation != generation) {
-        // The parent's: its thread is not here, and its epoll is the parent's too.
+        // It belongs to the parent: its thread does not exist here, and its epoll is shared with
+        // the parent.
         std::mem::forget(slot.take());
     }
     let service = match &*slot {
@@ -70,12 +71,12 @@ pub(crate) fn add(core: &Arc<Core>) -> Result<(), Error> {
     let events = core.attachment.sockets().ok_or(Error::ServerGone)?.events;
     service.poller.add(&*events, token, Interest::Readable)?;
     core.service.get_or_init(|| Arc::clone(&service.waker));
-    let member = Member { core: Arc::clone(core), events: Some(events), look_until_ns: 0 };
+    let member = Member { core: Arc::clone(core), events: Some(events), retry_until_ns: 0 };
     clients.by_token.insert(token, member);
     Ok(())
 }
 
-/// Listens to `core` no more.
+/// Stops receiving the events of `core`.
 pub(crate) fn remove(core: &Core) {
     let service = locked(&SERVICE).clone();
     if let Some(service) = service.filter(|service| service.generation == sys::fork::generation()) {
@@ -90,8 +91,10 @@ impl Service {
         poller.add(&*waker, WAKER, Interest::Readable)?;
         let service = Arc::new(Self { poller, waker, clients: Mutex::default(), generation });
         let of_thread = Arc::clone(&service);
-        // Not waited for: it ends with the last client.
-        sys::thread::spawn_without_signals("consort-service", STACK_BYTES, move || of_thread.run())?;
+        // Not joined: it ends with the last client.
+        sys::thread::spawn_without_signals("consort-service", STACK_BYTES, move || {
+            of_thread.run()
+        })?;
         Ok(service)
     }
 
@@ -100,10 +103,10 @@ impl Service {
         let mut events = Vec::new();
         let mut buffer = vec![0; MAX_PACKET_BYTES];
         let mut unsettled = false;
-        let mut looks_at_ns = None;
+        let mut retry_at_ns = None;
         loop {
-            let settles_ns = unsettled.then(|| now_ns() + LOOK_NS);
-            let deadline_ns = settles_ns.into_iter().chain(looks_at_ns).min();
+            let settles_ns = unsettled.then(|| now_ns() + POLL_NS);
+            let deadline_ns = settles_ns.into_iter().chain(retry_at_ns).min();
             if let Err(error) = self.poller.wait(&mut events, deadline_ns) {
                 crate::log::warn(&format!("cannot listen to the server any more: {error}"));
                 return;
@@ -115,16 +118,16 @@ impl Service {
                 }
                 self.listen(event.token, &mut buffer);
             }
-            if looks_at_ns.is_none_or(|looks_at_ns| looks_at_ns <= now_ns()) {
-                self.look_for_servers();
+            if retry_at_ns.is_none_or(|retry_at_ns| retry_at_ns <= now_ns()) {
+                self.try_all_servers();
             }
             let cores = self.cores(|_| true);
-            // Each of them, whatever the others say.
+            // `count` visits every client, `any` would stop at the first.
             unsettled = cores.iter().filter(|(_, core)| core.settle_tables()).count() > 0;
-            cores.iter().for_each(|(_, core)| core.tell_of_written_inputs());
-            let is_looking = !self.cores(|member| member.events.is_none()).is_empty();
-            looks_at_ns = is_looking
-                .then(|| looks_at_ns.filter(|at| *at > now_ns()).unwrap_or_else(|| now_ns() + RETRY_NS));
+            let is_detached = !self.cores(|member| member.events.is_none()).is_empty();
+            retry_at_ns = is_detached.then(|| {
+                retry_at_ns.filter(|at| *at > now_ns()).unwrap_or_else(|| now_ns() + RETRY_NS)
+            });
             drop(cores);
             if self.is_over() {
                 return;
@@ -132,30 +135,29 @@ impl Service {
         }
     }
 
-    /// Clones, so that nothing is locked meanwhile.
+    /// Returns clones, so that the lock is not held while they are used.
     fn cores(&self, which: impl Fn(&Member) -> bool) -> Vec<(u64, Arc<Core>)> {
         let clients = locked(&self.clients);
         let members = clients.by_token.iter().filter(|(_, member)| which(member));
         members.map(|(token, member)| (*token, Arc::clone(&member.core))).collect()
     }
 
-    /// Takes what the server of client `token` has said, or notices its end.
+    /// Handles pending events of the client `token`, or the end of its server.
     fn listen(&self, token: u64, buffer: &mut [u8]) {
-        let member = locked(&self.clients)
-            .by_token
-            .get(&token)
-            .and_then(|member| Some((Arc::clone(&member.core), Arc::clone(member.events.as_ref()?))));
+        let member = locked(&self.clients).by_token.get(&token).and_then(|member| {
+            Some((Arc::clone(&member.core), Arc::clone(member.events.as_ref()?)))
+        });
         let Some((core, events)) = member else { return };
         let Err(end) = take_events(&core, &events, buffer) else { return };
         match end {
-            End::Silent if !core.grace().is_zero() && !core.link().engine.has_stopped() => {
+            End::Silent if !core.grace().is_zero() && !core.memory().engine.has_stopped() => {
                 let _ = self.poller.remove(&*events);
-                core.cut_off();
+                core.detach();
                 self.wait_for_server(token, &core);
-                self.look_for_server(token, &core);
+                self.try_server(token, &core);
             }
             End::Silent => {
-                let orderly = core.link().engine.has_stopped();
+                let orderly = core.memory().engine.has_stopped();
                 let reason = "the server has closed the connection".to_owned();
                 self.end(&core, Shutdown { orderly, reason });
             }
@@ -163,12 +165,12 @@ impl Service {
         }
     }
 
-    /// From now on another server is looked for.
+    /// Starts looking for another server.
     fn wait_for_server(&self, token: u64, core: &Core) {
         let grace_ns = u64::try_from(core.grace().as_nanos()).unwrap_or(u64::MAX);
         if let Some(member) = locked(&self.clients).by_token.get_mut(&token) {
             member.events = None;
-            member.look_until_ns = now_ns().saturating_add(grace_ns);
+            member.retry_until_ns = now_ns().saturating_add(grace_ns);
         }
     }
 
@@ -177,25 +179,27 @@ impl Service {
         core.server_ended(shutdown);
     }
 
-    fn look_for_servers(&self) {
+    fn try_all_servers(&self) {
         for (token, core) in self.cores(|member| member.events.is_none()) {
-            self.look_for_server(token, &core);
+            self.try_server(token, &core);
         }
     }
 
-    /// One attempt of a client to return, or its end.
-    fn look_for_server(&self, token: u64, core: &Arc<Core>) {
-        match core.try_to_return() {
-            Attempt::Returned(sockets) => self.listen_again(token, sockets.events),
-            Attempt::Never(shutdown) => self.end(core, shutdown),
-            Attempt::Closed => {}
-            Attempt::Lost => self.wait_for_server(token, core),
-            Attempt::NotYet => {
-                let until_ns = locked(&self.clients).by_token.get(&token).map(|member| member.look_until_ns);
+    /// Attempts once to return to a server, or ends the client's attachment.
+    fn try_server(&self, token: u64, core: &Arc<Core>) {
+        match core.attempt_return() {
+            ReturnAttempt::Returned(sockets) => self.listen_again(token, sockets.events),
+            ReturnAttempt::Never(shutdown) => self.end(core, shutdown),
+            ReturnAttempt::Closed => {}
+            ReturnAttempt::Lost => self.wait_for_server(token, core),
+            ReturnAttempt::NotYet => {
+                let until_ns =
+                    locked(&self.clients).by_token.get(&token).map(|member| member.retry_until_ns);
                 if until_ns.is_some_and(|until_ns| until_ns <= now_ns()) {
                     let seconds = core.grace().as_secs_f32();
-                    let reason =
-                        format!("the server is gone, and no other took its place within {seconds} s");
+                    let reason = format!(
+                        "the server is gone, and no other took its place within {seconds} s"
+                    );
                     self.end(core, Shutdown { orderly: false, reason });
                 }
             }
@@ -203,7 +207,7 @@ impl Service {
     }
 
     fn listen_again(&self, token: u64, events: Arc<Connection>) {
-        // Not there any more: closed meanwhile.
+        // `None` if the client was closed meanwhile.
         if let Some(member) = locked(&self.clients).by_token.get_mut(&token)
             && self.poller.add(&*events, token, Interest::Readable).is_ok()
         {
@@ -211,7 +215,8 @@ impl Service {
         }
     }
 
-    /// Whether there are no clients left; the next one then starts a service of its own.
+    /// Returns whether there are no clients left. The next client then starts another service
+    /// thread.
     fn is_over(&self) -> bool {
         let mut slot = locked(&SERVICE);
         let over = locked(&self.clients).by_token.is_empty();
@@ -223,10 +228,14 @@ impl Service {
 
     fn forget(&self, which: impl Fn(&Arc<Core>) -> bool) {
         let mut clients = locked(&self.clients);
-        let token = clients.by_token.iter().find(|(_, member)| which(&member.core)).map(|(token, _)| *token);
+        let token = clients
+            .by_token
+            .iter()
+            .find(|(_, member)| which(&member.core))
+            .map(|(token, _)| *token);
         let member = token.and_then(|token| clients.by_token.remove(&token));
         if let Some(events) = member.and_then(|member| member.events) {
-            // Fails only if it is not there.
+            // Fails only if it is not registered.
             let _ = self.poller.remove(&*events);
         }
     }
@@ -234,25 +243,28 @@ impl Service {
 
 /// How a server ended.
 enum End {
-    /// Without a word.
+    /// The socket was closed without a shutdown notice.
     Silent,
-    /// As it said, or as the program has to be told.
+    /// With a shutdown notice, or with an error to report.
     Told(Shutdown),
 }
 
-/// Takes the events that have come; an error is the server's end.
+/// Handles pending events. An error means the end of the server.
 fn take_events(core: &Core, events: &Connection, buffer: &mut [u8]) -> Result<(), End> {
     for _ in 0..BATCH {
         let received = match events.try_receive(buffer) {
             Ok(received) => received,
             Err(SocketError::NotReady) => return Ok(()),
-            // Lost with its descriptors, as when the process has no descriptor left: the server will miss the answer.
+            // The event is lost together with its descriptors, for example because this process has
+            // no free descriptor. The server will miss the acknowledgement.
             Err(SocketError::TooManyDescriptors | SocketError::TooLong) => continue,
             Err(_) => return Err(End::Silent),
         };
         let packet = buffer.get(..received.bytes).unwrap_or_default();
         match proto::decode::<Event>(packet) {
-            Ok(Event::Shutdown { reason }) => return Err(End::Told(Shutdown { orderly: true, reason })),
+            Ok(Event::Shutdown { reason }) => {
+                return Err(End::Told(Shutdown { orderly: true, reason }));
+            }
             Ok(event) => core.take(event, received.descriptors),
             Err(_) => {
                 let reason = "the server and this program are not of one release".to_owned();

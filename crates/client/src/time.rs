@@ -1,4 +1,5 @@
-//! Frames and dates. Frame counts wrap at 32 bits, as programs know them; dates are `CLOCK_MONOTONIC`.
+//! Frames and times. Frame counts wrap at 32 bits, as in JACK's API; times are `CLOCK_MONOTONIC`,
+//! in ns.
 
 use std::sync::Mutex;
 
@@ -9,22 +10,25 @@ use crate::Session;
 use crate::process::current_cycle;
 use crate::session::Core;
 
-/// The last cycle that could be read, for when the server is stopped in the middle of stating the next. Never waited
-/// for: where it is being changed, the newest cycle is known anyway.
+/// The last cycle information that could be read. Used when the server is stopped while it writes
+/// the next one. Accessed with `try_lock` only: a thread that finds it locked has just read newer
+/// information itself.
 #[derive(Debug, Default)]
 pub(crate) struct LastCycle(Mutex<Option<CycleInfo>>);
 
 impl Core {
-    /// The newest cycle; `None` before the first. Between two servers: one that begins where the first one's clock
-    /// was when it was found to be gone. Thread: any.
+    /// Returns the newest cycle; `None` before the first. Between two servers, a cycle that begins
+    /// where the old server's clock stood when its end was noticed. Thread: any.
     pub(crate) fn newest_cycle(&self) -> Option<CycleInfo> {
-        let link = self.link();
-        if let Some(end) = link.end.get() {
+        let memory = self.memory();
+        if let Some(end) = memory.end.get() {
             return Some(*end);
         }
-        let info = link.engine.info();
-        // A server that takes another's place and waits for its first cycle has no clock yet.
-        if let Some(end) = self.links.end_before().filter(|_| info.is_some_and(|info| info.cycle == 0)) {
+        let info = memory.engine.info();
+        // A server that replaces another and waits for its first cycle has no clock yet.
+        if let Some(end) =
+            self.memories.end_before().filter(|_| info.is_some_and(|info| info.cycle == 0))
+        {
             return Some(end);
         }
         if let Some(info) = info {
@@ -37,72 +41,76 @@ impl Core {
     }
 }
 
-/// What `jack_get_cycle_times` tells.
+/// The result of `jack_get_cycle_times`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CycleTimes {
-    /// Frame count at the cycle's begin.
+    /// Frame count at the start of the cycle.
     pub frames: u32,
-    /// When it began, ns.
+    /// Start of the cycle, in ns.
     pub current_ns: u64,
-    /// When the next one begins, ns.
+    /// Start of the next cycle, in ns.
     pub next_ns: u64,
-    /// A cycle's duration, ns.
+    /// Duration of a cycle, in ns.
     pub period_ns: f64,
 }
 
-/// All but [`info`](Self::info) answer 0 before the first cycle and in a forked child. Lock-free. Thread: any.
+/// All methods except [`info`](Self::info) return 0 before the first cycle and in a forked child.
+/// All are lock-free. Thread: any.
 impl Session {
-    /// The newest cycle; `None` before the first. Its quantum and rate are the server's.
+    /// Returns the newest cycle, with the server's quantum and sample rate; `None` before the
+    /// first.
     pub fn info(&self) -> Option<CycleInfo> {
         if self.core().is_forked() { None } else { self.core().newest_cycle() }
     }
 
-    /// The frame that passes now, estimated.
+    /// Returns the estimated current frame.
     pub fn frame_time(&self) -> u32 {
         self.time_to_frames(now_ns())
     }
 
-    /// The cycle that the calling process thread is in; on other threads, the newest.
+    /// Returns the cycle that the calling process thread is in; on other threads, the newest.
     #[inline]
-    fn current(&self) -> Option<CycleInfo> {
-        self.begun().or_else(|| self.current_of_thread())
+    fn current_cycle_info(&self) -> Option<CycleInfo> {
+        self.newest_if_begun().or_else(|| self.current_cycle_of_thread())
     }
 
     #[cold]
-    fn current_of_thread(&self) -> Option<CycleInfo> {
+    fn current_cycle_of_thread(&self) -> Option<CycleInfo> {
         current_cycle().or_else(|| self.info())
     }
 
-    /// The newest cycle, if the client has begun it: then its process thread is in no other, and what that keeps, on
-    /// pages that no cycle should touch, need not be asked.
+    /// Returns the newest cycle if the client has begun it. Its process thread is then in no other
+    /// cycle, so its thread-local state, which lies on pages that no cycle should touch, need not
+    /// be read.
     #[inline]
-    fn begun(&self) -> Option<CycleInfo> {
+    fn newest_if_begun(&self) -> Option<CycleInfo> {
         let core = self.core();
         if core.is_forked() {
-            // Before the link's memory, which a child does not have.
+            // A child has no mapping of the server's memory, so return before reading it.
             return None;
         }
-        let link = core.link();
-        let info = link.engine.info()?;
-        // By the link's own end: another may have taken its place meanwhile.
-        let is_current = link.end.get().is_none() && info.cycle != 0 && link.own.awake() == info.cycle;
+        let memory = core.memory();
+        let info = memory.engine.info()?;
+        // Check the end of this very server: another one may have replaced it meanwhile.
+        let is_current =
+            memory.end.get().is_none() && info.cycle != 0 && memory.own.awake() == info.cycle;
         is_current.then_some(info)
     }
 
-    /// Frame count at the begin of the current cycle.
+    /// Returns the frame count at the start of the current cycle.
     #[inline]
     pub fn last_frame_time(&self) -> u32 {
-        self.current().map_or(0, |info| wrapped(info.frames))
+        self.current_cycle_info().map_or(0, |info| wrapped(info.frames))
     }
 
-    /// Frames since the driver woke for the current cycle.
+    /// Returns the number of frames since the driver woke for the current cycle.
     pub fn frames_since_cycle_start(&self) -> u32 {
-        self.current().map_or(0, |info| info.frames_since_start(now_ns()))
+        self.current_cycle_info().map_or(0, |info| info.frames_since_start(now_ns()))
     }
 
-    /// The current cycle's dates; `None` before the first one.
+    /// Returns the timestamps of the current cycle; `None` before the first.
     pub fn cycle_times(&self) -> Option<CycleTimes> {
-        let info = self.current().filter(|info| info.cycle != 0)?;
+        let info = self.current_cycle_info().filter(|info| info.cycle != 0)?;
         Some(CycleTimes {
             frames: wrapped(info.frames),
             current_ns: info.wakeup_ns,
@@ -111,12 +119,12 @@ impl Session {
         })
     }
 
-    /// When frame `frames` passes or passed, ns: the one that is nearest to now.
+    /// Returns the time of frame `frames`, in ns: of the occurrence nearest to now.
     pub fn frames_to_time(&self, frames: u32) -> u64 {
-        self.info().map_or(0, |info| info.date_of(nearest(frames, info.frames)))
+        self.info().map_or(0, |info| info.time_of(nearest(frames, info.frames)))
     }
 
-    /// The frame that passes at `date_ns`.
+    /// Returns the frame at a time in ns.
     pub fn time_to_frames(&self, date_ns: u64) -> u32 {
         self.info().map_or(0, |info| wrapped(info.frame_at(date_ns)))
     }
@@ -127,7 +135,7 @@ const fn wrapped(frames: u64) -> u32 {
     frames as u32
 }
 
-/// The frame with the low 32 bits `frames` that is nearest to `now`.
+/// Returns the frame nearest to `now` whose low 32 bits are `frames`.
 fn nearest(frames: u32, now: u64) -> u64 {
     let ahead = frames.wrapping_sub(wrapped(now)).cast_signed();
     now.wrapping_add_signed(i64::from(ahead))

@@ -1,4 +1,4 @@
-//! The transport, and freewheel.
+//! The transport, and freewheeling.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,24 +10,26 @@ use sys::clock::{now_ns, sleep_until};
 
 use crate::locked::locked;
 use crate::process::{
-    Numbered, SyncCallback, TimebaseCallback, TransportCallbacks, current_cycle, is_beginning,
+    NumberedCallback, SyncCallback, TimebaseCallback, TransportCallbacks, current_cycle,
+    is_initializing,
 };
 use crate::session::Core;
-use crate::{Error, Session};
+use crate::{Error, Requester, Session};
 
-/// How long a callback that was replaced is waited for, and how often it is looked at: it may be running.
+/// How long to wait for a replaced callback, which may be running, and how often to check.
 const REPLACED_NS: u64 = 500_000_000;
-const LOOK_NS: u64 = 500_000;
+const POLL_NS: u64 = 500_000;
 
-/// The transport of the newest cycle.
+/// Returns the transport of the newest cycle.
 pub(crate) fn newest(engine: &EngineSegment) -> Option<Transport> {
     engine.transport_in(engine.cycle())
 }
 
-/// Requests are decided with the next cycle; those of a client in the graph take no lock and no system call.
+/// Transport requests take effect in the next cycle. For a client with a process thread they take
+/// no lock and no system call.
 impl Session {
-    /// The transport in this cycle; on other threads than process threads, in the newest. `None` in a forked child.
-    /// Thread: any.
+    /// Returns the transport in the calling process thread's cycle; on other threads, in the
+    /// newest. `None` in a forked child. Thread: any.
     pub fn transport(&self) -> Option<Transport> {
         let engine = self.engine()?;
         match current_cycle() {
@@ -36,126 +38,146 @@ impl Session {
         }
     }
 
-    /// The frame of the piece that passes now, estimated; 0 in a forked child. Thread: any.
+    /// Returns the estimated current frame of the transport; 0 in a forked child. Thread: any.
     pub fn transport_frame(&self) -> u32 {
         let transport = self.transport().zip(self.info());
-        transport
-            .map_or(0, |(transport, info)| transport.frame_at(now_ns(), info.quantum, info.sample_rate_hz))
+        transport.map_or(0, |(transport, info)| {
+            transport.frame_at(now_ns(), info.quantum, info.sample_rate_hz)
+        })
     }
 
-    /// Has the piece roll, once all clients that need time are ready. Thread: any.
+    /// Starts the transport once all slow-sync clients are ready. Thread: any.
     ///
     /// # Errors
-    /// [`Error::Forked`], [`Error::Closed`], [`Error::ServerGone`]; those of [`order`](Self::order) for a client
-    /// without a process thread.
+    /// [`Error::Forked`], [`Error::Closed`], [`Error::ServerGone`]; those of [`Requester`] for a
+    /// client without a process thread.
     pub fn start_transport(&self) -> Result<(), Error> {
-        self.ask(TransportRequest { roll: Some(true), ..TransportRequest::default() })
+        self.request_transport(TransportRequest { roll: Some(true), ..TransportRequest::default() })
     }
 
-    /// Has the piece stand still. Thread: any.
+    /// Stops the transport. Thread: any.
     ///
     /// # Errors
     /// Those of [`start_transport`](Self::start_transport).
     pub fn stop_transport(&self) -> Result<(), Error> {
-        self.ask(TransportRequest { roll: Some(false), ..TransportRequest::default() })
+        self.request_transport(TransportRequest {
+            roll: Some(false),
+            ..TransportRequest::default()
+        })
     }
 
-    /// Goes to a place in the piece; if it rolls, it starts anew from there. Thread: any.
+    /// Moves the transport. If it rolls, it starts again from there. Thread: any.
     ///
     /// # Errors
     /// Those of [`start_transport`](Self::start_transport); [`Error::TransportBusy`].
     pub fn locate_transport(&self, position: &Position) -> Result<(), Error> {
-        self.ask(TransportRequest { position: Some(*position), ..TransportRequest::default() })
+        self.request_transport(TransportRequest {
+            position: Some(*position),
+            ..TransportRequest::default()
+        })
     }
 
-    /// Sets how long the transport waits for clients that need time, in µs. Thread: any.
+    /// Sets how long the transport waits for slow-sync clients, in µs. Thread: any.
     ///
     /// # Errors
     /// Those of [`start_transport`](Self::start_transport).
     pub fn set_sync_timeout(&self, timeout_us: u64) -> Result<(), Error> {
-        self.ask(TransportRequest { sync_timeout_us: Some(timeout_us), ..TransportRequest::default() })
+        self.request_transport(TransportRequest {
+            sync_timeout_us: Some(timeout_us),
+            ..TransportRequest::default()
+        })
     }
 
-    fn ask(&self, request: TransportRequest) -> Result<(), Error> {
+    fn request_transport(&self, request: TransportRequest) -> Result<(), Error> {
         let core = self.core();
         core.check_fork()?;
         if core.closed.load(Ordering::Acquire) {
             return Err(Error::Closed);
         }
-        // No request is kept for a server to come: the program asked for now.
-        if core.is_over() || core.links.is_cut() {
+        // A request is not kept for a later server: the program meant the present.
+        if core.is_over() || core.memories.is_detached() {
             return Err(Error::ServerGone);
         }
         let TransportRequest { roll, position, sync_timeout_us } = request;
         if core.process_thread().is_none() {
-            // The driver does not look at the page of a client that is in no cycle.
+            // The driver does not poll the page of a client without a process thread.
             let position = position.map(|position| position.to_words());
-            return self.order(Request::Transport { roll, position, sync_timeout_us });
+            return self.request(Request::Transport { roll, position, sync_timeout_us });
         }
-        let requests = core.link().own.transport();
-        if position.is_some_and(|position| !requests.ask_position(&position)) {
+        let requests = core.memory().own.transport();
+        if position.is_some_and(|position| !requests.request_position(&position)) {
             return Err(Error::TransportBusy);
         }
-        roll.into_iter().for_each(|roll| requests.ask_to_roll(roll));
-        sync_timeout_us.into_iter().for_each(|timeout_us| requests.ask_sync_timeout(timeout_us));
+        roll.into_iter().for_each(|roll| requests.request_roll(roll));
+        sync_timeout_us
+            .into_iter()
+            .for_each(|timeout_us| requests.request_sync_timeout(timeout_us));
         Ok(())
     }
 
-    /// Makes this a client that the transport waits for before it rolls, or (`None`) no more. Also on an active
-    /// client; when it returns, a callback set before is not called any more, unless it hangs.
+    /// Sets the sync callback, for which the transport waits before it rolls, or removes it. Also
+    /// allowed on an active client. When this returns, a previous callback is not called anymore,
+    /// unless it hangs.
     ///
     /// # Errors
     /// [`Error::InCycle`], [`Error::Closed`], [`Error::Forked`].
     pub fn set_sync_callback(&self, callback: Option<SyncCallback>) -> Result<(), Error> {
         self.core().check_request()?;
-        let sync = callback.map(|callback| Numbered { serial: next_serial(), callback });
+        let sync = callback.map(|callback| NumberedCallback { serial: next_serial(), callback });
         self.core().change_transport_callbacks(|callbacks| callbacks.sync = sync)
     }
 
-    /// Makes this client the one that completes positions, with bar and beat or whatever it knows. With `conditional`,
-    /// only if there is none. Also on an active client.
+    /// Makes this client the timebase master, which completes positions with bar and beat. With
+    /// `conditional`, only if there is none. Also allowed on an active client.
     ///
     /// # Errors
-    /// [`RequestError::TimebaseTaken`](crate::RequestError::TimebaseTaken), and those of [`order`](Self::order).
-    pub fn take_timebase(&self, conditional: bool, callback: TimebaseCallback) -> Result<(), Error> {
-        self.order(Request::TakeTimebase { conditional })?;
-        let timebase = Numbered { serial: next_serial(), callback };
+    /// [`RequestError::TimebaseTaken`](crate::RequestError::TimebaseTaken), and those of
+    /// [`Requester`].
+    pub fn take_timebase(
+        &self,
+        conditional: bool,
+        callback: TimebaseCallback,
+    ) -> Result<(), Error> {
+        self.request(Request::TakeTimebase { conditional })?;
+        let timebase = NumberedCallback { serial: next_serial(), callback };
         self.core().change_transport_callbacks(|callbacks| callbacks.timebase = Some(timebase))
     }
 
-    /// Gives the timebase back.
+    /// Stops being the timebase master.
     ///
     /// # Errors
-    /// [`RequestError::NotTimebase`](crate::RequestError::NotTimebase), and those of [`order`](Self::order).
+    /// [`RequestError::NotTimebase`](crate::RequestError::NotTimebase), and those of [`Requester`].
     pub fn release_timebase(&self) -> Result<(), Error> {
-        self.order(Request::ReleaseTimebase)?;
+        self.request(Request::ReleaseTimebase)?;
         self.core().change_transport_callbacks(|callbacks| callbacks.timebase = None)
     }
 
-    /// Has cycles follow each other as fast as the graph can, without the driver, or go by its clock again. Returns
-    /// when they do and all clients have been told.
+    /// Starts or stops freewheeling, in which cycles follow each other as fast as the graph can
+    /// run. Returns when the change is in effect and all clients have been notified.
     ///
     /// # Errors
-    /// Those of [`order`](Self::order); refused if it is so already.
+    /// Those of [`Requester`]; refused if there is nothing to change.
     pub fn set_freewheel(&self, on: bool) -> Result<(), Error> {
-        self.order(Request::SetFreewheel { on })
+        self.request(Request::SetFreewheel { on })
     }
 
-    /// Whether process threads are real-time now: in freewheel, none is. Thread: any.
+    /// Returns whether process threads are real-time at present: they are not while freewheeling.
+    /// Thread: any.
     pub fn is_realtime(&self) -> bool {
         self.engine().is_some_and(|engine| engine.flags().realtime && !engine.freewheels())
     }
 }
 
-/// Tells each callback from all others of this process.
+/// Returns a number that no other callback of this process has.
 fn next_serial() -> u32 {
     static LAST: AtomicU32 = AtomicU32::new(0);
-    // Relaxed: only that they differ matters.
+    // Relaxed: the numbers only have to differ.
     LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1)
 }
 
 impl Core {
-    /// Changes what the process thread calls, and waits in bounded time until it does.
+    /// Changes the transport callbacks and waits, in bounded time, until the process thread uses
+    /// them.
     fn change_transport_callbacks(
         self: &Arc<Self>,
         change: impl FnOnce(&mut TransportCallbacks),
@@ -169,11 +191,12 @@ impl Core {
         Ok(())
     }
 
-    /// Waits in bounded time until the process thread goes by the newest tables. One that begins does before its first cycle.
+    /// Waits in bounded time until the process thread uses the newest tables. A process thread that
+    /// is being initialized takes them before its first cycle.
     pub(crate) fn await_tables(&self) {
         let deadline_ns = now_ns() + REPLACED_NS;
-        while self.settle_tables() && !is_beginning(self) && now_ns() < deadline_ns {
-            sleep_until(now_ns() + LOOK_NS);
+        while self.settle_tables() && !is_initializing(self) && now_ns() < deadline_ns {
+            sleep_until(now_ns() + POLL_NS);
         }
     }
 }

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::command::{
-    completions, connect, dbus, device, disconnect, driver, exec, host, latency, ls, man, profile,
-    realtime_kit, reserve, run, save, status, stop, sync, top, transport, volume, web, xruns,
+    completions, connect, dbus, device, disconnect, driver, exec, host, ls, man, realtime_kit,
+    reserve, run, save, status, stop, sync, transport, volume, web, xruns,
 };
 use crate::exit;
+use crate::server_name::server_name;
 
 /// One audio server for Linux
 #[derive(Debug, Parser)]
@@ -34,7 +35,7 @@ enum Command {
     Save(save::Save),
     Restore(save::Restore),
     Profile(profile::Profile),
-    Top(top::Top),
+    Top(profile::Top),
     Xruns(xruns::ShowXruns),
     Web(web::Web),
     Exec(exec::Execute),
@@ -50,7 +51,7 @@ enum Command {
     Man(man::Man),
 }
 
-/// The command line's definition, for whoever makes documents of it.
+/// Returns the definition of the command line, from which man pages and completions are made.
 #[must_use]
 pub fn command() -> clap::Command {
     Arguments::command()
@@ -84,23 +85,9 @@ impl Arguments {
             Command::Sync(command) => command.run(&server),
             Command::Volume(command) => command.run(&server),
             Command::Stop(command) => command.run(&server),
-            Command::Completions(command) => command.run(),
-            Command::Man(command) => command.run(),
+            Command::Completions(command) => command.run(self::command()),
+            Command::Man(command) => command.run(self::command()),
         }
-    }
-}
-
-/// The name given, else the environment's, else "default"; refused if no server can have it.
-pub(crate) fn server_name(
-    given: Option<String>,
-    environment: Option<String>,
-) -> Result<String, exit::UsageError> {
-    let name = given
-        .or_else(|| environment.filter(|name| !name.is_empty()))
-        .unwrap_or_else(|| String::from("default"));
-    match proto::names::check_server(&name) {
-        Ok(()) => Ok(name),
-        Err(error) => Err(exit::UsageError(format!("no server can be called '{name}': {error}"))),
     }
 }
 
@@ -111,18 +98,6 @@ mod tests {
     #[test]
     fn the_definition_is_consistent() {
         command().debug_assert();
-    }
-
-    #[test]
-    fn a_name_on_the_command_line_comes_before_the_environments() {
-        let name = |given: Option<&str>, environment: Option<&str>| {
-            server_name(given.map(String::from), environment.map(String::from))
-        };
-        assert_eq!(name(Some("a"), Some("b")), Ok("a".into()));
-        assert_eq!(name(None, Some("b")), Ok("b".into()));
-        assert_eq!(name(None, Some("")), Ok("default".into()));
-        assert_eq!(name(None, None), Ok("default".into()));
-        assert!(name(Some("../b"), None).is_err() && name(Some(""), None).is_err());
     }
 
     #[test]

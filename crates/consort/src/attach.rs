@@ -1,9 +1,11 @@
 //! Attaching to a running server, as its observer.
 
 use anyhow::anyhow;
-use client::{Observer, PortInfo, Property, RegistryView, port_uuid};
+use client::{Observer, Property, Requester, port_uuid};
+use observe::Graph;
 use proto::request::RequestError;
 use proto::status::Status;
+use rt::shm::LatencyRange;
 
 use crate::server::{Latency, Port, Server, TransportView};
 
@@ -14,9 +16,9 @@ pub(crate) fn to(name: &str) -> Result<impl Server, client::Error> {
 
 impl Server for Observer {
     fn ports(&self) -> anyhow::Result<Vec<Port>> {
-        let registry = self.registry();
+        let graph = Graph::read(self.registry());
         let properties = self.properties(None)?;
-        Ok(registry.ports().map(|port| read(registry, port, &properties)).collect())
+        Ok(graph.ports().map(|port| shown(&graph, port, &properties)).collect())
     }
 
     fn status(&self) -> anyhow::Result<Status> {
@@ -24,11 +26,11 @@ impl Server for Observer {
     }
 
     fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
-        Self::connect(self, source, destination).map_err(with_hint)
+        Requester::connect(self, source, destination).map_err(with_hint)
     }
 
     fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
-        Self::disconnect(self, source, destination).map_err(with_hint)
+        Requester::disconnect(self, source, destination).map_err(with_hint)
     }
 
     fn transport(&self) -> anyhow::Result<TransportView> {
@@ -61,24 +63,24 @@ fn with_hint(error: client::Error) -> anyhow::Error {
     }
 }
 
-/// The port with what the registry knows of it elsewhere. What has gone in the meantime is left out.
-fn read(registry: RegistryView<'_>, port: PortInfo, properties: &[Property]) -> Port {
-    let latency = |capture| {
-        let range = registry.port_latency(port.id, capture).unwrap_or_default();
-        Latency { min_frames: range.min, max_frames: range.max }
-    };
-    let peers = registry.connections(port.id).into_iter();
-    let subject = port_uuid(port.id);
+/// A port of the graph as commands show it.
+fn shown(graph: &Graph, port: &observe::Port, properties: &[Property]) -> Port {
+    let subject = port_uuid(port.info.id);
+    let own = properties.iter().filter(|property| property.subject == subject);
     Port {
-        id: port.id,
-        properties: properties.iter().filter(|property| property.subject == subject).cloned().collect(),
-        owner: registry.client(port.owner).map(|client| client.name).unwrap_or_default(),
-        port_type: port.port_type,
-        flags: port.flags,
-        peers: peers.filter_map(|peer| Some(registry.port(peer)?.name)).collect(),
-        capture_latency: latency(true),
-        playback_latency: latency(false),
-        name: port.name,
-        aliases: port.aliases,
+        id: port.info.id,
+        name: port.info.name.clone(),
+        owner: graph.client(port.info.owner).map(|client| client.name.clone()).unwrap_or_default(),
+        port_type: port.info.port_type,
+        flags: port.info.flags,
+        aliases: port.info.aliases.clone(),
+        properties: own.cloned().collect(),
+        peers: graph.peers(port).map(|peer| peer.info.name.clone()).collect(),
+        capture_latency: latency(port.capture_latency),
+        playback_latency: latency(port.playback_latency),
     }
+}
+
+fn latency(range: LatencyRange) -> Latency {
+    Latency { min_frames: range.min, max_frames: range.max }
 }

@@ -1,5 +1,7 @@
 //! What the exit code says.
 
+use cli::UsageError;
+
 /// The request was refused, or failed on its way.
 pub(crate) const REFUSED: u8 = 1;
 /// The command line makes no sense.
@@ -14,18 +16,6 @@ pub(crate) const CODES: &str = "Exit codes:
   2  the command line makes no sense
   3  no server of that name is running
   consort exec passes on the exit code of the program that it runs.";
-
-/// A command line that makes no sense; says what to write instead.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct UsageError(pub(crate) String);
-
-impl std::fmt::Display for UsageError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for UsageError {}
 
 /// The exit code for `error`.
 pub(crate) fn code(error: &anyhow::Error) -> u8 {

@@ -1,28 +1,25 @@
 //! The command line: `consort COMMAND`, and the same program as `jackd` with jackd's own options.
 //!
-//! [`run`] is the whole program; [`command`] is its definition, from which help, man pages and completions
-//! come. Every command is a file under `command/`: its arguments, what it asks of the server, what it prints.
+//! [`run`] is the whole program; [`command`] is its definition, from which help, man pages and
+//! completions come. Every command is a file under `command/`: its arguments, what it asks of the
+//! server, what it prints.
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod attach;
 mod command;
-mod dbus;
 mod entry;
 mod exit;
 mod jackd;
-mod output;
+mod own_program;
 mod plug_ins;
-mod profile;
 mod realtime_kit;
 mod reservation;
 mod server;
+mod server_name;
 mod sync;
-mod top;
 
 pub use arguments::command;
-#[cfg(fuzzing)]
-pub use command::profile::read_recording;
 pub use entry::run;
 #[cfg(fuzzing)]
 pub use jackd::read_jackd;

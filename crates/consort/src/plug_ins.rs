@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, anyhow};
-use client::{Observer, PlugIn};
+use cli::error_chain;
+use client::{Observer, PlugIn, Requester};
 use sys::signals::TerminationSignals;
 
-use crate::entry::told;
 use crate::exit;
 
 /// Between two looks whether the server takes programs in.
@@ -46,7 +46,8 @@ pub(crate) struct Beginning {
     pub(crate) session: Option<PathBuf>,
 }
 
-/// The thread that waits for the server of this process and loads them. If one of them fails, it has the server end.
+/// The thread that waits for the server of this process and loads them. If one of them fails, it
+/// has the server end.
 pub(crate) struct Loading {
     /// Whether all was loaded, as far as the server ran.
     thread: JoinHandle<bool>,
@@ -56,7 +57,8 @@ pub(crate) struct Loading {
 }
 
 impl Loading {
-    /// Begins to wait, if there is something to load. To be called by the main thread before it makes another.
+    /// Begins to wait, if there is something to load. To be called by the main thread before it
+    /// makes another.
     pub(crate) fn start(server: &str, beginning: Beginning) -> anyhow::Result<Option<Self>> {
         if beginning == Beginning::default() {
             return Ok(None);
@@ -72,7 +74,8 @@ impl Loading {
         Ok(Some(Self { thread, has_ended, _signals: signals }))
     }
 
-    /// The server has ended; says whether that was in order. What could not be loaded has been said before.
+    /// The server has ended; says whether that was in order. What could not be loaded has been said
+    /// before.
     pub(crate) fn finish(self) -> ExitCode {
         // Relaxed: it says nothing of other memory.
         self.has_ended.store(true, Ordering::Relaxed);
@@ -101,7 +104,7 @@ impl Beginning {
     fn load_or_stop(&self, server: &Observer) -> bool {
         let Err(error) = self.load(server) else { return true };
         // Before the server says that somebody has asked it to end.
-        eprintln!("consort: {}", told(&error));
+        eprintln!("consort: {}", error_chain(&error));
         // A server that has ended meanwhile needs not be told.
         let _ = server.stop();
         false
@@ -109,13 +112,19 @@ impl Beginning {
 
     fn load(&self, server: &Observer) -> anyhow::Result<()> {
         for InternalClient { name, object, parameters } in &self.plug_ins {
-            let plug_in = PlugIn { name, exact: false, object, parameters };
-            match server.load_internal(&plug_in) {
+            let plug_in = PlugIn {
+                name: name.clone(),
+                exact: false,
+                object: object.clone(),
+                parameters: parameters.clone(),
+            };
+            match server.load_internal(plug_in) {
                 Err(client::Error::ServerGone) => return Ok(()),
                 loaded => loaded.map(drop).with_context(|| format!("the plug-in '{object}'"))?,
             }
         }
-        let session = self.session.as_deref().map_or(Ok(()), |file| server.load_internal_session(file));
+        let session =
+            self.session.as_deref().map_or(Ok(()), |file| server.load_internal_session(file));
         session.map_err(|reason| anyhow!(reason))
     }
 }
@@ -137,8 +146,11 @@ mod tests {
                 "http://lv2plug.in/plugins/eg-amp",
             ),
         ] {
-            let expected =
-                InternalClient { name: name.into(), object: object.into(), parameters: parameters.into() };
+            let expected = InternalClient {
+                name: name.into(),
+                object: object.into(),
+                parameters: parameters.into(),
+            };
             assert_eq!(text.parse(), Ok(expected), "{text}");
         }
         for text in ["", ":", "a:", ":b", "/x", "a:/x"] {

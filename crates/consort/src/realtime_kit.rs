@@ -1,4 +1,5 @@
-//! Real-time priorities of threads whose user has no right to them, from RealtimeKit on the system bus.
+//! Real-time priorities of threads whose user has no right to them, from RealtimeKit on the system
+//! bus.
 //!
 //! Source: README and org.freedesktop.RealtimeKit1.xml of rtkit 0.13.
 
@@ -6,10 +7,13 @@ use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use engine::realtime_kit::{GIVEN, HIGHEST};
 use zbus::Connection;
 use zbus::connection::Builder;
 
+/// What the process prints before the highest priority that there is, in its first line.
+pub(crate) const HIGHEST: &str = "highest ";
+/// What it prints for each thread that was given its priority; anything else says why it was not.
+pub(crate) const GIVEN: &str = "given";
 const NAME: &str = "org.freedesktop.RealtimeKit1";
 const OBJECT: &str = "/org/freedesktop/RealtimeKit1";
 /// For one answer; its own policy may have to be asked for, which starts other programs.
@@ -35,7 +39,8 @@ impl Wanted {
     }
 }
 
-/// `consort realtime-kit`: says what there is, then has each thread that a line of standard input names given its priority.
+/// `consort realtime-kit`: says what there is, then has each thread that a line of standard input
+/// names given its priority.
 ///
 /// # Errors
 /// If there is no system bus, or nobody listens any more.
@@ -68,7 +73,8 @@ fn in_one_line(error: &dyn std::error::Error) -> String {
 struct Kit {
     bus: Connection,
     highest: u32,
-    /// How long a real-time thread may run without sleeping, in µs; it wants that limit to be set before.
+    /// How long a real-time thread may run without sleeping, in µs; it wants that limit to be set
+    /// before.
     longest_us: u64,
 }
 
@@ -90,7 +96,10 @@ impl Kit {
         let arguments = (u64::from(process), u64::from(thread), priority);
         zbus::block_on(async {
             let method = "MakeThreadRealtimeWithPID";
-            self.bus.call_method(Some(NAME), OBJECT, Some(NAME), method, &arguments).await.map(|_| ())
+            self.bus
+                .call_method(Some(NAME), OBJECT, Some(NAME), method, &arguments)
+                .await
+                .map(|_| ())
         })
     }
 }

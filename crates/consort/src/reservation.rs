@@ -1,16 +1,17 @@
 //! Cards that other sound servers let go while this one has them.
 //!
-//! A desktop's sound server keeps every card open. On the session bus it owns a name for each, and gives the card up when
-//! it is asked to by somebody more important. Whoever owns the name has the card, until it leaves the bus.
+//! A desktop's sound server keeps every card open. On the session bus it owns a name for each, and
+//! gives the card up when it is asked to by somebody more important. Whoever owns the name has the
+//! card, until it leaves the bus.
 //!
-//! Source: "A simple device reservation scheme with D-Bus", reserve.txt of git.0pointer.net/reserve.git.
+//! Source: "A simple device reservation scheme with D-Bus", reserve.txt of
+//! git.0pointer.net/reserve.git.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use engine::driver::REFUSED;
 use zbus::connection::Builder;
 use zbus::fdo::RequestNameFlags;
 use zbus::{Connection, interface};
@@ -18,6 +19,9 @@ use zbus::{Connection, interface};
 const INTERFACE: &str = "org.freedesktop.ReserveDevice1";
 /// Above everybody's: music is not interrupted for a notification.
 const PRIORITY: i32 = i32::MAX;
+/// What the process prints before the name of an owner that does not release the card; anything
+/// else says that the card is reserved.
+pub(crate) const REFUSED: &str = "refused ";
 /// For the owner's answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -58,7 +62,8 @@ impl Reservation {
     }
 }
 
-/// `consort reserve`: asks for the card, says what became of it, and keeps it until standard input ends.
+/// `consort reserve`: asks for the card, says what became of it, and keeps it until standard input
+/// ends.
 ///
 /// # Errors
 /// If there is no session bus.
@@ -87,7 +92,8 @@ fn reserve(card: u32) -> zbus::Result<(Connection, Answer)> {
             .serve_at(path.as_str(), Reservation { card })
             .build()
             .await?;
-        let asked = connection.request_name_with_flags(name.as_str(), RequestNameFlags::DO_NOT_QUEUE).await;
+        let asked =
+            connection.request_name_with_flags(name.as_str(), RequestNameFlags::DO_NOT_QUEUE).await;
         match asked {
             Err(zbus::Error::NameTaken) => {}
             asked => return asked.map(|_| (connection, Answer::Ours)),
@@ -111,8 +117,9 @@ fn path(card: u32) -> String {
 }
 
 async fn lets_go(connection: &Connection, name: &str, path: &str) -> zbus::Result<bool> {
-    let answer =
-        connection.call_method(Some(name), path, Some(INTERFACE), "RequestRelease", &PRIORITY).await?;
+    let answer = connection
+        .call_method(Some(name), path, Some(INTERFACE), "RequestRelease", &PRIORITY)
+        .await?;
     answer.body().deserialize()
 }
 

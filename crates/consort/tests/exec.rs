@@ -17,10 +17,13 @@ impl Installation {
         for directory in ["", "bin", "lib"] {
             fs::DirBuilder::new().mode(0o700).create(root.join(directory)).expect("a directory");
         }
-        // By another process: a descriptor that is open for writing here would be inherited by what other tests
-        // start meanwhile, and a program that somebody has open for writing cannot be started.
-        let copied =
-            Command::new("cp").arg(env!("CARGO_BIN_EXE_consort")).arg(root.join("bin/consort")).status();
+        // By another process: a descriptor that is open for writing here would be inherited by what
+        // other tests start meanwhile, and a program that somebody has open for writing cannot be
+        // started.
+        let copied = Command::new("cp")
+            .arg(env!("CARGO_BIN_EXE_consort"))
+            .arg(root.join("bin/consort"))
+            .status();
         assert!(copied.is_ok_and(|status| status.success()), "the program");
         fs::write(root.join("lib/libjack.so.0"), "").expect("the library");
         Self(root)
@@ -58,8 +61,10 @@ impl Drop for Installation {
 #[test]
 fn a_program_finds_the_library_and_a_server_that_ends_with_it() {
     let installation = Installation::new("finds");
-    let output = installation
-        .exec("studio", r#"echo "$LD_LIBRARY_PATH"; echo "$JACK_DEFAULT_SERVER"; "$CONSORT" ls; exit 7"#);
+    let output = installation.exec(
+        "studio",
+        r#"echo "$LD_LIBRARY_PATH"; echo "$JACK_DEFAULT_SERVER"; "$CONSORT" ls; exit 7"#,
+    );
     let stdout = String::from_utf8_lossy(&output.stdout);
     let lines: Vec<&str> = stdout.lines().collect();
     assert_eq!(lines[..2], [installation.0.join("lib").to_str().expect("text"), "studio"]);

@@ -61,10 +61,20 @@ fn every_command_that_needs_a_server_says_that_there_is_none_and_ends_with_3() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(stderr.contains("consort run -n default"), "it says what to do: {stderr}");
     }
-    assert_ends(&runtime.run(consort(), "ls -n studio"), 3, "consort: no server 'studio'", "another name");
+    assert_ends(
+        &runtime.run(consort(), "ls -n studio"),
+        3,
+        "consort: no server 'studio'",
+        "another name",
+    );
     let mut named = Command::new(consort());
     named.arg("ls").env("XDG_RUNTIME_DIR", &runtime.0).env("JACK_DEFAULT_SERVER", "live");
-    assert_ends(&named.output().expect("runs"), 3, "consort: no server 'live'", "the environment's name");
+    assert_ends(
+        &named.output().expect("runs"),
+        3,
+        "consort: no server 'live'",
+        "the environment's name",
+    );
 }
 
 #[test]
@@ -127,7 +137,10 @@ fn what_needs_no_server_ends_with_0() {
         "completions fish",
     ] {
         let output = runtime.run(consort(), words);
-        assert!(output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty(), "{words}");
+        assert!(
+            output.status.success() && !output.stdout.is_empty() && output.stderr.is_empty(),
+            "{words}"
+        );
     }
     let pages = runtime.0.join("man");
     let output = runtime.run(consort(), &format!("man {}", pages.display()));

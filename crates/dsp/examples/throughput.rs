@@ -1,8 +1,9 @@
 //! Prints how fast the operations are on this machine, next to a plain `memcpy` of the same block.
 //!
-//! `cargo run --release -p consort-dsp --example throughput`. Gigabytes per second of `f32` samples produced (or,
-//! for encoding, consumed) by one thread, best of several runs; blocks are as short as cycles are, and stay in
-//! the cache. At last all channels of a large interface, which do not.
+//! `cargo run --release -p consort-dsp --example throughput`. The figures are gigabytes per second
+//! of `f32` samples that one thread produced (or, for encoding, consumed), the best of several
+//! runs. Blocks are as short as cycles are, and stay in the cache. The last table converts all
+//! channels of a large interface, which do not fit into it.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -58,12 +59,12 @@ fn conversion(format: Format, frames: usize) {
 
 const CHANNELS: usize = 64;
 const FRAMES: usize = 1024;
-/// Blocks of all channels, one after the other: much more than caches hold.
+/// Blocks of all channels, one after the other: much more than the caches hold.
 const BLOCKS: usize = 512;
-/// Where the memory of devices and ports begins, and each port's in it.
+/// Alignment of the memory of devices and ports.
 const PAGE_BYTES: usize = 4096;
 
-/// Values that begin where a page does.
+/// Values that start on a page boundary.
 struct Paged<T> {
     values: Vec<T>,
     first: usize,
@@ -82,10 +83,11 @@ impl<T: Copy> Paged<T> {
     }
 }
 
-/// All channels of a large interface, beside a copy of as many samples.
+/// Converts all channels of a large interface, and compares with a copy of as many samples.
 fn many_channels() {
     const BLOCK: usize = CHANNELS * FRAMES;
-    let (mut samples, mut into) = (Paged::new(0.5, BLOCKS * BLOCK), Paged::new(0.5, BLOCKS * BLOCK));
+    let (mut samples, mut into) =
+        (Paged::new(0.5, BLOCKS * BLOCK), Paged::new(0.5, BLOCKS * BLOCK));
     let (samples, into) = (samples.get(), into.get());
     let memcpy = |into: &mut [f32]| {
         for (from, into) in samples.chunks(BLOCK).zip(into.chunks_mut(BLOCK)) {
@@ -110,7 +112,8 @@ fn many_channels() {
         beside(&mut *into, memcpy, &format!("interleave {format:?}"), |_| {
             for (from, into) in samples.chunks(BLOCK).zip(bytes.chunks_mut(BLOCK * width)) {
                 for first in (0..CHANNELS).step_by(LANES) {
-                    let planes = std::array::from_fn(|lane| &from[(first + lane) * FRAMES..][..FRAMES]);
+                    let planes =
+                        std::array::from_fn(|lane| &from[(first + lane) * FRAMES..][..FRAMES]);
                     dsp::interleave(format, planes, into, first, black_box(CHANNELS));
                 }
             }
@@ -127,9 +130,15 @@ fn many_channels() {
     }
 }
 
-/// Runs a copy and an operation in turn, and prints how long the operation takes beside the copy just before it, in the median:
-/// memory that others use as well is at times twice as slow.
-fn beside(into: &mut [f32], copy: impl Fn(&mut [f32]), name: &str, mut operation: impl FnMut(&mut [f32])) {
+/// Runs a copy and an operation in turn, and prints the median of the operation's time relative to
+/// the copy just before it. The ratio is taken pairwise because memory that other programs use as
+/// well is at times twice as slow.
+fn beside(
+    into: &mut [f32],
+    copy: impl Fn(&mut [f32]),
+    name: &str,
+    mut operation: impl FnMut(&mut [f32]),
+) {
     let mut ratios = [(); RUNS].map(|()| {
         let copied = seconds(|| copy(into));
         seconds(|| operation(into)) / copied
@@ -138,8 +147,9 @@ fn beside(into: &mut [f32], copy: impl Fn(&mut [f32]), name: &str, mut operation
     println!("  {name:<24} {:>6.2} ×", ratios[RUNS / 2]);
 }
 
-/// Copies as [`dsp::interleave`] reads: a cache line of one channel, and then one of the next of eight. What this takes longer
-/// than memory that lies in a row is the memory's.
+/// Copies in the order in which [`dsp::interleave`] reads: one cache line of a channel, then one of
+/// the next, for eight channels. What this takes longer than a sequential copy is due to the
+/// memory.
 fn copy_side_by_side(from: &[f32], into: &mut [f32]) {
     const LINE: usize = 16;
     for (from, into) in from.chunks(LANES * FRAMES).zip(into.chunks_mut(LANES * FRAMES)) {
@@ -159,7 +169,7 @@ fn report(operation: &str, frames: usize, mut run: impl FnMut()) {
     println!("  {operation:<24} {:>7.2}", gigabytes / fastest_seconds);
 }
 
-/// The shortest of several runs, s.
+/// Returns the shortest of several runs, s.
 fn fastest(mut run: impl FnMut()) -> f64 {
     (0..RUNS).map(|_| seconds(&mut run)).fold(f64::INFINITY, f64::min)
 }

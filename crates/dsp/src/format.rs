@@ -1,11 +1,12 @@
-//! How a device lays out one sample.
+//! The layouts of one sample in a device's buffer.
 
 /// How one sample is laid out in bytes. Integers are two's complement.
 ///
-/// A sample `x` becomes the integer `x * 2^(bits - 1)`, rounded to the nearest (ties to even) and clipped to
-/// what `bits` can hold: 1.0 becomes the largest integer, -1.0 the smallest. NaN becomes 0. Back, the integer is
-/// divided by `2^(bits - 1)`, so that every 16- and 24-bit value survives the way there and back; of 32 bits an
-/// `f32` keeps the 24 most significant. Floating point passes unchanged and unclipped, NaN included.
+/// Encoding turns a sample `x` into the integer `x * 2^(bits - 1)`, rounded to nearest (ties to
+/// even) and clipped to the range of `bits`: 1.0 becomes the largest integer, -1.0 the smallest,
+/// NaN becomes 0. Decoding divides the integer by `2^(bits - 1)`, so that every 16- and 24-bit
+/// value survives a round trip; of 32 bits an `f32` keeps the 24 most significant. Floating point
+/// passes unchanged and unclipped, NaN included.
 ///
 /// The names are ALSA's `snd_pcm_format_t` (`alsa/pcm.h`), except where it counts bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -14,8 +15,8 @@ pub enum Format {
     S16Le,
     /// 16 bits, big endian.
     S16Be,
-    /// 24 bits in the low three bytes of four, little endian. Written with the sign extended; when read, the
-    /// fourth byte is ignored, since hardware may leave anything in it.
+    /// 24 bits in the low three bytes of four, little endian. Encoding extends the sign; decoding
+    /// ignores the fourth byte, since hardware may leave anything in it.
     S24Le,
     /// 24 bits in the low three bytes of four, big endian; the fourth byte as in [`Format::S24Le`].
     S24Be,
@@ -53,7 +54,12 @@ impl Format {
         match self {
             Self::S16Le | Self::S16Be => 2,
             Self::S24PackedLe | Self::S24PackedBe => 3,
-            Self::S24Le | Self::S24Be | Self::S32Le | Self::S32Be | Self::FloatLe | Self::FloatBe => 4,
+            Self::S24Le
+            | Self::S24Be
+            | Self::S32Le
+            | Self::S32Be
+            | Self::FloatLe
+            | Self::FloatBe => 4,
         }
     }
 }

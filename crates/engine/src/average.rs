@@ -1,19 +1,20 @@
-//! How long something takes lately, in one number.
+//! The recent average of a duration, robust against outliers.
 
 /// A duration's weight: the average follows a change within some tens of cycles.
 const WEIGHT: f64 = 1.0 / 32.0;
-/// Of so many at first, the least counts: what runs for the first time finds neither its code nor its data in caches.
+/// The average starts with the shortest of this many durations: code that runs for the first time
+/// finds neither itself nor its data in the caches.
 const FIRST: u32 = 8;
-/// A duration counts as so many times what is usual at most, and a little: a machine that stood still for once says nothing
-/// about what usually takes how long.
-const LONGEST: f64 = 2.0;
-const LITTLE_NS: f64 = 1_000.0;
+/// Outliers are clamped to `CLAMP_FACTOR` times the average plus `CLAMP_MARGIN_NS`, so that one
+/// stalled cycle does not skew it.
+const CLAMP_FACTOR: f64 = 2.0;
+const CLAMP_MARGIN_NS: f64 = 1_000.0;
 
-/// The average of a duration of each cycle, ns.
+/// The exponential average of a duration that is measured once in each cycle, ns.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct Average {
     ns: f64,
-    /// Of the first ones.
+    /// Durations noted so far, up to [`FIRST`].
     noted: u32,
 }
 
@@ -26,16 +27,16 @@ impl Average {
             self.noted += 1;
             return;
         }
-        let counted_ns = duration_ns.min(LONGEST * self.ns + LITTLE_NS);
+        let counted_ns = duration_ns.min(CLAMP_FACTOR * self.ns + CLAMP_MARGIN_NS);
         self.ns += (counted_ns - self.ns) * WEIGHT;
     }
 
-    /// Whether nothing was noted.
+    /// Returns whether no duration has been noted.
     pub fn is_empty(&self) -> bool {
         self.noted == 0
     }
 
-    /// 0 if nothing was noted.
+    /// Returns the average, ns; 0 if no duration has been noted.
     pub fn ns(&self) -> u64 {
         self.ns as u64
     }
@@ -52,13 +53,16 @@ mod tests {
     }
 
     #[test]
-    fn it_begins_with_the_first_duration_and_follows_those_that_stay() {
+    fn the_average_begins_with_the_first_duration_and_follows_lasting_changes() {
         assert_eq!(averaged([]), 0);
         assert_eq!(averaged([40_000]), 40_000);
         let before = [1_000; 100];
         for stays_ns in [0, 100, 5_000, 500_000] {
             let found_ns = averaged(before.into_iter().chain([stays_ns; 400]));
-            assert!(found_ns.abs_diff(stays_ns) <= stays_ns / 100 + 1, "{found_ns} ns, not {stays_ns}");
+            assert!(
+                found_ns.abs_diff(stays_ns) <= stays_ns / 100 + 1,
+                "{found_ns} ns, not {stays_ns}"
+            );
         }
     }
 
@@ -68,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_duration_out_of_the_ordinary_moves_it_by_little() {
+    fn a_single_outlier_hardly_moves_the_average() {
         let found_ns = averaged([100_000; 50].into_iter().chain([20_000_000]));
         assert!((100_000..104_000).contains(&found_ns), "{found_ns} ns");
     }

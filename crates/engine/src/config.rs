@@ -2,15 +2,13 @@
 
 use std::path::PathBuf;
 
+use proto::defaults;
 use state::State;
 use sys::thread::CpuSet;
 
 use crate::policy::Policy;
 
-use crate::driver::DriverChoice;
-
-/// As long as people take to start a server again, and no longer than programs should look dead.
-pub const DEFAULT_GRACE_MS: u32 = 5_000;
+use proto::driver::DriverChoice;
 
 /// Everything that can be said when a server starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +30,8 @@ pub struct Config {
     pub grace_ms: u32,
     /// Ports at once.
     pub port_max: u32,
-    /// ... of one client; `None`: three quarters of them, so that one client cannot keep all others out.
+    /// ... of one client; `None`: three quarters of them, so that one client cannot keep all others
+    /// out.
     pub client_ports: Option<u32>,
     /// Stop when the last client has left.
     pub temporary: bool,
@@ -65,24 +64,50 @@ pub struct KeptState {
     pub state: State,
 }
 
+impl Default for Config {
+    /// The server `default` with the timer as its driver.
+    fn default() -> Self {
+        Self {
+            name: "default".into(),
+            driver: DriverChoice::Timer {
+                capture: defaults::CHANNELS,
+                playback: defaults::CHANNELS,
+                sample_rate_hz: None,
+                looped: false,
+                monitors: false,
+            },
+            quantum: defaults::QUANTUM_FRAMES,
+            sync: false,
+            realtime_priority: Some(defaults::REALTIME_PRIORITY),
+            client_timeout_ms: None,
+            grace_ms: defaults::GRACE_MS,
+            port_max: defaults::PORT_MAX,
+            client_ports: None,
+            temporary: false,
+            feedback: true,
+            verbose: false,
+            trace_switches: false,
+            self_connect: SelfConnect::Allow,
+            placement: true,
+            group: None,
+            policy: Policy::default(),
+            cpus: None,
+            state: None,
+        }
+    }
+}
+
 impl Config {
     /// Ports that one client can have.
     pub fn ports_of_client(&self) -> u32 {
         self.client_ports.unwrap_or(self.port_max - self.port_max / 4)
     }
 
-    /// Slabs that one client can have, of 16 output ports each: twice what its ports need, because the memory of ports that
-    /// are gone is not used again at once.
+    /// Slabs that one client can have, of 16 output ports each: twice what its ports need, because
+    /// the memory of ports that are gone is not used again at once.
     pub fn slabs_of_client(&self) -> u32 {
         1 + 2 * self.ports_of_client().div_ceil(rt::shm::SLOTS_PER_SLAB)
     }
-}
-
-/// The program that runs plug-ins, each in a process of its own. Its arguments are the engine's to give.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Hosting {
-    /// The executable, which takes the arguments of `consort host`.
-    pub program: PathBuf,
 }
 
 /// What happens when a client connects its own ports (jackd's `-a`).

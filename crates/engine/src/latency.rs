@@ -1,27 +1,30 @@
 //! Latencies: how long the paths from the capture side and to the playback side are.
 //!
-//! One pass goes over the clients in their order (backwards for playback). A client that computes its
-//! latencies itself is asked when everything before it is known; for all others the rule of `jack.h` holds:
-//! what leaves is the smallest and largest of what enters.
+//! One pass goes over the clients in topological order (backwards for playback). A client with a
+//! latency callback is asked once everything before it is known. For all others, the rule of
+//! `jack.h` holds: what leaves the client has the smallest and the largest latency of what enters.
 
 use rt::shm::LatencyRange;
 
 use crate::model::{Model, Port};
 
-/// The range over all of `ranges`; no path: zero.
+/// Returns the range that covers all of `ranges`; zero if there is no path.
 fn widest(ranges: impl Iterator<Item = LatencyRange>) -> LatencyRange {
     ranges
-        .reduce(|left, right| LatencyRange { min: left.min.min(right.min), max: left.max.max(right.max) })
+        .reduce(|left, right| LatencyRange {
+            min: left.min.min(right.min),
+            max: left.max.max(right.max),
+        })
         .unwrap_or_default()
 }
 
-/// Whether data of this direction's paths enter the client at `port`.
+/// Returns whether paths of this direction enter the client at `port`.
 fn enters(port: &Port, capture: bool) -> bool {
     port.is_input() == capture
 }
 
-/// Recomputes where the paths enter `client` from the ports that are connected there; gives the ports
-/// whose latency changed.
+/// Recomputes the latencies of the ports where paths enter `client` from the ports that are
+/// connected to them. Returns the ports whose latency has changed.
 pub fn enter(model: &mut Model, client: u32, capture: bool) -> Vec<u32> {
     let ranges: Vec<(u32, LatencyRange)> = model
         .ports_of(client)
@@ -34,7 +37,8 @@ pub fn enter(model: &mut Model, client: u32, capture: bool) -> Vec<u32> {
     set(model, capture, ranges)
 }
 
-/// Carries the latencies through `client` by the default rule; gives the ports whose latency changed.
+/// Carries the latencies through `client` by the default rule. Returns the ports whose latency has
+/// changed.
 pub fn pass_through(model: &mut Model, client: u32, capture: bool) -> Vec<u32> {
     let entering = model.ports_of(client).filter(|port| enters(port, capture));
     let range = widest(entering.map(|port| port.latency(capture)));

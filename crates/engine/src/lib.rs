@@ -1,44 +1,46 @@
 //! The server: it owns the graph, builds plans, drives cycles, and answers programs.
 //!
-//! Two threads matter. The control thread (`control`) owns everything that changes and publishes plans;
-//! the driver thread (`cycle_thread`) runs them. Between the two cross only a plan (in), and retired
-//! plans and cycle records (out).
+//! Two threads matter. The control thread (`control`) owns everything that changes and publishes
+//! plans; the driver thread (`cycle_thread`) runs them. Between the two cross only a plan (in), and
+//! retired plans and cycle records (out).
 #![forbid(unsafe_code)]
 
 pub mod config;
 mod control;
-pub mod driver;
 mod latency;
 mod model;
 mod order;
 mod placement;
 mod plan;
+mod platform;
 pub mod policy;
-pub mod realtime_kit;
+mod priority_broker;
 pub mod server;
 mod signal_pages;
+mod supervision;
 
-mod autopsy;
 mod average;
+mod client_health;
 mod client_slot;
 mod cycle_thread;
-mod handed;
-mod keeper;
-mod lateness;
+mod driver_swap;
+mod error;
 mod mapped;
 mod opening;
 mod outbox;
+mod realtime_limits;
 mod registry;
-mod release;
 mod resume;
-mod rights;
-mod rousers;
+mod slab;
+mod state_writer;
 mod times;
 mod transport;
 
-pub use config::{Config, DEFAULT_GRACE_MS, Hosting, KeptState, SelfConnect};
-pub use driver::DriverChoice;
+pub use config::{Config, KeptState, SelfConnect};
+pub use error::ServerError;
 /// The graph alone, for its fuzz target.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};
-pub use server::{ServerError, run};
+pub use platform::{Platform, PluginLaunch, PluginLauncher};
+pub use priority_broker::{BrokerConnection, PriorityBroker};
+pub use server::run;

@@ -1,4 +1,4 @@
-//! What one client has mapped of others' memory: the indexes by which its orders name it.
+//! What one client has mapped of others' memory: the indexes by which its assignments name it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,7 +7,7 @@ use std::hash::Hash;
 enum State {
     /// The client was asked to map it.
     Asked,
-    /// Orders may name it.
+    /// Assignments may name it.
     Mapped,
 }
 
@@ -32,17 +32,18 @@ impl<K> Default for MappedTable<K> {
 }
 
 impl<K: Copy + Eq + Hash> MappedTable<K> {
-    /// The index of `key`, if orders may name it.
+    /// Returns the index of `key`, if assignments may name it.
     pub fn mapped(&self, key: K) -> Option<u32> {
         self.entries.get(&key).filter(|(_, state)| *state == State::Mapped).map(|(index, _)| *index)
     }
 
-    /// Whether the client has neither mapped `key` nor been asked to.
+    /// Returns whether the client has neither mapped `key` nor been asked to.
     pub fn is_unknown(&self, key: K) -> bool {
         !self.entries.contains_key(&key)
     }
 
-    /// Notes that the client is asked to map `key`; gives the index. `in_force`: generation of that plan.
+    /// Notes that the client is asked to map `key`; gives the index. `in_force`: generation of that
+    /// plan.
     pub fn ask(&mut self, key: K, in_force: u64) -> u32 {
         let reusable = self.freed.iter().position(|(_, generation)| *generation < in_force);
         let index = reusable.map_or_else(
@@ -56,8 +57,8 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         index
     }
 
-    /// Notes the client's answer: orders may name `key` from now on, or the edge stays silent and the client is asked
-    /// again with the next plan. True if orders may name it.
+    /// Notes the client's answer: assignments may name `key` from now on, or the edge stays silent
+    /// and the client is asked again with the next plan. Returns true if they may name it.
     pub fn answer(&mut self, key: K, mapped: bool) -> bool {
         if !mapped {
             self.forget(key, NO_PLAN);
@@ -68,7 +69,8 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         true
     }
 
-    /// Forgets `key`, whose memory is gone; gives its index. `newest`: generation of the newest plan.
+    /// Forgets `key`, whose memory is gone; gives its index. `newest`: generation of the newest
+    /// plan.
     pub fn forget(&mut self, key: K, newest: u64) -> Option<u32> {
         let (index, _) = self.entries.remove(&key)?;
         self.freed.push((index, newest));
@@ -94,7 +96,10 @@ mod tests {
         assert!(table.answer('a', true) && !table.answer('b', false));
         assert_eq!((table.mapped('a'), table.mapped('b')), (Some(0), None));
         assert!(table.is_unknown('b'), "it is asked again");
-        assert_eq!((table.forget('a', 5), table.forget('a', 5), table.mapped('a')), (Some(0), None, None));
+        assert_eq!(
+            (table.forget('a', 5), table.forget('a', 5), table.mapped('a')),
+            (Some(0), None, None)
+        );
         assert!(!table.answer('a', true), "an answer that comes too late");
     }
 

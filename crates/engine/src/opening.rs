@@ -1,5 +1,5 @@
-//! How drivers are opened, when the server starts and while it runs. Not for the driver thread: it takes as long as a
-//! device or a disk does.
+//! How drivers are opened, when the server starts and while it runs. Not for the driver thread: it
+//! takes as long as a device or a disk does.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -10,17 +10,19 @@ use std::sync::atomic::Ordering;
 use proto::driver::{AlsaOptions, AlsaSide, DriverChoice};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
-use crate::driver::{
-    AlsaDriver, Channels, DeviceLatency, Driver, FileDriver, FileOptions, Monitored, Pace, Timer, WhyAway,
-    is_same_file, may_share,
+use crate::error::{ServerError, within};
+
+use device::{
+    AlsaDriver, CardReservation, Channels, DeviceLatency, Driver, FileDriver, FileOptions,
+    Monitored, Pacing, Timer, WhyAway, is_same_file, may_share,
 };
-use crate::server::{ServerError, within};
 
-/// Begins a driver that waits for an audience.
-pub type Gate = Option<Box<dyn FnMut() + Send>>;
+/// Starts a driver that waits until it has listeners. `None`: the driver does not wait.
+pub type StartTrigger = Option<Box<dyn FnMut() + Send>>;
 
-/// Tells a card which of its inputs, numbered from 0, are to be heard at its outputs. `None`: it does not monitor.
-pub type Monitoring = Option<Box<dyn Fn(BTreeSet<u32>) + Send>>;
+/// Tells a card which of its inputs, numbered from 0, it is to play at its outputs by itself
+/// (hardware monitoring). `None`: the card cannot.
+pub type HardwareMonitor = Option<Box<dyn Fn(BTreeSet<u32>) + Send>>;
 
 /// What the control thread knows of the driver.
 #[derive(Debug)]
@@ -31,43 +33,47 @@ pub struct DriverFacts {
     pub channels: Channels,
     /// Hz.
     pub sample_rate_hz: u32,
-    /// Beyond the quantum, for the quantum that it was asked for.
+    /// Latency of the device beyond the quantum that it was opened with.
     pub latency: DeviceLatency,
-    /// Cycles wait for the graph, so nobody is late.
+    /// Cycles wait for the graph, so no client is late.
     pub when_done: bool,
-    /// Frames of the cycles that it can do, as far as is known.
+    /// Quanta that it can do, frames, as far as is known.
     pub quanta: RangeInclusive<u32>,
-    /// ALSA's names of what nobody else may be able to open meanwhile.
+    /// ALSA's names of the devices that it may keep others from opening.
     pub devices: Vec<String>,
-    /// Why its device does not come back while it is away.
+    /// Why its device does not come back, while it is away.
     pub why_away: Arc<WhyAway>,
 }
 
 /// A driver that has not been started.
-pub struct Opened {
+pub struct NewDriver {
     /// The driver.
     pub driver: Box<dyn Driver>,
     /// About it.
     pub facts: DriverFacts,
-    /// Has it begin.
-    pub gate: Gate,
-    /// Has its card monitor.
-    pub monitoring: Monitoring,
+    /// Starts its cycles, if it waits for listeners.
+    pub start_trigger: StartTrigger,
+    /// Controls the monitoring of its card.
+    pub hardware_monitor: HardwareMonitor,
 }
 
-impl Opened {
-    fn new(driver: impl Driver + 'static, gate: Gate, devices: Vec<String>) -> Self {
+impl NewDriver {
+    fn new(
+        driver: impl Driver + 'static,
+        start_trigger: StartTrigger,
+        devices: Vec<String>,
+    ) -> Self {
         let facts = DriverFacts {
             description: driver.description(),
             channels: driver.channels(),
             sample_rate_hz: driver.sample_rate_hz(),
             latency: driver.latency(),
-            when_done: driver.pace() == Pace::WhenDone,
+            when_done: driver.pacing() == Pacing::WhenDone,
             quanta: QUANTUM_FRAMES,
             devices,
             why_away: Arc::default(),
         };
-        Self { driver: Box::new(driver), facts, gate, monitoring: None }
+        Self { driver: Box::new(driver), facts, start_trigger, hardware_monitor: None }
     }
 
     /// With ports that hear what is played.
@@ -78,34 +84,38 @@ impl Opened {
     }
 }
 
-/// Hz, where nobody asks for another.
+/// Default sample rate, Hz.
 const SAMPLE_RATE: u32 = 48_000;
 /// What a timer has that stands in for a card.
 const CHANNELS_WITHOUT_CARD: u32 = 2;
 /// Quanta that may wait in a card: its memory is as long.
 const MOST_PERIODS: u32 = 1024;
 
-/// Opens a driver for cycles of `quantum` frames; `program` is what takes the arguments of `consort`. `None`: no card was
-/// named, and this machine has none.
+/// Opens a driver for cycles of `quantum` frames, after `cards` has made other sound servers
+/// release its card. `None`: no card was named, and this machine has none.
 ///
 /// # Errors
 /// A sentence that says what was refused.
-pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Option<Opened>, String> {
+pub fn open(
+    choice: &DriverChoice,
+    quantum: u32,
+    cards: &dyn CardReservation,
+) -> Result<Option<NewDriver>, String> {
     let opened = match choice {
         DriverChoice::Timer { capture, playback, sample_rate_hz, looped, .. } => {
             let channels = Channels { capture: *capture, playback: *playback, monitors: 0 };
             let timer = Timer::new(channels, sample_rate_hz.unwrap_or(SAMPLE_RATE));
-            Opened::new(if *looped { timer.looped() } else { timer }, None, Vec::new())
+            NewDriver::new(if *looped { timer.looped() } else { timer }, None, Vec::new())
         }
         DriverChoice::Alsa(options) => {
-            let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, program)? else {
+            let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, cards)? else {
                 return Ok(None);
             };
             let (devices, quanta) = (alsa.devices(), alsa.quanta());
-            let (monitoring, why_away) = (alsa.monitoring(), alsa.why_away());
-            let mut opened = Opened::new(alsa, None, devices);
+            let (hardware_monitor, why_away) = (alsa.monitoring(), alsa.why_away());
+            let mut opened = NewDriver::new(alsa, None, devices);
             (opened.facts.quanta, opened.facts.why_away) = (quanta, why_away);
-            opened.monitoring = monitoring;
+            opened.hardware_monitor = hardware_monitor;
             opened
         }
         DriverChoice::File { input, output, sample_rate_hz, playback, fast, .. } => {
@@ -114,13 +124,13 @@ pub fn open(choice: &DriverChoice, quantum: u32, program: &Path) -> Result<Optio
                 output: output.clone(),
                 sample_rate_hz: *sample_rate_hz,
                 playback_channels: *playback,
-                pace: if *fast { Pace::WhenDone } else { Pace::RealTime },
+                pacing: if *fast { Pacing::WhenDone } else { Pacing::RealTime },
                 tail_frames: 0,
             })
             .map_err(|error| error.to_string())?;
             let gate = file.gate();
             let begin = Box::new(move || gate.store(true, Ordering::Release));
-            Opened::new(file, Some(begin), Vec::new())
+            NewDriver::new(file, Some(begin), Vec::new())
         }
     };
     Ok(Some(if choice.monitors() { opened.monitored() } else { opened }))
@@ -181,7 +191,8 @@ pub fn at_rate(mut choice: DriverChoice, running_hz: u32) -> Result<DriverChoice
     Ok(choice)
 }
 
-/// Whether the driver `before`, which holds `devices`, must be closed before `wanted` can be opened.
+/// Whether the driver `before`, which holds `devices`, must be closed before `wanted` can be
+/// opened.
 pub fn must_close_first(devices: &[String], wanted: &DriverChoice) -> bool {
     match wanted {
         DriverChoice::Alsa(options) => may_share(options, devices),
@@ -189,12 +200,14 @@ pub fn must_close_first(devices: &[String], wanted: &DriverChoice) -> bool {
     }
 }
 
-/// A file of `wanted` that cannot be had while the driver `before` runs: nobody's recording is written over, and nobody
-/// hears a file that is being written.
+/// Returns a file of `wanted` that the driver `before` has in use: a recording is not overwritten,
+/// and a file that is being written is not played.
 pub fn file_in_use<'a>(before: &DriverChoice, wanted: &'a DriverChoice) -> Option<&'a Path> {
     let DriverChoice::File { input: played, output: recorded, .. } = before else { return None };
     let DriverChoice::File { input, output, .. } = wanted else { return None };
-    let is = |one: &Path, other: &Option<_>| other.as_deref().is_some_and(|other| is_same_file(one, other));
+    let is = |one: &Path, other: &Option<_>| {
+        other.as_deref().is_some_and(|other| is_same_file(one, other))
+    };
     let input = input.as_deref().filter(|input| is(input, recorded));
     input.or_else(|| output.as_deref().filter(|output| is(output, recorded) || is(output, played)))
 }
@@ -204,7 +217,13 @@ mod tests {
     use super::*;
 
     fn timer(sample_rate_hz: Option<u32>) -> DriverChoice {
-        DriverChoice::Timer { capture: 2, playback: 2, sample_rate_hz, looped: false, monitors: false }
+        DriverChoice::Timer {
+            capture: 2,
+            playback: 2,
+            sample_rate_hz,
+            looped: false,
+            monitors: false,
+        }
     }
 
     #[test]
@@ -230,7 +249,8 @@ mod tests {
         };
         assert!(check(&wide, 64).is_err());
         for periods in [0, 1, 1025, u32::MAX] {
-            let card = DriverChoice::Alsa(Box::new(AlsaOptions { periods, ..AlsaOptions::default() }));
+            let card =
+                DriverChoice::Alsa(Box::new(AlsaOptions { periods, ..AlsaOptions::default() }));
             assert!(check(&card, 64).is_err(), "{periods}");
         }
         assert!(check(&timer(Some(1)), 64).is_err());
@@ -244,15 +264,16 @@ mod tests {
             std::fs::write(&path, "").unwrap();
             Some(path)
         };
-        let choice =
-            |input: Option<std::path::PathBuf>, output: Option<std::path::PathBuf>| DriverChoice::File {
+        let choice = |input: Option<std::path::PathBuf>, output: Option<std::path::PathBuf>| {
+            DriverChoice::File {
                 input,
                 output,
                 sample_rate_hz: None,
                 playback: None,
                 fast: false,
                 monitors: false,
-            };
+            }
+        };
         let before = choice(file("played"), file("recorded"));
         for (wanted, refused) in [
             (choice(file("recorded"), None), true),

@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::model::Model;
-use crate::plan::SYSTEM;
 
 /// Who feeds whom among clients, in an order in which all of them could run one after the other.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -18,8 +17,8 @@ pub struct Order {
 
 /// Orders `members`; connections with other clients do not count.
 ///
-/// A loop is cut at its youngest connection, as the 2004 paper and JACK2 do: what was connected first keeps
-/// its timing. A connection of a client with itself never makes anybody wait.
+/// A loop is cut at its youngest connection, as the 2004 paper and JACK2 do: what was connected
+/// first keeps its timing. A connection of a client with itself never makes anybody wait.
 pub fn order(model: &Model, members: &[u32]) -> Order {
     let edges = edges_by_age(model, members);
     if let Some(clients) = sorted(members, &edges) {
@@ -39,14 +38,16 @@ pub fn order(model: &Model, members: &[u32]) -> Order {
     Order { clients, edges: kept, feedback }
 }
 
-/// Whether sound from `reader` reaches `writer`, so that a connection the other way closes a loop.
+/// Returns whether sound from `reader` reaches `writer`, so that a connection the other way closes
+/// a loop. No loop passes through a device.
 pub fn would_close_loop(model: &Model, writer: u32, reader: u32) -> bool {
-    let members: Vec<u32> = model.clients().map(|client| client.id).filter(|id| *id != SYSTEM).collect();
+    let members: Vec<u32> = model.programs().collect();
     let mut followers: HashMap<u32, Vec<u32>> = HashMap::new();
     for (source, destination) in edges_by_age(model, &members) {
         followers.entry(source).or_default().push(destination);
     }
-    writer != SYSTEM && reader != SYSTEM && reaches(&followers, reader, writer)
+    let has_device = model.is_device(writer) || model.is_device(reader);
+    !has_device && reaches(&followers, reader, writer)
 }
 
 /// Each pair of connected clients once, by the age of its oldest connection.
@@ -56,7 +57,9 @@ fn edges_by_age(model: &Model, members: &[u32]) -> Vec<(u32, u32)> {
     for &source in members {
         for port in model.ports_of(source).filter(|port| port.is_output()) {
             for link in &port.links {
-                let Some(destination) = model.port(link.other).map(|port| port.owner) else { continue };
+                let Some(destination) = model.port(link.other).map(|port| port.owner) else {
+                    continue;
+                };
                 if destination != source && set.contains(&destination) {
                     let age = ages.entry((source, destination)).or_insert(link.age);
                     *age = link.age.min(*age);
@@ -69,7 +72,8 @@ fn edges_by_age(model: &Model, members: &[u32]) -> Vec<(u32, u32)> {
     edges.into_iter().map(|(edge, _)| edge).collect()
 }
 
-/// Kahn's algorithm, in the order of `members` where the edges leave a choice; `None` if there is a loop.
+/// Kahn's algorithm, in the order of `members` where the edges leave a choice; `None` if there is a
+/// loop.
 fn sorted(members: &[u32], edges: &[(u32, u32)]) -> Option<Vec<u32>> {
     let mut waiting: HashMap<u32, usize> = members.iter().map(|client| (*client, 0)).collect();
     let mut followers: HashMap<u32, Vec<u32>> = HashMap::new();
@@ -77,7 +81,8 @@ fn sorted(members: &[u32], edges: &[(u32, u32)]) -> Option<Vec<u32>> {
         *waiting.get_mut(destination)? += 1;
         followers.entry(*source).or_default().push(*destination);
     }
-    let mut ready: Vec<u32> = members.iter().rev().copied().filter(|client| waiting[client] == 0).collect();
+    let mut ready: Vec<u32> =
+        members.iter().rev().copied().filter(|client| waiting[client] == 0).collect();
     let mut order = Vec::with_capacity(members.len());
     while let Some(client) = ready.pop() {
         order.push(client);
@@ -119,8 +124,13 @@ mod tests {
         for client in 1..=count {
             let id = model.open_client(&client.to_string(), true).unwrap();
             for (name, flags) in [("in", port_flags::INPUT), ("out", port_flags::OUTPUT)] {
-                let new =
-                    NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot: None };
+                let new = NewPort {
+                    name: name.into(),
+                    port_type: PortType::Audio,
+                    flags,
+                    number: 0,
+                    slot: None,
+                };
                 model.register_port(id, &new).unwrap();
             }
             model.set_active(id, true);

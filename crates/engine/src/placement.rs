@@ -1,10 +1,10 @@
 //! Which client runs on which CPU.
 //!
-//! A hop to a client on the same CPU costs a context switch; a hop to another CPU costs waking that CPU, which
-//! is several times as much. A chain is therefore fastest on one CPU, and branches are worth spreading only
-//! where they have more work than the hops cost. What hops cost here is measured once ([`calibrate()`]), and then in the cycles
-//! that run ([`Observed`]), as what the clients and the driver cost is; from both, [`schedule()`] says who runs
-//! where.
+//! A hop to a client on the same CPU costs a context switch; a hop to another CPU costs waking that
+//! CPU, which is several times as much. A chain is therefore fastest on one CPU, and branches are
+//! worth spreading only where they have more work than the hops cost. What hops cost here is
+//! measured once ([`calibrate()`]), and then in the cycles that run ([`Observed`]), as what the
+//! clients and the driver cost is; from both, [`schedule()`] says who runs where.
 //!
 //! Everything here belongs to the control thread: it allocates.
 
@@ -26,12 +26,9 @@ pub struct Costs {
     pub same_cpu: Handover,
     /// To a client on another CPU, which sleeps; not less than on the same.
     pub cross_cpu: Handover,
-    /// How long the waker is at each further client on its own CPU, or on one that it has just roused; not more than at the
-    /// first there.
+    /// How long the waker is at each further client on its own CPU, or on one that it has just
+    /// roused; not more than at the first there.
     pub further_wake_ns: u64,
-    /// So many clients that wait for the driver alone, on another CPU than its own, and more, are woken by a thread there;
-    /// `usize::MAX`: none are.
-    pub roused_from: usize,
 }
 
 /// What one handover costs, in nanoseconds.
@@ -49,15 +46,6 @@ impl Costs {
         if from == to { self.same_cpu } else { self.cross_cpu }
     }
 
-    /// How long a thread that wakes so many clients on its own CPU keeps that from them.
-    fn rouser_ns(self, clients: usize) -> u64 {
-        if clients < self.roused_from {
-            return 0;
-        }
-        let further = u64::try_from(clients.saturating_sub(1)).unwrap_or(u64::MAX);
-        self.same_cpu.hop_ns.saturating_add(self.further_wake_ns.saturating_mul(further))
-    }
-
     /// What it costs a CPU to go over to another client that has been woken.
     fn switch_ns(self) -> u64 {
         self.same_cpu.hop_ns.saturating_sub(self.same_cpu.wake_ns)
@@ -67,12 +55,13 @@ impl Costs {
 /// The clients of a plan, and who waits for whom.
 #[derive(Debug, Clone)]
 pub struct Graph<'a> {
-    /// How long the driver keeps its CPU after it has woken the first clients, in nanoseconds: nobody else runs there meanwhile.
-    /// What the wakes take comes before.
+    /// How long the driver keeps its CPU after it has woken the first clients, in nanoseconds:
+    /// nobody else runs there meanwhile. What the wakes take comes before.
     pub driver_ns: u64,
-    /// Id and duration (CPU time per cycle, in nanoseconds); each client after those that it waits for.
+    /// Id and duration (CPU time per cycle, in nanoseconds); each client after those that it waits
+    /// for.
     pub clients: Vec<(u32, u64)>,
-    /// (Predecessor, follower) pairs of ids, each once, as in [`Order`](crate::order::Order). An edge of a client
-    /// that is not in `clients`, or against their order, makes nobody wait.
+    /// (Predecessor, follower) pairs of ids, each once, as in [`Order`](crate::order::Order). An
+    /// edge of a client that is not in `clients`, or against their order, makes nobody wait.
     pub edges: &'a [(u32, u32)],
 }

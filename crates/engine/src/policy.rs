@@ -1,31 +1,37 @@
-//! What programs are trusted with: rules that are matched by what the kernel says of who connects.
+//! The policy: what a program may do, by rules that match what the kernel says of it.
 
 use proto::request::RequestError;
 
 /// What a program may do beyond having ports of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rights {
+pub struct Permissions {
     /// Connect and disconnect its own ports.
     pub connect: bool,
     /// Connect and disconnect others' ports, too, and name and describe them.
     pub patch: bool,
-    /// Hear what other clients send.
+    /// Hear other clients.
     pub record: bool,
     /// Hear what the driver captures.
     pub capture: bool,
     /// Change the quantum, freewheel, the transport and sessions, and stop the server.
     pub control: bool,
-    /// Have the server run plug-ins, as its own user: not to be given to others than that user and root.
+    /// Load plug-ins, which run as the server's user: only for that user and root.
     pub load: bool,
 }
 
-impl Rights {
+impl Permissions {
     /// Without a policy.
     pub const ALL: Self =
         Self { connect: true, patch: true, record: true, capture: true, control: true, load: true };
-    /// Others may connect its ports, as far as it has nothing to hear by that.
-    pub const NONE: Self =
-        Self { connect: false, patch: false, record: false, capture: false, control: false, load: false };
+    /// Only ports of its own, which other programs may connect as far as it hears nothing by that.
+    pub const NONE: Self = Self {
+        connect: false,
+        patch: false,
+        record: false,
+        capture: false,
+        control: false,
+        load: false,
+    };
 
     fn parse(words: &str) -> Option<Self> {
         match words {
@@ -33,29 +39,29 @@ impl Rights {
             "nothing" => return Some(Self::NONE),
             _ => {}
         }
-        words.split(',').try_fold(Self::NONE, |rights, word| {
+        words.split(',').try_fold(Self::NONE, |permissions, word| {
             Some(match word {
-                "connect" => Self { connect: true, ..rights },
-                "patch" => Self { connect: true, patch: true, ..rights },
-                "record" => Self { record: true, ..rights },
-                "capture" => Self { capture: true, ..rights },
-                "control" => Self { control: true, ..rights },
+                "connect" => Self { connect: true, ..permissions },
+                "patch" => Self { connect: true, patch: true, ..permissions },
+                "record" => Self { record: true, ..permissions },
+                "capture" => Self { capture: true, ..permissions },
+                "control" => Self { control: true, ..permissions },
                 _ => return None,
             })
         })
     }
 }
 
-/// What is known of a program that has connected.
+/// What the kernel says of a program that has connected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// Its user, by the kernel, when it connected.
     pub user_id: u32,
     /// Its groups, likewise.
     pub group_ids: Vec<u32>,
-    /// The file that it runs, when it was looked at; `None`: not to be found out.
+    /// The file that it runs; `None`: unknown.
     pub executable: Option<String>,
-    /// Its place in the hierarchy of control groups, likewise.
+    /// Its path in the hierarchy of control groups; `None`: unknown.
     pub cgroup: Option<String>,
 }
 
@@ -69,11 +75,11 @@ enum Condition {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Rule {
-    rights: Rights,
+    permissions: Permissions,
     conditions: Vec<Condition>,
 }
 
-/// Rules, of which the first that fits decides. Without one that does, a program may do everything.
+/// Rules, of which the first that matches decides. A program that none matches may do everything.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy(Vec<Rule>);
 
@@ -88,35 +94,37 @@ pub struct PolicyError {
 }
 
 impl Policy {
-    /// Reads rules, one in a line: rights, and then conditions that must all hold.
+    /// Reads rules, one in a line: permissions, and then conditions that must all hold.
     ///
     /// # Errors
     /// [`PolicyError`]: the first line that is no rule.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        let lines = (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
+        let lines =
+            (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
         let rules = lines.filter(|(_, line)| !line.is_empty());
         let rule = |(line, text)| parse_rule(text).map_err(|why| PolicyError { line, why });
         rules.map(rule).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Whether who connects has to be looked at beyond what the socket says.
+    /// Returns whether a rule needs more of a process than its socket tells.
     pub fn looks_at_process(&self) -> bool {
-        let looks =
-            |condition: &Condition| matches!(condition, Condition::Executable(_) | Condition::Cgroup(_));
+        let looks = |condition: &Condition| {
+            matches!(condition, Condition::Executable(_) | Condition::Cgroup(_))
+        };
         self.0.iter().flat_map(|rule| &rule.conditions).any(looks)
     }
 
-    /// What a program may do. Who cannot be told from one that a rule is about may do nothing.
-    pub fn decide(&self, facts: &Facts) -> Rights {
+    /// Returns what a program may do: nothing, if a rule cannot be told to match or not.
+    pub fn decide(&self, facts: &Facts) -> Permissions {
         for rule in &self.0 {
             let fits: Vec<Option<bool>> =
                 rule.conditions.iter().map(|condition| condition.fits(facts)).collect();
             if fits.contains(&Some(false)) {
                 continue;
             }
-            return if fits.contains(&None) { Rights::NONE } else { rule.rights };
+            return if fits.contains(&None) { Permissions::NONE } else { rule.permissions };
         }
-        Rights::ALL
+        Permissions::ALL
     }
 }
 
@@ -126,7 +134,9 @@ impl Condition {
         match self {
             Self::User(user_id) => Some(*user_id == facts.user_id),
             Self::Group(group_id) => Some(facts.group_ids.contains(group_id)),
-            Self::Executable(pattern) => facts.executable.as_ref().map(|path| matches(pattern, path)),
+            Self::Executable(pattern) => {
+                facts.executable.as_ref().map(|path| matches(pattern, path))
+            }
             Self::Cgroup(pattern) => facts.cgroup.as_ref().map(|path| matches(pattern, path)),
         }
     }
@@ -134,12 +144,14 @@ impl Condition {
 
 fn parse_rule(text: &str) -> Result<Rule, String> {
     let mut words = text.split_whitespace();
-    let rights = words.next().unwrap_or_default();
-    let rights = Rights::parse(rights).ok_or_else(|| {
-        format!("'{rights}' is not everything, nothing, or some of connect,patch,record,capture,control")
+    let permissions = words.next().unwrap_or_default();
+    let permissions = Permissions::parse(permissions).ok_or_else(|| {
+        format!(
+            "'{permissions}' is not everything, nothing, or some of connect,patch,record,capture,control"
+        )
     })?;
     let conditions = words.map(parse_condition).collect::<Result<_, _>>()?;
-    Ok(Rule { rights, conditions })
+    Ok(Rule { permissions, conditions })
 }
 
 fn parse_condition(word: &str) -> Result<Condition, String> {
@@ -155,7 +167,7 @@ fn parse_condition(word: &str) -> Result<Condition, String> {
     }
 }
 
-/// Whether `text` is `pattern`, in which `*` stands for any text.
+/// Returns whether `text` is `pattern`, in which `*` stands for any text.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else { return pattern == text };
     let Some(mut left) = text.strip_prefix(first) else { return false };
@@ -170,7 +182,7 @@ fn matches(pattern: &str, text: &str) -> bool {
     true
 }
 
-/// Why a program may not do what it asked for.
+/// The error of a request that the policy forbids.
 pub fn refusal(what: &str) -> RequestError {
     RequestError::NotAllowed(format!("the server's policy does not allow this program to {what}"))
 }
@@ -191,25 +203,29 @@ mod tests {
             connect,capture uid=7 exe=/opt/*/bin/*\n\
             nothing uid=7";
         let policy = Policy::parse(text).unwrap();
-        let connects = Rights { connect: true, capture: true, ..Rights::NONE };
-        assert_eq!(policy.decide(&facts(7, Some("/usr/bin/qjackctl"))), Rights::ALL);
+        let connects = Permissions { connect: true, capture: true, ..Permissions::NONE };
+        assert_eq!(policy.decide(&facts(7, Some("/usr/bin/qjackctl"))), Permissions::ALL);
         assert_eq!(policy.decide(&facts(7, Some("/opt/box/bin/player"))), connects);
-        assert_eq!(policy.decide(&facts(7, Some("/opt/box/player"))), Rights::NONE);
-        assert_eq!(policy.decide(&facts(8, Some("/opt/box/bin/player"))), Rights::ALL);
+        assert_eq!(policy.decide(&facts(7, Some("/opt/box/player"))), Permissions::NONE);
+        assert_eq!(policy.decide(&facts(8, Some("/opt/box/bin/player"))), Permissions::ALL);
     }
 
     #[test]
     fn who_cannot_be_told_from_those_that_a_rule_is_about_may_do_nothing() {
         let policy = Policy::parse("everything exe=/usr/bin/a\nconnect uid=7\n").unwrap();
         assert!(policy.looks_at_process());
-        assert_eq!(policy.decide(&facts(7, None)), Rights::NONE);
+        assert_eq!(policy.decide(&facts(7, None)), Permissions::NONE);
         let policy = Policy::parse("nothing uid=7 exe=/usr/bin/a").unwrap();
-        assert_eq!(policy.decide(&facts(8, None)), Rights::ALL, "another user, whatever it runs");
+        assert_eq!(
+            policy.decide(&facts(8, None)),
+            Permissions::ALL,
+            "another user, whatever it runs"
+        );
     }
 
     #[test]
     fn who_may_patch_may_connect_its_own_ports() {
-        assert_eq!(Rights::parse("patch").map(|rights| rights.connect), Some(true));
+        assert_eq!(Permissions::parse("patch").map(|permissions| permissions.connect), Some(true));
     }
 
     #[test]

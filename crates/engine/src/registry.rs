@@ -1,4 +1,4 @@
-//! Keeps the shared registry equal to the model. Control thread.
+//! Keeps the shared registry equal to the model. Thread: control.
 
 use std::collections::HashMap;
 
@@ -20,19 +20,19 @@ pub struct Mirror {
 }
 
 impl Mirror {
-    /// A mirror of an empty model.
+    /// Creates the mirror of an empty model.
     pub fn new(registry: SharedRegistry) -> Self {
         Self { registry, cells: HashMap::new(), free_cells: Vec::new(), unused_cells: 0 }
     }
 
-    /// Notes a client's process, for other programs to see.
+    /// Writes a client's process, for other programs to read.
     pub fn note_process(&self, client: u32, process: u32) {
         if let Some(entry) = self.registry.client(client) {
             entry.write(|entry| entry.process.store(process, Relaxed));
         }
     }
 
-    /// Notes a client's late cycles, and whether it is bypassed.
+    /// Writes how many cycles a client has been late, and whether it is suspended.
     pub fn note_late(&self, client: u32, late_cycles: u64, bypassed: bool) {
         if let Some(entry) = self.registry.client(client) {
             entry.late_cycles.store(u32::try_from(late_cycles).unwrap_or(u32::MAX), Relaxed);
@@ -40,7 +40,7 @@ impl Mirror {
         }
     }
 
-    /// Notes a port's latencies.
+    /// Writes a port's latencies.
     pub fn note_latency(&self, model: &Model, port: u32) {
         let Some((port, entry)) = model.port(port).zip(self.registry.port(port)) else { return };
         entry.write(|entry| {
@@ -49,7 +49,7 @@ impl Mirror {
         });
     }
 
-    /// Carries one change over. The model is as it is after all changes.
+    /// Carries one change over. `model` is the state after all changes.
     pub fn apply(&mut self, model: &Model, change: &Change) {
         match change {
             Change::ClientOpened(client) => self.write_client(model, *client),
@@ -75,8 +75,9 @@ impl Mirror {
             }
             Change::Connected { source, destination } => {
                 let links = model.port(*source).into_iter().flat_map(|port| &port.links);
-                // It may be cut already: then the cell goes next.
-                let age = links.filter(|link| link.other == *destination).map(|link| link.age).next();
+                // A later change may have removed the connection: then it also frees the cell.
+                let age =
+                    links.filter(|link| link.other == *destination).map(|link| link.age).next();
                 self.link(*source, *destination, age.unwrap_or(0));
             }
             Change::Disconnected { source, destination } => self.unlink(*source, *destination),
@@ -130,7 +131,8 @@ impl Mirror {
         });
     }
 
-    /// The name stays: programs ask for it when they are told that the port has gone.
+    /// Frees the port's entry. Its name stays: programs read it when they are notified that the
+    /// port has gone.
     fn free_port(&self, id: u32) {
         if let Some(entry) = self.registry.port(id) {
             entry.write(|entry| entry.state.store(FREE, Relaxed));
@@ -142,7 +144,8 @@ impl Mirror {
             self.unused_cells += 1;
             self.unused_cells - 1
         });
-        let (Some(from), Some(to)) = (self.registry.port(source), self.registry.port(destination)) else {
+        let (Some(from), Some(to)) = (self.registry.port(source), self.registry.port(destination))
+        else {
             return;
         };
         let Some(cell) = self.registry.connection(index) else { return };
@@ -170,7 +173,8 @@ impl Mirror {
 
     fn unlink(&mut self, source: u32, destination: u32) {
         let Some(index) = self.cells.remove(&(source, destination)) else { return };
-        let (Some(from), Some(to)) = (self.registry.port(source), self.registry.port(destination)) else {
+        let (Some(from), Some(to)) = (self.registry.port(source), self.registry.port(destination))
+        else {
             return;
         };
         from.write(|from| {
@@ -185,7 +189,9 @@ impl Mirror {
     fn remove_from_list(&self, port: &PortEntry, index: u32, is_source: bool) {
         let next = |cell: u32| {
             let cell = cell.checked_sub(1).and_then(|cell| self.registry.connection(cell));
-            cell.map(|cell| if is_source { &cell.next_of_source } else { &cell.next_of_destination })
+            cell.map(
+                |cell| if is_source { &cell.next_of_source } else { &cell.next_of_destination },
+            )
         };
         let after = next(index + 1).map_or(0, |next| next.load(Relaxed));
         let mut before = 0;
@@ -239,8 +245,13 @@ mod tests {
         let client = model.open_client("c", true).unwrap();
         for number in 0..8 {
             let flags = if number % 2 == 0 { port_flags::OUTPUT } else { port_flags::INPUT };
-            let new =
-                NewPort { name: number.to_string(), port_type: PortType::Audio, flags, number, slot: None };
+            let new = NewPort {
+                name: number.to_string(),
+                port_type: PortType::Audio,
+                flags,
+                number,
+                slot: None,
+            };
             model.register_port(client, &new).unwrap();
         }
         model.set_active(client, true);

@@ -9,13 +9,14 @@ use rt::shm::Snapshot;
 pub struct Resume(Snapshot<3>);
 
 impl Resume {
-    /// The frame clock is to be no further back than that frame `frames` passed at `at_ns`. `count`: more than the
-    /// time before. Control thread.
+    /// The frame clock is to be no further back than that frame `frames` passed at `at_ns`.
+    /// `count`: more than the time before. Control thread.
     pub fn leave(&self, frames: u64, at_ns: u64, count: u32) {
         self.0.write(&[frames, at_ns, u64::from(count)]);
     }
 
-    /// The frame that passes at `date_ns` by what was left, if it is new: `seen` counts. Thread: cycle.
+    /// The frame that passes at `date_ns` by what was left, if it is new: `seen` counts. Thread:
+    /// cycle.
     pub fn frame_at(&self, date_ns: u64, sample_rate_hz: u32, seen: &mut u32) -> Option<u64> {
         // While it is being written it is for the next cycle.
         let [frames, at_ns, count] = self.0.read()?;
@@ -30,8 +31,8 @@ pub fn frame_after(frames: u64, at_ns: u64, date_ns: u64, sample_rate_hz: u32) -
     frames.saturating_add(frames_in(date_ns.saturating_sub(at_ns), sample_rate_hz))
 }
 
-/// Whether frame `frames` can have passed at `at_ns`, seen from `now_ns`: no server counts faster than the highest rate
-/// from when the machine was started on.
+/// Whether frame `frames` can have passed at `at_ns`, seen from `now_ns`: no server counts faster
+/// than the highest rate from when the machine was started on.
 pub fn is_plausible(frames: u64, at_ns: u64, now_ns: u64) -> bool {
     at_ns <= now_ns && frames <= frames_in(at_ns, *SAMPLE_RATE_HZ.end())
 }
@@ -46,7 +47,11 @@ mod tests {
         assert_eq!(resume.frame_at(5, 48_000, &mut seen), None);
         resume.leave(1_000, 2_000_000_000, 1);
         assert_eq!(resume.frame_at(3_000_000_000, 48_000, &mut seen), Some(49_000));
-        assert_eq!(resume.frame_at(3_100_000_000, 48_000, &mut seen), None, "it runs by itself from then on");
+        assert_eq!(
+            resume.frame_at(3_100_000_000, 48_000, &mut seen),
+            None,
+            "it runs by itself from then on"
+        );
         resume.leave(1_000, 2_000_000_000, 2);
         assert_eq!(
             resume.frame_at(1_000_000_000, 48_000, &mut seen),

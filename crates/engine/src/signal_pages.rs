@@ -1,4 +1,5 @@
-//! A client's signal page, and the one that takes its place when somebody has it who has no business there any more.
+//! A client's signal page, and the one that replaces it when a client that is no neighbour any more
+//! has it mapped.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ pub struct Page {
     pub memory: Arc<OwnedFd>,
     /// For the server itself.
     pub shared: Arc<Shared<SignalPage>>,
-    /// Somebody has it who is no neighbour of the client's any more.
-    is_spoilt: bool,
+    /// A client that is no neighbour any more has it mapped.
+    must_be_replaced: bool,
 }
 
 /// The pages of one client.
@@ -33,10 +34,10 @@ pub struct SignalPages {
 impl Page {
     fn create(number: u32) -> Result<Self, SegmentError> {
         let (shared, fd) = Shared::for_writers("consort-signals")?;
-        Ok(Self { number, memory: Arc::new(fd), shared: Arc::new(shared), is_spoilt: false })
+        Ok(Self { number, memory: Arc::new(fd), shared: Arc::new(shared), must_be_replaced: false })
     }
 
-    /// What orders call it by.
+    /// Returns the number by which assignments name it.
     pub fn place(&self) -> u32 {
         self.number % 2
     }
@@ -58,7 +59,7 @@ impl SignalPages {
         &self.current
     }
 
-    /// The page that will take its place, if one is under way.
+    /// The page that will replace it, if one is under way.
     pub fn coming(&self) -> Option<&Page> {
         self.coming.as_ref().map(|(page, _)| page)
     }
@@ -68,28 +69,30 @@ impl SignalPages {
         (self.in_force.0 != self.current.number).then_some(&self.in_force.1)
     }
 
-    /// Makes the client look again, wherever it sleeps. Control thread.
-    pub fn wake_surely(&self, park: &impl rt::park::Park) {
-        self.current.shared.wake_surely(park);
-        self.left().into_iter().for_each(|left| left.wake_surely(park));
+    /// Wakes the client, on whichever page it sleeps. Control thread.
+    pub fn wake_unconditionally(&self, park: &impl rt::park::Park) {
+        self.current.shared.wake_unconditionally(park);
+        self.left().into_iter().for_each(|left| left.wake_unconditionally(park));
     }
 
-    /// Somebody has page `number` who is no neighbour any more.
-    pub fn spoil(&mut self, number: u32) {
+    /// Notes that a client which is no neighbour any more has page `number` mapped.
+    pub fn revoke(&mut self, number: u32) {
         let coming = self.coming.as_mut().map(|(page, _)| page);
         for page in coming.into_iter().chain([&mut self.current]) {
-            page.is_spoilt |= page.number == number;
+            page.must_be_replaced |= page.number == number;
         }
     }
 
-    /// Makes the page that takes the place of a spoilt one, unless one is under way already. It is not made before
-    /// the driver runs a plan with the one that it takes the place of: the client has places for two.
-    pub fn replace_if_spoilt(&mut self) -> Option<&Page> {
-        if !self.current.is_spoilt || self.coming.is_some() || self.left().is_some() {
+    /// Creates the page that replaces a revoked one, unless one is under way already. It is not
+    /// created before the driver runs a plan with the page that it replaces: the client has places
+    /// for two.
+    pub fn replace_if_revoked(&mut self) -> Option<&Page> {
+        if !self.current.must_be_replaced || self.coming.is_some() || self.left().is_some() {
             return None;
         }
         // Without memory for it, the next plan tries again.
-        self.coming = Page::create(self.current.number.wrapping_add(1)).ok().map(|page| (page, false));
+        self.coming =
+            Page::create(self.current.number.wrapping_add(1)).ok().map(|page| (page, false));
         self.coming()
     }
 
@@ -113,7 +116,8 @@ impl SignalPages {
         }
     }
 
-    /// The driver runs a plan in which the client has its current page; gives the number of the page that it has left.
+    /// The driver runs a plan in which the client has its current page; gives the number of the
+    /// page that it has left.
     pub fn adopted(&mut self) -> Option<u32> {
         let left = self.left().is_some().then_some(self.in_force.0);
         self.in_force = (self.current.number, Arc::clone(&self.current.shared));
@@ -126,35 +130,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spoilt_page_is_replaced_once_the_client_has_mapped_another_and_left_when_a_plan_with_that_runs() {
+    fn a_revoked_page_is_replaced_once_the_client_has_mapped_another() {
         let mut pages = SignalPages::create().unwrap();
-        assert!(pages.replace_if_spoilt().is_none());
-        pages.spoil(7);
-        assert!(pages.replace_if_spoilt().is_none(), "a page of long ago");
-        pages.spoil(0);
-        assert_eq!(pages.replace_if_spoilt().map(Page::place), Some(1));
-        assert!(pages.replace_if_spoilt().is_none(), "one at a time");
+        assert!(pages.replace_if_revoked().is_none());
+        pages.revoke(7);
+        assert!(pages.replace_if_revoked().is_none(), "a page of long ago");
+        pages.revoke(0);
+        assert_eq!(pages.replace_if_revoked().map(Page::place), Some(1));
+        assert!(pages.replace_if_revoked().is_none(), "one at a time");
         assert!(!pages.is_coming_mapped());
         pages.answered(true);
         assert!(pages.is_coming_mapped() && pages.left().is_none());
         pages.advance();
         assert_eq!((pages.current().number, pages.left().is_some()), (1, true));
-        pages.spoil(1);
+        pages.revoke(1);
         assert!(
-            pages.replace_if_spoilt().is_none(),
+            pages.replace_if_revoked().is_none(),
             "the client may sleep on page 0, whose place it would take"
         );
         assert_eq!((pages.adopted(), pages.adopted()), (Some(0), None));
-        assert_eq!(pages.replace_if_spoilt().map(Page::place), Some(0));
+        assert_eq!(pages.replace_if_revoked().map(Page::place), Some(0));
     }
 
     #[test]
     fn a_page_that_the_client_cannot_map_is_tried_again() {
         let mut pages = SignalPages::create().unwrap();
-        pages.spoil(0);
-        assert!(pages.replace_if_spoilt().is_some());
+        pages.revoke(0);
+        assert!(pages.replace_if_revoked().is_some());
         pages.answered(false);
         assert!(pages.coming().is_none());
-        assert!(pages.replace_if_spoilt().is_some());
+        assert!(pages.replace_if_revoked().is_some());
     }
 }

@@ -1,4 +1,5 @@
-//! How long something took in each cycle: over the last second, the last minute, and since the beginning.
+//! Quantiles of a duration that is measured once in each cycle: over the last second, the last
+//! minute, and since the start.
 
 use std::collections::VecDeque;
 
@@ -8,13 +9,13 @@ use proto::timing::{Quantiles, Windows};
 const BUCKETS_PER_DOUBLING: u64 = 32;
 const SHIFT: u32 = BUCKETS_PER_DOUBLING.trailing_zeros();
 
-/// How long one slice of the last second is, ns.
+/// Length of a slice of the last second, ns.
 const SLICE_NS: u64 = 250_000_000;
-/// Slices of a second.
+/// Slices in the last second.
 const SECOND: usize = 4;
-/// Slices that become one of a minute.
+/// Slices that are merged into one slice of the last minute.
 const COARSE: u32 = 20;
-/// Those of a minute.
+/// Merged slices in the last minute.
 const MINUTE: usize = 12;
 
 fn bucket(value: u64) -> u16 {
@@ -77,35 +78,37 @@ impl Counts {
     }
 }
 
-/// A duration of each cycle, ns. Takes some kilobytes, whatever comes.
+/// Counts of a duration that is measured once in each cycle, ns. Takes some kilobytes, whatever the
+/// values are.
 #[derive(Debug, Default)]
 pub struct Times {
-    /// The slice that is being counted, and when it ends.
+    /// The slice that is being counted.
     current: Counts,
+    /// When that slice ends, `CLOCK_MONOTONIC` ns.
     ends_ns: u64,
     second: VecDeque<Counts>,
-    /// Slices that are over, on their way to be one of the minute's; how many they are.
+    /// The next merged slice, and how many slices it has so far.
     coarse: (Counts, u32),
     minute: VecDeque<Counts>,
     start: Counts,
 }
 
 impl Times {
-    /// Notes a duration of the cycle that began at `date_ns`.
-    pub fn note(&mut self, date_ns: u64, duration_ns: u64) {
-        self.advance(date_ns);
+    /// Notes a duration of the cycle that began at `time_ns`.
+    pub fn note(&mut self, time_ns: u64, duration_ns: u64) {
+        self.advance(time_ns);
         self.current.add(duration_ns);
     }
 
-    /// Lets go of what is too old at `date_ns`.
-    fn advance(&mut self, date_ns: u64) {
+    /// Drops the slices that are too old at `time_ns`.
+    fn advance(&mut self, time_ns: u64) {
         let minute_ns = SLICE_NS * u64::from(COARSE) * MINUTE as u64;
-        if self.ends_ns == 0 || date_ns > self.ends_ns + minute_ns {
+        if self.ends_ns == 0 || time_ns > self.ends_ns + minute_ns {
             self.close_slice();
             (self.second, self.minute, self.coarse) = Default::default();
-            self.ends_ns = date_ns + SLICE_NS;
+            self.ends_ns = time_ns + SLICE_NS;
         }
-        while date_ns >= self.ends_ns {
+        while time_ns >= self.ends_ns {
             self.close_slice();
             self.ends_ns += SLICE_NS;
         }
@@ -124,9 +127,10 @@ impl Times {
         keep_last(&mut self.second, SECOND);
     }
 
-    /// The three windows as they are at `date_ns`. The last second and minute may be a slice longer.
-    pub fn windows(&mut self, date_ns: u64) -> Windows {
-        self.advance(date_ns);
+    /// Returns the three windows as they are at `time_ns`. The last second and the last minute may
+    /// be a slice longer.
+    pub fn windows(&mut self, time_ns: u64) -> Windows {
+        self.advance(time_ns);
         let with_current = |parts: &mut dyn Iterator<Item = &Counts>| {
             let mut all = self.current.clone();
             parts.for_each(|part| all.merge(part));
@@ -154,7 +158,8 @@ mod tests {
 
     #[test]
     fn a_bucket_holds_its_values_and_is_at_most_three_percent_wide() {
-        let values = (0..5_000).chain((0..60).map(|power| 1 << power)).chain([u64::MAX, 123_456_789_012]);
+        let values =
+            (0..5_000).chain((0..60).map(|power| 1 << power)).chain([u64::MAX, 123_456_789_012]);
         for value in values {
             let ceiling = ceiling(bucket(value));
             assert!(ceiling >= value && ceiling - value <= value / 32, "{value}: {ceiling}");
@@ -168,7 +173,8 @@ mod tests {
         (1..=1000).for_each(|value| times.note(1, value * 1000));
         let all = times.windows(1).start;
         assert_eq!((all.count, all.max_ns), (1000, 1_000_000));
-        for (found, exact) in [(all.p50_ns, 500_000), (all.p99_ns, 990_000), (all.p999_ns, 999_000)] {
+        for (found, exact) in [(all.p50_ns, 500_000), (all.p99_ns, 990_000), (all.p999_ns, 999_000)]
+        {
             assert!(found >= exact && found <= exact + exact / 32, "{found} for {exact}");
         }
     }
@@ -176,13 +182,13 @@ mod tests {
     #[test]
     fn a_peak_leaves_the_second_after_a_second_and_the_minute_after_a_minute_but_never_the_whole() {
         let mut times = Times::default();
-        let mut date_ns = 5 * CYCLE_NS;
+        let mut time_ns = 5 * CYCLE_NS;
         let mut run = |times: &mut Times, cycles: u64| {
             for _ in 0..cycles {
-                date_ns += CYCLE_NS;
-                times.note(date_ns, 1_000);
+                time_ns += CYCLE_NS;
+                times.note(time_ns, 1_000);
             }
-            let windows = times.windows(date_ns);
+            let windows = times.windows(time_ns);
             [windows.second, windows.minute, windows.start].map(|window| window.max_ns)
         };
         run(&mut times, 10);

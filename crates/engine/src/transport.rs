@@ -1,16 +1,17 @@
-//! The transport's state machine: what was asked and who is ready, cycle for cycle.
+//! The transport's state machine: requests and readiness in, the transport of each cycle out.
 //!
-//! Pure: the driver thread feeds it and publishes what it decides. What clients wrote is checked here.
+//! Pure: the driver thread feeds it and publishes what it decides. What clients wrote is checked
+//! here.
 
 use rt::shm::TransportRequest;
 use rt::transport::{Position, Transport, TransportState};
 
-/// How long slow clients are waited for, if nobody says otherwise: what `transport.h` promises.
+/// How long slow clients are waited for by default: what `transport.h` promises.
 const SYNC_TIMEOUT_US: u64 = 2_000_000;
 
 /// The cycle that is about to begin.
 #[derive(Debug, Clone, Copy)]
-pub struct Coming {
+pub struct CycleStart {
     /// Its number.
     pub cycle: u32,
     /// Its length, frames.
@@ -21,23 +22,23 @@ pub struct Coming {
     pub wakeup_ns: u64,
 }
 
-/// What was said about the transport since the cycle before began.
+/// What clients and programs asked and stated since the previous cycle began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Said {
-    /// What was asked.
+pub struct TransportInputs {
+    /// Requests, combined.
     pub request: TransportRequest,
     /// Id of the timebase master, 0: none.
     pub master: u32,
-    /// The position that the master has stated for the coming cycle, not checked yet.
+    /// The position that the timebase master has stated for the coming cycle, not checked yet.
     pub stated: Option<Position>,
-    /// Somebody who needs time has not said to be ready.
+    /// A slow-sync client is not ready.
     pub held_up: bool,
 }
 
 /// The transport from cycle to cycle.
 #[derive(Debug)]
-pub struct Machine {
-    /// As decided for the cycle before.
+pub struct TransportEngine {
+    /// The transport of the previous cycle.
     now: Transport,
     /// Length of that cycle, frames.
     quantum: u32,
@@ -46,56 +47,61 @@ pub struct Machine {
     left_frames: u64,
 }
 
-impl Default for Machine {
+impl Default for TransportEngine {
     fn default() -> Self {
-        Self { now: Transport::default(), quantum: 0, sync_timeout_us: SYNC_TIMEOUT_US, left_frames: 0 }
+        Self {
+            now: Transport::default(),
+            quantum: 0,
+            sync_timeout_us: SYNC_TIMEOUT_US,
+            left_frames: 0,
+        }
     }
 }
 
-impl Machine {
-    /// The round that clients are asked for: who is not ready for it holds the transport up.
+impl TransportEngine {
+    /// Returns the round for which clients are to be ready: one that is not holds the transport up.
     pub fn round(&self) -> u32 {
         self.now.round
     }
 
     /// Decides the transport of the coming cycle. Thread: cycle.
-    pub fn decide(&mut self, coming: Coming, said: Said) -> Transport {
+    pub fn decide(&mut self, start: CycleStart, inputs: TransportInputs) -> Transport {
         let before = self.now;
-        let position = self.position(said);
+        let position = self.position(inputs);
         self.now = Transport {
-            cycle: coming.cycle,
+            cycle: start.cycle,
             position,
-            master: said.master,
-            wakeup_ns: coming.wakeup_ns,
+            master: inputs.master,
+            wakeup_ns: start.wakeup_ns,
             ..before
         };
-        self.sync_timeout_us = said.request.sync_timeout_us.unwrap_or(self.sync_timeout_us);
-        self.step(coming, said);
-        self.quantum = coming.quantum;
+        self.sync_timeout_us = inputs.request.sync_timeout_us.unwrap_or(self.sync_timeout_us);
+        self.step(start, inputs);
+        self.quantum = start.quantum;
         self.now
     }
 
     /// Where the coming cycle begins.
-    fn position(&self, said: Said) -> Position {
-        if let Some(asked) = said.request.position {
+    fn position(&self, inputs: TransportInputs) -> Position {
+        if let Some(asked) = inputs.request.position {
             return asked.checked();
         }
         let before = &self.now;
         let frame = before.next_frame(self.quantum);
-        let master_went = before.master != 0 && before.master != said.master;
-        match said.stated {
+        let master_went = before.master != 0 && before.master != inputs.master;
+        match inputs.stated {
             Some(stated) => Position { frame, ..stated.checked() },
-            // Bar and beat of another frame, or of somebody who is not there to keep them, would be wrong.
+            // Bar and beat of another frame, or of a master that has gone, would be wrong.
             None if frame != before.position.frame || master_went => Position::at(frame),
             None => before.position,
         }
     }
 
-    fn step(&mut self, coming: Coming, said: Said) {
+    fn step(&mut self, start: CycleStart, inputs: TransportInputs) {
         use TransportState::{Looping, Rolling, Starting, Stopped};
-        let jumps = said.request.position.is_some();
-        match (self.now.state, said.request.roll) {
-            (Stopped, Some(true)) => self.start(coming),
+        let jumps = inputs.request.position.is_some();
+        match (self.now.state, inputs.request.roll) {
+            (Stopped, Some(true)) => self.start(start),
             (Stopped, _) if jumps => self.begin_round(),
             (Stopped, _) => {}
             (_, Some(false)) => {
@@ -105,11 +111,11 @@ impl Machine {
                     self.begin_round();
                 }
             }
-            (Starting | Rolling | Looping, _) if jumps => self.start(coming),
+            (Starting | Rolling | Looping, _) if jumps => self.start(start),
             (Starting, _) => {
                 self.left_frames = self.left_frames.saturating_sub(u64::from(self.quantum));
-                if self.left_frames == 0 || !said.held_up {
-                    // Who is not ready yet goes on to be asked, and catches up.
+                if self.left_frames == 0 || !inputs.held_up {
+                    // A client that is not ready yet is still asked, and catches up.
                     self.now.state = Rolling;
                 }
             }
@@ -117,10 +123,10 @@ impl Machine {
         }
     }
 
-    fn start(&mut self, coming: Coming) {
+    fn start(&mut self, start: CycleStart) {
         self.begin_round();
         self.now.state = TransportState::Starting;
-        let frames = u128::from(self.sync_timeout_us) * u128::from(coming.sample_rate_hz);
+        let frames = u128::from(self.sync_timeout_us) * u128::from(start.sample_rate_hz);
         self.left_frames = u64::try_from(frames.div_ceil(1_000_000)).unwrap_or(u64::MAX);
     }
 
@@ -138,30 +144,31 @@ mod tests {
 
     const QUANTUM: u32 = 100;
 
-    /// A machine and the number of its next cycle, at 1 kHz: 100 ms a cycle.
+    /// An engine and the number of its next cycle, at 1 kHz: 100 ms a cycle.
     #[derive(Default)]
-    struct Stage(Machine, u32);
+    struct Stage(TransportEngine, u32);
 
     impl Stage {
-        fn cycle(&mut self, said: Said) -> (TransportState, u32) {
-            let decided = self.decide(said);
+        fn cycle(&mut self, inputs: TransportInputs) -> (TransportState, u32) {
+            let decided = self.decide(inputs);
             (decided.state, decided.position.frame)
         }
 
-        fn decide(&mut self, said: Said) -> Transport {
+        fn decide(&mut self, inputs: TransportInputs) -> Transport {
             self.1 += 1;
-            let coming = Coming { cycle: self.1, quantum: QUANTUM, sample_rate_hz: 1000, wakeup_ns: 0 };
-            let decided = self.0.decide(coming, said);
+            let start =
+                CycleStart { cycle: self.1, quantum: QUANTUM, sample_rate_hz: 1000, wakeup_ns: 0 };
+            let decided = self.0.decide(start, inputs);
             assert_eq!(decided.cycle, self.1);
             decided
         }
 
         fn asked(&mut self, request: TransportRequest) -> (TransportState, u32) {
-            self.cycle(Said { request, ..Said::default() })
+            self.cycle(TransportInputs { request, ..TransportInputs::default() })
         }
 
         fn quiet(&mut self) -> (TransportState, u32) {
-            self.cycle(Said::default())
+            self.cycle(TransportInputs::default())
         }
     }
 
@@ -194,7 +201,11 @@ mod tests {
         stage.asked(roll(true));
         assert_eq!(stage.quiet(), (Rolling, 7000));
         assert_eq!(stage.asked(locate(u32::MAX - 49)), (Starting, u32::MAX - 49));
-        assert_eq!([stage.quiet(), stage.quiet()], [(Rolling, u32::MAX - 49), (Rolling, 50)], "frames wrap");
+        assert_eq!(
+            [stage.quiet(), stage.quiet()],
+            [(Rolling, u32::MAX - 49), (Rolling, 50)],
+            "frames wrap"
+        );
         let both = TransportRequest { roll: Some(false), ..locate(5) };
         assert_eq!([stage.asked(both), stage.quiet()], [(Stopped, 5), (Stopped, 5)]);
         let both = TransportRequest { roll: Some(true), ..locate(9) };
@@ -206,7 +217,7 @@ mod tests {
         let mut stage = Stage::default();
         let mut rounds = Vec::new();
         for request in [locate(1), roll(true), locate(2), roll(false), locate(3), roll(false)] {
-            let decided = stage.decide(Said { request, ..Said::default() });
+            let decided = stage.decide(TransportInputs { request, ..TransportInputs::default() });
             rounds.push((decided.round, decided.asks));
         }
         assert_eq!(rounds, [(1, true), (2, true), (3, true), (3, false), (4, true), (4, true)]);
@@ -214,53 +225,65 @@ mod tests {
 
     #[test]
     fn a_client_that_needs_time_is_waited_for_until_the_timeout_and_no_longer() {
-        let held_up = Said { held_up: true, ..Said::default() };
+        let held_up = TransportInputs { held_up: true, ..TransportInputs::default() };
         for (timeout_us, waits) in [(0, 0), (1, 0), (250_000, 2), (1_000_000, 9)] {
             let mut stage = Stage::default();
             let request = TransportRequest { sync_timeout_us: Some(timeout_us), ..roll(true) };
-            assert_eq!(stage.cycle(Said { request, ..held_up }), (Starting, 0));
+            assert_eq!(stage.cycle(TransportInputs { request, ..held_up }), (Starting, 0));
             for waited in 0..waits {
                 assert_eq!(stage.cycle(held_up), (Starting, 0), "{timeout_us} µs, {waited}");
             }
             let decided = stage.decide(held_up);
-            assert_eq!((decided.state, decided.asks), (Rolling, true), "{timeout_us} µs, and still asked");
+            assert_eq!(
+                (decided.state, decided.asks),
+                (Rolling, true),
+                "{timeout_us} µs, and still asked"
+            );
         }
         let mut stage = Stage::default();
-        stage.cycle(Said { request: roll(true), ..held_up });
+        stage.cycle(TransportInputs { request: roll(true), ..held_up });
         assert_eq!(stage.cycle(held_up), (Starting, 0));
         assert_eq!(stage.quiet(), (Rolling, 0), "as soon as it is ready");
     }
 
     #[test]
     fn a_jump_while_starting_waits_anew() {
-        let held_up = Said { held_up: true, ..Said::default() };
+        let held_up = TransportInputs { held_up: true, ..TransportInputs::default() };
         let mut stage = Stage::default();
         let request = TransportRequest { sync_timeout_us: Some(200_000), ..roll(true) };
-        stage.cycle(Said { request, ..held_up });
+        stage.cycle(TransportInputs { request, ..held_up });
         assert_eq!(stage.cycle(held_up), (Starting, 0));
-        assert_eq!(stage.cycle(Said { request: locate(70), ..held_up }), (Starting, 70));
+        assert_eq!(stage.cycle(TransportInputs { request: locate(70), ..held_up }), (Starting, 70));
         assert_eq!([stage.cycle(held_up), stage.cycle(held_up)], [(Starting, 70), (Rolling, 70)]);
     }
 
     #[test]
     fn what_the_master_states_holds_for_its_cycle_and_goes_with_it() {
         let stated = Position { frame: 999, valid: valid::BBT, bar: 4, ..Position::default() };
-        let led = Said { master: 7, stated: Some(stated), ..Said::default() };
-        let silent = Said { master: 7, ..Said::default() };
+        let led = TransportInputs { master: 7, stated: Some(stated), ..TransportInputs::default() };
+        let silent = TransportInputs { master: 7, ..TransportInputs::default() };
         let mut stage = Stage::default();
         stage.decide(silent);
         let told = stage.decide(led).position;
-        assert_eq!((told.frame, told.bar, told.valid), (0, 4, valid::BBT), "but the frame is not its to say");
+        assert_eq!(
+            (told.frame, told.bar, told.valid),
+            (0, 4, valid::BBT),
+            "but the frame is not its to say"
+        );
         assert_eq!(stage.decide(silent).position.bar, 4, "as long as it stands still");
-        stage.decide(Said { request: roll(true), ..silent });
+        stage.decide(TransportInputs { request: roll(true), ..silent });
         stage.decide(led);
         assert_eq!(stage.decide(led).position, Position { frame: 100, ..stated });
         assert_eq!(stage.decide(silent).position, Position::at(200), "a master that hangs");
         assert_eq!(
-            stage.decide(Said { request: roll(false), ..led }).position,
+            stage.decide(TransportInputs { request: roll(false), ..led }).position,
             Position { frame: 300, ..stated }
         );
-        assert_eq!(stage.decide(Said::default()).position, Position::at(300), "a master that went");
+        assert_eq!(
+            stage.decide(TransportInputs::default()).position,
+            Position::at(300),
+            "a master that went"
+        );
     }
 
     #[test]
@@ -268,8 +291,12 @@ mod tests {
         let spoilt = Position { valid: u32::MAX, beats_per_minute: f64::NAN, ..Position::at(5) };
         let request = TransportRequest { position: Some(spoilt), ..TransportRequest::default() };
         let mut stage = Stage::default();
-        assert_eq!(stage.decide(Said { request, ..Said::default() }).position, spoilt.checked());
-        let stated = Said { master: 1, stated: Some(spoilt), ..Said::default() };
+        assert_eq!(
+            stage.decide(TransportInputs { request, ..TransportInputs::default() }).position,
+            spoilt.checked()
+        );
+        let stated =
+            TransportInputs { master: 1, stated: Some(spoilt), ..TransportInputs::default() };
         assert_eq!(stage.decide(stated).position, spoilt.checked());
     }
 }

@@ -1,17 +1,19 @@
-//! Setting callbacks. Each answers -1 on an active client; null removes the callback.
+//! Setting callbacks. Each function returns -1 on an active client; null removes the callback.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use client::{Callback, Callbacks, ProcessCallback, Shutdown, ThreadFunction, Told};
+use client::{
+    Callback, Callbacks, NotificationCallback, ProcessCallback, Shutdown, ThreadFunction,
+};
 
 use crate::clients::ClientHandle;
-use crate::convert::{FAILED, order};
+use crate::convert::{FAILED, request};
 use crate::{messages, own_loop};
 
-/// `JackProcessCallback`, and all others that are told a number of frames.
+/// `JackProcessCallback`, and all others that take a number of frames.
 pub type FramesCallback = unsafe extern "C" fn(u32, *mut c_void) -> c_int;
 /// `JackThreadCallback`.
 pub type ThreadCallback = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -34,17 +36,18 @@ pub type LatencyCallback = unsafe extern "C" fn(u32, *mut c_void);
 /// `JackFreewheelCallback`.
 pub type FreewheelCallback = unsafe extern "C" fn(c_int, *mut c_void);
 
-/// The program's own pointer, handed back to it on the threads that `jack.h` names.
+/// The program's own pointer, passed back to it on the threads that `jack.h` names.
 #[derive(Debug, Clone, Copy)]
 pub struct Context(pub *mut c_void);
 
-// SAFETY: never dereferenced here. By registering it the program lets it go to the callback's thread.
+// SAFETY: never dereferenced here. By registering it, the program allows its use on the callback's
+// thread.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
 
 impl Context {
-    /// The pointer. A method, so that a closure captures the whole value, which may change threads.
+    /// Returns the pointer. A method, so that a closure captures the whole value, which is `Send`.
     pub fn pointer(self) -> *mut c_void {
         self.0
     }
@@ -53,20 +56,20 @@ impl Context {
 /// `JackFailure | JackServerError`
 const SERVER_GONE: u32 = 0x21;
 
-/// What is called by way of this library's own closures.
+/// State of the callbacks that this library's own closures call.
 ///
-/// Both atomics are addresses that are followed elsewhere: who loads one with Acquire sees, by the Release that stored
-/// it, what is there.
+/// Both atomics hold addresses that other code dereferences: a load with Acquire sees what lies
+/// there, because the store was a Release.
 #[derive(Debug, Default)]
 pub struct Hooks {
     /// `pthread_t` of the process thread of the last activation; 0 until it runs.
     process_thread: AtomicUsize,
-    /// What the process callback is called with: a plug-in's `jack_finish` is, too.
+    /// Argument of the process callback, which is also the argument of a plug-in's `jack_finish`.
     process_argument: AtomicPtr<c_void>,
     shutdown: Mutex<ShutdownCallbacks>,
 }
 
-/// Both can be set; the one with the reason goes first.
+/// Both can be set; the one with a reason takes precedence.
 #[derive(Debug, Clone, Copy, Default)]
 struct ShutdownCallbacks {
     plain: Option<(PlainCallback, Context)>,
@@ -74,27 +77,29 @@ struct ShutdownCallbacks {
 }
 
 impl Hooks {
-    /// The process thread of the last activation, as pthread functions know it.
+    /// Returns the process thread of the last activation, as a `pthread_t`.
     pub fn process_thread(&self) -> usize {
         self.process_thread.load(Ordering::Acquire)
     }
 
-    /// The argument of the process callback; null without one.
+    /// Returns the argument of the process callback; null without one.
     pub fn process_argument(&self) -> *mut c_void {
         self.process_argument.load(Ordering::Acquire)
     }
 
-    /// An activation begins: its process thread is the first to introduce itself.
+    /// Marks the beginning of an activation, whose process thread is the first to introduce itself.
     pub fn expect_process_thread(&self) {
-        // The thread that introduces itself is started after this, which orders the two.
+        // Relaxed: the thread that introduces itself is started after this, which orders the two.
         self.process_thread.store(0, Ordering::Release);
     }
 
     fn introduce_thread(&self) {
         // SAFETY: has no arguments and cannot fail.
         let thread = unsafe { libc::pthread_self() } as usize;
-        // Fails for the notification thread, which comes second. Relaxed then: nobody looks at what was there.
-        let _ = self.process_thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed);
+        // Fails for the notification thread, which comes second. Relaxed on failure: the value is
+        // not used.
+        let _ =
+            self.process_thread.compare_exchange(0, thread, Ordering::AcqRel, Ordering::Relaxed);
     }
 
     fn tell_shutdown(&self, shutdown: &Shutdown) {
@@ -110,7 +115,7 @@ impl Hooks {
         }
     }
 
-    /// The callbacks of a client that has set none yet.
+    /// Installs the closures of a client that has not set any callback yet.
     pub fn install(self: &Arc<Self>, callbacks: &mut Callbacks) {
         callbacks.thread_init = Some(self.thread_init(None));
         let hooks = Arc::clone(self);
@@ -131,7 +136,8 @@ impl Hooks {
         Arc::new(move || {
             hooks.introduce_thread();
             if let Some((callback, context)) = callback {
-                // SAFETY: the program's callback, on a thread as `jack_set_thread_init_callback` promises.
+                // SAFETY: the program's callback, on a thread as `jack_set_thread_init_callback`
+                // promises.
                 unsafe { callback(context.pointer()) };
             }
         })
@@ -143,10 +149,11 @@ fn c_text(text: &str) -> CString {
 }
 
 fn set(client: ClientHandle, change: impl FnOnce(&mut Callbacks)) -> c_int {
-    order(client, |client| client.session.configure(change))
+    request(client, |client| client.session.configure(change))
 }
 
-/// Sets what runs in each cycle, on the process thread. Not beside a process thread of the program's own.
+/// Sets the callback that runs in each cycle on the process thread. Excludes
+/// `jack_set_process_thread`.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_process_callback(
     client: ClientHandle,
@@ -155,7 +162,7 @@ pub extern "C" fn jack_set_process_callback(
 ) -> c_int {
     let context = Context(argument);
     let mut excluded = false;
-    let result = order(client, |client| {
+    let result = request(client, |client| {
         client.session.configure(|callbacks| {
             excluded = callback.is_some() && callbacks.process_thread.is_some();
             if !excluded {
@@ -173,7 +180,7 @@ fn process(callback: FramesCallback, context: Context) -> ProcessCallback {
     client::callback(move |scope| unsafe { callback(scope.frames(), context.pointer()) })
 }
 
-/// Sets the program's own loop in place of a process callback.
+/// Sets the program's own loop, which replaces the process callback.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_process_thread(
     client: ClientHandle,
@@ -185,20 +192,23 @@ pub extern "C" fn jack_set_process_thread(
     let result = set(client, |callbacks| {
         excluded = body.is_some() && callbacks.process.is_some();
         if !excluded {
-            callbacks.process_thread =
-                body.map(|body| client::callback(move || own_loop::run(body, context)) as ThreadFunction);
+            callbacks.process_thread = body.map(|body| {
+                client::callback(move || own_loop::run(body, context)) as ThreadFunction
+            });
         }
     });
     if excluded { exclude("thread", "callback") } else { result }
 }
 
 fn exclude(wanted: &str, present: &str) -> c_int {
-    messages::error(format_args!("a process {wanted} cannot be set: the client has a process {present}"));
+    messages::error(format_args!(
+        "a process {wanted} cannot be set: the client has a process {present}"
+    ));
     FAILED
 }
 
-/// Sets what each thread of the library runs before its first callback: the process thread, which comes first, and
-/// the notification thread.
+/// Sets the callback that each thread of the library runs before its first callback: the process
+/// thread first, then the notification thread.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_thread_init_callback(
     client: ClientHandle,
@@ -206,13 +216,14 @@ pub extern "C" fn jack_set_thread_init_callback(
     argument: *mut c_void,
 ) -> c_int {
     let context = Context(argument);
-    order(client, |client| {
+    request(client, |client| {
         let thread_init = client.hooks.thread_init(callback.map(|callback| (callback, context)));
         client.session.configure(|callbacks| callbacks.thread_init = Some(thread_init))
     })
 }
 
-/// Sets what runs when the server is gone, unless one with a reason is set too. Ignored on an active client.
+/// Sets the callback for the end of the server, unless one with a reason is set too. Ignored on an
+/// active client.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_on_shutdown(
     client: ClientHandle,
@@ -223,7 +234,7 @@ pub extern "C" fn jack_on_shutdown(
     set_shutdown(client, |shutdown| shutdown.plain = callback.map(|callback| (callback, context)));
 }
 
-/// Sets what runs with the reason when the server is gone. Ignored on an active client.
+/// Sets the callback for the end of the server, with a reason. Ignored on an active client.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_on_info_shutdown(
     client: ClientHandle,
@@ -231,19 +242,21 @@ pub extern "C" fn jack_on_info_shutdown(
     argument: *mut c_void,
 ) {
     let context = Context(argument);
-    set_shutdown(client, |shutdown| shutdown.with_reason = callback.map(|callback| (callback, context)));
+    set_shutdown(client, |shutdown| {
+        shutdown.with_reason = callback.map(|callback| (callback, context))
+    });
 }
 
 fn set_shutdown(client: ClientHandle, change: impl FnOnce(&mut ShutdownCallbacks)) {
-    // The functions of C have no result; the message tells it.
-    let _ = order(client, |client| {
+    // The C functions have no result; the message reports a failure.
+    let _ = request(client, |client| {
         let mut shutdown = client.hooks.shutdown.lock().unwrap_or_else(PoisonError::into_inner);
         client.session.configure(|_| change(&mut shutdown))
     });
 }
 
-/// Sets what is told a new cycle length, on the notification thread before the first such cycle; and on the process
-/// thread at activation.
+/// Sets the callback for a new quantum. It runs on the notification thread before the first such
+/// cycle, and on the process thread at activation.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_buffer_size_callback(
     client: ClientHandle,
@@ -254,12 +267,14 @@ pub extern "C" fn jack_set_buffer_size_callback(
     set(client, |callbacks| {
         callbacks.quantum = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackBufferSizeCallback` is documented.
-            client::callback(move |frames| _ = unsafe { callback(frames, context.pointer()) }) as Told<u32>
+            client::callback(move |frames| _ = unsafe { callback(frames, context.pointer()) })
+                as NotificationCallback<u32>
         });
     })
 }
 
-/// Tells the sample rate to `callback`, once and on the calling thread: a server's rate does not change.
+/// Calls `callback` with the sample rate, once and on the calling thread: a server's rate never
+/// changes.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_sample_rate_callback(
     client: ClientHandle,
@@ -268,18 +283,19 @@ pub extern "C" fn jack_set_sample_rate_callback(
 ) -> c_int {
     let context = Context(argument);
     let mut rate_hz = 0;
-    let result = order(client, |client| {
+    let result = request(client, |client| {
         rate_hz = client.session.info().map_or(0, |info| info.sample_rate_hz);
         client.session.configure(|_| {})
     });
     if let Some(callback) = callback.filter(|_| result == 0) {
-        // SAFETY: the program's callback, on the program's thread. Nothing is pinned or locked here.
+        // SAFETY: the program's callback, on the program's thread. Nothing is pinned or locked
+        // here.
         unsafe { callback(rate_hz, context.pointer()) };
     }
     result
 }
 
-/// Sets what is told of other clients that come and go.
+/// Sets the callback for clients that are registered or removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_client_registration_callback(
     client: ClientHandle,
@@ -298,7 +314,7 @@ pub extern "C" fn jack_set_client_registration_callback(
     })
 }
 
-/// Sets what is told of ports that come and go.
+/// Sets the callback for ports that are registered or removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_port_registration_callback(
     client: ClientHandle,
@@ -311,12 +327,12 @@ pub extern "C" fn jack_set_port_registration_callback(
             // SAFETY: the program's callback, as `JackPortRegistrationCallback` is documented.
             client::callback(move |(port, registered)| unsafe {
                 callback(port, c_int::from(registered), context.pointer());
-            }) as Told<(u32, bool)>
+            }) as NotificationCallback<(u32, bool)>
         });
     })
 }
 
-/// Sets what is told of connections made and undone.
+/// Sets the callback for connections that are made or removed.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_port_connect_callback(
     client: ClientHandle,
@@ -329,12 +345,12 @@ pub extern "C" fn jack_set_port_connect_callback(
             // SAFETY: the program's callback, as `JackPortConnectCallback` is documented.
             client::callback(move |(source, destination, connected)| unsafe {
                 callback(source, destination, c_int::from(connected), context.pointer());
-            }) as Told<(u32, u32, bool)>
+            }) as NotificationCallback<(u32, u32, bool)>
         });
     })
 }
 
-/// Sets what is told of ports that change their name.
+/// Sets the callback for ports that are renamed.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_port_rename_callback(
     client: ClientHandle,
@@ -353,7 +369,7 @@ pub extern "C" fn jack_set_port_rename_callback(
     })
 }
 
-/// Sets what is told that the graph has another order.
+/// Sets the callback for a new topological order of the graph.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_graph_order_callback(
     client: ClientHandle,
@@ -370,7 +386,7 @@ pub extern "C" fn jack_set_graph_order_callback(
     })
 }
 
-/// Sets what is told of missed deadlines.
+/// Sets the callback for xruns.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_xrun_callback(
     client: ClientHandle,
@@ -381,12 +397,13 @@ pub extern "C" fn jack_set_xrun_callback(
     set(client, |callbacks| {
         callbacks.xrun = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackXRunCallback` is documented.
-            client::callback(move |_delay_us| _ = unsafe { callback(context.pointer()) }) as Told<u32>
+            client::callback(move |_delay_us| _ = unsafe { callback(context.pointer()) })
+                as NotificationCallback<u32>
         });
     })
 }
 
-/// Sets what computes the latencies of the client's ports.
+/// Sets the callback that computes the latencies of the client's ports.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_latency_callback(
     client: ClientHandle,
@@ -397,14 +414,14 @@ pub extern "C" fn jack_set_latency_callback(
     set(client, |callbacks| {
         callbacks.latency = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackLatencyCallback` is documented.
-            client::callback(move |capture: bool| unsafe { callback(u32::from(!capture), context.pointer()) })
-                as Told<bool>
+            client::callback(move |capture: bool| unsafe {
+                callback(u32::from(!capture), context.pointer())
+            }) as NotificationCallback<bool>
         });
     })
 }
 
-/// Sets what is told that cycles are about to follow each other as fast as the graph can, or by the driver's clock
-/// again.
+/// Sets the callback for the start and the end of freewheeling.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_freewheel_callback(
     client: ClientHandle,
@@ -415,8 +432,9 @@ pub extern "C" fn jack_set_freewheel_callback(
     set(client, |callbacks| {
         callbacks.freewheel = callback.map(|callback| {
             // SAFETY: the program's callback, as `JackFreewheelCallback` is documented.
-            client::callback(move |on: bool| unsafe { callback(c_int::from(on), context.pointer()) })
-                as Told<bool>
+            client::callback(move |on: bool| unsafe {
+                callback(c_int::from(on), context.pointer())
+            }) as NotificationCallback<bool>
         });
     })
 }

@@ -1,35 +1,35 @@
-//! Opening, activating and closing clients; the server that they are clients of.
+//! Opening, activating and closing clients, and properties of their server.
 
 use std::ffi::{CString, c_char, c_int};
 use std::sync::Arc;
 
-use client::{Error, OpenOptions, Request, RequestError, Session};
+use client::{Error, OpenOptions, Request, RequestError, Requester, Session};
 
 use crate::callbacks::Hooks;
 use crate::clients::{self, ClientHandle, OpenClient};
-use crate::convert::{answer, complain, order, store, text};
+use crate::convert::{answer, complain, request, store, text};
 use crate::options::{self, Argument, option};
 use crate::{messages, port, ports, uuid};
 
 /// `enum JackStatus`.
 pub mod status {
-    /// Set whenever it did not succeed.
+    /// Set whenever the call failed.
     pub const FAILURE: u32 = 0x01;
-    /// An option that does not belong there.
+    /// An option that the call does not accept.
     pub const INVALID_OPTION: u32 = 0x02;
     /// The name was taken.
     pub const NAME_NOT_UNIQUE: u32 = 0x04;
     /// The call has started the server.
     pub const SERVER_STARTED: u32 = 0x08;
-    /// No server answers.
+    /// No server responds.
     pub const SERVER_FAILED: u32 = 0x10;
-    /// Talking to the server failed.
+    /// The communication with the server failed.
     pub const SERVER_ERROR: u32 = 0x20;
-    /// No internal client of that name or handle.
+    /// There is no internal client with this name or handle.
     pub const NO_SUCH_CLIENT: u32 = 0x40;
     /// An internal client cannot be loaded.
     pub const LOAD_FAILURE: u32 = 0x80;
-    /// An internal client did not want to start.
+    /// An internal client refused to start.
     pub const INIT_FAILURE: u32 = 0x100;
     /// Shared memory cannot be mapped.
     pub const SHM_FAILURE: u32 = 0x200;
@@ -37,11 +37,12 @@ pub mod status {
     pub const VERSION_ERROR: u32 = 0x400;
 }
 
-/// Opens a client. `server_name` and `session_id` are looked at only if `options` announce them: see
+/// Opens a client. `server_name` and `session_id` are read only if `options` announce them; see
 /// [`options`]. With a session id, the client gets the name that was reserved for it, if any.
 ///
 /// # Safety
-/// `name` is null or a C string, `status` null or writable, the announced arguments null or C strings.
+/// `name` is null or a C string, `status` null or writable, the announced arguments null or C
+/// strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_client_open(
     name: *const c_char,
@@ -83,7 +84,7 @@ pub unsafe extern "C" fn jack_client_new(name: *const c_char) -> ClientHandle {
     unsafe { jack_client_open(name, options, std::ptr::null_mut(), nothing, nothing) }
 }
 
-/// A handle and status bits, or status bits.
+/// Returns a handle and status bits, or only status bits on failure.
 fn open(name: &str, options: &options::OpenOptions<'_>) -> Result<(ClientHandle, u32), u32> {
     client::log::set_hook(|message| messages::info(format_args!("{message}")));
     let server = options.server_name.map(|name| name.to_string_lossy().into_owned());
@@ -97,17 +98,10 @@ fn open(name: &str, options: &options::OpenOptions<'_>) -> Result<(ClientHandle,
         complain(&error);
         failure(&error)
     })?;
-    session.copy_inputs(copies_inputs());
     let renamed = if session.name() == name { 0 } else { status::NAME_NOT_UNIQUE };
     let started = if session.started_server() { status::SERVER_STARTED } else { 0 };
     let handle = keep(session).ok_or(status::FAILURE)?;
     Ok((handle, renamed | started))
-}
-
-/// Whether the user asks for inputs that the program may write to: an input is the sender's own memory otherwise,
-/// mapped read-only, and a write to it ends the program.
-fn copies_inputs() -> bool {
-    std::env::var_os("CONSORT_COPY_INPUTS").is_some_and(|value| !value.is_empty() && value != "0")
 }
 
 fn keep(session: Session) -> Option<ClientHandle> {
@@ -119,11 +113,13 @@ fn keep(session: Session) -> Option<ClientHandle> {
     clients::insert(OpenClient { session, name, server, hooks })
 }
 
-/// The status bits of a client that could not be opened.
+/// Returns the status bits of a client that could not be opened.
 fn failure(error: &Error) -> u32 {
     let reason = match error {
         Error::NoServer { .. } | Error::NotStarted { .. } => status::SERVER_FAILED,
-        Error::Refused(RequestError::NameTaken(_)) => status::NAME_NOT_UNIQUE | status::SERVER_ERROR,
+        Error::Refused(RequestError::NameTaken(_)) => {
+            status::NAME_NOT_UNIQUE | status::SERVER_ERROR
+        }
         Error::Refused(RequestError::Version(_)) | Error::Hello(_) | Error::Protocol(_) => {
             status::VERSION_ERROR
         }
@@ -134,16 +130,16 @@ fn failure(error: &Error) -> u32 {
     status::FAILURE | reason
 }
 
-/// Closes a client: 0, or -1 if it is not open.
+/// Closes a client. Returns 0, or -1 if it is not open.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_close(client: ClientHandle) -> c_int {
     if clients::close(client) { 0 } else { answer(Err(Error::Closed)) }
 }
 
-/// Joins the cycles: 0 (also when it was active), or -1.
+/// Joins the cycles. Returns 0 (also if it was active), or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_activate(client: ClientHandle) -> c_int {
-    order(client, |client| {
+    request(client, |client| {
         if !client.session.is_active() {
             client.hooks.expect_process_thread();
         }
@@ -151,39 +147,40 @@ pub extern "C" fn jack_activate(client: ClientHandle) -> c_int {
     })
 }
 
-/// Leaves the cycles and all connections: 0 (also when it was inactive), or -1.
+/// Leaves the cycles and removes all connections. Returns 0 (also if it was inactive), or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_deactivate(client: ClientHandle) -> c_int {
-    order(client, |client| client.session.deactivate())
+    request(client, |client| client.session.deactivate())
 }
 
-/// 1 while process threads are real-time: not in freewheel. Thread: any.
+/// Returns 1 while process threads are real-time, which they are not while freewheeling. Thread:
+/// any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_is_realtime(client: ClientHandle) -> c_int {
     c_int::from(client.pin().is_some_and(|client| client.session.is_realtime()))
 }
 
-/// In Hz; 0 if the client is not open. Thread: any.
+/// Returns the sample rate in Hz; 0 if the client is not open. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_sample_rate(client: ClientHandle) -> u32 {
     client.pin().and_then(|client| client.session.info()).map_or(0, |info| info.sample_rate_hz)
 }
 
-/// The quantum in frames; 0 if the client is not open. Thread: any.
+/// Returns the quantum in frames; 0 if the client is not open. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_buffer_size(client: ClientHandle) -> u32 {
     client.pin().and_then(|client| client.session.info()).map_or(0, |info| info.quantum)
 }
 
-/// Changes the quantum for all clients: 0, or -1.
+/// Changes the quantum for all clients. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_buffer_size(client: ClientHandle, frames: u32) -> c_int {
-    order(client, |client| client.session.order(Request::SetQuantum { frames }))
+    request(client, |client| client.session.request(Request::SetQuantum { frames }))
 }
 
-/// Has cycles follow each other as fast as the graph can (not 0), or go by the driver's clock: 0, or -1, also if it is
-/// so already.
+/// Starts (not 0) or stops freewheeling, in which cycles follow each other as fast as the graph can
+/// run. Returns 0, or -1, also if there is nothing to change.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_freewheel(client: ClientHandle, on: c_int) -> c_int {
-    order(client, |client| client.session.set_freewheel(on != 0))
+    request(client, |client| client.session.set_freewheel(on != 0))
 }

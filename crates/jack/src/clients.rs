@@ -1,9 +1,10 @@
-//! Handles of clients: numbers that are looked up, never addresses that are followed.
+//! Handles of clients: numbers that are looked up, never addresses that are dereferenced.
 //!
-//! A `jack_client_t *` is the index of a slot and the slot's generation, so that null, foreign and closed handles are
-//! told from open ones. A lookup pins the slot: an atomic addition and later a subtraction, legal within a cycle.
-//! What is behind a closed handle is dropped when its last pin is gone, by whoever closes or opens a client next if
-//! that takes long, so that a call may race with `jack_client_close`.
+//! A `jack_client_t *` is the index of a slot and the slot's generation, so that null, foreign and
+//! closed handles can be told from open ones. A lookup pins the slot: an atomic addition and later
+//! a subtraction, allowed within a cycle. The client behind a closed handle is dropped when its
+//! last pin is gone, so that a call may race with `jack_client_close`. If that takes long, the next
+//! open or close drops it.
 
 use std::ffi::CString;
 use std::ops::Deref;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use client::{Growing, Session};
+use client::{ChunkedList, Session};
 
 use crate::callbacks::Hooks;
 
@@ -26,27 +27,31 @@ pub struct ClientHandle(usize);
 pub struct OpenClient {
     /// Its session.
     pub session: Session,
-    /// What `jack_get_client_name` answers.
+    /// The result of `jack_get_client_name`.
     pub name: CString,
-    /// Its server's number in this process.
+    /// Number of its server in this process.
     pub server: u32,
-    /// The callbacks that are the library's own matter.
+    /// State of the callbacks that the library handles itself.
     pub hooks: Arc<Hooks>,
 }
 
-/// A place for a client. `state` is the generation (32 bits), `OPEN`, `CLOSING`, `CLOSED`, and the
-/// number of pins.
+/// A slot for a client. `state` holds the generation (32 bits), `OPEN`, `CLOSING`, `CLOSED`, and
+/// the number of pins.
 #[derive(Debug)]
 struct Slot {
     state: AtomicU64,
-    /// Not null from the opening until it is dropped.
+    /// Not null from the opening until the client is dropped.
     client: AtomicPtr<OpenClient>,
     server: AtomicU32,
 }
 
 impl Slot {
     const fn new() -> Self {
-        Self { state: AtomicU64::new(0), client: AtomicPtr::new(null_mut()), server: AtomicU32::new(0) }
+        Self {
+            state: AtomicU64::new(0),
+            client: AtomicPtr::new(null_mut()),
+            server: AtomicU32::new(0),
+        }
     }
 }
 
@@ -59,19 +64,19 @@ impl Default for Slot {
 const GENERATION: u64 = 1 << 32;
 /// Lookups succeed.
 const OPEN: u64 = 1 << 31;
-/// Somebody closes it. Lookups go on to succeed, because the process thread may be in the program's code until the
-/// session is closed.
+/// The client is being closed. Lookups still succeed, because the process thread may be in the
+/// program's code until the session is closed.
 const CLOSING: u64 = 1 << 30;
 /// The session is closed: without pins, the client may be dropped.
 const CLOSED: u64 = 1 << 29;
 const PINS: u64 = CLOSED - 1;
 const INDEX_BITS: u32 = 24;
 
-static SLOTS: Growing<Slot, 4> = Growing::new([const { Slot::new() }; 4]);
-/// For who fills or empties slots.
+static SLOTS: ChunkedList<Slot, 4> = ChunkedList::new([const { Slot::new() }; 4]);
+/// Held while slots are filled or emptied.
 static CHANGES: Mutex<()> = Mutex::new(());
 
-/// A client that is not dropped as long as this lives.
+/// A reference to a client that keeps it from being dropped.
 #[derive(Debug)]
 pub struct Pinned {
     slot: &'static Slot,
@@ -79,15 +84,15 @@ pub struct Pinned {
 }
 
 impl ClientHandle {
-    /// Null.
+    /// The null handle.
     pub const NONE: Self = Self(0);
 
-    /// The handle as the number in it.
+    /// Returns the handle as a number.
     pub fn number(self) -> u64 {
         self.0 as u64
     }
 
-    /// The handle with that number.
+    /// Returns the handle with this number.
     pub fn from_number(number: u64) -> Self {
         Self(usize::try_from(number).unwrap_or(0))
     }
@@ -102,7 +107,7 @@ impl ClientHandle {
         Some((SLOTS.get(index)?, (self.0 >> INDEX_BITS) as u64))
     }
 
-    /// The client, if this is the handle of an open one. Thread: any.
+    /// Returns the client if this is the handle of an open one. Thread: any.
     #[inline]
     pub fn pin(self) -> Option<Pinned> {
         let (slot, generation) = self.slot()?;
@@ -117,29 +122,31 @@ impl Deref for Pinned {
     type Target = OpenClient;
 
     fn deref(&self) -> &OpenClient {
-        // SAFETY: `pin` gives out only what it found open in the same atomic step that counted the pin. `reap` drops
-        // a client only after it was marked as not open and when no pin is counted, so this one is still there.
+        // SAFETY: `pin` returns only a client that it found open in the same atomic step that
+        // counted the pin. `reap` drops a client only after it was marked as not open and when no
+        // pin is counted, so this one still exists.
         unsafe { &*self.client }
     }
 }
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // Release: whoever drops the client sees everything done with it before.
+        // Release: the thread that drops the client sees everything done with it before.
         self.slot.state.fetch_sub(1, Ordering::Release);
     }
 }
 
-/// Gives `client` a handle; `None` if there are too many.
+/// Assigns a handle to `client`. Returns `None` if there are too many.
 pub fn insert(client: OpenClient) -> Option<ClientHandle> {
     let reaped = reap();
     let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
-    // Relaxed: under the lock, as all that fill or empty slots.
-    let index = (0..1 << INDEX_BITS)
-        .take_while(|index| SLOTS.make(*index).is_some())
-        .find(|index| SLOTS.get(*index).is_some_and(|slot| slot.client.load(Ordering::Relaxed).is_null()))?;
+    // Relaxed: under the lock, like every change of slots.
+    let index =
+        (0..1 << INDEX_BITS).take_while(|index| SLOTS.make(*index).is_some()).find(|index| {
+            SLOTS.get(*index).is_some_and(|slot| slot.client.load(Ordering::Relaxed).is_null())
+        })?;
     let slot = SLOTS.get(index)?;
-    // Relaxed: the addition below makes it known, with the client.
+    // Relaxed: the addition below publishes it together with the client.
     slot.server.store(client.server, Ordering::Relaxed);
     slot.client.store(Box::into_raw(Box::new(client)), Ordering::Release);
     // OPEN is not set yet, so the addition sets it. Release: pairs with `pin`.
@@ -148,59 +155,62 @@ pub fn insert(client: OpenClient) -> Option<ClientHandle> {
     Some(ClientHandle::of(index, before.wrapping_add(GENERATION)))
 }
 
-/// Any open client on a server of that number. Thread: any.
+/// Returns any open client on server number `server`. Thread: any.
 pub fn any_on(server: u32) -> Option<(ClientHandle, Pinned)> {
-    // Relaxed: a guess until the slot is pinned, and from then on what the opening has stored before.
+    // Relaxed: only a hint until the slot is pinned, and from then on the value stored before the
+    // opening.
     any_where(|slot| slot.server.load(Ordering::Relaxed) == server)
 }
 
-/// The number of the server that `session` is a client of, if an open client of this process is one of it, too.
+/// Returns the number of `session`'s server if another open client of this process is on it too.
 pub fn server_like(session: &Session) -> Option<u32> {
     let instance = |session: &Session| session.engine().map(|engine| engine.instance());
     let same = |other: &OpenClient| {
-        other.session.server_name() == session.server_name() && instance(&other.session) == instance(session)
+        other.session.server_name() == session.server_name()
+            && instance(&other.session) == instance(session)
     };
-    // Relaxed: a guess of the generation, which the pin tells right from wrong.
-    let open = SLOTS
-        .iter()
-        .enumerate()
-        .filter_map(|(index, slot)| ClientHandle::of(index, slot.state.load(Ordering::Relaxed)).pin());
+    // Relaxed: a hint of the generation, which pinning verifies.
+    let open = SLOTS.iter().enumerate().filter_map(|(index, slot)| {
+        ClientHandle::of(index, slot.state.load(Ordering::Relaxed)).pin()
+    });
     open.filter(|client| same(client)).map(|client| client.server).next()
 }
 
-/// Any open client of this process. Thread: any.
+/// Returns any open client of this process. Thread: any.
 pub fn any() -> Option<Pinned> {
     any_where(|_| true).map(|(_, pinned)| pinned)
 }
 
 fn any_where(wanted: impl Fn(&Slot) -> bool) -> Option<(ClientHandle, Pinned)> {
     SLOTS.iter().enumerate().filter(|(_, slot)| wanted(slot)).find_map(|(index, slot)| {
-        // Relaxed: the slot may have changed meanwhile. What was pinned decides.
+        // Relaxed: the slot may have changed meanwhile, which pinning detects.
         let handle = ClientHandle::of(index, slot.state.load(Ordering::Relaxed));
         Some((handle, handle.pin()?)).filter(|_| wanted(slot))
     })
 }
 
-/// How long a close waits for the calls that race with it, before it leaves the rest to the next open or close.
+/// How long a close waits for calls that race with it, before it leaves the rest to the next open
+/// or close.
 const PATIENCE: Duration = Duration::from_millis(1);
 const TRIES: u32 = 100;
 
-/// Closes the client; false if the handle is not that of an open one.
+/// Closes the client. Returns false if the handle is not that of an open client.
 pub fn close(handle: ClientHandle) -> bool {
     let Some(pinned) = handle.pin() else { return false };
     let slot = pinned.slot;
-    // Nothing else is ordered by who is the first to close.
+    // AcqRel for uniformity: nothing else depends on which close comes first.
     if slot.state.fetch_or(CLOSING, Ordering::AcqRel) & CLOSING != 0 {
         return false;
     }
     pinned.session.close();
-    // Release of both: pairs with the load in `reap`, so that the session's end comes before the client's.
+    // Release of both: pairs with the load in `reap`, so that the session's end precedes the
+    // client's.
     slot.state.fetch_and(!OPEN, Ordering::AcqRel);
     slot.state.fetch_or(CLOSED, Ordering::AcqRel);
     drop(pinned);
     for _ in 0..TRIES {
         drop(reap());
-        // Acquire: pairs with the end of `reap`, which may be another thread's.
+        // Acquire: pairs with the end of `reap`, which may run on another thread.
         if slot.state.load(Ordering::Acquire) & CLOSED == 0 {
             break;
         }
@@ -209,7 +219,7 @@ pub fn close(handle: ClientHandle) -> bool {
     true
 }
 
-/// Takes out the closed clients that nobody has pinned, for the caller to drop.
+/// Takes out the closed clients without pins, for the caller to drop.
 fn reap() -> Vec<OpenClient> {
     let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
     let mut reaped = Vec::new();
@@ -219,11 +229,11 @@ fn reap() -> Vec<OpenClient> {
         if state & CLOSED == 0 || state & PINS != 0 {
             continue;
         }
-        // Acquire: pairs with the opening. Who fills the slot again comes after, by the lock.
+        // Acquire: pairs with the opening. Filling the slot again comes later, by the lock.
         let client = slot.client.swap(null_mut(), Ordering::AcqRel);
         if !client.is_null() {
-            // SAFETY: made by `insert` from a box and taken out once, under the lock. It is not open and has no pin,
-            // and a lookup that comes now finds it not open.
+            // SAFETY: made by `insert` from a box and taken out once, under the lock. It is not
+            // open and has no pin, and a later lookup finds it not open.
             reaped.push(*unsafe { Box::from_raw(client) });
         }
         // Release: pairs with the last load in `close`.

@@ -1,16 +1,16 @@
-//! Making, undoing and listing connections.
+//! Making, removing and listing connections.
 
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
 
-use client::{Error, Request, RequestError, Session};
+use client::{Error, Request, RequestError, Requester, Session};
 
 use crate::clients::{ClientHandle, OpenClient, Pinned};
 use crate::convert::{FAILED, NO_SUCH_PORT, answer, complain, refuse, text};
 use crate::ports::{PinnedPort, PortHandle};
 use crate::ports_query::{find, names};
 
-/// Two port names and an open client.
+/// Returns two port names and an open client.
 ///
 /// # Safety
 /// Both names are null or C strings that stay unchanged for `'a`.
@@ -23,7 +23,7 @@ unsafe fn ends<'a>(
     unsafe { Some((client.pin()?, text(source)?, text(destination)?)) }
 }
 
-/// Connects two ports: 0, `EEXIST` if they are connected already, or -1.
+/// Connects two ports. Returns 0, `EEXIST` if they are connected already, or -1.
 ///
 /// # Safety
 /// Both names are null or C strings.
@@ -46,7 +46,7 @@ pub unsafe extern "C" fn jack_connect(
     }
 }
 
-/// Undoes a connection: 0, or -1.
+/// Removes a connection. Returns 0, or -1.
 ///
 /// # Safety
 /// Both names are null or C strings.
@@ -63,22 +63,24 @@ pub unsafe extern "C" fn jack_disconnect(
     answer(client.session.disconnect(source, destination))
 }
 
-/// Undoes all connections of a port: 0, or -1.
+/// Removes all connections of a port. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_disconnect(client: ClientHandle, port: PortHandle) -> c_int {
     let found = client.pin().and_then(|client| Some((port.id_for(&client)?, client)));
     let Some((port, client)) = found else { return refuse(NO_SUCH_PORT) };
-    answer(client.session.order(Request::DisconnectPort { port }))
+    answer(client.session.request(Request::DisconnectPort { port }))
 }
 
-/// How many connections the port has; -1 if there is no such port. Thread: any.
+/// Returns the number of the port's connections; -1 if there is no such port. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_connected(port: PortHandle) -> c_int {
-    let connected = port.pin().and_then(|port| port.client.session.registry().port_connected(port.id));
+    let connected =
+        port.pin().and_then(|port| port.client.session.registry().port_connected(port.id));
     connected.and_then(|count| c_int::try_from(count).ok()).unwrap_or(FAILED)
 }
 
-/// 1 if the port is connected to the one of that name or alias, 0 if not, -1 if there is no such port.
+/// Returns 1 if the port is connected to the port with that name or alias, 0 if not, -1 if there is
+/// no such port.
 ///
 /// # Safety
 /// `name` is null or a C string.
@@ -89,17 +91,19 @@ pub unsafe extern "C" fn jack_port_connected_to(port: PortHandle, name: *const c
         return FAILED;
     };
     let other = find(&client.session, name);
-    c_int::from(other.is_some_and(|other| client.session.registry().connections(id).contains(&other)))
+    c_int::from(
+        other.is_some_and(|other| client.session.registry().connections(id).contains(&other)),
+    )
 }
 
-/// Names of the ports that a port is connected to, ending with null; null when there is none. Released with
-/// `jack_free`. For any port, not only own ones.
+/// Returns the names of the ports that any port is connected to, terminated by null; null if there
+/// are none. Freed with `jack_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_get_connections(port: PortHandle) -> *const *const c_char {
     port.pin().map_or(null(), |port| peers(&port.client.session, port.id))
 }
 
-/// As [`jack_port_get_connections`].
+/// Like [`jack_port_get_connections`].
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_get_all_connections(
     client: ClientHandle,

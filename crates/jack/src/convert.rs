@@ -1,4 +1,4 @@
-//! Between C's values and Rust's.
+//! Conversion between C's and Rust's values.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
@@ -12,13 +12,13 @@ use crate::messages;
 pub const AUDIO_TYPE: &CStr = c"32 bit float mono audio";
 /// `JACK_DEFAULT_MIDI_TYPE`
 pub const MIDI_TYPE: &CStr = c"8 bit raw midi";
-/// Bytes of a MIDI buffer, whatever the quantum is.
+/// Size of a MIDI buffer in bytes, independent of the quantum.
 pub const MIDI_BUFFER_BYTES: usize = 32 * 1024;
 
-/// C's "it failed", where no other number is documented.
+/// The result of a failed call, where no other number is documented.
 pub const FAILED: c_int = -1;
 
-/// A text from the program; `None` if it is null or not UTF-8, which names have to be.
+/// Returns a text from the program; `None` if it is null or not UTF-8, which names must be.
 ///
 /// # Safety
 /// `text` is null or a C string that stays unchanged for `'a`.
@@ -30,13 +30,14 @@ pub unsafe fn text<'a>(text: *const c_char) -> Option<&'a str> {
     unsafe { CStr::from_ptr(text) }.to_str().ok()
 }
 
-/// A copy of `text` for the program to release with `jack_free`; null if there is no memory.
+/// Returns a copy of `text` that the program frees with `jack_free`; null if there is no memory.
 pub fn allocated(text: &str) -> *mut c_char {
     let length = text.len();
     // SAFETY: any size may be asked for.
     let copy = unsafe { libc::malloc(length + 1) }.cast::<u8>();
     if !copy.is_null() {
-        // SAFETY: `copy` has room for the text and the terminating 0, and is fresh, so they do not overlap.
+        // SAFETY: `copy` has room for the text and the terminating 0, and is fresh, so they do not
+        // overlap.
         unsafe {
             copy.copy_from_nonoverlapping(text.as_ptr(), length);
             copy.add(length).write(0);
@@ -45,7 +46,7 @@ pub fn allocated(text: &str) -> *mut c_char {
     copy.cast()
 }
 
-/// An array from `malloc` with these elements; null for none, and if there is no memory.
+/// Returns an array from `malloc` with these elements; null for none, and if there is no memory.
 pub fn array<T>(elements: Vec<T>) -> *mut T {
     if elements.is_empty() {
         return null_mut();
@@ -54,25 +55,26 @@ pub fn array<T>(elements: Vec<T>) -> *mut T {
     let array = unsafe { libc::malloc(elements.len() * size_of::<T>()) }.cast::<T>();
     if !array.is_null() {
         for (index, element) in elements.into_iter().enumerate() {
-            // SAFETY: there is room for so many, and malloc aligns for every type of C.
+            // SAFETY: there is room for all elements, and malloc aligns for every C type.
             unsafe { array.add(index).write(element) };
         }
     }
     array
 }
 
-/// Stores `value` where the program wants it, if it does.
+/// Stores `value` at `place`, unless that is null.
 ///
 /// # Safety
 /// `place` is null or may be written.
 pub unsafe fn store<T>(place: *mut T, value: T) {
     if !place.is_null() {
-        // SAFETY: not null, so the caller has promised that it may be written. The program's structs may be packed.
+        // SAFETY: not null, so the caller has promised that it may be written. The program's
+        // structs may be packed.
         unsafe { place.write_unaligned(value) };
     }
 }
 
-/// The type that a port type's name stands for.
+/// Returns the port type with this name.
 ///
 /// # Safety
 /// `name` is null or a C string.
@@ -89,7 +91,7 @@ pub unsafe fn port_type(name: *const c_char) -> Option<PortType> {
     }
 }
 
-/// The name of a port type.
+/// Returns the name of a port type.
 pub fn type_name(port_type: PortType) -> &'static CStr {
     match port_type {
         PortType::Audio => AUDIO_TYPE,
@@ -97,7 +99,7 @@ pub fn type_name(port_type: PortType) -> &'static CStr {
     }
 }
 
-/// 0, or -1 and a message.
+/// Returns 0, or -1 with a message.
 pub fn answer(result: Result<(), Error>) -> c_int {
     match result {
         Ok(()) => 0,
@@ -108,23 +110,24 @@ pub fn answer(result: Result<(), Error>) -> c_int {
     }
 }
 
-/// -1, and a message. For calls that may wait.
+/// Returns -1 with a message. For calls that may wait.
 pub fn refuse(why: &str) -> c_int {
     messages::error(format_args!("{why}"));
     FAILED
 }
 
-/// For [`refuse`].
-pub const NO_SUCH_PORT: &str = "the port handle is none of an open client's server, or a text is missing";
+/// A message for [`refuse`].
+pub const NO_SUCH_PORT: &str =
+    "the port handle is none of an open client's server, or a text is missing";
 
-/// Tells the program what went wrong; not within a cycle, where nothing may be formatted or printed.
+/// Reports an error to the program. Not within a cycle, where nothing may be formatted or printed.
 pub fn complain(error: &Error) {
     if !matches!(error, Error::InCycle) {
         messages::error(format_args!("{error}"));
     }
 }
 
-/// Calls `call` on an open client and answers 0, or -1 and a message. For calls that may wait.
-pub fn order(client: ClientHandle, call: impl FnOnce(&OpenClient) -> Result<(), Error>) -> c_int {
+/// Calls `call` with an open client and returns 0, or -1 with a message. For calls that may wait.
+pub fn request(client: ClientHandle, call: impl FnOnce(&OpenClient) -> Result<(), Error>) -> c_int {
     answer(client.pin().ok_or(Error::Closed).and_then(|client| call(&client)))
 }

@@ -1,16 +1,17 @@
-//! Internal clients: plug-ins that the server runs, each in a process of its own. None of these calls is for a cycle.
+//! Internal clients: plug-ins that the server runs in separate processes. None of these functions
+//! may be called in a cycle.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::ptr::null_mut;
 
-use client::{Error, InternalClient, InternalFailure, Observer, PlugIn, RequestError};
+use client::{Error, InternalClient, InternalFailure, Observer, PlugIn, RequestError, Requester};
 
 use crate::client::status;
 use crate::clients::ClientHandle;
 use crate::convert::{FAILED, allocated, complain, store, text};
 use crate::options::{Argument, InvalidOption, LoadOptions};
 
-/// The status bits of a request that failed.
+/// Returns the status bits of a failed request.
 fn status_of(error: &Error) -> u32 {
     let reason = match error {
         Error::Refused(RequestError::Internal { failure, .. }) => match failure {
@@ -25,7 +26,8 @@ fn status_of(error: &Error) -> u32 {
     status::FAILURE | reason
 }
 
-/// Handle and status bits, which are 0 for one that was found or loaded. What went wrong is told.
+/// Returns the handle and the status bits, which are 0 for a client that was found or loaded.
+/// Reports errors.
 fn answered(result: Result<InternalClient, Error>) -> (u64, u32) {
     match result {
         Ok(internal) => (internal.handle, 0),
@@ -36,10 +38,15 @@ fn answered(result: Result<InternalClient, Error>) -> (u64, u32) {
     }
 }
 
-/// The name of an internal client, to be released with `jack_free`; null if there is none of this handle.
+/// Returns the name of an internal client, freed with `jack_free`; null if there is none with this
+/// handle.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_get_internal_client_name(client: ClientHandle, internal: u64) -> *mut c_char {
-    let found = client.pin().ok_or(Error::Closed).and_then(|client| client.session.internal(internal));
+pub extern "C" fn jack_get_internal_client_name(
+    client: ClientHandle,
+    internal: u64,
+) -> *mut c_char {
+    let found =
+        client.pin().ok_or(Error::Closed).and_then(|client| client.session.internal(internal));
     match found {
         Ok(internal) => allocated(&internal.name),
         Err(error) => {
@@ -49,7 +56,8 @@ pub extern "C" fn jack_get_internal_client_name(client: ClientHandle, internal: 
     }
 }
 
-/// The handle of the internal client of a name; 0, with `JackNoSuchClient`, if there is none.
+/// Returns the handle of the internal client with this name; 0, with `JackNoSuchClient`, if there
+/// is none.
 ///
 /// # Safety
 /// `name` is null or a C string, `status` is null or may be written.
@@ -70,11 +78,13 @@ pub unsafe extern "C" fn jack_internal_client_handle(
     handle
 }
 
-/// Loads an internal client, and waits until its `jack_initialize` has returned: its handle, or 0 and the reason in
-/// `status`. `first` and `second` are looked at only if `options` announce them: see [`options`](crate::options).
+/// Loads an internal client and waits until its `jack_initialize` has returned. Returns its handle,
+/// or 0 with the reason in `status`. `first` and `second` are read only if `options` announce them;
+/// see [`options`](crate::options).
 ///
 /// # Safety
-/// `name` is null or a C string, `status` is null or may be written; the announced arguments are null or C strings.
+/// `name` is null or a C string, `status` is null or may be written; the announced arguments are
+/// null or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_internal_client_load(
     client: ClientHandle,
@@ -100,23 +110,25 @@ fn load(session: &client::Session, name: &str, options: &LoadOptions<'_>) -> (u6
     let as_text = |given: Option<&'_ CStr>| {
         given.map_or(Some(String::new()), |text| Some(text.to_str().ok()?.to_owned()))
     };
-    let (Some(object), Some(parameters)) = (as_text(options.load_name), as_text(options.load_init)) else {
+    let (Some(object), Some(parameters)) = (as_text(options.load_name), as_text(options.load_init))
+    else {
         return (0, status::FAILURE | status::LOAD_FAILURE);
     };
-    // Without a name of its own, the plug-in is called as its client.
-    let object = if object.is_empty() { name } else { &object };
-    let loaded = session.load_internal(&PlugIn {
-        name,
+    // Without an object name, the object has the client's name.
+    let object = if object.is_empty() { name.to_owned() } else { object };
+    let loaded = session.load_internal(PlugIn {
+        name: name.to_owned(),
         exact: !options.may_change_name,
         object,
-        parameters: &parameters,
+        parameters,
     });
     let renamed = loaded.as_ref().is_ok_and(|internal| internal.name != name);
     let (handle, bits) = answered(loaded);
     (handle, if renamed { status::NAME_NOT_UNIQUE } else { bits })
 }
 
-/// Unloads an internal client, and waits until its process has ended: 0, or `JackFailure` and the reason.
+/// Unloads an internal client and waits until its process has ended. Returns 0, or `JackFailure`
+/// and the reason.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_internal_client_unload(client: ClientHandle, internal: u64) -> u32 {
     let Some(client) = client.pin() else { return status::FAILURE | status::NO_SUCH_CLIENT };
@@ -129,7 +141,7 @@ pub extern "C" fn jack_internal_client_unload(client: ClientHandle, internal: u6
     }
 }
 
-/// Loads an internal client into the default server: 0, or -1.
+/// Loads an internal client into the default server. Returns 0, or -1.
 ///
 /// # Safety
 /// The texts are null or C strings.
@@ -142,12 +154,17 @@ pub unsafe extern "C" fn jack_internal_client_new(
     // SAFETY: the caller's promise.
     let (name, object, parameters) = unsafe { (text(name), text(load_name), text(load_init)) };
     let (Some(name), Some(object)) = (name, object) else { return FAILED };
-    let plug_in = PlugIn { name, exact: true, object, parameters: parameters.unwrap_or_default() };
-    let loaded = Observer::open(None).and_then(|observer| observer.load_internal(&plug_in));
+    let plug_in = PlugIn {
+        name: name.to_owned(),
+        exact: true,
+        object: object.to_owned(),
+        parameters: parameters.unwrap_or_default().to_owned(),
+    };
+    let loaded = Observer::open(None).and_then(|observer| observer.load_internal(plug_in));
     if answered(loaded).0 == 0 { FAILED } else { 0 }
 }
 
-/// Unloads the internal client of a name from the default server.
+/// Unloads the internal client with this name from the default server.
 ///
 /// # Safety
 /// `name` is null or a C string.

@@ -1,21 +1,21 @@
-//! Latencies, in frames. Getters are for any thread.
+//! Latencies, in frames. The getters may be called from any thread.
 
 use std::ffi::c_int;
 
-use client::Request;
 use client::port_flags::{OUTPUT, PHYSICAL};
+use client::{Request, Requester};
 
 use crate::clients::ClientHandle;
-use crate::convert::{NO_SUCH_PORT, complain, order, refuse, store};
+use crate::convert::{NO_SUCH_PORT, complain, refuse, request, store};
 use crate::ports::PortHandle;
 
 /// `jack_latency_range_t`.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, packed)]
 pub struct Range {
-    /// Shortest path.
+    /// Latency of the shortest path.
     pub min: u32,
-    /// Longest path.
+    /// Latency of the longest path.
     pub max: u32,
 }
 
@@ -23,7 +23,8 @@ pub struct Range {
 const CAPTURE: u32 = 0;
 
 fn range(port: PortHandle, capture: bool) -> Range {
-    let found = port.pin().and_then(|port| port.client.session.registry().port_latency(port.id, capture));
+    let found =
+        port.pin().and_then(|port| port.client.session.registry().port_latency(port.id, capture));
     found.map_or_else(Range::default, |range| Range { min: range.min, max: range.max })
 }
 
@@ -36,17 +37,25 @@ fn flags(port: PortHandle) -> u32 {
 /// # Safety
 /// `result` is null or may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_port_get_latency_range(port: PortHandle, mode: u32, result: *mut Range) {
+pub unsafe extern "C" fn jack_port_get_latency_range(
+    port: PortHandle,
+    mode: u32,
+    result: *mut Range,
+) {
     // SAFETY: the caller's promise.
     unsafe { store(result, range(port, mode == CAPTURE)) };
 }
 
-/// States the range of an own port in one mode. For latency callbacks.
+/// Sets the range of one of the client's ports in one mode. For latency callbacks.
 ///
 /// # Safety
 /// `range` is null or points to a range.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_port_set_latency_range(port: PortHandle, mode: u32, range: *const Range) {
+pub unsafe extern "C" fn jack_port_set_latency_range(
+    port: PortHandle,
+    mode: u32,
+    range: *const Range,
+) {
     if range.is_null() {
         return;
     }
@@ -60,32 +69,34 @@ fn set(port: PortHandle, capture: bool, Range { min, max }: Range) {
         refuse(NO_SUCH_PORT);
         return;
     };
-    let result = port.client.session.order(Request::SetLatency { port: port.id, capture, min, max });
+    let result =
+        port.client.session.request(Request::SetLatency { port: port.id, capture, min, max });
     if let Err(error) = result {
         complain(&error);
     }
 }
 
-/// Has all clients compute their latencies anew: 0, or -1.
+/// Makes all clients recompute their latencies. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_recompute_total_latencies(client: ClientHandle) -> c_int {
-    order(client, |client| client.session.order(Request::RecomputeLatencies))
+    request(client, |client| client.session.request(Request::RecomputeLatencies))
 }
 
-/// As [`jack_recompute_total_latencies`]: one port's latency is not to be had without the others'.
+/// Like [`jack_recompute_total_latencies`]: one port's latency cannot be computed without the
+/// others'.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_recompute_total_latency(client: ClientHandle, _port: PortHandle) -> c_int {
     jack_recompute_total_latencies(client)
 }
 
-/// States the range of an own port's own direction as this one number: how late an output sends, or how late what an
-/// input hears will be heard.
+/// Sets both ends of one range of an own port: the capture latency of an output, the playback
+/// latency of an input.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_set_latency(port: PortHandle, frames: u32) {
     set(port, flags(port) & OUTPUT != 0, Range { min: frames, max: frames });
 }
 
-/// The latency of the device behind a physical port; 0 for other ports. Thread: any.
+/// Returns the latency of the device behind a physical port; 0 for other ports. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_get_latency(port: PortHandle) -> u32 {
     match flags(port) {
@@ -94,8 +105,8 @@ pub extern "C" fn jack_port_get_latency(port: PortHandle) -> u32 {
     }
 }
 
-/// The longest way from an input port back to a device, or from an output port on to one, with the device's latency
-/// behind the port itself. 0 if there is no such port. Thread: any.
+/// Returns the longest latency from an input port back to a device, or from an output port on to
+/// one, including the device's own behind the port itself. 0 if there is no such port. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_get_total_latency(client: ClientHandle, port: PortHandle) -> u32 {
     if client.pin().is_none_or(|client| port.id_for(&client).is_none()) {

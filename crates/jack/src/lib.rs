@@ -1,10 +1,12 @@
-//! The C interface that JACK programs are linked with: what is in `libjack.so.0`.
+//! JACK's C interface: the functions of `libjack.so.0`.
 //!
-//! Here pointers are checked and converted, errors become C's numbers, and nothing is decided: that is the client
-//! crate's part. Names, prototypes and layouts are those of the headers in `include/jack`, which also say what each
-//! function does and in which thread it may be called; `abi/symbols.txt` lists the symbols that are exported.
+//! This crate checks and converts pointers and turns errors into C's numbers; all decisions are
+//! made in the client crate. Names, prototypes and layouts are those of the headers in
+//! `include/jack`, which also document each function and its thread. `abi/symbols.txt` lists the
+//! exported symbols.
 //!
-//! What needs no server is in this crate itself: the ring buffer, uuids, metadata keys, messages and the clock.
+//! Functions that need no server are implemented here: the ring buffer, uuids, metadata keys,
+//! messages and the clock.
 
 pub mod callbacks;
 pub mod client;
@@ -19,7 +21,7 @@ pub mod messages;
 pub mod metadata;
 pub mod metadata_keys;
 pub mod midi;
-pub mod monitoring;
+pub mod monitor_requests;
 pub mod names;
 pub mod options;
 pub mod own_loop;

@@ -1,11 +1,11 @@
-//! The library itself: its version, its clock, and the memory that it hands out.
+//! The library itself: its version, its clock, and freeing the memory that it returns.
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// The level of the JACK interface that the headers describe, then our own version.
+/// The level of the JACK interface that the headers describe, followed by consort's version.
 const VERSION: &[u8] = concat!("1.9.22 (consort ", env!("CARGO_PKG_VERSION"), ")\0").as_bytes();
 
-/// Stores 0 in each number that is not null. JACK2 does the same: programs tell versions apart by the text.
+/// Stores 0 in each number that is not null, like JACK2: programs tell versions apart by the text.
 /// Thread: any.
 ///
 /// # Safety
@@ -25,23 +25,24 @@ pub unsafe extern "C" fn jack_get_version(
     }
 }
 
-/// The version as text, valid for ever. Thread: any.
+/// Returns the version as text, valid forever. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_version_string() -> *const c_char {
     VERSION.as_ptr().cast()
 }
 
-/// Now on `CLOCK_MONOTONIC`, in microseconds. Needs no client. Thread: any.
+/// Returns the time on `CLOCK_MONOTONIC`, in µs. Needs no client. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_time() -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `now` is a timespec of this function's own. This clock always exists, so the call cannot fail.
+    // SAFETY: `now` is a timespec of this function's own. This clock always exists, so the call
+    // cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     // The clock counts from the start of the machine: neither part is ever negative.
     now.tv_sec.unsigned_abs() * 1_000_000 + now.tv_nsec.unsigned_abs() / 1_000
 }
 
-/// Releases what a function of this library has allocated for its caller with `malloc`.
+/// Frees memory that a function of this library has allocated for its caller with `malloc`.
 ///
 /// # Safety
 /// `memory` is null or came from such a function, and is not used after this.
@@ -67,8 +68,8 @@ mod tests {
     #[test]
     fn the_clock_is_clock_monotonic_in_microseconds() {
         for _ in 0..1000 {
-            let dates = [clock_monotonic_us(), jack_get_time().into(), clock_monotonic_us()];
-            assert!(dates.is_sorted(), "{dates:?}");
+            let times = [clock_monotonic_us(), jack_get_time().into(), clock_monotonic_us()];
+            assert!(times.is_sorted(), "{times:?}");
         }
     }
 
@@ -77,7 +78,12 @@ mod tests {
         let (mut major, mut protocol) = (7, 7);
         // SAFETY: null or a variable of this test.
         unsafe {
-            jack_get_version(&raw mut major, std::ptr::null_mut(), std::ptr::null_mut(), &raw mut protocol)
+            jack_get_version(
+                &raw mut major,
+                std::ptr::null_mut(),
+                std::ptr::null_mut(),
+                &raw mut protocol,
+            )
         };
         assert_eq!((major, protocol), (0, 0));
     }
@@ -87,7 +93,8 @@ mod tests {
         // SAFETY: a constant that ends with 0.
         let text = unsafe { CStr::from_ptr(jack_get_version_string()) }.to_str().unwrap();
         assert!(
-            text.starts_with("1.9.") && text.ends_with(concat!("(consort ", env!("CARGO_PKG_VERSION"), ")"))
+            text.starts_with("1.9.")
+                && text.ends_with(concat!("(consort ", env!("CARGO_PKG_VERSION"), ")"))
         );
     }
 }

@@ -1,10 +1,10 @@
-//! Where the library's messages go: to a function of the program's choice, or to standard error.
+//! The library's messages, for a function of the program's choice or standard error.
 //!
-//! The two variables are part of the interface: programs read and write them. Not for the process thread: a message
-//! is formatted and may be written to a terminal.
+//! The two variables are part of the interface: programs read and write them. Not for the process
+//! thread: a message is formatted and may be written to a terminal.
 //!
-//! A function is stored with Release and loaded with Acquire: on whatever thread it is called, it finds what the program
-//! has prepared for it.
+//! A function is stored with Release and loaded with Acquire, so that on any thread it finds what
+//! the program has prepared for it.
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt;
@@ -23,24 +23,24 @@ pub static jack_error_callback: AtomicPtr<()> = AtomicPtr::new(print as *mut ())
 #[unsafe(no_mangle)]
 pub static jack_info_callback: AtomicPtr<()> = AtomicPtr::new(print as *mut ());
 
-/// Sends error messages to `function`; none: to standard error.
+/// Sends error messages to `function`; null selects standard error.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_error_function(function: Option<MessageFunction>) {
     jack_error_callback.store(function.unwrap_or(print) as *mut (), Ordering::Release);
 }
 
-/// Sends informative messages to `function`; none: to standard error.
+/// Sends informative messages to `function`; null selects standard error.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_info_function(function: Option<MessageFunction>) {
     jack_info_callback.store(function.unwrap_or(print) as *mut (), Ordering::Release);
 }
 
-/// Reports that something failed, to the program's error function.
+/// Reports a failure to the program's error function.
 pub fn error(message: fmt::Arguments<'_>) {
     send(&jack_error_callback, message);
 }
 
-/// Reports something worth knowing, to the program's info function.
+/// Reports information to the program's info function.
 pub fn info(message: fmt::Arguments<'_>) {
     send(&jack_info_callback, message);
 }
@@ -50,19 +50,21 @@ fn send(variable: &AtomicPtr<()>, message: fmt::Arguments<'_>) {
     bytes.retain(|&byte| byte != 0);
     let text = CString::new(bytes).unwrap_or_default();
     let function = variable.load(Ordering::Acquire);
-    // SAFETY: null, or a function of this type: this module stores no other, and C code that writes the variable
-    // has its type. `Option` of a function pointer represents null as `None`.
+    // SAFETY: null, or a function of this type: this module stores no other, and C code that writes
+    // the variable has its type. `Option` of a function pointer represents null as `None`.
     let function = unsafe { std::mem::transmute::<*mut (), Option<MessageFunction>>(function) };
-    // SAFETY: the text is valid until the call returns, which is all that such a function may rely on.
+    // SAFETY: the text is valid until the call returns, which is all that such a function may rely
+    // on.
     unsafe { function.unwrap_or(print)(text.as_ptr()) };
 }
 
-/// Prints a message to standard error; that this fails has nowhere to be reported.
+/// Prints a message to standard error. There is nowhere to report that this fails.
 unsafe extern "C" fn print(message: *const c_char) {
     if ptr::eq(message, ptr::null()) {
         return;
     }
-    // SAFETY: not null, and by the contract of MessageFunction a text that is valid during the call.
+    // SAFETY: not null, and by the contract of MessageFunction a text that is valid during the
+    // call.
     let text = unsafe { CStr::from_ptr(message) };
     let line = [text.to_bytes(), b"\n"].concat();
     let _ = std::io::stderr().write_all(&line);

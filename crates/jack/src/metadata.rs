@@ -1,13 +1,13 @@
-//! Properties of clients and ports. The server keeps them, as long as what they belong to.
+//! Properties of clients and ports. The server stores them as long as their subject exists.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use client::{Error, PropertyChange, PropertyValue};
+use client::{Error, PropertyChange, PropertyValue, Requester};
 
 use crate::callbacks::Context;
 use crate::clients::{self, ClientHandle, OpenClient};
-use crate::convert::{FAILED, allocated, answer, array, complain, order, refuse, store, text};
+use crate::convert::{FAILED, allocated, answer, array, complain, refuse, request, store, text};
 use crate::uuid::Uuid;
 
 /// `jack_property_t`.
@@ -26,23 +26,25 @@ pub struct Property {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Description {
-    /// Whose properties they are.
+    /// Uuid of the client or port.
     pub subject: Uuid,
-    /// How many there are.
+    /// Number of properties.
     pub count: u32,
     /// From `malloc`.
     pub properties: *mut Property,
-    /// How many there is room for.
+    /// Number of properties that the array has room for.
     pub capacity: u32,
 }
 
 /// `JackPropertyChangeCallback`.
 pub type PropertyChangeCallback = unsafe extern "C" fn(Uuid, *const c_char, u32, *mut c_void);
 
-/// For [`refuse`].
-const MISSING: &str = "a property's key, or a place for the answer, is missing; all texts have to be UTF-8";
+/// A message for [`refuse`].
+const MISSING: &str =
+    "a property's key, or a place for the answer, is missing; all texts have to be UTF-8";
 
-/// Sets a property of any client or port: 0, or -1 (no key, no value, too much of them). `type_name` may be null.
+/// Sets a property of any client or port. Returns 0, or -1 (no key, no value, or too large).
+/// `type_name` may be null.
 ///
 /// # Safety
 /// The texts are null or C strings.
@@ -60,17 +62,21 @@ pub unsafe extern "C" fn jack_set_property(
     if given_type.is_none() && !type_name.is_null() {
         return refuse(MISSING);
     }
-    let value = PropertyValue { text: value.into(), type_name: given_type.unwrap_or_default().into() };
-    order(client, |client| client.session.set_property(client::Property { subject, key: key.into(), value }))
+    let value =
+        PropertyValue { text: value.into(), type_name: given_type.unwrap_or_default().into() };
+    request(client, |client| {
+        client.session.set_property(client::Property { subject, key: key.into(), value })
+    })
 }
 
-/// Asks the server of any open client of this process; `None`, and a message, if that fails.
+/// Asks the server of any open client of this process. Returns `None`, with a message, on failure.
 fn ask<T>(question: impl FnOnce(&OpenClient) -> Result<T, Error>) -> Option<T> {
     let answer = clients::any().ok_or(Error::Closed).and_then(|client| question(&client));
     answer.map_err(|error| complain(&error)).ok()
 }
 
-/// Copies a property, to be released with `jack_free`: 0, or -1 if there is none. The type is null if none was given.
+/// Copies a property, freed with `jack_free`. Returns 0, or -1 if there is none. The type is null
+/// if none was given.
 ///
 /// # Safety
 /// `key` is null or a C string; `value` and `type_name` are null or may be written.
@@ -82,8 +88,10 @@ pub unsafe extern "C" fn jack_get_property(
     type_name: *mut *mut c_char,
 ) -> c_int {
     // SAFETY: the caller's promise.
-    let Some(key) = (unsafe { text(key) }).filter(|_| !value.is_null()) else { return refuse(MISSING) };
-    // Programs ask for what may not be there: that is no error to print.
+    let Some(key) = (unsafe { text(key) }).filter(|_| !value.is_null()) else {
+        return refuse(MISSING);
+    };
+    // Programs ask for properties that may not exist, so a failure is not reported.
     let found = clients::any().and_then(|client| client.session.property(subject, key).ok());
     let Some(found) = found else { return FAILED };
     // SAFETY: the caller's promise.
@@ -98,7 +106,7 @@ fn type_text(value: &PropertyValue) -> *mut c_char {
     if value.type_name.is_empty() { null_mut() } else { allocated(&value.type_name) }
 }
 
-/// The properties of one subject, in memory for the program.
+/// Returns the properties of one subject in memory for the program.
 fn describe(subject: Uuid, properties: &[client::Property]) -> Description {
     let copy = |property: &client::Property| Property {
         key: allocated(&property.key),
@@ -110,12 +118,16 @@ fn describe(subject: Uuid, properties: &[client::Property]) -> Description {
     Description { subject, count, properties: copies, capacity: count }
 }
 
-/// Fills `*description` with all properties of a subject, for [`jack_free_description`]: how many, or -1.
+/// Fills `*description` with all properties of a subject, for [`jack_free_description`]. Returns
+/// their number, or -1.
 ///
 /// # Safety
 /// `description` is null or may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_get_properties(subject: Uuid, description: *mut Description) -> c_int {
+pub unsafe extern "C" fn jack_get_properties(
+    subject: Uuid,
+    description: *mut Description,
+) -> c_int {
     if description.is_null() {
         return refuse(MISSING);
     }
@@ -127,8 +139,9 @@ pub unsafe extern "C" fn jack_get_properties(subject: Uuid, description: *mut De
     count
 }
 
-/// Allocates one description for each subject that has properties: how many, or -1. Each is for
-/// [`jack_free_description`], and then the array for `jack_free`; it is null if there are none.
+/// Allocates one description for each subject that has properties. Returns their number, or -1.
+/// Each is freed with [`jack_free_description`], then the array with `jack_free`; the array is null
+/// if there are none.
 ///
 /// # Safety
 /// `descriptions` is null or may be written.
@@ -148,11 +161,12 @@ pub unsafe extern "C" fn jack_get_all_properties(descriptions: *mut *mut Descrip
     count
 }
 
-/// Releases what a description holds, and if `itself` is not 0 the description too.
+/// Frees the content of a description and, if `itself` is not 0, the description too.
 ///
 /// # Safety
-/// `description` is null or points to a description whose texts and array are from `malloc` or null, and are used by
-/// nobody else; and so is the description itself if it is to be released.
+/// `description` is null or points to a description whose texts and array are from `malloc` or
+/// null, and are not used by other code; the same holds for the description itself if it is to be
+/// freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_free_description(description: *mut Description, itself: c_int) {
     // SAFETY: the caller's promise, also for the pointers inside. What stays is left empty.
@@ -173,7 +187,7 @@ pub unsafe extern "C" fn jack_free_description(description: *mut Description, it
     }
 }
 
-/// Removes a property: 0, or -1 if there is none.
+/// Removes a property. Returns 0, or -1 if there is none.
 ///
 /// # Safety
 /// `key` is null or a C string.
@@ -185,28 +199,30 @@ pub unsafe extern "C" fn jack_remove_property(
 ) -> c_int {
     // SAFETY: the caller's promise.
     let Some(key) = (unsafe { text(key) }) else { return refuse(MISSING) };
-    order(client, |client| client.session.remove_property(subject, key))
+    request(client, |client| client.session.remove_property(subject, key))
 }
 
-/// Removes all properties of a subject: how many there were, or -1.
+/// Removes all properties of a subject. Returns their number, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_remove_properties(client: ClientHandle, subject: Uuid) -> c_int {
-    let removed =
-        client.pin().ok_or(Error::Closed).and_then(|client| client.session.remove_properties(subject));
+    let removed = client
+        .pin()
+        .ok_or(Error::Closed)
+        .and_then(|client| client.session.remove_properties(subject));
     match removed {
         Ok(count) => c_int::try_from(count).unwrap_or(c_int::MAX),
         Err(error) => answer(Err(error)),
     }
 }
 
-/// Removes all properties of everything: 0, or -1.
+/// Removes all properties of every subject. Returns 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_remove_all_properties(client: ClientHandle) -> c_int {
-    order(client, |client| client.session.remove_all_properties())
+    request(client, |client| client.session.remove_all_properties())
 }
 
-/// Sets what is told of properties that are set and removed. The key is empty where all of a subject's are gone, and the
-/// subject 0 where all of everything's are.
+/// Sets the callback for properties that are set or removed. The key is empty if all properties of
+/// the subject were removed, and the subject is 0 if those of every subject were.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_property_change_callback(
     client: ClientHandle,
@@ -214,7 +230,7 @@ pub extern "C" fn jack_set_property_change_callback(
     argument: *mut c_void,
 ) -> c_int {
     let context = Context(argument);
-    order(client, |client| {
+    request(client, |client| {
         client.session.configure(|callbacks| {
             callbacks.property = callback.map(|callback| {
                 client::callback(move |subject: Uuid, key: &str, change: PropertyChange| {
@@ -245,13 +261,19 @@ mod tests {
 
     #[test]
     fn a_description_is_a_copy_for_the_program_and_is_emptied_when_it_is_freed() {
-        let mut description = describe(7, &[property("k", "v", ""), property("l", "w", "text/plain")]);
-        // SAFETY: made by `describe`, with so many properties, and freed once.
+        let mut description =
+            describe(7, &[property("k", "v", ""), property("l", "w", "text/plain")]);
+        // SAFETY: made by `describe`, with this number of properties, and freed once.
         unsafe {
-            let properties = std::slice::from_raw_parts(description.properties, description.count as usize);
-            let texts = properties.iter().flat_map(|found| [found.key, found.data, found.type_name]);
+            let properties =
+                std::slice::from_raw_parts(description.properties, description.count as usize);
+            let texts =
+                properties.iter().flat_map(|found| [found.key, found.data, found.type_name]);
             let texts: Vec<Option<&str>> = texts.map(|found| text(found)).collect();
-            assert_eq!(texts, [Some("k"), Some("v"), None, Some("l"), Some("w"), Some("text/plain")]);
+            assert_eq!(
+                texts,
+                [Some("k"), Some("v"), None, Some("l"), Some("w"), Some("text/plain")]
+            );
             assert_eq!((description.subject, description.count, description.capacity), (7, 2, 2));
             jack_free_description(&raw mut description, 0);
             jack_free_description(&raw mut description, 0);

@@ -2,8 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-/// A C variable of type `const char *` that never changes. Programs may copy it when they start, so it has to be an
-/// object of the size of a pointer, not a function or an array.
+/// A C variable of type `const char *` that never changes. Programs may copy it when they start, so
+/// it must be an object of the size of a pointer, not a function or an array.
 #[repr(transparent)]
 #[derive(Debug)]
 pub struct Key(*const c_char);
@@ -12,7 +12,7 @@ pub struct Key(*const c_char);
 unsafe impl Sync for Key {}
 
 impl Key {
-    /// The key's text.
+    /// Returns the key's text.
     pub fn text(&self) -> &'static CStr {
         // SAFETY: only this module makes keys, and only from string constants.
         unsafe { CStr::from_ptr(self.0) }

@@ -1,5 +1,6 @@
-//! Events in MIDI buffers. The buffer is this process's own memory, also an input's; a pointer that is none of
-//! `jack_port_get_buffer`, or of a port that is not MIDI, is told by what is there and answered with an error.
+//! Events in MIDI buffers. The buffer is always this process's own memory. A pointer that did not
+//! come from `jack_port_get_buffer`, or from a port that is not MIDI, is detected by its contents
+//! and answered with an error.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
@@ -14,7 +15,7 @@ use crate::convert::store;
 pub struct Event {
     /// Frames from the cycle's start.
     pub time: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub size: usize,
     /// The message, valid in this cycle.
     pub buffer: *mut u8,
@@ -24,8 +25,9 @@ pub struct Event {
 /// `buffer` is null or what `jack_port_get_buffer` has answered in this cycle.
 unsafe fn words<'a>(buffer: *mut c_void) -> Option<&'a MidiWords> {
     let words = buffer.cast::<MidiWords>();
-    // SAFETY: not null and aligned. Every buffer that the caller may have got is at least as large as a MIDI buffer
-    // and stays mapped in this cycle; the words are atomics, which tolerate any other use of the memory.
+    // SAFETY: not null and aligned. Every buffer that the caller may have got is at least as large
+    // as a MIDI buffer and stays mapped in this cycle; the words are atomics, which tolerate any
+    // other use of the memory.
     (!words.is_null() && words.is_aligned()).then(|| unsafe { &*words })
 }
 
@@ -43,25 +45,32 @@ unsafe fn writer<'a>(buffer: *mut c_void) -> Option<MidiWriter<'a>> {
     unsafe { words(buffer) }.and_then(MidiWriter::of)
 }
 
-/// How many events there are; 0 for what is no MIDI buffer. Thread: cycle.
+/// Returns the number of events; 0 if this is not a MIDI buffer. Thread: cycle.
 ///
 /// # Safety
-/// `buffer` is null or what `jack_port_get_buffer` has answered in this cycle.
+/// `buffer` is null or the result of `jack_port_get_buffer` in this cycle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_midi_get_event_count(buffer: *mut c_void) -> u32 {
     // SAFETY: the same contract.
     unsafe { reader(buffer) }.map_or(0, MidiReader::len)
 }
 
-/// Describes event number `index`: 0, or `-EINVAL` (no MIDI buffer, or no place for the answer) or `-ENOBUFS` (no such
-/// event). The message stays valid in this cycle. Thread: cycle.
+/// Describes event number `index`. Returns 0, `-EINVAL` (not a MIDI buffer, or `event` is null) or
+/// `-ENOBUFS` (no such event). The message stays valid in this cycle. Thread: cycle.
 ///
 /// # Safety
-/// `event` is null or may be written, `buffer` is null or what `jack_port_get_buffer` has answered in this cycle.
+/// `event` is null or may be written, `buffer` is null or the result of `jack_port_get_buffer` in
+/// this cycle.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_midi_event_get(event: *mut Event, buffer: *mut c_void, index: u32) -> c_int {
+pub unsafe extern "C" fn jack_midi_event_get(
+    event: *mut Event,
+    buffer: *mut c_void,
+    index: u32,
+) -> c_int {
     // SAFETY: the same contract.
-    let Some(reader) = unsafe { reader(buffer) }.filter(|_| !event.is_null()) else { return -libc::EINVAL };
+    let Some(reader) = unsafe { reader(buffer) }.filter(|_| !event.is_null()) else {
+        return -libc::EINVAL;
+    };
     let Some(found) = reader.event(index) else { return -libc::ENOBUFS };
     let message = found.data().as_ptr().cast_mut().cast();
     // SAFETY: the caller's promise.
@@ -69,10 +78,10 @@ pub unsafe extern "C" fn jack_midi_event_get(event: *mut Event, buffer: *mut c_v
     0
 }
 
-/// Forgets all events, and the count of those lost. Thread: cycle.
+/// Removes all events and resets the count of lost ones. Thread: cycle.
 ///
 /// # Safety
-/// `buffer` is null or what `jack_port_get_buffer` has answered in this cycle.
+/// `buffer` is null or the result of `jack_port_get_buffer` in this cycle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_midi_clear_buffer(buffer: *mut c_void) {
     // SAFETY: the same contract.
@@ -81,7 +90,7 @@ pub unsafe extern "C" fn jack_midi_clear_buffer(buffer: *mut c_void) {
     }
 }
 
-/// As [`jack_midi_clear_buffer`]. Thread: cycle.
+/// Like [`jack_midi_clear_buffer`]. Thread: cycle.
 ///
 /// # Safety
 /// As [`jack_midi_clear_buffer`].
@@ -91,24 +100,30 @@ pub unsafe extern "C" fn jack_midi_reset_buffer(buffer: *mut c_void) {
     unsafe { jack_midi_clear_buffer(buffer) };
 }
 
-/// Bytes of the longest message that fits; 0 if none does, or for what is no MIDI buffer. Thread: cycle.
+/// Returns the size of the longest message that fits, in bytes; 0 if none does, or if this is not a
+/// MIDI buffer. Thread: cycle.
 ///
 /// # Safety
-/// `buffer` is null or what `jack_port_get_buffer` has answered in this cycle.
+/// `buffer` is null or the result of `jack_port_get_buffer` in this cycle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_midi_max_event_size(buffer: *mut c_void) -> usize {
     // SAFETY: the same contract.
     unsafe { writer(buffer) }.map_or(0, MidiWriter::max_event_bytes)
 }
 
-/// Adds an event whose message of `size` bytes the program writes to the address that is answered; null if its time is
-/// before the last event's or past the cycle, if there is no room (then it counts as lost), or for what is no MIDI
-/// buffer. Thread: cycle.
+/// Adds an event and returns the address to which the program writes its message of `size` bytes.
+/// Returns null if the time is before the last event's or past the cycle, if there is no room (the
+/// event then counts as lost), or if this is not a MIDI buffer. Thread: cycle.
 ///
 /// # Safety
-/// `buffer` is null or what `jack_port_get_buffer` has answered in this cycle for an output, to one thread at a time.
+/// `buffer` is null or the result of `jack_port_get_buffer` in this cycle for an output, used by
+/// one thread at a time.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_midi_event_reserve(buffer: *mut c_void, time: u32, size: usize) -> *mut u8 {
+pub unsafe extern "C" fn jack_midi_event_reserve(
+    buffer: *mut c_void,
+    time: u32,
+    size: usize,
+) -> *mut u8 {
     // SAFETY: the same contract.
     let reserved = unsafe { writer(buffer) }.map(|writer| writer.reserve(time, size));
     match reserved {
@@ -117,8 +132,9 @@ pub unsafe extern "C" fn jack_midi_event_reserve(buffer: *mut c_void, time: u32,
     }
 }
 
-/// Adds an event: 0, or `-EINVAL` (its time is before the last event's or past the cycle, no message, or no MIDI buffer)
-/// or `-ENOBUFS` (no room; then it counts as lost). Thread: cycle.
+/// Adds an event. Returns 0, `-EINVAL` (the time is before the last event's or past the cycle, no
+/// message, or not a MIDI buffer) or `-ENOBUFS` (no room; the event then counts as lost). Thread:
+/// cycle.
 ///
 /// # Safety
 /// As [`jack_midi_event_reserve`]; `data` is null or may be read for `size` bytes.
@@ -137,8 +153,8 @@ pub unsafe extern "C" fn jack_midi_event_write(
         Some(Ok(words)) => {
             let into: *mut u8 = words.as_ptr().cast_mut().cast();
             if size > 0 {
-                // SAFETY: `data` is not null and has `size` bytes. So have the words, which this process may write
-                // and no other writes; the message may lie in the same buffer.
+                // SAFETY: `data` is not null and has `size` bytes. So have the words, which this
+                // process may write and no other writes; the message may lie in the same buffer.
                 unsafe { data.copy_to(into, size) };
             }
             0
@@ -146,10 +162,10 @@ pub unsafe extern "C" fn jack_midi_event_write(
     }
 }
 
-/// Events that did not get into the buffer; 0 for what is no MIDI buffer. Thread: cycle.
+/// Returns the number of events that were dropped; 0 if this is not a MIDI buffer. Thread: cycle.
 ///
 /// # Safety
-/// `buffer` is null or what `jack_port_get_buffer` has answered in this cycle.
+/// `buffer` is null or the result of `jack_port_get_buffer` in this cycle.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_midi_get_lost_event_count(buffer: *mut c_void) -> u32 {
     // SAFETY: the same contract.
@@ -181,10 +197,14 @@ mod tests {
 
         fn get(&self, index: u32) -> Result<(u32, Vec<u8>), c_int> {
             let mut event = Event { time: 0, size: 0, buffer: null_mut() };
-            // SAFETY: a variable and a buffer of this test; the answer is valid as long as the buffer is unchanged.
+            // SAFETY: a variable and a buffer of this test; the answer is valid as long as the
+            // buffer is unchanged.
             unsafe {
                 match jack_midi_event_get(&raw mut event, self.pointer(), index) {
-                    0 => Ok((event.time, std::slice::from_raw_parts(event.buffer, event.size).to_vec())),
+                    0 => Ok((
+                        event.time,
+                        std::slice::from_raw_parts(event.buffer, event.size).to_vec(),
+                    )),
                     error => Err(error),
                 }
             }
@@ -196,7 +216,11 @@ mod tests {
         let buffer = Buffer::new();
         let system_exclusive: Vec<u8> = (0..=255).collect();
         assert_eq!(
-            [buffer.write(0, &[0x90, 60, 1]), buffer.write(7, &system_exclusive), buffer.write(7, &[])],
+            [
+                buffer.write(0, &[0x90, 60, 1]),
+                buffer.write(7, &system_exclusive),
+                buffer.write(7, &[])
+            ],
             [0; 3]
         );
         for size in [3, 5] {
@@ -231,7 +255,10 @@ mod tests {
             assert_eq!(jack_midi_get_lost_event_count(buffer.pointer()), 1);
             assert!(jack_midi_event_reserve(buffer.pointer(), 9, usize::MAX).is_null());
             assert_eq!(jack_midi_get_lost_event_count(buffer.pointer()), 2);
-            assert_eq!(jack_midi_event_write(buffer.pointer(), 9, std::ptr::null(), 1), -libc::EINVAL);
+            assert_eq!(
+                jack_midi_event_write(buffer.pointer(), 9, std::ptr::null(), 1),
+                -libc::EINVAL
+            );
             assert_eq!(jack_midi_max_event_size(buffer.pointer()), 32_720);
             jack_midi_clear_buffer(buffer.pointer());
             assert_eq!(jack_midi_get_lost_event_count(buffer.pointer()), 0);
@@ -243,9 +270,11 @@ mod tests {
     fn what_is_no_midi_buffer_is_answered_with_errors() {
         let silence: Box<MidiWords> = Box::new(std::array::from_fn(|_| Default::default()));
         let silence: *mut c_void = silence.as_ptr().cast_mut().cast();
-        for (what, buffer) in
-            [("null", null_mut()), ("audio", silence), ("amid a word", silence.wrapping_byte_add(1))]
-        {
+        for (what, buffer) in [
+            ("null", null_mut()),
+            ("audio", silence),
+            ("amid a word", silence.wrapping_byte_add(1)),
+        ] {
             let mut event = Event { time: 7, size: 7, buffer: null_mut() };
             // SAFETY: null, or memory of this test as large as a buffer.
             unsafe {
@@ -253,7 +282,11 @@ mod tests {
                 assert_eq!(jack_midi_event_get(&raw mut event, buffer, 0), -libc::EINVAL, "{what}");
                 assert_eq!(jack_midi_max_event_size(buffer), 0, "{what}");
                 assert!(jack_midi_event_reserve(buffer, 0, 1).is_null(), "{what}");
-                assert_eq!(jack_midi_event_write(buffer, 0, [1].as_ptr(), 1), -libc::EINVAL, "{what}");
+                assert_eq!(
+                    jack_midi_event_write(buffer, 0, [1].as_ptr(), 1),
+                    -libc::EINVAL,
+                    "{what}"
+                );
                 assert_eq!(jack_midi_get_lost_event_count(buffer), 0, "{what}");
                 jack_midi_clear_buffer(buffer);
                 jack_midi_reset_buffer(buffer);
@@ -261,6 +294,7 @@ mod tests {
             assert_eq!((event.time, event.size), (7, 7), "{what}: nothing is written");
         }
         // SAFETY: a buffer of this test, and no place for the answer.
-        assert_eq!(unsafe { jack_midi_event_get(null_mut(), Buffer::new().pointer(), 0) }, -libc::EINVAL);
+        let answer = unsafe { jack_midi_event_get(null_mut(), Buffer::new().pointer(), 0) };
+        assert_eq!(answer, -libc::EINVAL);
     }
 }

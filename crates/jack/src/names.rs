@@ -9,13 +9,13 @@ use crate::clients::{self, ClientHandle, OpenClient};
 use crate::convert::{allocated, text};
 use crate::uuid;
 
-/// Bytes of the longest client name, with the terminating 0. Thread: any.
+/// Returns the size of the longest client name in bytes, including the terminating 0. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_name_size() -> c_int {
     65
 }
 
-/// The client's name, valid until it is closed; null if it is not open. Thread: any.
+/// Returns the client's name, valid until it is closed; null if it is not open. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_client_name(client: ClientHandle) -> *const c_char {
     client.pin().map_or(null(), |client| client.name.as_ptr())
@@ -25,7 +25,8 @@ fn by_name(client: &OpenClient, name: &str) -> Option<ClientInfo> {
     client.session.registry().clients().find(|info| info.name == name)
 }
 
-/// The uuid, as text, of the client of that name; null when there is none. Released with `jack_free`.
+/// Returns the uuid, as text, of the client with this name; null if there is none. Freed with
+/// `jack_free`.
 ///
 /// # Safety
 /// `name` is null or a C string.
@@ -39,7 +40,7 @@ pub unsafe extern "C" fn jack_get_uuid_for_client_name(
     by_name(&client, name).map_or(null_mut(), |info| allocated(&info.uuid.to_string()))
 }
 
-/// The name of the client of that uuid; null when there is none. Released with `jack_free`.
+/// Returns the name of the client with this uuid; null if there is none. Freed with `jack_free`.
 ///
 /// # Safety
 /// `uuid` is null or a C string.
@@ -55,13 +56,14 @@ pub unsafe extern "C" fn jack_get_client_name_by_uuid(
     found.map_or(null_mut(), |info| allocated(&info.name))
 }
 
-/// The client's own uuid as text; null if it is not open. Released with `jack_free`.
+/// Returns the client's own uuid as text; null if it is not open. Freed with `jack_free`.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_get_uuid(client: ClientHandle) -> *mut c_char {
     client.pin().map_or(null_mut(), |client| allocated(&client.session.uuid().to_string()))
 }
 
-/// Process id of the client of that name, on the server of any client of this process; 0 when it is not known.
+/// Returns the process id of the client with this name, on the server of any client of this
+/// process; 0 if unknown.
 ///
 /// # Safety
 /// `name` is null or a C string.

@@ -1,11 +1,13 @@
-//! The options of `jack_client_open` and `jack_internal_client_load`, and the arguments that some of them announce.
+//! The options of `jack_client_open` and `jack_internal_client_load`, and the arguments that some
+//! of them announce.
 //!
-//! Both functions are variadic in C. Stable Rust cannot define such a function, and a C shim that could is not
-//! exported from a shared object that rustc links. So they are defined with as many fixed pointer arguments as there
-//! can be variadic ones, and an argument is looked at only when its option announces it. That is sound where the
-//! platform passes a variadic pointer as it passes a fixed one; each platform below does, and no other is accepted:
-//! the System V ABI of x86-64 (six integer registers, exactly what the longer of the two functions needs), AAPCS64 on
-//! Linux and the RISC-V calling convention (eight).
+//! Both functions are variadic in C. Stable Rust cannot define such a function, and a C shim that
+//! could is not exported from a shared object that rustc links. So they are defined with as many
+//! fixed pointer arguments as there can be variadic ones, and an argument is read only if its
+//! option announces it. That is sound where the platform passes a variadic pointer like a fixed
+//! one. Each platform below does, and no other is accepted: the System V ABI of x86-64 (six integer
+//! registers, exactly what the longer of the two functions needs), AAPCS64 on Linux and the RISC-V
+//! calling convention (eight).
 
 use std::ffi::{CStr, c_char};
 
@@ -13,7 +15,9 @@ use std::ffi::{CStr, c_char};
     target_os = "linux",
     any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
 )))]
-compile_error!("it is not known that this platform passes variadic pointers as it passes fixed ones");
+compile_error!(
+    "it is not known that this platform passes variadic pointers as it passes fixed ones"
+);
 
 /// `enum JackOptions`.
 pub mod option {
@@ -30,9 +34,9 @@ pub mod option {
     /// Announces the uuid that a session has reserved.
     pub const SESSION_ID: u32 = 0x20;
 
-    /// What opening a client accepts (`JackOpenOptions`).
+    /// The options of `jack_client_open` (`JackOpenOptions`).
     pub const OPEN: u32 = NO_START_SERVER | USE_EXACT_NAME | SERVER_NAME | SESSION_ID;
-    /// What loading an internal client accepts (`JackLoadOptions`).
+    /// The options of `jack_internal_client_load` (`JackLoadOptions`).
     pub const LOAD: u32 = USE_EXACT_NAME | LOAD_NAME | LOAD_INIT;
 }
 
@@ -43,25 +47,25 @@ pub type Argument = *const c_char;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidOption;
 
-/// What `jack_client_open` was asked for. A text that was announced but null is none.
+/// The parsed options of `jack_client_open`. A text that was announced but null is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenOptions<'a> {
     /// Whether a server may be started.
     pub may_start_server: bool,
     /// Whether a name that is taken may be replaced by a similar one.
     pub may_change_name: bool,
-    /// The server's name, if not the default.
+    /// The server's name; `None`: the default.
     pub server_name: Option<&'a CStr>,
     /// The uuid that a session has reserved.
     pub session_id: Option<&'a CStr>,
 }
 
-/// What `jack_internal_client_load` was asked for. A text that was announced but null is none.
+/// The parsed options of `jack_internal_client_load`. A text that was announced but null is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadOptions<'a> {
     /// Whether a name that is taken may be replaced by a similar one.
     pub may_change_name: bool,
-    /// The shared object, if it is not called as the client.
+    /// The shared object; `None`: named like the client.
     pub load_name: Option<&'a CStr>,
     /// The parameters for the internal client.
     pub load_init: Option<&'a CStr>,
@@ -71,8 +75,8 @@ impl<'a> OpenOptions<'a> {
     /// Reads the arguments that `options` announces.
     ///
     /// # Safety
-    /// As many of `arguments`, from the first, as `options` announces are null or C strings that live for `'a`. The
-    /// others may be anything.
+    /// As many of `arguments`, from the first, as `options` announces are null or C strings that
+    /// live for `'a`. The others may be anything.
     pub unsafe fn read(options: u32, arguments: [Argument; 2]) -> Result<Self, InvalidOption> {
         if options & !option::OPEN != 0 {
             return Err(InvalidOption);
@@ -114,7 +118,8 @@ struct Announced {
 }
 
 impl Announced {
-    /// The next argument, if `bit` announces one. Any other is not even compared with null.
+    /// Takes the next argument if `bit` announces one. Arguments that are not announced are not
+    /// even compared with null.
     ///
     /// # Safety
     /// If `bit` is among the options, the next argument is null or a C string that lives for `'a`.
@@ -144,14 +149,16 @@ mod tests {
         first: Argument,
         second: Argument,
     ) {
-        // SAFETY: this module's tests pass constants where the options announce arguments, and their own variable.
+        // SAFETY: this module's tests pass constants where the options announce arguments, and
+        // their own variable.
         unsafe { result.write(OpenOptions::read(options, [first, second])) };
     }
 
     type VariadicOpen =
         unsafe extern "C" fn(Argument, u32, *mut Result<OpenOptions<'static>, InvalidOption>, ...);
 
-    /// Shaped like `jack_internal_client_load`: the variadic arguments come in the last two of six registers.
+    /// Shaped like `jack_internal_client_load`: the variadic arguments come in the last two of six
+    /// registers.
     unsafe extern "C" fn load(
         _client: Argument,
         _name: Argument,
@@ -164,16 +171,27 @@ mod tests {
         unsafe { result.write(LoadOptions::read(options, [first, second])) };
     }
 
-    type VariadicLoad =
-        unsafe extern "C" fn(Argument, Argument, u32, *mut Result<LoadOptions<'static>, InvalidOption>, ...);
+    type VariadicLoad = unsafe extern "C" fn(
+        Argument,
+        Argument,
+        u32,
+        *mut Result<LoadOptions<'static>, InvalidOption>,
+        ...
+    );
 
     #[test]
     fn variadic_arguments_of_open_are_read_as_the_options_announce_them() {
-        // SAFETY: what the module's documentation says of the platforms it accepts; this is what the test is about.
+        // SAFETY: what the module's documentation says of the platforms it accepts; this is what
+        // the test is about.
         let open = unsafe { transmute::<*const (), VariadicOpen>(open as *const ()) };
         let (server, session) = (c"studio", c"8589934593");
         let expected = |server_name, session_id| {
-            Ok(OpenOptions { may_start_server: true, may_change_name: true, server_name, session_id })
+            Ok(OpenOptions {
+                may_start_server: true,
+                may_change_name: true,
+                server_name,
+                session_id,
+            })
         };
         let mut got = Err(InvalidOption);
         // SAFETY: each call passes the arguments that its options announce.
@@ -201,11 +219,22 @@ mod tests {
         // SAFETY: each call passes the arguments that its options announce.
         unsafe {
             load(ptr::null(), ptr::null(), option::LOAD_INIT, &raw mut got, init.as_ptr());
-            let expected = LoadOptions { may_change_name: true, load_name: None, load_init: Some(init) };
-            assert_eq!(got, Ok(expected), "parameters");
-            load(ptr::null(), ptr::null(), option::LOAD, &raw mut got, name.as_ptr(), init.as_ptr());
             let expected =
-                LoadOptions { may_change_name: false, load_name: Some(name), load_init: Some(init) };
+                LoadOptions { may_change_name: true, load_name: None, load_init: Some(init) };
+            assert_eq!(got, Ok(expected), "parameters");
+            load(
+                ptr::null(),
+                ptr::null(),
+                option::LOAD,
+                &raw mut got,
+                name.as_ptr(),
+                init.as_ptr(),
+            );
+            let expected = LoadOptions {
+                may_change_name: false,
+                load_name: Some(name),
+                load_init: Some(init),
+            };
             assert_eq!(got, Ok(expected), "both");
         }
     }
@@ -226,7 +255,10 @@ mod tests {
             session_id: None,
         };
         assert_eq!(open, Ok(expected));
-        assert_eq!(load, Ok(LoadOptions { may_change_name: false, load_name: None, load_init: None }));
+        assert_eq!(
+            load,
+            Ok(LoadOptions { may_change_name: false, load_name: None, load_init: None })
+        );
     }
 
     #[test]
@@ -234,7 +266,8 @@ mod tests {
         for bit in (0..32).map(|shift| 1 << shift) {
             let texts = [c"a".as_ptr(), c"b".as_ptr()];
             // SAFETY: C strings that live for ever.
-            let (open, load) = unsafe { (OpenOptions::read(bit, texts), LoadOptions::read(bit, texts)) };
+            let (open, load) =
+                unsafe { (OpenOptions::read(bit, texts), LoadOptions::read(bit, texts)) };
             assert_eq!(open.is_ok(), [0x01, 0x02, 0x04, 0x20].contains(&bit), "open with {bit:#x}");
             assert_eq!(load.is_ok(), [0x02, 0x08, 0x10].contains(&bit), "load with {bit:#x}");
         }

@@ -1,9 +1,9 @@
-//! A process thread whose loop is the program's own (`jack_set_process_thread`).
+//! A process thread that runs the program's own loop (`jack_set_process_thread`).
 //!
-//! Such a loop is written to run for ever: `jack_cycle_wait` is to end the thread. To end it as `pthread_exit` does
-//! would unwind through Rust's frames below the program's, which is not allowed. So the program's function runs on a
-//! stack of its own, and the thread goes on from where it entered it; what the function has on that stack is
-//! abandoned, as it would be by `longjmp`.
+//! Such a loop is written to run forever: `jack_cycle_wait` must end the thread. Ending it like
+//! `pthread_exit` would unwind through the Rust frames below the program's, which is not allowed.
+//! So the program's function runs on a separate stack, and the thread continues where it entered
+//! that stack; whatever the function has on it is abandoned, as with `longjmp`.
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
@@ -22,7 +22,7 @@ const PAGE_BYTES: usize = 4096;
 struct OwnLoop {
     body: ThreadCallback,
     context: Context,
-    /// Where the thread goes on when the loop is over.
+    /// Where the thread continues after the loop.
     outside: ucontext_t,
 }
 
@@ -31,7 +31,7 @@ thread_local! {
     static CURRENT: Cell<*mut OwnLoop> = const { Cell::new(null_mut()) };
 }
 
-/// Memory for a stack, with its pages present, and below it a page that cannot be touched.
+/// Memory for a stack, with its pages present, and a guard page below it.
 struct Stack(NonNull<u8>);
 
 impl Stack {
@@ -41,10 +41,18 @@ impl Stack {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_POPULATE;
         // SAFETY: a new mapping where the kernel likes it.
         let mapped = unsafe {
-            libc::mmap(null_mut(), Self::MAPPED_BYTES, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0)
+            libc::mmap(
+                null_mut(),
+                Self::MAPPED_BYTES,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags,
+                -1,
+                0,
+            )
         };
         let stack = Self(NonNull::new(mapped.cast()).filter(|_| mapped != libc::MAP_FAILED)?);
-        // SAFETY: the first page of the mapping, which nobody uses. Where it fails, there is no guard.
+        // SAFETY: the first page of the mapping, which is unused. If this fails, there is no
+        // guard.
         unsafe { libc::mprotect(mapped, PAGE_BYTES, libc::PROT_NONE) };
         Some(stack)
     }
@@ -52,12 +60,13 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new`, in this length. Nobody runs on it any more.
+        // SAFETY: mapped by `new`, in this length. No thread runs on it anymore.
         unsafe { libc::munmap(self.0.as_ptr().cast(), Self::MAPPED_BYTES) };
     }
 }
 
-/// Runs the program's loop on the calling thread, until it returns or there are no more cycles for it.
+/// Runs the program's loop on the calling thread until it returns or there are no more cycles for
+/// it.
 pub(crate) fn run(body: ThreadCallback, context: Context) {
     let Some(stack) = Stack::new() else {
         messages::error(format_args!("no memory for the stack of a process thread"));
@@ -66,9 +75,10 @@ pub(crate) fn run(body: ThreadCallback, context: Context) {
     // SAFETY: C structs of integers, pointers and floats, for which zero is valid.
     let (mut inside, outside): (ucontext_t, ucontext_t) = unsafe { std::mem::zeroed() };
     let mut own_loop = OwnLoop { body, context, outside };
-    // SAFETY: `inside` is filled by getcontext before the rest is set. Its stack lives until the end of this function,
-    // which is reached only when the thread has left it: `enter` and `leave` come back here by `outside`, and to
-    // nowhere else. Both contexts and the stack stay where they are meanwhile, and are this thread's alone.
+    // SAFETY: `inside` is filled by getcontext before the rest is set. Its stack lives until the
+    // end of this function, which is reached only when the thread has left it: `enter` and `leave`
+    // come back here by `outside`, and to nowhere else. Both contexts and the stack stay where they
+    // are meanwhile, and are this thread's alone.
     unsafe {
         if getcontext(&raw mut inside) != 0 {
             return;
@@ -86,27 +96,29 @@ pub(crate) fn run(body: ThreadCallback, context: Context) {
 /// The first function on the program's stack.
 extern "C" fn enter() {
     let current = CURRENT.get();
-    // SAFETY: set by `run` on this thread, which waits in swapcontext: the value is there. The program's function is
-    // called on the process thread, as `jack_set_process_thread` promises.
+    // SAFETY: set by `run` on this thread, which waits in swapcontext: the value is there. The
+    // program's function is called on the process thread, as `jack_set_process_thread` promises.
     unsafe { ((*current).body)((*current).context.pointer()) };
     leave();
 }
 
-/// Goes on in `run`, if the calling thread is in it; else returns.
+/// Continues in `run` if the calling thread is in it; otherwise returns.
 fn leave() {
     let current = CURRENT.get();
     if !current.is_null() {
-        // SAFETY: as in `enter`; `outside` was filled by the swapcontext that came here. Between `enter` and here there
-        // are only the program's frames and one of `jack_cycle_wait`, which holds nothing that would be dropped.
+        // SAFETY: as in `enter`; `outside` was filled by the swapcontext that came here. Between
+        // `enter` and here there are only the program's frames and one of `jack_cycle_wait`, which
+        // holds nothing that would be dropped.
         unsafe { setcontext(&raw const (*current).outside) };
     }
 }
 
-/// In the program's own loop: sleeps until it is the client's turn, and answers the cycle's length in frames. Does not
-/// return when there are no more cycles for the client; on any other thread, it answers 0 at once. Thread: cycle.
+/// In the program's own loop: sleeps until it is the client's turn and returns the quantum in
+/// frames. Does not return when there are no more cycles for the client. Returns 0 at once on any
+/// other thread. Thread: cycle.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_cycle_wait(client: ClientHandle) -> u32 {
-    // Unpinned again before the thread leaves.
+    // The client is unpinned before the thread leaves.
     let frames = client.pin().and_then(|client| client.session.cycle_wait());
     if let Some(frames) = frames {
         return frames;
@@ -115,8 +127,8 @@ pub extern "C" fn jack_cycle_wait(client: ClientHandle) -> u32 {
     0
 }
 
-/// In the program's own loop: the outputs are written. A status other than 0 ends the client's part in the graph, at
-/// the next wait. Thread: cycle.
+/// In the program's own loop: ends the client's part in the cycle, after its outputs are written. A
+/// status other than 0 ends the client's part in the graph at the next wait. Thread: cycle.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_cycle_signal(client: ClientHandle, status: i32) {
     if let Some(client) = client.pin() {

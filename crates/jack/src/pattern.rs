@@ -1,4 +1,4 @@
-//! Extended regular expressions as POSIX defines them (regex(3)), by the C library that programs expect them of.
+//! POSIX extended regular expressions (regex(3)), by the C library that programs expect them from.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
@@ -22,31 +22,35 @@ unsafe extern "C" {
     fn regfree(compiled: *mut Compiled);
 }
 
-/// A pattern, which need not match from the beginning nor to the end. An empty one matches everything.
+/// A pattern, which may match anywhere in a text. An empty one matches everything.
 pub(crate) struct Pattern(Option<Box<Compiled>>);
 
 impl Pattern {
-    /// `None` if it is no extended regular expression.
+    /// Compiles a pattern. Returns `None` if it is not an extended regular expression.
     pub(crate) fn new(pattern: &CStr) -> Option<Self> {
         if pattern.is_empty() {
             return Some(Self(None));
         }
         let mut compiled = Box::new(Compiled([0; 256]));
         // SAFETY: room for a regex_t, and a C string.
-        let failed = unsafe { regcomp(&raw mut *compiled, pattern.as_ptr(), REG_EXTENDED | REG_NOSUB) };
-        // A failed one holds nothing that would have to be freed.
+        let failed =
+            unsafe { regcomp(&raw mut *compiled, pattern.as_ptr(), REG_EXTENDED | REG_NOSUB) };
+        // After a failure there is nothing to free.
         (failed == 0).then_some(Self(Some(compiled)))
     }
 
-    /// Whether the pattern occurs in `text`.
+    /// Returns whether the pattern occurs in `text`.
     pub(crate) fn matches(&self, text: &CStr) -> bool {
         self.0.as_ref().is_none_or(|compiled| {
-            // SAFETY: compiled by `new`, where it also stays; no matches are asked for, so there is no array.
-            unsafe { regexec(&raw const **compiled, text.as_ptr(), 0, std::ptr::null_mut(), 0) == 0 }
+            // SAFETY: compiled by `new`, where it also stays; no matches are asked for, so there is
+            // no array.
+            unsafe {
+                regexec(&raw const **compiled, text.as_ptr(), 0, std::ptr::null_mut(), 0) == 0
+            }
         })
     }
 
-    /// As [`matches`](Self::matches), for a text that is not terminated.
+    /// Like [`matches`](Self::matches), for a text that is not zero-terminated.
     pub(crate) fn matches_text(&self, text: &str) -> bool {
         self.0.is_none() || CString::new(text).is_ok_and(|text| self.matches(&text))
     }
@@ -71,7 +75,12 @@ mod tests {
             ("empty", c"", "anything", true),
             ("a part", c"play", "system:playback_1", true),
             ("anchored", c"^system:", "not system:playback_1", false),
-            ("alternatives, which basic expressions lack", c"capture|back", "system:playback_1", true),
+            (
+                "alternatives, which basic expressions lack",
+                c"capture|back",
+                "system:playback_1",
+                true,
+            ),
             ("repetition", c"_[0-9]{2}$", "a:in_12", true),
             ("a class", c"[[:digit:]]+", "a:b", false),
             ("a plain parenthesis groups", c"(32 bit) float", "32 bit float mono audio", true),

@@ -1,12 +1,14 @@
-//! Handles of ports: the server's number in this process, and the port's id there. Never followed as addresses.
+//! Handles of ports: the server's number in this process, and the port's id on that server. Never
+//! dereferenced as addresses.
 //!
-//! Many calls have a port and no client. For those, each server's ports are listed with the client of this process
-//! that registered them; any client of this process on the same server serves for the rest.
+//! Many calls have a port and no client. For those, each server's ports are listed with the client
+//! of this process that registered them; for other ports, any client of this process on the same
+//! server is used.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use client::{Growing, Session};
+use client::{ChunkedList, Session};
 
 use crate::clients::{self, ClientHandle, OpenClient, Pinned};
 
@@ -17,15 +19,15 @@ pub struct PortHandle(usize);
 
 const ID_BITS: u32 = 24;
 
-/// One run of a server that this process has been a client of. Never forgotten: a few hundred bytes, and eight for
-/// each port id that was seen.
+/// One run of a server that this process has been a client of. Never freed: a few hundred bytes,
+/// and eight for each port id that was seen.
 #[derive(Debug)]
 struct Server {
     identity: OnceLock<Identity>,
-    /// A client on it that was found last.
+    /// The client on this server that was found last.
     any: AtomicU64,
-    /// By port id: the handle of the client that registered it. May be out of date.
-    owners: Growing<AtomicU64>,
+    /// By port id: the handle of the client that registered it. May be outdated.
+    owners: ChunkedList<AtomicU64>,
 }
 
 impl Default for Server {
@@ -40,13 +42,13 @@ struct Identity {
     process: u32,
 }
 
-static SERVERS: Growing<Server, 1> = Growing::new([Server::new()]);
+static SERVERS: ChunkedList<Server, 1> = ChunkedList::new([Server::new()]);
 static CHANGES: Mutex<()> = Mutex::new(());
 
-/// The number of the session's server in this process.
+/// Returns the number of the session's server in this process.
 pub fn server_number(session: &Session) -> Option<u32> {
     let process = session.engine().map_or(0, |engine| engine.server_process());
-    // The server may have taken the place of one whose clients have the number of that.
+    // A server that replaced another keeps the number that its clients already have.
     if let Some(number) = clients::server_like(session) {
         return Some(number);
     }
@@ -64,7 +66,7 @@ pub fn server_number(session: &Session) -> Option<u32> {
     u32::try_from(last).ok()
 }
 
-/// A port, and a client through which it can be asked for.
+/// A port, and a client through which it can be queried.
 #[derive(Debug)]
 pub struct PinnedPort {
     /// The client.
@@ -77,7 +79,7 @@ impl PortHandle {
     /// Null.
     pub const NONE: Self = Self(0);
 
-    /// The handle of port `id` on the client's server.
+    /// Returns the handle of port `id` on the client's server.
     pub fn new(client: &OpenClient, id: u32) -> Self {
         if id == 0 || id >> ID_BITS != 0 {
             Self::NONE
@@ -93,18 +95,19 @@ impl PortHandle {
         (id != 0).then_some((server, id))
     }
 
-    /// The port's id, if it is on the client's server. Thread: any.
+    /// Returns the port's id if it is on the client's server. Thread: any.
     pub fn id_for(self, client: &OpenClient) -> Option<u32> {
         self.split().filter(|(server, _)| *server == client.server).map(|(_, id)| id)
     }
 
-    /// Whether this can be the handle of a port, of now or before. Thread: any.
+    /// Returns whether this can be the handle of a present or past port. Thread: any.
     pub fn is_known(self) -> bool {
         let server = self.split().and_then(|(server, _)| SERVERS.get(server as usize));
         server.is_some_and(|server| server.identity.get().is_some())
     }
 
-    /// The port, with its own client if it is of this process, else with any client on its server. Thread: any.
+    /// Returns the port with its own client if that is in this process, or else with any client on
+    /// its server. Thread: any.
     pub fn pin(self) -> Option<PinnedPort> {
         let any = || {
             let (number, id) = self.split()?;
@@ -115,7 +118,7 @@ impl PortHandle {
         self.pin_own().or_else(any)
     }
 
-    /// The port with its own client, if that is of this process. Thread: any.
+    /// Returns the port with its own client if that is in this process. Thread: any.
     #[inline(always)]
     pub fn pin_own(self) -> Option<PinnedPort> {
         let (number, id) = self.split()?;
@@ -123,19 +126,19 @@ impl PortHandle {
     }
 }
 
-/// Notes that `owner` has registered port `id`.
+/// Records that `owner` has registered port `id`.
 pub fn note_owner(client: &OpenClient, owner: ClientHandle, id: u32) {
     if let Some(place) =
         SERVERS.get(client.server as usize).and_then(|server| server.owners.make(id as usize))
     {
-        // Release: pairs with `Server::owner`, which finds the client open then.
+        // Release: pairs with `Server::owner`, which then finds the client open.
         place.store(owner.number(), Ordering::Release);
     }
 }
 
 impl Server {
     const fn new() -> Self {
-        let owners = Growing::new([const { AtomicU64::new(0) }; _]);
+        let owners = ChunkedList::new([const { AtomicU64::new(0) }; _]);
         Self { identity: OnceLock::new(), any: AtomicU64::new(0), owners }
     }
 
@@ -146,7 +149,7 @@ impl Server {
     }
 
     fn any(&self, number: u32) -> Option<Pinned> {
-        // Relaxed, here and below: a handle that cannot be pinned, for whatever reason, is looked for anew.
+        // Relaxed, here and below: a handle that cannot be pinned is searched for again.
         let last = ClientHandle::from_number(self.any.load(Ordering::Relaxed));
         if let Some(pinned) = last.pin() {
             return Some(pinned);

@@ -11,18 +11,24 @@ use crate::messages;
 use crate::pattern::Pattern;
 use crate::ports::PortHandle;
 
-/// The port of that full name or alias; null when there is none.
+/// Returns the port with this full name or alias; null if there is none.
 ///
 /// # Safety
 /// `name` is null or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_port_by_name(client: ClientHandle, name: *const c_char) -> PortHandle {
+pub unsafe extern "C" fn jack_port_by_name(
+    client: ClientHandle,
+    name: *const c_char,
+) -> PortHandle {
     // SAFETY: the caller's promise.
-    let Some((client, name)) = client.pin().zip(unsafe { text(name) }) else { return PortHandle::NONE };
+    let Some((client, name)) = client.pin().zip(unsafe { text(name) }) else {
+        return PortHandle::NONE;
+    };
     find(&client.session, name).map_or(PortHandle::NONE, |id| PortHandle::new(&client, id))
 }
 
-/// The id of the port of that full name or alias. `ALSA:capture…` and `ALSA:playback…` mean `alsa_pcm:…`, as ever.
+/// Returns the id of the port with this full name or alias. As in JACK2, `ALSA:capture…` and
+/// `ALSA:playback…` mean `alsa_pcm:…`.
 pub(crate) fn find(session: &Session, name: &str) -> Option<u32> {
     let registry = session.registry();
     match name
@@ -34,7 +40,8 @@ pub(crate) fn find(session: &Session, name: &str) -> Option<u32> {
     }
 }
 
-/// The port of an id that a callback gave, also when it is gone since; null if there never was one. Thread: any.
+/// Returns the port with an id that a callback was given, even if it is gone; null if there never
+/// was one. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_by_id(client: ClientHandle, id: u32) -> PortHandle {
     let Some(client) = client.pin() else { return PortHandle::NONE };
@@ -42,8 +49,9 @@ pub extern "C" fn jack_port_by_id(client: ClientHandle, id: u32) -> PortHandle {
     if known { PortHandle::new(&client, id) } else { PortHandle::NONE }
 }
 
-/// Names of the ports whose name and type match, and that have all of `flags`, by their ids; ends with null. Null when
-/// there is none, or a pattern is no extended regular expression. Released with `jack_free`.
+/// Returns the names of the ports whose name and type match and that have all of `flags`, sorted by
+/// id and terminated by null. Null if there are none, or if a pattern is not an extended regular
+/// expression. Freed with `jack_free`.
 ///
 /// # Safety
 /// Both patterns are null or C strings.
@@ -72,7 +80,7 @@ pub unsafe extern "C" fn jack_get_ports(
     names(&client.session, found)
 }
 
-/// A pattern from the program; null is the one that matches everything.
+/// Returns a pattern from the program; null matches everything.
 ///
 /// # Safety
 /// `pattern` is null or a C string.
@@ -81,8 +89,12 @@ unsafe fn pattern(pattern: *const c_char) -> Option<Pattern> {
     Pattern::new(if pattern.is_null() { c"" } else { unsafe { CStr::from_ptr(pattern) } })
 }
 
-/// An array from `malloc` of the ports' names, which belong to the registry, and a null; null if there are none.
-pub(crate) fn names(session: &Session, ports: impl IntoIterator<Item = u32>) -> *const *const c_char {
+/// Returns an array from `malloc` of the ports' names, which belong to the registry, terminated by
+/// null; null if there are none.
+pub(crate) fn names(
+    session: &Session,
+    ports: impl IntoIterator<Item = u32>,
+) -> *const *const c_char {
     let registry = session.registry();
     let mut names: Vec<*const c_char> =
         ports.into_iter().filter_map(|id| Some(registry.port_name_ptr(id)?.cast())).collect();

@@ -1,8 +1,9 @@
-//! The ring of bytes between one writing and one reading thread (`ringbuffer.h`).
+//! The ring buffer between one writing and one reading thread (`ringbuffer.h`).
 //!
-//! Neither side waits or locks. Each owns one offset, which only it stores: with `Release`, after it has touched the
-//! bytes; the other side loads it with `Acquire`, before. Its own it loads with `Relaxed`, as nobody else changes it. One
-//! byte stays free, so that equal offsets mean empty. A size that is a power of two lets offsets wrap by a mask.
+//! Neither side waits or locks. Each side owns one offset, which only it stores: with `Release`,
+//! after it has accessed the bytes; the other side loads it with `Acquire`, before. A side loads
+//! its own offset with `Relaxed`, since no other thread changes it. One byte stays free, so that
+//! equal offsets mean empty. A size that is a power of two lets offsets wrap by a mask.
 
 use std::ffi::{c_char, c_int};
 use std::mem::offset_of;
@@ -18,7 +19,7 @@ pub struct RingBuffer {
     write: AtomicUsize,
     /// Offset of the next byte to read. Stored by the reader.
     read: AtomicUsize,
-    /// Bytes in use: a power of two.
+    /// Size in use, in bytes: a power of two.
     size: usize,
     size_mask: usize,
     locked: c_int,
@@ -29,7 +30,7 @@ pub struct RingBuffer {
 struct Allocation {
     /// First, so that a pointer to it points to the allocation.
     ring: RingBuffer,
-    /// Bytes of the buffer, of which the ring may use fewer.
+    /// Size of the buffer in bytes, of which the ring may use fewer.
     capacity: usize,
 }
 
@@ -44,16 +45,17 @@ pub struct Stretch {
 }
 
 impl RingBuffer {
-    /// For the reader: what can be read. The second stretch begins where the ring's memory does.
+    /// Returns the readable bytes. The second stretch begins at the start of the ring's memory.
     fn readable(&self) -> [Stretch; 2] {
         let read = self.read.load(Ordering::Relaxed);
         self.stretches(read, self.write.load(Ordering::Acquire).wrapping_sub(read) & self.size_mask)
     }
 
-    /// For the writer: what can be written.
+    /// Returns the writable bytes.
     fn writable(&self) -> [Stretch; 2] {
         let write = self.write.load(Ordering::Relaxed);
-        let bytes = self.read.load(Ordering::Acquire).wrapping_sub(write).wrapping_sub(1) & self.size_mask;
+        let bytes =
+            self.read.load(Ordering::Acquire).wrapping_sub(write).wrapping_sub(1) & self.size_mask;
         self.stretches(write, bytes)
     }
 
@@ -65,19 +67,19 @@ impl RingBuffer {
         ]
     }
 
-    /// Moves an offset on. The bytes that it passes are the other side's from then on.
+    /// Advances an offset, which passes the bytes to the other side.
     fn advance(&self, offset: &AtomicUsize, bytes: usize) {
         let next = offset.load(Ordering::Relaxed).wrapping_add(bytes) & self.size_mask;
         offset.store(next, Ordering::Release);
     }
 }
 
-/// Makes a ring of `size` bytes, rounded up to a power of two; null without memory.
+/// Creates a ring of `size` bytes, rounded up to a power of two. Returns null without memory.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_ringbuffer_create(size: usize) -> *mut RingBuffer {
     let Some(capacity) = size.max(2).checked_next_power_of_two() else { return ptr::null_mut() };
-    // SAFETY: calloc and malloc take any size; free takes what they gave, null included. The allocation is written
-    // only if malloc gave one, which is aligned for any type.
+    // SAFETY: calloc and malloc take any size; free takes what they gave, null included. The
+    // allocation is written only if malloc gave one, which is aligned for any type.
     unsafe {
         let buffer = libc::calloc(capacity, 1).cast::<c_char>();
         let allocation = libc::malloc(size_of::<Allocation>()).cast::<Allocation>();
@@ -87,23 +89,26 @@ pub extern "C" fn jack_ringbuffer_create(size: usize) -> *mut RingBuffer {
             return ptr::null_mut();
         }
         let (write, read) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let ring = RingBuffer { buffer, write, read, size: capacity, size_mask: capacity - 1, locked: 0 };
+        let ring =
+            RingBuffer { buffer, write, read, size: capacity, size_mask: capacity - 1, locked: 0 };
         allocation.write(Allocation { ring, capacity });
         &raw mut (*allocation).ring
     }
 }
 
-/// Releases a ring.
+/// Frees a ring.
 ///
 /// # Safety
-/// `ring` is null, or came from [`jack_ringbuffer_create`] and is not used by any thread from now on.
+/// `ring` is null, or came from [`jack_ringbuffer_create`] and is not used by any thread from now
+/// on.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_free(ring: *mut RingBuffer) {
     let allocation = ring.cast::<Allocation>();
     if allocation.is_null() {
         return;
     }
-    // SAFETY: the caller's promise; both parts came from malloc, and the buffer is `capacity` bytes long.
+    // SAFETY: the caller's promise; both parts came from malloc, and the buffer is `capacity` bytes
+    // long.
     unsafe {
         let buffer = (*allocation).ring.buffer.cast();
         if (*allocation).ring.locked != 0 {
@@ -139,13 +144,13 @@ pub unsafe extern "C" fn jack_ringbuffer_mlock(ring: *mut RingBuffer) -> c_int {
 pub unsafe extern "C" fn jack_ringbuffer_reset(ring: *mut RingBuffer) {
     // SAFETY: the caller's promise.
     let ring = unsafe { &*ring };
-    // As all stores: nobody loads them before the caller has let other threads use the ring again.
+    // Release as for all stores; the caller synchronizes before other threads use the ring again.
     ring.read.store(0, Ordering::Release);
     ring.write.store(0, Ordering::Release);
 }
 
-/// Empties a ring and makes it `size` bytes long, rounded up to a power of two, within what it was made with.
-/// Thread: any.
+/// Empties a ring and resizes it to `size` bytes, rounded up to a power of two, within its original
+/// size. Thread: any.
 ///
 /// # Safety
 /// `ring` came from [`jack_ringbuffer_create`]; no other thread uses it during the call.
@@ -160,7 +165,7 @@ pub unsafe extern "C" fn jack_ringbuffer_reset_size(ring: *mut RingBuffer, size:
     unsafe { jack_ringbuffer_reset(ring) };
 }
 
-/// Bytes that can be read. For the reader. Thread: any.
+/// Returns the number of bytes that can be read. For the reader. Thread: any.
 ///
 /// # Safety
 /// `ring` came from [`jack_ringbuffer_create`] and has not been freed.
@@ -170,7 +175,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read_space(ring: *const RingBuffer) -> 
     unsafe { &*ring }.readable().map(|stretch| stretch.bytes).iter().sum()
 }
 
-/// Bytes that can be written. For the writer. Thread: any.
+/// Returns the number of bytes that can be written. For the writer. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_read_space`].
@@ -180,7 +185,7 @@ pub unsafe extern "C" fn jack_ringbuffer_write_space(ring: *const RingBuffer) ->
     unsafe { &*ring }.writable().map(|stretch| stretch.bytes).iter().sum()
 }
 
-/// Takes up to `count` bytes out and returns how many. Thread: any.
+/// Reads up to `count` bytes and returns their number. Thread: any.
 ///
 /// # Safety
 /// As [`jack_ringbuffer_peek`].
@@ -198,10 +203,11 @@ pub unsafe extern "C" fn jack_ringbuffer_read(
     count
 }
 
-/// Copies up to `count` bytes, leaves them in, and returns how many. Thread: any.
+/// Copies up to `count` bytes without consuming them and returns their number. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; only one thread reads; `destination` has `count` bytes that it may write.
+/// As [`jack_ringbuffer_read_space`]; only one thread reads; `destination` has `count` bytes that
+/// it may write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_peek(
     ring: *mut RingBuffer,
@@ -212,8 +218,8 @@ pub unsafe extern "C" fn jack_ringbuffer_peek(
     let [first, second] = unsafe { &*ring }.readable();
     let head = count.min(first.bytes);
     let tail = (count - head).min(second.bytes);
-    // SAFETY: the stretches lie in the ring's memory and are the reader's until it advances; head + tail is not more
-    // than `count`, for which the caller has promised room.
+    // SAFETY: the stretches lie in the ring's memory and are the reader's until it advances; head +
+    // tail is not more than `count`, for which the caller has promised room.
     unsafe {
         ptr::copy_nonoverlapping(first.buffer, destination, head);
         ptr::copy_nonoverlapping(second.buffer, destination.add(head), tail);
@@ -236,8 +242,8 @@ pub unsafe extern "C" fn jack_ringbuffer_write(
     let [first, second] = ring.writable();
     let head = count.min(first.bytes);
     let tail = (count - head).min(second.bytes);
-    // SAFETY: the stretches lie in the ring's memory and are the writer's until it advances; head + tail is not more
-    // than `count`, which the caller has promised to be there.
+    // SAFETY: the stretches lie in the ring's memory and are the writer's until it advances; head +
+    // tail is not more than `count`, which the caller has promised to be there.
     unsafe {
         ptr::copy_nonoverlapping(source, first.buffer, head);
         ptr::copy_nonoverlapping(source.add(head), second.buffer, tail);
@@ -251,7 +257,10 @@ pub unsafe extern "C" fn jack_ringbuffer_write(
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_ringbuffer_get_read_vector(ring: *const RingBuffer, vector: *mut Stretch) {
+pub unsafe extern "C" fn jack_ringbuffer_get_read_vector(
+    ring: *const RingBuffer,
+    vector: *mut Stretch,
+) {
     // SAFETY: the caller's promises.
     unsafe { vector.cast::<[Stretch; 2]>().write((*ring).readable()) };
 }
@@ -261,7 +270,10 @@ pub unsafe extern "C" fn jack_ringbuffer_get_read_vector(ring: *const RingBuffer
 /// # Safety
 /// As [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_ringbuffer_get_write_vector(ring: *const RingBuffer, vector: *mut Stretch) {
+pub unsafe extern "C" fn jack_ringbuffer_get_write_vector(
+    ring: *const RingBuffer,
+    vector: *mut Stretch,
+) {
     // SAFETY: the caller's promises.
     unsafe { vector.cast::<[Stretch; 2]>().write((*ring).writable()) };
 }

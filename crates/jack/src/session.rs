@@ -1,20 +1,21 @@
-//! The session interface: a session manager has other programs save, and learns how to start them again.
+//! The session interface: a session manager asks other programs to save and learns how to start
+//! them again.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-use client::{Error, SessionAnswer, SessionEvent, SessionKind, Told};
+use client::{Error, NotificationCallback, Requester, SessionAnswer, SessionEvent, SessionKind};
 
 use crate::callbacks::Context;
 use crate::clients::ClientHandle;
-use crate::convert::{FAILED, allocated, answer, array, complain, order, refuse, text};
+use crate::convert::{FAILED, allocated, answer, array, complain, refuse, request, text};
 use crate::uuid;
 
 /// `jack_session_event_t`.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Event {
-    /// What is asked for.
+    /// The kind of save.
     pub event_type: u32,
     /// From `malloc`.
     pub session_dir: *mut c_char,
@@ -24,7 +25,7 @@ pub struct Event {
     pub command_line: *mut c_char,
     /// The program's answer.
     pub flags: u32,
-    /// 0.
+    /// Always 0.
     pub future: u32,
 }
 
@@ -32,7 +33,7 @@ pub struct Event {
 #[derive(Debug)]
 #[repr(C)]
 pub struct Command {
-    /// From `malloc`; null ends a list.
+    /// From `malloc`; null terminates a list.
     pub uuid: *mut c_char,
     /// From `malloc`.
     pub client_name: *mut c_char,
@@ -45,8 +46,8 @@ pub struct Command {
 /// `JackSessionCallback`.
 pub type SessionCallback = unsafe extern "C" fn(*mut Event, *mut c_void);
 
-/// Sets what is told, on the notification thread, that a session is saved. The event is the program's, to be answered
-/// with [`jack_session_reply`] and released with [`jack_session_event_free`].
+/// Sets the callback for a session being saved, on the notification thread. The program owns the
+/// event, answers it with [`jack_session_reply`] and frees it with [`jack_session_event_free`].
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_session_callback(
     client: ClientHandle,
@@ -54,14 +55,15 @@ pub extern "C" fn jack_set_session_callback(
     argument: *mut c_void,
 ) -> c_int {
     let context = Context(argument);
-    order(client, |client| {
+    request(client, |client| {
         let uuid = client.session.uuid();
         client.session.configure(|callbacks| {
             callbacks.session = callback.map(|callback| {
                 client::callback(move |asked: SessionEvent| {
-                    // SAFETY: the program's callback; the event and its texts are from malloc, and are its own now.
+                    // SAFETY: the program's callback; the event and its texts are from malloc, and
+                    // the program owns them from here on.
                     unsafe { callback(event(&asked, uuid), context.pointer()) };
-                }) as Told<SessionEvent>
+                }) as NotificationCallback<SessionEvent>
             });
         })
     })
@@ -89,7 +91,8 @@ fn event(asked: &SessionEvent, uuid: uuid::Uuid) -> *mut Event {
     place
 }
 
-/// Sends the answer that is in the event, once: 0, or -1 (nothing was asked, or the command is longer than 2 KiB).
+/// Sends the answer in the event, once. Returns 0, or -1 (no question is pending, or the command is
+/// longer than 2 KiB).
 ///
 /// # Safety
 /// `event` is null or an event of a session callback.
@@ -102,7 +105,8 @@ pub unsafe extern "C" fn jack_session_reply(client: ClientHandle, event: *mut Ev
     // SAFETY: the caller's promise: the command is null or a C string.
     let command = unsafe { text(event.command_line) };
     let unreadable = command.is_none() && !event.command_line.is_null();
-    let answer = SessionAnswer { flags: event.flags, command: command.unwrap_or_default().to_owned() };
+    let answer =
+        SessionAnswer { flags: event.flags, command: command.unwrap_or_default().to_owned() };
     if !unreadable && client.session.answer_session(answer) {
         0
     } else {
@@ -112,10 +116,11 @@ pub unsafe extern "C" fn jack_session_reply(client: ClientHandle, event: *mut Ev
     }
 }
 
-/// Releases an event with the texts in it.
+/// Frees an event with its texts.
 ///
 /// # Safety
-/// `event` is null or an event from `malloc` whose texts are from `malloc` or null; all are used by nobody else.
+/// `event` is null or an event from `malloc` whose texts are from `malloc` or null; no other code
+/// uses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_session_event_free(event: *mut Event) {
     // SAFETY: the caller's promise.
@@ -128,9 +133,10 @@ pub unsafe extern "C" fn jack_session_event_free(event: *mut Event) {
     }
 }
 
-/// Has the client `target`, or all that have a session callback when it is null, save in directories of their own in
-/// `path` (null: the working directory), and waits for them, at most 30 s. The answers, to be released with [`jack_session_commands_free`]; the last has
-/// a null uuid. Null, and a message, on failure.
+/// Asks the client `target`, or every client with a session callback if it is null, to save in a
+/// separate directory below `path` (null: the working directory), and waits at most 30 s. Returns
+/// the answers, freed with [`jack_session_commands_free`]; the last has a null uuid. Returns null,
+/// with a message, on failure.
 ///
 /// # Safety
 /// `target` and `path` are null or C strings.
@@ -149,14 +155,18 @@ pub unsafe extern "C" fn jack_session_notify(
     };
     // SAFETY: the caller's promise.
     let (name, given_path) = unsafe { (text(target), text(path)) };
-    // Debian's jack_session_notify gives none when it has programs quit.
+    // Debian's jack_session_notify passes null when it asks programs to quit.
     let path = if path.is_null() { Some(".") } else { given_path };
     let (Some(kind), Some(path), true) = (kind, path, name.is_some() || target.is_null()) else {
         refuse("jack_session_notify: no such type, or a text is missing or no UTF-8");
         return null_mut();
     };
+    // The other clients may have other working directories.
+    let absolute =
+        std::path::absolute(path).ok().and_then(|path| path.into_os_string().into_string().ok());
+    let path = absolute.unwrap_or_default();
     let answers = client.pin().ok_or(Error::Closed);
-    match answers.and_then(|client| client.session.notify_session(name, kind, path)) {
+    match answers.and_then(|client| client.session.notify_session(name, kind, &path)) {
         Ok(answers) => commands(&answers),
         Err(error) => {
             complain(&error);
@@ -176,17 +186,18 @@ fn commands(answers: &[client::SessionCommand]) -> *mut Command {
     array(answers.iter().map(copy).chain([end]).collect())
 }
 
-/// Releases a list of answers.
+/// Frees a list of answers.
 ///
 /// # Safety
-/// `commands` is null or an array from `malloc` that ends with a null uuid; its texts are from `malloc` or null. All are
-/// used by nobody else.
+/// `commands` is null or an array from `malloc` that ends with a null uuid; its texts are from
+/// `malloc` or null. No other code uses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_session_commands_free(commands: *mut Command) {
     if commands.is_null() {
         return;
     }
-    // SAFETY: the caller's promise: each element up to the last may be read, and its texts released.
+    // SAFETY: the caller's promise: each element up to the last may be read, and its texts
+    // released.
     unsafe {
         let mut command = commands;
         while !(*command).uuid.is_null() {
@@ -199,7 +210,8 @@ pub unsafe extern "C" fn jack_session_commands_free(commands: *mut Command) {
     }
 }
 
-/// Keeps a name for the client that opens with this uuid as its session's: 0, or -1 if it is taken.
+/// Reserves a name for the client that opens with this session uuid. Returns 0, or -1 if it is
+/// taken.
 ///
 /// # Safety
 /// The texts are null or C strings.
@@ -214,10 +226,11 @@ pub unsafe extern "C" fn jack_reserve_client_name(
     let Some((name, uuid)) = name.zip(uuid.and_then(|uuid| uuid::parse(uuid.as_bytes()))) else {
         return refuse("jack_reserve_client_name: no name, or no uuid");
     };
-    order(client, |client| client.session.reserve_name(name, uuid))
+    request(client, |client| client.session.reserve_name(name, uuid))
 }
 
-/// 1 if the client of that name is active with a session callback, 0 if not, -1 if there is no such client.
+/// Returns 1 if the client with this name is active and has a session callback, 0 if not, -1 if
+/// there is no such client.
 ///
 /// # Safety
 /// `name` is null or a C string.

@@ -1,36 +1,40 @@
-//! Load and delays. Getters are for any thread.
+//! Load and delays. The getters may be called from any thread.
 
-use client::Request;
+use client::{Request, Requester};
 
 use crate::clients::ClientHandle;
-use crate::convert::order;
+use crate::convert::request;
 
-/// Delays of the last xrun and of the worst, in µs.
+/// Returns the delays of the last and of the worst xrun, in µs.
 fn delays_us(client: ClientHandle) -> (u32, u32) {
     let client = client.pin();
-    client.as_ref().and_then(|client| client.session.engine()).map_or((0, 0), |engine| engine.delays_us())
+    client
+        .as_ref()
+        .and_then(|client| client.session.engine())
+        .map_or((0, 0), |engine| engine.delays_us())
 }
 
-/// Delay of the last xrun, in µs. Thread: any.
+/// Returns the delay of the last xrun, in µs. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_xrun_delayed_usecs(client: ClientHandle) -> f32 {
     delays_us(client).0 as f32
 }
 
-/// Longest delay since the server's start or the last reset, in µs. Thread: any.
+/// Returns the longest delay since the server's start or the last reset, in µs. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_max_delayed_usecs(client: ClientHandle) -> f32 {
     delays_us(client).1 as f32
 }
 
-/// Forgets the longest delay, for all clients.
+/// Resets the longest delay, for all clients.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_reset_max_delayed_usecs(client: ClientHandle) {
-    // The function of C has no result; the message tells it.
-    let _ = order(client, |client| client.session.order(Request::ResetMaxDelay));
+    // The C function has no result; the message reports a failure.
+    let _ = request(client, |client| client.session.request(Request::ResetMaxDelay));
 }
 
-/// Part of the quantum's time that the graph takes, in percent; 0 if the client is not open. Thread: any.
+/// Returns the part of the quantum's time that the graph takes, in percent; 0 if the client is not
+/// open. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_cpu_load(client: ClientHandle) -> f32 {
     let client = client.pin();

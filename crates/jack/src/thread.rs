@@ -1,4 +1,4 @@
-//! Threads for programs, and the scheduling that process threads have.
+//! Threads for programs, and real-time scheduling.
 
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
@@ -13,11 +13,12 @@ use crate::convert::{FAILED, store};
 /// `THREAD_STACK`
 const STACK_BYTES: usize = 512 * 1024;
 
-/// Sets what makes the threads that run the program's code: those of `jack_client_create_thread`, and later process
-/// and notification threads; null: `pthread_create`.
+/// Sets the function that creates the threads that run the program's code: those of
+/// `jack_client_create_thread`, and later process and notification threads. Null selects
+/// `pthread_create`.
 ///
 /// # Safety
-/// `creator` is null or does as `pthread_create` does.
+/// `creator` is null or behaves like `pthread_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_set_thread_creator(creator: Option<ThreadCreator>) {
     // SAFETY: the caller's promise.
@@ -28,14 +29,14 @@ fn priority(client: ClientHandle) -> Option<u32> {
     client.pin()?.session.engine()?.client_priority()
 }
 
-/// The kernel's priority of process threads under `SCHED_FIFO`; -1 if they are not real-time. Thread: any.
+/// Returns the `SCHED_FIFO` priority of process threads; -1 if they are not real-time. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_real_time_priority(client: ClientHandle) -> c_int {
     priority(client).map_or(FAILED, |priority| priority as c_int)
 }
 
-/// The highest priority that a program should give its threads, below the driver's; -1 if the server is not
-/// real-time. Thread: any.
+/// Returns the highest priority that a program should use, below the driver's; -1 if the server is
+/// not real-time. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_max_real_time_priority(client: ClientHandle) -> c_int {
     let client = client.pin();
@@ -43,24 +44,28 @@ pub extern "C" fn jack_client_max_real_time_priority(client: ClientHandle) -> c_
     priority.map_or(FAILED, |priority| priority as c_int)
 }
 
-/// A pthread as pthread functions know it; 0 unless the client is active with a process thread. Thread: any.
+/// Returns the process thread as a `pthread_t`; 0 unless the client is active with a process
+/// thread. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_thread_id(client: ClientHandle) -> pthread_t {
     let client = client.pin().filter(|client| client.session.process_thread().is_some());
     client.map_or(0, |client| client.hooks.process_thread() as pthread_t)
 }
 
-/// Puts a thread under `SCHED_FIFO`: 0, or the system's error number.
+/// Puts a thread under `SCHED_FIFO`. Returns 0, or the system's error number.
 ///
 /// # Safety
 /// `thread` is 0 or a thread that has not been joined.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_acquire_real_time_scheduling(thread: pthread_t, priority: c_int) -> c_int {
+pub unsafe extern "C" fn jack_acquire_real_time_scheduling(
+    thread: pthread_t,
+    priority: c_int,
+) -> c_int {
     // SAFETY: the caller's promise.
     unsafe { schedule(thread, libc::SCHED_FIFO, priority) }
 }
 
-/// Puts a thread back under ordinary scheduling: 0, or the system's error number.
+/// Puts a thread under ordinary scheduling. Returns 0, or the system's error number.
 ///
 /// # Safety
 /// As [`jack_acquire_real_time_scheduling`].
@@ -75,7 +80,8 @@ unsafe fn schedule(thread: pthread_t, policy: c_int, priority: c_int) -> c_int {
         return libc::EINVAL;
     }
     let parameter = parameter(priority);
-    // SAFETY: not 0, so by the caller's promise a thread that was not joined; the parameter lives through the call.
+    // SAFETY: not 0, so by the caller's promise a thread that was not joined; the parameter lives
+    // through the call.
     unsafe { libc::pthread_setschedparam(thread, policy, &raw const parameter) }
 }
 
@@ -86,8 +92,8 @@ fn parameter(priority: c_int) -> libc::sched_param {
     parameter
 }
 
-/// Starts a thread of the program, with a stack of 512 KiB, if `realtime` under `SCHED_FIFO`: 0, or the system's error
-/// number, and no thread. The client is not needed and may be null.
+/// Starts a thread of the program with a stack of 512 KiB, under `SCHED_FIFO` if `realtime`.
+/// Returns 0, or the system's error number and no thread. The client is not needed and may be null.
 ///
 /// # Safety
 /// `thread` is null or may be written; `body` may be called with `argument` on another thread.
@@ -113,20 +119,23 @@ pub unsafe extern "C" fn jack_client_create_thread(
     }
 }
 
-/// Waits for a thread to end: 0, or the system's error number.
+/// Waits for a thread to end. Returns 0, or the system's error number.
 ///
 /// # Safety
-/// `thread` is 0 or a thread that nobody else joins.
+/// `thread` is 0 or a thread that no other code joins.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_client_stop_thread(_client: ClientHandle, thread: pthread_t) -> c_int {
+pub unsafe extern "C" fn jack_client_stop_thread(
+    _client: ClientHandle,
+    thread: pthread_t,
+) -> c_int {
     if thread == 0 {
         return libc::EINVAL;
     }
-    // SAFETY: not 0, so by the caller's promise a thread to be joined; its result is not wanted.
+    // SAFETY: not 0, so by the caller's promise a thread to be joined; its result is not needed.
     unsafe { libc::pthread_join(thread, null_mut()) }
 }
 
-/// Cancels a thread and waits for it to end: 0, or the system's error number.
+/// Cancels a thread and waits for it to end. Returns 0, or the system's error number.
 ///
 /// # Safety
 /// As [`jack_client_stop_thread`].

@@ -1,4 +1,4 @@
-//! Frames and dates; see also `jack_get_time`. Any thread.
+//! Frames and times; see also `jack_get_time`. For any thread.
 
 use std::ffi::c_int;
 
@@ -7,26 +7,26 @@ use crate::convert::{FAILED, store};
 
 const NS_PER_US: u64 = 1000;
 
-/// The frame that passes now, estimated; 0 if the client is not open. Thread: any.
+/// Returns the estimated current frame; 0 if the client is not open. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_frame_time(client: ClientHandle) -> u32 {
     client.pin().map_or(0, |client| client.session.frame_time())
 }
 
-/// The cycle's first frame. Thread: cycle.
+/// Returns the cycle's first frame. Thread: cycle.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_last_frame_time(client: ClientHandle) -> u32 {
     client.pin().map_or(0, |client| client.session.last_frame_time())
 }
 
-/// Frames since the driver woke for the cycle. Thread: any.
+/// Returns the frames since the driver woke for the cycle. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_frames_since_cycle_start(client: ClientHandle) -> u32 {
     client.pin().map_or(0, |client| client.session.frames_since_cycle_start())
 }
 
-/// The cycle's first frame, its smoothed date and the next one's, and its smoothed duration, all in µs. -1 before
-/// the first cycle. Thread: cycle.
+/// Returns the cycle's first frame, its smoothed time, the next cycle's, and the smoothed duration,
+/// all times in µs. -1 before the first cycle. Thread: cycle.
 ///
 /// # Safety
 /// Each pointer is null or may be written.
@@ -38,7 +38,9 @@ pub unsafe extern "C" fn jack_get_cycle_times(
     next_us: *mut u64,
     length_us: *mut f32,
 ) -> c_int {
-    let Some(times) = client.pin().and_then(|client| client.session.cycle_times()) else { return FAILED };
+    let Some(times) = client.pin().and_then(|client| client.session.cycle_times()) else {
+        return FAILED;
+    };
     // SAFETY: the caller's promise.
     unsafe {
         store(first_frame, times.frames);
@@ -49,14 +51,16 @@ pub unsafe extern "C" fn jack_get_cycle_times(
     0
 }
 
-/// When a frame passes, in µs: the one of that number nearest to now. Thread: any.
+/// Returns the time of a frame in µs: of the occurrence nearest to now. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_frames_to_time(client: ClientHandle, frame: u32) -> u64 {
     client.pin().map_or(0, |client| client.session.frames_to_time(frame) / NS_PER_US)
 }
 
-/// The frame at a date in µs. Thread: any.
+/// Returns the frame at a time in µs. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_time_to_frames(client: ClientHandle, date_us: u64) -> u32 {
-    client.pin().map_or(0, |client| client.session.time_to_frames(date_us.saturating_mul(NS_PER_US)))
+    client
+        .pin()
+        .map_or(0, |client| client.session.time_to_frames(date_us.saturating_mul(NS_PER_US)))
 }

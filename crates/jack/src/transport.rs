@@ -1,4 +1,4 @@
-//! The transport: where the piece stands, starting and moving it, and taking part.
+//! The transport: querying, starting and moving it, sync and timebase callbacks.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use client::{CycleScope, Error, RequestError, Transport, TransportState, valid};
 
 use crate::callbacks::Context;
 use crate::clients::{ClientHandle, OpenClient};
-use crate::convert::{FAILED, complain, order, refuse, store};
+use crate::convert::{FAILED, complain, refuse, request, store};
 
 const NS_PER_US: u64 = 1000;
 
@@ -15,13 +15,13 @@ const NS_PER_US: u64 = 1000;
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, packed)]
 pub struct Position {
-    /// Equal to `unique_2` in a whole snapshot.
+    /// Equal to `unique_2` in a consistent snapshot.
     pub unique_1: u64,
-    /// Date of the cycle's start, µs.
+    /// Time of the cycle's start, µs.
     pub usecs: u64,
     /// Hz.
     pub frame_rate: u32,
-    /// Frames from the start of the piece.
+    /// Transport position in frames.
     pub frame: u32,
     /// Which of the members below are set: bits of `jack_position_bits_t`.
     pub valid: u32,
@@ -31,31 +31,31 @@ pub struct Position {
     pub beat: i32,
     /// From 0.
     pub tick: i32,
-    /// Ticks from the start of the piece to this bar.
+    /// Ticks from position 0 to the start of this bar.
     pub bar_start_tick: f64,
     /// Upper number of the time signature.
     pub beats_per_bar: f32,
     /// Lower number of the time signature.
     pub beat_type: f32,
-    /// Resolution.
+    /// Resolution of ticks.
     pub ticks_per_beat: f64,
     /// Tempo.
     pub beats_per_minute: f64,
-    /// Of this cycle's first frame, s.
+    /// Time of this cycle's first frame, s.
     pub frame_time: f64,
-    /// Of the next cycle's first frame, s.
+    /// Time of the next cycle's first frame, s.
     pub next_time: f64,
-    /// Frames from the cycle's start to the date of bar, beat and tick.
+    /// Frames from the cycle's start to the position of bar, beat and tick.
     pub bbt_offset: u32,
-    /// Not more than 0: there is no video.
+    /// 0 or less: there is no video.
     pub audio_frames_per_video_frame: f32,
     /// Frames from the cycle's start to the next video frame.
     pub video_offset: u32,
     /// `tick` with its fraction.
     pub tick_double: f64,
-    /// 0.
+    /// Always 0.
     pub padding: [i32; 5],
-    /// Equal to `unique_1` in a whole snapshot.
+    /// Equal to `unique_1` in a consistent snapshot.
     pub unique_2: u64,
 }
 
@@ -65,9 +65,9 @@ pub type SyncCallback = unsafe extern "C" fn(u32, *mut Position, *mut c_void) ->
 pub type TimebaseCallback = unsafe extern "C" fn(u32, u32, *mut Position, c_int, *mut c_void);
 
 impl Position {
-    /// What the server knows of a place, at a rate and a date.
+    /// Converts the server's position, at a sample rate and the time of a cycle.
     fn of(place: &client::Position, transport: &Transport, frame_rate: u32) -> Self {
-        // Any two cycles differ, and so do the whole snapshots of them.
+        // Any two cycles differ, and so do consistent snapshots of them.
         let unique = u64::from(transport.cycle);
         Self {
             unique_1: unique,
@@ -94,7 +94,7 @@ impl Position {
         }
     }
 
-    /// What the server wants to know of it.
+    /// Converts to the server's position.
     fn place(self) -> client::Position {
         client::Position {
             frame: self.frame,
@@ -117,44 +117,47 @@ impl Position {
     }
 }
 
-/// The transport in the calling thread's cycle, and the rate in Hz.
+/// Returns the transport in the calling thread's cycle, and the sample rate in Hz.
 fn transport_of(client: &OpenClient) -> Option<(Transport, u32)> {
     Some((client.session.transport()?, client.session.info()?.sample_rate_hz))
 }
 
-/// 0 or -1, without a message: the call may come from a cycle.
+/// Returns 0 or -1 without a message, since the call may come from a cycle.
 fn quietly(client: ClientHandle, call: impl FnOnce(&OpenClient) -> Result<(), Error>) -> c_int {
     let done = client.pin().is_some_and(|client| call(&client).is_ok());
     if done { 0 } else { FAILED }
 }
 
-/// Has the transport roll, once all slow clients are ready. Thread: any.
+/// Starts the transport once all slow-sync clients are ready. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_transport_start(client: ClientHandle) {
-    // The function of C has no result.
+    // The C function has no result.
     let _ = quietly(client, |client| client.session.start_transport());
 }
 
-/// Has the transport stand still. Thread: any.
+/// Stops the transport. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_transport_stop(client: ClientHandle) {
-    // The function of C has no result.
+    // The C function has no result.
     let _ = quietly(client, |client| client.session.stop_transport());
 }
 
-/// Moves the transport: 0, or -1. Thread: any.
+/// Moves the transport. Returns 0, or -1. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_transport_locate(client: ClientHandle, frame: u32) -> c_int {
     quietly(client, |client| client.session.locate_transport(&client::Position::at(frame)))
 }
 
-/// Moves the transport to a position with all that is known of it: 0, `EINVAL` for null and for unknown bits in
-/// `valid`, or -1. Thread: any.
+/// Moves the transport to a position with all its members. Returns 0, `EINVAL` for null and for
+/// unknown bits in `valid`, or -1. Thread: any.
 ///
 /// # Safety
 /// `position` is null or may be read.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_transport_reposition(client: ClientHandle, position: *const Position) -> c_int {
+pub unsafe extern "C" fn jack_transport_reposition(
+    client: ClientHandle,
+    position: *const Position,
+) -> c_int {
     if position.is_null() {
         return libc::EINVAL;
     }
@@ -166,27 +169,33 @@ pub unsafe extern "C" fn jack_transport_reposition(client: ClientHandle, positio
     quietly(client, |client| client.session.locate_transport(&place))
 }
 
-/// The state, and where the transport stands: in a process thread, at the first frame of its cycle. Stopped at frame
-/// 0 at a rate of 0 if the client is not open. Thread: any.
+/// Returns the state and stores the position: on a process thread, that of its cycle's first frame.
+/// If the client is not open, the transport is stopped at frame 0 with a sample rate of 0. Thread:
+/// any.
 ///
 /// # Safety
 /// `position` is null or may be written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jack_transport_query(client: ClientHandle, position: *mut Position) -> u32 {
+pub unsafe extern "C" fn jack_transport_query(
+    client: ClientHandle,
+    position: *mut Position,
+) -> u32 {
     let found = client.pin().and_then(|client| transport_of(&client));
-    let told = found.map(|(transport, rate_hz)| Position::of(&transport.position, &transport, rate_hz));
+    let told =
+        found.map(|(transport, rate_hz)| Position::of(&transport.position, &transport, rate_hz));
     // SAFETY: the caller's promise.
     unsafe { store(position, told.unwrap_or_default()) };
     found.map_or(TransportState::Stopped, |(transport, _)| transport.state) as u32
 }
 
-/// The frame of the piece that passes now, estimated. Thread: any.
+/// Returns the estimated current frame of the transport. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_get_current_transport_frame(client: ClientHandle) -> u32 {
     client.pin().map_or(0, |client| client.session.transport_frame())
 }
 
-/// Has the transport wait for this client before it rolls; null takes it back. 0, or -1.
+/// Sets the sync callback, for which the transport waits before it rolls; null removes it. Returns
+/// 0, or -1.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_sync_callback(
     client: ClientHandle,
@@ -194,26 +203,30 @@ pub extern "C" fn jack_set_sync_callback(
     argument: *mut c_void,
 ) -> c_int {
     let context = Context(argument);
-    order(client, |client| {
+    request(client, |client| {
         client.session.set_sync_callback(callback.map(|callback| {
             Arc::new(move |cycle: &CycleScope<'_>| {
                 let transport = cycle.transport();
-                let mut position = Position::of(&transport.position, &transport, cycle.sample_rate_hz());
-                // SAFETY: the program's callback, on the process thread; the position is valid during the call.
-                unsafe { callback(transport.state as u32, &raw mut position, context.pointer()) != 0 }
+                let mut position =
+                    Position::of(&transport.position, &transport, cycle.sample_rate_hz());
+                // SAFETY: the program's callback, on the process thread; the position is valid
+                // during the call.
+                unsafe {
+                    callback(transport.state as u32, &raw mut position, context.pointer()) != 0
+                }
             }) as client::SyncCallback
         }))
     })
 }
 
-/// Sets how long the transport waits for slow clients, in µs: 0, or -1. Thread: any.
+/// Sets how long the transport waits for slow-sync clients, in µs. Returns 0, or -1. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_sync_timeout(client: ClientHandle, timeout_us: u64) -> c_int {
     quietly(client, |client| client.session.set_sync_timeout(timeout_us))
 }
 
-/// Makes the client the timebase master, whose callback completes positions: 0; `EBUSY` if it was to be so only without
-/// another, and there is one; `EINVAL` for anything else.
+/// Makes the client the timebase master, whose callback completes positions. Returns 0, `EBUSY` if
+/// the request is conditional and there is a master, or `EINVAL` for any other failure.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_timebase_callback(
     client: ClientHandle,
@@ -232,15 +245,19 @@ pub extern "C" fn jack_set_timebase_callback(
         let transport = cycle.transport();
         let mut position = Position::of(place, &transport, cycle.sample_rate_hz());
         let (state, frames) = (transport.state as u32, cycle.frames());
-        // SAFETY: the program's callback, on the process thread; the position is valid during the call.
-        unsafe { callback(state, frames, &raw mut position, c_int::from(is_new), context.pointer()) };
+        // SAFETY: the program's callback, on the process thread; the position is valid during the
+        // call.
+        unsafe {
+            callback(state, frames, &raw mut position, c_int::from(is_new), context.pointer())
+        };
         *place = position.place();
     };
     let taken = client.pin().ok_or(Error::Closed);
-    let taken = taken.and_then(|client| client.session.take_timebase(conditional != 0, Arc::new(completed)));
+    let taken = taken
+        .and_then(|client| client.session.take_timebase(conditional != 0, Arc::new(completed)));
     match taken {
         Ok(()) => 0,
-        // What a program asks that leaves the role to others: no message.
+        // A conditional request leaves the role to another client, which is not an error to report.
         Err(Error::Refused(RequestError::TimebaseTaken(_))) => libc::EBUSY,
         Err(error) => {
             complain(&error);
@@ -249,14 +266,14 @@ pub extern "C" fn jack_set_timebase_callback(
     }
 }
 
-/// Gives the role of the timebase master back: 0, or `EINVAL` if the client does not have it.
+/// Stops being the timebase master. Returns 0, or `EINVAL` if the client is not.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_release_timebase(client: ClientHandle) -> c_int {
     let released = client.pin().is_some_and(|client| client.session.release_timebase().is_ok());
     if released { 0 } else { libc::EINVAL }
 }
 
-/// `jack_transport_info_t`, of the transport interface before this one.
+/// `jack_transport_info_t`, from the earlier transport interface.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C)]
 pub struct OldInfo {
@@ -284,8 +301,8 @@ const OLD_VALID: u32 = 1 | 2;
 /// `JackTransportBBT`
 const OLD_BBT: u32 = 1 << 4;
 
-/// Tells what [`jack_transport_query`] does, in the struct of the interface before; zeroes if the client is not open.
-/// Thread: any.
+/// Does what [`jack_transport_query`] does, with the struct of the earlier interface; zeroes it if
+/// the client is not open. Thread: any.
 ///
 /// # Safety
 /// `info` is null or may be written.
@@ -312,7 +329,8 @@ pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mu
         }
     });
     if !info.is_null() {
-        // SAFETY: the caller's promise. As bytes: with what lies between the fields, and wherever a packed struct begins.
+        // SAFETY: the caller's promise. As bytes: with what lies between the fields, and wherever a
+        // packed struct begins.
         unsafe { info.cast::<u8>().write_bytes(0, size_of::<OldInfo>()) };
     }
     if let Some(told) = told {
@@ -321,7 +339,7 @@ pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mu
     }
 }
 
-/// Does nothing: positions are stated by the timebase callback. Thread: any.
+/// Does nothing: the timebase callback provides positions. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_set_transport_info(_client: ClientHandle, _info: *mut OldInfo) {}
 

@@ -1,6 +1,7 @@
-//! Uuids of clients and ports, as numbers and as decimal text. No call here waits: any thread.
+//! Uuids of clients and ports, as numbers and as decimal text. No call here waits, on any thread.
 //!
-//! The upper half says what a uuid names, 1 a port and 2 a client; the lower half is a number that is never 0.
+//! The upper half says what a uuid names, 1 a port and 2 a client; the lower half is a number that
+//! is never 0.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::io::Write;
@@ -11,13 +12,13 @@ pub use client::{client_uuid as of_client, port_uuid as of_port};
 /// `jack_uuid_t`; 0 names nothing.
 pub type Uuid = u64;
 
-/// Bytes of the longest text with its terminating 0 (`JACK_UUID_STRING_SIZE`).
+/// Size of the longest text in bytes, including its terminating 0 (`JACK_UUID_STRING_SIZE`).
 pub const TEXT_BYTES: usize = 37;
 
-/// The least number that is a uuid.
+/// The smallest valid uuid.
 const LEAST: Uuid = 1 << 32;
 
-/// The uuid that a decimal text stands for, unless it is too small or too large to be one.
+/// Parses a decimal uuid. Returns `None` if it is out of range.
 pub fn parse(text: &[u8]) -> Option<Uuid> {
     if !text.iter().all(u8::is_ascii_digit) {
         return None;
@@ -25,33 +26,34 @@ pub fn parse(text: &[u8]) -> Option<Uuid> {
     std::str::from_utf8(text).ok()?.parse().ok().filter(|&uuid| uuid >= LEAST)
 }
 
-/// A client uuid that this process has not given before. A server gives its own. Thread: any.
+/// Returns a client uuid that this process has not returned before. A server assigns its own.
+/// Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_client_uuid_generate() -> Uuid {
     static LAST: AtomicU32 = AtomicU32::new(0);
-    // Relaxed: each call has a number of its own, in whatever order.
+    // Relaxed: the numbers only have to differ.
     of_client(LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1))
 }
 
-/// The uuid of the port with this number. Thread: any.
+/// Returns the uuid of the port with this number. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_port_uuid_generate(port_id: u32) -> Uuid {
     of_port(port_id)
 }
 
-/// The number that a port's uuid was made from. Thread: any.
+/// Returns the number that a port's uuid was made from. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_uuid_to_index(uuid: Uuid) -> u32 {
     (uuid as u32).wrapping_sub(1)
 }
 
-/// -1, 0 or 1 as `a` is less than, equal to or greater than `b`. Thread: any.
+/// Returns -1, 0 or 1 as `a` is less than, equal to or greater than `b`. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_uuid_compare(a: Uuid, b: Uuid) -> c_int {
     a.cmp(&b) as c_int
 }
 
-/// 1 for a uuid that names nothing, else 0. Thread: any.
+/// Returns 1 for a uuid that names nothing, else 0. Thread: any.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_uuid_empty(uuid: Uuid) -> c_int {
     c_int::from(uuid == 0)
@@ -69,7 +71,7 @@ pub unsafe extern "C" fn jack_uuid_copy(destination: *mut Uuid, uuid: Uuid) {
     }
 }
 
-/// Makes `*uuid` name nothing. Thread: any.
+/// Clears `*uuid`, so that it names nothing. Thread: any.
 ///
 /// # Safety
 /// As [`jack_uuid_copy`].
@@ -79,7 +81,7 @@ pub unsafe extern "C" fn jack_uuid_clear(uuid: *mut Uuid) {
     unsafe { jack_uuid_copy(uuid, 0) };
 }
 
-/// Reads a uuid from text. Returns 0; or -1 and leaves `*uuid` alone. Thread: any.
+/// Parses a uuid. Returns 0, or -1 and leaves `*uuid` unchanged. Thread: any.
 ///
 /// # Safety
 /// `text` is null or a C string; `uuid` as for [`jack_uuid_copy`].

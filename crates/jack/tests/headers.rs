@@ -1,6 +1,6 @@
 //! Our C headers: complete, and compatible with those that Debian's programs were built with.
 //!
-//! The compiler is the judge: Debian's declarations are read by its preprocessor and stated again behind ours.
+//! The compiler checks this: Debian's declarations are preprocessed and repeated after ours.
 
 #[path = "headers/declarations.rs"]
 mod declarations;
@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 use declarations::{Declarations, gcc, includes};
 
-/// The headers that Debian has too and that only declare.
+/// Debian's headers that contain only declarations.
 const DECLARING: [&str; 16] = [
     "systemdeps.h",
     "weakmacros.h",
@@ -37,10 +37,13 @@ fn symbols() -> Vec<(&'static str, bool)> {
         .collect()
 }
 
-/// What gcc has to say against `source` with our headers; empty if it compiles.
+/// Returns gcc's messages about `source` with our headers; empty if it compiles.
 fn objections(source: &str) -> String {
-    let output =
-        gcc(source, &["-fsyntax-only", "-std=gnu11", "-Wno-deprecated-declarations", "-x", "c"], true);
+    let output = gcc(
+        source,
+        &["-fsyntax-only", "-std=gnu11", "-Wno-deprecated-declarations", "-x", "c"],
+        true,
+    );
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.success(), !text.contains("error"), "{text}");
     if output.status.success() { String::new() } else { text }
@@ -49,7 +52,7 @@ fn objections(source: &str) -> String {
 #[test]
 fn each_header_compiles_alone_as_c99_and_as_cpp() {
     for header in DECLARING.iter().copied().chain(["jslist.h"]) {
-        // ISO C wants a declaration in every translation unit; some headers have only macros.
+        // ISO C requires a declaration in every translation unit; some headers have only macros.
         let source = includes(&[header]) + "typedef int declaration;\n";
         for language in [
             ["-x", "c", "-std=c99"],
@@ -57,7 +60,8 @@ fn each_header_compiles_alone_as_c99_and_as_cpp() {
             ["-x", "c++", "-std=c++98"],
             ["-x", "c++", "-std=c++20"],
         ] {
-            let strict = ["-fsyntax-only", "-Wall", "-Wextra", "-Wno-long-long", "-pedantic", "-Werror"];
+            let strict =
+                ["-fsyntax-only", "-Wall", "-Wextra", "-Wno-long-long", "-pedantic", "-Werror"];
             let output = gcc(&source, &[&strict[..], &language[..]].concat(), true);
             assert!(
                 output.status.success(),
@@ -91,19 +95,34 @@ fn a_declaration_that_differs_from_ours_is_noticed() {
         ),
         ("a variadic function", "jack_status_t *status, ...)", "jack_status_t *status)"),
         ("a callback", "(*JackProcessCallback)(jack_nframes_t", "(*JackProcessCallback)(uint64_t"),
-        ("a variable", "extern const char* JACK_METADATA_ORDER", "extern const int* JACK_METADATA_ORDER"),
+        (
+            "a variable",
+            "extern const char* JACK_METADATA_ORDER",
+            "extern const int* JACK_METADATA_ORDER",
+        ),
         ("an enumerator", "JackTransportLooping = 2", "JackTransportLooping = 9"),
-        ("an implicit enumerator", "PropertyCreated, PropertyChanged", "PropertyChanged, PropertyCreated"),
+        (
+            "an implicit enumerator",
+            "PropertyCreated, PropertyChanged",
+            "PropertyChanged, PropertyCreated",
+        ),
         ("a member's type", "int32_t bar;", "uint32_t bar;"),
-        ("a member's place", "int32_t bar; int32_t beat;", "int32_t beat; int32_t bar; int32_t more;"),
+        (
+            "a member's place",
+            "int32_t bar; int32_t beat;",
+            "int32_t beat; int32_t bar; int32_t more;",
+        ),
         (
             "a struct's packing",
             "jack_unique_t unique_2; } __attribute__((__packed__))",
             "jack_unique_t unique_2; }",
         ),
     ] {
-        let statements: Vec<String> =
-            debian.statements.iter().map(|statement| statement.replace(theirs, different)).collect();
+        let statements: Vec<String> = debian
+            .statements
+            .iter()
+            .map(|statement| statement.replace(theirs, different))
+            .collect();
         assert_ne!(statements, debian.statements, "{what}: Debian's headers do not say {theirs}");
         let changed = Declarations { statements, macros: debian.macros.clone() };
         assert_ne!(objections(&changed.claims(&DECLARING)), "", "{what} may differ");
@@ -129,7 +148,8 @@ fn every_exported_symbol_is_declared() {
     let mut source = includes(&DECLARING);
     for (name, data) in symbols {
         // Only the name of a function may be dereferenced without a change of its type.
-        let is_function = format!("__builtin_types_compatible_p(__typeof__({name}), __typeof__(*{name}))");
+        let is_function =
+            format!("__builtin_types_compatible_p(__typeof__({name}), __typeof__(*{name}))");
         writeln!(source, "_Static_assert({is_function} == {}, \"{name}\");", u8::from(!data))
             .expect("a String takes any text");
     }
@@ -144,6 +164,7 @@ fn everything_can_be_made_weak() {
     let arguments = ["-x", "c", "-o", "/dev/null"];
     let output = gcc(&source, &arguments, true);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let strong = source.replace("#include <jack/weakjack.h>\n", "").replace(&includes(&["weakjack.h"]), "");
+    let strong =
+        source.replace("#include <jack/weakjack.h>\n", "").replace(&includes(&["weakjack.h"]), "");
     assert!(!gcc(&strong, &arguments, true).status.success(), "a strong symbol needs a library");
 }

@@ -1,30 +1,30 @@
-//! `libjacknet.so.0` (`net.h`): sound over the network, which this release does not have.
+//! `libjacknet.so.0` (`net.h`): audio over the network, which this release does not support.
 //!
-//! Every function says so: those that give a handle give null, and the others, which nobody can have a handle for, -1.
-//! The functions that the library shares with `libjack.so.0` are there as well.
+//! Every function fails: functions that return a handle return null, all others -1. The functions
+//! that the library shares with `libjack.so.0` are included as well.
 
 extern crate jack as _;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null;
 
-/// A C string, which is not looked at.
+/// A C string, which is not read.
 type Text = *const c_char;
 
-/// What it answers in place of a number.
+/// The result of a failed call.
 const FAILED: c_int = -1;
 
 fn say(function: &str) {
     jack::messages::error(format_args!("{function}: sound over the network is not built yet"));
 }
 
-/// -1, and a message.
+/// Returns -1, with a message.
 fn refuse(function: &str) -> c_int {
     say(function);
     FAILED
 }
 
-/// Null, and a message.
+/// Returns null, with a message.
 fn none(function: &str) -> *const c_void {
     say(function);
     null()
@@ -228,7 +228,7 @@ pub extern "C" fn jack_adapter_pull_and_push(
     FAILED
 }
 
-/// 0: no slave is active.
+/// Returns 0: no slave is active.
 #[unsafe(no_mangle)]
 pub extern "C" fn jack_net_slave_is_active(_net: *const c_void) -> c_int {
     0

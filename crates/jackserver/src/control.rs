@@ -1,18 +1,19 @@
-//! control.h's functions about servers, drivers and plug-ins. Each answers false or null for what is none of these.
+//! control.h's functions for servers, drivers and plug-ins. Each returns false or null for an
+//! invalid handle.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::ptr::null;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use client::{Observer, PlugIn};
+use client::{Observer, PlugIn, Requester};
 use jack::messages;
+use jack_parameters::Value;
 
 use crate::lists::Element;
 use crate::objects::{self, Handle, OnAcquire, OnRelease, Part, Server, State};
 use crate::process::Process;
 use crate::slaves;
-use crate::value::Value;
 use crate::words;
 
 /// `JackMaster` and `JackSlave`
@@ -23,13 +24,13 @@ fn state(server: &Server) -> MutexGuard<'_, State> {
     server.state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// False, and a message.
+/// Returns false, with a message.
 fn refuse(why: &str) -> bool {
     messages::error(format_args!("{why}"));
     false
 }
 
-/// True, or false and a message.
+/// Returns true, or false with a message.
 fn done(result: Result<(), String>) -> bool {
     result.map_or_else(|why| refuse(&why), |()| true)
 }
@@ -43,8 +44,9 @@ pub extern "C" fn jackctl_server_create(
     objects::create(on_acquire, on_release)
 }
 
-/// Makes a server that is not open. `on_acquire` is asked for the right to use a card ("Audio0" and so on) before that is
-/// opened, `on_release` told when it is used no more. The loop of reservations is never called.
+/// Creates a server that is not open. `on_acquire` is called for permission before a card ("Audio0"
+/// and so on) is opened, `on_release` when it is no longer used. The loop of reservations is never
+/// called.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_create2(
     on_acquire: Option<OnAcquire>,
@@ -54,7 +56,7 @@ pub extern "C" fn jackctl_server_create2(
     objects::create(on_acquire, on_release)
 }
 
-/// Closes a server and forgets it and all that belongs to it.
+/// Closes a server and destroys it with all that belongs to it.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_destroy(server: Handle) {
     if let Some(server) = objects::server(server) {
@@ -63,7 +65,8 @@ pub extern "C" fn jackctl_server_destroy(server: Handle) {
     }
 }
 
-/// Starts the server's process with a driver, and waits until it takes programs in; then its cycles run.
+/// Starts the server's process with a driver and waits until it accepts clients; its cycles then
+/// run.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_open(server: Handle, driver: Handle) -> bool {
     let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
@@ -76,7 +79,7 @@ pub extern "C" fn jackctl_server_open(server: Handle, driver: Handle) -> bool {
     done(begin(&server, &mut state, &driver))
 }
 
-/// Has an open server run: it does, unless it was stopped.
+/// Starts an open server: a no-op unless it was stopped.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_start(server: Handle) -> bool {
     let Some(server) = objects::server(server) else { return false };
@@ -88,7 +91,7 @@ pub extern "C" fn jackctl_server_start(server: Handle) -> bool {
     done(begin(&server, &mut state, &driver))
 }
 
-/// Stops a server: its clients are told. It can be started again.
+/// Stops a server, which notifies its clients. It can be started again.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_stop(server: Handle) -> bool {
     let Some(server) = objects::server(server) else { return false };
@@ -98,7 +101,7 @@ pub extern "C" fn jackctl_server_stop(server: Handle) -> bool {
     state.process.take().is_some()
 }
 
-/// Stops a server if it runs, and lets go of its driver.
+/// Stops a server if it runs, and releases its driver.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_close(server: Handle) -> bool {
     objects::server(server).is_some_and(|server| close(&server))
@@ -114,7 +117,7 @@ fn close(server: &Server) -> bool {
     state.driver.take().is_some()
 }
 
-/// Has `driver` start the cycles of a server whose process does not run.
+/// Starts the process of a server that does not run, with `driver` as its driver.
 fn begin(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
     check_master(server, driver)?;
     slaves::leave(server, state);
@@ -136,10 +139,14 @@ fn begin(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), S
     }
 }
 
-/// Whether a driver can start this server's cycles.
+/// Fails if a driver cannot drive this server's cycles.
 fn check_master(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
     check_own(server, driver)?;
-    if driver.is_slave() { Err("this driver starts no cycles: it is a slave driver".into()) } else { Ok(()) }
+    if driver.is_slave() {
+        Err("this driver starts no cycles: it is a slave driver".into())
+    } else {
+        Ok(())
+    }
 }
 
 fn check_own(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
@@ -147,31 +154,33 @@ fn check_own(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
     if is_own { Ok(()) } else { Err("the driver is another server's".into()) }
 }
 
-/// The server's name: that which was set, else the environment's, else `default`.
+/// Returns the server's name: the one that was set, else the environment's, else `default`.
 fn name(server: &Server) -> String {
     let named = server.parameters.iter().find(|parameter| parameter.letter() == 'n');
     let set = named.and_then(|parameter| match parameter.value() {
-        Value::Text(name) if !name.is_empty() => Some(name),
+        Value::Text(name) if !name.is_empty() => Some(name.into_owned()),
         _ => None,
     });
     let default = || std::env::var("JACK_DEFAULT_SERVER").ok().filter(|name| !name.is_empty());
     set.or_else(default).unwrap_or_else(|| "default".into())
 }
 
-/// Asks for the right to use a card.
+/// Asks for permission to use a card.
 pub(crate) fn ask_for(server: &Server, device: &CStr) -> Result<(), String> {
     let Some(on_acquire) = server.on_acquire else { return Ok(()) };
-    // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
+    // SAFETY: the program's callback, called as control.h promises, with a text that lives during
+    // the call.
     if unsafe { on_acquire(device.as_ptr()) } {
         return Ok(());
     }
     Err(format!("the device {} must not be used", device.to_string_lossy()))
 }
 
-/// Tells that a card is used no more.
+/// Reports that a card is no longer used.
 pub(crate) fn give_up(server: &Server, device: &CStr) {
     if let Some(on_release) = server.on_release {
-        // SAFETY: the program's callback, called as control.h promises, with a text that lives during the call.
+        // SAFETY: the program's callback, called as control.h promises, with a text that lives
+        // during the call.
         unsafe { on_release(device.as_ptr()) };
     }
 }
@@ -190,9 +199,11 @@ fn release(server: &Server, state: &mut State) {
     }
 }
 
-/// What JACK calls the card that a driver uses, if it says which: `Audio` and its number.
+/// Returns JACK's name of the card that a driver uses, if its parameters name one: `Audio` and its
+/// number.
 pub(crate) fn device(driver: &Part) -> Option<CString> {
-    let device = driver.parameters.iter().find(|parameter| parameter.name.as_c_str() == c"device")?;
+    let device =
+        driver.parameters.iter().find(|parameter| parameter.name.as_c_str() == c"device")?;
     let Value::Text(device) = device.value() else { return None };
     let card = device.split_once(':')?.1.split(',').next()?;
     let card = card.strip_prefix("CARD=").unwrap_or(card);
@@ -203,35 +214,37 @@ pub(crate) fn device(driver: &Part) -> Option<CString> {
     CString::new(format!("Audio{}", number?)).ok()
 }
 
-/// What can start a server's cycles, as long as the server.
+/// Returns the drivers. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_get_drivers_list(server: Handle) -> *const Element {
     objects::server(server).map_or(null(), |server| server.driver_list.first())
 }
 
-/// A server's parameters, as long as the server.
+/// Returns a server's parameters. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_get_parameters(server: Handle) -> *const Element {
     objects::server(server).map_or(null(), |server| server.parameter_list.first())
 }
 
-/// What a server can load, as long as the server.
+/// Returns the plug-ins that a server can load. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_get_internals_list(server: Handle) -> *const Element {
     objects::server(server).map_or(null(), |server| server.internal_list.first())
 }
 
-/// Loads a plug-in into a server that runs, with the parameters that were set.
+/// Loads a plug-in into a running server, with the parameters that were set.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_load_internal(server: Handle, internal: Handle) -> bool {
-    let (Some(server), Some(internal)) = (objects::server(server), objects::internal(internal)) else {
+    let (Some(server), Some(internal)) = (objects::server(server), objects::internal(internal))
+    else {
         return false;
     };
     let mut state = state(&server);
     let (name, parameters) = (internal.name.to_string_lossy(), words::parameters_of(&internal));
     done(observer(&state).and_then(|observer| {
-        let plug_in = PlugIn { name: &name, exact: false, object: &name, parameters: &parameters };
-        let loaded = observer.load_internal(&plug_in).map_err(|error| error.to_string())?;
+        let (name, object) = (name.clone().into_owned(), name.into_owned());
+        let plug_in = PlugIn { name, exact: false, object, parameters };
+        let loaded = observer.load_internal(plug_in).map_err(|error| error.to_string())?;
         state.loaded.push((internal.name.clone(), loaded.handle));
         Ok(())
     }))
@@ -240,7 +253,8 @@ pub extern "C" fn jackctl_server_load_internal(server: Handle, internal: Handle)
 /// Unloads a plug-in that was loaded with [`jackctl_server_load_internal`].
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_unload_internal(server: Handle, internal: Handle) -> bool {
-    let (Some(server), Some(internal)) = (objects::server(server), objects::internal(internal)) else {
+    let (Some(server), Some(internal)) = (objects::server(server), objects::internal(internal))
+    else {
         return false;
     };
     let mut state = state(&server);
@@ -258,12 +272,16 @@ fn observer(state: &State) -> Result<Observer, String> {
     Observer::open(Some(&process.name)).map_err(|error| error.to_string())
 }
 
-/// Loads the plug-ins and makes the connections that a file lists: all of them, or false at the first that fails.
+/// Loads the plug-ins and makes the connections that a file lists. Returns false at the first
+/// failure.
 ///
 /// # Safety
 /// `file` is null or a C string.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jackctl_server_load_session_file(server: Handle, file: *const c_char) -> bool {
+pub unsafe extern "C" fn jackctl_server_load_session_file(
+    server: Handle,
+    file: *const c_char,
+) -> bool {
     // SAFETY: the caller's promise.
     let file = unsafe { jack::convert::text(file) };
     let (Some(server), Some(file)) = (objects::server(server), file) else { return false };
@@ -271,18 +289,21 @@ pub unsafe extern "C" fn jackctl_server_load_session_file(server: Handle, file: 
     done(observer(&state).and_then(|observer| observer.load_internal_session(Path::new(file))))
 }
 
-/// Adds the device of a driver, with the parameters that are set now, to those of the server's own driver: a card, which is
-/// resampled, or MIDI. A server that runs has it at once; one that does not, from its start on until it is closed. False if
-/// the driver has no such device, or the server, which runs, cannot have it.
+/// Adds the device of a driver, with its current parameters, to the server's own: a card, which is
+/// resampled, or MIDI. A running server has it at once; otherwise it is added at the start. Returns
+/// false if the driver has no such device or the running server cannot use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_add_slave(server: Handle, driver: Handle) -> bool {
     let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
         return false;
     };
-    done(check_own(&server, &driver).and_then(|()| slaves::add(&server, &mut state(&server), &driver)))
+    done(
+        check_own(&server, &driver)
+            .and_then(|()| slaves::add(&server, &mut state(&server), &driver)),
+    )
 }
 
-/// Removes what was added with [`jackctl_server_add_slave`]: of several of this driver, the oldest.
+/// Removes a device added with [`jackctl_server_add_slave`]: the oldest one of this driver.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_remove_slave(server: Handle, driver: Handle) -> bool {
     let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
@@ -291,9 +312,9 @@ pub extern "C" fn jackctl_server_remove_slave(server: Handle, driver: Handle) ->
     done(slaves::remove(&server, &mut state(&server), &driver))
 }
 
-/// Has another driver, or the same one with the parameters that are set now, start the cycles of a server that runs.
-/// Programs go on, with their connections, and plug-ins too. False, and the driver before goes on, if the driver cannot be
-/// had, or has another sample rate.
+/// Switches a running server to another driver, or to the same one with its current parameters.
+/// Clients, connections and plug-ins stay. Returns false, and the previous driver continues, if the
+/// driver cannot be opened or has another sample rate.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_server_switch_master(server: Handle, driver: Handle) -> bool {
     let (Some(server), Some(driver)) = (objects::server(server), objects::driver(driver)) else {
@@ -323,26 +344,27 @@ fn switch(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), 
     Ok(())
 }
 
-/// A driver's name, as long as the server.
+/// Returns a driver's name. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_driver_get_name(driver: Handle) -> *const c_char {
     objects::driver(driver).map_or(null(), |driver| driver.name.as_ptr())
 }
 
-/// `JackMaster`, or `JackSlave` for what can only be added to a server; 0 for what is no driver.
+/// Returns `JackMaster`, or `JackSlave` for a driver that can only be added to a server; 0 for an
+/// invalid handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_driver_get_type(driver: Handle) -> u32 {
     objects::driver(driver).map_or(0, |driver| if driver.is_slave() { SLAVE } else { MASTER })
 }
 
-/// A driver's parameters, as long as the server.
+/// Returns a driver's parameters. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_driver_get_parameters(driver: Handle) -> *const Element {
     objects::driver(driver).map_or(null(), |driver| driver.list.first())
 }
 
-/// Sets a driver's parameters as a command line says: 0, or 1 at the first word that makes no sense. The first word is
-/// the driver's name, and not looked at.
+/// Sets a driver's parameters from command-line words. Returns 0, or 1 at the first invalid word.
+/// The first word is the driver's name and is ignored.
 ///
 /// # Safety
 /// `arguments` is null or has `count` C strings.
@@ -363,13 +385,13 @@ pub unsafe extern "C" fn jackctl_driver_params_parse(
     if words::parse(&driver, &words) { 0 } else { 1 }
 }
 
-/// A plug-in's name, as long as the server.
+/// Returns a plug-in's name. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_internal_get_name(internal: Handle) -> *const c_char {
     objects::internal(internal).map_or(null(), |internal| internal.name.as_ptr())
 }
 
-/// A plug-in's parameters, as long as the server.
+/// Returns a plug-in's parameters. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_internal_get_parameters(internal: Handle) -> *const Element {
     objects::internal(internal).map_or(null(), |internal| internal.list.first())

@@ -1,46 +1,61 @@
-//! A plug-in's process: loads the plug-in, gives it a client, and ends it when the server says so.
+//! A plug-in's process: loads the plug-in, opens its client, and finishes it when the server asks.
 //!
-//! The plug-in finds this very library, whichever of JACK's two it was linked with.
+//! The plug-in is linked to this very library, whichever of JACK's two libraries it was built with.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::ptr::null;
 
-use client::{HostLine, InternalFailure};
+use client::{HostSocket, InternalFailure};
 use jack::client::{jack_client_close, jack_client_open, status};
 use jack::clients::ClientHandle;
 use jack::options::option;
 use sys::library::loader_words;
 
-/// `jack_initialize`: 0 if it wants to run.
+/// `jack_initialize`: returns 0 if the plug-in wants to run.
 type Initialize = unsafe extern "C" fn(ClientHandle, *const c_char) -> c_int;
-/// `jack_finish`: the argument is that of the client's process callback.
+/// `jack_finish`: takes the argument of the client's process callback.
 type Finish = unsafe extern "C" fn(*mut c_void);
 
-/// A plug-in's two functions. It stays loaded as long as the process.
-struct PlugIn {
+/// Strings that [`consort_host`] gets.
+const ARGUMENTS: usize = 4;
+
+/// A plug-in's two entry points. The plug-in stays loaded as long as the process.
+struct EntryPoints {
     initialize: Initialize,
     finish: Finish,
 }
 
-/// Runs the plug-in `object` as the client `name` until the server, at the other end of `socket`, says that it is to
-/// finish. Gives the status that the process is to end with.
+/// Runs a plug-in as a client until the server, at the other end of `socket`, requests its end, and
+/// returns the exit status of the process. This is the entry point that `consort host` calls
+/// ([`sys::library_entry`]).
+///
+/// The arguments are the client's name, `1` if a name that is taken is an error and `0` if it may
+/// be changed, the plug-in's file, and its parameters.
 ///
 /// # Safety
-/// `socket` is an open socket that nobody else uses; the texts are C strings.
+/// `socket` is an open socket that becomes this function's own; `arguments` points to `count` C
+/// strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn consort_host(
     socket: c_int,
-    name: *const c_char,
-    exact: c_int,
-    object: *const c_char,
-    parameters: *const c_char,
+    count: c_int,
+    arguments: *const *const c_char,
 ) -> c_int {
     // SAFETY: the caller's promise.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let Ok(line) = HostLine::listen(socket.into()) else { return 1 };
+    let Ok(line) = HostSocket::listen(socket.into()) else { return 1 };
+    if count != ARGUMENTS as c_int {
+        line.failed(InternalFailure::Load, "consort and libjackserver.so.0 are of two releases");
+        return 1;
+    }
+    // SAFETY: the caller's promise, and the count has been checked.
+    let [name, exact, object, parameters] =
+        unsafe { *arguments.cast::<[*const c_char; ARGUMENTS]>() };
     // SAFETY: the caller's promise.
-    let started = unsafe { start(&CString::from(CStr::from_ptr(object)), name, exact != 0, parameters) };
+    let (exact, object) = unsafe { (CStr::from_ptr(exact) == c"1", CStr::from_ptr(object)) };
+    // SAFETY: the caller's promise.
+    let started = unsafe { start(object, name, exact, parameters) };
     let (plug_in, client) = match started {
         Ok(started) => started,
         Err((failure, reason)) => {
@@ -51,8 +66,10 @@ pub unsafe extern "C" fn consort_host(
     let given = client.pin().map(|client| client.session.name().to_owned()).unwrap_or_default();
     line.running(&given);
     line.wait();
-    let argument = client.pin().map_or(std::ptr::null_mut(), |client| client.hooks.process_argument());
-    // SAFETY: the plug-in's function, called once, as intclient.h promises; the library is never unloaded.
+    let argument =
+        client.pin().map_or(std::ptr::null_mut(), |client| client.hooks.process_argument());
+    // SAFETY: the plug-in's function, called once, as intclient.h promises; the library is never
+    // unloaded.
     unsafe { (plug_in.finish)(argument) };
     jack_client_close(client);
     0
@@ -67,7 +84,7 @@ unsafe fn start(
     name: *const c_char,
     exact: bool,
     parameters: *const c_char,
-) -> Result<(PlugIn, ClientHandle), (InternalFailure, String)> {
+) -> Result<(EntryPoints, ClientHandle), (InternalFailure, String)> {
     let plug_in = load(object).map_err(|reason| (InternalFailure::Load, reason))?;
     let options = option::NO_START_SERVER | if exact { option::USE_EXACT_NAME } else { 0 };
     let mut bits = 0;
@@ -88,8 +105,8 @@ unsafe fn start(
     Ok((plug_in, client))
 }
 
-fn load(object: &CStr) -> Result<PlugIn, String> {
-    // SAFETY: a terminated string. The plug-in's initialisers run, in a process that is there for it.
+fn load(object: &CStr) -> Result<EntryPoints, String> {
+    // SAFETY: a terminated string. The plug-in's initialisers run, in a process dedicated to it.
     let handle = unsafe { libc::dlopen(object.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
         return Err(format!("the plug-in cannot be loaded: {}", loader_words()));
@@ -97,12 +114,16 @@ fn load(object: &CStr) -> Result<PlugIn, String> {
     let find = |name: &CStr| {
         // SAFETY: an open handle and a terminated string.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
-        if found.is_null() { Err(format!("no plug-in of JACK's: {}", loader_words())) } else { Ok(found) }
+        if found.is_null() {
+            Err(format!("no plug-in of JACK's: {}", loader_words()))
+        } else {
+            Ok(found)
+        }
     };
     let (initialize, finish) = (find(c"jack_initialize")?, find(c"jack_finish")?);
-    // SAFETY: a plug-in is what has these two functions, of the types that JACK's headers declare.
+    // SAFETY: a plug-in has these two functions, of the types that JACK's headers declare.
     let initialize = unsafe { std::mem::transmute::<*mut c_void, Initialize>(initialize) };
     // SAFETY: as above.
     let finish = unsafe { std::mem::transmute::<*mut c_void, Finish>(finish) };
-    Ok(PlugIn { initialize, finish })
+    Ok(EntryPoints { initialize, finish })
 }

@@ -1,10 +1,11 @@
-//! `libjackserver.so.0`: all of `libjack.so.0`, and what controls a server (`control.h`).
+//! `libjackserver.so.0`: everything in `libjack.so.0`, and the control of servers (`control.h`).
 //!
-//! A server that is controlled is a process of its own, the `jackd` of the same installation, and ends with the program.
-//! Plug-ins are linked with this library as well, so a plug-in's process loads it, and its [`host`] runs the plug-in.
+//! A controlled server is a separate process, the `jackd` of the same installation, and ends with
+//! the program. Plug-ins are linked with this library as well, so a plug-in's process loads it, and
+//! its [`host`] runs the plug-in.
 //!
-//! What control.h hands out are addresses that are looked up and never followed: null, foreign and destroyed ones are
-//! answered with an error.
+//! The handles of control.h are addresses that are looked up and never dereferenced: null, foreign
+//! and destroyed handles are answered with an error.
 
 extern crate jack as _;
 

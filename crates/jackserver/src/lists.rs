@@ -1,11 +1,11 @@
-//! `JSList`s of handles, made once and handed out as long as their owner lives.
+//! `JSList`s of handles, built once and valid as long as their owner.
 
 use std::ffi::c_void;
 use std::ptr::{null, null_mut};
 
 use crate::objects::Handle;
 
-/// `JSList`: an element, and with it the list that begins there.
+/// `JSList`: an element, and at the same time the list that begins with it.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Element {
@@ -13,29 +13,31 @@ pub struct Element {
     next: *mut Element,
 }
 
-/// A list whose elements lie beside each other, and stay.
+/// A list whose elements lie in one allocation that never moves.
 #[derive(Debug)]
 pub struct List(Box<[Element]>);
 
-// SAFETY: written once, in `of`, before it is seen by another thread. The pointers to data are never followed here.
+// SAFETY: written once, in `of`, before another thread sees it. The pointers to data are never
+// dereferenced here.
 unsafe impl Send for List {}
 // SAFETY: as above.
 unsafe impl Sync for List {}
 
 impl List {
-    /// The list of these handles.
+    /// Builds the list of these handles.
     pub fn of(handles: impl Iterator<Item = Handle>) -> Self {
         let elements = handles.map(|handle| Element { data: handle.pointer(), next: null_mut() });
         let mut elements: Box<[Element]> = elements.collect();
         let start = elements.as_mut_ptr();
         for index in 1..elements.len() {
-            // SAFETY: an element of the box, whose memory stays where it is as long as the box lives.
+            // SAFETY: an element of the box, whose memory stays where it is as long as the box
+            // lives.
             unsafe { (*start.add(index - 1)).next = start.add(index) };
         }
         Self(elements)
     }
 
-    /// The list, for C; null: the empty one.
+    /// Returns the list for C; null if it is empty.
     pub fn first(&self) -> *const Element {
         if self.0.is_empty() { null() } else { self.0.as_ptr() }
     }

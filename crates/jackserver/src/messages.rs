@@ -1,14 +1,20 @@
 //! `jack_error`, `jack_info` and `jack_log`: messages of plug-ins, with the arguments of `printf`.
 //!
-//! Stable Rust cannot define a variadic function. So each of these is a few instructions that lay the arguments out as
-//! the platform's `va_list`, as its calling convention says, and go on in Rust.
+//! Stable Rust cannot define a variadic function. Each of these is therefore a few instructions
+//! that lay the arguments out as the platform's `va_list`, according to its calling convention, and
+//! continue in Rust.
 
 use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 unsafe extern "C" {
-    /// Takes a `va_list` as it is passed on each of the platforms below: by its address, or as one.
-    fn vsnprintf(buffer: *mut c_char, bytes: usize, format: *const c_char, arguments: *mut c_void) -> c_int;
+    /// Takes a `va_list` as each of the platforms below passes it: by address or by value.
+    fn vsnprintf(
+        buffer: *mut c_char,
+        bytes: usize,
+        format: *const c_char,
+        arguments: *mut c_void,
+    ) -> c_int;
 }
 
 /// Longer messages are cut.
@@ -16,12 +22,16 @@ const MESSAGE_BYTES: usize = 2048;
 
 /// # Safety
 /// `format` is a format of `printf`, and `arguments` a `va_list` of what it names.
-unsafe fn tell(format: *const c_char, arguments: *mut c_void, tell: impl FnOnce(std::fmt::Arguments<'_>)) {
+unsafe fn tell(
+    format: *const c_char,
+    arguments: *mut c_void,
+    tell: impl FnOnce(std::fmt::Arguments<'_>),
+) {
     let mut buffer = [0_u8; MESSAGE_BYTES];
     if format.is_null() {
         return;
     }
-    // SAFETY: the buffer has so many bytes; the rest is the caller's promise.
+    // SAFETY: the buffer has `MESSAGE_BYTES` bytes; the rest is the caller's promise.
     let printed = unsafe { vsnprintf(buffer.as_mut_ptr().cast(), buffer.len(), format, arguments) };
     if let (0.., Ok(text)) = (printed, CStr::from_bytes_until_nul(&buffer)) {
         tell(format_args!("{}", text.to_string_lossy().trim_end_matches('\n')));
@@ -38,7 +48,7 @@ unsafe extern "C" fn tell_info(format: *const c_char, arguments: *mut c_void) {
     unsafe { tell(format, arguments, jack::messages::info) };
 }
 
-/// Only who looks for a fault wants to read it.
+/// Prints debug messages, only when they are enabled.
 unsafe extern "C" fn tell_log(format: *const c_char, arguments: *mut c_void) {
     if std::env::var_os("JACK_CLIENT_DEBUG").is_some_and(|value| value == "on") {
         // SAFETY: what `jack_log` was called with.
@@ -56,8 +66,9 @@ macro_rules! variadic {
         #[unsafe(no_mangle)]
         #[unsafe(naked)]
         pub unsafe extern "C" fn $name() {
-            // System V ABI, AMD64: a register save area of six integer and eight vector registers, of which those of
-            // the format are counted as taken, and the list {gp_offset, fp_offset, overflow area, save area}.
+            // System V ABI, AMD64: a register save area of six integer and eight vector registers,
+            // of which those of the format are counted as taken, and the list {gp_offset,
+            // fp_offset, overflow area, save area}.
             #[cfg(target_arch = "x86_64")]
             naked_asm!(
                 "sub rsp, 216",
@@ -89,7 +100,8 @@ macro_rules! variadic {
                 "ret",
                 target = sym $target,
             );
-            // AAPCS64: the list {stack, gr_top, vr_top, gr_offs, vr_offs}, whose offsets are negative and end at 0.
+            // AAPCS64: the list {stack, gr_top, vr_top, gr_offs, vr_offs}, whose offsets are
+            // negative and end at 0.
             #[cfg(target_arch = "aarch64")]
             naked_asm!(
                 "stp x29, x30, [sp, #-240]!",
@@ -115,7 +127,8 @@ macro_rules! variadic {
                 "ret",
                 target = sym $target,
             );
-            // RISC-V: the list is the address of the next argument; those in registers lie below those on the stack.
+            // RISC-V: the list is the address of the next argument; those in registers lie below
+            // those on the stack.
             #[cfg(target_arch = "riscv64")]
             naked_asm!(
                 "addi sp, sp, -80",
@@ -139,14 +152,14 @@ macro_rules! variadic {
 }
 
 variadic! {
-    /// Tells the program of an error: where `jack_set_error_function` says.
+    /// Reports an error to the function set with `jack_set_error_function`.
     jack_error, tell_error
 }
 variadic! {
-    /// Tells the program something worth knowing: where `jack_set_info_function` says.
+    /// Reports information to the function set with `jack_set_info_function`.
     jack_info, tell_info
 }
 variadic! {
-    /// As [`jack_info`], if `JACK_CLIENT_DEBUG` is `on`.
+    /// Like [`jack_info`], if `JACK_CLIENT_DEBUG` is `on`.
     jack_log, tell_log
 }

@@ -1,4 +1,4 @@
-//! What control.h hands out, by address.
+//! The objects behind control.h's handles, by address.
 
 use std::collections::HashMap;
 use std::ffi::{CString, c_void};
@@ -9,16 +9,16 @@ use crate::lists::List;
 use crate::parameter::Parameter;
 use crate::process::Process;
 
-/// An address that was handed out, or any other; null is none. It is looked up and never followed.
+/// A handle: any address from a program; null is invalid. It is looked up and never dereferenced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(transparent)]
 pub struct Handle(usize);
 
 impl Handle {
-    /// Null.
+    /// The null handle.
     pub const NONE: Self = Self(0);
 
-    /// As an element of a list.
+    /// Returns the handle as an element of a list.
     pub fn pointer(self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.0)
     }
@@ -31,13 +31,13 @@ pub struct Part {
     pub name: CString,
     /// Its parameters.
     pub parameters: Vec<Arc<Parameter>>,
-    /// The same, for C.
+    /// Its parameters as a C list.
     pub list: List,
 }
 
-/// `bool (*)(const char *)`: whether a device may be used.
+/// `bool (*)(const char *)`: returns whether a device may be used.
 pub type OnAcquire = unsafe extern "C" fn(*const std::ffi::c_char) -> bool;
-/// `void (*)(const char *)`: it is used no more.
+/// `void (*)(const char *)`: reports that a device is no longer used.
 pub type OnRelease = unsafe extern "C" fn(*const std::ffi::c_char);
 
 /// A server that a program controls.
@@ -45,60 +45,60 @@ pub type OnRelease = unsafe extern "C" fn(*const std::ffi::c_char);
 pub struct Server {
     /// Its parameters.
     pub parameters: Vec<Arc<Parameter>>,
-    /// The same, for C.
+    /// Its parameters as a C list.
     pub parameter_list: List,
-    /// What can start its cycles.
+    /// Its drivers.
     pub drivers: Vec<Arc<Part>>,
-    /// The same, for C.
+    /// Its drivers as a C list.
     pub driver_list: List,
-    /// What it can load.
+    /// The plug-ins that it can load.
     pub internals: Vec<Arc<Part>>,
-    /// The same, for C.
+    /// Its plug-ins as a C list.
     pub internal_list: List,
-    /// Asks whether a card may be used.
+    /// Called for permission to use a card.
     pub on_acquire: Option<OnAcquire>,
-    /// Tells that it is used no more.
+    /// Called when a card is no longer used.
     pub on_release: Option<OnRelease>,
-    /// Its process.
+    /// What changes while the server exists.
     pub state: Mutex<State>,
 }
 
-/// What becomes of a server.
+/// The changing state of a server.
 #[derive(Debug, Default)]
 pub struct State {
     /// Its driver, while it is open.
     pub driver: Option<Arc<Part>>,
-    /// While it runs.
+    /// Its process, while it runs.
     pub process: Option<Process>,
     /// The device that was acquired.
     pub device: Option<CString>,
     /// Plug-ins that were loaded: their names and the server's handles.
     pub loaded: Vec<(CString, u64)>,
-    /// Slave drivers that were added, the oldest first; a server that starts begins with them.
+    /// Added slave drivers, oldest first; the server starts with them.
     pub slaves: Vec<Slave>,
 }
 
-/// A driver beside the one that starts the cycles.
+/// A driver in addition to the one that drives the cycles.
 #[derive(Debug)]
 pub struct Slave {
-    /// Which.
+    /// The driver.
     pub driver: Arc<Part>,
-    /// The driver and its parameters as `jackd`'s command line, as they were when it was added.
+    /// The driver and its parameters as words of `jackd`'s command line, as of when it was added.
     pub words: Vec<String>,
-    /// What JACK calls its card, if it says which.
+    /// JACK's name of its card, if the parameters name one.
     pub device: Option<CString>,
     /// Its client's name, while the server runs.
     pub client: Option<String>,
 }
 
 impl Part {
-    /// Whether it is a driver that starts no cycles.
+    /// Returns whether this driver can only be added to a server.
     pub fn is_slave(&self) -> bool {
         self.name.to_bytes() == catalogue::SLAVE.as_bytes()
     }
 }
 
-/// What an address stands for.
+/// The object behind a handle.
 #[derive(Debug, Clone)]
 pub enum Object {
     /// `jackctl_server_t`
@@ -118,7 +118,7 @@ fn with_objects<R>(body: impl FnOnce(&mut HashMap<Handle, Object>) -> R) -> R {
 }
 
 impl Object {
-    /// What `handle` stands for. Thread: any; not within a cycle.
+    /// Returns the object behind `handle`. Thread: any; not within a cycle.
     pub fn of(handle: Handle) -> Option<Self> {
         with_objects(|objects| objects.get(&handle).cloned())
     }
@@ -209,7 +209,7 @@ pub fn create(on_acquire: Option<OnAcquire>, on_release: Option<OnRelease>) -> H
     handle
 }
 
-/// Forgets a server and all that belongs to it: their addresses are nobody's any more.
+/// Forgets a server and all that belongs to it: their addresses are no longer valid handles.
 pub fn forget(server: &Arc<Server>) {
     let all = [&server.drivers, &server.internals];
     let parts = all.into_iter().flatten();

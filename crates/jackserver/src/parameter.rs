@@ -1,82 +1,73 @@
-//! A parameter: what it may be, and what it is.
+//! A parameter that control.h hands out: its entry of the table, and the value that was set.
 
 use std::ffi::{CString, c_char};
 use std::sync::{Mutex, PoisonError};
 
-use crate::value::{Kind, RawValue, Value};
+use jack_parameters::{Constraint, Kind, Value};
 
-/// What a value may be.
-#[derive(Debug, Clone)]
-pub enum Constraint {
-    /// From the first to the second.
-    Range(Value, Value),
-    /// One of these, each with what it means.
-    OneOf(Vec<(Value, CString)>),
-}
+use crate::value::{RawValue, STRING_BYTES};
 
 /// A parameter of a server, a driver or a plug-in.
 #[derive(Debug)]
 pub struct Parameter {
-    /// Its long option's name.
+    /// Its entry of the table.
+    pub definition: &'static jack_parameters::Parameter,
+    /// Its name, for C.
     pub name: CString,
-    /// In some words.
-    pub short: CString,
-    /// In a sentence.
-    pub long: CString,
-    /// Its option's letter.
-    pub id: c_char,
-    /// What it is unless it is set.
-    pub default: Value,
-    /// What it may be; `None`: all of its type.
-    pub constraint: Option<Constraint>,
-    /// What it was set to.
+    /// Its description, for C.
+    pub text: CString,
+    /// The meanings of the values of an enumeration, for C.
+    meanings: Vec<CString>,
+    /// The value that was set.
     set: Mutex<Option<Value>>,
 }
 
 impl Parameter {
-    /// A parameter that is not set. Its letter is an ASCII character.
-    pub fn new(
-        id: char,
-        name: &str,
-        default: Value,
-        description: &str,
-        constraint: Option<Constraint>,
-    ) -> Self {
+    /// Returns a parameter that is not set.
+    pub fn new(definition: &'static jack_parameters::Parameter) -> Self {
         let text = |text: &str| CString::new(text).unwrap_or_default();
+        let meanings = match definition.constraint {
+            Constraint::OneOf(values) => values.iter().map(|(_, meaning)| text(meaning)).collect(),
+            Constraint::Any | Constraint::Range(..) => Vec::new(),
+        };
         Self {
-            name: text(name),
-            short: text(description),
-            long: text(description),
-            id: id as c_char,
-            default,
-            constraint,
+            definition,
+            name: text(definition.name),
+            text: text(definition.text),
+            meanings,
             set: Mutex::new(None),
         }
     }
 
-    /// The type of its values.
+    /// Returns the type of its values.
     pub fn kind(&self) -> Kind {
-        self.default.kind()
+        self.definition.default.kind()
     }
 
-    /// Its option's letter.
+    /// Returns its option's letter.
     pub fn letter(&self) -> char {
-        char::from(self.id.cast_unsigned())
+        self.definition.letter.unwrap_or_default()
     }
 
-    /// What it was set to.
+    /// Returns its option's letter, for C. All letters of the table are ASCII.
+    pub fn id(&self) -> c_char {
+        u8::try_from(self.letter()).unwrap_or_default().cast_signed()
+    }
+
+    /// Returns the value that was set, if any.
     pub fn set_value(&self) -> Option<Value> {
         self.set.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What it is.
+    /// Returns its value.
     pub fn value(&self) -> Value {
-        self.set_value().unwrap_or_else(|| self.default.clone())
+        self.set_value().unwrap_or_else(|| self.definition.default.clone())
     }
 
-    /// Sets it, or not any more; false if it may not be that.
+    /// Sets it, or resets it to its default. Returns false, and changes nothing, if the value is
+    /// not allowed.
     pub fn change(&self, value: Option<Value>) -> bool {
-        if value.as_ref().is_some_and(|value| value.kind() != self.kind() || !self.permits(value)) {
+        if value.as_ref().is_some_and(|value| !self.permits(value)) {
             return false;
         }
         *self.set.lock().unwrap_or_else(PoisonError::into_inner) = value;
@@ -84,32 +75,30 @@ impl Parameter {
     }
 
     fn permits(&self, value: &Value) -> bool {
-        match &self.constraint {
-            None => true,
-            Some(Constraint::OneOf(values)) => values.iter().any(|(known, _)| known == value),
-            Some(Constraint::Range(least, most)) => match (least, value, most) {
-                (Value::Int(least), Value::Int(value), Value::Int(most)) => (least..=most).contains(&value),
-                (Value::UInt(least), Value::UInt(value), Value::UInt(most)) => {
-                    (least..=most).contains(&value)
-                }
-                _ => false,
-            },
+        let fits = !matches!(value, Value::Text(text) if text.len() >= STRING_BYTES);
+        fits && value.kind() == self.kind() && self.definition.constraint.check(value).is_ok()
+    }
+
+    /// Returns the number of values of an enumeration.
+    pub fn choices(&self) -> usize {
+        self.meanings.len()
+    }
+
+    /// Returns a value of an enumeration with its meaning.
+    pub fn choice(&self, index: usize) -> Option<(&'static Value, &CString)> {
+        match self.definition.constraint {
+            Constraint::OneOf(values) => Some((&values.get(index)?.0, self.meanings.get(index)?)),
+            Constraint::Any | Constraint::Range(..) => None,
         }
     }
 
-    /// One of the values that it may be, with its description.
-    pub fn choice(&self, index: usize) -> Option<&(Value, CString)> {
-        match &self.constraint {
-            Some(Constraint::OneOf(values)) => values.get(index),
-            _ => None,
-        }
-    }
-
-    /// The smallest and the largest.
+    /// Returns the smallest and the largest value of a range.
     pub fn range(&self) -> Option<(RawValue, RawValue)> {
-        match &self.constraint {
-            Some(Constraint::Range(least, most)) => Some((least.into(), most.into())),
-            _ => None,
-        }
+        let Constraint::Range(min, max) = self.definition.constraint else { return None };
+        let end = |number: i64| match self.kind() {
+            Kind::Int => i32::try_from(number).ok().map(Value::Int),
+            _ => u32::try_from(number).ok().map(Value::UInt),
+        };
+        Some(((&end(min)?).into(), (&end(max)?).into()))
     }
 }

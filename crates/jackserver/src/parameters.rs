@@ -1,70 +1,75 @@
-//! control.h's functions about parameters. Each answers 0, false or null for what is no parameter.
+//! control.h's functions for parameters. Each returns 0, false or null for an invalid handle.
 
 use std::ffi::c_char;
 use std::ptr::null;
 
+use jack_parameters::Constraint;
+
 use crate::objects::{Handle, parameter};
-use crate::parameter::{Constraint, Parameter};
-use crate::value::RawValue;
+use crate::parameter::Parameter;
+use crate::value::{RawValue, kind_number};
 
 fn of<R>(handle: Handle, otherwise: R, ask: impl FnOnce(&Parameter) -> R) -> R {
     parameter(handle).map_or(otherwise, |parameter| ask(&parameter))
 }
 
-/// Its long option's name, as long as the server.
+/// Returns the name of its long option. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_name(parameter: Handle) -> *const c_char {
     of(parameter, null(), |parameter| parameter.name.as_ptr())
 }
 
-/// What it is, in some words, as long as the server.
+/// Returns its short description. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_short_description(parameter: Handle) -> *const c_char {
-    of(parameter, null(), |parameter| parameter.short.as_ptr())
+    of(parameter, null(), |parameter| parameter.text.as_ptr())
 }
 
-/// What it is, as long as the server.
+/// Returns its long description. Valid as long as the server.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_long_description(parameter: Handle) -> *const c_char {
-    of(parameter, null(), |parameter| parameter.long.as_ptr())
+    of(parameter, null(), |parameter| parameter.text.as_ptr())
 }
 
-/// The type of its values: `jackctl_param_type_t`, or 0.
+/// Returns the type of its values: `jackctl_param_type_t`, or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_type(parameter: Handle) -> u32 {
-    of(parameter, 0, |parameter| parameter.kind() as u32)
+    of(parameter, 0, |parameter| kind_number(parameter.kind()))
 }
 
-/// Its option's letter.
+/// Returns its option's letter.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_id(parameter: Handle) -> c_char {
-    of(parameter, 0, |parameter| parameter.id)
+    of(parameter, 0, Parameter::id)
 }
 
-/// Whether it was set, and not reset since.
+/// Returns whether it was set and not reset since.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_is_set(parameter: Handle) -> bool {
     of(parameter, false, |parameter| parameter.set_value().is_some())
 }
 
-/// Has it be its default again.
+/// Resets it to its default.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_reset(parameter: Handle) -> bool {
     of(parameter, false, |parameter| parameter.change(None))
 }
 
-/// What it is.
+/// Returns its value.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_value(parameter: Handle) -> RawValue {
     of(parameter, RawValue::ZERO, |parameter| (&parameter.value()).into())
 }
 
-/// Sets it; false, and it stays as it is, if it may not be that.
+/// Sets its value. Returns false, and keeps the previous value, if the new one is not allowed.
 ///
 /// # Safety
 /// `value` is null, or the member of the parameter's type was written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn jackctl_parameter_set_value(parameter: Handle, value: *const RawValue) -> bool {
+pub unsafe extern "C" fn jackctl_parameter_set_value(
+    parameter: Handle,
+    value: *const RawValue,
+) -> bool {
     if value.is_null() {
         return false;
     }
@@ -75,42 +80,43 @@ pub unsafe extern "C" fn jackctl_parameter_set_value(parameter: Handle, value: *
     })
 }
 
-/// What it is unless it is set.
+/// Returns its default.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_default_value(parameter: Handle) -> RawValue {
-    of(parameter, RawValue::ZERO, |parameter| (&parameter.default).into())
+    of(parameter, RawValue::ZERO, |parameter| (&parameter.definition.default).into())
 }
 
-/// Whether it has a smallest and a largest value.
+/// Returns whether it has a smallest and a largest value.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_has_range_constraint(parameter: Handle) -> bool {
     of(parameter, false, |parameter| parameter.range().is_some())
 }
 
-/// Whether it is one of some values.
+/// Returns whether its values are an enumeration.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_has_enum_constraint(parameter: Handle) -> bool {
-    of(parameter, false, |parameter| matches!(parameter.constraint, Some(Constraint::OneOf(_))))
+    of(parameter, false, |parameter| parameter.choices() > 0)
 }
 
-/// How many values it may have; 0 if that is not limited.
+/// Returns the number of enumerated values; 0 if there is no enumeration.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_enum_constraints_count(parameter: Handle) -> u32 {
-    of(parameter, 0, |parameter| match &parameter.constraint {
-        Some(Constraint::OneOf(values)) => u32::try_from(values.len()).unwrap_or(u32::MAX),
-        _ => 0,
-    })
+    of(parameter, 0, |parameter| u32::try_from(parameter.choices()).unwrap_or(u32::MAX))
 }
 
-/// One of the values that it may have.
+/// Returns one of the enumerated values.
 #[unsafe(no_mangle)]
-pub extern "C" fn jackctl_parameter_get_enum_constraint_value(parameter: Handle, index: u32) -> RawValue {
+pub extern "C" fn jackctl_parameter_get_enum_constraint_value(
+    parameter: Handle,
+    index: u32,
+) -> RawValue {
     of(parameter, RawValue::ZERO, |parameter| {
         parameter.choice(index as usize).map_or(RawValue::ZERO, |(value, _)| value.into())
     })
 }
 
-/// What one of the values that it may have means, as long as the server; null if there are not so many.
+/// Returns the description of one of the enumerated values, valid as long as the server; null if
+/// the index is out of range.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_get_enum_constraint_description(
     parameter: Handle,
@@ -121,7 +127,7 @@ pub extern "C" fn jackctl_parameter_get_enum_constraint_description(
     })
 }
 
-/// The smallest and the largest value. Nothing is written if there are none.
+/// Returns the smallest and the largest value. Writes nothing if there are none.
 ///
 /// # Safety
 /// `min` and `max` are null or may be written.
@@ -140,13 +146,13 @@ pub unsafe extern "C" fn jackctl_parameter_get_range_constraint(
     }
 }
 
-/// Whether other values than those are refused: they always are.
+/// Returns whether values outside the constraint are refused: always true.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_constraint_is_strict(parameter: Handle) -> bool {
-    of(parameter, false, |parameter| parameter.constraint.is_some())
+    of(parameter, false, |parameter| parameter.definition.constraint != Constraint::Any)
 }
 
-/// Whether the values that it may have stand for others: they never do.
+/// Returns whether the allowed values stand for others: always false.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_parameter_constraint_is_fake_value(_parameter: Handle) -> bool {
     false

@@ -1,11 +1,13 @@
-//! `jackctl_setup_signals` and `jackctl_wait_signals`: a program that runs a server waits to be told to end.
+//! `jackctl_setup_signals` and `jackctl_wait_signals`: waiting for a termination signal in a
+//! program that runs a server.
 
 use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 
-/// What ends the wait.
-const ENDING: [libc::c_int; 5] = [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR2];
-/// What a program that waits does not die of.
+/// The signals that end the wait.
+const ENDING: [libc::c_int; 5] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR2];
+/// Blocked signals, which would otherwise kill the waiting program.
 const PASSING: [libc::c_int; 2] = [libc::SIGPIPE, libc::SIGUSR1];
 
 struct Mask(libc::sigset_t);
@@ -27,20 +29,23 @@ fn mask() -> &'static Mask {
     })
 }
 
-/// Blocks the signals that end programs, in this thread and those that it makes, so that `jackctl_wait_signals` gets
-/// them. To be called before there are other threads. `flags` mean nothing yet.
+/// Blocks the termination signals in this thread and those that it creates, so that
+/// `jackctl_wait_signals` receives them. Call it before creating other threads. `flags` have no
+/// meaning yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_setup_signals(_flags: u32) -> *const libc::c_void {
     let mask = mask();
-    // SAFETY: an initialised set; the old one is not wanted.
+    // SAFETY: an initialised set; the old one is not needed.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const mask.0, std::ptr::null_mut()) };
     (&raw const *mask).cast()
 }
 
-/// Waits until one of the signals comes that end programs; comes back at once with what is no set of signals.
+/// Waits for one of the termination signals. Returns at once if the handle is invalid.
 #[unsafe(no_mangle)]
 pub extern "C" fn jackctl_wait_signals(signals: *const libc::c_void) {
-    let Some(mask) = MASK.get().filter(|mask| (&raw const **mask).cast() == signals) else { return };
+    let Some(mask) = MASK.get().filter(|mask| (&raw const **mask).cast() == signals) else {
+        return;
+    };
     let mut signal = 0;
     loop {
         // SAFETY: an initialised set, and a place for the signal's number.

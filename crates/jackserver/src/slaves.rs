@@ -1,4 +1,5 @@
-//! Slave drivers: devices beside that of the driver that starts the cycles. Each is a client in a process of its own.
+//! Slave drivers: devices in addition to that of the server's driver. Each is a client in a
+//! separate process.
 
 use std::sync::Arc;
 
@@ -7,11 +8,14 @@ use crate::objects::{Part, Server, Slave, State};
 use crate::process::Process;
 use crate::words;
 
-/// Adds one: now if the server runs, else when it starts.
+/// Adds a slave driver: immediately if the server runs, else at its start.
 pub(crate) fn add(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
     let is_card = driver.name.as_c_str() == c"alsa";
     if !is_card && !driver.is_slave() {
-        return Err("this driver adds no device to a server: alsa (a card) and alsarawmidi (MIDI) do".into());
+        return Err(
+            "this driver adds no device to a server: alsa (a card) and alsarawmidi (MIDI) do"
+                .into(),
+        );
     }
     let mut slave = Slave {
         driver: Arc::clone(driver),
@@ -26,7 +30,8 @@ pub(crate) fn add(server: &Server, state: &mut State, driver: &Arc<Part>) -> Res
     Ok(())
 }
 
-/// Removes the oldest of this driver. One that the server, which runs, has lost by itself is forgotten.
+/// Removes the oldest slave driver of this kind. One that a running server has lost by itself is
+/// dropped from the list.
 pub(crate) fn remove(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), String> {
     let index = state.slaves.iter().position(|slave| Arc::ptr_eq(&slave.driver, driver));
     let mut slave = state.slaves.remove(index.ok_or("this driver was not added")?);
@@ -43,12 +48,13 @@ fn running(state: &mut State) -> Option<&Process> {
     process.is_running().then_some(&*process)
 }
 
-/// Has all that were added join a server that has started: all, or the first that cannot says why.
+/// Adds all slave drivers to a server that has just started. Fails at the first that cannot be
+/// added.
 pub(crate) fn join(server: &Server, state: &mut State, process: &Process) -> Result<(), String> {
     state.slaves.iter_mut().try_for_each(|slave| slave.join(server, process))
 }
 
-/// The server stops, and they with it.
+/// Records that all slave drivers ended with the server.
 pub(crate) fn leave(server: &Server, state: &mut State) {
     state.slaves.iter_mut().for_each(|slave| slave.leave(server));
 }

@@ -1,16 +1,20 @@
-//! Parameters as `jackd`'s command line, there and back.
+//! Parameters as words of `jackd`'s command line, and read from them.
+
+use std::sync::Arc;
+
+use jack_parameters::options::{OptionReader, Spec, ValueForm};
+use jack_parameters::{Kind, Value};
 
 use crate::objects::{Part, Server};
 use crate::parameter::Parameter;
-use crate::value::{Kind, Value};
 
-/// What starts `server` with `driver`: every parameter that was set, and no other.
+/// Returns the command line that starts `server` with `driver`: every parameter that was set.
 pub(crate) fn command_line(server: &Server, driver: &Part) -> Vec<String> {
     let mut words = Vec::new();
     for parameter in &server.parameters {
         match (parameter.letter(), parameter.set_value()) {
             ('R', Some(Value::Bool(false))) => words.push("-r".into()),
-            // No name is the default one.
+            // An empty name is the default one.
             ('n', Some(Value::Text(name))) if name.is_empty() => {}
             (_, Some(value)) => push(&mut words, parameter, &value),
             (_, None) => {}
@@ -20,12 +24,12 @@ pub(crate) fn command_line(server: &Server, driver: &Part) -> Vec<String> {
     words
 }
 
-/// `driver` with its parameters that were set.
+/// Returns the words for `driver` with its parameters that were set.
 pub(crate) fn driver_words(driver: &Part) -> Vec<String> {
     let mut words = vec!["-d".into(), driver.name.to_string_lossy().into_owned()];
     for parameter in &driver.parameters {
         match parameter.set_value() {
-            // No card and no file is as if it were not set.
+            // No card or file is the same as a parameter that was not set.
             Some(Value::Text(text)) if text.is_empty() || text == "none" => {}
             Some(value) => push(&mut words, parameter, &value),
             None => {}
@@ -34,7 +38,7 @@ pub(crate) fn driver_words(driver: &Part) -> Vec<String> {
     words
 }
 
-/// What a plug-in is told.
+/// Returns the parameters of a plug-in as one string.
 pub(crate) fn parameters_of(internal: &Part) -> String {
     let mut words = Vec::new();
     for parameter in &internal.parameters {
@@ -45,41 +49,45 @@ pub(crate) fn parameters_of(internal: &Part) -> String {
     words.join(" ")
 }
 
+/// Adds the words of a parameter that was set. A value is in the word of its option, so that it may
+/// begin with a dash.
 fn push(words: &mut Vec<String>, parameter: &Parameter, value: &Value) {
     let option = format!("-{}", parameter.letter());
     match value {
         Value::Bool(true) => words.push(option),
         Value::Bool(false) => {}
-        value => words.push(option + &value.word()),
+        value => words.push(format!("{option}{value}")),
     }
 }
 
-/// Sets parameters as a command line says, without the driver's name: `-r 48000`, `-r48000`, `--rate 48000`,
-/// `--rate=48000`. False, and all that stood before it is set, at the first word that is none of that.
+/// Sets parameters as a command line says, without the driver's name: `-r 48000`, `-r48000`,
+/// `--rate 48000`, `--rate=48000`. At the first word that makes no sense it returns false; the
+/// parameters before that word stay set.
 pub(crate) fn parse(driver: &Part, words: &[String]) -> bool {
-    let mut words = words.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        let (found, attached) = if let Some(long) = word.strip_prefix("--") {
-            let (name, value) =
-                long.split_once('=').map_or((long, None), |(name, value)| (name, Some(value)));
-            (driver.parameters.iter().find(|known| known.name.to_bytes() == name.as_bytes()), value)
-        } else {
-            let mut letters = word.strip_prefix('-').unwrap_or_default().chars();
-            let letter = letters.next();
-            let rest = Some(letters.as_str()).filter(|rest| !rest.is_empty());
-            (driver.parameters.iter().find(|known| Some(known.letter()) == letter), rest)
+    let spec = |(id, parameter): (usize, &Arc<Parameter>)| Spec {
+        id,
+        short: Some(parameter.letter()),
+        long: parameter.definition.long,
+        value: match parameter.kind() {
+            Kind::Bool => ValueForm::Attached,
+            _ => ValueForm::Required,
+        },
+    };
+    let specs: Vec<Spec<usize>> = driver.parameters.iter().enumerate().map(spec).collect();
+    let mut options = OptionReader::new(words);
+    loop {
+        let found = match options.next_option(&specs) {
+            Ok(Some(found)) => found,
+            Ok(None) => return true,
+            Err(_) => return false,
         };
-        let Some(parameter) = found else { return false };
-        let value = match (parameter.kind(), attached) {
-            (Kind::Bool, None) => Some(Value::Bool(true)),
-            (kind, Some(value)) => Value::parse(kind, value),
-            (kind, None) => words.next().and_then(|value| Value::parse(kind, value)),
-        };
+        let Some(parameter) = driver.parameters.get(found.id) else { return false };
+        // A flag without a value is true.
+        let value = Value::parse(parameter.kind(), found.value.unwrap_or("1"));
         if !value.is_some_and(|value| parameter.change(Some(value))) {
             return false;
         }
     }
-    true
 }
 
 #[cfg(test)]

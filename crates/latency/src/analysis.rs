@@ -1,9 +1,26 @@
-//! From a recording to its latency.
+//! From a recording to its latency: how many samples lie between a sound and the same sound after
+//! it has gone through a system.
+//!
+//! Nothing here touches a device, a file or a clock.
 
-use crate::delays::{self, Delay, Method};
-use crate::dropout::{Copy, Dropout};
-use crate::trend::{self, Distribution, Drift, Step};
-use crate::{LatencyError, Recording};
+mod correlation;
+mod delays;
+mod dropout;
+mod error;
+mod interpolation;
+mod onset;
+mod recording;
+mod signal;
+mod trend;
+
+pub use delays::{Delay, Method};
+pub use dropout::{Dropout, Fault};
+pub use error::LatencyError;
+pub use recording::{Recording, Side};
+pub use signal::{Signal, maximum_length_sequence};
+pub use trend::{Distribution, Drift, Step};
+
+use dropout::Copy;
 
 /// Everything that a recording says of the system under test.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,7 +41,8 @@ pub struct Analysis {
     pub steps: Vec<Step>,
     /// How it grows, if the two channels have clocks of their own.
     pub drift: Option<Drift>,
-    /// Whether every stretch that was measured is a copy, sample for sample, so that delays are whole numbers.
+    /// Whether every stretch that was measured is a copy, sample for sample, so that delays are
+    /// whole numbers.
     pub copied: bool,
     /// Whether anything broke the sound.
     pub continuity: Continuity,
@@ -48,7 +66,8 @@ pub enum Continuity {
 
 /// A break may lead to a delay this much longer or shorter, seconds.
 const LONGEST_S: i64 = 12;
-/// Frames on each side of an instant by which the copy is described: many, or few where a break is near.
+/// Frames on each side of an instant by which the copy is described: many, or few where a break is
+/// near.
 const RADII: [usize; 2] = [4096, 64];
 /// The last bit of the coarsest format in use.
 const SIXTEEN_BITS: f64 = 1.0 / 32_768.0;
@@ -78,12 +97,12 @@ impl Analysis {
     /// Whether nothing was lost, inserted or broken, as far as the recording shows.
     #[must_use]
     pub fn is_unbroken(&self) -> bool {
-        let unbroken =
-            !matches!(&self.continuity, Continuity::Compared { dropouts, .. } if !dropouts.is_empty());
+        let unbroken = !matches!(&self.continuity, Continuity::Compared { dropouts, .. } if !dropouts.is_empty());
         unbroken && self.steps.is_empty() && self.lost.is_empty() && self.damaged() == 0
     }
 
-    /// Impulses or stretches that came back otherwise than they were sent, where most are copies, sample for sample.
+    /// Impulses or stretches that came back otherwise than they were sent, where most are copies,
+    /// sample for sample.
     #[must_use]
     pub fn damaged(&self) -> usize {
         let damaged = self.delays.iter().filter(|delay| !delay.copied).count();
@@ -94,7 +113,8 @@ impl Analysis {
 /// Measures how much later the right channel has the sound of the left one.
 ///
 /// # Errors
-/// [`LatencyError`]: `NotFound`, `Ambiguous`, `Chance`, `Swapped`. No number is better than one that was not measured.
+/// [`LatencyError`]: `NotFound`, `Ambiguous`, `Chance`, `Swapped`. No number is better than one
+/// that was not measured.
 pub fn analyse(recording: &Recording) -> Result<Analysis, LatencyError> {
     let measured = delays::measure(recording)?;
     let (steps, drift) = trend::steps_and_drift(&measured.delays, measured.method);
@@ -126,8 +146,14 @@ fn continuity(recording: &Recording, delays: &[Delay]) -> Continuity {
     Continuity::Compared { frames, dropouts }
 }
 
-/// How the right channel copies the left around a delay that was measured: exact up to the noise that is found there.
-fn copy_near<'a>(recording: &'a Recording, measured: &Delay, delay: i64, radius: usize) -> Option<Copy<'a>> {
+/// How the right channel copies the left around a delay that was measured: exact up to the noise
+/// that is found there.
+fn copy_near<'a>(
+    recording: &'a Recording,
+    measured: &Delay,
+    delay: i64,
+    radius: usize,
+) -> Option<Copy<'a>> {
     let (left, right) = (&recording.left, &recording.right);
     let from = measured.at_frame.saturating_sub(radius);
     let sent = left.get(from..(measured.at_frame + radius).min(left.len()))?;
@@ -138,8 +164,10 @@ fn copy_near<'a>(recording: &'a Recording, measured: &Delay, delay: i64, radius:
     let offset = pairs().map(|(sent, got)| got - measured.gain * sent).sum::<f64>() / count;
     let rest = |(sent, got): (&f64, &f64)| got - measured.gain * sent - offset;
     let noise = (pairs().map(|pair| rest(pair).powi(2)).sum::<f64>() / count).sqrt();
-    let level = (sent.iter().map(|sample| (measured.gain * sample).powi(2)).sum::<f64>() / count).sqrt();
-    // Eight deviations of a noise are reached once in 10^15 samples; a float is rounded, and an integer more so.
+    let level =
+        (sent.iter().map(|sample| (measured.gain * sample).powi(2)).sum::<f64>() / count).sqrt();
+    // Eight deviations of a noise are reached once in 10^15 samples; a float is rounded, and an
+    // integer more so.
     let last_bit = if noise > 1e-6 * level { SIXTEEN_BITS.min(level / 8.0) } else { 0.0 };
     let rounding = 1e-5 * level + last_bit;
     let tolerance = 8.0 * noise + rounding;

@@ -1,28 +1,22 @@
-//! Latency measured in recorded samples: how many of them lie between a sound and the same sound after it has gone
-//! through a system.
+//! The latency tool: how many samples later a sound comes out of a system than it went in.
 //!
-//! The method is that of "Audio Latency Measurements of Desktop Operating Systems" (MacMillan, Droettboom, Fujinaga,
-//! 2001): a [`Signal`] goes directly onto the left channel of a [`Recording`] and through the system under test onto
-//! the right one, and [`analyse`] counts the samples between the two. Only recorded samples enter the result.
+//! The method is that of "Audio Latency Measurements of Desktop Operating Systems" (MacMillan,
+//! Droettboom, Fujinaga, 2001): a [`Signal`] goes directly onto the left channel of a [`Recording`]
+//! and through the system under test onto the right one, and [`analyse`] counts the samples between
+//! the two. Only recorded samples enter the result.
 //!
-//! Nothing here touches a device, a file or a clock, and nothing is for a cycle: every call may allocate.
-#![forbid(unsafe_code)]
+//! The analysis is public; [`Latency`] is the command `consort latency`, which drives the systems
+//! under test. The libraries of other audio systems are loaded at run time, in the only module with
+//! unsafe code.
+#![deny(unsafe_code)]
 
 mod analysis;
-mod correlation;
-mod delays;
-mod dropout;
-mod error;
-mod interpolation;
-mod onset;
-mod recording;
-mod signal;
-mod trend;
+mod command;
+#[expect(unsafe_code, reason = "foreign C interfaces, loaded at run time")]
+mod library;
 
-pub use analysis::{Analysis, Continuity, analyse};
-pub use delays::{Delay, Method};
-pub use dropout::{Dropout, Fault};
-pub use error::LatencyError;
-pub use recording::{Recording, Side};
-pub use signal::{Signal, maximum_length_sequence};
-pub use trend::{Distribution, Drift, Step};
+pub use analysis::{
+    Analysis, Continuity, Delay, Distribution, Drift, Dropout, Fault, LatencyError, Method,
+    Recording, Side, Signal, Step, analyse, maximum_length_sequence,
+};
+pub use command::Latency;

@@ -27,7 +27,10 @@ fn a_recording_that_cannot_be_one_is_refused_with_its_reason() {
     assert_eq!(channels(6), LatencyError::NotStereo { channels: 6 });
     assert_eq!(channels(0), LatencyError::NotStereo { channels: 0 });
     assert_eq!(error(&sound, &sound[1..]), LatencyError::Lengths { left: 35_500, right: 35_499 });
-    assert_eq!(error(&sound[..200], &sound[..200]), LatencyError::TooShort { frames: 200, needed: 256 });
+    assert_eq!(
+        error(&sound[..200], &sound[..200]),
+        LatencyError::TooShort { frames: 200, needed: 256 }
+    );
     assert_eq!(Recording::new(&[&sound, &sound], 0).unwrap_err(), LatencyError::NoRate);
 }
 
@@ -37,8 +40,14 @@ fn a_damaged_silent_or_clipped_channel_is_named() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let mut damaged = sound.clone();
         damaged[17_000] = value;
-        assert_eq!(error(&sound, &damaged), LatencyError::NotFinite { side: Side::Right, frame: 17_000 });
-        assert_eq!(error(&damaged, &sound), LatencyError::NotFinite { side: Side::Left, frame: 17_000 });
+        assert_eq!(
+            error(&sound, &damaged),
+            LatencyError::NotFinite { side: Side::Right, frame: 17_000 }
+        );
+        assert_eq!(
+            error(&damaged, &sound),
+            LatencyError::NotFinite { side: Side::Left, frame: 17_000 }
+        );
     }
     let silence = vec![0.0; sound.len()];
     assert_eq!(error(&sound, &silence), LatencyError::Silent { side: Side::Right });
@@ -60,7 +69,10 @@ fn one_sample_at_full_scale_is_an_impulse_and_not_clipped() {
 fn a_delay_longer_than_the_recording_is_not_found() {
     let left = direct(Signal::Sequence, 500, 40_000, 0, RATE_HZ);
     let mut right = delayed(&left, 40_400);
-    assert!(matches!(error(&left, &right), LatencyError::NotFound { .. } | LatencyError::Silent { .. }));
+    assert!(matches!(
+        error(&left, &right),
+        LatencyError::NotFound { .. } | LatencyError::Silent { .. }
+    ));
     // With a noise floor the channel is not even silent.
     let mut noise = Noise(3);
     right.iter_mut().for_each(|sample| *sample = noise.gaussian() as f32 * 1e-4);
@@ -79,9 +91,14 @@ fn a_sound_that_repeats_itself_from_end_to_end_has_no_one_delay() {
         (0..96_000).map(|frame| ((frame + shift) as f32 * 0.13).sin() * 0.3).collect()
     };
     let found = error(&tone(100), &tone(0));
-    assert!(matches!(found, LatencyError::NotFound { .. } | LatencyError::Ambiguous { .. }), "{found}");
+    assert!(
+        matches!(found, LatencyError::NotFound { .. } | LatencyError::Ambiguous { .. }),
+        "{found}"
+    );
     let clicks = |shift: usize| -> Vec<f32> {
-        (0..96_000).map(|frame| if (frame + shift).is_multiple_of(1_000) { 0.5 } else { 0.0 }).collect()
+        (0..96_000)
+            .map(|frame| if (frame + shift).is_multiple_of(1_000) { 0.5 } else { 0.0 })
+            .collect()
     };
     let found = error(&clicks(100), &clicks(0));
     assert!(matches!(found, LatencyError::Ambiguous { .. }), "{found}");

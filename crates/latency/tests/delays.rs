@@ -174,7 +174,9 @@ fn one_impulse_is_enough_and_a_steady_train_from_silence_too() {
 #[test]
 fn sixteen_bits_are_enough() {
     let left = direct(Signal::Marked, 100, 48_000, 2_000, 48_000);
-    let right: Vec<f32> =
-        delayed(&left, 1_027).iter().map(|sample| (sample * -0.5 * 32_768.0).round() / 32_768.0).collect();
+    let right: Vec<f32> = delayed(&left, 1_027)
+        .iter()
+        .map(|sample| (sample * -0.5 * 32_768.0).round() / 32_768.0)
+        .collect();
     demand_exactly(&measured(&left, &right, 48_000).unwrap(), 1_027);
 }

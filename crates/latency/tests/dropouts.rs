@@ -96,7 +96,8 @@ proptest! {
         let figures: Vec<_> = found.iter().map(|found| (found.fault, found.frames, found.shift_frames)).collect();
         prop_assert_eq!(&figures, &[first.expected(), second.expected()]);
         for (found, expected) in found.iter().zip([at as i64, second_at as i64 + moved]) {
-            // Samples on both sides of a cut may agree by chance, of a two-valued sequence each with one half.
+            // Samples on both sides of a cut may agree by chance, of a two-valued sequence each
+            // with one half.
             let off = found.at_frame as i64 - expected;
             prop_assert!((0..40).contains(&off), "{off} frames off: {found:?}");
         }

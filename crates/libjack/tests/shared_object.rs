@@ -14,15 +14,17 @@ fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap_or_else(|error| {
         panic!("{command:?} cannot be started ({error}): xtask/setup/debian.sh installs it")
     });
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) =
+        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{command:?}: {}\n{out}{err}", output.status);
     output
 }
 
 /// The symbols that the shared object exports: name, and whether it is data.
 fn exported() -> BTreeMap<String, bool> {
-    let output =
-        run(Command::new("nm").args(["--dynamic", "--defined-only", "--format=posix"]).arg(libjack()));
+    let output = run(Command::new("nm")
+        .args(["--dynamic", "--defined-only", "--format=posix"])
+        .arg(libjack()));
     let text = String::from_utf8(output.stdout).expect("symbols are ASCII");
     text.lines()
         .map(|line| {
@@ -34,9 +36,11 @@ fn exported() -> BTreeMap<String, bool> {
         .collect()
 }
 
-/// Compiles `tests/c/NAME.c` with our headers, links it with our library under its SONAME, and runs it.
+/// Compiles `tests/c/NAME.c` with our headers, links it with our library under its SONAME, and runs
+/// it.
 fn run_c_program(name: &str, arguments: &[&str]) {
-    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{}", arguments.concat()));
+    let directory =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}{}", arguments.concat()));
     std::fs::create_dir_all(&directory).expect("a directory for the program");
     let soname = directory.join("libjack.so.0");
     // Left over from an earlier run, or absent.
@@ -74,7 +78,8 @@ fn expected() -> BTreeMap<String, bool> {
 #[test]
 fn exactly_libjacks_symbols_are_exported() {
     let (exported, expected) = (exported(), expected());
-    let missing: Vec<_> = expected.iter().filter(|(name, _)| !exported.contains_key(*name)).collect();
+    let missing: Vec<_> =
+        expected.iter().filter(|(name, _)| !exported.contains_key(*name)).collect();
     assert!(missing.is_empty(), "not exported: {missing:?}");
     assert_eq!(exported, expected);
 }
@@ -86,10 +91,14 @@ fn every_function_answers_its_documented_error_to_handles_that_are_none() {
 
 #[test]
 fn every_symbol_is_used_by_a_c_program() {
-    let programs =
-        [include_str!("c/handles.c"), include_str!("c/ringbuffer.c"), include_str!("c/without_server.c")]
-            .concat();
-    let unused: Vec<_> = expected().into_keys().filter(|name| !programs.contains(name.as_str())).collect();
+    let programs = [
+        include_str!("c/handles.c"),
+        include_str!("c/ringbuffer.c"),
+        include_str!("c/without_server.c"),
+    ]
+    .concat();
+    let unused: Vec<_> =
+        expected().into_keys().filter(|name| !programs.contains(name.as_str())).collect();
     assert!(unused.is_empty(), "{unused:?}");
 }
 

@@ -1,46 +1,46 @@
-//! What can start a server's cycles, and how.
+//! The drivers that can start a server's cycles, and their options.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// A driver and its parameters.
+/// A driver and its options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DriverChoice {
-    /// Cycles by the clock, ports that lead nowhere or back.
+    /// A timer. Its ports lead nowhere, or loop back.
     Timer {
-        /// Capture ports.
+        /// Number of capture ports.
         capture: u32,
-        /// Playback ports.
+        /// Number of playback ports.
         playback: u32,
-        /// Hz; `None`: 48000, or that of the server that runs.
+        /// Sample rate, Hz; `None`: 48000, or the running server's.
         sample_rate_hz: Option<u32>,
-        /// What is played on a channel is captured on the same one.
+        /// Whether each channel captures what is played on it.
         looped: bool,
-        /// As of [`AlsaOptions`].
+        /// Same as [`AlsaOptions::monitors`].
         monitors: bool,
     },
     /// A sound card.
     Alsa(Box<AlsaOptions>),
-    /// Ports that play and record sound files.
+    /// Sound files that ports play and record.
     File {
-        /// What the capture ports play.
+        /// File that the capture ports play.
         input: Option<PathBuf>,
-        /// Where the playback ports are recorded.
+        /// File that records the playback ports.
         output: Option<PathBuf>,
-        /// Hz; `None`: the input's, or else as a timer's.
+        /// Sample rate, Hz; `None`: the input's, otherwise as for a timer.
         sample_rate_hz: Option<u32>,
-        /// Playback ports; `None`: as many as the input has channels.
+        /// Number of playback ports; `None`: as many as the input has channels.
         playback: Option<u32>,
-        /// As fast as the graph can, not in real time.
+        /// Whether to run as fast as the graph can, instead of in real time.
         fast: bool,
-        /// As of [`AlsaOptions`].
+        /// Same as [`AlsaOptions::monitors`].
         monitors: bool,
     },
 }
 
 impl DriverChoice {
-    /// Whether there are ports that hear what is played.
+    /// Returns whether there are ports that carry what is played.
     #[must_use]
     pub fn monitors(&self) -> bool {
         match self {
@@ -50,59 +50,60 @@ impl DriverChoice {
     }
 }
 
-/// Another driver for a server that runs.
+/// A request to replace a running server's driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DriverSwitch {
-    /// The driver. Its paths are absolute: the server may run in another directory.
+    /// The new driver. Its paths are absolute, since the server may run in another directory.
     pub driver: DriverChoice,
-    /// Length of a cycle from then on, frames; `None`: as before.
+    /// Quantum from then on, frames; `None`: unchanged.
     pub quantum: Option<u32>,
 }
 
-/// Everything that can be asked of the driver of a sound card.
+/// Options of a sound card's driver.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AlsaOptions {
-    /// Where the capture ports come from; `None`: there are none.
+    /// Device of the capture ports; `None`: there are none.
     pub capture: Option<AlsaSide>,
-    /// Where the playback ports lead; `None`: there are none.
+    /// Device of the playback ports; `None`: there are none.
     pub playback: Option<AlsaSide>,
-    /// Hz; `None`: 48000, or that of the server that runs.
+    /// Sample rate, Hz; `None`: 48000, or the running server's.
     pub sample_rate_hz: Option<u32>,
-    /// Quanta that wait in the device when a cycle has been written, at least 2.
+    /// Quanta that are queued in the device after a cycle was written, at least 2.
     pub periods: u32,
-    /// The only format to use, as ALSA calls it; `None`: the best that the device has.
+    /// The only format to use, by ALSA's name; `None`: the best that the device supports.
     pub format: Option<String>,
-    /// 16 bits are best.
+    /// Whether to prefer 16 bits.
     pub prefer_16_bits: bool,
     /// What wakes the driver.
     pub wake: WakeRule,
-    /// Noise that 16 bits are rounded with.
+    /// Dither noise for 16 bits.
     pub dither: Dither,
-    /// Xruns are recovered from, and not reported.
+    /// Whether to recover from xruns without reporting them.
     pub soft: bool,
-    /// There is a port for each playback port that hears the same, a cycle later.
+    /// Whether each playback port has a monitor port that carries the same, one cycle later.
     pub monitors: bool,
-    /// Requests to monitor a capture port have the card itself lead that input to the output of the same number.
+    /// Whether monitor requests of a capture port make the card itself route that input to the
+    /// output of the same number.
     pub hardware_monitoring: bool,
 }
 
 /// One direction of a sound card's driver.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct AlsaSide {
-    /// ALSA's name of the device; `None`: that of the other direction, or else the most sensible card.
+    /// ALSA's name of the device; `None`: the other direction's, otherwise the most suitable card.
     pub device: Option<String>,
-    /// Ports; `None`: as many as the device has channels.
+    /// Number of ports; `None`: as many as the device has channels.
     pub channels: Option<u32>,
-    /// Frames between connector and memory that the device does not tell of.
+    /// Frames of latency between connector and memory that the device does not report.
     pub extra_latency_frames: u32,
-    /// A device that has not got this direction is an error; otherwise the driver goes on without.
+    /// Whether a device without this direction is an error; otherwise the driver runs without it.
     pub required: bool,
 }
 
 /// What wakes the driver of a sound card.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum WakeRule {
-    /// The device's interrupts if it can make one each quantum, else a timer.
+    /// The device's interrupts if it can raise one per quantum, otherwise a timer.
     #[default]
     Best,
     /// The device's interrupts.
@@ -111,28 +112,28 @@ pub enum WakeRule {
     Timer,
 }
 
-/// Noise that 16 bits are rounded with.
+/// Dither noise for 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub enum Dither {
-    /// None.
+    /// No dither.
     #[default]
     None,
-    /// Evenly distributed, one step wide.
+    /// Rectangular distribution, one step wide.
     Rectangular,
-    /// The sum of two of these, as papers recommend.
+    /// Triangular distribution: the sum of two rectangular ones.
     Triangular,
-    /// Triangular, and the rounding's error moved to where the ear hears it least.
+    /// Triangular, with the rounding error shaped to where the ear hears it least.
     Shaped,
 }
 
 impl Default for AlsaOptions {
-    /// The most sensible card, in both directions if it has both.
+    /// Returns the most suitable card, in both directions if it has both.
     fn default() -> Self {
         Self {
             capture: Some(AlsaSide::default()),
             playback: Some(AlsaSide::default()),
             sample_rate_hz: None,
-            periods: 2,
+            periods: crate::defaults::PERIODS,
             format: None,
             prefer_16_bits: false,
             wake: WakeRule::Best,

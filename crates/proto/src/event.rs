@@ -1,4 +1,4 @@
-//! What the server tells a client, and what the client says back, on the client's event socket.
+//! Events that the server sends a client, and the client's answers, on the client's event socket.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,157 +6,160 @@ use crate::limits::SESSION_COMMAND_BYTES;
 use crate::property::PropertyChange;
 use crate::session::{SessionAnswer, SessionKind};
 
-/// From the server. Events never wait for a client: one that does not read loses them, and is told so.
+/// A message from the server. It never waits for a client: a client that does not read loses
+/// events, and is notified of that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Event {
-    /// One descriptor: a follower's signal page, to be kept as page `page`. [`Answer::Mapped`].
+    /// Asks to map a follower's signal page as page `page`. One descriptor. [`Answer::Mapped`].
     MapSignals {
-        /// Index by which orders name it.
+        /// Index by which assignments refer to it.
         page: u32,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
-    /// One descriptor: a signal page that will take the place of the client's own. [`Answer::Mapped`].
+    /// Asks to map a signal page that will replace the client's own. One descriptor.
+    /// [`Answer::Mapped`].
     MapOwnSignals {
-        /// Which of its two places orders call it by, 0 or 1; what was there before is not named any more.
+        /// Number by which assignments refer to it, 0 or 1. They do not refer to the page mapped
+        /// there before any more.
         place: u32,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
-    /// One descriptor: a slab to read from, to be kept as slab `slab`. [`Answer::Mapped`].
+    /// Asks to map a slab to read from as slab `slab`. One descriptor. [`Answer::Mapped`].
     MapSlab {
-        /// Index by which orders name it.
+        /// Index by which assignments refer to it.
         slab: u32,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
-    /// No order names the page any more.
+    /// Allows to unmap a signal page: no assignment refers to it.
     UnmapSignals {
-        /// Its index.
+        /// Index of the page.
         page: u32,
     },
-    /// No order names the slab any more.
+    /// Allows to unmap a slab: no assignment refers to it.
     UnmapSlab {
-        /// Its index.
+        /// Index of the slab.
         slab: u32,
     },
-    /// A client came or went.
+    /// A client was opened or closed.
     ClientRegistration {
-        /// Its name.
+        /// Name of the client.
         name: String,
-        /// It came.
+        /// Whether it was opened.
         registered: bool,
     },
-    /// A port came or went.
+    /// A port was registered or unregistered.
     PortRegistration {
-        /// Its id.
+        /// Id of the port.
         port: u32,
-        /// It came.
+        /// Whether it was registered.
         registered: bool,
     },
-    /// A port has a new name.
+    /// A port was renamed.
     PortRename {
-        /// Its id.
+        /// Id of the port.
         port: u32,
-        /// The full name before.
+        /// The previous full name.
         old: String,
-        /// The full name now.
+        /// The new full name.
         new: String,
     },
-    /// A connection came or went.
+    /// Two ports were connected or disconnected.
     Connection {
         /// Id of the output port.
         source: u32,
         /// Id of the input port.
         destination: u32,
-        /// It came.
+        /// Whether they were connected.
         connected: bool,
     },
     /// The order of the clients changed.
     GraphOrder,
     /// A cycle was not finished in time.
     Xrun {
-        /// How late, in µs.
+        /// How late it was, µs.
         delay_us: u32,
     },
-    /// The next cycle has this length. [`Answer::Called`], when the program knows.
+    /// The next cycle has another quantum. [`Answer::Called`], when the program has been notified.
     Quantum {
-        /// Frames.
+        /// The quantum, frames.
         frames: u32,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
-    /// Cycles are about to follow each other as fast as the graph can, or by the driver's clock again.
-    /// [`Answer::Called`], when the program knows.
+    /// Freewheel mode is about to begin or end. [`Answer::Called`], when the program has been
+    /// notified.
     Freewheel {
-        /// As fast as the graph can.
+        /// Whether it begins.
         on: bool,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
-    /// Compute the latencies of this direction. [`Answer::Called`].
+    /// Asks to compute the latencies of one direction. [`Answer::Called`].
     Latency {
-        /// From the capture side; otherwise to the playback side.
+        /// Whether from the capture side; otherwise to the playback side.
         capture: bool,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
     /// A property was set or removed.
     Property {
-        /// Uuid of what has it; 0: everything.
+        /// Uuid of the subject; 0 for everything.
         subject: u64,
-        /// Its key; empty: all properties of the subject.
+        /// The key; empty for all properties of the subject.
         key: String,
-        /// What happened.
+        /// Kind of change.
         change: PropertyChange,
     },
-    /// A session manager asks. [`Answer::Session`].
+    /// Passes on the request of a session manager. [`Answer::Session`].
     Session {
-        /// What for.
+        /// Kind of request.
         kind: SessionKind,
         /// The session's directory.
         path: String,
-        /// For the answer.
+        /// Token for the answer.
         token: u64,
     },
-    /// The client did not read, and events were lost: what it knows is to be read again.
+    /// Events were lost because the client did not read. It has to read the graph again.
     Lost {
-        /// How many.
+        /// Number of lost events.
         events: u32,
     },
     /// The server stops in order.
     Shutdown {
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
-/// The longest answer.
+/// Longest answer, bytes.
 pub const ANSWER_BYTES: usize = SESSION_COMMAND_BYTES + 64;
 
-/// From a client. At most [`ANSWER_BYTES`] long.
+/// An answer from a client, at most [`ANSWER_BYTES`] long.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
-    /// The memory is mapped: orders may name it.
+    /// The memory is mapped: assignments may refer to it.
     Mapped {
-        /// The event's.
+        /// Token of the event.
         token: u64,
     },
-    /// The memory cannot be mapped: orders must not name it.
+    /// The memory cannot be mapped: assignments must not refer to it.
     NotMapped {
-        /// The event's.
+        /// Token of the event.
         token: u64,
     },
     /// The callback has returned.
     Called {
-        /// The event's.
+        /// Token of the event.
         token: u64,
     },
-    /// The program has done what a session manager asked.
+    /// The program has done what the session manager asked for.
     Session {
-        /// The event's.
+        /// Token of the event.
         token: u64,
-        /// What it says.
+        /// The program's answer.
         answer: SessionAnswer,
     },
 }

@@ -1,71 +1,76 @@
-//! Internal clients: plug-ins that the server has a process of its own run.
+//! Internal clients: plug-ins, each of which the server runs in a process of its own.
 
 use serde::{Deserialize, Serialize};
 
-/// What is asked about internal clients. The comment names the answer.
+/// A plug-in to load.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlugIn {
+    /// The name of its client.
+    pub name: String,
+    /// Whether to fail instead of changing a name that is taken.
+    pub exact: bool,
+    /// File name in the server's plug-in directories, without extension.
+    pub object: String,
+    /// Parameters for the plug-in.
+    pub parameters: String,
+}
+
+/// A request about internal clients. The comment names the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InternalRequest {
-    /// Loads one. [`Reply::Internal`](crate::request::Reply::Internal), once it says that it runs.
-    Load {
-        /// The client's name.
-        name: String,
-        /// Fail rather than change the name when it is taken.
-        exact: bool,
-        /// The plug-in: a file's name in the server's directories, without its end.
-        object: String,
-        /// For the plug-in.
-        parameters: String,
-    },
-    /// Unloads one. [`Reply::Done`](crate::request::Reply::Done), once its process has ended.
+    /// Loads a plug-in. [`Reply::Internal`](crate::request::Reply::Internal), once it reports that
+    /// it runs.
+    Load(PlugIn),
+    /// Unloads a plug-in. [`Reply::Done`](crate::request::Reply::Done), once its process has ended.
     Unload {
         /// Its handle.
         handle: u64,
     },
-    /// Finds one by its client's name. [`Reply::Internal`](crate::request::Reply::Internal).
+    /// Finds a plug-in by its client's name. [`Reply::Internal`](crate::request::Reply::Internal).
     Find {
         /// The name.
         name: String,
     },
-    /// Finds one by its handle. [`Reply::Internal`](crate::request::Reply::Internal).
+    /// Finds a plug-in by its handle. [`Reply::Internal`](crate::request::Reply::Internal).
     Describe {
         /// The handle.
         handle: u64,
     },
 }
 
-/// Why there is no such internal client.
+/// Why a request about an internal client failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InternalFailure {
-    /// None of this name or handle.
+    /// There is none of this name or handle.
     Unknown,
-    /// The plug-in is not there, or is none.
+    /// The plug-in does not exist, or the file is no plug-in.
     Load,
     /// Another client has the name.
     NameTaken,
-    /// The plug-in did not want to start, or did not come to its end.
+    /// The plug-in failed to start or to end.
     Start,
 }
 
-/// What a plug-in's process says to the server.
+/// A report of a plug-in's process to the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostReport {
     /// The plug-in is a client of this name.
     Running {
-        /// As the server gave it.
+        /// The name that the server has given it.
         name: String,
     },
-    /// It is none, and the process ends.
+    /// The plug-in failed, and the process ends.
     Failed {
-        /// Of what kind.
+        /// Kind of failure.
         failure: InternalFailure,
-        /// In words.
+        /// The reason, for people.
         reason: String,
     },
 }
 
-/// What the server says to a plug-in's process.
+/// A message of the server to a plug-in's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum HostOrder {
-    /// The plug-in is to finish, and the process to end.
+    /// Asks the plug-in to finish, and its process to end.
     Finish,
 }

@@ -1,10 +1,13 @@
-//! The control protocol between programs and the server: messages and their bytes, without sockets.
+//! The control protocol between programs and the server: messages and their encoding, without
+//! sockets.
 //!
-//! Every message is one packet of a `SOCK_SEQPACKET` socket. The first one, [`hello`], is laid out by hand,
-//! so that programs of any version can refuse each other in words; all others are [`postcard`] data.
-//! Memory travels beside a packet as file descriptors, in the order that the message documents.
+//! Every message is one packet of a `SOCK_SEQPACKET` socket. The start of the first one, [`hello`],
+//! is laid out by hand, so that programs of any version can refuse each other with an error
+//! message. All else is [`postcard`] data. Memory is sent along with a packet as file descriptors,
+//! in the order that the message documents.
 #![forbid(unsafe_code)]
 
+pub mod defaults;
 pub mod driver;
 pub mod event;
 pub mod hello;

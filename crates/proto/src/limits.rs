@@ -1,69 +1,77 @@
-//! Limits that programs and server agree on.
+//! Limits on which programs and the server agree.
 
 use std::ops::RangeInclusive;
 
 /// Smallest and largest quantum, in frames. The slots of a slab hold the largest.
 pub const QUANTUM_FRAMES: RangeInclusive<u32> = 1..=8192;
 
-/// Sample rates that a driver may be asked for, in Hz.
+/// Sample rates that a driver accepts, Hz.
 pub const SAMPLE_RATE_HZ: RangeInclusive<u32> = 1_000..=768_000;
 
-/// Ports that a server may be asked to have room for.
+/// Maximum number of ports that a server can be started with.
 pub const PORT_MAX: RangeInclusive<u32> = 16..=1 << 20;
 
-/// Channels that a driver may be asked for each way: half of the ports.
+/// Maximum number of channels of a driver in each direction: half of the ports.
 pub const CHANNELS: RangeInclusive<u32> = 0..=*PORT_MAX.end() / 2;
 
-/// Priorities that a driver thread may be asked to have: one below `SCHED_FIFO`'s highest, which is left to the kernel's own
+/// Quanta that a sound card may queue. The card may support fewer.
+pub const PERIODS: RangeInclusive<u32> = 2..=1024;
+
+/// Extra latency that a driver accepts, added to what a card reports, frames.
+pub const EXTRA_LATENCY_FRAMES: RangeInclusive<u32> = 0..=1 << 20;
+
+/// Priorities that a driver thread accepts. The highest of `SCHED_FIFO` is left to the kernel's own
 /// threads.
 pub const REALTIME_PRIORITY: RangeInclusive<u32> = 1..=98;
 
-/// Connections that a client tells with one request when it returns: they fit a packet, however long their names are.
+/// Connections in one request of a returning client. They fit a packet, however long their names
+/// are.
 pub const RETURNED_AT_ONCE: usize = 64;
 
-/// Clients whose status is told with one answer: they fit a packet, however long their names are.
+/// Clients in one status answer. They fit a packet, however long their names are.
 pub const CLIENTS_AT_ONCE: usize = 128;
 
-/// Bytes of a client's name.
+/// Maximum length of a client's name, bytes.
 pub const CLIENT_NAME_BYTES: usize = 64;
 
-/// Bytes of `client:port`.
+/// Maximum length of `client:port`, bytes.
 pub const FULL_NAME_BYTES: usize = 319;
 
-/// Bytes of an internal client's parameters: `JACK_LOAD_INIT_LIMIT`.
+/// Maximum length of an internal client's parameters, bytes: `JACK_LOAD_INIT_LIMIT`.
 pub const INTERNAL_PARAMETER_BYTES: usize = 1024;
 
-/// Bytes of a plug-in's name.
+/// Maximum length of a plug-in's name, bytes.
 pub const INTERNAL_OBJECT_BYTES: usize = 255;
 
-/// Internal clients at once.
+/// Maximum number of internal clients.
 pub const INTERNAL_CLIENTS: usize = 64;
 
-/// Bytes of a session's path.
+/// Maximum length of a session's path, bytes.
 pub const SESSION_PATH_BYTES: usize = 4095;
 
-/// Bytes of the command by which a client is started again.
+/// Maximum length of the command that restarts a client, bytes.
 pub const SESSION_COMMAND_BYTES: usize = 2048;
 
-/// Names that are kept for clients of a session.
+/// Maximum number of names reserved for clients of a session.
 pub const RESERVED_NAMES: usize = 1024;
 
-/// Bytes of a property's key.
+/// Maximum length of a property's key, bytes.
 pub const PROPERTY_KEY_BYTES: usize = 1024;
 
-/// Bytes of a property's value: the largest icon that JACK's headers speak of, in base64.
+/// Maximum length of a property's value, bytes: the largest icon that JACK's headers mention, in
+/// base64.
 pub const PROPERTY_VALUE_BYTES: usize = 48 * 1024;
 
-/// Bytes of a property's type.
+/// Maximum length of a property's type, bytes.
 pub const PROPERTY_TYPE_BYTES: usize = 256;
 
-/// Properties of one client and its ports.
+/// Maximum number of properties of one client and its ports.
 pub const PROPERTIES_PER_CLIENT: usize = 1024;
 
-/// Bytes of all properties of one client and its ports.
+/// Maximum size of all properties of one client and its ports, bytes.
 pub const PROPERTY_BYTES_PER_CLIENT: usize = 1024 * 1024;
 
-/// Bytes of properties in one packet, unless it is a single one.
+/// Maximum size of the properties in one packet, bytes, unless it is a single one.
 pub const PROPERTY_PAGE_BYTES: usize = 48 * 1024;
 
 const _: () = assert!(

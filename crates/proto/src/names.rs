@@ -1,4 +1,4 @@
-//! Names of servers, clients and ports: what is allowed.
+//! Rules for the names of servers, clients and ports.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +8,10 @@ use crate::limits::{CLIENT_NAME_BYTES, FULL_NAME_BYTES};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum NameError {
-    /// Nothing but white space.
+    /// The name is empty or consists of white space.
     #[error("a name must not be empty")]
     Empty,
-    /// Too many bytes.
+    /// The name has too many bytes.
     #[error("a name of {found} bytes is too long: at most {limit}")]
     TooLong {
         /// Its length.
@@ -19,10 +19,10 @@ pub enum NameError {
         /// The longest allowed.
         limit: usize,
     },
-    /// A character that C strings or the terminal cannot carry.
+    /// The name contains a character that C strings or the terminal cannot represent.
     #[error("a name must not contain control characters")]
     Control,
-    /// A server's name becomes a file's name.
+    /// A server's name has to be valid as the name of a file.
     #[error("a server's name must not contain '/' nor begin with '.'")]
     NotAFileName,
 }
@@ -48,12 +48,12 @@ pub fn check_server(name: &str) -> Result<(), NameError> {
     if name.contains('/') || name.starts_with('.') { Err(NameError::NotAFileName) } else { Ok(()) }
 }
 
-/// `client:port`.
+/// Returns `client:port`.
 pub fn full(client: &str, port: &str) -> String {
     format!("{client}:{port}")
 }
 
-/// What follows the first colon of a full name, as JACK splits it.
+/// Returns what follows the first colon of a full name, as JACK splits it.
 pub fn short(full: &str) -> &str {
     full.split_once(':').map_or(full, |(_, short)| short)
 }

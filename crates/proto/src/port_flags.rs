@@ -1,10 +1,10 @@
-//! What a port is: `JackPortFlags`, of `jack/types.h`.
+//! Flags of a port: `JackPortFlags` of `jack/types.h`.
 
-/// It receives.
+/// The port receives data.
 pub const INPUT: u32 = 1;
-/// It sends.
+/// The port sends data.
 pub const OUTPUT: u32 = 2;
-/// It stands for a connector of a device.
+/// The port corresponds to a connector of a device.
 pub const PHYSICAL: u32 = 4;
-/// Data ends, or comes into being, here.
+/// Data ends or originates at the port.
 pub const TERMINAL: u32 = 16;

@@ -1,7 +1,7 @@
 //! Properties of clients and ports, by uuid.
 //!
-//! A uuid is JACK's: its upper half says what it names, 1 a port and 2 a client; its lower half is a number that is
-//! never 0.
+//! A uuid is JACK's: its upper half is 1 for a port and 2 for a client, and its lower half is a
+//! number that is never 0.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +10,17 @@ use crate::limits::{PROPERTY_KEY_BYTES, PROPERTY_TYPE_BYTES, PROPERTY_VALUE_BYTE
 const PORT: u64 = 1 << 32;
 const CLIENT: u64 = 2 << 32;
 
-/// The uuid of client number `number`, which counts from 1.
+/// Returns the uuid of client `number`, counted from 1.
 pub const fn client_uuid(number: u32) -> u64 {
     CLIENT | number as u64
 }
 
-/// The uuid of the port with this number. The last of the 2^32 numbers is not a port's.
+/// Returns the uuid of port `number`. The last of the 2^32 numbers belongs to no port.
 pub const fn port_uuid(port_id: u32) -> u64 {
     PORT | port_id.wrapping_add(1) as u64
 }
 
-/// What a uuid names, whether or not it exists.
+/// The subject of a uuid, whether or not it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A client, by its id.
@@ -30,7 +30,7 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// What `uuid` names, if a server of ours may have made it.
+    /// Returns the subject of `uuid`, if this kind of server may have made it.
     pub const fn of(uuid: u64) -> Option<Self> {
         let number = uuid as u32;
         match (uuid >> 32, number) {
@@ -41,73 +41,75 @@ impl Subject {
     }
 }
 
-/// A property.
+/// A property of a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Property {
-    /// Uuid of what has it.
+    /// Uuid of the subject.
     pub subject: u64,
-    /// Usually a URI.
+    /// The key, usually a URI.
     pub key: String,
-    /// What it has.
+    /// The value.
     pub value: PropertyValue,
 }
 
 /// A property's value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyValue {
-    /// UTF-8, whatever the type says.
+    /// The value in UTF-8, whatever the type says.
     pub text: String,
-    /// A MIME type; empty: none was given.
+    /// A MIME type; empty if none was given.
     pub type_name: String,
 }
 
-/// Which properties come next in a listing.
+/// The next part of a listing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PropertyPage {
-    /// Those of one subject; `None`: all.
+    /// The subject; `None` for all.
     pub subject: Option<u64>,
-    /// After this one (subject and key), with which the page before ended.
+    /// The last property (subject and key) of the previous page.
     pub after: Option<(u64, String)>,
 }
 
-/// What is asked about properties. The comment names the answer.
+/// A request about properties. The comment names the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PropertyRequest {
-    /// [`Reply::Done`](crate::request::Reply::Done).
+    /// Sets a property. [`Reply::Done`](crate::request::Reply::Done).
     Set(Property),
-    /// [`Reply::Property`](crate::request::Reply::Property).
+    /// Reads a property. [`Reply::Property`](crate::request::Reply::Property).
     Get {
-        /// Uuid of what has it.
+        /// Uuid of the subject.
         subject: u64,
-        /// Its key.
+        /// The key.
         key: String,
     },
-    /// [`Reply::Properties`](crate::request::Reply::Properties).
+    /// Lists properties. [`Reply::Properties`](crate::request::Reply::Properties).
     List(PropertyPage),
-    /// By clients only. [`Reply::Done`](crate::request::Reply::Done).
+    /// Removes a property; only clients may. [`Reply::Done`](crate::request::Reply::Done).
     Remove {
-        /// Uuid of what has it.
+        /// Uuid of the subject.
         subject: u64,
-        /// Its key.
+        /// The key.
         key: String,
     },
-    /// Removes all properties of a subject; by clients only. [`Reply::Count`](crate::request::Reply::Count).
+    /// Removes all properties of a subject; only clients may.
+    /// [`Reply::Count`](crate::request::Reply::Count).
     RemoveAllOf {
-        /// Its uuid.
+        /// Uuid of the subject.
         subject: u64,
     },
-    /// Removes all properties of everything; by clients only. [`Reply::Done`](crate::request::Reply::Done).
+    /// Removes all properties of all subjects; only clients may.
+    /// [`Reply::Done`](crate::request::Reply::Done).
     RemoveAll,
 }
 
-/// What happened to a property.
+/// Kind of change of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PropertyChange {
-    /// It did not exist before.
+    /// The property was created.
     Created,
-    /// It has another value.
+    /// The value was replaced.
     Changed,
-    /// It is gone.
+    /// The property was removed.
     Deleted,
 }
 
@@ -123,11 +125,14 @@ pub fn check_texts(key: &str, value: &str, type_name: &str) -> Result<(), String
     ] {
         if text.len() > limit {
             let found = text.len();
-            return Err(format!("a property's {what} of {found} bytes is too long: at most {limit}"));
+            return Err(format!(
+                "a property's {what} of {found} bytes is too long: at most {limit}"
+            ));
         }
         if text.contains('\0') {
             return Err(
-                "a property's key, value and type must not contain a 0, which ends a text in C".into()
+                "a property's key, value and type must not contain a 0, which ends a text in C"
+                    .into(),
             );
         }
     }

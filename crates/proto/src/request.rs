@@ -1,4 +1,4 @@
-//! Requests of a program and the server's answers, one answer to each, in order.
+//! Requests of a program and the server's replies: one reply to each request, in order.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use crate::status::{ClientStatus, Status};
 use crate::timing::ClientTiming;
 use crate::xrun::Xrun;
 
-/// What travels through a port.
+/// Type of a port's data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PortType {
     /// 32-bit float samples, one buffer of a quantum's length.
@@ -22,83 +22,84 @@ pub enum PortType {
     Midi,
 }
 
-/// Where an output port's buffer lies among its client's own slabs.
+/// Location of an output port's buffer among its client's own slabs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlabSlot {
-    /// Slabs are numbered in the order in which they were added.
+    /// Index of the slab, in the order in which they were added.
     pub slab: u32,
     /// Slot in the slab.
     pub slot: u32,
 }
 
-/// A port to be registered.
+/// A port to register.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewPort {
-    /// Its name after the colon.
+    /// Short name: what follows the colon.
     pub name: String,
-    /// What travels through it.
+    /// Type of its data.
     pub port_type: PortType,
-    /// As [`port_flags`](crate::port_flags) has them, or of the other `JackPortFlags`.
+    /// Flags of [`port_flags`](crate::port_flags), or other `JackPortFlags`.
     pub flags: u32,
-    /// The client's own number of the port, by which its orders name it.
+    /// The client's own number of the port, by which its assignments refer to it.
     pub number: u32,
-    /// Where its buffer lies; for outputs only.
+    /// Location of its buffer; for outputs only.
     pub slot: Option<SlabSlot>,
 }
 
-/// A port of a client that returns: as it was.
+/// A port of a returning client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturningPort {
     /// Its id.
     pub id: u32,
-    /// As it was registered, or renamed since.
+    /// The port as it was registered, or renamed since.
     pub port: NewPort,
     /// Its aliases.
     pub aliases: Vec<String>,
-    /// From the capture side: smallest and largest, in frames.
+    /// Latency from the capture side: smallest and largest, frames.
     pub capture_latency: (u32, u32),
-    /// To the playback side.
+    /// Latency to the playback side: smallest and largest, frames.
     pub playback_latency: (u32, u32),
 }
 
-/// A connection of a client that returns, by the names of its ports.
+/// A connection of a returning client, by the names of its ports.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturningConnection {
     /// The output port.
     pub source: String,
     /// The input port.
     pub destination: String,
-    /// Counts connections: of two, the younger closes a loop.
+    /// Counts connections. Of two connections, the younger one closes a loop.
     pub age: u64,
 }
 
-/// What a client is like once it is active.
+/// Properties of a client that becomes active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activation {
-    /// Id of the process thread, in the client's own pid namespace; `None`: it is in no cycle.
+    /// Id of the process thread in the client's own pid namespace; `None` if it takes part in no
+    /// cycle.
     pub process_thread: Option<u32>,
-    /// It computes its latencies itself.
+    /// Whether it computes its latencies itself.
     pub latency_callback: bool,
-    /// It is told of a new quantum before the first cycle of that length.
+    /// Whether it is notified of a new quantum before the first cycle of that length.
     pub quantum_callback: bool,
-    /// It is told of freewheel before the first cycle in it, and after the last.
+    /// Whether it is notified of freewheel before its first cycle and after its last one.
     pub freewheel_callback: bool,
-    /// It is told when a session is saved.
+    /// Whether it is notified when a session is saved.
     pub session_callback: bool,
-    /// What else it is told.
+    /// Further events of which it is notified.
     pub interests: Interests,
 }
 
-/// The events that a client wants: nobody is woken for what its program does not look at.
+/// The events that a client subscribes to. No event wakes a client whose program ignores it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Interests {
-    /// Clients that come and go.
+    /// Clients that are opened and closed.
     pub clients: bool,
-    /// Ports that come and go.
+    /// Ports that are registered and unregistered.
     pub ports: bool,
-    /// Ports' new names.
+    /// Ports that are renamed.
     pub names: bool,
-    /// Connections that come and go.
+    /// Connections that are made and removed.
     pub connections: bool,
     /// A new order of the clients.
     pub order: bool,
@@ -120,7 +121,8 @@ impl Interests {
         properties: true,
     };
 
-    /// Whether the client is to be told. What needs an answer, or concerns it alone, it is always told.
+    /// Returns whether to notify the client. It always gets events that need an answer or concern
+    /// it alone.
     pub const fn include(self, event: &Event) -> bool {
         match event {
             Event::ClientRegistration { .. } => self.clients,
@@ -145,26 +147,27 @@ impl Interests {
     }
 }
 
-/// A request or its answer with the request's number, so that an answer that comes after its asker gave up
-/// is not taken for the next one.
+/// A request or its reply with the request's number, so that a reply that arrives after its sender
+/// has given up is not taken for the next one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Numbered<M> {
-    /// Counts the requests of a connection.
+    /// Number of the request on its socket.
     pub number: u32,
     /// The message.
     pub message: M,
 }
 
-/// A request. The comment names the answer; any can be answered by [`Reply::Error`].
+/// A request. The comment names the reply; any request can be refused by [`Reply::Error`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Join the cycles. [`Reply::Done`].
+    /// Joins the cycles. [`Reply::Done`].
     Activate(Activation),
-    /// Leave the cycles, and all connections. [`Reply::Done`], once no cycle waits for the client.
+    /// Leaves the cycles, and removes all connections. [`Reply::Done`], once no cycle waits for the
+    /// client.
     Deactivate,
-    /// [`Reply::Port`].
+    /// Registers a port. [`Reply::Port`].
     RegisterPort(NewPort),
-    /// One descriptor: a slab of the client's output buffers. [`Reply::Done`].
+    /// Adds a slab for the client's output buffers. One descriptor. [`Reply::Done`].
     AddSlab,
     /// [`Reply::Done`].
     UnregisterPort {
@@ -245,8 +248,8 @@ pub enum Request {
     },
     /// Is the timebase master no more. [`Reply::Done`].
     ReleaseTimebase,
-    /// Cycles as fast as the graph can, or by the driver's clock. [`Reply::Done`], once every client was told and the
-    /// driver does it.
+    /// Cycles as fast as the graph can, or by the driver's clock. [`Reply::Done`], once every
+    /// client was told and the driver does it.
     SetFreewheel {
         /// As fast as the graph can.
         on: bool,
@@ -255,7 +258,8 @@ pub enum Request {
     Property(PropertyRequest),
     /// About sessions. The answer is its own.
     Session(SessionRequest),
-    /// Asks for a port's input to be heard at the device's output, or not any more. [`Reply::Done`].
+    /// Asks for a port's input to be heard at the device's output, or not any more.
+    /// [`Reply::Done`].
     Monitor {
         /// Its id.
         port: u32,
@@ -286,8 +290,8 @@ pub enum Request {
     ReturnPort(ReturningPort),
     /// [`Reply::Done`], once the frame clock has gone on from where the returning client stands.
     ReturnClock,
-    /// Connections of a client that returns; those whose other end is not back are left to that end's client.
-    /// [`Reply::Done`].
+    /// Connections of a client that returns; those whose other end is not back are left to that
+    /// end's client. [`Reply::Done`].
     ReturnConnections(Vec<ReturningConnection>),
     /// All has been said: from here on the client is like any other. [`Reply::Done`].
     Returned,
@@ -340,7 +344,8 @@ pub enum Reply {
         /// Its client's name.
         name: String,
     },
-    /// How some clients are, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or fewer if there are no more.
+    /// How some clients are, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or fewer
+    /// if there are no more.
     Clients(Vec<ClientStatus>),
 }
 
@@ -383,7 +388,9 @@ pub enum RequestError {
         wanted: String,
     },
     /// Audio to MIDI, or MIDI to audio.
-    #[error("'{source_port}' and '{destination}' carry different types: audio and MIDI cannot be connected")]
+    #[error(
+        "'{source_port}' and '{destination}' carry different types: audio and MIDI cannot be connected"
+    )]
     TypeMismatch {
         /// The output port.
         source_port: String,

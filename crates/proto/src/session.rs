@@ -1,4 +1,4 @@
-//! Sessions: a program asks others to save what they are at, and how to start them again.
+//! Sessions: a program asks others to save their state, and how to restart them.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,47 +13,50 @@ pub enum SessionKind {
     SaveTemplate,
 }
 
-/// A client's answer.
+/// A client's answer to a session manager.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionAnswer {
-    /// `JackSessionFlags`: 1 it could not save, 2 its command wants a terminal.
+    /// `JackSessionFlags`: 1 if it could not save, 2 if its command needs a terminal.
     pub flags: u32,
-    /// How to start it again; empty: it did not say.
+    /// Command that restarts it; empty if it gave none.
     pub command: String,
 }
 
-/// A client's answer, as the session manager sees it.
+/// A client's answer, as the session manager receives it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionCommand {
     /// The client's uuid.
     pub uuid: u64,
     /// Its name.
     pub client: String,
-    /// What it answered.
+    /// The answer.
     pub answer: SessionAnswer,
 }
 
-/// What is asked about sessions. The comment names the answer.
+/// A request about sessions. The comment names the answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionRequest {
-    /// Asks all clients with a session callback, or one. [`Reply::Session`](crate::request::Reply::Session), when all
-    /// have answered or their time is over.
+    /// Asks all clients with a session callback, or one.
+    /// [`Reply::Session`](crate::request::Reply::Session), when all have answered or their time is
+    /// over.
     Notify {
-        /// Its name; `None`: all.
+        /// Name of the client; `None` for all.
         target: Option<String>,
-        /// What for.
+        /// Kind of request.
         kind: SessionKind,
-        /// The session's directory, in which each client gets one of its own.
+        /// The session's directory, in which each client gets a subdirectory.
         path: String,
     },
-    /// Keeps a name for the client that opens with this uuid. [`Reply::Done`](crate::request::Reply::Done).
+    /// Reserves a name for the client that opens with this uuid.
+    /// [`Reply::Done`](crate::request::Reply::Done).
     Reserve {
         /// The name.
         name: String,
         /// The uuid.
         uuid: u64,
     },
-    /// Whether the client has a session callback. [`Reply::Count`](crate::request::Reply::Count): 1 or 0.
+    /// Asks whether the client has a session callback.
+    /// [`Reply::Count`](crate::request::Reply::Count): 1 or 0.
     HasCallback {
         /// Its name.
         name: String,

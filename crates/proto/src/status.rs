@@ -1,27 +1,27 @@
-//! How the server is, for the command line.
+//! The state of the server, as the command line shows it.
 
 use serde::{Deserialize, Serialize};
 
-/// The server.
+/// State of the server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// Its name.
+    /// Name of the server.
     pub name: String,
-    /// Its release.
+    /// Release of the server.
     pub version: String,
     /// Process id.
     pub process: u32,
-    /// What starts cycles.
+    /// The driver, as text.
     pub driver: String,
-    /// Hz.
+    /// Sample rate, Hz.
     pub sample_rate_hz: u32,
-    /// Frames.
+    /// Quantum, frames.
     pub quantum: u32,
-    /// The driver waits for the graph's end in each cycle.
+    /// Whether the driver waits for the graph's end in each cycle.
     pub sync: bool,
-    /// Cycles follow each other as fast as the graph can.
+    /// Whether cycles follow each other as fast as the graph can run.
     pub freewheel: bool,
-    /// Priority of the driver thread under `SCHED_FIFO`; `None`: not real-time.
+    /// `SCHED_FIFO` priority of the driver thread; `None` if it is not real-time.
     pub realtime_priority: Option<u32>,
     /// Cycles since the start.
     pub cycles: u64,
@@ -29,62 +29,64 @@ pub struct Status {
     pub xruns: u32,
     /// DSP load, 0 to 1.
     pub load: f64,
-    /// Where clients are placed; `None`: the kernel decides.
+    /// Placement of the clients on CPUs; `None` if the kernel decides.
     pub placement: Option<Placement>,
-    /// The clients, by id; in a reply, the first of them, as in [`Reply::Clients`](crate::request::Reply::Clients).
+    /// The clients by id. A reply contains only the first ones, as many as
+    /// [`Reply::Clients`](crate::request::Reply::Clients).
     pub clients: Vec<ClientStatus>,
-    /// Ports in use, and how many there can be.
+    /// Ports in use, and the maximum.
     pub ports: (u32, u32),
-    /// Connections.
+    /// Number of connections.
     pub connections: u32,
 }
 
-/// Where the server has clients run, and what it reckons with.
+/// The placement of clients on CPUs, and the costs on which it is based.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Placement {
-    /// The CPUs; the driver's first.
+    /// The CPUs, the driver's first.
     pub cpus: Vec<u32>,
-    /// What a hop to a client on the same CPU takes, ns.
+    /// Cost of a hop to a client on the same CPU, ns.
     pub hop_ns: u64,
-    /// What a hop to another CPU takes, which sleeps, ns.
+    /// Cost of a hop to another CPU that sleeps, ns.
     pub cross_hop_ns: u64,
-    /// From the driver's release of the first clients to the end of the last one, as they are placed, ns. Without those that
-    /// have no place.
+    /// Expected time from the driver's release of the first clients to the end of the last one, ns.
+    /// Excludes clients without a placement.
     pub expected_ns: u64,
-    /// The same with everybody on the driver's CPU, ns.
+    /// The same with all clients on the driver's CPU, ns.
     pub alone_ns: u64,
 }
 
-/// Where a client is told to run, and why.
+/// The CPU assigned to a client, and why.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Place {
-    /// On the CPU of whoever wakes it, where the hop is cheapest: the driver (`None`), or this client.
+    /// The CPU of its waker, where the hop is cheapest: the driver's (`None`), or this client's.
     After {
         /// The CPU.
         cpu: u32,
-        /// Name of the client.
+        /// Name of the client that wakes it.
         waker: Option<String>,
     },
-    /// On another CPU than whoever wakes it, beside what runs there.
+    /// Another CPU than its waker's, next to the clients that run there.
     Beside {
         /// The CPU.
         cpu: u32,
     },
-    /// Wherever the kernel likes: it was late too often.
+    /// Any CPU, because it was late too often.
     Late {
-        /// For so long, ms.
+        /// How much longer, ms.
         left_ms: u64,
     },
-    /// Wherever the kernel likes: it did not go to this CPU, which its own affinity or its cpuset may not have.
+    /// Any CPU, because it did not move to the assigned one, which its affinity or its cpuset may
+    /// exclude.
     Refused {
-        /// The CPU.
+        /// The assigned CPU.
         cpu: u32,
-        /// For so long, ms.
+        /// How much longer, ms.
         left_ms: u64,
     },
 }
 
-/// A client.
+/// State of a client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientStatus {
     /// Its id.
@@ -93,34 +95,34 @@ pub struct ClientStatus {
     pub name: String,
     /// Process id.
     pub process: u32,
-    /// It takes part in cycles.
+    /// Whether it takes part in cycles.
     pub active: bool,
-    /// It is left out of cycles because it did not answer.
+    /// Whether it is left out of cycles because it did not respond.
     pub bypassed: bool,
-    /// Times that it was left out.
+    /// How often it was left out.
     pub bypasses: u64,
     /// Cycles in which it was late.
     pub late_cycles: u64,
     /// CPU on which it ran last.
     pub cpu: Option<u32>,
-    /// Where it is told to run; `None`: nowhere, or it does not run.
+    /// The assigned CPU; `None` if there is none, or the client does not run.
     pub place: Option<Place>,
-    /// Its dates since it became active or, if it is long ago, lately.
+    /// Its durations since it became active, or over the last cycles.
     pub timing: Option<Timing>,
 }
 
-/// Durations in ns over the last cycles.
+/// Durations over the last cycles, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timing {
-    /// Cycles counted.
+    /// Number of cycles.
     pub cycles: u32,
-    /// From signaled to awake: half of the cycles took at most this.
+    /// Median time from signaled to awake.
     pub scheduling_median_ns: u64,
-    /// From signaled to awake, longest.
+    /// Longest time from signaled to awake.
     pub scheduling_max_ns: u64,
-    /// From awake to finished: half of the cycles took at most this.
+    /// Median time from awake to finished.
     pub duration_median_ns: u64,
-    /// From awake to finished, longest.
+    /// Longest time from awake to finished.
     pub duration_max_ns: u64,
 }
 

@@ -1,17 +1,17 @@
-//! How long clients take, over three windows of time.
+//! Durations of clients over three windows of time.
 
 use serde::{Deserialize, Serialize};
 
-/// Of counted durations, ns. All 0 if nothing was counted.
+/// Quantiles of measured durations, ns. All 0 if nothing was measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Quantiles {
-    /// How many were counted.
+    /// Number of measured durations.
     pub count: u64,
-    /// Half of them are at most this; at most 3 % too high, as the next two.
+    /// Median. Like the next two, at most 3 % too high.
     pub p50_ns: u64,
-    /// 99 % of them are at most this.
+    /// 99th percentile.
     pub p99_ns: u64,
-    /// 99.9 % of them are at most this.
+    /// 99.9th percentile.
     pub p999_ns: u64,
     /// The longest.
     pub max_ns: u64,

@@ -1,52 +1,54 @@
-//! What was found out about an xrun or a late client.
+//! The diagnosis of an xrun or of a late client.
 
 use serde::{Deserialize, Serialize};
 
 /// An xrun, or a client that was late for one or more cycles in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Xrun {
-    /// Counts them, from 1.
+    /// Number of the xrun, counted from 1.
     pub number: u64,
-    /// The first cycle of it.
+    /// The first affected cycle.
     pub cycle: u32,
-    /// Milliseconds since 1970 when it was noticed.
+    /// When it was noticed, in milliseconds since 1970.
     pub unix_ms: u64,
-    /// Who: a client's id and name. `None`: the driver itself woke so late that cycles were lost.
+    /// The late client's id and name. `None`: the driver itself woke so late that cycles were lost.
     pub client: Option<(u32, String)>,
-    /// For how many cycles in a row, so far.
+    /// For how many cycles in a row it has lasted so far.
     pub cycles: u32,
     /// Length of a cycle, ns.
     pub period_ns: u64,
-    /// How long after its ideal date the driver woke for the cycle, ns.
+    /// How long after the ideal time the driver woke for the cycle, ns.
     pub driver_late_ns: u64,
-    /// The client's dates in the cycle.
-    pub dates: Dates,
-    /// What they usually are: medians over the last minute. `None`: not known yet.
+    /// The client's timestamps in the cycle.
+    pub timestamps: Timestamps,
+    /// The client's usual durations: medians over the last minute. `None`: not known yet.
     pub usual: Option<Usual>,
-    /// Why. `None`: not known yet; the kernel's counters are read when the cycle's grace is over.
+    /// The cause. `None`: not known yet; the kernel's counters are read when the cycle's grace is
+    /// over.
     pub verdict: Option<Verdict>,
-    /// On what the verdict rests.
+    /// The counters on which the verdict is based.
     pub evidence: Option<Evidence>,
-    /// Who had its CPU in the time that was lost, the longest first; empty if it was not kept from running, or if the
-    /// server does not trace switches.
+    /// Threads that ran on its CPU in the lost time, the longest first. Empty if nothing kept it
+    /// from running, or if the server does not trace switches.
     pub had_cpu: Vec<CpuUser>,
-    /// Who came before it in the cycle, in the order of the graph; the nearest ones, if they are many.
+    /// The clients upstream in the cycle, in the order of the graph. If there are many, the nearest
+    /// ones.
     pub chain: Vec<Link>,
 }
 
-/// Dates of a client in a cycle, ns after the driver woke; `None`: not before the next cycle. What the client itself
-/// wrote: hints.
+/// A client's timestamps in a cycle, ns after the driver woke; `None`: not before the next cycle.
+/// The client writes them itself, so they are hints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Dates {
-    /// It could run.
+pub struct Timestamps {
+    /// When it was ready to run.
     pub signaled_ns: Option<u64>,
-    /// It ran.
+    /// When it began to run.
     pub awake_ns: Option<u64>,
-    /// It had finished.
+    /// When it had finished.
     pub finished_ns: Option<u64>,
 }
 
-/// How long it usually takes, ns.
+/// A client's usual durations, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usual {
     /// From signaled to awake.
@@ -55,90 +57,93 @@ pub struct Usual {
     pub duration_ns: u64,
 }
 
-/// A thread that ran where another one was ready to.
+/// A thread that ran while another one was ready to run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuUser {
-    /// Its id; 0: nobody ran.
+    /// Thread id; 0 if the CPU was idle.
     pub thread: u32,
     /// Its name.
     pub name: String,
-    /// Of `SCHED_FIFO` or `SCHED_RR`; `None`: an ordinary thread.
+    /// Priority under `SCHED_FIFO` or `SCHED_RR`; `None` for an ordinary thread.
     pub realtime_priority: Option<u32>,
     /// How long it ran, ns.
     pub ran_ns: u64,
 }
 
-/// A client in the chain before the late one.
+/// A client upstream of the late one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// Its name.
     pub name: String,
-    /// Its dates.
-    pub dates: Dates,
-    /// CPU that it ran on.
+    /// Its timestamps.
+    pub timestamps: Timestamps,
+    /// CPU on which it ran.
     pub cpu: u32,
 }
 
-/// Why somebody was late.
+/// Why a client or the driver was late.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Verdict {
-    /// The driver woke so late that there was no time left.
+    /// The driver woke so late that no time was left.
     DriverLate,
-    /// Those before it took so long that there was no time left; the one that took longest beyond its usual time.
+    /// The clients upstream took so long that no time was left.
     SignaledLate {
-        /// Its name, if one of them stands out.
+        /// Name of the client that exceeded its usual time most, if one stands out.
         by: Option<String>,
     },
-    /// It was ready to run, but others had the CPU.
+    /// It was ready to run, but other threads had the CPU.
     NotRunning,
-    /// It ran all the time: long in its own code.
+    /// It ran all the time: its own code took long.
     Busy,
-    /// It slept, though it had begun: it blocks in its own code.
+    /// It slept after it had begun: it blocks in its own code.
     Blocked,
-    /// It slept, and by its own word had not begun: nobody woke it, or the whole machine stood still (a virtual one
-    /// without a CPU of its host).
+    /// It slept, and says that it had not begun: no thread woke it, or the whole machine was
+    /// stopped (a virtual machine without a CPU of its host).
     NotWoken,
     /// Its process was stopped (SIGSTOP, a debugger).
     Stopped,
     /// Its thread has ended.
     Gone,
-    /// The kernel's counters could not be read, or were not read before it began.
+    /// The kernel's counters could not be read, or had not been read before the cycle.
     Unknown,
 }
 
-/// The kernel's counters over the time that was lost: from when it could run until its grace was over.
+/// The kernel's counters over the lost time: from when the client could run until its grace was
+/// over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Evidence {
-    /// How long that was, ns.
+    /// Length of the lost time, ns.
     pub lost_ns: u64,
-    /// It ran so long, ns.
+    /// How long it ran, ns.
     pub running_ns: u64,
-    /// It was ready to run, and did not, so long, ns.
+    /// How long it was ready but did not run, ns.
     pub runnable_ns: u64,
-    /// It slept so long, ns.
+    /// How long it slept, ns.
     pub asleep_ns: u64,
-    /// What it was doing when it was looked at, as in proc_pid_stat(5); `?`: unknown.
+    /// Its state at the end, as in proc_pid_stat(5); `?`: unknown.
     pub state: char,
-    /// CPU that it was on.
+    /// CPU on which it was.
     pub cpu: u32,
-    /// Page faults since it was looked at last, some hundred milliseconds before.
+    /// Page faults since the previous reading, some hundred milliseconds before.
     pub minor_faults: u64,
-    /// Those that needed the disk.
+    /// Page faults that needed the disk.
     pub major_faults: u64,
-    /// Times that it went to sleep by itself, meanwhile; once per cycle is usual.
+    /// How often it went to sleep by itself in this time; once per cycle is usual.
     pub voluntary_switches: u64,
-    /// Times that it was preempted, meanwhile.
+    /// How often it was preempted in this time.
     pub involuntary_switches: u64,
-    /// Cycles that the driver began meanwhile.
+    /// Cycles that the driver began in this time.
     pub cycles: u64,
 }
 
 impl Verdict {
-    /// For people.
+    /// Describes the verdict in a sentence.
     pub fn describe(&self) -> String {
         let text = match self {
             Self::DriverLate => "the driver woke late",
-            Self::SignaledLate { by: Some(by) } => return format!("signaled late, because of {by}"),
+            Self::SignaledLate { by: Some(by) } => {
+                return format!("signaled late, because of {by}");
+            }
             Self::SignaledLate { by: None } => "signaled late",
             Self::NotRunning => "ready, but not running: others had the CPU",
             Self::Busy => "long in its own code",
@@ -151,7 +156,7 @@ impl Verdict {
         text.into()
     }
 
-    /// For programs.
+    /// Returns a fixed word for programs.
     pub fn word(&self) -> &'static str {
         match self {
             Self::DriverLate => "driver-late",

@@ -1,15 +1,16 @@
 //! Prints what the recording costs the driver thread, per client and cycle.
 //!
-//! `cargo run --release -p consort-rt --example recording`. Another thread plays the clients: it writes their pages
-//! in every cycle, so that the driver finds them as in a server, in another CPU's cache. Every other cycle is
-//! recorded, the rest only looks at what it would look at without a recording; the difference of the two is the cost.
+//! `cargo run --release -p consort-rt --example recording`. Another thread plays the clients: it
+//! writes their pages in every cycle, so that the driver finds them in another CPU's cache, as in a
+//! server. Every other cycle is recorded, and the rest only does what it would do without a
+//! recording. The difference between the two is the cost.
 
 use std::hint::black_box;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use consort_rt::record::{ClientRecord, CycleRecord, Record, Witness};
+use consort_rt::record::{ClientCycle, ClientRecord, CycleRecord, Record};
 use consort_rt::shm::{CycleInfo, Edges, OwnPage, Recording, SignalPage};
 use consort_rt::sync::{AtomicU32, Ordering};
 
@@ -22,7 +23,7 @@ struct Client {
 }
 
 fn main() {
-    // On a thread with room for a ring on its stack, on its way to the heap.
+    // On a thread whose stack has room for a ring, before it is moved to the heap.
     let body = || {
         let ring: Box<Recording> = Box::default();
         println!("the ring: {} bytes", size_of::<Recording>());
@@ -42,7 +43,7 @@ fn measure(count: u32, ring: &Recording) {
     };
     let mut times_ns = [Vec::new(), Vec::new()];
     for cycle in 1..=CYCLES {
-        // Odd numbers: the clients' part; the driver's begins when they have made it even.
+        // An odd number starts the clients' part; the driver's starts when they have made it even.
         turn.store(cycle * 2 - 1, Ordering::Release);
         while turn.load(Ordering::Acquire) != cycle * 2 {
             thread::yield_now();
@@ -50,7 +51,7 @@ fn measure(count: u32, ring: &Recording) {
         let info = CycleInfo { cycle, woken_ns: u64::from(cycle), ..CycleInfo::default() };
         let recorded = cycle % 2 == 0;
         let start = Instant::now();
-        look(&clients, info);
+        poll(&clients, info);
         if recorded {
             record(&clients, info, ring);
         }
@@ -59,11 +60,14 @@ fn measure(count: u32, ring: &Recording) {
     turn.store(0, Ordering::Release);
     playing.join().expect("the clients end");
     let [without, recorded] = times_ns.map(median);
-    println!("{count:>7} {without:>13.0} {recorded:>14.0} {:>12.1}", (recorded - without) / f64::from(count));
+    println!(
+        "{count:>7} {without:>13.0} {recorded:>14.0} {:>12.1}",
+        (recorded - without) / f64::from(count)
+    );
 }
 
-/// What the driver does in any case: it looks who has finished.
-fn look(clients: &[Client], info: CycleInfo) {
+/// Does what the driver does in any case: it checks which clients have finished.
+fn poll(clients: &[Client], info: CycleInfo) {
     let finished = clients.iter().filter(|client| client.own.finished() == info.cycle).count();
     assert_eq!(black_box(finished), clients.len());
 }
@@ -71,11 +75,14 @@ fn look(clients: &[Client], info: CycleInfo) {
 fn record(clients: &[Client], info: CycleInfo, ring: &Recording) {
     for (id, client) in (2..).zip(clients) {
         let (own, signals) = (&client.own, &client.signals);
-        let witness = Witness { client: id, own, signals, edges: Edges::new(1).unwrap_or(Edges::NONE) };
-        let record = ClientRecord::of(witness, info, info.woken_ns, info.cycle + 1);
+        let client_cycle =
+            ClientCycle { client: id, own, signals, edges: Edges::new(1).unwrap_or(Edges::NONE) };
+        let record = ClientRecord::of(client_cycle, info, info.woken_ns, info.cycle + 1);
         ring.push(&Record::Client(record).to_words());
     }
-    ring.push(&Record::Cycle(CycleRecord { cycle: info.cycle, ..CycleRecord::default() }).to_words());
+    ring.push(
+        &Record::Cycle(CycleRecord { cycle: info.cycle, ..CycleRecord::default() }).to_words(),
+    );
 }
 
 fn play(clients: &[Client], turn: &AtomicU32) {

@@ -1,42 +1,50 @@
-//! The frame clock: a delay-locked loop that smooths the driver's wake-ups, and frames ↔ time.
+//! The frame clock: a delay-locked loop that smooths the driver's wake-ups, and conversions between
+//! frames and time.
 //!
 //! Source: F. Adriaensen, "Using a DLL to filter time", Linux Audio Conference 2005.
 
 use crate::rate::frames_in;
 use crate::shm::CycleInfo;
 
-/// Second-order loop over the measured dates of wake-ups.
+/// Second-order loop over the measured times of wake-ups.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dll {
-    /// Estimate of the coming cycle's begin, in ns after `origin_ns`.
+    /// Estimated start of the next cycle, in ns after `origin_ns`.
     next: f64,
-    /// Estimate of a cycle's duration, ns.
+    /// Estimated duration of a cycle, ns.
     period: f64,
     origin_ns: u64,
     b: f64,
     c: f64,
 }
 
-/// Bandwidth of the loop, as JACK's: programs expect its smoothness.
+/// Bandwidth of the loop, the same as JACK's, since programs expect its smoothness.
 const BANDWIDTH_HZ: f64 = 0.125;
 const NS_PER_SECOND: f64 = 1e9;
 const SQRT_2: f64 = core::f64::consts::SQRT_2;
 
 impl Dll {
-    /// A loop locked to a first wake-up at `now_ns`, for cycles of `period_ns`.
+    /// Creates a loop locked to a first wake-up at `now_ns`, for cycles of `period_ns`.
     #[must_use]
     pub fn locked_at(now_ns: u64, period_ns: f64) -> Self {
         let omega = core::f64::consts::TAU * BANDWIDTH_HZ * period_ns / NS_PER_SECOND;
-        Self { next: period_ns, period: period_ns, origin_ns: now_ns, b: SQRT_2 * omega, c: omega * omega }
+        Self {
+            next: period_ns,
+            period: period_ns,
+            origin_ns: now_ns,
+            b: SQRT_2 * omega,
+            c: omega * omega,
+        }
     }
 
-    /// Takes the measured date of a wake-up; gives the estimates of (this cycle's begin, the next one's). Thread: cycle.
+    /// Takes the measured time of a wake-up; returns the estimated starts of this cycle and of the
+    /// next one. Thread: cycle.
     pub fn update(&mut self, now_ns: u64) -> (u64, u64) {
         let error = signed_difference(now_ns, self.origin_ns) - self.next;
         let begin = self.next;
         self.next += self.b * error + self.period;
         self.period += self.c * error;
-        // Keeps `next` small, so that no precision is lost over months.
+        // Keeps `next` small, so that the loop loses no precision over months.
         #[expect(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
@@ -52,7 +60,7 @@ impl Dll {
         (self.origin_ns, self.origin_ns.wrapping_add(ahead))
     }
 
-    /// The estimate of a cycle's duration, ns.
+    /// Returns the estimated duration of a cycle, ns.
     #[must_use]
     pub fn period_ns(&self) -> f64 {
         self.period
@@ -62,14 +70,17 @@ impl Dll {
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_wrap,
-    reason = "differences of dates within minutes"
+    reason = "differences of times within minutes"
 )]
 fn signed_difference(left: u64, right: u64) -> f64 {
     left.wrapping_sub(right) as i64 as f64
 }
 
-/// Rounds half away from zero; `core` has no such function for floats.
-#[expect(clippy::cast_possible_truncation, reason = "saturates, which is what is wanted of far dates")]
+/// Rounds half away from zero. `core` has no such function for floats.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, which is what is wanted of far times"
+)]
 fn rounded(value: f64) -> i64 {
     (if value < 0.0 { value - 0.5 } else { value + 0.5 }) as i64
 }
@@ -80,16 +91,17 @@ impl CycleInfo {
         if duration > 0.0 { f64::from(self.quantum) / duration } else { 0.0 }
     }
 
-    /// The frame that passes at `date_ns`, as `jack_time_to_frames`. Thread: any.
+    /// Returns the frame at `time_ns`, like `jack_time_to_frames`. Thread: any.
     #[must_use]
-    pub fn frame_at(&self, date_ns: u64) -> u64 {
-        let offset = signed_difference(date_ns, self.wakeup_ns) * self.frames_per_ns();
+    pub fn frame_at(&self, time_ns: u64) -> u64 {
+        let offset = signed_difference(time_ns, self.wakeup_ns) * self.frames_per_ns();
         self.frames.wrapping_add_signed(rounded(offset))
     }
 
-    /// When frame `frames` passes, `CLOCK_MONOTONIC` ns, as `jack_frames_to_time`. Thread: any.
+    /// Returns the time of frame `frames`, `CLOCK_MONOTONIC` ns, like `jack_frames_to_time`.
+    /// Thread: any.
     #[must_use]
-    pub fn date_of(&self, frames: u64) -> u64 {
+    pub fn time_of(&self, frames: u64) -> u64 {
         let rate = self.frames_per_ns();
         if rate <= 0.0 {
             return self.wakeup_ns;
@@ -97,14 +109,14 @@ impl CycleInfo {
         self.wakeup_ns.wrapping_add_signed(rounded(signed_difference(frames, self.frames) / rate))
     }
 
-    /// Frames since the driver woke, as `jack_frames_since_cycle_start`. Thread: any.
+    /// Returns the frames since the driver woke, like `jack_frames_since_cycle_start`. Thread: any.
     #[must_use]
     pub fn frames_since_start(&self, now_ns: u64) -> u32 {
         let elapsed_ns = now_ns.saturating_sub(self.woken_ns);
         u32::try_from(frames_in(elapsed_ns, self.sample_rate_hz)).unwrap_or(u32::MAX)
     }
 
-    /// Length of a cycle at the nominal rate, ns.
+    /// Returns the length of a cycle at the nominal rate, ns.
     #[must_use]
     pub fn nominal_period_ns(quantum: u32, sample_rate_hz: u32) -> f64 {
         f64::from(quantum) * NS_PER_SECOND / f64::from(sample_rate_hz.max(1))
@@ -148,7 +160,7 @@ mod tests {
             ..CycleInfo::default()
         };
         for frame in [0, 6_399, 6_400, 6_463, 6_464, 1_000_000] {
-            assert_eq!(info.frame_at(info.date_of(frame)), frame);
+            assert_eq!(info.frame_at(info.time_of(frame)), frame);
         }
         assert_eq!(info.frame_at(2_000_000_000), 6_400);
         assert_eq!(info.frames_since_start(2_001_000_100), 48);
@@ -158,6 +170,6 @@ mod tests {
     #[test]
     fn a_clock_without_any_cycle_divides_by_nothing() {
         let info = CycleInfo::default();
-        assert_eq!((info.frame_at(5), info.date_of(5)), (0, 0));
+        assert_eq!((info.frame_at(5), info.time_of(5)), (0, 0));
     }
 }

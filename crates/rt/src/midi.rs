@@ -1,13 +1,16 @@
 //! MIDI buffers: timed events in the slot of a port.
 //!
-//! The layout is shared: an output's buffer lies in its owner's slab, where every reader maps it. So it is made of
-//! atomics only and valid for any bytes; what is in a record is loaded once and checked there ([`MidiReader::record`]),
-//! and an input never hands a peer's memory to its program: [`merge`] copies the events.
+//! An output's buffer lies in its owner's slab, where every reader maps it. So it consists of
+//! atomics only and is valid for any bytes. The words of a record are loaded once and checked in
+//! [`MidiReader::record`], and an input never passes a peer's memory to its program: [`merge`]
+//! copies the events.
 //!
-//! Words: the header (mark, frames, events, bytes of data, lost events, 0), then a record of three words for each
-//! event (time, bytes, and its bytes if they are at most four, else where they begin). Longer data fill the slot
-//! from its end. Records, header and slot are as large as JACK2's, so that as many events fit. No ordering but
+//! The words are the header (mark, frames, events, bytes of data, lost events, 0), then a record of
+//! three words for each event: its time, its length in bytes, and either its bytes, if there are at
+//! most four, or the index of their first word. Longer data fill the slot from its end. Records,
+//! header and slot are as large as JACK2's, so that as many events fit. All orderings are
 //! `Relaxed`: the mark of the slab says when a buffer is complete.
+//! buffer is complete.
 
 mod merge;
 mod read;

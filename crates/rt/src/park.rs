@@ -1,74 +1,81 @@
-//! How a cycle sleeps and wakes, as a trait: futexes between processes in production, a model under loom.
+//! How threads sleep and wake each other: by futexes between processes in production, by a model
+//! under loom.
 
 use core::num::NonZeroU32;
 
 use crate::sync::AtomicU32;
 
-/// Sleeping on a word that other processes change, and the clock that bounds it.
+/// Sleeps on words in shared memory, wakes threads that sleep there, and reads the clock that
+/// bounds the sleep.
 pub trait Park {
-    /// Sleeps as one of `sleepers` while `word` holds `expected`, at most until `deadline_ns` (`CLOCK_MONOTONIC`; `None`: no
-    /// bound).
+    /// Sleeps while `word` holds `expected`, until a wake-up whose mask has a bit in common with
+    /// `mask`, and at most until `deadline_ns` (`CLOCK_MONOTONIC`; `None`: without a bound).
     ///
-    /// May return early for any reason; the caller checks what it waits for again.
-    fn wait_as(&self, sleepers: Sleepers, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>);
+    /// May return early for any reason. The caller checks its condition again.
+    fn wait_as(&self, mask: WakeMask, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>);
 
-    /// Wakes at most `count` of those threads, of whatever process, that sleep on `word`.
-    fn wake_only(&self, sleepers: Sleepers, word: &AtomicU32, count: u32);
+    /// Wakes at most `count` threads, of any process, that sleep on `word` with a mask that has a
+    /// bit in common with `mask`.
+    fn wake_only(&self, mask: WakeMask, word: &AtomicU32, count: u32);
 
-    /// `CLOCK_MONOTONIC` in nanoseconds.
+    /// Returns `CLOCK_MONOTONIC` in nanoseconds.
     fn now_ns(&self) -> u64;
 
-    /// As [`wait_as`](Self::wait_as), for whoever wakes anybody.
+    /// Sleeps like [`wait_as`](Self::wait_as), until any wake-up.
     #[inline]
     fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
-        self.wait_as(Sleepers::ALL, word, expected, deadline_ns);
+        self.wait_as(WakeMask::ALL, word, expected, deadline_ns);
     }
 
-    /// As [`wake_only`](Self::wake_only), of all.
+    /// Wakes like [`wake_only`](Self::wake_only), whatever the sleepers' masks.
     #[inline]
     fn wake(&self, word: &AtomicU32, count: u32) {
-        self.wake_only(Sleepers::ALL, word, count);
+        self.wake_only(WakeMask::ALL, word, count);
     }
 }
 
-/// Those who sleep on one word, told apart by their CPUs: a wake-up finds everybody with whom it has a CPU in common.
+/// Selects sleepers on one word by their CPUs: the mask of `FUTEX_WAIT_BITSET` and
+/// `FUTEX_WAKE_BITSET`.
 ///
-/// 32 CPUs are told apart; on larger machines, some count as the same.
+/// A wake-up reaches every sleeper whose mask has a bit in common with its own. There is a bit for
+/// each of 32 CPUs; on larger machines several CPUs share one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sleepers(NonZeroU32);
+pub struct WakeMask(NonZeroU32);
 
-impl Default for Sleepers {
+impl Default for WakeMask {
     fn default() -> Self {
         Self::ALL
     }
 }
 
-impl Sleepers {
-    /// Wherever they are.
+impl WakeMask {
+    /// WakeMask on every CPU.
     pub const ALL: Self = Self(NonZeroU32::MAX);
 
-    /// Those on one CPU. Who may be on any counts as on the first one: of some and [the others](Self::others), each
-    /// sleeper that names its CPU so is one or the other, and not both.
+    /// Selects the sleepers on one CPU.
+    ///
+    /// `None` means CPU 0, so that a mask and its [complement](Self::complement) together reach
+    /// every sleeper that used this function exactly once.
     #[inline]
     #[must_use]
-    pub fn on(cpu: Option<u32>) -> Self {
+    pub fn for_cpu(cpu: Option<u32>) -> Self {
         NonZeroU32::new(1 << (cpu.unwrap_or(0) % u32::BITS)).map_or(Self::ALL, Self)
     }
 
-    /// These and those.
+    /// Selects the sleepers of both masks.
     #[must_use]
-    pub fn and(self, those: Self) -> Self {
-        Self(self.0 | those.0)
+    pub fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
     }
 
-    /// Everybody else; `None` if these are all.
+    /// Selects all other sleepers; `None` if this mask selects all.
     #[inline]
     #[must_use]
-    pub fn others(self) -> Option<Self> {
+    pub fn complement(self) -> Option<Self> {
         NonZeroU32::new(!self.0.get()).map(Self)
     }
 
-    /// A bit per CPU.
+    /// Returns one bit per CPU.
     #[inline]
     #[must_use]
     pub fn bits(self) -> NonZeroU32 {

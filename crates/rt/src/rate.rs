@@ -1,15 +1,15 @@
-//! Frames and nanoseconds at a nominal rate: whole numbers, rounded down. Thread: any.
+//! Conversion between frames and nanoseconds at a nominal rate, rounded down. Thread: any.
 
 const NS_PER_SECOND: u128 = 1_000_000_000;
 
-/// How long so many frames last; at no rate, as long as at 1 Hz.
+/// Returns how long `frames` last, ns. A rate of 0 counts as 1 Hz.
 #[must_use]
 pub fn duration_ns(frames: u64, sample_rate_hz: u32) -> u64 {
     let ns = u128::from(frames) * NS_PER_SECOND / u128::from(sample_rate_hz.max(1));
     u64::try_from(ns).unwrap_or(u64::MAX)
 }
 
-/// How many frames pass in so long.
+/// Returns how many frames pass in this time.
 #[must_use]
 pub fn frames_in(duration_ns: u64, sample_rate_hz: u32) -> u64 {
     let frames = u128::from(duration_ns) * u128::from(sample_rate_hz) / NS_PER_SECOND;

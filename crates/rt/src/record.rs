@@ -1,9 +1,9 @@
-//! What the driver thread says of a cycle, and how it lies in the recording's words.
+//! The driver thread's records of a cycle, and their encoding in the recording's words.
 
 use crate::shm::{CycleInfo, Edges, OwnPage, RECORD_WORDS, SignalPage};
 
-/// One record of the recording. A cycle's own record comes first; those of its clients follow when it has ended,
-/// before the next cycle's.
+/// One record of the recording. A cycle's record comes first; the records of its clients follow
+/// after it has ended and before the next cycle's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record {
     /// The driver's part of a cycle.
@@ -12,57 +12,57 @@ pub enum Record {
     Client(ClientRecord),
 }
 
-/// In place of a CPU: the thread has not said where it runs.
+/// CPU number of a thread that has not said where it runs.
 pub const UNKNOWN_CPU: u16 = u16::MAX;
 
-/// The driver's part of a cycle. Dates are `CLOCK_MONOTONIC` ns.
+/// The driver's part of a cycle. Times are `CLOCK_MONOTONIC` ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CycleRecord {
-    /// Number; wraps.
+    /// Number of the cycle; wraps.
     pub cycle: u32,
     /// Generation of the plan that it ran.
     pub plan: u64,
-    /// Frames.
+    /// Length in frames.
     pub quantum: u32,
-    /// Hz.
+    /// Sample rate, Hz.
     pub sample_rate_hz: u32,
-    /// When it was due: the ideal date of the wake-up.
+    /// When the cycle was due: the ideal time of the wake-up.
     pub due_ns: u64,
     /// When the driver woke.
     pub woken_ns: u64,
-    /// When it let the first clients run.
+    /// When the driver released the first clients.
     pub released_ns: u64,
-    /// When it had done its part; in sync mode, after all clients.
+    /// When the driver had done its part; in sync mode, after all clients.
     pub end_ns: u64,
     /// CPU that the driver ran on, or [`UNKNOWN_CPU`].
     pub cpu: u16,
-    /// Clients that had not finished the cycle before by their own fault.
+    /// Clients that had not finished the previous cycle by their own fault.
     pub late: u16,
-    /// The device lost frames before it: an xrun that was noticed so late, in µs.
+    /// If the device lost frames before the cycle: how late the xrun was noticed, µs.
     pub xrun_us: Option<u32>,
-    /// The device was gone, and a timer began the cycle.
+    /// Whether the device was gone, and a timer started the cycle.
     pub is_away: bool,
 }
 
-/// A client's part of a cycle. Its dates, but `signaled_ns` of one that waits for the driver only, are written by
-/// clients: hints, within their cycle or not.
+/// A client's part of a cycle. Clients write the timestamps themselves, except `signaled_ns` of a
+/// client that waits for the driver only: they are hints, and may lie outside the cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ClientRecord {
     /// Number of the cycle.
     pub cycle: u32,
     /// Id of the client.
     pub client: u32,
-    /// When the last of its predecessors signaled it; 0: none did.
+    /// When the last of its predecessors signaled it; 0 if none did.
     pub signaled_ns: u64,
-    /// When it woke; 0: it did not begin the cycle before the next one.
+    /// When it woke; 0 if it did not begin the cycle before the next one.
     pub awake_ns: u64,
-    /// When it finished; 0: it had not before the next cycle.
+    /// When it finished; 0 if it had not before the next cycle.
     pub finished_ns: u64,
     /// CPU that it ran on last, or [`UNKNOWN_CPU`].
     pub cpu: u16,
-    /// 0: it finished in time; otherwise for how many cycles in a row it has not.
+    /// For how many cycles in a row it has been late; 0 if it finished in time.
     pub late_cycles: u16,
-    /// It was not let run, because a predecessor was late.
+    /// Whether it could not run because a predecessor was late.
     pub starved: bool,
 }
 
@@ -71,7 +71,7 @@ const CLIENT: u64 = 2;
 const NO_XRUN: u32 = u32::MAX;
 
 impl Record {
-    /// The words of the record. Thread: cycle.
+    /// Encodes the record. Thread: cycle.
     #[must_use]
     pub fn to_words(self) -> [u64; RECORD_WORDS] {
         let words: [u64; 8] = match self {
@@ -93,7 +93,9 @@ impl Record {
                 record.awake_ns,
                 record.finished_ns,
                 u64::from(record.client),
-                u64::from(record.cpu) << 48 | u64::from(record.late_cycles) << 32 | u64::from(record.starved),
+                u64::from(record.cpu) << 48
+                    | u64::from(record.late_cycles) << 32
+                    | u64::from(record.starved),
                 0,
                 0,
             ],
@@ -101,9 +103,12 @@ impl Record {
         core::array::from_fn(|index| words[index])
     }
 
-    /// The record of these words; `None` if they are none of this version. Thread: any.
+    /// Decodes a record; `None` if the words are no record of this version. Thread: any.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, reason = "each part of a packed word is as wide as its field")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "each part of a packed word is as wide as its field"
+    )]
     pub fn from_words(words: &[u64; RECORD_WORDS]) -> Option<Self> {
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
         let cycle = word(0) as u32;
@@ -138,9 +143,13 @@ impl Record {
 }
 
 impl CycleRecord {
-    /// Length of the cycle at the nominal rate, ns.
+    /// Returns the length of the cycle at the nominal rate, ns.
     #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive, small duration")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a positive, small duration"
+    )]
     pub fn period_ns(&self) -> u64 {
         CycleInfo::nominal_period_ns(self.quantum, self.sample_rate_hz) as u64
     }
@@ -148,52 +157,56 @@ impl CycleRecord {
 
 /// A client's pages, as the driver thread sees them at the end of a cycle.
 #[derive(Debug, Clone, Copy)]
-pub struct Witness<'a> {
-    /// Its id.
+pub struct ClientCycle<'a> {
+    /// Id of the client.
     pub client: u32,
-    /// Its own page.
+    /// The client's own page.
     pub own: &'a OwnPage,
-    /// Where its predecessors signal.
+    /// The page on which its predecessors signal.
     pub signals: &'a SignalPage,
-    /// How many those are.
+    /// Number of its predecessors.
     pub edges: Edges,
 }
 
 impl ClientRecord {
-    /// What `client` did in the cycle that has ended, which began for the first clients at `released_ns`; by now the
-    /// next one, `now_cycle`, may have begun. Thread: cycle.
+    /// Records what `client` did in the cycle that has ended, whose first clients were released at
+    /// `released_ns`. The next cycle, `now_cycle`, may have begun. Thread: cycle.
     #[must_use]
-    pub fn of(client: Witness<'_>, ended: CycleInfo, released_ns: u64, now_cycle: u32) -> Self {
-        let Witness { client, own, signals, edges } = client;
+    pub fn of(client: ClientCycle<'_>, ended: CycleInfo, released_ns: u64, now_cycle: u32) -> Self {
+        let ClientCycle { client, own, signals, edges } = client;
         let cycle = ended.cycle;
-        let dates = own.dates(cycle);
+        let timestamps = own.timestamps(cycle);
         let (awake, finished) = (own.awake(), own.finished());
         let has_finished = finished == cycle || finished == now_cycle;
         let has_begun = has_finished || awake == cycle || awake == now_cycle;
-        let signaled_ns = if edges == Edges::NONE { released_ns } else { signals.signaled_ns(cycle) };
-        let in_cycle = |date_ns: u64| if date_ns < ended.woken_ns { 0 } else { date_ns };
+        let signaled_ns =
+            if edges == Edges::NONE { released_ns } else { signals.signaled_ns(cycle) };
+        let in_cycle = |time_ns: u64| if time_ns < ended.woken_ns { 0 } else { time_ns };
         Self {
             cycle,
             client,
             signaled_ns: in_cycle(signaled_ns),
-            awake_ns: if has_begun { in_cycle(dates.awake_ns) } else { 0 },
-            finished_ns: if has_finished { in_cycle(dates.finished_ns) } else { 0 },
-            cpu: u16::try_from(dates.cpu).unwrap_or(UNKNOWN_CPU),
+            awake_ns: if has_begun { in_cycle(timestamps.awake_ns) } else { 0 },
+            finished_ns: if has_finished { in_cycle(timestamps.finished_ns) } else { 0 },
+            cpu: u16::try_from(timestamps.cpu).unwrap_or(UNKNOWN_CPU),
             late_cycles: 0,
             starved: false,
         }
     }
 
-    /// From signaled to awake, ns: how long the kernel took to let it run. `None` if it did not.
+    /// Returns the time from signaled to awake, ns: how long the kernel took to let it run. `None`
+    /// if it did not run.
     #[must_use]
     pub fn scheduling_ns(&self) -> Option<u64> {
-        (self.awake_ns != 0 && self.signaled_ns != 0).then(|| self.awake_ns.saturating_sub(self.signaled_ns))
+        (self.awake_ns != 0 && self.signaled_ns != 0)
+            .then(|| self.awake_ns.saturating_sub(self.signaled_ns))
     }
 
-    /// From awake to finished, ns. `None` if it has not.
+    /// Returns the time from awake to finished, ns; `None` if it has not finished.
     #[must_use]
     pub fn duration_ns(&self) -> Option<u64> {
-        (self.awake_ns != 0 && self.finished_ns != 0).then(|| self.finished_ns.saturating_sub(self.awake_ns))
+        (self.awake_ns != 0 && self.finished_ns != 0)
+            .then(|| self.finished_ns.saturating_sub(self.awake_ns))
     }
 }
 
@@ -255,13 +268,23 @@ mod tests {
     fn dates_of_another_cycle_are_none_of_this_one() {
         let (own, signals) = (OwnPage::default(), SignalPage::default());
         let edges = Edges::new(1).expect("one");
-        let record =
-            || ClientRecord::of(Witness { client: 3, own: &own, signals: &signals, edges }, ENDED, 1_100, 7);
+        let record = || {
+            ClientRecord::of(
+                ClientCycle { client: 3, own: &own, signals: &signals, edges },
+                ENDED,
+                1_100,
+                7,
+            )
+        };
         own.begin(4, 500);
         signals.note_signaled(4, 450);
         own.finish(4, 600, 1);
         let idle = record();
-        assert_eq!((idle.signaled_ns, idle.awake_ns, idle.finished_ns), (0, 0, 0), "it has not begun");
+        assert_eq!(
+            (idle.signaled_ns, idle.awake_ns, idle.finished_ns),
+            (0, 0, 0),
+            "it has not begun"
+        );
         signals.note_signaled(6, 1_200);
         own.begin(6, 1_300);
         let begun = record();

@@ -1,4 +1,4 @@
-//! The only place that names an atomic type: loom's in models, the processor's otherwise.
+//! The only module that names an atomic type: loom's in models, otherwise `core`'s.
 
 #[cfg(not(loom))]
 pub use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering, fence};

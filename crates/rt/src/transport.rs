@@ -1,24 +1,24 @@
-//! The transport as every client of a cycle sees it: where the piece stands, and whether it rolls.
+//! The transport as every client of a cycle sees it: its position, and whether it rolls.
 
 use crate::rate::frames_in;
 
-/// Whether the piece rolls.
+/// Whether the transport rolls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum TransportState {
-    /// It stands still.
+    /// The transport is stopped.
     #[default]
     Stopped = 0,
-    /// The position passes, a quantum in each cycle.
+    /// The position advances by a quantum in each cycle.
     Rolling = 1,
-    /// It rolls in a loop. The number that programs know; this server never does it.
+    /// The transport rolls in a loop. Programs know the number; this server never uses it.
     Looping = 2,
-    /// It stands still until the clients that need time are ready.
+    /// The transport is stopped until the clients that need time are ready.
     Starting = 3,
 }
 
 impl TransportState {
-    /// From its number; any other number is standing still.
+    /// Decodes a number. Unknown numbers mean stopped.
     #[must_use]
     pub const fn from_number(number: u32) -> Self {
         match number {
@@ -29,14 +29,14 @@ impl TransportState {
         }
     }
 
-    /// Whether the position passes.
+    /// Returns whether the position advances.
     #[must_use]
     pub const fn passes(self) -> bool {
         matches!(self, Self::Rolling | Self::Looping)
     }
 }
 
-/// Which members of a [`Position`] mean something: the bits of `jack_position_bits_t`.
+/// The bits of `jack_position_bits_t`: which members of a [`Position`] are valid.
 pub mod valid {
     /// `bar` to `beats_per_minute`.
     pub const BBT: u32 = 1 << 4;
@@ -50,26 +50,26 @@ pub mod valid {
     pub const VIDEO_OFFSET: u32 = 1 << 8;
     /// `tick_double`.
     pub const TICK_DOUBLE: u32 = 1 << 9;
-    /// All of them.
+    /// All bits.
     pub const ALL: u32 = BBT | TIMECODE | BBT_OFFSET | VIDEO_RATIO | VIDEO_OFFSET | TICK_DOUBLE;
-    /// Those that say where bar and beat are.
+    /// The bits for the position in bars and beats.
     pub const MUSICAL: u32 = BBT | BBT_OFFSET | TICK_DOUBLE;
 }
 
-/// A place in the piece. All members but the first mean something only where `valid` says so.
+/// A position of the transport. All members but the first are meaningful only if `valid` says so.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Position {
     /// Frames from the start of the piece; wraps.
     pub frame: u32,
     /// Bits of [`valid`].
     pub valid: u32,
-    /// From 1.
+    /// Bar, counted from 1.
     pub bar: i32,
-    /// From 1.
+    /// Beat in the bar, counted from 1.
     pub beat: i32,
-    /// From 0.
+    /// Tick in the beat, counted from 0.
     pub tick: i32,
-    /// Frames from the cycle's start to the date of bar, beat and tick.
+    /// Frames from the cycle's start to the time of bar, beat and tick.
     pub bbt_offset: u32,
     /// Ticks from the start of the piece to this bar.
     pub bar_start_tick: f64,
@@ -77,39 +77,40 @@ pub struct Position {
     pub beats_per_bar: f32,
     /// Lower number of the time signature.
     pub beat_type: f32,
-    /// Resolution.
+    /// Ticks per beat.
     pub ticks_per_beat: f64,
-    /// Tempo.
+    /// Tempo in beats per minute.
     pub beats_per_minute: f64,
-    /// Of the cycle's first frame, s.
+    /// Time of the cycle's first frame, s.
     pub frame_time: f64,
-    /// Of the next cycle's first frame, s.
+    /// Time of the next cycle's first frame, s.
     pub next_time: f64,
-    /// Not more than 0: there is no video.
+    /// Audio frames per video frame; there is no video if not greater than 0.
     pub audio_frames_per_video_frame: f32,
     /// Frames from the cycle's start to the next video frame.
     pub video_offset: u32,
-    /// `tick` with its fraction.
+    /// `tick` with its fractional part.
     pub tick_double: f64,
 }
 
 /// Words of a packed position.
 pub const POSITION_WORDS: usize = 11;
 
-/// The transport in one cycle, decided by the driver before anybody runs: the same value for every client.
+/// The transport in one cycle, the same for every client. The driver decides it before any client
+/// runs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Transport {
-    /// The cycle that it is decided for.
+    /// The cycle to which it applies.
     pub cycle: u32,
-    /// Whether the piece rolls in this cycle.
+    /// Whether the transport rolls in this cycle.
     pub state: TransportState,
-    /// Where it stands at the cycle's first frame.
+    /// Position at the cycle's first frame.
     pub position: Position,
-    /// Counts starts and jumps: with each, clients that need time get ready anew.
+    /// Counts starts and jumps. In each round the clients that need time get ready again.
     pub round: u32,
     /// Whether clients that need time are asked in this round, until they are ready.
     pub asks: bool,
-    /// Id of the client that gives bar and beat; 0: none.
+    /// Id of the timebase master; 0 if there is none.
     pub master: u32,
     /// The driver's estimate of when the cycle began, `CLOCK_MONOTONIC` ns.
     pub wakeup_ns: u64,
@@ -128,7 +129,7 @@ const fn halves(word: u64) -> (u32, u32) {
 }
 
 impl Position {
-    /// As words of shared memory.
+    /// Encodes the transport for shared memory.
     #[must_use]
     pub fn to_words(&self) -> [u64; POSITION_WORDS] {
         [
@@ -146,11 +147,23 @@ impl Position {
         ]
     }
 
-    /// From words of shared memory: any words are some position, [`checked`](Self::checked) by whoever trusts none.
+    /// Decodes words of shared memory. Any words are some position; a reader that does not trust
+    /// their writer applies [`checked`](Self::checked).
     #[must_use]
     pub fn from_words(words: &[u64; POSITION_WORDS]) -> Self {
-        let [first, bar_beat, tick, bar_start, signature, resolution, tempo, time, next, video, double] =
-            words.map(|word| (halves(word), f64::from_bits(word)));
+        let [
+            first,
+            bar_beat,
+            tick,
+            bar_start,
+            signature,
+            resolution,
+            tempo,
+            time,
+            next,
+            video,
+            double,
+        ] = words.map(|word| (halves(word), f64::from_bits(word)));
         Self {
             valid: first.0.0,
             frame: first.0.1,
@@ -171,8 +184,8 @@ impl Position {
         }
     }
 
-    /// The position with nothing in it that no program should have to expect: members that are not said to be valid
-    /// are 0, and so are groups with a number in them that is none.
+    /// Returns the position without values that no program should have to expect: members that are
+    /// not marked valid become 0, and so do groups that contain a NaN or an infinity.
     #[must_use]
     pub fn checked(self) -> Self {
         let musical = [
@@ -195,7 +208,8 @@ impl Position {
         if !self.audio_frames_per_video_frame.is_finite() {
             kept &= !valid::VIDEO_RATIO;
         }
-        let with = |bits: u32, member: Self| if kept & bits != 0 { member } else { Self::default() };
+        let with =
+            |bits: u32, member: Self| if kept & bits != 0 { member } else { Self::default() };
         let bbt = with(valid::BBT, self);
         let time = with(valid::TIMECODE, self);
         Self {
@@ -204,14 +218,15 @@ impl Position {
             bbt_offset: with(valid::BBT_OFFSET, self).bbt_offset,
             frame_time: time.frame_time,
             next_time: time.next_time,
-            audio_frames_per_video_frame: with(valid::VIDEO_RATIO, self).audio_frames_per_video_frame,
+            audio_frames_per_video_frame: with(valid::VIDEO_RATIO, self)
+                .audio_frames_per_video_frame,
             video_offset: with(valid::VIDEO_OFFSET, self).video_offset,
             tick_double: with(valid::TICK_DOUBLE, self).tick_double,
             ..bbt
         }
     }
 
-    /// Nothing but a frame.
+    /// Returns a position that consists of a frame only.
     #[must_use]
     pub fn at(frame: u32) -> Self {
         Self { frame, ..Self::default() }
@@ -219,7 +234,7 @@ impl Position {
 }
 
 impl Transport {
-    /// As words of shared memory.
+    /// Encodes the position for shared memory.
     #[must_use]
     pub fn to_words(&self) -> [u64; TRANSPORT_WORDS] {
         let mut words = [0; TRANSPORT_WORDS];
@@ -236,7 +251,8 @@ impl Transport {
     pub fn from_words(words: &[u64; TRANSPORT_WORDS]) -> Self {
         let (state, cycle) = halves(words[0]);
         let (master, round) = halves(words[1]);
-        let position = core::array::from_fn(|index| words[TRANSPORT_WORDS - POSITION_WORDS + index]);
+        let position =
+            core::array::from_fn(|index| words[TRANSPORT_WORDS - POSITION_WORDS + index]);
         Self {
             cycle,
             state: TransportState::from_number(state & 0xffff),
@@ -248,20 +264,25 @@ impl Transport {
         }
     }
 
-    /// Where the piece stands at the first frame of the next cycle, if nobody stops it or moves it.
+    /// Position at the first frame of the next cycle, if the transport is neither stopped nor
+    /// moved.
     #[must_use]
     pub fn next_frame(&self, quantum: u32) -> u32 {
-        if self.state.passes() { self.position.frame.wrapping_add(quantum) } else { self.position.frame }
+        if self.state.passes() {
+            self.position.frame.wrapping_add(quantum)
+        } else {
+            self.position.frame
+        }
     }
 
-    /// The frame that passes at `date_ns`, estimated; none of a later cycle than this one, which has `quantum` frames:
-    /// it may be longer than the clock says.
+    /// The frame that passes at `time_ns`, estimated; none of a later cycle than this one, which
+    /// has `quantum` frames: it may be longer than the clock says.
     #[must_use]
-    pub fn frame_at(&self, date_ns: u64, quantum: u32, sample_rate_hz: u32) -> u32 {
+    pub fn frame_at(&self, time_ns: u64, quantum: u32, sample_rate_hz: u32) -> u32 {
         if !self.state.passes() {
             return self.position.frame;
         }
-        let frames = frames_in(date_ns.saturating_sub(self.wakeup_ns), sample_rate_hz);
+        let frames = frames_in(time_ns.saturating_sub(self.wakeup_ns), sample_rate_hz);
         self.position.frame.wrapping_add(u32::try_from(frames).unwrap_or(quantum).min(quantum))
     }
 }
@@ -309,7 +330,8 @@ mod tests {
 
     #[test]
     fn a_checked_position_has_no_group_with_a_number_that_is_none_and_nothing_that_is_not_valid() {
-        let spoilt = Position { beats_per_minute: f64::NAN, frame_time: f64::INFINITY, ..full() }.checked();
+        let spoilt =
+            Position { beats_per_minute: f64::NAN, frame_time: f64::INFINITY, ..full() }.checked();
         assert_eq!(spoilt.valid, valid::VIDEO_RATIO | valid::VIDEO_OFFSET);
         let left = Position {
             frame: u32::MAX,
@@ -319,7 +341,11 @@ mod tests {
             ..Position::default()
         };
         assert_eq!(spoilt, left);
-        assert_eq!(Position { valid: 0xf, ..full() }.checked(), Position::at(u32::MAX), "unknown bits");
+        assert_eq!(
+            Position { valid: 0xf, ..full() }.checked(),
+            Position::at(u32::MAX),
+            "unknown bits"
+        );
         let words = [u64::MAX; POSITION_WORDS];
         assert_eq!(Position::from_words(&words).checked().valid, valid::VIDEO_OFFSET);
     }
@@ -337,6 +363,9 @@ mod tests {
         assert_eq!(rolling.frame_at(u64::MAX, 64, 48_000), 1064, "a cycle that does not end");
         assert_eq!(rolling.next_frame(64), 1064);
         let starting = Transport { state: TransportState::Starting, ..rolling };
-        assert_eq!((starting.frame_at(2_000_000_000, 64, 48_000), starting.next_frame(64)), (1000, 1000));
+        assert_eq!(
+            (starting.frame_at(2_000_000_000, 64, 48_000), starting.next_frame(64)),
+            (1000, 1000)
+        );
     }
 }

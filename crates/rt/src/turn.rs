@@ -1,100 +1,117 @@
-//! A client's side of a cycle: sleep until it is its turn, and pass the turn on.
+//! A client's side of a cycle: sleeping until it is its turn, and passing the turn on.
 //!
 //! Everything here runs on the client's process thread.
 
-use crate::park::{Park, Sleepers};
+use crate::park::{Park, WakeMask};
 use crate::shm::{
-    CycleInfo, Edges, EngineSegment, FollowerOrder, Orders, OrdersCopy, OrdersReader, OwnPage, SignalPage,
+    AssignmentCopy, AssignmentReader, Assignments, CycleInfo, Edges, EngineSegment, FollowerEdge,
+    OwnPage, SignalPage,
 };
 
-/// The pages by which a client takes part in cycles.
+/// The shared pages through which a client takes part in cycles.
 #[derive(Debug, Clone, Copy)]
 pub struct Pages<'a> {
-    /// The server's.
+    /// The server's segment.
     pub engine: &'a EngineSegment,
-    /// What the client is to do.
-    pub orders: &'a Orders,
+    /// The client's assignments.
+    pub assignments: &'a Assignments,
     /// The client's own page.
     pub own: &'a OwnPage,
 }
 
-/// The client's signal pages: one is in use, and another may take its place with a later plan.
+/// A client's signal pages: one in use, and another that may replace it with a later plan.
 pub trait SignalPages {
-    /// The page that orders call `place`; `None` if there is none. Thread: cycle.
+    /// Returns the page to which an assignment refers as `place`; `None` if there is none. Thread:
+    /// cycle.
     fn page(&self, place: u32) -> Option<&SignalPage>;
 
-    /// Takes the pages that have come since. Thread: cycle.
+    /// Takes over pages that were mapped since the last call. Thread: cycle.
     fn refresh(&mut self);
 }
 
-/// Memory of a process thread from cycle to cycle; `words` is allocated before the first.
+/// A process thread's state from cycle to cycle. `words` is allocated before the first cycle.
 #[derive(Debug, Default)]
 pub struct TurnState<W> {
-    /// The cycle that the client ran last: it never runs one twice, whoever wakes it.
+    /// The last cycle that the client ran. It never runs a cycle twice, however often it is woken.
     pub last_cycle: u32,
-    /// First plan for which the copied orders hold.
+    /// First plan for which the copied assignment is valid.
     pub valid_from: u64,
-    /// The last plan for which that was looked up: what holds for it does not change.
+    /// The last plan that was looked up; its assignment does not change.
     known_for: u64,
-    /// Wake-ups counted when the last look ended: what came after it keeps the next look from sleeping.
+    /// Wake-ups counted at the end of the last poll. A later one keeps the next poll from sleeping.
     woken: u32,
-    /// ... on the page of the orders that held from this plan on.
+    /// First plan of the assignment whose signal page `woken` was read from.
     counted_for: u64,
     used: usize,
     words: W,
 }
 
-/// How a wait for the turn ended.
+/// The result of waiting for the turn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Turn {
     /// It is the client's turn in this cycle.
     Run(CycleInfo),
-    /// Not yet: the client slept and woke, or the deadline passed. The caller looks whether it is to stop.
+    /// It is not the client's turn yet: the client slept and woke, or the deadline passed. The
+    /// caller checks whether to stop.
     Wait,
 }
 
-/// Wakes without a turn that a client accepts on its signal page between two cycles; a predecessor that
-/// gives more is not allowed to keep it busy.
+/// Wakes without a turn that a client accepts on its signal page between two cycles, so that a
+/// predecessor cannot keep it busy with more of them.
 const SPURIOUS_WAKES: u32 = 16;
 
 impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
-    /// A client that has not run yet; `words` are [`ORDERS_WORDS`](crate::shm::ORDERS_WORDS) words.
+    /// Creates the state of a client that has not run yet. `words` has
+    /// [`ASSIGNMENT_WORDS`](crate::shm::ASSIGNMENT_WORDS) words.
     pub fn new(words: W) -> Self {
-        Self { last_cycle: 0, valid_from: 0, known_for: 0, woken: 0, counted_for: 0, used: 0, words }
+        Self {
+            last_cycle: 0,
+            valid_from: 0,
+            known_for: 0,
+            woken: 0,
+            counted_for: 0,
+            used: 0,
+            words,
+        }
     }
 
-    /// Begins anew with another server, whose cycles and plans are counted from the start.
-    pub fn begin_anew(&mut self) {
+    /// Resets the state for another server, which counts its own cycles and plans.
+    pub fn reset(&mut self) {
         (self.last_cycle, self.valid_from, self.known_for, self.used) = (0, 0, 0, 0);
         (self.woken, self.counted_for) = (0, 0);
     }
 
-    /// The orders in force.
-    pub fn orders(&self) -> OrdersReader<'_> {
-        OrdersReader::new(self.words.as_ref().get(..self.used).unwrap_or(&[]))
+    /// Returns the assignment in force.
+    pub fn assignment(&self) -> AssignmentReader<'_> {
+        AssignmentReader::new(self.words.as_ref().get(..self.used).unwrap_or(&[]))
     }
 
     #[inline]
-    fn refresh(&mut self, orders: &Orders, plan: u64) -> bool {
-        // No plan is number 0.
-        plan != 0 && plan == self.known_for || self.look_up(orders, plan)
+    fn refresh(&mut self, assignments: &Assignments, plan: u64) -> bool {
+        // Plans are numbered from 1.
+        // MUTATION: refresh.assignments_never_expire
+        plan != 0 && plan == self.known_for || self.look_up(assignments, plan)
     }
 
     #[cold]
-    fn look_up(&mut self, orders: &Orders, plan: u64) -> bool {
-        let mut copy =
-            OrdersCopy { valid_from: &mut self.valid_from, used: &mut self.used, words: self.words.as_mut() };
-        let known = orders.copy_for(plan, &mut copy);
+    fn look_up(&mut self, assignments: &Assignments, plan: u64) -> bool {
+        let mut copy = AssignmentCopy {
+            valid_from: &mut self.valid_from,
+            used: &mut self.used,
+            words: self.words.as_mut(),
+        };
+        let known = assignments.copy_for(plan, &mut copy);
         self.known_for = if known { plan } else { 0 };
         known
     }
 
-    /// Looks whether it is the client's turn, and sleeps if it is not: until it is woken, and at most for `patience_ns` if
-    /// it does not know where that will be.
+    /// Returns [`Turn::Run`] if it is the client's turn; otherwise sleeps once. Without a valid
+    /// signal page the sleep is limited to `patience_ns`.
     ///
-    /// `spurious` counts wakes without a turn since the last cycle; the caller keeps it. A request that the
-    /// caller looks for between two calls, and that comes with a wake-up of the client's page, is never slept over; one that
-    /// comes with a wake-up of the group may be, as the group's word does not count them.
+    /// `spurious` counts wakes without a turn since the last cycle; the caller stores it. A request
+    /// that the caller checks between two calls is never missed if its sender then wakes the
+    /// client's page. It may be missed if the sender only wakes the group, since the cycle's word
+    /// does not count wake-ups.
     pub fn next(
         &mut self,
         pages: Pages<'_>,
@@ -103,14 +120,15 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
-        let turn = self.look(pages, signals, patience_ns, spurious, park);
-        // 0 of a page that is not there: no sleep on it before it was counted.
-        self.woken = signals.page(self.orders().page()).map_or(0, SignalPage::wake_count);
+        let turn = self.poll(pages, signals, patience_ns, spurious, park);
+        // Without a page the count is 0, and the client does not sleep on a page that was not
+        // counted.
+        self.woken = signals.page(self.assignment().page()).map_or(0, SignalPage::wake_count);
         self.counted_for = self.valid_from;
         turn
     }
 
-    fn look(
+    fn poll(
         &mut self,
         pages: Pages<'_>,
         signals: &mut impl SignalPages,
@@ -118,70 +136,85 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
-        // Both words before anything that they announce: a change after this makes the sleep return.
-        // The signals' first, counted when the last look ended: whoever sees a signal of a cycle then sees
-        // that cycle released.
+        // Both words are read before what they announce, so that a later change makes the sleep
+        // return. The signals' word comes first, counted when the last poll ended: a thread that
+        // sees a signal of a cycle then also sees that cycle released.
+        // MUTATION: next.forgets_wake_ups_between_polls
         let woken = self.woken;
+        // MUTATION: next.reads_cycle_before_wake_count
         let released = pages.engine.cycle();
         if released == self.last_cycle
             && self.counted_for == self.valid_from
             && *spurious <= SPURIOUS_WAKES
-            && self.orders().edges() != Edges::NONE
-            && let Some(page) = signals.page(self.orders().page())
+            && self.assignment().edges() != Edges::NONE
+            && let Some(page) = signals.page(self.assignment().page())
         {
-            // It has run the newest cycle, and whatever comes after that counts a wake-up here.
+            // The client has run the newest cycle, and the next event counts a wake-up here.
             *spurious += 1;
             page.sleep(woken, None, park);
             return Turn::Wait;
         }
         let sleep_a_while = || {
             let deadline_ns = park.now_ns().saturating_add(patience_ns);
-            pages.engine.sleep(Sleepers::on(None), released, Some(deadline_ns), park);
+            pages.engine.sleep(WakeMask::for_cpu(None), released, Some(deadline_ns), park);
         };
         let Some(info) = pages.engine.info() else {
-            // The driver stands before a release, which wakes whoever sleeps on the cycle's word.
+            // The driver is about to release a cycle, which wakes all sleepers on the cycle's word.
+            // MUTATION: next.sleeps_on_page_without_info
             sleep_a_while();
             return Turn::Wait;
         };
-        let known = self.refresh(pages.orders, info.plan);
-        // After the orders: they name a page when it is on its way to this thread already.
+        let known = self.refresh(pages.assignments, info.plan);
+        // After the assignment: a page that it names is already on its way to this thread.
         signals.refresh();
-        let page = if known { signals.page(self.orders().page()) } else { None };
-        // Without orders, because there are none yet or this thread is so late that they were replaced,
-        // or with some so old that their page was taken back, the next release is the news: it is a newer plan's.
+        // MUTATION: next.uses_first_page_only, next.sleeps_on_page_without_assignments
+        let page = if known { signals.page(self.assignment().page()) } else { None };
+        // There is no assignment yet, or this thread is so late that its assignment was replaced,
+        // or it is so old that its page was taken back. In each case a newer plan is about to be
+        // released.
         let Some(page) = page else {
             *spurious = 0;
             sleep_a_while();
             return Turn::Wait;
         };
-        let (in_plan, edges) = (self.orders().runs(), self.orders().edges());
+        let (in_plan, edges) = (self.assignment().runs(), self.assignment().edges());
+        // MUTATION: next.runs_cycle_twice
         let fresh = in_plan && info.cycle == released && info.cycle != self.last_cycle;
         if fresh && page.ready(info.cycle, edges) {
             self.last_cycle = info.cycle;
             *spurious = 0;
             return Turn::Run(info);
         }
-        // Without a deadline where there need not be one: it costs the kernel a tenth of a hop.
+        // No deadline where none is needed: a deadline costs the kernel a tenth of a hop.
+        // MUTATION: next.sleeps_by_count_of_replaced_page
         if in_plan && edges == Edges::NONE {
-            // The next release, or whoever wants this thread and does not let go before it has what it wants.
+            // The next release wakes it, or a thread that needs it and repeats the wake-up until it
+            // responds.
             *spurious = 0;
-            pages.engine.sleep(Sleepers::on(self.orders().cpu()), released, None, park);
+            pages.engine.sleep(WakeMask::for_cpu(self.assignment().cpu()), released, None, park);
         } else if *spurious > SPURIOUS_WAKES {
             *spurious = 0;
             sleep_a_while();
         } else if self.counted_for == self.valid_from {
             *spurious += 1;
-            // Whoever wants anything counts a wake-up here.
+            // Every other event counts a wake-up here.
             page.sleep(woken, None, park);
         }
-        // Otherwise the orders are new, and may name another page than the one that `woken` was counted on: the
-        // next look counts from the end of this one.
+        // Otherwise the assignment is new, and may name another page than the one on which `woken`
+        // was counted: the next poll uses the count taken at the end of this one.
         Turn::Wait
     }
 }
 
-/// Signals a follower that this client has finished `cycle`, and wakes it if it was the last to do so.
-pub fn signal_follower(page: &SignalPage, order: FollowerOrder, cycle: u32, now_ns: u64, park: &impl Park) {
+/// Signals a follower that this client has finished `cycle`, and wakes it if it was the last
+/// predecessor to do so.
+pub fn signal_follower(
+    page: &SignalPage,
+    order: FollowerEdge,
+    cycle: u32,
+    now_ns: u64,
+    park: &impl Park,
+) {
     let Some(edges) = Edges::new(order.edges) else { return };
     if page.signal(cycle, edges, order.edge) {
         page.note_signaled(cycle, now_ns);
@@ -192,21 +225,24 @@ pub fn signal_follower(page: &SignalPage, order: FollowerOrder, cycle: u32, now_
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::shm::ORDERS_WORDS;
+    use crate::shm::ASSIGNMENT_WORDS;
 
     #[test]
     fn orders_are_looked_up_once_a_plan_and_again_while_they_are_not_there() {
-        let orders = Orders::default();
-        let mut state = TurnState::new(std::vec![0; ORDERS_WORDS]);
-        assert!(!state.refresh(&orders, 0) && !state.refresh(&orders, 4), "none yet");
-        assert!(orders.publish(3, &[30]));
-        assert!(state.refresh(&orders, 4) && state.valid_from == 3);
-        assert!(orders.publish(5, &[50]));
-        assert!(state.refresh(&orders, 6) && state.valid_from == 5);
-        assert!(orders.publish(8, &[80]));
-        assert!(!state.refresh(&orders, 4) && !state.refresh(&orders, 4), "its orders are gone");
-        assert!(state.refresh(&orders, 8) && state.valid_from == 8);
-        state.begin_anew();
-        assert!(state.refresh(&orders, 6) && state.valid_from == 5, "another server's");
+        let assignments = Assignments::default();
+        let mut state = TurnState::new(std::vec![0; ASSIGNMENT_WORDS]);
+        assert!(!state.refresh(&assignments, 0) && !state.refresh(&assignments, 4), "none yet");
+        assert!(assignments.publish(3, &[30]));
+        assert!(state.refresh(&assignments, 4) && state.valid_from == 3);
+        assert!(assignments.publish(5, &[50]));
+        assert!(state.refresh(&assignments, 6) && state.valid_from == 5);
+        assert!(assignments.publish(8, &[80]));
+        assert!(
+            !state.refresh(&assignments, 4) && !state.refresh(&assignments, 4),
+            "its assignments are gone"
+        );
+        assert!(state.refresh(&assignments, 8) && state.valid_from == 8);
+        state.reset();
+        assert!(state.refresh(&assignments, 6) && state.valid_from == 5, "another server's");
     }
 }

@@ -1,21 +1,23 @@
-//! What the header of a file promises, where libsndfile keeps silent about it.
+//! The size that a file's header announces, where libsndfile does not report it.
 //!
-//! libsndfile takes what is there of a WAV, an RF64 or an AIFF for all of it. Whether the file has lost its end is
-//! seen here, in the sizes of its chunks ("Multimedia Programming Interface and Data Specifications 1.0"; EBU Tech
-//! 3306 for RF64; "Audio Interchange File Format 1.3").
+//! libsndfile treats the existing part of a WAV, an RF64 or an AIFF as the whole file. Whether the
+//! file is truncated is determined here from the sizes of its chunks ("Multimedia Programming
+//! Interface and Data Specifications 1.0"; EBU Tech 3306 for RF64; "Audio Interchange File Format
+//! 1.3").
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// The size that stands for "somewhere else", or, outside of RF64, for "nobody knew".
+/// The size that means "stored elsewhere" or, outside of RF64, "unknown".
 const NO_SIZE: u32 = u32::MAX;
-/// Chunks that are looked at before the sound: real files have a dozen.
+/// Maximum number of chunks searched before the sound: real files have a dozen.
 const CHUNK_LIMIT: usize = 1000;
 /// Offset and block size, which an AIFF counts as sound.
 const SSND_HEADER_BYTES: u64 = 8;
 
-/// Bytes of sound that the header announces, if the file ends before them. `None` also for what is none of the three.
+/// Returns the announced bytes of sound if the file ends before them. `None` also for other
+/// formats.
 pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
     let length = file.metadata()?.len();
     let Some(form) = bytes_at::<12>(file, 0)? else { return Ok(None) };
@@ -33,7 +35,7 @@ pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
         let begin = offset + 8;
         match &name {
             b"ds64" => {
-                // The form's size, then that of the sound.
+                // The size of the form, then that of the sound.
                 long_size = bytes_at::<8>(file, begin + 8)?.map(u64::from_le_bytes);
             }
             b"data" | b"SSND" => {
@@ -50,7 +52,7 @@ pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The bytes from `offset` on, if the file has so many.
+/// Returns the bytes from `offset` on, if the file is long enough.
 fn bytes_at<const COUNT: usize>(file: &File, offset: u64) -> io::Result<Option<[u8; COUNT]>> {
     let mut bytes = [0; COUNT];
     match file.read_exact_at(&mut bytes, offset) {

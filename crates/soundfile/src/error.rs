@@ -1,4 +1,4 @@
-//! What can go wrong with a sound file.
+//! Errors of sound files.
 
 use std::io;
 use std::path::PathBuf;
@@ -21,13 +21,15 @@ pub enum SoundFileError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The file is nothing that libsndfile knows.
-    #[error("{path} is not a sound file: give a WAV or FLAC file, or another that libsndfile reads")]
+    /// libsndfile does not recognise the file.
+    #[error(
+        "{path} is not a sound file: give a WAV or FLAC file, or another that libsndfile reads"
+    )]
     NotASoundFile {
         /// The file being read.
         path: PathBuf,
     },
-    /// The file is a sound file of a kind that is not read here.
+    /// The file is a sound file of a kind that is not supported.
     #[error(
         "cannot decode {path} ({reason}): convert it to WAV with PCM samples and at most 1024 channels, or to FLAC"
     )]
@@ -57,7 +59,7 @@ pub enum SoundFileError {
         /// Frames that the header announces.
         frames: u64,
     },
-    /// A WAV file cannot be made with so many channels, or none, at this rate.
+    /// A WAV file cannot have this number of channels or this sample rate.
     #[error(
         "cannot make {path} with {channels} channels at {sample_rate_hz} Hz: \
          a WAV file takes 1 to 1024 channels and less than 2^31 bytes per second; use several files"
@@ -86,8 +88,10 @@ pub enum SoundFileError {
         /// Frames that the file holds.
         frames: u64,
     },
-    /// There is no libsndfile.
-    #[error("cannot open {path} without libsndfile ({reason}): install it (Debian's package is libsndfile1)")]
+    /// libsndfile is not installed.
+    #[error(
+        "cannot open {path} without libsndfile ({reason}): install it (Debian's package is libsndfile1)"
+    )]
     Library {
         /// The file to be read or written.
         path: PathBuf,

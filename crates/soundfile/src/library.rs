@@ -39,7 +39,8 @@ pub(crate) const MAXIMUM_CHANNELS: u16 = 1024;
 const UNRECOGNISED_FORMAT: c_int = 1;
 const MALFORMED_FILE: c_int = 3;
 
-/// Held while a file is opened: the library notes why that failed in a variable of its own, for all threads.
+/// Held while a file is opened: the library stores the reason of a failure in one variable for all
+/// threads.
 static OPENING: Mutex<()> = Mutex::new(());
 
 /// Why a file was not opened.
@@ -49,11 +50,11 @@ pub(crate) enum Refusal {
     Library(String),
     /// The system does not let it be read or written.
     System(io::Error),
-    /// It is nothing that libsndfile knows.
+    /// libsndfile does not recognise the file.
     Unrecognised,
-    /// It contradicts its format.
+    /// The file contradicts its format.
     Malformed(String),
-    /// Anything else.
+    /// Any other reason.
     Unsupported(String),
 }
 
@@ -61,26 +62,27 @@ pub(crate) enum Refusal {
 #[derive(Debug)]
 pub(crate) struct SoundFile {
     handle: NonNull<Handle>,
-    /// Lives until the handle is closed, at one place, because the library holds its address.
+    /// Never moves and lives until the handle is closed, because the library holds its address.
     stream: NonNull<Stream>,
     functions: &'static Functions,
     channels: usize,
 }
 
-// SAFETY: libsndfile keeps all of an open file behind its handle and ties none of it to a thread; handle and stream
-// are used by who has the value, and nobody else has the addresses. Not `Sync`: calls may not overlap.
+// SAFETY: libsndfile keeps all of an open file behind its handle and ties none of it to a thread;
+// only the owner of the value uses handle and stream, and no other code has the addresses. Not
+// `Sync`: calls may not overlap.
 unsafe impl Send for SoundFile {}
 
-/// What the header of a file that is read says.
+/// What the header of a file says.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// At least 1.
     pub(crate) channels: usize,
     /// At least 1.
     pub(crate) sample_rate_hz: u32,
-    /// Frames that can be read, as far as the library knows.
+    /// Number of frames, if the library knows it.
     pub(crate) frames: Option<u64>,
-    /// Bytes of a sample, where all samples have equally many.
+    /// Bytes of a sample, if all samples have the same size.
     pub(crate) bytes_per_sample: Option<u64>,
     /// Whether the last page of an Ogg, which counts its frames, is missing.
     pub(crate) lacks_last_page: bool,
@@ -103,7 +105,11 @@ impl SoundFile {
     }
 
     /// Makes a file of 32-bit floating point: WAV, as long as that is enough, then RF64.
-    pub(crate) fn write_to(file: File, channels: u16, sample_rate_hz: u32) -> Result<Self, Refusal> {
+    pub(crate) fn write_to(
+        file: File,
+        channels: u16,
+        sample_rate_hz: u32,
+    ) -> Result<Self, Refusal> {
         let unsupported = |_| Refusal::Unsupported("the sample rate is too high".into());
         let mut info = Info {
             sample_rate_hz: sample_rate_hz.try_into().map_err(unsupported)?,
@@ -125,17 +131,25 @@ impl SoundFile {
         let stream = NonNull::from(Box::leak(Box::new(Stream::new(file))));
         let (handle, error) = {
             let _opening = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
-            // SAFETY: callbacks and info live through the call, which copies the callbacks; `stream` lives until
-            // `Drop` has closed the handle, or is freed below if there is none.
+            // SAFETY: callbacks and info live through the call, which copies the callbacks;
+            // `stream` lives until `Drop` has closed the handle, or is freed below if there is
+            // none.
             let handle = unsafe {
-                (functions.open_virtual)(&raw const stream::CALLBACKS, mode, info, stream.as_ptr().cast())
+                (functions.open_virtual)(
+                    &raw const stream::CALLBACKS,
+                    mode,
+                    info,
+                    stream.as_ptr().cast(),
+                )
             };
-            // SAFETY: null asks for the error of the last opening, which was this one: the lock is held.
+            // SAFETY: null asks for the error of the last opening, which was this one: the lock is
+            // held.
             let error = unsafe { (functions.error)(ptr::null_mut()) };
             (NonNull::new(handle), error)
         };
         let Some(handle) = handle else {
-            // SAFETY: from `Box::leak` above; without a handle the library has no use for it any more.
+            // SAFETY: from `Box::leak` above; without a handle the library has no use for it any
+            // more.
             let stream = unsafe { Box::from_raw(stream.as_ptr()) };
             return Err(match (stream.failure.take(), error) {
                 (Some(failure), _) => Refusal::System(failure),
@@ -152,17 +166,22 @@ impl SoundFile {
         Ok(sound)
     }
 
-    /// Reads frames, interleaved, and returns how many: fewer than fit at the end, or before [damage](Self::damage).
+    /// Reads interleaved frames and returns their number: fewer than fit at the end, or before
+    /// [damage](Self::damage).
     pub(crate) fn read(&mut self, interleaved: &mut [f32]) -> usize {
         let room_frames = (interleaved.len() / self.channels) as i64;
         // SAFETY: the handle is open; the slice has room for these frames of all channels.
         let frames = unsafe {
-            (self.functions.read_frames)(self.handle.as_ptr(), interleaved.as_mut_ptr(), room_frames)
+            (self.functions.read_frames)(
+                self.handle.as_ptr(),
+                interleaved.as_mut_ptr(),
+                room_frames,
+            )
         };
         frames.clamp(0, room_frames) as usize
     }
 
-    /// Writes frames, interleaved, and returns how many.
+    /// Writes interleaved frames and returns their number.
     pub(crate) fn write(&mut self, interleaved: &[f32]) -> usize {
         let given_frames = (interleaved.len() / self.channels) as i64;
         // SAFETY: the handle is open; the slice has these frames of all channels.
@@ -172,48 +191,50 @@ impl SoundFile {
         frames.clamp(0, given_frames) as usize
     }
 
-    /// Goes to a frame, of a file that is written also beyond its end.
+    /// Seeks to a frame; when writing, also beyond the end.
     pub(crate) fn seek(&mut self, frame: u64) -> bool {
         let Ok(frame) = i64::try_from(frame) else { return false };
         // SAFETY: the handle is open.
         unsafe { (self.functions.seek)(self.handle.as_ptr(), frame, SEEK_SET) == frame }
     }
 
-    /// Makes the header say how long the file is.
+    /// Updates the length in the header.
     pub(crate) fn update_header(&mut self) {
         self.command(UPDATE_HEADER_NOW, 0);
     }
 
-    /// A command that takes no more than a number.
+    /// Runs a command whose only argument is a number.
     fn command(&mut self, command: c_int, number: c_int) {
-        // SAFETY: the handle is open; these commands take their argument from the size, and ignore the pointer.
+        // SAFETY: the handle is open; these commands take their argument from the size, and ignore
+        // the pointer.
         unsafe { (self.functions.command)(self.handle.as_ptr(), command, ptr::null_mut(), number) };
     }
 
-    /// What was wrong with the file in the last call.
+    /// Returns what was wrong with the file in the last call.
     pub(crate) fn damage(&self) -> Option<String> {
         // SAFETY: the handle is open.
         let error = unsafe { (self.functions.error)(self.handle.as_ptr()) };
         (error != 0).then(|| self.functions.words(error))
     }
 
-    /// The first error of the system since this was asked for.
+    /// Returns the first system error since the last call of this function.
     pub(crate) fn failure(&self) -> Option<io::Error> {
         self.stream().failure.take()
     }
 
-    /// Whether the library has asked for what lies behind the file's end.
+    /// Returns whether the library has tried to read beyond the end of the file.
     pub(crate) fn has_met_the_end(&self) -> bool {
         self.stream().has_met_the_end.get()
     }
 
-    /// The file itself.
+    /// Returns the file itself.
     pub(crate) fn file(&self) -> &File {
         &self.stream().file
     }
 
     fn stream(&self) -> &Stream {
-        // SAFETY: alive until `Drop`, and only ever shared: also the callbacks take no more than `&Stream`.
+        // SAFETY: alive until `Drop`, and only ever shared: the callbacks take no more than
+        // `&Stream`, too.
         unsafe { self.stream.as_ref() }
     }
 }
@@ -222,12 +243,13 @@ impl Drop for SoundFile {
     fn drop(&mut self) {
         // SAFETY: the handle is open and never used again. Closing it may still call back.
         unsafe { (self.functions.close)(self.handle.as_ptr()) };
-        // SAFETY: from `Box::leak` in `open`; the library, which had the address, has closed the handle.
+        // SAFETY: from `Box::leak` in `open`; the library, which had the address, has closed the
+        // handle.
         drop(unsafe { Box::from_raw(self.stream.as_ptr()) });
     }
 }
 
-/// Bytes of a sample in `SF_FORMAT_…`, where each has equally many.
+/// Returns the bytes of a sample in `SF_FORMAT_…`, if all samples have the same size.
 fn bytes_per_sample(format: c_int) -> Option<u64> {
     match format & FORMAT_ENCODING {
         0x01 | 0x05 | 0x10 | 0x11 => Some(1), // S8, U8, µ-law, A-law

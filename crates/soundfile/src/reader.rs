@@ -1,4 +1,4 @@
-//! Reading what libsndfile reads.
+//! Reading sound files.
 
 use std::fs::File;
 use std::io;
@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use crate::library::{Refusal, SoundFile};
 use crate::{SoundFileError, announced};
 
-/// Frames that are decoded at once. Where damage begins in them cannot be told, so it costs all of them.
+/// Frames decoded at once. The position of damage within them is unknown, so it costs all of them.
 const BLOCK_FRAMES: usize = 512;
 
-/// A sound file being read from its beginning to its end.
+/// A sound file that is read from its beginning to its end.
 #[derive(Debug)]
 pub struct Reader {
     path: PathBuf,
@@ -18,22 +18,23 @@ pub struct Reader {
     channels: usize,
     sample_rate_hz: u32,
     frames: Option<u64>,
-    /// Whether the file is known to lack its end.
+    /// Whether the file is known to be truncated.
     is_cut: bool,
     /// Decoded frames, interleaved.
     block: Vec<f32>,
-    /// Frames of `block` that are there.
+    /// Number of valid frames in `block`.
     filled: usize,
-    /// Frames of `block` that have been handed out.
+    /// Number of frames of `block` that have been returned.
     taken: usize,
-    /// Frames decoded so far, those in `block` included.
+    /// Number of frames decoded so far, including those in `block`.
     decoded: u64,
-    /// An error met after a call had already read some frames: what the next call returns.
+    /// An error that followed frames of the same call; the next call returns it.
     failure: Option<SoundFileError>,
 }
 
 impl Reader {
-    /// Opens a sound file: WAV, RF64, FLAC, AIFF, Ogg and whatever else libsndfile knows, of up to 1024 channels.
+    /// Opens a sound file: WAV, RF64, FLAC, AIFF, Ogg and other formats of libsndfile, with up to
+    /// 1024 channels.
     ///
     /// # Errors
     /// [`SoundFileError`]: `Missing`, `Read`, `NotASoundFile`, `Unsupported`, `Damaged`, `Library`.
@@ -47,10 +48,13 @@ impl Reader {
         if file.metadata().map_err(unread)?.len() == 0 {
             return Err(SoundFileError::NotASoundFile { path });
         }
-        let (sound, shape) = SoundFile::read_from(file).map_err(|refusal| refused(&path, refusal))?;
+        let (sound, shape) =
+            SoundFile::read_from(file).map_err(|refusal| refused(&path, refusal))?;
         let cut_bytes = announced::bytes_of_a_cut_file(sound.file()).map_err(unread)?;
         let frames = match cut_bytes {
-            Some(bytes) => shape.bytes_per_sample.map(|size| bytes / (size * shape.channels as u64)),
+            Some(bytes) => {
+                shape.bytes_per_sample.map(|size| bytes / (size * shape.channels as u64))
+            }
             None => shape.frames,
         };
         Ok(Self {
@@ -68,30 +72,31 @@ impl Reader {
         })
     }
 
-    /// Channels, at least 1.
+    /// Returns the number of channels, at least 1.
     pub fn channels(&self) -> usize {
         self.channels
     }
 
-    /// Frames per second, at least 1.
+    /// Returns the sample rate in Hz, at least 1.
     pub fn sample_rate_hz(&self) -> u32 {
         self.sample_rate_hz
     }
 
-    /// Frames that the header announces, if it does.
+    /// Returns the number of frames that the header announces, if it does.
     pub fn frames(&self) -> Option<u64> {
         self.frames
     }
 
-    /// Reads the next frames, one plane per channel, and returns how many: as many as the shortest plane holds,
-    /// fewer at the end of the file, then 0. What lies behind them in the planes is unchanged.
+    /// Reads the next frames, one plane per channel, and returns their number: the length of the
+    /// shortest plane, fewer at the end of the file, then 0. The rest of the planes is unchanged.
     ///
-    /// Planes beyond the file's channels are filled with silence; channels without a plane are left out.
-    /// Integers of `bits` bits are divided by `2^(bits - 1)`; up to 24 bits, that is exact.
+    /// Planes beyond the file's channels are filled with silence; channels without a plane are
+    /// dropped. Integers of `bits` bits are divided by `2^(bits - 1)`; up to 24 bits, that is
+    /// exact.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Read`, `Damaged`, `Truncated`; each once all frames before it have been read, but for
-    /// up to 511 of a compressed file before its damage.
+    /// [`SoundFileError`]: `Read`, `Damaged`, `Truncated`. Each is returned after all frames before
+    /// it, except for up to 511 frames before damage in a compressed file.
     pub fn read(&mut self, planes: &mut [impl AsMut<[f32]>]) -> Result<usize, SoundFileError> {
         if let Some(failure) = self.failure.take() {
             return Err(failure);
@@ -115,7 +120,7 @@ impl Reader {
         Ok(read)
     }
 
-    /// Moves up to `limit` frames of the block to the planes, from frame `start` of these on.
+    /// Moves up to `limit` frames of the block to the planes, from their frame `start` on.
     fn take(&mut self, planes: &mut [impl AsMut<[f32]>], start: usize, limit: usize) -> usize {
         let frames = limit.min(self.filled - self.taken);
         let interleaved = &self.block[self.taken * self.channels..][..frames * self.channels];
@@ -132,7 +137,7 @@ impl Reader {
         frames
     }
 
-    /// Replaces the block by the next one; `false` at the end of the file.
+    /// Replaces the block by the next one. Returns false at the end of the file.
     fn decode(&mut self) -> Result<bool, SoundFileError> {
         (self.filled, self.taken) = (0, 0);
         let frames = self.sound.read(&mut self.block);
@@ -140,7 +145,7 @@ impl Reader {
             return Err(SoundFileError::Read { path: self.path.clone(), source });
         }
         if let Some(reason) = self.sound.damage() {
-            // A decoder that runs out of bytes also complains about the last of them.
+            // A decoder that runs out of bytes also reports an error in the last of them.
             return match self.end() {
                 Err(truncated) if self.sound.has_met_the_end() => Err(truncated),
                 _ => Err(damaged(&self.path, self.decoded, reason)),
@@ -154,19 +159,23 @@ impl Reader {
         Ok(true)
     }
 
-    /// No more data: right at the announced end, an error before it.
+    /// Handles the end of the data: an error if it comes before the announced end.
     fn end(&self) -> Result<bool, SoundFileError> {
         match self.frames {
-            Some(frames) if self.decoded < frames => {
-                Err(SoundFileError::Truncated { path: self.path.clone(), frame: self.decoded, frames })
+            Some(frames) if self.decoded < frames => Err(SoundFileError::Truncated {
+                path: self.path.clone(),
+                frame: self.decoded,
+                frames,
+            }),
+            None if self.is_cut => {
+                Err(damaged(&self.path, self.decoded, "the file ends too early".into()))
             }
-            None if self.is_cut => Err(damaged(&self.path, self.decoded, "the file ends too early".into())),
             _ => Ok(false),
         }
     }
 }
 
-/// The error for a file that was not opened.
+/// Returns the error for a file that could not be opened.
 fn refused(path: &Path, refusal: Refusal) -> SoundFileError {
     let path = path.to_owned();
     match refusal {
@@ -178,14 +187,14 @@ fn refused(path: &Path, refusal: Refusal) -> SoundFileError {
     }
 }
 
-/// The error for a file that contradicts its format after `frame` frames.
+/// Returns the error for a file that is damaged after `frame` frames.
 fn damaged(path: &Path, frame: u64, reason: String) -> SoundFileError {
     SoundFileError::Damaged { path: path.to_owned(), frame, reason }
 }
 
 #[cfg(test)]
 impl Reader {
-    /// Goes on at this frame.
+    /// Seeks to this frame.
     pub(crate) fn go_to(&mut self, frame: u64) {
         assert!(self.sound.seek(frame));
         (self.filled, self.taken, self.decoded) = (0, 0, frame);

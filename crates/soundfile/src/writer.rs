@@ -1,4 +1,4 @@
-//! Writing WAV with 32-bit floating point.
+//! Writing WAV files with 32-bit floating point.
 
 use std::fs::File;
 use std::io;
@@ -9,25 +9,26 @@ use crate::library::{MAXIMUM_CHANNELS, Refusal, SoundFile};
 
 const BYTES_PER_SAMPLE: u32 = 4;
 
-/// A WAV file being written; behind 4 GiB it goes on as RF64 (EBU Tech 3306), whose header has the same place.
+/// A WAV file that is being written. Beyond 4 GiB it continues as RF64 (EBU Tech 3306), whose
+/// header has the same size.
 ///
-/// After each [`write`](Self::write) the file on the disk is complete: header and data agree, whether the writer
-/// is then finished, dropped, or killed with its process. (Only a crash of the whole machine can lose what has
-/// not been [finished](Self::finish).)
+/// After each [`write`](Self::write) the file on the disk is complete: header and data agree,
+/// whether the writer is then finished, dropped, or killed with its process. Only a crash of the
+/// whole machine can lose data that has not been [finished](Self::finish).
 #[derive(Debug)]
 pub struct Writer {
     path: PathBuf,
     sound: SoundFile,
     channels: u16,
-    /// Bytes of the header.
+    /// Size of the header in bytes.
     sound_offset: u64,
     frames: u64,
-    /// A block as the file has it; kept for its memory.
+    /// A block in the file's format, kept to reuse its memory.
     interleaved: Vec<f32>,
 }
 
 impl Writer {
-    /// Creates the file, replacing one of the same name.
+    /// Creates the file, replacing one with the same name.
     ///
     /// # Errors
     /// [`SoundFileError`]: `Shape`, `Write`, `DiskFull`, `Library`.
@@ -37,35 +38,47 @@ impl Writer {
         sample_rate_hz: u32,
     ) -> Result<Self, SoundFileError> {
         let path = path.as_ref().to_owned();
-        let bytes_per_second = u64::from(BYTES_PER_SAMPLE) * u64::from(channels) * u64::from(sample_rate_hz);
-        // The library counts them in a signed integer.
+        let bytes_per_second =
+            u64::from(BYTES_PER_SAMPLE) * u64::from(channels) * u64::from(sample_rate_hz);
+        // The library stores the byte rate in a signed integer.
         let fits = channels <= MAXIMUM_CHANNELS && i32::try_from(bytes_per_second).is_ok();
         if bytes_per_second == 0 || !fits {
             return Err(SoundFileError::Shape { path, channels, sample_rate_hz });
         }
         let file = File::create(&path).map_err(|source| failure(&path, 0, source))?;
-        let sound = SoundFile::write_to(file, channels, sample_rate_hz).map_err(|refusal| match refusal {
-            Refusal::Library(reason) => SoundFileError::Library { path: path.clone(), reason },
-            Refusal::System(source) => failure(&path, 0, source),
-            refusal => failure(&path, 0, io::Error::other(format!("libsndfile refuses: {refusal:?}"))),
-        })?;
-        let sound_offset = sound.file().metadata().map_err(|source| failure(&path, 0, source))?.len();
+        let sound =
+            SoundFile::write_to(file, channels, sample_rate_hz).map_err(
+                |refusal| match refusal {
+                    Refusal::Library(reason) => {
+                        SoundFileError::Library { path: path.clone(), reason }
+                    }
+                    Refusal::System(source) => failure(&path, 0, source),
+                    refusal => failure(
+                        &path,
+                        0,
+                        io::Error::other(format!("libsndfile refuses: {refusal:?}")),
+                    ),
+                },
+            )?;
+        let sound_offset =
+            sound.file().metadata().map_err(|source| failure(&path, 0, source))?.len();
         Ok(Self { path, sound, channels, sound_offset, frames: 0, interleaved: Vec::new() })
     }
 
-    /// Frames written so far.
+    /// Returns the number of frames written so far.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Appends a block, one plane per channel, as long as the shortest plane. Channels without a plane are
-    /// silent; planes beyond the channels are left out.
+    /// Appends a block, one plane per channel, with the length of the shortest plane. Channels
+    /// without a plane are silent; planes beyond the channels are dropped.
     ///
-    /// Writes twice, the block and the header, so give it thousands of frames rather than tens.
+    /// Each call writes twice, the block and the header, so use thousands of frames rather than
+    /// tens.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Write`, `DiskFull`. The file then is as it was before the call, and the same block may
-    /// be tried again.
+    /// [`SoundFileError`]: `Write`, `DiskFull`. The file then is as before the call, and the same
+    /// block may be tried again.
     pub fn write(&mut self, planes: &[impl AsRef<[f32]>]) -> Result<(), SoundFileError> {
         let frames = planes.iter().map(|plane| plane.as_ref().len()).min().unwrap_or(0);
         if frames == 0 {
@@ -78,7 +91,8 @@ impl Writer {
             let into = self.interleaved.iter_mut().skip(channel).step_by(channels);
             into.zip(plane.as_ref()).for_each(|(into, sample)| *into = *sample);
         }
-        // First the sound, then the header that counts it: who is killed in between has the file of before.
+        // First the sound, then the header that counts it: a process killed in between leaves the
+        // previous file.
         let written = self.sound.write(&self.interleaved);
         if written == frames {
             self.sound.update_header();
@@ -100,31 +114,32 @@ impl Writer {
         }
     }
 
-    /// Waits until the disk has everything, which also brings out errors that the system held back.
+    /// Waits until the disk has stored everything, which also reveals errors that the system has
+    /// deferred.
     ///
     /// # Errors
     /// [`SoundFileError`]: `Write`, `DiskFull`.
     pub fn finish(self) -> Result<(), SoundFileError> {
-        // Closing it after that writes the header once more, as it is there.
+        // Closing the file afterwards writes the same header once more.
         self.sound.file().sync_all().map_err(|source| failure(&self.path, self.frames, source))
     }
 
-    /// Makes the file what it was before the block that failed.
+    /// Restores the file to its state before the failed block.
     ///
-    /// A disk that refuses even this leaves the header of before, which says where the sound ends.
+    /// A disk that refuses even this keeps the previous header, which states where the sound ends.
     fn take_back(&mut self) {
         let bytes_per_frame = u64::from(BYTES_PER_SAMPLE) * u64::from(self.channels);
         let end = self.sound_offset + self.frames * bytes_per_frame;
-        // Nothing to shorten, if nothing of the block arrived; a device cannot be shortened.
+        // Fails if nothing of the block was written, and on a device, which cannot be shortened.
         let _ = self.sound.file().set_len(end);
         self.sound.seek(self.frames);
         self.sound.update_header();
-        // Told already: it was the block's.
+        // Discards the error: the block's has been returned already.
         self.sound.failure();
     }
 }
 
-/// The system's error, met when the file held `frames` frames.
+/// Returns the error for a file that holds `frames` frames.
 fn failure(path: &Path, frames: u64, source: io::Error) -> SoundFileError {
     let path = path.to_owned();
     match source.kind() {
@@ -142,10 +157,11 @@ mod tests {
     use super::*;
     use crate::Reader;
 
-    /// The last frame that still goes into a WAV, of two channels.
+    /// The last frame that fits into a WAV of two channels.
     const LAST_WAV_FRAME: u64 = (u32::MAX as u64 - 1000) / 8;
 
-    /// A writer that is about to go beyond 4 GiB: as if silence had been written up to there. The file is sparse.
+    /// A writer that is about to exceed 4 GiB, as if silence had been written up to there. The file
+    /// is sparse.
     fn nearly_full(path: &Path) -> Writer {
         let mut writer = Writer::create(path, 2, 48_000).unwrap();
         writer.frames = LAST_WAV_FRAME - 10;
@@ -175,12 +191,18 @@ mod tests {
         let mut writer = nearly_full(&path);
         let begin = writer.frames();
         let mut written: Vec<f32> = Vec::new();
-        for (block, frames, expected_form) in [(1, 10, b"RIFF"), (2, 1000, b"RF64"), (3, 10, b"RF64")] {
+        for (block, frames, expected_form) in
+            [(1, 10, b"RIFF"), (2, 1000, b"RF64"), (3, 10, b"RF64")]
+        {
             let plane = vec![block as f32; frames];
             writer.write(&[&plane, &plane]).unwrap();
             written.extend(&plane);
             assert_eq!(&form(&path), expected_form, "block {block}");
-            assert_eq!(Reader::open(&path).unwrap().frames(), Some(writer.frames()), "block {block}");
+            assert_eq!(
+                Reader::open(&path).unwrap().frames(),
+                Some(writer.frames()),
+                "block {block}"
+            );
             let (planes, error) = last_frames(&path, begin);
             assert!(error.is_none(), "block {block}: {error:?}");
             assert!(planes == [&*written, &*written], "block {block}");

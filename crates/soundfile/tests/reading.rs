@@ -48,14 +48,17 @@ fn write_wav(path: &Path, integers: &[i32], bits: u32) {
 
 fn write_flac(path: &Path, integers: &[i32], bits: u32) {
     let configuration = flacenc::config::Encoder::default().into_verified().unwrap();
-    let source = flacenc::source::MemSource::from_samples(integers, CHANNELS, bits as usize, 44_100);
+    let source =
+        flacenc::source::MemSource::from_samples(integers, CHANNELS, bits as usize, 44_100);
     let stream =
-        flacenc::encode_with_fixed_block_size(&configuration, source, configuration.block_size).unwrap();
+        flacenc::encode_with_fixed_block_size(&configuration, source, configuration.block_size)
+            .unwrap();
     let mut bytes = flacenc::bitsink::ByteSink::new();
     stream.write(&mut bytes).unwrap();
     let mut bytes = bytes.as_slice().to_vec();
-    // The encoder counts the last, short block in the least block size, which RFC 9639, 8.2 excludes: with two
-    // sizes the blocks would have to be numbered differently. Copy the greatest size over the least.
+    // The encoder counts the last, short block in the least block size, which RFC 9639, 8.2
+    // excludes: with two sizes the blocks would have to be numbered differently. Copy the greatest
+    // size over the least.
     bytes.copy_within(10..12, 8);
     fs::write(path, bytes).unwrap();
 }
@@ -69,7 +72,9 @@ fn read(path: &Path, block_frames: usize) -> (Vec<Vec<f32>>, Option<SoundFileErr
         match reader.read(&mut block) {
             Ok(0) => return (all, None),
             Ok(frames) => {
-                all.iter_mut().zip(&block).for_each(|(channel, samples)| channel.extend(&samples[..frames]));
+                all.iter_mut()
+                    .zip(&block)
+                    .for_each(|(channel, samples)| channel.extend(&samples[..frames]));
             }
             Err(error) => return (all, Some(error)),
         }
@@ -137,10 +142,17 @@ fn a_truncated_file_is_read_as_far_as_it_goes_and_then_said_to_be_truncated() {
         let frames = samples[0].len();
         let expected = expected(&integers, 16);
         assert!(frames + 1001 + granularity >= FRAMES, "{case}: only {frames} frames");
-        assert!(samples[0] == expected[0][..frames] && samples[1] == expected[1][..frames], "{case}");
+        assert!(
+            samples[0] == expected[0][..frames] && samples[1] == expected[1][..frames],
+            "{case}"
+        );
         match error {
             Some(SoundFileError::Truncated { path: named, frame, frames: announced }) => {
-                assert_eq!((named, frame, announced), (path, frames as u64, FRAMES as u64), "{case}");
+                assert_eq!(
+                    (named, frame, announced),
+                    (path, frames as u64, FRAMES as u64),
+                    "{case}"
+                );
             }
             other => panic!("{case}: {other:?}"),
         }
@@ -179,7 +191,9 @@ fn what_is_no_sound_file_is_refused_with_its_name() {
     unknown_encoding.extend(b"\x04\0\x10\0\0\0data\x08\0\0\0\0\0\0\0\0\0\0\0");
     type Check = fn(&SoundFileError) -> bool;
     let cases: [(&str, PathBuf, Check); 8] = [
-        ("missing", directory.path().join("missing.wav"), |e| matches!(e, SoundFileError::Missing { .. })),
+        ("missing", directory.path().join("missing.wav"), |e| {
+            matches!(e, SoundFileError::Missing { .. })
+        }),
         ("a directory", directory.path().to_owned(), |e| matches!(e, SoundFileError::Read { .. })),
         ("empty", make("empty.wav", b""), |e| matches!(e, SoundFileError::NotASoundFile { .. })),
         ("text", make("text.wav", &b"It says RIFF and fLaC. ".repeat(100)), |e| {
@@ -226,7 +240,8 @@ fn a_wav_of_another_program_is_read_with_all_its_channels() {
         assert!(error.is_none(), "{channels}: {error:?}");
         assert_eq!(samples.len(), usize::from(channels));
         for (channel, samples) in samples.iter().enumerate() {
-            let expected = (0..10).map(|frame| (frame * usize::from(channels) + channel) as f32 / 32_768.0);
+            let expected =
+                (0..10).map(|frame| (frame * usize::from(channels) + channel) as f32 / 32_768.0);
             assert!(samples.iter().copied().eq(expected), "channel {channel} of {channels}");
         }
     }
@@ -292,8 +307,9 @@ fn an_aiff_is_read_and_told_to_be_truncated_where_it_is() {
     // 48000 in 80 bits.
     bytes.extend(b"\x40\x0e\xbb\x80\0\0\0\0\0\0SSND\0\0\0\x30\0\0\0\0\0\0\0\0");
     bytes.extend((0..20_i16).flat_map(i16::to_be_bytes));
-    let expected =
-        |frames: i16, channel: i16| (0..frames).map(|f| f32::from(2 * f + channel) / 32_768.0).collect();
+    let expected = |frames: i16, channel: i16| {
+        (0..frames).map(|f| f32::from(2 * f + channel) / 32_768.0).collect()
+    };
     fs::write(&path, &bytes).unwrap();
     assert_eq!(Reader::open(&path).unwrap().sample_rate_hz(), 48_000);
     let (samples, error) = read(&path, 4);
@@ -319,7 +335,8 @@ fn real_files(directory: &Path) -> Vec<Vec<u8>> {
     let mut rf64 = fs::read(&float).unwrap();
     rf64[..4].copy_from_slice(b"RF64");
     rf64[12..16].copy_from_slice(b"ds64");
-    let mut files: Vec<_> = [&flac, &plain, &float].iter().map(|path| fs::read(path).unwrap()).collect();
+    let mut files: Vec<_> =
+        [&flac, &plain, &float].iter().map(|path| fs::read(path).unwrap()).collect();
     files.extend([rf64, wav(1, 8000, 2000, &[3; 2000])]);
     files
 }
@@ -350,7 +367,8 @@ proptest! {
                 Ok(mut reader) => {
                     prop_assert!((1..=1024).contains(&reader.channels()) && reader.sample_rate_hz() > 0);
                     let mut planes = vec![vec![0.0; 999]; reader.channels()];
-                    // No sound that is not in the file: a FLAC's frame of 16 bytes may say that 65535 are equal.
+                    // No sound that is not in the file: a FLAC's frame of 16 bytes may say that
+                    // 65535 are equal.
                     for _ in 0..100_000 {
                         match reader.read(&mut planes) {
                             Ok(0) => return Ok(()),

@@ -1,4 +1,5 @@
-//! A disk that is full for a while: a limit on the length of files, which the kernel enforces in the midst of a block.
+//! A disk that is full for a while: a limit on the length of files, which the kernel enforces in
+//! the middle of a block.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::process::Command;
 use consort_soundfile::{Reader, SoundFileError, Writer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Set in the process in which the limit holds.
+/// Set in the process to which the limit applies.
 const INNER: &str = "CONSORT_TEST_LIMITED_DIRECTORY";
 const LIMIT_BYTES: u64 = 64 * 1024;
 
@@ -33,7 +34,9 @@ fn write_against_the_limit(path: &Path) {
     let mut number = 0;
     let failure = loop {
         match writer.write(&block(number)) {
-            Ok(()) => expected.iter_mut().zip(block(number)).for_each(|(all, block)| all.extend(block)),
+            Ok(()) => {
+                expected.iter_mut().zip(block(number)).for_each(|(all, block)| all.extend(block))
+            }
             Err(failure) => break failure,
         }
         number += 1;
@@ -62,7 +65,7 @@ fn a_block_without_room_leaves_the_file_as_it_was_and_is_written_when_there_is_r
         return write_against_the_limit(&Path::new(&directory).join("sound.wav"));
     }
     let directory = tempfile::tempdir().unwrap();
-    // Who ignores the signal is told by an error, and so are the programs it becomes.
+    // A process that ignores the signal gets an error instead, and so do the programs it executes.
     let inner = Command::new("sh")
         .args(["-c", "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture"])
         .arg(std::env::current_exe().unwrap())

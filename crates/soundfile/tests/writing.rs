@@ -62,8 +62,15 @@ proptest! {
 fn samples_that_are_no_numbers_keep_their_bits() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
-    let odd =
-        [f32::NAN, -f32::NAN, f32::from_bits(0x7f80_0001), f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e-45];
+    let odd = [
+        f32::NAN,
+        -f32::NAN,
+        f32::from_bits(0x7f80_0001),
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        -0.0,
+        1e-45,
+    ];
     let planes = [odd.to_vec(), odd.iter().rev().copied().collect()];
     Writer::create(&path, 2, 48_000).unwrap().write(&planes).unwrap();
     assert_eq!(bits(&read_all(&path, 3)), bits(&planes));
@@ -87,7 +94,8 @@ fn another_library_reads_the_same_header_and_samples() {
     assert_eq!(wav.spec(), expected);
     assert_eq!(wav.duration(), 500);
     let samples: Vec<f32> = wav.samples().map(Result::unwrap).collect();
-    let expected: Vec<f32> = ramp(0, 500).into_iter().zip(ramp(1, 500)).flat_map(|(a, b)| [a, b]).collect();
+    let expected: Vec<f32> =
+        ramp(0, 500).into_iter().zip(ramp(1, 500)).flat_map(|(a, b)| [a, b]).collect();
     assert_eq!(samples, expected);
 }
 

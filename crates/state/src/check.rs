@@ -1,4 +1,4 @@
-//! What a state may say: the same as a program may ask of a server.
+//! Checks a state against what a program may request from a server.
 
 use proto::limits::QUANTUM_FRAMES;
 use proto::names::{NameError, check_client, check_full};
@@ -10,7 +10,7 @@ use crate::{Owner, State};
 const ALIASES: usize = 2;
 
 impl State {
-    /// Whether all of it could be asked of a server; if not, what is wrong, in words.
+    /// Checks that a server would accept all of the state. Returns the reason if it would not.
     pub(crate) fn check(&self) -> Result<(), String> {
         if let Some(frames) = self.quantum.filter(|frames| !QUANTUM_FRAMES.contains(frames)) {
             let (least, most) = (QUANTUM_FRAMES.start(), QUANTUM_FRAMES.end());
@@ -42,7 +42,11 @@ impl State {
     }
 }
 
-fn named(what: &str, name: &str, check: impl Fn(&str) -> Result<(), NameError>) -> Result<(), String> {
+fn named(
+    what: &str,
+    name: &str,
+    check: impl Fn(&str) -> Result<(), NameError>,
+) -> Result<(), String> {
     check(name).map_err(|reason| format!("{what}: {reason}"))
 }
 

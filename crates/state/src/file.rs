@@ -1,4 +1,4 @@
-//! A state on the disk: read as a whole, and replaced as a whole.
+//! Reads a state from a file, and replaces files as a whole.
 
 use std::fs::{File, OpenOptions, Permissions};
 use std::io::{self, Read, Write};
@@ -7,19 +7,19 @@ use std::path::{Path, PathBuf};
 
 use crate::{State, StateError};
 
-/// No server's state is so large.
+/// Limit of a file, far above the state of any server.
 pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 
 /// Reads a state from a file.
 ///
 /// # Errors
-/// [`StateError`]: the file cannot be read, or what it says is no state.
+/// [`StateError`] if the file cannot be read, or contains no state.
 pub fn read(path: &Path) -> Result<State, StateError> {
     let file = File::open(path).map_err(|source| failed("read", path, source))?;
     read_from(file, path)
 }
 
-/// Reads a state from what is open already; `name` is what errors call it.
+/// Reads a state from an open file or pipe; `name` is its name in errors.
 ///
 /// # Errors
 /// Those of [`read`].
@@ -28,23 +28,25 @@ pub fn read_from(from: impl Read, name: &Path) -> Result<State, StateError> {
     let limit = MAX_FILE_BYTES as u64 + 1;
     from.take(limit).read_to_string(&mut text).map_err(|source| failed("read", name, source))?;
     let path = || name.display().to_string();
-    State::parse(&text).map_err(|reason| StateError::Content { path: path(), reason: Box::new(reason) })
+    State::parse(&text)
+        .map_err(|reason| StateError::Content { path: path(), reason: Box::new(reason) })
 }
 
-/// Writes a state to a file; see [`replace`].
+/// Writes a state to a file, as [`replace`] does.
 ///
 /// # Errors
-/// [`StateError::File`]; the old file is as it was then.
+/// [`StateError::File`]. The old file is unchanged then.
 pub fn write(path: &Path, state: &State) -> Result<(), StateError> {
     replace(path, state.to_text().as_bytes()).map_err(|source| failed("write", path, source))
 }
 
-/// Writes a file, which is the old one or the new one at any moment, also when the machine stops: the new one is on the disk
-/// before it takes the old one's name, and has the old one's mode. Links are followed. What is there and is no regular
-/// file, such as a pipe, is written to as it is.
+/// Replaces a file. At any moment, also if the machine stops, it is the old one or the new one: the
+/// new file is on the disk before it gets the old one's name. It has the old one's mode. Links are
+/// followed. If `path` is not a regular file, such as a pipe, it is written to as it is.
 ///
 /// # Errors
-/// The kernel's. The old file is as it was then, unless only its directory could not be written to the disk.
+/// The kernel's. The old file is unchanged then, unless only its directory could not be written to
+/// the disk.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match path.metadata() {
         Ok(found) if found.is_file() => {
@@ -58,7 +60,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Where a file would be made that is not there yet. Links that lead round in a circle are another error of the kernel's.
+/// Returns where a file that does not exist yet would be created. A circle of links does not get
+/// here: it is another error of the kernel's.
 fn end_of_links(path: &Path) -> PathBuf {
     match path.read_link() {
         Ok(target) => end_of_links(&directory_of(path).join(target)),
@@ -74,12 +77,14 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 fn replace_regular(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
-    // In the same directory, since only there it can take the other's name.
+    // In the same directory: a file cannot be renamed to another file system.
     let directory = directory_of(path);
-    let mut file = tempfile::Builder::new().prefix(".consort-state-").make_in(directory, |path| {
-        // By hand: the crate's own errors name this file, which nobody asked for.
-        OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
-    })?;
+    let mut file =
+        tempfile::Builder::new().prefix(".consort-state-").make_in(directory, |path| {
+            // Opened here, since the errors of `tempfile` name this file, which the user does not
+            // know.
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+        })?;
     file.write_all(bytes)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
@@ -110,8 +115,13 @@ mod tests {
             write(&path, &state).unwrap();
             assert_eq!(read(&path).unwrap(), state);
         }
-        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "nothing is left behind");
-        let refusal = write(&directory.path().join("none/state.json"), &State::default()).unwrap_err();
+        assert_eq!(
+            std::fs::read_dir(directory.path()).unwrap().count(),
+            1,
+            "nothing is left behind"
+        );
+        let refusal =
+            write(&directory.path().join("none/state.json"), &State::default()).unwrap_err();
         assert!(refusal.to_string().contains("cannot write"), "{refusal}");
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
         assert!(read(&path).is_err(), "no text");
@@ -124,13 +134,20 @@ mod tests {
         for nonsense in ["", "nonsense", "{\"consort_state\": 9}"] {
             std::fs::write(&path, nonsense).unwrap();
             let refusal = read(&path).unwrap_err().to_string();
-            assert!(refusal.contains("state.json") && refusal.contains("consort save"), "{refusal}");
+            assert!(
+                refusal.contains("state.json") && refusal.contains("consort save"),
+                "{refusal}"
+            );
         }
         let kernels = io::Error::from_raw_os_error(2).to_string();
-        let refusal = write(&directory.path().join("none/state.json"), &State::default()).unwrap_err();
+        let refusal =
+            write(&directory.path().join("none/state.json"), &State::default()).unwrap_err();
         assert!(refusal.to_string().ends_with(&kernels), "{refusal}");
         let refusal = write(directory.path(), &State::default()).unwrap_err().to_string();
-        assert!(refusal.contains(&io::Error::from_raw_os_error(21).to_string()), "a directory: {refusal}");
+        assert!(
+            refusal.contains(&io::Error::from_raw_os_error(21).to_string()),
+            "a directory: {refusal}"
+        );
     }
 
     #[test]

@@ -1,13 +1,12 @@
-//! What is worth keeping of a server, by names and not by numbers: connections, aliases, properties, the transport and
-//! the quantum, as one file of JSON that people can read and change.
+//! A server's state as one file of JSON that people can read and change: connections, aliases,
+//! properties, the transport and the quantum, by names and not by numbers.
 //!
-//! [`State`] is what such a file says, and it is checked as a whole where it enters: what is not a state changes nothing.
+//! [`State`] is the content of such a file. It is checked as a whole where it is read, so that a
+//! file that is no state changes nothing.
 #![forbid(unsafe_code)]
 
 mod check;
 mod file;
-#[cfg(feature = "running")]
-pub mod running;
 
 use std::collections::BTreeMap;
 
@@ -16,16 +15,16 @@ use serde::{Deserialize, Serialize};
 
 pub use file::{MAX_FILE_BYTES, read, read_from, replace, write};
 
-/// What a server is to be again. Everything is optional: what is not said is left as it is.
+/// A server's state. Everything is optional: what a state does not contain is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     /// Length of a cycle, frames.
     #[serde(default, rename = "buffer_size", skip_serializing_if = "Option::is_none")]
     pub quantum: Option<u32>,
-    /// Where the piece stands.
+    /// The transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub transport: Option<Place>,
+    pub transport: Option<TransportPosition>,
     /// Connections, by the full names of their ports, in the order in which they were made.
     #[serde(default)]
     pub connections: Vec<Connection>,
@@ -37,20 +36,20 @@ pub struct State {
     pub properties: Vec<Property>,
 }
 
-/// Where the transport stands.
+/// State and position of the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Place {
-    /// The position passes.
+pub struct TransportPosition {
+    /// Whether the transport rolls.
     pub rolling: bool,
     /// Frames from the start of the piece.
     pub frame: u32,
-    /// Bar, beat and tempo there, if somebody has said them.
+    /// Bar, beat and tempo at that frame, if a timebase master has stated them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bar_beat_tick: Option<BarBeatTick>,
 }
 
-/// A place by the music's own measure, and the tempo. See [`Position`] for what each says.
+/// A position in bars, beats and ticks, and the tempo: the members of [`Position`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[expect(missing_docs, reason = "each is a position's")]
@@ -65,11 +64,11 @@ pub struct BarBeatTick {
     pub beats_per_minute: f64,
 }
 
-// No member is NaN: a position's members are checked before they are taken, and a file has no word for it.
+// No member is NaN: a position's members are checked before they are copied, and JSON has no NaN.
 impl Eq for BarBeatTick {}
 
-impl Place {
-    /// Where the transport stands, or passes by.
+impl TransportPosition {
+    /// The state of a transport at this position.
     #[must_use]
     pub fn of(rolling: bool, position: &Position) -> Self {
         let Position { frame, bar, beat, tick, .. } = *position;
@@ -86,13 +85,13 @@ impl Place {
         Self { rolling, frame, bar_beat_tick }
     }
 
-    /// What the transport is to be asked for.
+    /// Returns the position to request from the transport.
     #[must_use]
     pub fn position(&self) -> Position {
         let position = Position::at(self.frame);
-        let Some(said) = self.bar_beat_tick else { return position };
-        let BarBeatTick { bar, beat, tick, bar_start_tick, .. } = said;
-        let BarBeatTick { beats_per_bar, beat_type, ticks_per_beat, beats_per_minute, .. } = said;
+        let Some(stated) = self.bar_beat_tick else { return position };
+        let BarBeatTick { bar, beat, tick, bar_start_tick, .. } = stated;
+        let BarBeatTick { beats_per_bar, beat_type, ticks_per_beat, beats_per_minute, .. } = stated;
         Position {
             valid: valid::BBT,
             bar,
@@ -118,7 +117,7 @@ pub struct Connection {
     pub destination: String,
 }
 
-/// What has a property.
+/// The subject of a property.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
@@ -132,18 +131,18 @@ pub enum Owner {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Property {
-    /// What has it.
+    /// Its subject.
     pub owner: Owner,
-    /// Usually a URI.
+    /// Its key, usually a URI.
     pub key: String,
     /// Its value.
     pub value: String,
-    /// A MIME type; empty: none was given.
+    /// Its MIME type; empty if none was given.
     #[serde(default, rename = "type", skip_serializing_if = "String::is_empty")]
     pub type_name: String,
 }
 
-/// Why a file is no state, or was not read or written.
+/// Why a file could not be read as a state, or not be written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StateError {
@@ -154,41 +153,43 @@ pub enum StateError {
         what: &'static str,
         /// The file.
         path: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// A file that says no state.
-    #[error("{path}: {reason}; name a file that 'consort save' or 'consort run --state' has written")]
+    /// The file contains no state.
+    #[error(
+        "{path}: {reason}; name a file that 'consort save' or 'consort run --state' has written"
+    )]
     Content {
         /// The file.
         path: String,
-        /// What is wrong with what it says.
+        /// What is wrong with its content.
         reason: Box<StateError>,
     },
-    /// Larger than any state is.
-    #[error("a state of more than {MAX_FILE_BYTES} bytes is none")]
+    /// The text is larger than [`MAX_FILE_BYTES`].
+    #[error("a state has at most {MAX_FILE_BYTES} bytes")]
     TooLarge,
-    /// Not JSON, or not that of a state.
+    /// The text is no JSON, or not the JSON of a state.
     #[error("this is no state of consort's: {0}")]
     Malformed(#[from] serde_json::Error),
-    /// Of another release.
+    /// The state was written by another release.
     #[error("this state is of version {0}, and this consort knows version {VERSION}")]
     Version(u64),
-    /// Something in it that cannot be.
+    /// The state contains something that no server accepts.
     #[error("this state cannot be: {0}")]
     Wrong(String),
 }
 
-/// Version of what a file looks like. A file of another version is refused.
+/// Version of the file format. A file of another version is refused.
 pub const VERSION: u64 = 1;
 
 const VERSION_KEY: &str = "consort_state";
 
 impl State {
-    /// Reads a state, and demands that it could be one of a server.
+    /// Reads a state, and checks that a server would accept it.
     ///
     /// # Errors
-    /// [`StateError`]: what is wrong with it, in words.
+    /// [`StateError`] with the reason.
     pub fn parse(text: &str) -> Result<Self, StateError> {
         use serde::de::Error as _;
         if text.len() > MAX_FILE_BYTES {
@@ -209,7 +210,7 @@ impl State {
         Ok(state)
     }
 
-    /// The state as a text that [`parse`](Self::parse) reads.
+    /// Returns the state as a text that [`parse`](Self::parse) reads.
     #[must_use]
     pub fn to_text(&self) -> String {
         #[derive(Serialize)]
@@ -218,7 +219,7 @@ impl State {
             #[serde(flatten)]
             state: &'a State,
         }
-        // Texts and numbers alone: that always can be written.
+        // Texts and numbers alone: writing them cannot fail.
         let text = serde_json::to_string_pretty(&Versioned { consort_state: VERSION, state: self });
         text.unwrap_or_default() + "\n"
     }
@@ -244,17 +245,25 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_what_it_was_with_bar_beat_and_tempo_if_they_were_said() {
+    fn a_position_is_restored_with_bar_beat_and_tempo() {
         for position in [sample_position(), Position::at(5)] {
-            assert_eq!(Place::of(false, &position).position(), position);
+            assert_eq!(TransportPosition::of(false, &position).position(), position);
         }
-        let video =
-            Position { valid: valid::VIDEO_RATIO, audio_frames_per_video_frame: 1920.0, ..Position::at(5) };
-        assert_eq!(Place::of(false, &video).position(), Position::at(5), "the rest is not kept");
+        let video = Position {
+            valid: valid::VIDEO_RATIO,
+            audio_frames_per_video_frame: 1920.0,
+            ..Position::at(5)
+        };
+        assert_eq!(
+            TransportPosition::of(false, &video).position(),
+            Position::at(5),
+            "only bar, beat and tempo are part of a state"
+        );
     }
 
     fn sample() -> State {
-        let connection = Connection { source: "synth:left".into(), destination: "system:playback_1".into() };
+        let connection =
+            Connection { source: "synth:left".into(), destination: "system:playback_1".into() };
         let property = |owner, type_name: &str| Property {
             owner,
             key: "http://jackaudio.org/metadata/pretty-name".into(),
@@ -263,7 +272,7 @@ mod tests {
         };
         State {
             quantum: Some(256),
-            transport: Some(Place::of(true, &sample_position())),
+            transport: Some(TransportPosition::of(true, &sample_position())),
             connections: vec![connection],
             aliases: [("synth:left".to_owned(), vec!["main".to_owned()])].into(),
             properties: vec![
@@ -274,19 +283,25 @@ mod tests {
     }
 
     #[test]
-    fn a_state_is_written_in_words_that_people_can_read_and_is_read_back() {
+    fn a_state_is_written_as_text_and_read_back() {
         for state in [sample(), State::default()] {
             assert_eq!(State::parse(&state.to_text()).unwrap(), state, "{}", state.to_text());
         }
         let text = sample().to_text();
-        for part in ["\"consort_state\": 1", "\"buffer_size\": 256", "\"source\": \"synth:left\"", "Flöte"] {
+        for part in
+            ["\"consort_state\": 1", "\"buffer_size\": 256", "\"source\": \"synth:left\"", "Flöte"]
+        {
             assert!(text.contains(part), "{part}: {text}");
         }
-        assert_eq!(State::parse("{\"consort_state\": 1}").unwrap(), State::default(), "all is optional");
+        assert_eq!(
+            State::parse("{\"consort_state\": 1}").unwrap(),
+            State::default(),
+            "all is optional"
+        );
     }
 
     #[test]
-    fn what_is_no_state_is_refused_and_the_reason_is_told() {
+    fn what_is_no_state_is_refused_with_the_reason() {
         let long = "x".repeat(320);
         for (text, reason) in [
             ("", "EOF"),

@@ -1,4 +1,4 @@
-//! Waking at dates that follow each other, each known before the one ahead of it has come.
+//! Sleeps until consecutive times, each known before the previous one has come.
 
 use std::os::fd::OwnedFd;
 
@@ -9,38 +9,39 @@ use rustix::time::{
 use crate::clock::{self, timespec};
 use crate::interrupts;
 
-/// Sleeps until one date after the other.
+/// Sleeps until one time after the other.
 ///
-/// Whoever sets the timer that the kernel has to look at first sets the hardware, too. In a virtual machine the host does
-/// that, and meanwhile a thread that goes to sleep keeps its CPU from those that it has just woken. So there is a timer of
-/// the same date, set one sleep earlier, behind the one that was the first then: when that goes off, the kernel has the
-/// hardware to set in any case, and sets it for this one.
+/// A thread that arms the timer that fires next also programs the hardware. In a virtual machine
+/// the host does that, and meanwhile the thread that goes to sleep keeps its CPU from the threads
+/// that it has just woken. So a timer for the same time is armed one sleep earlier, behind the one
+/// that fires next: when that one fires, the kernel programs the hardware in any case, and does so
+/// for this one.
 ///
-/// Nobody waits for such a timer. Where its date turns out to be another than foreseen, or where there is none, the sleep is
-/// as long, and costs what it does without.
+/// No thread waits for such a timer. If the time turns out to be another than predicted, or there
+/// is no timer, the sleep is as long, and costs what it costs without.
 #[derive(Debug)]
 pub struct Alarm {
-    /// Set by turns.
+    /// Used in turn.
     foreseen: Option<[OwnedFd; 2]>,
     turn: usize,
 }
 
 impl Alarm {
-    /// An alarm that foresees nothing yet. Not within a cycle.
+    /// Returns an alarm without a prediction. Not within a cycle.
     #[must_use]
     pub fn new() -> Self {
         let timer = || timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok();
         let timers = timer().zip(timer()).map(|(first, second)| [first, second]);
-        // There, a thread would have to run whenever one of these goes off.
+        // Such a kernel would have to run a thread whenever one of these fires.
         Self { foreseen: timers.filter(|_| !interrupts::kernel_is_preempt_rt()), turn: 0 }
     }
 
-    /// Sleeps until `CLOCK_MONOTONIC` has reached `due_ns`; returns at once if it has already. `next_ns` is when the sleep
-    /// after this one will end, as far as that is known. Thread: cycle.
+    /// Sleeps until `CLOCK_MONOTONIC` has reached `due_ns`; returns at once if it has already.
+    /// `next_ns` is when the sleep after this one will end, as far as that is known. Thread: cycle.
     pub fn sleep_until(&mut self, due_ns: u64, next_ns: u64) {
         if let Some(timers) = &self.foreseen {
             let once = Itimerspec { it_interval: timespec(0), it_value: timespec(next_ns) };
-            // If it is refused, the next sleep costs more.
+            // If this fails, the next sleep costs more.
             let _ = timerfd_settime(&timers[self.turn], TimerfdTimerFlags::ABSTIME, &once);
             self.turn = 1 - self.turn;
         }
@@ -79,9 +80,10 @@ mod tests {
         let mut alarm = Alarm::new();
         alarm.sleep_until(0, now_ns() + 10 * HOUR_S * 1_000_000_000);
         alarm.sleep_until(0, now_ns() + 20 * HOUR_S * 1_000_000_000);
-        // A kernel that has such timers go off in a thread is left alone.
+        // A kernel that runs such timers in a thread is left alone.
         let Some(timers) = alarm.foreseen else { return };
-        let hours = timers.map(|timer| timerfd_gettime(timer).unwrap().it_value.tv_sec as u64 / HOUR_S);
+        let hours =
+            timers.map(|timer| timerfd_gettime(timer).unwrap().it_value.tv_sec as u64 / HOUR_S);
         assert_eq!(hours, [9, 19]);
     }
 }

@@ -1,7 +1,9 @@
-//! Buffers of a client's ports: memory whose address foreign code may hold, and that safe code borrows from it.
+//! Buffers of a client's ports: memory whose address foreign code may hold, and from which safe
+//! code borrows.
 //!
-//! The address is for C programs, which keep to the cycle by their contract with `jack_port_get_buffer`. Safe
-//! code never uses it: it [borrows](PrivateBuffer::borrow) the samples, and at most one borrow exists at a time.
+//! The address is for C programs, whose contract with `jack_port_get_buffer` limits its use to the
+//! cycle. Safe code never uses it: it [borrows](PrivateBuffer::borrow) the samples, and at most one
+//! borrow exists at a time.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
@@ -18,24 +20,24 @@ pub const BUFFER_FRAMES: usize = SLOT_BYTES / size_of::<f32>();
 
 const FRAMES_PER_LINE: usize = 16;
 
-/// A cache line, the alignment that programs with SIMD code want.
+/// A cache line, which is also the alignment that SIMD code prefers.
 #[repr(C, align(64))]
 struct Line(UnsafeCell<[f32; FRAMES_PER_LINE]>);
 
-/// A buffer of [`BUFFER_FRAMES`] samples in this process's own memory, all of it present.
+/// A buffer of [`BUFFER_FRAMES`] samples in this process's own memory, with all pages present.
 pub struct PrivateBuffer {
     lines: Box<[Line]>,
     borrowed: AtomicBool,
 }
 
-/// The buffers of a slab of ours.
+/// The buffers of one of this process's slabs.
 #[derive(Debug)]
 pub struct OwnBuffers {
     slab: OwnSlab,
     borrowed: [AtomicBool; SLOTS_PER_SLAB as usize],
 }
 
-/// Exclusive access to a buffer, given back on drop.
+/// Exclusive access to a buffer, released on drop.
 #[derive(Debug)]
 pub struct BorrowedSamples<'a> {
     samples: &'a mut [f32],
@@ -43,7 +45,7 @@ pub struct BorrowedSamples<'a> {
     borrowed: Borrowed<'a>,
 }
 
-/// Exclusive access to a slot as a MIDI buffer, given back on drop.
+/// Exclusive access to a slot as a MIDI buffer, released on drop.
 #[derive(Debug)]
 pub struct BorrowedMidi<'a> {
     words: &'a MidiWords,
@@ -51,36 +53,38 @@ pub struct BorrowedMidi<'a> {
     borrowed: Borrowed<'a>,
 }
 
-/// A flag that says that a buffer is borrowed, for as long as this lives.
+/// Marks a buffer as borrowed while it lives.
 #[derive(Debug)]
 struct Borrowed<'a>(&'a AtomicBool);
 
-// SAFETY: the lines are reached only through `borrow`, which lets one thread in at a time, or through the address
-// in foreign code, which answers for itself.
+// SAFETY: the lines are reached only through `borrow`, which admits one thread at a time, or
+// through the address in foreign code, which is responsible for its accesses.
 unsafe impl Sync for PrivateBuffer {}
 
 impl PrivateBuffer {
-    /// A silent buffer. Not for a cycle: it allocates.
+    /// Returns a silent buffer. Not for a cycle: it allocates.
     #[must_use]
     pub fn new() -> Self {
         let silent_line = || Line(UnsafeCell::new(std::hint::black_box([0.0; FRAMES_PER_LINE])));
-        // Written line by line from a value that the compiler does not know, so that no page is left for later.
-        let lines = std::iter::repeat_with(silent_line).take(BUFFER_FRAMES / FRAMES_PER_LINE).collect();
+        // Written line by line from a value that the compiler does not know, so that every page is
+        // touched now.
+        let lines =
+            std::iter::repeat_with(silent_line).take(BUFFER_FRAMES / FRAMES_PER_LINE).collect();
         Self { lines, borrowed: AtomicBool::new(false) }
     }
 
-    /// The first sample's address, for foreign code; valid as long as the buffer lives.
+    /// Returns the first sample's address, for foreign code; valid as long as the buffer lives.
     #[must_use]
     pub fn base(&self) -> NonNull<f32> {
         NonNull::from(&*self.lines).cast()
     }
 
-    /// The first `frames` samples; `None` while somebody else has them. Thread: cycle.
+    /// Borrows the first `frames` samples; `None` while they are borrowed. Thread: cycle.
     #[must_use]
     #[inline]
     pub fn borrow(&self, frames: usize) -> Option<BorrowedSamples<'_>> {
-        // SAFETY: `lines` is one allocation of BUFFER_FRAMES samples, writable through its cells, and lives as long
-        // as `self`.
+        // SAFETY: `lines` is one allocation of BUFFER_FRAMES samples, writable through its cells,
+        // and lives as long as `self`.
         unsafe { borrow(&self.borrowed, self.base(), frames) }
     }
 }
@@ -98,35 +102,37 @@ impl std::fmt::Debug for PrivateBuffer {
 }
 
 impl OwnBuffers {
-    /// Takes the slab over, so that its samples are borrowed from here only.
+    /// Takes ownership of the slab, so that its samples are borrowed from here only.
     #[must_use]
     pub fn new(slab: OwnSlab) -> Self {
         Self { slab, borrowed: std::array::from_fn(|_| AtomicBool::new(false)) }
     }
 
-    /// The slab: its segment, its header, and the addresses of its slots.
+    /// Returns the slab: its segment, its header, and the addresses of its slots.
     #[must_use]
     pub fn slab(&self) -> &OwnSlab {
         &self.slab
     }
 
-    /// The first `frames` samples of slot `slot`; `None` while somebody else has them, or if there is no such slot.
-    /// Thread: cycle.
+    /// Borrows the first `frames` samples of slot `slot`; `None` while they are borrowed, or if
+    /// there is no such slot. Thread: cycle.
     #[must_use]
     pub fn borrow(&self, slot: u32, frames: usize) -> Option<BorrowedSamples<'_>> {
         let (base, borrowed) = (self.slab.slot(slot)?, self.borrowed.get(slot as usize)?);
-        // SAFETY: a slot is BUFFER_FRAMES samples of the slab's mapping, which only this process can write and
-        // which lives as long as `self`. The slab is ours alone, so nobody borrows by another flag.
+        // SAFETY: a slot is BUFFER_FRAMES samples of the slab's mapping, which only this process
+        // can write and which lives as long as `self`. The slab belongs to `self` alone, so no
+        // borrow uses another flag.
         unsafe { borrow(borrowed, base, frames) }
     }
 
-    /// Slot `slot` as a MIDI buffer, under the same rule as [`borrow`](Self::borrow). Thread: cycle.
+    /// Borrows slot `slot` as a MIDI buffer, under the same rule as [`borrow`](Self::borrow).
+    /// Thread: cycle.
     #[must_use]
     pub fn borrow_midi(&self, slot: u32) -> Option<BorrowedMidi<'_>> {
         let (base, borrowed) = (self.slab.slot(slot)?, self.borrowed.get(slot as usize)?);
         let borrowed = Borrowed::take(borrowed)?;
-        // SAFETY: a slot is aligned, as large as a MIDI buffer, and lives as long as `self`; the flag was clear, so
-        // nobody has its samples.
+        // SAFETY: a slot is aligned, as large as a MIDI buffer, and lives as long as `self`; the
+        // flag was clear, so its samples are not borrowed.
         Some(BorrowedMidi { words: unsafe { base.cast::<MidiWords>().as_ref() }, borrowed })
     }
 }
@@ -134,8 +140,8 @@ impl OwnBuffers {
 impl<'a> Borrowed<'a> {
     #[inline]
     fn take(flag: &'a AtomicBool) -> Option<Self> {
-        // Acquire: pairs with the end of the borrow before.
-        // Lazily: a value that is made and not kept would give back what somebody else has.
+        // Acquire: pairs with the end of the previous borrow.
+        // Lazily: a value that is created and dropped would release another borrow.
         (!flag.swap(true, Ordering::Acquire)).then(|| Self(flag))
     }
 }
@@ -148,14 +154,18 @@ impl Drop for Borrowed<'_> {
     }
 }
 
-/// # Safety
-/// From `base` on there are [`BUFFER_FRAMES`] samples, writable by this process only, that live as long as
-/// `borrowed`, and safe code reaches them only by way of `borrowed`.
+/// From `base` on there are [`BUFFER_FRAMES`] samples, writable by this process only, that live as
+/// long as `borrowed`, and safe code reaches them only through `borrowed`.
 #[inline]
-unsafe fn borrow(borrowed: &AtomicBool, base: NonNull<f32>, frames: usize) -> Option<BorrowedSamples<'_>> {
+unsafe fn borrow(
+    borrowed: &AtomicBool,
+    base: NonNull<f32>,
+    frames: usize,
+) -> Option<BorrowedSamples<'_>> {
     let borrowed = Borrowed::take(borrowed)?;
     let frames = frames.min(BUFFER_FRAMES);
-    // SAFETY: within the memory that the caller promises; the flag was clear, so no other reference exists.
+    // SAFETY: within the memory that the caller promises; the flag was clear, so no other reference
+    // exists.
     let samples = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), frames) };
     Some(BorrowedSamples { samples, borrowed })
 }
@@ -195,7 +205,10 @@ mod tests {
         drop(borrowed);
         let whole = private.borrow(BUFFER_FRAMES + 1).unwrap();
         assert!(
-            whole.iter().enumerate().all(|(frame, sample)| *sample == if frame < 64 { 0.5 } else { 0.0 })
+            whole
+                .iter()
+                .enumerate()
+                .all(|(frame, sample)| *sample == if frame < 64 { 0.5 } else { 0.0 })
         );
         assert_eq!(whole.len(), BUFFER_FRAMES);
     }

@@ -1,8 +1,9 @@
-//! Tells a checking library, if one is preloaded, when the calling thread is in its part of a cycle.
+//! Tells a checking library, if one is preloaded, when the calling thread is in its part of a
+//! cycle.
 //!
-//! The tests preload a small library that ends the process when the heap, a lock or a stream is touched
-//! there, in the server and inside whatever program uses `libjack.so.0`. Without it, entering and leaving is
-//! one comparison each.
+//! The tests preload a small library that ends the process when the heap, a lock or a stream is
+//! used there, in the server and inside any program that uses `libjack.so.0`. Without it, entering
+//! and leaving is one comparison each.
 
 use std::sync::OnceLock;
 
@@ -16,20 +17,27 @@ struct Checker {
 static CHECKER: OnceLock<Option<Checker>> = OnceLock::new();
 
 fn symbol(name: &std::ffi::CStr) -> Option<extern "C" fn()> {
-    // SAFETY: `name` is zero-terminated; RTLD_DEFAULT searches the libraries that are loaded already.
+    // SAFETY: `name` is zero-terminated; RTLD_DEFAULT searches the libraries that are loaded
+    // already.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    // SAFETY: only the checking library exports these names, as functions without parameters or result.
-    (!found.is_null()).then(|| unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(found) })
+    // SAFETY: only the checking library exports these names, as functions without parameters or
+    // result.
+    (!found.is_null())
+        .then(|| unsafe { std::mem::transmute::<*mut libc::c_void, extern "C" fn()>(found) })
 }
 
-/// Looks for a checking library. Once in a process, before its first cycle: the search is not for cycles.
+/// Searches for a checking library. Must run once in a process before its first cycle: the search
+/// is too slow for a cycle.
 pub fn look_for_checker() {
     CHECKER.get_or_init(|| {
-        Some(Checker { enter: symbol(c"consort_cycle_enter")?, leave: symbol(c"consort_cycle_leave")? })
+        Some(Checker {
+            enter: symbol(c"consort_cycle_enter")?,
+            leave: symbol(c"consort_cycle_leave")?,
+        })
     });
 }
 
-/// The calling thread begins its part of a cycle. Thread: cycle.
+/// Marks the beginning of the calling thread's part of a cycle. Thread: cycle.
 #[inline]
 pub fn enter() {
     if let Some(Some(checker)) = CHECKER.get() {
@@ -37,7 +45,7 @@ pub fn enter() {
     }
 }
 
-/// The calling thread ends its part, or runs a program's code. Thread: cycle.
+/// Marks the end of the calling thread's part, or the beginning of a program's code. Thread: cycle.
 #[inline]
 pub fn leave() {
     if let Some(Some(checker)) = CHECKER.get() {

@@ -1,9 +1,10 @@
-//! For tests of what concerns a whole process: a child to try it in.
+//! A forked child for tests that concern a whole process.
 
-/// Runs `body` in a forked child and answers its exit status. The other threads are missing there, and whatever
-/// they had locked stays locked: `body` makes system calls only.
+/// Runs `body` in a forked child and returns its exit status. The other threads are missing there,
+/// and their locks stay locked: `body` may make system calls only.
 pub(crate) fn exit_status(body: impl FnOnce() -> u8) -> i32 {
-    // SAFETY: the child runs `body`, which by contract needs nothing of the other threads, and leaves at once.
+    // SAFETY: the child runs `body`, which by contract needs nothing of the other threads, and
+    // leaves at once.
     let child = unsafe { libc::fork() };
     if child == 0 {
         let status = libc::c_int::from(body());

@@ -1,30 +1,34 @@
-//! Sleeping on a word of shared memory until somebody, in whatever process, wakes it.
+//! Sleeps on a word of shared memory until a thread of any process wakes it.
 
-use rt::park::{Park, Sleepers};
+use rt::park::{Park, WakeMask};
 use rt::sync::AtomicU32;
 use rustix::thread::futex::{Flags, wait_bitset, wake_bitset};
 
 use crate::clock;
 
-/// The kernel's futexes, keyed by the memory itself (not by its address here), so that every process that maps
-/// the word, at whatever address, writable or not, meets on it. Callable inside a cycle.
+/// The kernel's futexes, keyed by the memory itself and not by its address, so that every process
+/// that maps the word, at whatever address, writable or not, uses the same one. Callable inside a
+/// cycle.
 ///
-/// Source: futex(2); `FUTEX_WAIT_BITSET`, whose timeout is absolute, and whose bits tell sleepers apart.
+/// Source: futex(2); `FUTEX_WAIT_BITSET`, whose timeout is absolute, and whose bits select
+/// sleepers.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Futex;
 
 impl Park for Futex {
     #[inline]
-    fn wait_as(&self, sleepers: Sleepers, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
+    fn wait_as(&self, mask: WakeMask, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
         let deadline = deadline_ns.map(clock::timespec);
-        // Woken, changed already, interrupted, too late: the caller looks at the word again in any case.
-        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), sleepers.bits());
+        // Woken, already changed, interrupted or too late: the caller checks the word again in any
+        // case.
+        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), mask.bits());
     }
 
     #[inline]
-    fn wake_only(&self, sleepers: Sleepers, word: &AtomicU32, count: u32) {
-        // The kernel takes the count for signed. The only failure left is an address that is not mapped.
-        let _ = wake_bitset(word, Flags::empty(), count.min(i32::MAX as u32), sleepers.bits());
+    fn wake_only(&self, mask: WakeMask, word: &AtomicU32, count: u32) {
+        // The kernel reads the count as signed. The only other failure is an address that is not
+        // mapped.
+        let _ = wake_bitset(word, Flags::empty(), count.min(i32::MAX as u32), mask.bits());
     }
 
     #[inline]
@@ -43,7 +47,8 @@ mod tests {
     const MINUTE_NS: u64 = 60_000_000_000;
 
     fn word(mapping: &Mapping) -> &AtomicU32 {
-        // SAFETY: the mapping is page-aligned, larger than a word, and lives as long as the reference.
+        // SAFETY: the mapping is page-aligned, larger than a word, and lives as long as the
+        // reference.
         unsafe { &*mapping.base().as_ptr().cast::<AtomicU32>() }
     }
 
@@ -60,7 +65,8 @@ mod tests {
                 Futex.wait(word(&waiting), 0, Some(deadline_ns));
                 woken.store(true, Ordering::Release);
             });
-            // The word keeps its value, so that only the wake can end the wait before its deadline.
+            // The word keeps its value, so that only the wake-up can end the wait before its
+            // deadline.
             while !woken.load(Ordering::Acquire) {
                 Futex.wake(word(&waking), 1);
                 std::thread::yield_now();

@@ -5,11 +5,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// More than any group's entry takes.
+/// No group's entry needs more.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The number of the group `name`, or `name` itself if it is a number; `None` if there is no such group. Reads the
-/// system's databases, which may take long: not in a cycle.
+/// Returns the number of the group `name`, or `name` itself if it is a number; `None` if there is
+/// no such group. Reads the system's databases, which may take long: not for a cycle.
 ///
 /// # Errors
 /// Those of `getgrnam_r`.
@@ -22,14 +22,16 @@ pub fn group_id(name: &str) -> io::Result<Option<u32>> {
     loop {
         let mut group = MaybeUninit::<libc::group>::uninit();
         let mut found = ptr::null_mut();
-        // SAFETY: the name ends with 0, the buffer is as long as is said, and all of them live through the call.
+        // SAFETY: the name ends with 0, the buffer is as long as is said, and all of them live
+        // through the call.
         let error = unsafe {
             let (text, bytes) = (text.as_mut_ptr().cast(), text.len());
             libc::getgrnam_r(name.as_ptr(), group.as_mut_ptr(), text, bytes, &raw mut found)
         };
         match error {
             0 if found.is_null() => return Ok(None),
-            // SAFETY: it was found, and so the C library has filled `group`, which `found` points to.
+            // SAFETY: it was found, and so the C library has filled `group`, which `found` points
+            // to.
             0 => return Ok(Some(unsafe { group.assume_init() }.gr_gid)),
             libc::ERANGE if text.len() < MOST_BYTES => text.resize(text.len() * 2, 0),
             libc::ENOENT | libc::ESRCH => return Ok(None),

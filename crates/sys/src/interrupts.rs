@@ -1,4 +1,5 @@
-//! On which CPUs the kernel handles interrupts (`/proc/irq/*/smp_affinity_list`), as root; and whether threads do.
+//! On which CPUs the kernel handles interrupts (`/proc/irq/*/smp_affinity_list`), for root; and
+//! whether threads do.
 
 use std::fs;
 use std::io;
@@ -8,24 +9,25 @@ use crate::thread::CpuSet;
 
 const INTERRUPTS: &str = "/proc/irq";
 const ONLINE: &str = "/sys/devices/system/cpu/online";
-/// Who is not root may not even open the list.
+/// Only root may open the list.
 const NOT_ROOT: i32 = rustix::io::Errno::ACCESS.raw_os_error();
 const LIST: &str = "smp_affinity_list";
 
-/// Whether the kernel is one with `PREEMPT_RT`: what others do in interrupts, threads do there.
+/// Returns whether the kernel has `PREEMPT_RT`, where threads handle interrupts.
 #[must_use]
 pub fn kernel_is_preempt_rt() -> bool {
     fs::read_to_string("/sys/kernel/realtime").is_ok_and(|text| text.trim() == "1")
 }
 
-/// Interrupts that are kept away from some CPUs, until this value ends: then each is where it was, unless somebody else has
-/// moved it meanwhile.
+/// Interrupts that are kept away from some CPUs while this value lives. On drop, each returns to
+/// its CPUs, unless another program has moved it meanwhile.
 #[derive(Debug)]
 pub struct MovedInterrupts {
     moved: Vec<Moved>,
-    /// How many the kernel would not move: those of one CPU's own timer, say, or of a queue of a network card.
+    /// Interrupts that the kernel would not move, such as those of a CPU's own timer or of a
+    /// network card's queue.
     pub unmovable: usize,
-    /// The CPUs that handle the others now.
+    /// The CPUs that now handle the others.
     pub others: CpuSet,
 }
 
@@ -37,10 +39,11 @@ struct Moved {
 }
 
 impl MovedInterrupts {
-    /// Moves all interrupts away from `cpus` that can be moved.
+    /// Moves all interrupts that can be moved away from `cpus`.
     ///
     /// # Errors
-    /// `InvalidInput` if no CPU is left for them, `PermissionDenied` if this process may move none.
+    /// `InvalidInput` if no CPU is left for them, `PermissionDenied` if this process may not move
+    /// any.
     pub fn away_from(cpus: &CpuSet) -> io::Result<Self> {
         let online = read_list(Path::new(ONLINE))?;
         Self::within(Path::new(INTERRUPTS), cpus, &online)
@@ -54,7 +57,7 @@ impl MovedInterrupts {
         let mut all = Self { moved: Vec::new(), unmovable: 0, others };
         for entry in fs::read_dir(directory)? {
             let list = entry?.path().join(LIST);
-            // What is no interrupt, or has just gone.
+            // Not an interrupt, or one that has just disappeared.
             let Ok(before) = read_list(&list) else { continue };
             if before.intersection(cpus).is_empty() {
                 continue;
@@ -64,14 +67,14 @@ impl MovedInterrupts {
             match fs::write(&list, now.to_string()) {
                 Ok(()) => all.moved.push(Moved { list, before, now }),
                 Err(error) if error.raw_os_error() == Some(NOT_ROOT) => return Err(error),
-                // EPERM and EIO are the kernel's words for one that stays.
+                // The kernel answers EPERM or EIO for an interrupt that stays.
                 Err(_) => all.unmovable += 1,
             }
         }
         Ok(all)
     }
 
-    /// How many were moved.
+    /// Returns how many were moved.
     pub fn moved(&self) -> usize {
         self.moved.len()
     }
@@ -81,7 +84,7 @@ impl Drop for MovedInterrupts {
     fn drop(&mut self) {
         for Moved { list, before, now } in &self.moved {
             if read_list(list).is_ok_and(|found| found == *now) {
-                // An interrupt that has gone needs no place.
+                // An interrupt that has disappeared needs no CPU.
                 let _ = fs::write(list, before.to_string());
             }
         }
@@ -102,8 +105,8 @@ mod tests {
 
     #[test]
     fn interrupts_go_elsewhere_and_come_back_unless_somebody_moved_them() {
-        let directory =
-            std::env::temp_dir().join(format!("consort-interrupts-{}", crate::process::process_id()));
+        let directory = std::env::temp_dir()
+            .join(format!("consort-interrupts-{}", crate::process::process_id()));
         let list = |number: &str| directory.join(number).join(LIST);
         let read = |number: &str| fs::read_to_string(list(number)).unwrap().trim().to_owned();
         for (number, cpus) in [("1", "0-3"), ("2", "2"), ("3", "0"), ("4", "1-3")] {

@@ -1,7 +1,8 @@
 //! Every system call that the project makes: one safe type per kernel resource, closed on drop.
 //!
-//! Nothing here decides anything. Deadlines are absolute `CLOCK_MONOTONIC` nanoseconds everywhere, `None` is
-//! "for ever", and a call that a signal interrupts goes on by itself. Descriptors are close-on-exec.
+//! Nothing here makes decisions. Deadlines are absolute `CLOCK_MONOTONIC` nanoseconds everywhere,
+//! `None` is "for ever", and a call that a signal interrupts continues by itself. Descriptors are
+//! close-on-exec.
 
 pub mod alarm;
 pub mod buffers;
@@ -12,22 +13,18 @@ pub mod fork;
 mod forked;
 pub mod futex;
 pub mod group;
-pub mod hosting;
+pub mod helper;
 pub mod interrupts;
-pub mod jack_library;
 pub mod library;
+pub mod library_entry;
 pub mod lock;
 pub mod memory;
 pub mod midi;
 pub mod poll;
-pub mod portaudio_library;
 pub mod process;
-pub mod pulse_library;
 pub mod runtime_directory;
-pub mod sdl_library;
 pub mod signals;
 pub mod socket;
 pub mod thread;
 pub mod topology;
 pub mod wake_latency;
-pub mod write_faults;

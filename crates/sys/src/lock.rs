@@ -24,26 +24,27 @@ pub enum LockError {
     Unusable {
         /// The lock file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
 /// An exclusive `flock` on a file of mode 0600.
 ///
-/// Released on drop, at exit and when the holder is killed. The file itself stays: unlinking it would let two
-/// holders lock two files of the same name. A child made by `fork` without `exec` shares the lock.
+/// Released on drop, at exit and when the holder is killed. The file itself stays: unlinking it
+/// would let two holders lock two files of the same name. A child made by `fork` without `exec`
+/// shares the lock.
 #[derive(Debug)]
 pub struct LockFile {
     _file: OwnedFd,
 }
 
 impl LockFile {
-    /// Locks `path`, creating it if need be, without waiting.
+    /// Locks `path`, creating it if necessary, without waiting.
     ///
     /// # Errors
-    /// [`LockError::AlreadyLocked`] while somebody else holds it; [`LockError::Unusable`] if the file cannot be
-    /// opened (a symbolic link in its place is refused).
+    /// [`LockError::AlreadyLocked`] while another holder has it; [`LockError::Unusable`] if the
+    /// file cannot be opened (a symbolic link in its place is refused).
     pub fn acquire(path: &Path) -> Result<Self, LockError> {
         let unusable = |source| LockError::Unusable { path: path.to_owned(), source };
         let file = OpenOptions::new()
@@ -76,7 +77,8 @@ mod tests {
         std::env::temp_dir().join(format!("consort-lock-{name}-{}", std::process::id()))
     }
 
-    /// A program that another test starts shares this process's locks until its `exec`: not at once, but surely.
+    /// A program that another test starts shares this process's locks until its `exec`, which takes
+    /// a moment.
     fn acquire_in_the_end(path: &Path) {
         let deadline_ns = crate::clock::now_ns() + 20_000_000_000;
         while let Err(error) = LockFile::acquire(path) {
@@ -107,7 +109,7 @@ mod tests {
         std::fs::remove_file(link).unwrap();
     }
 
-    /// Not a promise: the other process of the test below, which starts it by name.
+    /// Not a promise: the other process of the test below, which starts this by name.
     #[test]
     fn holds_a_lock_while_another_process_asks_it_to() {
         let Some(path) = std::env::var_os(HOLD) else { return };
@@ -122,7 +124,11 @@ mod tests {
     fn a_lock_is_released_when_its_holder_is_killed() {
         let path = unused("kill");
         let mut holder = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "lock::tests::holds_a_lock_while_another_process_asks_it_to", "--nocapture"])
+            .args([
+                "--exact",
+                "lock::tests::holds_a_lock_while_another_process_asks_it_to",
+                "--nocapture",
+            ])
             .env(HOLD, &path)
             .stdout(Stdio::piped())
             .spawn()

@@ -18,15 +18,16 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SegmentError {
-    /// The kernel would not make it.
+    /// The kernel refused to create it.
     #[error("cannot make a shared memory segment of {size_bytes} bytes: {source}")]
     Create {
-        /// The size asked for.
+        /// The requested size.
         size_bytes: u64,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// A received descriptor is something else (a file, a pipe), which its sender could change at will.
+    /// A received descriptor is not a memfd (but a file or a pipe), so its sender could change it
+    /// at any time.
     #[error("the descriptor received is not a memfd")]
     NotAMemfd,
     /// A received segment has a size that its use does not allow.
@@ -39,34 +40,34 @@ pub enum SegmentError {
         /// The largest acceptable size.
         most_bytes: u64,
     },
-    /// A received segment lacks seals: its sender could still shrink it under our feet (or grow, or write).
+    /// A received segment lacks seals: its sender could still shrink, grow or write it.
     #[error("the segment is not sealed against: {missing}")]
     NotSealed {
-        /// What it still allows.
+        /// The missing seals.
         missing: Seals,
     },
-    /// The kernel would not add a seal.
+    /// The kernel refused to add a seal.
     #[error("cannot seal the segment against: {seals}: {source}")]
     Seal {
-        /// The seals asked for.
+        /// The requested seals.
         seals: Seals,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// The kernel would not map it.
+    /// The kernel refused to map it.
     #[error("cannot map {size_bytes} bytes of shared memory ({access}): {source}")]
     Map {
         /// Its size.
         size_bytes: u64,
-        /// How it was to be mapped.
+        /// The requested access.
         access: Access,
-        /// What the kernel said: `EPERM` for a writable mapping of a sealed segment.
+        /// The kernel's error: `EPERM` for a writable mapping of a sealed segment.
         source: io::Error,
     },
-    /// No mapping at an address that the layout can lie at.
+    /// The mapping's address is not aligned for the layout.
     #[error("the mapping is not aligned to {alignment} bytes")]
     Misaligned {
-        /// What the layout needs.
+        /// The alignment that the layout needs.
         alignment: usize,
     },
     /// The first words are not a segment header.
@@ -75,7 +76,7 @@ pub enum SegmentError {
     /// A segment for another purpose.
     #[error("the segment is of kind {found}, not {wanted}")]
     WrongKind {
-        /// The kind asked for.
+        /// The expected kind.
         wanted: u32,
         /// Its kind.
         found: u32,
@@ -85,12 +86,12 @@ pub enum SegmentError {
         "the segment has layout version {found}, not {wanted}: client and server are not of the same release"
     )]
     WrongVersion {
-        /// Our version.
+        /// This process's version.
         wanted: u32,
         /// Its version.
         found: u32,
     },
-    /// The kernel would not say what the descriptor is.
+    /// The kernel did not say what the descriptor is.
     #[error("cannot examine the segment received: {0}")]
     Examine(#[source] io::Error),
 }

@@ -1,7 +1,8 @@
-//! What the kernel's MIDI interfaces can and the binding of ALSA's library has no call for: how often a queue's timer
-//! ticks, and how much is kept of what arrives.
+//! Settings of the kernel's MIDI interfaces for which the binding of libasound has no call: the
+//! rate of a queue's timer, and the size of an input's buffer.
 //!
-//! Descriptors belong to that library. Layouts and numbers are those of `sound/asequencer.h` and `sound/asound.h`.
+//! The descriptors belong to that library. Layouts and numbers are those of `sound/asequencer.h`
+//! and `sound/asound.h`.
 
 use std::io;
 use std::os::fd::RawFd;
@@ -11,7 +12,7 @@ use std::os::fd::RawFd;
 struct QueueTimer {
     queue: i32,
     kind: i32,
-    /// Which of ALSA's timers.
+    /// Number of the ALSA timer.
     timer: [i32; 5],
     frequency_hz: u32,
     reserved: [u8; 64],
@@ -34,28 +35,33 @@ const SET_RAW_PARAMETERS: libc::Ioctl = libc::_IOWR::<RawParameters>(b'W' as u32
 
 /// `SND_RAWMIDI_STREAM_INPUT`.
 const INPUT: i32 = 1;
-/// Each piece with the date at which it arrived, of `CLOCK_MONOTONIC`.
+/// Each piece carries the `CLOCK_MONOTONIC` time at which it arrived.
 const DATED: u32 = 1 | (2 << 3);
 
-/// Sets how often the timer of a sequencer's queue ticks, in which nothing waits. The kernel ticks between 10 and 6250
-/// times a second; its clock is read between ticks to the nanosecond.
+/// Sets the tick rate of the timer of a sequencer's queue, in which no events wait. The kernel
+/// ticks between 10 and 6250 times a second; its clock is read between ticks to the nanosecond.
 ///
 /// # Errors
-/// Those of `ioctl`: `ENOTTY` if the descriptor is no sequencer's, `EPERM` if the queue is another client's.
+/// Those of `ioctl`: `ENOTTY` if the descriptor is not a sequencer's, `EPERM` if the queue is
+/// another client's.
 pub fn set_queue_timer_hz(sequencer: RawFd, queue: i32, frequency_hz: u32) -> io::Result<()> {
-    let mut timer = QueueTimer { queue, kind: 0, timer: [0; 5], frequency_hz: 0, reserved: [0; 64] };
-    // SAFETY: a descriptor of another kind has no such call; the kernel fills what lives through the call.
+    let mut timer =
+        QueueTimer { queue, kind: 0, timer: [0; 5], frequency_hz: 0, reserved: [0; 64] };
+    // SAFETY: a descriptor of another kind has no such call; the kernel fills what lives through
+    // the call.
     check(unsafe { libc::ioctl(sequencer, GET_QUEUE_TIMER, &raw mut timer) })?;
     timer.frequency_hz = frequency_hz;
     // SAFETY: as above; the kernel only reads.
     check(unsafe { libc::ioctl(sequencer, SET_QUEUE_TIMER, &raw const timer) })
 }
 
-/// Has the kernel keep `bytes` of what a raw MIDI input hears, a multiple of 32; `dated`: each piece with its date, as the
-/// library must have set it before. What has arrived is forgotten.
+/// Sets the kernel's buffer of a raw MIDI input to `bytes`, a multiple of 32. With `dated`, each
+/// piece has its timestamp, as the library must have configured before. What has arrived is
+/// discarded.
 ///
 /// # Errors
-/// Those of `ioctl`: `ENOTTY` if the descriptor is no raw MIDI device's, `EINVAL` for a size out of range.
+/// Those of `ioctl`: `ENOTTY` if the descriptor is not a raw MIDI device's, `EINVAL` for a size out
+/// of range.
 pub fn set_raw_input_bytes(device: RawFd, bytes: usize, dated: bool) -> io::Result<()> {
     let mode = if dated { DATED } else { 0 };
     let mut parameters = RawParameters {
@@ -66,7 +72,8 @@ pub fn set_raw_input_bytes(device: RawFd, bytes: usize, dated: bool) -> io::Resu
         mode,
         reserved: [0; 12],
     };
-    // SAFETY: a descriptor of another kind has no such call; the kernel reads and fills what lives through the call.
+    // SAFETY: a descriptor of another kind has no such call; the kernel reads and fills what lives
+    // through the call.
     check(unsafe { libc::ioctl(device, SET_RAW_PARAMETERS, &raw mut parameters) })
 }
 

@@ -1,4 +1,4 @@
-//! Waiting for many descriptors at once, and waking the one who waits.
+//! Waits for many descriptors at once, and wakes the thread that waits.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -17,7 +17,7 @@ use crate::clock;
 /// Events fetched by one system call; more stay queued for the next.
 const BATCH: usize = 64;
 
-/// What to wait for on a descriptor. Its end or an error on it is always reported.
+/// What to wait for on a descriptor. Its end and its errors are always reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
     /// Something to read, or a connection to accept.
@@ -33,9 +33,9 @@ pub enum Interest {
 /// One descriptor that is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Event {
-    /// What the descriptor was added under.
+    /// The token under which the descriptor was added.
     pub token: u64,
-    /// A read will not block (it may answer with the end or an error).
+    /// A read will not block (it may return the end or an error).
     pub readable: bool,
     /// A write will not block.
     pub writable: bool,
@@ -43,35 +43,39 @@ pub struct Event {
     pub closed: bool,
 }
 
-/// The token of the timer; nobody else's.
+/// The token of the timer, which no descriptor may have.
 const TIMER: u64 = u64::MAX;
 
 /// An epoll instance, level-triggered. Any thread may add and remove; one waits.
 #[derive(Debug)]
 pub struct Poller {
     epoll: OwnedFd,
-    /// Ends waits at their deadlines: epoll_wait(2) counts in milliseconds and rounds up, epoll_pwait2(2) is missing in older
-    /// kernels, and sandboxes that do not know it end a program that calls it.
+    /// Ends waits at their deadlines: epoll_wait(2) counts in milliseconds and rounds up,
+    /// epoll_pwait2(2) is missing in older kernels, and sandboxes that do not know it end a program
+    /// that calls it.
     timer: OwnedFd,
-    /// When the timer goes off; 0: never. Of the thread that waits.
+    /// When the timer fires; 0: never. Only the waiting thread uses it.
     armed_ns: AtomicU64,
 }
 
 impl Poller {
-    /// An empty set.
+    /// Creates an empty set.
     ///
     /// # Errors
     /// Those of `epoll_create1`: no descriptor or memory left.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        let timer =
-            timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK)?;
+        let timer = timerfd_create(
+            TimerfdClockId::Monotonic,
+            TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK,
+        )?;
         epoll::add(&epoll, &timer, EventData::new_u64(TIMER), EventFlags::IN)?;
         Ok(Self { epoll, timer, armed_ns: AtomicU64::new(0) })
     }
 
-    /// Starts to watch `fd`; its events carry `token`, which is not `u64::MAX`. The caller removes it before closing it: a duplicate that
-    /// is still open elsewhere would keep reporting.
+    /// Starts to watch `fd`; its events carry `token`, which must not be `u64::MAX`. The caller
+    /// must remove it before closing it: a duplicate that is still open elsewhere would keep
+    /// reporting.
     ///
     /// # Errors
     /// Those of `epoll_ctl`: watched already, or of a kind that is always ready (a plain file).
@@ -79,11 +83,12 @@ impl Poller {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())?)
     }
 
-    /// As [`add`](Self::add), for a descriptor that another library owns. It is taken out again with
-    /// [`remove_foreign`](Self::remove_foreign) before the library closes it, or stays open as long as this poller.
+    /// Same as [`add`](Self::add), for a descriptor that another library owns. It must be removed
+    /// with [`remove_foreign`](Self::remove_foreign) before the library closes it, or stay open as
+    /// long as this poller.
     ///
     /// # Errors
-    /// Those of `epoll_ctl`: `EBADF` if it is none.
+    /// Those of `epoll_ctl`: `EBADF` if it is no descriptor.
     pub fn add_foreign(&self, descriptor: RawFd, token: u64, interest: Interest) -> io::Result<()> {
         let event = libc::epoll_event { events: interest.flags().bits(), u64: token };
         self.control_foreign(libc::EPOLL_CTL_ADD, descriptor, event)
@@ -92,9 +97,13 @@ impl Poller {
     /// Stops watching a descriptor that another library owns.
     ///
     /// # Errors
-    /// `NotFound` if it is not watched, `EBADF` if it is none.
+    /// `NotFound` if it is not watched, `EBADF` if it is no descriptor.
     pub fn remove_foreign(&self, descriptor: RawFd) -> io::Result<()> {
-        self.control_foreign(libc::EPOLL_CTL_DEL, descriptor, libc::epoll_event { events: 0, u64: 0 })
+        self.control_foreign(
+            libc::EPOLL_CTL_DEL,
+            descriptor,
+            libc::epoll_event { events: 0, u64: 0 },
+        )
     }
 
     fn control_foreign(
@@ -103,9 +112,11 @@ impl Poller {
         descriptor: RawFd,
         mut event: libc::epoll_event,
     ) -> io::Result<()> {
-        // SAFETY: the kernel checks both descriptors and reads the event, which lives through the call.
-        let result =
-            unsafe { libc::epoll_ctl(self.as_fd().as_raw_fd(), operation, descriptor, &raw mut event) };
+        // SAFETY: the kernel checks both descriptors and reads the event, which lives through the
+        // call.
+        let result = unsafe {
+            libc::epoll_ctl(self.as_fd().as_raw_fd(), operation, descriptor, &raw mut event)
+        };
         if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
@@ -125,8 +136,8 @@ impl Poller {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Replaces the content of `events` by what is ready, waiting for the first until `deadline_ns`. Empty means
-    /// that the deadline has passed.
+    /// Replaces the content of `events` by what is ready, waiting for the first until
+    /// `deadline_ns`. An empty result means that the deadline has passed.
     ///
     /// # Errors
     /// Those of `epoll_wait` and `timerfd_settime`; not an interruption.
@@ -140,7 +151,9 @@ impl Poller {
         loop {
             match epoll::wait(&self.epoll, &mut batch, at_once.as_ref()) {
                 Ok((ready, _)) => {
-                    events.extend(ready.iter().map(Event::from_epoll).filter(|event| event.token != TIMER));
+                    events.extend(
+                        ready.iter().map(Event::from_epoll).filter(|event| event.token != TIMER),
+                    );
                     return Ok(());
                 }
                 Err(Errno::INTR) => {}
@@ -149,15 +162,16 @@ impl Poller {
         }
     }
 
-    /// Has the timer go off then; it is not ready before, whenever it went off last.
+    /// Arms the timer for `deadline_ns`; it is not ready before, even if it has fired earlier.
     fn arm(&self, deadline_ns: Option<u64>) -> io::Result<()> {
-        // As the kernel has it: zero is never. A deadline of zero has passed.
+        // To the kernel, zero means never. A deadline of zero has passed.
         let deadline_ns = deadline_ns.unwrap_or(0);
-        // Relaxed, here and below: no other thread's.
+        // Relaxed, here and below: only this thread uses it.
         if self.armed_ns.load(Ordering::Relaxed) == deadline_ns {
             return Ok(());
         }
-        let once = Itimerspec { it_interval: clock::timespec(0), it_value: clock::timespec(deadline_ns) };
+        let once =
+            Itimerspec { it_interval: clock::timespec(0), it_value: clock::timespec(deadline_ns) };
         timerfd_settime(&self.timer, TimerfdTimerFlags::ABSTIME, &once)?;
         self.armed_ns.store(deadline_ns, Ordering::Relaxed);
         Ok(())
@@ -184,7 +198,7 @@ impl Interest {
 
 impl Event {
     fn from_epoll(event: &epoll::Event) -> Self {
-        // Copied out first: the kernel's record is packed.
+        // Copied first: the kernel's record is packed.
         let (flags, data) = (event.flags, event.data);
         Self {
             token: data.u64(),
@@ -195,14 +209,14 @@ impl Event {
     }
 }
 
-/// An eventfd: any thread wakes whoever waits for it to be readable.
+/// An eventfd, with which any thread wakes the one that polls it.
 #[derive(Debug)]
 pub struct Waker {
     eventfd: OwnedFd,
 }
 
 impl Waker {
-    /// A waker that nobody has called yet.
+    /// Creates a waker that has not been woken.
     ///
     /// # Errors
     /// Those of `eventfd2`: no descriptor or memory left.
@@ -210,13 +224,13 @@ impl Waker {
         Ok(Self { eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
     }
 
-    /// Makes it readable. Any number of calls before the next [`Waker::reset`] are one.
+    /// Makes it readable. Several calls before the next [`Waker::reset`] count as one.
     pub fn wake(&self) {
-        // The only failure is WOULDBLOCK at a count of 2^64 - 2, which is awake already.
+        // The only failure is WOULDBLOCK at a count of 2^64 - 2, which is readable already.
         let _ = retry_on_intr(|| rustix::io::write(&self.eventfd, &1_u64.to_ne_bytes()));
     }
 
-    /// Makes it unreadable; answers whether it was woken since the last time.
+    /// Makes it unreadable; returns whether it was woken since the last time.
     pub fn reset(&self) -> bool {
         retry_on_intr(|| rustix::io::read(&self.eventfd, &mut [0; 8])).is_ok()
     }
@@ -228,11 +242,15 @@ impl AsFd for Waker {
     }
 }
 
-/// Waits until `fd` shows one of `flags` (or its end); `false` once the deadline has passed.
+/// Waits until `fd` shows one of `flags` or its end; returns false once the deadline has passed.
 ///
 /// # Errors
 /// Those of `ppoll`; not an interruption.
-pub fn wait_for(fd: BorrowedFd<'_>, flags: PollFlags, deadline_ns: Option<u64>) -> io::Result<bool> {
+pub fn wait_for(
+    fd: BorrowedFd<'_>,
+    flags: PollFlags,
+    deadline_ns: Option<u64>,
+) -> io::Result<bool> {
     loop {
         let timeout = clock::remaining(deadline_ns);
         match rustix::event::poll(&mut [PollFd::from_borrowed_fd(fd, flags)], timeout.as_ref()) {
@@ -243,8 +261,8 @@ pub fn wait_for(fd: BorrowedFd<'_>, flags: PollFlags, deadline_ns: Option<u64>) 
     }
 }
 
-/// Waits until the other end of `fd` is gone (a pipe's reader, a terminal); `false` once the deadline has passed. A plain
-/// file has no other end.
+/// Waits until the other end of `fd` is gone (a pipe's reader, a terminal); returns false once the
+/// deadline has passed. A plain file has no other end.
 ///
 /// # Errors
 /// Those of `ppoll`; not an interruption.
@@ -260,13 +278,17 @@ mod tests {
 
     #[test]
     fn a_waker_reports_its_token_until_it_is_reset() {
-        let (poller, waker, mut events) = (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        let (poller, waker, mut events) =
+            (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
         poller.add(&waker, 7, Interest::Readable).unwrap();
         waker.wake();
         waker.wake();
         for _ in 0..2 {
             poller.wait(&mut events, None).unwrap();
-            assert_eq!(events, [Event { token: 7, readable: true, writable: false, closed: false }]);
+            assert_eq!(
+                events,
+                [Event { token: 7, readable: true, writable: false, closed: false }]
+            );
         }
         assert!(waker.reset());
         assert!(!waker.reset());
@@ -283,7 +305,7 @@ mod tests {
             poller.wait(&mut events, Some(begin_ns + WAIT_NS)).unwrap();
             clock::now_ns() - begin_ns
         };
-        // Others may keep the processor from this thread, but not each time.
+        // Other threads may take the CPU, but not each time.
         let shortest_ns = std::iter::repeat_with(waited_ns).take(500).min().unwrap();
         assert!((WAIT_NS..1_000_000).contains(&shortest_ns), "{shortest_ns} ns");
     }
@@ -302,7 +324,8 @@ mod tests {
 
     #[test]
     fn what_another_library_owns_is_watched_until_it_is_taken_out() {
-        let (poller, waker, mut events) = (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        let (poller, waker, mut events) =
+            (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
         let descriptor = waker.as_fd().as_raw_fd();
         waker.wake();
         poller.add_foreign(descriptor, 3, Interest::Closed).unwrap();
@@ -333,7 +356,8 @@ mod tests {
 
     #[test]
     fn modify_replaces_token_and_interest_and_remove_ends_the_watch() {
-        let (poller, waker, mut events) = (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
+        let (poller, waker, mut events) =
+            (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
         poller.add(&waker, 1, Interest::Readable).unwrap();
         poller.modify(&waker, 2, Interest::Writable).unwrap();
         poller.wait(&mut events, None).unwrap();

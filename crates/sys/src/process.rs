@@ -1,4 +1,4 @@
-//! This process, its limits, and handles on others.
+//! This process, its limits, and handles to others.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,12 +11,14 @@ use rustix::process::{
     Pid, PidfdFlags, Resource, Rlimit, getrlimit, pidfd_open, pidfd_send_signal, prlimit,
     set_parent_process_death_signal, setrlimit,
 };
-use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
+};
 
 use crate::poll;
 use crate::signals::Signal;
 
-/// A handle on one process that no reuse of its id can confuse.
+/// A handle to one process, which stays valid when the process id is reused.
 ///
 /// Its descriptor becomes readable when the process has ended and its memory is torn down.
 #[derive(Debug)]
@@ -25,7 +27,7 @@ pub struct PidFd {
 }
 
 impl PidFd {
-    /// The process that has the id `process_id` now.
+    /// Opens the process that has the id `process_id` now.
     ///
     /// # Errors
     /// `ESRCH` if there is none, `InvalidInput` if the id is not a possible one.
@@ -43,7 +45,7 @@ impl PidFd {
         Ok(pidfd_send_signal(&self.pidfd, signal.into_rustix())?)
     }
 
-    /// Whether the process has ended by now.
+    /// Returns whether the process has ended.
     ///
     /// # Errors
     /// Those of `poll`.
@@ -60,7 +62,8 @@ impl PidFd {
     }
 }
 
-/// A pidfd from elsewhere, as from `SO_PEERPIDFD`. Another kind of descriptor fails at the first use.
+/// Wraps a pidfd from another source, such as `SO_PEERPIDFD`. Another kind of descriptor fails at
+/// its first use.
 impl From<OwnedFd> for PidFd {
     fn from(pidfd: OwnedFd) -> Self {
         Self { pidfd }
@@ -73,15 +76,16 @@ impl AsFd for PidFd {
     }
 }
 
-/// Lets the program that `command` starts be asked to end (SIGTERM) when the thread that starts it ends, however that
-/// comes about. To be started by a thread that lives as long as the program is wanted, as the main thread does.
+/// Makes the kernel send SIGTERM to the program that `command` starts when the starting thread
+/// ends, for whatever reason. It must be started by a thread that lives as long as the program is
+/// needed, such as the main thread.
 pub fn end_with_this_thread(command: &mut Command) {
     let parent = process_id();
     // SAFETY: between fork and exec only two system calls are made, without memory of their own.
     unsafe {
         command.pre_exec(move || {
             set_parent_process_death_signal(Some(rustix::process::Signal::TERM))?;
-            // It may have ended before it could be noticed.
+            // The parent may have ended before the call above.
             match rustix::process::getppid() {
                 Some(now) if now.as_raw_nonzero().get() as u32 == parent => Ok(()),
                 _ => Err(io::ErrorKind::NotFound.into()),
@@ -95,34 +99,33 @@ pub fn end_with_this_thread(command: &mut Command) {
 /// # Errors
 /// `ESRCH` if there is none.
 pub fn kill_group(leader: u32) -> io::Result<()> {
-    let pid = i32::try_from(leader).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    let pid =
+        i32::try_from(leader).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
     Ok(rustix::process::kill_process_group(pid, rustix::process::Signal::KILL)?)
 }
 
-/// The real user id.
+/// Returns the real user id.
 #[must_use]
 pub fn real_user_id() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// The id of this process, asked anew at every call: a forked child sees its own.
+/// Returns the id of this process, read at every call: a forked child sees its own.
 #[must_use]
 pub fn process_id() -> u32 {
     std::process::id()
 }
 
-/// Has the kernel kill this process when the thread ends that started it, in the process `parent`.
-///
-/// # Errors
-/// `NotFound` if that process is not the parent: it has ended already.
-pub fn end_with_parent(parent: u32) -> io::Result<()> {
-    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-    // It may have ended before the kernel was told.
-    if std::os::unix::process::parent_id() == parent { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }
+/// Ends this process at once, without running destructors or exit handlers of anything that was
+/// loaded into it, whatever its other threads do.
+pub fn exit_immediately(status: i32) -> ! {
+    // SAFETY: has no conditions.
+    unsafe { libc::_exit(status) }
 }
 
-/// Gives up, for the calling thread and those that it will make, what root can beyond scheduling and locking memory, and for
-/// ever what programs could give that it runs. `looks_at_others`: other processes' files in /proc are still to be read.
+/// Drops, for the calling thread and the threads it creates, all of root's capabilities except
+/// scheduling and locking memory, and permanently the privileges that executed programs could add.
+/// With `looks_at_others`, other processes' files in /proc stay readable.
 ///
 /// # Errors
 /// Those of `prctl(PR_SET_NO_NEW_PRIVS)` and `capset`.
@@ -136,7 +139,8 @@ pub fn drop_rights(looks_at_others: bool) -> io::Result<()> {
     Ok(set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?)
 }
 
-/// Raises the soft limit on open descriptors to the hard one; answers the limit now (`None` = unlimited).
+/// Raises the soft limit on open descriptors to the hard one; returns the new limit (`None` =
+/// unlimited).
 ///
 /// # Errors
 /// Those of `setrlimit`.
@@ -146,20 +150,22 @@ pub fn raise_file_limit() -> io::Result<Option<u64>> {
     Ok(getrlimit(Resource::Nofile).current)
 }
 
-/// The highest SCHED_FIFO priority that an unprivileged thread of this process may take; 0 = none.
+/// Returns the highest SCHED_FIFO priority that an unprivileged thread of this process may take; 0
+/// = none.
 #[must_use]
 pub fn rtprio_limit() -> u32 {
     const HIGHEST: u64 = 99;
     getrlimit(Resource::Rtprio).current.unwrap_or(HIGHEST).min(HIGHEST) as u32
 }
 
-/// Whether the calling thread may take any priority, whatever the limit (`CAP_SYS_NICE`).
+/// Returns whether the calling thread may take any priority, whatever the limit (`CAP_SYS_NICE`).
 #[must_use]
 pub fn may_schedule() -> bool {
     capabilities(None).is_ok_and(|has| has.effective.contains(CapabilitySet::SYS_NICE))
 }
 
-/// Has the kernel end `process` if one of its real-time threads runs for longer than `longest_us` without a sleep.
+/// Makes the kernel end `process` if one of its real-time threads runs for longer than `longest_us`
+/// without sleeping.
 ///
 /// # Errors
 /// Those of `prlimit`.
@@ -170,7 +176,7 @@ pub fn limit_realtime(process: u32, longest_us: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// How many bytes this process may lock into memory (`None` = unlimited).
+/// Returns how many bytes this process may lock into memory (`None` = unlimited).
 #[must_use]
 pub fn memlock_limit() -> Option<u64> {
     getrlimit(Resource::Memlock).current
@@ -179,10 +185,11 @@ pub fn memlock_limit() -> Option<u64> {
 /// Keeps every page, present and future, in memory once it has been touched.
 ///
 /// # Errors
-/// `PermissionDenied` if there is a limit ([`memlock_limit`]) and no right to exceed it: where it is reached, later
-/// mappings would fail.
+/// `PermissionDenied` if there is a limit ([`memlock_limit`]) and no permission to exceed it: later
+/// mappings would fail at the limit.
 pub fn lock_all_memory_on_fault() -> io::Result<()> {
-    let exceeds = || capabilities(None).is_ok_and(|has| has.effective.contains(CapabilitySet::IPC_LOCK));
+    let exceeds =
+        || capabilities(None).is_ok_and(|has| has.effective.contains(CapabilitySet::IPC_LOCK));
     if memlock_limit().is_some() && !exceeds() {
         return Err(io::ErrorKind::PermissionDenied.into());
     }
@@ -236,17 +243,22 @@ mod tests {
             )
         });
         let (left, no_new, _, again) = thread.join().unwrap();
-        assert!(no_new && (CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK).contains(left.permitted));
+        assert!(
+            no_new && (CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK).contains(left.permitted)
+        );
         assert_eq!((left.effective, left.permitted), (again.effective, again.permitted));
     }
 
-    /// `VmLck` of this process is not zero. Does not allocate.
+    /// Returns whether `VmLck` of this process is not zero. Does not allocate.
     fn has_locked_memory() -> bool {
         let mut status = [0; 4096];
-        let read = File::open("/proc/self/status").and_then(|mut file| file.read(&mut status)).unwrap_or(0);
+        let read = File::open("/proc/self/status")
+            .and_then(|mut file| file.read(&mut status))
+            .unwrap_or(0);
         let text = std::str::from_utf8(&status[..read]).unwrap_or_default();
-        text.lines()
-            .any(|line| line.starts_with("VmLck:") && line.contains(|digit: char| matches!(digit, '1'..='9')))
+        text.lines().any(|line| {
+            line.starts_with("VmLck:") && line.contains(|digit: char| matches!(digit, '1'..='9'))
+        })
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where the sockets and lock files of this user's servers live.
+//! The directories of servers' sockets and lock files.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, Metadata, Permissions};
@@ -10,15 +10,16 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeDirectoryError {
-    /// It could be neither found nor made.
+    /// It could be neither found nor created.
     #[error("cannot use {} for sockets: {source}; set XDG_RUNTIME_DIR to a directory of your own", path.display())]
     Unusable {
         /// The last candidate.
         path: PathBuf,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// Somebody else made it first, or it is open to others, and so they could replace the sockets in it.
+    /// Another user created it first, or it is accessible to others, who could replace the sockets
+    /// in it.
     #[error(
         "{} is not a directory that only user {user_id} can use; remove it, or set XDG_RUNTIME_DIR to a directory \
          of your own",
@@ -27,10 +28,10 @@ pub enum RuntimeDirectoryError {
     NotPrivate {
         /// The last candidate.
         path: PathBuf,
-        /// Who it should belong to.
+        /// The required owner.
         user_id: u32,
     },
-    /// There is no such group as a program asks for.
+    /// The group that a program asks for does not exist.
     #[error(
         "there is no group '{name}': set JACK_PROMISCUOUS_SERVER to the group that the server was started for"
     )]
@@ -45,28 +46,28 @@ pub enum RuntimeDirectoryError {
         path.display()
     )]
     UnusableForGroup {
-        /// It.
+        /// The directory.
         path: PathBuf,
         /// The group.
         group_id: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
-    /// It is not what a server makes for a group, and so anybody could have made it.
+    /// It is not a directory that a server creates for a group, so any user could have created it.
     #[error("{} is not a directory that group {group_id} can use and nobody else", path.display())]
     NotOfGroup {
-        /// It.
+        /// The directory.
         path: PathBuf,
         /// The group.
         group_id: u32,
     },
 }
 
-/// `$XDG_RUNTIME_DIR` if it is a directory of ours, else `/run/user/UID` likewise, else `consort-UID` in the
-/// temporary folder, which is made if need be.
+/// Returns `$XDG_RUNTIME_DIR` if it is a directory of this user, else `/run/user/UID` likewise,
+/// else `consort-UID` in the temporary folder, which is created if necessary.
 ///
 /// # Errors
-/// [`RuntimeDirectoryError`] if the last of them is not ours alone.
+/// [`RuntimeDirectoryError`] if the last of them is not this user's alone.
 pub fn runtime_directory() -> Result<PathBuf, RuntimeDirectoryError> {
     let candidates = Candidates {
         user_id: crate::process::real_user_id(),
@@ -77,8 +78,9 @@ pub fn runtime_directory() -> Result<PathBuf, RuntimeDirectoryError> {
     candidates.choose()
 }
 
-/// Where the server `server` keeps its sockets and its lock: `consort/SERVER` in the [`runtime_directory`]. Not made
-/// here. `server` is a checked name, so that it cannot leave the directory.
+/// Returns where the server `server` keeps its sockets and its lock: `consort/SERVER` in the
+/// [`runtime_directory`]. Does not create it. `server` is a checked name, which cannot leave the
+/// directory.
 ///
 /// # Errors
 /// Those of [`runtime_directory`].
@@ -86,8 +88,8 @@ pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> 
     Ok(runtime_directory()?.join("consort").join(server))
 }
 
-/// The socket at which the server `server` takes programs in: this user's server, or, if `JACK_PROMISCUOUS_SERVER` names a
-/// group, the one that somebody has started for that group.
+/// Returns the control socket of the server `server`: this user's server, or, if
+/// `JACK_PROMISCUOUS_SERVER` names a group, the one that a user has started for that group.
 ///
 /// # Errors
 /// Those of [`runtime_directory`].
@@ -98,19 +100,20 @@ pub fn control_socket(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
     let group_id = group_id.ok_or(RuntimeDirectoryError::UnknownGroup { name })?;
     let path = group_directory(server, group_id);
     match path.symlink_metadata() {
-        // Nobody but a member of the group can have given it to the group.
+        // Only a member of the group can have given it to the group.
         Ok(found) if is_of_group(&found, group_id) => Ok(path.join("control")),
         Ok(_) => Err(RuntimeDirectoryError::NotOfGroup { path, group_id }),
-        // There is no such server: the attempt to connect says so.
+        // There is no such server: connecting reports that.
         Err(_) => Ok(path.join("control")),
     }
 }
 
-/// Where the server `server` of anybody has its socket for the members of a group: beside other users' in the folder for
-/// temporary files, or in the directory that `CONSORT_GROUP_DIRECTORY` names.
+/// Returns where any user's server `server` has its socket for the members of a group: among other
+/// users' in the folder for temporary files, or in the directory that `CONSORT_GROUP_DIRECTORY`
+/// names.
 fn group_directory(server: &str, group_id: u32) -> PathBuf {
-    let base =
-        std::env::var_os("CONSORT_GROUP_DIRECTORY").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+    let base = std::env::var_os("CONSORT_GROUP_DIRECTORY")
+        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
     base.join(format!("consort-group-{group_id}-{server}"))
 }
 
@@ -118,11 +121,11 @@ fn is_of_group(found: &Metadata, group_id: u32) -> bool {
     found.is_dir() && found.gid() == group_id && found.mode() & 0o027 == 0
 }
 
-/// Makes the directory for the socket of `server` that the members of a group can reach, or takes the one that this user
-/// has made before.
+/// Creates the directory for the socket of `server` that the members of a group can reach, or
+/// returns the one that this user has created before.
 ///
 /// # Errors
-/// [`RuntimeDirectoryError::UnusableForGroup`] if it cannot be made or given to the group,
+/// [`RuntimeDirectoryError::UnusableForGroup`] if it cannot be created or given to the group,
 /// [`NotOfGroup`](RuntimeDirectoryError::NotOfGroup) if it is another user's.
 pub fn make_group_directory(server: &str, group_id: u32) -> Result<PathBuf, RuntimeDirectoryError> {
     let path = group_directory(server, group_id);
@@ -157,21 +160,25 @@ impl Candidates {
     fn choose(self) -> Result<PathBuf, RuntimeDirectoryError> {
         let xdg = self.xdg_runtime_dir.map(PathBuf::from).filter(|path| path.is_absolute());
         let run_user = self.run_user.join(self.user_id.to_string());
-        if let Some(path) = xdg.into_iter().chain([run_user]).find(|path| is_ours(path, self.user_id)) {
+        if let Some(path) =
+            xdg.into_iter().chain([run_user]).find(|path| is_ours(path, self.user_id))
+        {
             return Ok(path);
         }
         make_private(self.temporary.join(format!("consort-{}", self.user_id)), self.user_id)
     }
 }
 
-/// Whether nobody else can put something there, where a server's directory is looked for: `XDG_RUNTIME_DIR=/tmp` is root's, too.
+/// Returns whether no other user can create something in the folder of a server's directory:
+/// `XDG_RUNTIME_DIR=/tmp` belongs to root as well.
 fn is_ours(path: &Path, user_id: u32) -> bool {
     const WRITTEN_BY_OTHERS: u32 = 0o022;
-    path.metadata()
-        .is_ok_and(|found| found.is_dir() && found.uid() == user_id && found.mode() & WRITTEN_BY_OTHERS == 0)
+    path.metadata().is_ok_and(|found| {
+        found.is_dir() && found.uid() == user_id && found.mode() & WRITTEN_BY_OTHERS == 0
+    })
 }
 
-/// Makes `path`, or accepts it as it is if nobody else can have put something into it.
+/// Creates `path`, or accepts it as it is if no other user can have put something into it.
 fn make_private(path: PathBuf, user_id: u32) -> Result<PathBuf, RuntimeDirectoryError> {
     const RIGHTS_OF_OTHERS: u32 = 0o077;
     let made = match DirBuilder::new().mode(0o700).create(&path) {
@@ -180,7 +187,9 @@ fn make_private(path: PathBuf, user_id: u32) -> Result<PathBuf, RuntimeDirectory
         _ => path.symlink_metadata(),
     };
     match made {
-        Ok(found) if found.is_dir() && found.uid() == user_id && found.mode() & RIGHTS_OF_OTHERS == 0 => {
+        Ok(found)
+            if found.is_dir() && found.uid() == user_id && found.mode() & RIGHTS_OF_OTHERS == 0 =>
+        {
             Ok(path)
         }
         Ok(_) => Err(RuntimeDirectoryError::NotPrivate { path, user_id }),
@@ -198,7 +207,8 @@ mod tests {
 
     impl Root {
         fn new(name: &str) -> Self {
-            let root = std::env::temp_dir().join(format!("consort-runtime-{name}-{}", std::process::id()));
+            let root =
+                std::env::temp_dir().join(format!("consort-runtime-{name}-{}", std::process::id()));
             for folder in ["xdg", "run", "tmp"] {
                 fs::create_dir_all(root.join(folder)).unwrap();
             }
@@ -233,9 +243,12 @@ mod tests {
         let xdg = root.0.join("xdg");
         let missing = root.0.join("missing");
         assert_eq!(root.candidates(xdg.to_str()).choose().unwrap(), xdg);
-        for (case, value) in
-            [("unset", None), ("empty", Some("")), ("relative", Some("xdg")), ("missing", missing.to_str())]
-        {
+        for (case, value) in [
+            ("unset", None),
+            ("empty", Some("")),
+            ("relative", Some("xdg")),
+            ("missing", missing.to_str()),
+        ] {
             assert_eq!(root.candidates(value).choose().unwrap(), run_user, "{case}");
         }
     }
@@ -246,7 +259,11 @@ mod tests {
         let xdg = root.0.join("xdg");
         for (mode, is_taken) in [(0o1777, false), (0o770, false), (0o755, true), (0o700, true)] {
             fs::set_permissions(&xdg, Permissions::from_mode(mode)).unwrap();
-            assert_eq!(root.candidates(xdg.to_str()).choose().unwrap() == xdg, is_taken, "{mode:o}");
+            assert_eq!(
+                root.candidates(xdg.to_str()).choose().unwrap() == xdg,
+                is_taken,
+                "{mode:o}"
+            );
         }
     }
 
@@ -286,10 +303,16 @@ mod tests {
     fn a_symbolic_link_or_a_file_in_its_place_is_refused() {
         let root = Root::new("link");
         symlink(root.0.join("xdg"), root.private()).unwrap();
-        assert!(matches!(root.candidates(None).choose(), Err(RuntimeDirectoryError::NotPrivate { .. })));
+        assert!(matches!(
+            root.candidates(None).choose(),
+            Err(RuntimeDirectoryError::NotPrivate { .. })
+        ));
         fs::remove_file(root.private()).unwrap();
         fs::write(root.private(), b"").unwrap();
-        assert!(matches!(root.candidates(None).choose(), Err(RuntimeDirectoryError::NotPrivate { .. })));
+        assert!(matches!(
+            root.candidates(None).choose(),
+            Err(RuntimeDirectoryError::NotPrivate { .. })
+        ));
     }
 
     #[test]

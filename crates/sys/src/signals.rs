@@ -26,8 +26,11 @@ pub enum Signal {
     Continue,
 }
 
-const TERMINATION: [(libc::c_int, Signal); 3] =
-    [(libc::SIGHUP, Signal::Hangup), (libc::SIGINT, Signal::Interrupt), (libc::SIGTERM, Signal::Terminate)];
+const TERMINATION: [(libc::c_int, Signal); 3] = [
+    (libc::SIGHUP, Signal::Hangup),
+    (libc::SIGINT, Signal::Interrupt),
+    (libc::SIGTERM, Signal::Terminate),
+];
 
 impl Signal {
     pub(crate) fn into_rustix(self) -> rustix::process::Signal {
@@ -50,8 +53,9 @@ pub struct TerminationSignals {
 }
 
 impl TerminationSignals {
-    /// Blocks the three in the calling thread. To be called by the main thread before it makes another, since
-    /// threads inherit the block and a single one without it would be killed. They stay blocked after the drop.
+    /// Blocks the three signals in the calling thread. Must be called by the main thread before it
+    /// creates another: threads inherit the block, and the signals would kill the process through a
+    /// thread without it. They stay blocked after the drop.
     ///
     /// # Errors
     /// Those of `signalfd`: no descriptor or memory left.
@@ -63,18 +67,20 @@ impl TerminationSignals {
         if signalfd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the kernel has just made this descriptor and nobody else knows it.
+        // SAFETY: the kernel has just created this descriptor and nothing else owns it.
         Ok(Self { signalfd: unsafe { OwnedFd::from_raw_fd(signalfd) } })
     }
 
-    /// Lets `command` start its program with the three unblocked, although it is started while they are blocked here.
+    /// Makes `command` start its program with the three signals unblocked, although they are
+    /// blocked here.
     pub fn unblock_in(&self, command: &mut Command) {
         let set = signal_set(&TERMINATION.map(|(number, _)| number));
         // SAFETY: pthread_sigmask is async-signal-safe and is all that runs between fork and exec.
         unsafe { command.pre_exec(move || change_mask(libc::SIG_UNBLOCK, &set).map(drop)) };
     }
 
-    /// Takes the three again in the calling thread, which has inherited the block from a program that reads them.
+    /// Unblocks the three signals in the calling thread, which has inherited the block from a
+    /// program that reads them.
     ///
     /// # Errors
     /// None that is known.
@@ -83,7 +89,7 @@ impl TerminationSignals {
         change_mask(libc::SIG_UNBLOCK, &set).map(drop)
     }
 
-    /// Takes the next signal that has arrived; `None` if there is none. Does not wait.
+    /// Returns the next signal that has arrived; `None` if there is none. Does not wait.
     ///
     /// # Errors
     /// Those of `read`; not an interruption.
@@ -106,12 +112,12 @@ impl AsFd for TerminationSignals {
     }
 }
 
-/// A signal mask of the calling thread as it was, put back on drop.
+/// The calling thread's signal mask, restored on drop.
 pub(crate) struct SavedMask(libc::sigset_t);
 
 impl SavedMask {
-    /// Blocks every signal but those that report a fault of the thread itself: while they are blocked the kernel
-    /// kills the process without asking the program's own handler.
+    /// Blocks every signal except those that report a fault of the thread itself: if they were
+    /// blocked, the kernel would kill the process without calling the program's handler.
     pub(crate) fn block_all() -> io::Result<Self> {
         const FAULTS: [libc::c_int; 6] =
             [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS];
@@ -147,7 +153,7 @@ fn signal_set(numbers: &[libc::c_int]) -> libc::sigset_t {
     }
 }
 
-/// Changes the calling thread's mask and answers the one before.
+/// Changes the calling thread's mask and returns the previous one.
 fn change_mask(how: libc::c_int, set: &libc::sigset_t) -> io::Result<libc::sigset_t> {
     let mut before = MaybeUninit::uninit();
     // SAFETY: both point to sets that live through the call.

@@ -23,14 +23,14 @@ pub enum SocketError {
     /// Nothing to receive, or no room to send, until the deadline (or now, for the `try_` calls).
     #[error("the other end was not ready in time")]
     NotReady,
-    /// Larger than the buffer to receive it, or than the kernel sends in one piece. It is lost.
+    /// Larger than the receive buffer, or than the kernel sends in one piece. The message is lost.
     #[error("the message is too long for one datagram or for the buffer")]
     TooLong,
-    /// More than [`MAX_DESCRIPTORS`] came with the message, or more than this process may open. All are closed
-    /// and the message is lost.
+    /// More than [`MAX_DESCRIPTORS`] came with the message, or more than this process may open. All
+    /// are closed and the message is lost.
     #[error("the message carries more descriptors than fit")]
     TooManyDescriptors,
-    /// An empty message cannot be told from the end of the connection.
+    /// An empty message cannot be distinguished from the end of the connection.
     #[error("an empty message cannot be sent")]
     Empty,
     /// Anything else.

@@ -1,4 +1,4 @@
-//! The calling thread: its id, name, stack, CPU time, signals and floating-point mode; and how it is scheduled.
+//! The calling thread: its id, name, stack, CPU time, signals, floating-point mode and scheduling.
 
 mod affinity;
 mod counters;
@@ -29,16 +29,16 @@ use std::thread::{Builder, JoinHandle};
 
 use crate::signals::SavedMask;
 
-/// The kernel's id of the calling thread, asked anew at every call: a forked child sees its own.
+/// Returns the kernel's id of the calling thread, read at every call: a forked child sees its own.
 #[must_use]
 pub fn thread_id() -> u32 {
     rustix::thread::gettid().as_raw_nonzero().get() as u32
 }
 
-/// Lets the kernel prefer the calling thread to ordinary ones (nice -11), where that is permitted: it answers
-/// others, and has little to do.
+/// Raises the calling thread above ordinary ones (nice -11) if that is permitted: it answers
+/// requests and has little to do.
 pub fn favour() {
-    // Without the right, it stays an ordinary thread.
+    // Without the permission, it stays an ordinary thread.
     let _ = rustix::process::setpriority_process(
         rustix::process::Pid::from_raw(thread_id().cast_signed()),
         FAVOURED_NICE,
@@ -47,9 +47,10 @@ pub fn favour() {
 
 const FAVOURED_NICE: i32 = -11;
 
-/// Names the calling thread, as `top -H` shows it: the first 15 bytes, cut at a character, up to a NUL.
+/// Names the calling thread, as `top -H` shows it: the first 15 bytes, cut between characters, up
+/// to a NUL.
 pub fn set_name(name: &str) {
-    // Cannot fail: it is terminated and not too long.
+    // Cannot fail: the name is terminated and short enough.
     let _ = rustix::thread::set_name(&kernel_name(name));
 }
 
@@ -60,7 +61,8 @@ fn kernel_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// Starts a thread with the name (cut as in [`set_name`]) and stack size given, that inherits everything else.
+/// Starts a thread with this name (cut as in [`set_name`]) and stack size; it inherits everything
+/// else.
 ///
 /// # Errors
 /// Those of `pthread_create`: no memory, or too many threads.
@@ -73,8 +75,8 @@ pub fn spawn_named<T: Send + 'static>(
     Builder::new().name(name).stack_size(stack_bytes).spawn(body)
 }
 
-/// As [`spawn_named`], for a helper thread inside somebody else's program: it never runs one of the program's
-/// signal handlers, not even at its start.
+/// Same as [`spawn_named`], for a thread inside another project's program: it never runs one of the
+/// program's signal handlers, not even at its start.
 ///
 /// # Errors
 /// Those of [`spawn_named`].

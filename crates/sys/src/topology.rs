@@ -1,6 +1,7 @@
-//! What the kernel tells of this machine's CPUs, as far as it matters to who runs where.
+//! This machine's CPUs as the kernel describes them, as far as it matters for placement.
 //!
-//! Source: the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`, `Documentation/admin-guide/cputopology.rst`.
+//! Source: the kernel's `Documentation/ABI/testing/sysfs-devices-system-cpu`,
+//! `Documentation/admin-guide/cputopology.rst`.
 
 use std::fs;
 use std::path::Path;
@@ -9,19 +10,21 @@ use crate::thread::CpuSet;
 
 const DEVICES: &str = "/sys/devices";
 
-/// A core that does less than this part of what the strongest does is of another kind.
+/// A core with less than this fraction of the strongest core's capacity is of another kind.
 const SAME_KIND: f64 = 0.8;
-/// Of a core, where the kernel does not say what it does.
+/// Capacity of a core if the kernel does not report it.
 const CAPACITY: u32 = 1024;
 
-/// The CPUs that the kernel was told to leave alone (`isolcpus=`): in no thread's mask, unless somebody puts it there.
+/// Returns the CPUs that the kernel was told to leave alone (`isolcpus=`): they are in no thread's
+/// mask unless it is set explicitly.
 #[must_use]
 pub fn isolated() -> CpuSet {
     set_in(&Path::new(DEVICES).join("system/cpu/isolated")).unwrap_or_default()
 }
 
-/// Of the CPUs allowed, those on which work takes as long as it has to, whatever runs on the others: of the strongest kind
-/// of core that the machine has, and one thread of each core. All, where less than two would be left. In rising order.
+/// Returns those of the allowed CPUs on which the duration of work does not depend on the other
+/// CPUs: of the strongest kind of core, and one thread of each core. Returns all if less than two
+/// would be left. In rising order.
 #[must_use]
 pub fn undisturbed(allowed: &CpuSet) -> Vec<u32> {
     undisturbed_of(allowed, Path::new(DEVICES))
@@ -41,7 +44,7 @@ fn undisturbed_of(allowed: &CpuSet, devices: &Path) -> Vec<u32> {
     cpus.into_iter().filter_map(|cpu| u32::try_from(cpu.number).ok()).collect()
 }
 
-/// Those for which `stays` holds, or all if these are less than two.
+/// Returns the CPUs for which `stays` holds, or all if these are less than two.
 fn unless_too_few(cpus: Vec<Cpu>, stays: impl Fn(&Cpu) -> bool) -> Vec<Cpu> {
     if cpus.iter().filter(|cpu| stays(cpu)).count() < 2 {
         return cpus;
@@ -51,9 +54,9 @@ fn unless_too_few(cpus: Vec<Cpu>, stays: impl Fn(&Cpu) -> bool) -> Vec<Cpu> {
 
 struct Cpu {
     number: usize,
-    /// The threads of its core, with itself.
+    /// The threads of its core, including itself.
     siblings: CpuSet,
-    /// What it does at its highest clock, of 1024.
+    /// Its capacity at its highest clock, relative to 1024.
     capacity: u32,
 }
 
@@ -63,9 +66,11 @@ impl Cpu {
         let siblings = set_in(&directory.join("topology/thread_siblings_list")).unwrap_or_default();
         let said = fs::read_to_string(directory.join("cpu_capacity")).ok();
         let said = said.and_then(|text| text.trim().parse().ok());
-        // Older kernels do not say it of Intel's, but tell the two kinds of core apart for those who count events.
+        // Older kernels do not report it for Intel's cores, but distinguish the two kinds of core
+        // for event counters.
         let kinds = || set_in(&devices.join("cpu_core/cpus"));
-        let by_kind = || kinds().map(|strong| if strong.contains(number) { CAPACITY } else { CAPACITY / 2 });
+        let by_kind =
+            || kinds().map(|strong| if strong.contains(number) { CAPACITY } else { CAPACITY / 2 });
         Self { number, siblings, capacity: said.or_else(by_kind).unwrap_or(CAPACITY) }
     }
 }
@@ -78,9 +83,14 @@ fn set_in(path: &Path) -> Option<CpuSet> {
 mod tests {
     use super::*;
 
-    /// A machine as the kernel describes it: the threads of each CPU's core, and what it does.
-    fn machine(name: &str, cpus: &[(&str, Option<u32>)], performance: Option<&str>) -> std::path::PathBuf {
-        let devices = std::env::temp_dir().join(format!("consort-topology-{name}-{}", std::process::id()));
+    /// A machine as the kernel describes it: the threads of each CPU's core, and its capacity.
+    fn machine(
+        name: &str,
+        cpus: &[(&str, Option<u32>)],
+        performance: Option<&str>,
+    ) -> std::path::PathBuf {
+        let devices =
+            std::env::temp_dir().join(format!("consort-topology-{name}-{}", std::process::id()));
         for (number, (siblings, capacity)) in cpus.iter().enumerate() {
             let cpu = devices.join(format!("system/cpu/cpu{number}"));
             fs::create_dir_all(cpu.join("topology")).unwrap();
@@ -119,7 +129,8 @@ mod tests {
 
     #[test]
     fn weaker_cores_are_left_to_others_if_two_stronger_ones_are_there() {
-        let cpus = [("0-1", Some(1024)), ("0-1", Some(1024)), ("2-3", Some(1000)), ("2-3", Some(1000))];
+        let cpus =
+            [("0-1", Some(1024)), ("0-1", Some(1024)), ("2-3", Some(1000)), ("2-3", Some(1000))];
         let weak = [("4", Some(620)), ("5", Some(620))];
         let devices = machine("hybrid", &[&cpus[..], &weak].concat(), None);
         assert_eq!(chosen(&devices, "0-5"), [0, 2]);

@@ -1,4 +1,4 @@
-//! `/dev/cpu_dma_latency`: keeps CPUs out of the idle states that take long to wake from.
+//! `/dev/cpu_dma_latency`: keeps CPUs out of idle states with a long wake-up time.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -6,7 +6,8 @@ use std::path::Path;
 
 const DEVICE: &str = "/dev/cpu_dma_latency";
 
-/// A limit that the kernel keeps for all CPUs while the value lives: none sleeps so deep that it takes longer to wake.
+/// A limit that the kernel applies to all CPUs while the value lives: none enters an idle state
+/// that takes longer to wake from.
 ///
 /// Source: the kernel's `Documentation/power/pm_qos_interface.rst`.
 #[derive(Debug)]
@@ -15,8 +16,8 @@ pub struct WakeLatencyLimit {
 }
 
 impl WakeLatencyLimit {
-    /// Asks for a limit in µs. `None` where the device is missing or not ours to write: a machine without it works, only
-    /// with longer wake-ups.
+    /// Requests a limit in µs. `None` if the device is missing or not writable: a machine without
+    /// it works, with longer wake-ups.
     #[must_use]
     pub fn hold(limit_us: u32) -> Option<Self> {
         Self::hold_at(Path::new(DEVICE), limit_us).ok()
@@ -35,14 +36,19 @@ mod tests {
 
     #[test]
     fn a_missing_device_is_an_error_and_creates_no_file() {
-        let path = std::env::temp_dir().join(format!("consort-no-such-device-{}", std::process::id()));
-        assert_eq!(WakeLatencyLimit::hold_at(&path, 0).unwrap_err().kind(), io::ErrorKind::NotFound);
+        let path =
+            std::env::temp_dir().join(format!("consort-no-such-device-{}", std::process::id()));
+        assert_eq!(
+            WakeLatencyLimit::hold_at(&path, 0).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
         assert!(!path.exists());
     }
 
     #[test]
     fn the_limit_is_written_as_a_native_32_bit_integer() {
-        let path = std::env::temp_dir().join(format!("consort-wake-latency-{}", std::process::id()));
+        let path =
+            std::env::temp_dir().join(format!("consort-wake-latency-{}", std::process::id()));
         std::fs::write(&path, b"").unwrap();
         let held = WakeLatencyLimit::hold_at(&path, 41).unwrap();
         assert_eq!(std::fs::read(&path).unwrap(), 41_i32.to_ne_bytes());

@@ -1,5 +1,5 @@
-// The graph: drawn, and edited by mouse, finger or keyboard. Two ports after each other connect; a connection that is
-// chosen can be removed.
+// The graph: drawn, and edited by mouse, finger or keyboard. Selecting two ports one after the
+// other connects them; a selected connection can be removed.
 
 import { byId, drawn } from "./dom.js";
 import { HEAD, ROW, WIDTH, layout } from "./layout.js";
@@ -13,7 +13,7 @@ let chosenWire;
 let order;
 let drag;
 
-/** Has the graph be editable: `give` sends an order. */
+/** Makes the graph editable: `give` sends a command. */
 export function startGraph(give) {
   order = give;
   byId("cut").onclick = () => chosenWire && disconnect(chosenWire.source, chosenWire.target);
@@ -28,7 +28,7 @@ export function startGraph(give) {
   hint();
 }
 
-/** Shows a new graph. */
+/** Draws a new graph. */
 export function showGraph(graph) {
   clients = graph;
   ports = new Map(graph.flatMap((client) => client.ports.map((port) => [port.id, { ...port, client }])));
@@ -102,7 +102,7 @@ function draw() {
 const rowMiddle = (box, row) => box.y + HEAD + ROW * row + ROW / 2;
 
 function curve([x1, y1], [x2, y2]) {
-  // A connection that goes back, in a loop, swings out.
+  // A connection that goes backwards, in a loop, bends outwards.
   const bend = x2 > x1 ? Math.max((x2 - x1) / 2, 22) : 90;
   return `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
 }
@@ -179,7 +179,7 @@ const portAt = (target) => {
   return key && ports.get(Number(key.split(" ")[1]));
 };
 
-/** With a mouse, ports are also drawn together; fingers scroll. */
+/** With a mouse, ports can also be connected by dragging; fingers scroll. */
 function beginDrag(event) {
   const port = portAt(event.target);
   drag = port && event.pointerType === "mouse" ? { port, x: event.clientX, y: event.clientY } : undefined;

@@ -1,13 +1,13 @@
-// Where the graph's clients stand: those that feed others left of them, as far as loops allow.
+// Positions of the clients: sources to the left of their readers, as far as loops allow.
 
 export const WIDTH = 160;
 export const HEAD = 22;
 export const ROW = 19;
 const [GAP_X, GAP_Y, PAD] = [48, 12, 10];
-/** Of a connection that passes a layer. */
+/** Height reserved for a connection that passes a layer. */
 const PASSAGE = 14;
 
-/** Boxes with ports, of clients: the sound card's two sides are two boxes. */
+/** Makes boxes with ports from clients: the sound card's two sides are two boxes. */
 function boxes(clients) {
   return clients.flatMap((client) => {
     const inputs = client.ports.filter((port) => port.is_input);
@@ -19,7 +19,7 @@ function boxes(clients) {
   });
 }
 
-/** Boxes with x, y and height, what passes others by connection, and the size of all. */
+/** Returns the boxes with x, y and height, the detours of connections, and the total size. */
 export function layout(clients) {
   const all = boxes(clients).filter((box) => box.inputs.length + box.outputs.length > 0);
   const owner = new Map();
@@ -28,7 +28,8 @@ export function layout(clients) {
     box.layer = 0;
     box.feeds = new Set(box.outputs.flatMap((port) => port.readers.map((reader) => owner.get(reader)).filter(Boolean)));
   }
-  // The longest path; a loop ends it after as many rounds as there are boxes, and layers beyond that are cut.
+  // The longest path. In a loop it ends after as many rounds as there are boxes; further layers are
+  // cut.
   for (let round = 0; round < all.length; round += 1) {
     let isStill = true;
     for (const box of all) {
@@ -48,7 +49,8 @@ export function layout(clients) {
   return place(used.map((_, layer) => all.filter((box) => box.layer === layer)), owner);
 }
 
-/** Where connections pass layers between their ends: beside the boxes, not under them. By "source reader". */
+/** Returns where connections pass the layers between their ends: next to the boxes, not under them.
+ * Keyed by "source reader". */
 function passages(layers, owner) {
   const passing = new Map();
   for (const box of layers.flat()) {
@@ -75,7 +77,7 @@ function place(layers, owner) {
   const middles = new Map();
   let height = 0;
   for (const [at, layer] of layers.entries()) {
-    // Beside those that feed it.
+    // Next to its sources.
     const wanted = (box) => {
       const before = layers.slice(0, at).flat().filter((other) => other.feeds.has(box)).map((other) => middles.get(other));
       return before.length ? before.reduce((a, b) => a + b) / before.length : Infinity;

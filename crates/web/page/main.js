@@ -1,4 +1,4 @@
-// The page: what the server tells, shown; what a person orders, sent.
+// The page: shows what the server sends, and sends the user's commands.
 
 import { byId, element, time } from "./dom.js";
 import { showGraph, startGraph } from "./graph.js";
@@ -7,7 +7,7 @@ import { startState } from "./state.js";
 import { showCycle, startTimeline } from "./timeline.js";
 
 const RETRY_MS = 2000;
-/** The server tells something five times per second: after so long, nobody is there. */
+/** The server sends something five times per second: after this many ms it counts as gone. */
 const SILENCE_MS = 8000;
 let sampleRate = 48000;
 let silence;
@@ -26,7 +26,7 @@ function notice(id, text) {
 }
 const complain = (text) => notice("error", text);
 
-/** The server's answer, if it did what it was asked for. */
+/** Returns the server's answer if the command succeeded. */
 async function ask(path, options) {
   try {
     const answer = await fetch(path, options);
@@ -58,7 +58,7 @@ function listen() {
   on("xruns", showXruns);
   events.onerror = () => {
     link("down", "no connection");
-    // The browser tries again by itself, unless it was refused.
+    // The browser reconnects by itself, unless it was refused.
     if (events.readyState !== EventSource.CLOSED) return;
     clearTimeout(silence);
     setTimeout(listen, RETRY_MS);
@@ -121,7 +121,7 @@ function showXruns(xruns) {
 function details(xrun) {
   const parts = [];
   if (xrun.client !== null) {
-    const { signaled_ns: signaled, awake_ns: awake, finished_ns: finished } = xrun.dates;
+    const { signaled_ns: signaled, awake_ns: awake, finished_ns: finished } = xrun.timestamps;
     parts.push(`of ${ms(xrun.period_ns)} ms: signaled ${ms(signaled)}, awake ${ms(awake)}, finished ${ms(finished)}`);
   } else parts.push(`woke ${ms(xrun.driver_late_ns)} ms late`);
   const evidence = xrun.evidence;

@@ -1,5 +1,5 @@
-// The five plots of the last minute. Each column is a tenth of a second: a line from the least to the most, and the
-// median on it.
+// The five plots of the last minute. Each column is a tenth of a second: a line from the minimum to
+// the maximum, with the median marked.
 
 import { byId, colorOf, element, time } from "./dom.js";
 
@@ -7,8 +7,8 @@ const SPAN_MS = 60000;
 const MARGIN = { left: 46, bottom: 12, top: 3 };
 const PLOTS = [
   { title: "Driver period", of: (column) => driver(column.periods), isAround: true },
-  { title: "Driver end date", of: (column) => driver(column.ends) },
-  { title: "Clients’ end dates", of: (column, names) => clients(column, names, 0), hasPeriod: true },
+  { title: "Driver end time", of: (column) => driver(column.ends) },
+  { title: "Clients’ end times", of: (column, names) => clients(column, names, 0), hasPeriod: true },
   { title: "Scheduling latencies", of: (column, names) => clients(column, names, 1) },
   { title: "Durations", of: (column, names) => clients(column, names, 2) },
 ];
@@ -26,7 +26,7 @@ function clients(column, known, part) {
   });
 }
 
-/** Makes the figures. */
+/** Creates the figures. */
 export function startPlots() {
   for (const plot of PLOTS) {
     const numbers = element("span", { className: "dim" });
@@ -47,10 +47,10 @@ export function startPlots() {
   new ResizeObserver(draw).observe(byId("plots"));
 }
 
-/** Takes what has come. */
+/** Adds received columns. */
 export function addColumns(live) {
   for (const client of live.status.clients) names.set(client.id, client.name);
-  // Another server's clock.
+  // The clock of another server.
   if (live.columns.length && columns.length && live.columns[0].at_ms < columns.at(-1).at_ms) columns.length = 0;
   columns.push(...live.columns);
   while (columns.length && columns[0].at_ms < columns.at(-1).at_ms - SPAN_MS) columns.shift();
@@ -133,7 +133,7 @@ function drawAxes(context, { low, high, y, width, bottom }) {
   for (const seconds of [20, 40]) context.fillText(`−${seconds} s`, width - ((seconds * 1000) / SPAN_MS) * (width - MARGIN.left) + 10, bottom + 1);
 }
 
-/** The newest median and the longest of all, of whoever has the longest. */
+/** Returns the newest median and the maximum of the client with the largest maximum. */
 function summary(points) {
   let longest;
   for (const { series } of points) for (const each of series) if (!longest || each[1][2] > longest[1][2]) longest = each;

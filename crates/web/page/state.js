@@ -1,11 +1,11 @@
-// The server's state: saved to a file of the browser's, and restored from one.
+// The server's state: saved to a file by the browser, and restored from one.
 
 import { byId, element } from "./dom.js";
 
-/** Browsers may begin to read a download after the click. */
+/** Browsers may start reading a download only after the click, in ms. */
 const DOWNLOAD_MS = 60000;
 
-/** Has the buttons work: `ask` asks the server and complains if it does not do it, `tell` says what was done. */
+/** Connects the buttons: `ask` sends a request and shows a failure, `tell` shows what was done. */
 export function startState(ask, tell) {
   byId("save").onclick = async () => {
     const answer = await ask("/state");
@@ -16,7 +16,7 @@ export function startState(ask, tell) {
     const [file] = byId("file").files;
     if (!file) return;
     const answer = await ask("/state", { method: "POST", headers: { "Content-Type": "application/json" }, body: file });
-    // The same file may be chosen again.
+    // Allows choosing the same file again.
     byId("file").value = "";
     if (!answer) return;
     const { not_restored: failures } = await answer.json();

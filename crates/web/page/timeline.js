@@ -1,11 +1,12 @@
-// The cycle: a line for the driver and for each client, with bars from signaled to awake to finished.
+// The cycle: a line for the driver and for each client, with bars from signaled to awake to
+// finished.
 
 import { byId, colorOf, element, micros, time } from "./dom.js";
 
-/** Of the period; what is beyond the deadline is seen, too. */
+/** Part of the period that is shown, including some time after the deadline. */
 const WIDTH = 1.12;
 const SLOWEST_MS = 5000;
-/** Columns of a second. */
+/** Number of columns in a second. */
 const SECOND = 10;
 
 let shown = "latest";
@@ -14,7 +15,7 @@ const slowest = [];
 const lately = new Map();
 const lines = new Map();
 
-/** Has the buttons work. */
+/** Connects the buttons. */
 export function startTimeline() {
   for (const which of ["latest", "slowest"]) {
     byId(which).onclick = () => {
@@ -47,7 +48,7 @@ function remember(live) {
   for (const id of lately.keys()) if (!there.has(id)) lately.delete(id);
 }
 
-/** Median of the medians and longest of the last second: of the scheduling latency, or of the duration. */
+/** Returns median of the medians and maximum of the last second, of scheduling latency or duration. */
 function usual(id, part) {
   const list = (lately.get(id) ?? []).map((times) => times[part]);
   if (!list.length) return [undefined, undefined];
@@ -55,7 +56,7 @@ function usual(id, part) {
   return [medians[medians.length >> 1], Math.max(...list.map((spread) => spread[2]))];
 }
 
-/** Shows what has come. */
+/** Draws received cycles. */
 export function showCycle(live) {
   remember(live);
   if (isPaused) return;

@@ -1,4 +1,5 @@
-//! Who may ask: programs of this machine, or whoever has the token; and no page but our own.
+//! Access control: programs of this machine, or everyone with the token; and no page except our
+//! own.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -6,16 +7,16 @@ use std::net::{IpAddr, SocketAddr};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
 
-/// Bytes: less could be guessed.
+/// In bytes: a shorter one could be guessed.
 const SHORTEST_TOKEN: usize = 16;
 /// Name of the cookie that carries the token.
 pub(crate) const COOKIE_NAME: &str = "consort";
 
-/// What a browser must know.
+/// The secret that a browser must present.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// Why a text is no token.
+/// Why a text is not a valid token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TokenError;
 
@@ -37,38 +38,40 @@ impl fmt::Debug for Token {
 }
 
 impl Token {
-    /// The token that a file's content is, blanks around it left out.
+    /// Parses the content of a token file, ignoring surrounding white space.
     ///
     /// # Errors
-    /// If it is too short, or has letters that a URL or a cookie would need quoted.
+    /// If it is too short, or contains characters that must be quoted in a URL or a cookie.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+        let is_plain =
+            text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
         if text.len() < SHORTEST_TOKEN || !is_plain {
             return Err(TokenError);
         }
         Ok(Self(text.to_owned()))
     }
 
-    /// Takes the same time wherever the first difference is.
+    /// Compares in constant time.
     fn is(&self, offered: &str) -> bool {
         let differences =
             self.0.bytes().zip(offered.bytes()).fold(0, |all, (own, other)| all | (own ^ other));
         self.0.len() == offered.len() && differences == 0
     }
 
-    /// As it stands in a cookie.
+    /// Returns the token as it appears in a cookie.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Whether a page may be served there: without a token, to this machine only.
+/// Returns whether a page may be served at this address: without a token, only on the loopback
+/// interface.
 pub fn is_allowed_at(address: SocketAddr, token: Option<&Token>) -> bool {
     token.is_some() || address.ip().is_loopback()
 }
 
-/// Why a request is not answered.
+/// Why a request is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) status: StatusCode,
@@ -79,19 +82,19 @@ fn refusal(status: StatusCode, reason: &'static str) -> Result<(), Refusal> {
     Err(Refusal { status, reason })
 }
 
-/// The token that a URL offers.
+/// Returns the token in a URL.
 pub(crate) fn offered_in(uri: &Uri) -> Option<&str> {
     uri.query()?.split('&').find_map(|part| part.strip_prefix("token="))
 }
 
-/// A header that is there once and is text.
+/// Returns a header that occurs exactly once and is text.
 fn single(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
 }
 
-/// Checks who asks, before anything of the request is looked at.
+/// Checks the origin of a request before anything else of it is used.
 pub(crate) fn check(
     method: &Method,
     uri: &Uri,
@@ -101,7 +104,7 @@ pub(crate) fn check(
     let Some(host) = single(headers, HOST) else {
         return refusal(StatusCode::BAD_REQUEST, "one Host header is needed");
     };
-    // A page of somebody else's, whose name was made to point here, asks under that name.
+    // DNS rebinding: a foreign page whose name resolves to this address sends that name.
     if token.is_none() && !is_local(host) {
         return refusal(
             StatusCode::MISDIRECTED_REQUEST,
@@ -112,7 +115,7 @@ pub(crate) fn check(
         return refusal(StatusCode::FORBIDDEN, "another site's page may not ask this server");
     }
     if *method == Method::POST && !is_json(headers) {
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "orders are application/json");
+        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "commands must be application/json");
     }
     match token {
         Some(token) if !offers(uri, headers, token) => {
@@ -122,22 +125,26 @@ pub(crate) fn check(
     }
 }
 
-/// `localhost` or a loopback address, with or without a port.
+/// Returns whether this is `localhost` or a loopback address, with or without a port.
 fn is_local(host: &str) -> bool {
     let name = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or_default(),
         None => host.rsplit_once(':').map_or(host, |(name, _)| name),
     };
-    name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
 }
 
-/// Browsers say from which page a request comes; programs that are none say nothing. Anybody may link to the page.
+/// Returns whether the request may come from where it does. Browsers state the page that a request
+/// comes from, other programs do not. Any page may link to ours.
 fn is_own_page(headers: &HeaderMap, host: &str, path: &str) -> bool {
     let is_own_origin = match headers.get(ORIGIN) {
         None => true,
         Some(_) => {
             let origin = single(headers, ORIGIN).unwrap_or_default();
-            origin.split_once("://").is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
+            origin
+                .split_once("://")
+                .is_some_and(|(_, authority)| authority.eq_ignore_ascii_case(host))
         }
     };
     let site = headers.get("sec-fetch-site").map(|site| site.as_bytes());
@@ -152,9 +159,10 @@ fn is_json(headers: &HeaderMap) -> bool {
 fn offers(uri: &Uri, headers: &HeaderMap, token: &Token) -> bool {
     let bearer = single(headers, AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let mut cookies =
-        cookies.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='));
-    // In the URL for the page alone: it is exchanged for a cookie there.
+    let mut cookies = cookies
+        .flat_map(|value| value.split(';'))
+        .filter_map(|cookie| cookie.trim().split_once('='));
+    // A token in the URL is accepted for the page only, where it is exchanged for a cookie.
     let in_url = (uri.path() == "/").then(|| offered_in(uri)).flatten();
     in_url.is_some_and(|offered| token.is(offered))
         || bearer.is_some_and(|offered| token.is(offered))
@@ -200,7 +208,10 @@ mod tests {
             assert_eq!(asked(&Method::GET, "/events", &[("host", host)], None), expected, "{host}");
         }
         assert_eq!(asked(&Method::GET, "/", &[], None), 400);
-        assert_eq!(asked(&Method::GET, "/", &[("host", "localhost"), ("host", "localhost")], None), 400);
+        assert_eq!(
+            asked(&Method::GET, "/", &[("host", "localhost"), ("host", "localhost")], None),
+            400
+        );
     }
 
     #[test]
@@ -257,16 +268,26 @@ mod tests {
             (in_url.as_str(), ("accept", "*/*"), 200),
             ("/?token=", ("accept", "*/*"), 401),
         ] {
-            assert_eq!(asked(&Method::GET, uri, &[host, header], Some(&token)), expected, "{uri} {header:?}");
+            assert_eq!(
+                asked(&Method::GET, uri, &[host, header], Some(&token)),
+                expected,
+                "{uri} {header:?}"
+            );
         }
         let elsewhere = format!("/events?token={SECRET}");
-        assert_eq!(asked(&Method::GET, &elsewhere, &[host], Some(&token)), 401, "for the page alone");
+        assert_eq!(
+            asked(&Method::GET, &elsewhere, &[host], Some(&token)),
+            401,
+            "for the page alone"
+        );
     }
 
     #[test]
     fn a_token_is_long_and_plain_and_never_shown() {
         assert_eq!(Token::new(" 0123456789abcdef\n"), Token::new(SECRET));
-        for text in ["", "0123456789abcde", "0123456789abcdef;", "0123456789 abcdef", "0123456789abcdeé"] {
+        for text in
+            ["", "0123456789abcde", "0123456789abcdef;", "0123456789 abcdef", "0123456789abcdeé"]
+        {
             assert_eq!(Token::new(text), Err(TokenError), "{text}");
         }
         assert!(!format!("{:?}", Token::new(SECRET)).contains(SECRET));
@@ -283,7 +304,10 @@ mod tests {
             ("[::]:1", false),
         ] {
             let address = address.parse().unwrap();
-            assert_eq!((is_allowed_at(address, None), is_allowed_at(address, token.as_ref())), (alone, true));
+            assert_eq!(
+                (is_allowed_at(address, None), is_allowed_at(address, token.as_ref())),
+                (alone, true)
+            );
         }
     }
 }

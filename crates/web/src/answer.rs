@@ -1,4 +1,4 @@
-//! What is answered to a request.
+//! Answers to HTTP requests.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,35 +18,38 @@ use tokio::sync::{oneshot, watch};
 
 use crate::access::{self, COOKIE_NAME, Refusal, Token};
 use crate::assets::asset;
-use crate::gather::{Asked, Failure, Order, Seen};
+use crate::gather::{Command, Failure, GathererMessage, Snapshot};
 use crate::metrics;
 use crate::states::{STATE_BYTES, States, Turn};
 
-/// Bytes of an order: two names of ports, every letter of them written as an escape.
-const ORDER_BYTES: usize = 16 * 1024;
-/// How long an order may take to arrive, and to be answered: longer than any wait for the server.
+/// Limit of a command's body: two port names, with every character escaped.
+const COMMAND_BYTES: usize = 16 * 1024;
+/// Time limit to receive a command and to answer it: longer than any wait for the server.
 const PATIENCE: Duration = Duration::from_secs(15);
-/// Nothing from elsewhere, nothing in a frame, no script but ours.
+/// Nothing from other origins, no frames, no scripts but ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 const JSON: &str = "application/json";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A whole answer, or a stream that goes on.
+/// A complete body, or a stream that continues.
 pub(crate) type Body = Either<Full<Bytes>, Channel<Bytes>>;
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Desk {
+pub(crate) struct Context {
     pub(crate) token: Arc<Option<Token>>,
-    pub(crate) seen: watch::Sender<Seen>,
-    pub(crate) asking: SyncSender<Asked>,
+    pub(crate) seen: watch::Sender<Snapshot>,
+    pub(crate) asking: SyncSender<GathererMessage>,
     pub(crate) states: States,
 }
 
-impl Desk {
-    /// The answer.
-    pub(crate) async fn answer(self, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
+impl Context {
+    /// Answers a request.
+    pub(crate) async fn answer(
+        self,
+        request: Request<Incoming>,
+    ) -> Result<Response<Body>, Infallible> {
         let token = self.token.as_ref().as_ref();
         let (method, uri) = (request.method(), request.uri());
         let mut response = match access::check(method, uri, request.headers(), token) {
@@ -55,7 +58,7 @@ impl Desk {
                 ("GET", "/") if access::offered_in(uri).is_some() => with_cookie(token),
                 ("GET", "/events") => self.events(),
                 ("GET", "/metrics") => self.metrics().await,
-                ("POST", "/order") => self.order(request).await,
+                ("POST", "/order") => self.command(request).await,
                 ("GET", "/state") => self.save().await,
                 ("POST", "/state") => self.restore(request).await,
                 ("GET" | "HEAD", path) if asset(path).is_some() => page(path),
@@ -75,7 +78,7 @@ impl Desk {
         Ok(response)
     }
 
-    /// The stream of what is to be seen. A browser that reads slowly gets the newest, not all.
+    /// Streams the server's state. A slow browser gets the newest state, not every one.
     fn events(&self) -> Response<Body> {
         let (sender, channel) = Channel::new(1);
         tokio::spawn(send_events(self.seen.subscribe(), sender));
@@ -86,33 +89,39 @@ impl Desk {
 
     async fn metrics(&self) -> Response<Body> {
         let (to, answer) = oneshot::channel();
-        match self.ask(Asked::Metrics(to), answer).await {
+        match self.ask(GathererMessage::Metrics(to), answer).await {
             Some(text) => whole(StatusCode::OK, metrics::CONTENT_TYPE, text),
-            None => whole(StatusCode::SERVICE_UNAVAILABLE, TEXT, "the server does not answer\n".into()),
+            None => {
+                whole(StatusCode::SERVICE_UNAVAILABLE, TEXT, "the server does not answer\n".into())
+            }
         }
     }
 
-    async fn order(&self, request: Request<Incoming>) -> Response<Body> {
-        let body = match collect(request.into_body(), ORDER_BYTES).await {
+    async fn command(&self, request: Request<Incoming>) -> Response<Body> {
+        let body = match collect(request.into_body(), COMMAND_BYTES).await {
             Ok(body) => body,
-            Err(Unread { status, reason }) => return said(status, &format!("the order {reason}")),
+            Err(Unread { status, reason }) => {
+                return said(status, &format!("the command {reason}"));
+            }
         };
-        let order: Order = match serde_json::from_slice(&body) {
-            Ok(order) => order,
-            Err(error) => return said(StatusCode::BAD_REQUEST, &format!("that is no order: {error}")),
+        let command: Command = match serde_json::from_slice(&body) {
+            Ok(command) => command,
+            Err(error) => {
+                return said(StatusCode::BAD_REQUEST, &format!("that is not a command: {error}"));
+            }
         };
         let (to, answer) = oneshot::channel();
-        match self.ask(Asked::Order(order, to), answer).await {
+        match self.ask(GathererMessage::Command(command, to), answer).await {
             Some(Ok(())) => whole(StatusCode::OK, JSON, "{}".into()),
             Some(Err(failure)) => failed(&failure),
             None => said(
                 StatusCode::SERVICE_UNAVAILABLE,
-                "too many orders at once, or the server does not answer",
+                "too many commands at once, or the server does not respond",
             ),
         }
     }
 
-    /// The server's state as `consort save` writes it.
+    /// Returns the server's state as `consort save` writes it.
     async fn save(&self) -> Response<Body> {
         let Some(turn) = self.turn().await else { return other_state() };
         match turn.save().await {
@@ -121,16 +130,18 @@ impl Desk {
         }
     }
 
-    /// Answers with what could not be restored, in the words of `consort restore`.
+    /// Restores a state. Returns what could not be restored, in the words of `consort restore`.
     async fn restore(&self, request: Request<Incoming>) -> Response<Body> {
-        // Before it is read: of what may be so long, one at a time is kept.
+        // Before the body is read: only one body of this size is held at a time.
         let Some(turn) = self.turn().await else { return other_state() };
         let text = match collect(request.into_body(), STATE_BYTES).await {
             Ok(text) => text,
             Err(Unread { status, reason }) => return said(status, &format!("the state {reason}")),
         };
         match turn.restore(text).await {
-            Ok(failures) => whole(StatusCode::OK, JSON, json!({ "not_restored": failures }).to_string()),
+            Ok(failures) => {
+                whole(StatusCode::OK, JSON, json!({ "not_restored": failures }).to_string())
+            }
             Err(failure) => failed(&failure),
         }
     }
@@ -139,7 +150,7 @@ impl Desk {
         tokio::time::timeout(PATIENCE, self.states.turn()).await.ok()?
     }
 
-    async fn ask<T>(&self, asked: Asked, answer: oneshot::Receiver<T>) -> Option<T> {
+    async fn ask<T>(&self, asked: GathererMessage, answer: oneshot::Receiver<T>) -> Option<T> {
         match self.asking.try_send(asked) {
             Ok(()) => tokio::time::timeout(PATIENCE, answer).await.ok()?.ok(),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => None,
@@ -147,14 +158,14 @@ impl Desk {
     }
 }
 
-/// Why a request's content was not read.
+/// Why a request's body was not read.
 struct Unread {
     status: StatusCode,
     reason: String,
 }
 
-/// A request's content. The rest of one that is too long is read and forgotten: a connection that is closed with
-/// something unread takes its answer along.
+/// Reads a request's body. If it is too long, the rest is read and dropped, because closing a
+/// connection with unread data would discard the answer.
 async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, Unread> {
     let unread = |status, reason: &str| Unread { status, reason: reason.to_owned() };
     let reading = async {
@@ -166,7 +177,10 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, Unread> {
             if length <= most { content.extend_from_slice(&data) } else { content = Vec::new() }
         }
         if length > most {
-            return Err(unread(StatusCode::PAYLOAD_TOO_LARGE, &format!("has more than {most} bytes")));
+            return Err(unread(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                &format!("has more than {most} bytes"),
+            ));
         }
         Ok(content)
     };
@@ -174,7 +188,7 @@ async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, Unread> {
     read.unwrap_or_else(|_| Err(unread(StatusCode::REQUEST_TIMEOUT, "did not arrive in time")))
 }
 
-async fn send_events(mut seen: watch::Receiver<Seen>, mut to: Sender<Bytes>) {
+async fn send_events(mut seen: watch::Receiver<Snapshot>, mut to: Sender<Bytes>) {
     let (mut graph, mut xruns) = (0, 0);
     while seen.changed().await.is_ok() {
         let now = seen.borrow_and_update().clone();
@@ -220,7 +234,8 @@ fn other_state() -> Response<Body> {
 
 fn page(path: &str) -> Response<Body> {
     let (kind, content) = asset(path).unwrap_or((TEXT, ""));
-    let mut response = Response::new(Either::Left(Full::new(Bytes::from_static(content.as_bytes()))));
+    let mut response =
+        Response::new(Either::Left(Full::new(Bytes::from_static(content.as_bytes()))));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }
@@ -235,18 +250,21 @@ fn nothing_at(path: &str) -> Response<Body> {
     let Some(allowed) = allowed else {
         return whole(StatusCode::NOT_FOUND, TEXT, "there is no such page\n".into());
     };
-    let mut response = whole(StatusCode::METHOD_NOT_ALLOWED, TEXT, format!("only {allowed} here\n"));
+    let mut response =
+        whole(StatusCode::METHOD_NOT_ALLOWED, TEXT, format!("only {allowed} here\n"));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
-/// The token goes from the address, where it would be seen and remembered, into a cookie.
+/// Moves the token from the URL, where it would be visible and stored in the history, into a
+/// cookie.
 fn with_cookie(token: Option<&Token>) -> Response<Body> {
     let mut response = whole(StatusCode::SEE_OTHER, TEXT, String::new());
     let headers = response.headers_mut();
     headers.insert(LOCATION, HeaderValue::from_static("/"));
-    let cookie =
-        token.map(|token| format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/", token.as_str()));
+    let cookie = token.map(|token| {
+        format!("{COOKIE_NAME}={}; HttpOnly; SameSite=Strict; Path=/", token.as_str())
+    });
     if let Some(Ok(cookie)) = cookie.map(HeaderValue::try_from) {
         headers.insert(SET_COOKIE, cookie);
     }

@@ -1,4 +1,4 @@
-//! The page, as it lies in the program.
+//! The page's files, which are part of the program.
 
 /// Path, type, content.
 const ASSETS: [(&str, &str, &str); 10] = [
@@ -15,7 +15,7 @@ const ASSETS: [(&str, &str, &str); 10] = [
 ];
 const JAVASCRIPT: &str = "text/javascript; charset=utf-8";
 
-/// Type and content of what lies at `path`.
+/// Returns the type and content of the file at `path`.
 pub(crate) fn asset(path: &str) -> Option<(&'static str, &'static str)> {
     ASSETS.iter().find(|(at, ..)| *at == path).map(|(_, kind, content)| (*kind, *content))
 }
@@ -29,15 +29,16 @@ mod tests {
         for (path, _, content) in ASSETS {
             let elsewhere = content.replace("http://www.w3.org/2000/svg", "");
             assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://"), "{path}");
-            assert!(!content.contains("innerHTML"), "{path}: names are anybody's words");
+            assert!(!content.contains("innerHTML"), "{path}: names are untrusted text");
         }
     }
 
     #[test]
     fn everything_that_the_page_names_is_there() {
         for (path, _, content) in ASSETS {
-            for part in
-                content.split(['"', '\'']).filter(|part| part.ends_with(".js") || part.ends_with(".css"))
+            for part in content
+                .split(['"', '\''])
+                .filter(|part| part.ends_with(".js") || part.ends_with(".css"))
             {
                 let named = part.trim_start_matches('.');
                 assert!(asset(named).is_some(), "{path} names {named}");

@@ -1,68 +1,71 @@
-//! The thread that follows the server: gathers what there is to be seen, and does what browsers order.
+//! The thread that follows the server: collects what browsers are shown, and executes their
+//! commands.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use client::{Error, Follower, Position, Recorded, TransportState};
+use client::{Error, Position, Requester, TransportState};
 use hyper::body::Bytes;
+use observe::{GraphFollower, Recorded, RecordingFollower};
 use proto::status::Status;
 use rt::record::Record;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use crate::graph::graph;
+use crate::graph;
 use crate::metrics::{self, Metrics};
 use crate::model::Model;
 use crate::xruns::Xruns;
 
-/// How often browsers are told.
+/// Interval of updates to browsers.
 const TELL: Duration = Duration::from_millis(200);
-/// How often a server is looked for that is not there.
+/// Interval of attempts to find a server.
 const RETRY: Duration = Duration::from_millis(500);
-/// Orders that wait, at most.
-const ORDERS: usize = 64;
+/// Maximum number of commands in the queue.
+const COMMANDS: usize = 64;
 
-/// What is to be seen, each part as an event of a stream; a part is sent where its number has changed.
+/// The current state, each part as an event of a stream. A part is sent when its number has
+/// changed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Seen {
+pub(crate) struct Snapshot {
     pub(crate) live: Bytes,
     pub(crate) graph: (u64, Bytes),
     pub(crate) xruns: (u64, Bytes),
 }
 
-/// What a browser may order.
+/// A browser's command.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub(crate) enum Order {
-    /// Ports by their full names.
+pub(crate) enum Command {
+    /// By full port names.
     Connect { source: String, destination: String },
-    /// Ports by their full names.
+    /// By full port names.
     Disconnect { source: String, destination: String },
-    /// Whether it shall roll.
+    /// True to start the transport.
     Roll { roll: bool },
-    /// Where it shall be.
+    /// The new position of the transport.
     Locate { frame: u32 },
 }
 
-/// What the other thread asks for.
+/// A message from the other thread.
 #[derive(Debug)]
-pub(crate) enum Asked {
-    /// Answered with what the server said.
-    Order(Order, oneshot::Sender<Result<(), Failure>>),
+pub(crate) enum GathererMessage {
+    /// Answered with the server's result.
+    Command(Command, oneshot::Sender<Result<(), Failure>>),
     /// Answered with the page for Prometheus.
     Metrics(oneshot::Sender<String>),
 }
 
-/// Why an order was not done.
+/// Why a command failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// It is not what was asked for, or cannot be.
+    /// The command is malformed or impossible.
     Wrong(String),
-    /// In the server's words.
+    /// The server refused it, with this message.
     Refused(String),
-    /// There is no server, or it does not answer.
+    /// There is no server, or it does not respond.
     NoServer(String),
 }
 
@@ -75,9 +78,12 @@ impl From<Error> for Failure {
     }
 }
 
-/// Starts the thread, for the server of this name.
-pub(crate) fn start(server: String, seen: watch::Sender<Seen>) -> io::Result<SyncSender<Asked>> {
-    let (asking, asked) = sync_channel(ORDERS);
+/// Starts the thread for the server with this name.
+pub(crate) fn start(
+    server: String,
+    seen: watch::Sender<Snapshot>,
+) -> io::Result<SyncSender<GathererMessage>> {
+    let (asking, asked) = sync_channel(COMMANDS);
     std::thread::Builder::new()
         .name("gather".into())
         .spawn(move || Gatherer { server, seen, asked, watching: None, numbers: (0, 0) }.run())?;
@@ -86,43 +92,44 @@ pub(crate) fn start(server: String, seen: watch::Sender<Seen>) -> io::Result<Syn
 
 struct Gatherer {
     server: String,
-    seen: watch::Sender<Seen>,
-    asked: Receiver<Asked>,
-    watching: Option<Watching>,
-    /// Of the newest graph and list of xruns.
+    seen: watch::Sender<Snapshot>,
+    asked: Receiver<GathererMessage>,
+    watching: Option<ConnectedServer>,
+    /// Versions of the newest graph and list of xruns.
     numbers: (u64, u64),
 }
 
-/// A server that is there.
-struct Watching {
-    follower: Follower,
+/// A server that is being followed.
+struct ConnectedServer {
+    follower: RecordingFollower,
     model: Model,
     metrics: Metrics,
     xruns: Xruns,
-    changes: Option<u64>,
+    graph: GraphFollower,
+    is_first: bool,
 }
 
 impl Gatherer {
     fn run(mut self) {
         let mut next = Instant::now();
         loop {
-            match self.asked.recv_timeout(Follower::LOOK) {
+            match self.asked.recv_timeout(RecordingFollower::POLL) {
                 Ok(asked) => self.answer(asked),
                 Err(RecvTimeoutError::Timeout) => {}
                 // The other thread has ended.
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            self.watching.iter_mut().for_each(Watching::catch_up);
+            self.watching.iter_mut().for_each(ConnectedServer::catch_up);
             if Instant::now() >= next {
                 next = Instant::now() + self.tell();
             }
         }
     }
 
-    /// Tells browsers what is new; gives the time until the next turn.
+    /// Publishes what is new. Returns the time until the next update.
     fn tell(&mut self) -> Duration {
         let Some(mut watching) = self.watching.take() else { return self.look_for_server() };
-        // Nobody looks: the server is not asked, only its recording is read.
+        // Without viewers, only the recording is read and no requests are sent.
         if self.seen.receiver_count() == 0 {
             self.watching = Some(watching);
             return TELL;
@@ -139,14 +146,15 @@ impl Gatherer {
     }
 
     fn look_for_server(&mut self) -> Duration {
-        match Follower::of(&self.server) {
+        match RecordingFollower::open(&self.server) {
             Ok(follower) => {
-                self.watching = Some(Watching {
+                self.watching = Some(ConnectedServer {
                     follower,
                     model: Model::default(),
                     metrics: Metrics::default(),
                     xruns: Xruns::default(),
-                    changes: None,
+                    graph: GraphFollower::default(),
+                    is_first: true,
                 });
                 Duration::ZERO
             }
@@ -160,16 +168,16 @@ impl Gatherer {
         RETRY
     }
 
-    fn answer(&mut self, asked: Asked) {
-        // Whoever asked may have gone.
+    fn answer(&mut self, asked: GathererMessage) {
+        // The sender of the request may have gone.
         match asked {
-            Asked::Order(order, to) => drop(to.send(self.execute(order))),
-            Asked::Metrics(to) => drop(to.send(self.metrics())),
+            GathererMessage::Command(command, to) => drop(to.send(self.execute(command))),
+            GathererMessage::Metrics(to) => drop(to.send(self.metrics())),
         }
     }
 
-    fn execute(&mut self, order: Order) -> Result<(), Failure> {
-        // It may have come since it was looked for.
+    fn execute(&mut self, command: Command) -> Result<(), Failure> {
+        // A server may have appeared since the last attempt.
         if self.watching.is_none() {
             self.look_for_server();
         }
@@ -177,11 +185,13 @@ impl Gatherer {
             return Err(Failure::NoServer(format!("the server '{}' is not running", self.server)));
         };
         let observer = watching.follower.observer();
-        match order {
-            Order::Connect { source, destination } => observer.connect(&source, &destination)?,
-            Order::Disconnect { source, destination } => observer.disconnect(&source, &destination)?,
-            Order::Roll { roll } => observer.roll_transport(roll)?,
-            Order::Locate { frame } => {
+        match command {
+            Command::Connect { source, destination } => observer.connect(&source, &destination)?,
+            Command::Disconnect { source, destination } => {
+                observer.disconnect(&source, &destination)?
+            }
+            Command::Roll { roll } => observer.roll_transport(roll)?,
+            Command::Locate { frame } => {
                 observer.locate_transport(&Position { frame, ..Position::default() })?;
             }
         }
@@ -190,7 +200,8 @@ impl Gatherer {
 
     fn metrics(&mut self) -> String {
         let browsers = self.seen.receiver_count();
-        // Once for a server that has gone unnoticed, once for one that has come in its place.
+        // Twice: the first attempt may find that a server has gone, the second uses its
+        // replacement.
         for _ in 0..2 {
             if self.watching.is_none() {
                 self.look_for_server();
@@ -205,7 +216,7 @@ impl Gatherer {
     }
 }
 
-impl Watching {
+impl ConnectedServer {
     fn catch_up(&mut self) {
         let Self { follower, model, metrics, .. } = self;
         let Ok(()) = follower.catch_up(|recorded| {
@@ -230,18 +241,15 @@ impl Watching {
         Ok(self.metrics.text(&status, observer.transport().state, browsers))
     }
 
-    fn look(&mut self, mut seen: Seen, numbers: &mut (u64, u64)) -> Result<Seen, Error> {
+    fn look(&mut self, mut seen: Snapshot, numbers: &mut (u64, u64)) -> Result<Snapshot, Error> {
         let observer = self.follower.observer();
         let status = observer.status()?;
         let transport = observer.transport();
-        let registry = observer.registry();
-        let changes = registry.changes();
-        let is_first = self.changes.is_none();
-        if self.changes != Some(changes) {
-            self.changes = Some(changes);
+        if let Some(graph) = self.graph.poll(observer.registry()) {
             numbers.0 += 1;
-            seen.graph = (numbers.0, event("graph", &graph(registry)));
+            seen.graph = (numbers.0, event("graph", &graph::value(&graph)));
         }
+        let is_first = std::mem::take(&mut self.is_first);
         if self.xruns.look(observer, |verdict| self.metrics.judged(verdict))? || is_first {
             numbers.1 += 1;
             seen.xruns = (numbers.1, event("xruns", &self.xruns.value()));
@@ -280,7 +288,7 @@ fn status_value(status: &Status) -> Value {
     })
 }
 
-/// An event of a stream. JSON has no line breaks of its own.
+/// Formats an event of a stream. JSON contains no raw line breaks.
 fn event(name: &str, data: &Value) -> Bytes {
     Bytes::from(format!("event: {name}\ndata: {data}\n\n"))
 }
@@ -290,14 +298,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn orders_are_read_strictly() {
-        let order = |text: &str| serde_json::from_str::<Order>(text).ok();
+    fn commands_are_parsed_strictly() {
+        let command = |text: &str| serde_json::from_str::<Command>(text).ok();
         let (source, destination) = ("a:b".to_owned(), "c:d".to_owned());
         assert_eq!(
-            order(r#"{"connect":{"source":"a:b","destination":"c:d"}}"#),
-            Some(Order::Connect { source, destination })
+            command(r#"{"connect":{"source":"a:b","destination":"c:d"}}"#),
+            Some(Command::Connect { source, destination })
         );
-        assert_eq!(order(r#"{"locate":{"frame":48000}}"#), Some(Order::Locate { frame: 48_000 }));
+        assert_eq!(
+            command(r#"{"locate":{"frame":48000}}"#),
+            Some(Command::Locate { frame: 48_000 })
+        );
         for text in [
             "",
             "{}",
@@ -312,7 +323,7 @@ mod tests {
             r#"{"locate":{"frame":4294967296}}"#,
             r#"{"roll":{"roll":true},"locate":{"frame":1}}"#,
         ] {
-            assert_eq!(order(text), None, "{text}");
+            assert_eq!(command(text), None, "{text}");
         }
     }
 

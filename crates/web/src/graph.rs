@@ -1,36 +1,31 @@
-//! Clients, ports and connections, for the drawing.
+//! The graph for the page.
 
-use client::port_flags::{INPUT, OUTPUT, PHYSICAL};
-use client::{ClientInfo, PortInfo, PortType, RegistryView};
+use client::PortType;
+use client::port_flags::{INPUT, PHYSICAL};
+use observe::{Graph, Port};
 use serde_json::{Value, json};
 
-/// The graph as it is now.
-pub(crate) fn graph(registry: RegistryView<'_>) -> Value {
-    let mut clients: Vec<(ClientInfo, Vec<Value>)> =
-        registry.clients().map(|client| (client, Vec::new())).collect();
-    for port in registry.ports() {
-        if let Some((_, ports)) = clients.iter_mut().find(|(client, _)| client.id == port.owner) {
-            ports.push(port_value(&registry, &port));
-        }
-    }
-    clients
-        .into_iter()
-        .map(|(client, ports)| {
+/// Returns the clients with their ports, as JSON.
+pub(crate) fn value(graph: &Graph) -> Value {
+    graph
+        .clients()
+        .map(|client| {
+            let ports: Vec<Value> = graph.ports_of(client.id).map(port_value).collect();
             json!({
-                "id": client.id, "name": client.name, "active": client.active, "bypassed": client.bypassed,
-                "ports": ports,
+                "id": client.id, "name": client.name, "active": client.active,
+                "bypassed": client.bypassed, "ports": ports,
             })
         })
         .collect()
 }
 
-fn port_value(registry: &RegistryView<'_>, port: &PortInfo) -> Value {
-    // Each connection is told by its source.
-    let is_output = port.flags & OUTPUT != 0;
-    let readers = if is_output { registry.connections(port.id) } else { Vec::new() };
+fn port_value(port: &Port) -> Value {
+    let info = &port.info;
+    // Each connection is listed once, at its source.
+    let readers = if info.is_output() { port.peers.as_slice() } else { &[] };
     json!({
-        "id": port.id, "name": port.name, "is_input": port.flags & INPUT != 0,
-        "is_physical": port.flags & PHYSICAL != 0, "is_midi": port.port_type == PortType::Midi,
+        "id": info.id, "name": info.name, "is_input": info.flags & INPUT != 0,
+        "is_physical": info.flags & PHYSICAL != 0, "is_midi": info.port_type == PortType::Midi,
         "readers": readers,
     })
 }

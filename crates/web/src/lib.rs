@@ -1,10 +1,12 @@
-//! The web page of a server, and its metrics for Prometheus: an observer of the server, in a process of its own.
+//! A server's web page, and its metrics for Prometheus: an observer of the server in a separate
+//! process.
 //!
-//! Two threads. One *gathers*: it follows the recording, asks the server, does what browsers order, and publishes what
-//! there is to be seen (`gather`). The other *answers*: it speaks HTTP with all browsers (`serve`, `answer`). Between
-//! them cross the newest state, which a slow browser gets less often, and orders, of which only so many wait. Saving and
-//! restoring, which may take long, have a thread of their own meanwhile, one at a time (`states`).
-//! Who connects is checked in `serve` and `peer`, what it sends in `access` (who may ask) and `answer` (what).
+//! There are two threads. One gathers (`gather`): it follows the recording, sends requests to the
+//! server, executes browsers' commands, and publishes the state to be shown. The other answers
+//! (`serve`, `answer`): it speaks HTTP with all browsers. Between them pass the newest state, which
+//! a slow browser gets less often, and commands, whose queue is bounded. Saving and restoring may
+//! take long and run on a thread of their own, one at a time (`states`). `serve` and `peer` check
+//! who connects, `access` checks who may make a request, `answer` checks the request itself.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -1,7 +1,7 @@
 //! Metrics in Prometheus' text format.
 //!
-//! Counters are the server's own, since it started; histograms and what is counted from the recording begin with this
-//! process. A counter that falls is one that began anew, as Prometheus expects.
+//! Counters are the server's own, since its start. Histograms and counters derived from the
+//! recording begin with this process. A counter that falls has started over, as Prometheus expects.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Write};
@@ -11,18 +11,18 @@ use proto::status::Status;
 use proto::xrun::Verdict;
 use rt::record::{ClientRecord, CycleRecord, Record};
 
-/// Upper ends of a histogram's buckets, ns.
+/// Upper bounds of a histogram's buckets, in ns.
 const BUCKETS_NS: [u64; 13] = [
-    5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000, 10_000_000,
-    20_000_000, 50_000_000,
+    5_000, 10_000, 20_000, 50_000, 100_000, 200_000, 500_000, 1_000_000, 2_000_000, 5_000_000,
+    10_000_000, 20_000_000, 50_000_000,
 ];
 
-/// Type of the answer.
+/// Content type of the answer.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Histogram {
-    /// In each bucket alone; the last one is what is above all.
+    /// Count of each bucket alone; the last one has no upper bound.
     counts: [u64; BUCKETS_NS.len() + 1],
     sum_ns: u64,
 }
@@ -35,7 +35,7 @@ impl Histogram {
     }
 }
 
-/// What a client did since it was first seen.
+/// A client's figures since it was first seen.
 #[derive(Debug, Default)]
 struct Client {
     scheduling: Histogram,
@@ -43,7 +43,7 @@ struct Client {
     wakeups: u64,
 }
 
-/// Counted from the recording.
+/// Figures derived from the recording.
 #[derive(Debug, Default)]
 pub(crate) struct Metrics {
     names: BTreeMap<u32, String>,
@@ -56,13 +56,13 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// From here on the client `id` has this name.
+    /// Records the name of the client `id`.
     pub(crate) fn name(&mut self, id: u32, name: &str) {
         self.names.insert(id, name.to_owned());
         self.clients.remove(&id);
     }
 
-    /// Takes the next record.
+    /// Adds a record.
     pub(crate) fn add(&mut self, record: Record) {
         match record {
             Record::Cycle(cycle) => {
@@ -82,18 +82,23 @@ impl Metrics {
         record.duration_ns().into_iter().for_each(|time_ns| client.duration.add(time_ns));
     }
 
-    /// So many records were overwritten before they were read.
+    /// Adds records that were overwritten before they were read.
     pub(crate) fn lost(&mut self, records: u64) {
         self.lost = self.lost.saturating_add(records);
     }
 
-    /// An xrun was judged.
+    /// Adds the diagnosis of an xrun.
     pub(crate) fn judged(&mut self, verdict: &Verdict) {
         *self.verdicts.entry(verdict.word()).or_default() += 1;
     }
 
-    /// All of it.
-    pub(crate) fn text(&self, status: &Status, transport: TransportState, browsers: usize) -> String {
+    /// Returns all metrics as text.
+    pub(crate) fn text(
+        &self,
+        status: &Status,
+        transport: TransportState,
+        browsers: usize,
+    ) -> String {
         let mut page = Page::default();
         page.one("up", "gauge", "Whether the server answers", 1);
         page.one("cycles_total", "counter", "Cycles since the server started", status.cycles);
@@ -103,7 +108,12 @@ impl Metrics {
         page.one("quantum_frames", "gauge", "Length of a cycle", status.quantum);
         let period = f64::from(status.quantum) / f64::from(status.sample_rate_hz.max(1));
         page.one("period_seconds", "gauge", "Length of a cycle", period);
-        page.one("sync_mode", "gauge", "Whether the driver waits for the graph's end", u8::from(status.sync));
+        page.one(
+            "sync_mode",
+            "gauge",
+            "Whether the driver waits for the graph's end",
+            u8::from(status.sync),
+        );
         page.one(
             "freewheel",
             "gauge",
@@ -125,7 +135,7 @@ impl Metrics {
         );
         page.histograms(
             "driver_wakeup_latency_seconds",
-            "From a cycle's due date to the driver's wake-up",
+            "From a cycle's due time to the driver's wake-up",
             &[(None, &self.wakeup)],
         );
         page.histograms(
@@ -156,9 +166,12 @@ impl Metrics {
             ("client_bypasses_total", "counter", "Times that the client was left out", |client| {
                 client.bypasses
             }),
-            ("client_late_cycles_total", "counter", "Cycles in which the client was late", |client| {
-                client.late_cycles
-            }),
+            (
+                "client_late_cycles_total",
+                "counter",
+                "Cycles in which the client was late",
+                |client| client.late_cycles,
+            ),
         ];
         for (name, kind, help, value) in told {
             page.head(name, kind, help);
@@ -166,10 +179,9 @@ impl Metrics {
                 page.sample(name, &[("client", &client.name)], value(client));
             }
         }
-        let known = status
-            .clients
-            .iter()
-            .filter_map(|client| self.clients.get(&client.id).map(|counted| (client.name.as_str(), counted)));
+        let known = status.clients.iter().filter_map(|client| {
+            self.clients.get(&client.id).map(|counted| (client.name.as_str(), counted))
+        });
         let known: Vec<(&str, &Client)> = known.collect();
         page.head("client_wakeups_total", "counter", "Cycles that the client began");
         for (name, client) in &known {
@@ -180,11 +192,15 @@ impl Metrics {
         };
         let scheduling = of(|client| &client.scheduling);
         page.histograms("client_scheduling_latency_seconds", "From signaled to awake", &scheduling);
-        page.histograms("client_duration_seconds", "From awake to finished", &of(|client| &client.duration));
+        page.histograms(
+            "client_duration_seconds",
+            "From awake to finished",
+            &of(|client| &client.duration),
+        );
     }
 }
 
-/// The text while there is no server.
+/// Returns the text while there is no server.
 pub(crate) fn without_server() -> String {
     let mut page = Page::default();
     page.one("up", "gauge", "Whether the server answers", 0);
@@ -220,7 +236,8 @@ impl Page {
     fn histograms(&mut self, name: &str, help: &str, histograms: &[(Option<&str>, &Histogram)]) {
         self.head(name, "histogram", help);
         for (client, histogram) in histograms {
-            let labels: Vec<(&str, &str)> = client.iter().map(|client| ("client", *client)).collect();
+            let labels: Vec<(&str, &str)> =
+                client.iter().map(|client| ("client", *client)).collect();
             let mut total = 0;
             for (bucket, count) in histogram.counts.iter().enumerate() {
                 total += count;
@@ -240,7 +257,7 @@ fn seconds(ns: u64) -> f64 {
     ns as f64 / 1e9
 }
 
-/// A client's name is anybody's words.
+/// Client names come from arbitrary programs and must be escaped.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
@@ -339,7 +356,8 @@ mod tests {
                 announced.push(rest.split(' ').next().unwrap().to_owned());
             } else if !line.starts_with("# HELP consort_") {
                 let name = line.split(['{', ' ']).next().unwrap();
-                let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
+                let base =
+                    ["_bucket", "_sum", "_count"].iter().find_map(|end| name.strip_suffix(end));
                 let newest = announced.last().expect("announced");
                 assert!(newest == name || base == Some(newest), "{line}");
                 assert!(line.rsplit(' ').next().unwrap().parse::<f64>().is_ok(), "{line}");
@@ -355,7 +373,11 @@ mod tests {
         let mut metrics = Metrics::default();
         metrics.name(2, "synth");
         metrics.add(Record::Cycle(CycleRecord::default()));
-        metrics.add(Record::Client(ClientRecord { client: 2, awake_ns: 1, ..ClientRecord::default() }));
+        metrics.add(Record::Client(ClientRecord {
+            client: 2,
+            awake_ns: 1,
+            ..ClientRecord::default()
+        }));
         metrics.name(2, "reverb");
         let text = metrics.text(&status("reverb"), TransportState::Stopped, 0);
         assert!(!text.contains("client_wakeups_total{"), "{text}");

@@ -1,38 +1,38 @@
-//! The recording, made small enough for a browser: columns of the plots, and single cycles.
+//! The recording reduced for a browser: columns of the plots, and single cycles.
 
 use std::collections::BTreeMap;
 
 use rt::record::{ClientRecord, CycleRecord, Record};
 use serde::Serialize;
 
-/// Length of a column, ns: the cycles of that time are one step of the plots.
+/// Duration of a column in ns: its cycles are one step of the plots.
 const COLUMN_NS: u64 = 100_000_000;
-/// Columns that wait to be shown, at most: 10 s.
+/// Maximum number of columns that wait to be sent: 10 s.
 const COLUMNS: usize = 100;
-/// Clients that have lines in plots, at most; the rest is in the lists.
+/// Maximum number of clients with lines in plots; the others appear in the lists only.
 const CLIENTS: usize = 64;
 
-/// Least, median and most of a time, µs.
+/// Minimum, median and maximum of a time, µs.
 type Spread = [f64; 3];
 
-/// What happened in a tenth of a second.
+/// The cycles of a tenth of a second.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Column {
-    /// Its begin, ms of the server's clock.
+    /// Its start, ms of the server's clock.
     pub(crate) at_ms: u64,
-    /// Cycles in it.
+    /// Number of cycles.
     pub(crate) cycles: usize,
-    /// Length that a cycle should have, µs.
+    /// Nominal duration of a cycle, µs.
     pub(crate) period_us: f64,
     /// From wake-up to wake-up.
     pub(crate) periods: Option<Spread>,
-    /// When the driver had done its part, after its wake-up.
+    /// From the driver's wake-up to the end of its work.
     pub(crate) ends: Option<Spread>,
-    /// By a client's id: when it had finished, after the wake-up; scheduling latency; duration.
+    /// By client id: finish after the driver's wake-up, scheduling latency, duration.
     pub(crate) clients: BTreeMap<u32, [Spread; 3]>,
 }
 
-/// A cycle, µs after it was due.
+/// A cycle. Times in µs after it was due.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub(crate) struct Cycle {
     pub(crate) number: u32,
@@ -43,7 +43,7 @@ pub(crate) struct Cycle {
     pub(crate) clients: Vec<Pass>,
 }
 
-/// A client in a cycle, µs after the cycle was due; `None`: not before the next one.
+/// A client in a cycle. Times in µs after the cycle was due; `None`: not before the next cycle.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Pass {
     pub(crate) id: u32,
@@ -54,7 +54,7 @@ pub(crate) struct Pass {
     pub(crate) is_late: bool,
 }
 
-/// Times of a column that is not full yet, ns.
+/// Times of an incomplete column, ns.
 #[derive(Debug, Default)]
 struct Open {
     begin_ns: u64,
@@ -63,7 +63,7 @@ struct Open {
     clients: BTreeMap<u32, [Vec<u64>; 3]>,
 }
 
-/// Takes the recording; gives what is new of it.
+/// Takes the recording and returns what is new.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
     open: Open,
@@ -74,7 +74,7 @@ pub(crate) struct Model {
 }
 
 fn us(ns: u64) -> f64 {
-    // Tenths are what can be seen.
+    // The page shows tenths.
     (ns as f64 / 100.0).round() / 10.0
 }
 
@@ -86,7 +86,7 @@ fn spread(times_ns: &mut [u64]) -> Option<Spread> {
 }
 
 impl Model {
-    /// Takes the next record. One whose cycle was lost is left out.
+    /// Adds a record. A record whose cycle was lost is dropped.
     pub(crate) fn add(&mut self, record: Record) {
         match record {
             Record::Client(client) => {
@@ -112,11 +112,13 @@ impl Model {
         }
         self.open.ends.push(cycle.end_ns.saturating_sub(cycle.woken_ns));
         for client in clients {
-            let (Some(scheduling_ns), Some(duration_ns)) = (client.scheduling_ns(), client.duration_ns())
+            let (Some(scheduling_ns), Some(duration_ns)) =
+                (client.scheduling_ns(), client.duration_ns())
             else {
                 continue;
             };
-            let times = [client.finished_ns.saturating_sub(cycle.woken_ns), scheduling_ns, duration_ns];
+            let times =
+                [client.finished_ns.saturating_sub(cycle.woken_ns), scheduling_ns, duration_ns];
             let lists = self.open.clients.entry(client.client).or_default();
             lists.iter_mut().zip(times).for_each(|(list, time)| list.push(time));
         }
@@ -147,12 +149,12 @@ impl Model {
         });
     }
 
-    /// The columns that are full since the last call.
+    /// Returns the columns completed since the last call.
     pub(crate) fn take_columns(&mut self) -> Vec<Column> {
         std::mem::take(&mut self.columns)
     }
 
-    /// The newest cycle that has ended, and the slowest since the last call.
+    /// Returns the newest complete cycle, and the slowest since the last call.
     pub(crate) fn take_cycles(&mut self) -> (&Cycle, Cycle) {
         let slowest = std::mem::take(&mut self.slowest);
         (&self.latest, slowest)
@@ -162,12 +164,12 @@ impl Model {
 impl Cycle {
     fn of(cycle: &CycleRecord, clients: &[ClientRecord]) -> Self {
         let after = |date_ns: u64| us(date_ns.saturating_sub(cycle.due_ns));
-        let date = |date_ns: u64| (date_ns != 0).then(|| after(date_ns));
+        let offset = |time_ns: u64| (time_ns != 0).then(|| after(time_ns));
         let pass = |record: &ClientRecord| Pass {
             id: record.client,
-            signaled_us: date(record.signaled_ns),
-            awake_us: date(record.awake_ns),
-            finished_us: date(record.finished_ns),
+            signaled_us: offset(record.signaled_ns),
+            awake_us: offset(record.awake_ns),
+            finished_us: offset(record.finished_ns),
             cpu: record.cpu,
             is_late: record.late_cycles > 0,
         };
@@ -181,9 +183,10 @@ impl Cycle {
         }
     }
 
-    /// Until the last of its dates, µs; one that somebody did not finish is as long as can be.
+    /// Returns the time of its last timestamp, µs; infinity if a client did not finish.
     fn length(&self) -> f64 {
-        let last = |pass: &Pass| if pass.is_late { f64::MAX } else { pass.finished_us.unwrap_or(0.0) };
+        let last =
+            |pass: &Pass| if pass.is_late { f64::MAX } else { pass.finished_us.unwrap_or(0.0) };
         self.clients.iter().map(last).fold(self.woken_us.max(self.end_us), f64::max)
     }
 }
@@ -194,7 +197,7 @@ mod tests {
 
     const BEGIN_NS: u64 = 5_000_000_000;
 
-    /// A cycle each ms, with a client of 100 µs, or of `slow_us` in cycle 7.
+    /// A cycle per ms, with a client of 100 µs, or of `slow_us` in cycle 7.
     fn model(cycles: u32, slow_us: u64) -> Model {
         let mut model = Model::default();
         for number in 0..cycles {

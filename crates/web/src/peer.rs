@@ -1,28 +1,31 @@
-//! Whose program is at the other end of a connection of this machine's. The kernel lists every socket with the user that
-//! made it; no right is needed to read that.
+//! The user of the program at the other end of a local connection. The kernel lists every socket
+//! with the user that created it, readable without privileges.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
 
-/// Sockets of IPv4, and of IPv6, some of which speak IPv4.
+/// Sockets of IPv4, and of IPv6, some of which carry IPv4.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
-/// A socket that is there can be passed over while others come and go.
+/// Number of reads: an existing socket can be missed while others come and go.
 const LOOKS: usize = 3;
 const ROOT: u32 = 0;
 
-/// Whether who connected is a program of this process's user, or of root, who can do all that its user can. `local` and
-/// `peer` are the addresses of this end and of the other; both ends are of this machine.
+/// Returns whether the other end belongs to a program of this process's user, or of root, who can
+/// do all that the user can. `local` and `peer` are the addresses of this end and of the other;
+/// both ends are on this machine.
 ///
-/// An answer is of the connection that has these addresses now: one that has ended may have left them to another.
+/// The result holds for the connection that has these addresses at present: one that has ended may
+/// have left them to another.
 pub(crate) fn is_own(local: SocketAddr, peer: SocketAddr) -> bool {
-    // A socket that is closed between two readings of the kernel's own can look like root's: it is believed if it is
-    // still there.
-    let user = (0..LOOKS).find_map(|_| owner(peer, local).filter(|user| owner(peer, local) == Some(*user)));
+    // A socket that is closed while the kernel lists it can look like root's. It is trusted if it
+    // still exists.
+    let user = (0..LOOKS)
+        .find_map(|_| owner(peer, local).filter(|user| owner(peer, local) == Some(*user)));
     user.is_some_and(|user| user == ROOT || user == sys::process::real_user_id())
 }
 
-/// The user who made the socket that has the address `from` and is connected with `to`.
+/// Returns the user who created the socket with the address `from` that is connected to `to`.
 fn owner(from: SocketAddr, to: SocketAddr) -> Option<u32> {
     TABLES.iter().find_map(|table| owner_in(BufReader::new(File::open(table).ok()?), from, to))
 }
@@ -32,18 +35,19 @@ fn owner_in(table: impl BufRead, from: SocketAddr, to: SocketAddr) -> Option<u32
     table.lines().map_while(Result::ok).find_map(|line| owner_of(&line, &pairs))
 }
 
-/// The owner of a line's socket, if it is connected with one of the pairs of addresses, and some process has it.
+/// Returns the owner of a line's socket if it connects one of the address pairs and belongs to a
+/// process.
 fn owner_of(line: &str, pairs: &[[String; 2]]) -> Option<u32> {
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
     let [_, own, other, state, _, _, _, user, _, inode, ..] = words[..] else { return None };
     let is_wanted = pairs.iter().any(|[from, to]| from == own && to == other);
-    // Established, or the end was said by that side: FIN_WAIT1, FIN_WAIT2. Before and after that nobody has it who could
-    // ask; nor if it has no inode: what a process has closed is nobody's, and kernels show it as root's.
+    // Established, FIN_WAIT1 or FIN_WAIT2. Before and after these states, no process could send a
+    // request. Without an inode, the process has closed it; kernels show such a socket as root's.
     let is_held = matches!(state, "01" | "04" | "05") && inode != "0";
     (is_wanted && is_held).then(|| user.parse().ok())?
 }
 
-/// An IPv4 address as sockets of IPv6 have it.
+/// Returns an IPv4 address as IPv6 sockets have it.
 fn mapped(address: SocketAddr) -> SocketAddr {
     match address.ip() {
         IpAddr::V4(ip) => (ip.to_ipv6_mapped(), address.port()).into(),
@@ -51,14 +55,15 @@ fn mapped(address: SocketAddr) -> SocketAddr {
     }
 }
 
-/// An address as the tables have it: words of 32 bits in the machine's own order, and the port.
+/// Formats an address like the tables: 32-bit words in native byte order, and the port.
 fn written(address: SocketAddr) -> String {
     let bytes = match address.ip() {
         IpAddr::V4(ip) => ip.octets().to_vec(),
         IpAddr::V6(ip) => ip.octets().to_vec(),
     };
     let (words, _) = bytes.as_chunks::<4>();
-    let words: String = words.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect();
+    let words: String =
+        words.iter().map(|word| format!("{:08X}", u32::from_ne_bytes(*word))).collect();
     format!("{words}:{:04X}", address.port())
 }
 
@@ -75,16 +80,19 @@ mod tests {
         address.parse().unwrap()
     }
 
-    /// The kernel's own words; on a machine that has the lowest byte first.
-    const HEAD: &str =
-        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
+    /// A header line from a little-endian machine.
+    const HEAD: &str = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode";
     const LISTENING: &str = "   0: 0100007F:1F70 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 1527 1 000000005f38c560 100 0 0 10 0";
     const SERVER: &str = "   1: 0100007F:1F70 0100007F:B3A2 01 00000000:00000000 00:00000000 00000000     0        0 2222 1 0000000000000000 20 4 30 10 -1";
     const CLIENT: &str = "   2: 0100007F:B3A2 0100007F:1F70 01 00000000:00000000 00:00000000 00000000  1000        0 3333 1 0000000000000000 20 4 30 10 -1";
 
     #[cfg(target_endian = "little")]
     fn found(lines: &[&str]) -> Option<u32> {
-        owner_in([&[HEAD], lines].concat().join("\n").as_bytes(), at("127.0.0.1:45986"), at("127.0.0.1:8048"))
+        owner_in(
+            [&[HEAD], lines].concat().join("\n").as_bytes(),
+            at("127.0.0.1:45986"),
+            at("127.0.0.1:8048"),
+        )
     }
 
     #[cfg(target_endian = "little")]
@@ -98,10 +106,13 @@ mod tests {
     #[cfg(target_endian = "little")]
     #[test]
     fn a_socket_that_nobody_has_any_more_is_nobodys() {
-        for (was, becomes) in [(" 01 ", " 02 "), (" 01 ", " 06 "), (" 01 ", " 07 "), (" 3333 ", " 0 ")] {
+        for (was, becomes) in
+            [(" 01 ", " 02 "), (" 01 ", " 06 "), (" 01 ", " 07 "), (" 3333 ", " 0 ")]
+        {
             assert_eq!(found(&[&CLIENT.replace(was, becomes)]), None, "{becomes}");
         }
-        let orphan = CLIENT.replace(" 01 ", " 05 ").replace("  1000 ", "     0 ").replace(" 3333 ", " 0 ");
+        let orphan =
+            CLIENT.replace(" 01 ", " 05 ").replace("  1000 ", "     0 ").replace(" 3333 ", " 0 ");
         assert_eq!(found(&[&orphan]), None, "the kernel's word for nobody is not root");
         for state in [" 04 ", " 05 "] {
             assert_eq!(
@@ -133,10 +144,15 @@ mod tests {
             (Ipv6Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()),
         ] {
             let listener = TcpListener::bind((listens, 0)).unwrap();
-            let client = TcpStream::connect((connects, listener.local_addr().unwrap().port())).unwrap();
+            let client =
+                TcpStream::connect((connects, listener.local_addr().unwrap().port())).unwrap();
             let (stream, peer) = listener.accept().unwrap();
             let local = stream.local_addr().unwrap();
-            assert_eq!(owner(peer, local), Some(sys::process::real_user_id()), "{connects} to {listens}");
+            assert_eq!(
+                owner(peer, local),
+                Some(sys::process::real_user_id()),
+                "{connects} to {listens}"
+            );
             assert!(is_own(local, peer));
             client.shutdown(Shutdown::Write).unwrap();
             assert!(is_own(local, peer), "who has said all waits for the answer");

@@ -1,4 +1,4 @@
-//! Connections: how many, and for how long.
+//! Connections: limits on their number and duration.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -14,24 +14,27 @@ use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use crate::access::Token;
-use crate::answer::Desk;
-use crate::gather::{self, Seen};
+use crate::answer::Context;
+use crate::gather::{self, Snapshot};
 use crate::peer;
 use crate::states::States;
 
-/// Connections at once.
+/// Maximum number of connections.
 const CONNECTIONS: usize = 256;
-/// Connections at once that are told that they are not let in; more are closed without a word.
+/// Maximum number of connections that are told why they are refused; more are closed without an
+/// answer.
 const REFUSALS: usize = 64;
-/// How long a browser may take for the head of a request.
+/// Time limit for the head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// How long a browser may take what was sent to it without a sign of life.
+/// Time limit for a browser to acknowledge sent data.
 const SILENCE: Duration = Duration::from_secs(20);
-/// What waits to be sent to one browser, bytes, beside what the kernel keeps.
+/// Limit of data that waits to be sent to one browser, in bytes, in addition to the kernel's
+/// buffers.
 const BUFFER: usize = 64 * 1024;
-/// After a connection that could not be accepted, for want of descriptors; and for one that is refused.
+/// Pause after a connection that could not be accepted for want of descriptors, and for one that is
+/// refused.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What who is not let in is told: status and words.
+/// A refusal: HTTP status and message.
 type Refusal = (&'static str, &'static str);
 const FULL: Refusal = ("503 Service Unavailable", "too many browsers watch this server.\n");
 const STRANGER: Refusal = (
@@ -40,23 +43,23 @@ const STRANGER: Refusal = (
      with --token-file, or --web-token-file beside a server\n",
 );
 
-/// Serves the page of the server of this name, until the process ends. Without a server, the page says so and waits for
-/// one.
+/// Serves the page of the server with this name until the process ends. Without a server, the page
+/// says so and waits for one.
 ///
 /// # Errors
-/// If the threads, or the listener's place among the watched descriptors, cannot be had.
+/// If a thread cannot be started, or the listener cannot be registered for polling.
 pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let seen = watch::Sender::new(Seen::default());
+    let seen = watch::Sender::new(Snapshot::default());
     let asking = gather::start(server.clone(), seen.clone())?;
-    let desk = Desk { token: Arc::new(token), seen, asking, states: States::of(server) };
+    let desk = Context { token: Arc::new(token), seen, asking, states: States::of(server) };
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
         accept(tokio::net::TcpListener::from_std(listener)?, desk).await
     })
 }
 
-async fn accept(listener: tokio::net::TcpListener, desk: Desk) -> io::Result<()> {
+async fn accept(listener: tokio::net::TcpListener, desk: Context) -> io::Result<()> {
     let (room, door) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(REFUSALS)));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
@@ -85,15 +88,15 @@ async fn accept(listener: tokio::net::TcpListener, desk: Desk) -> io::Result<()>
     }
 }
 
-/// Whether a program of our own user, or of root, has connected.
+/// Returns whether the connection comes from a program of this user or of root.
 fn is_own(stream: &TcpStream, peer: SocketAddr) -> bool {
     let Ok(local) = stream.local_addr() else { return false };
-    // A connection that was reset has no peer any more, and another may have its addresses.
+    // A connection that was reset has no peer anymore, and another may have its addresses.
     peer::is_own(local, peer) && stream.peer_addr().is_ok()
 }
 
-/// Says why nobody is let in. What the browser has sent is read first: a connection that is closed with something
-/// unread takes its answer along.
+/// Sends the reason for a refusal. Received data is read first, because closing a connection with
+/// unread data would discard the answer.
 async fn refuse(mut stream: TcpStream, (status, words): Refusal, _place: OwnedSemaphorePermit) {
     let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{words}",
@@ -108,14 +111,18 @@ async fn refuse(mut stream: TcpStream, (status, words): Refusal, _place: OwnedSe
     let _ = tokio::time::timeout(PAUSE, refusing).await;
 }
 
-async fn converse(stream: TcpStream, desk: Desk) {
-    // Without these options a browser that is gone without a word is noticed later.
+async fn converse(stream: TcpStream, desk: Context) {
+    // Without these options, a browser that disappears is noticed later.
     let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(SILENCE));
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| desk.clone().answer(request));
     let mut connection = http1::Builder::new();
-    // Who has said everything may end its side, and is answered.
-    connection.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(BUFFER).half_close(true);
-    // What cannot be understood is answered by hyper; who has gone needs no answer.
+    // A browser may close its sending side and still be answered.
+    connection
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD)
+        .max_buf_size(BUFFER)
+        .half_close(true);
+    // hyper answers malformed requests; a browser that has gone needs no answer.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }

@@ -1,19 +1,21 @@
-//! The server's state, saved for a browser and restored from what one sends. Each has a thread and a connection to the
-//! server of its own: a long state takes long, and nobody who looks at the page or orders something waits for it.
+//! Saving the server's state for a browser, and restoring one that it sends. Each operation has its
+//! own thread and connection to the server: a large state takes long, and other requests must not
+//! wait for it.
 
 use std::sync::Arc;
 
 use client::Observer;
+use observe::Unlisted;
 use state::State;
-use state::running::{self, Others};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::gather::Failure;
 
-/// Bytes of a state that a browser may send: some 30000 connections. `consort restore` takes longer ones.
+/// Limit of a state that a browser may send, in bytes: about 30000 connections. `consort restore`
+/// accepts larger ones.
 pub(crate) const STATE_BYTES: usize = 4 * 1024 * 1024;
 
-/// Saves and restores, one at a time: threads and memory are bounded.
+/// Saves and restores, one at a time, so that threads and memory are bounded.
 #[derive(Debug, Clone)]
 pub(crate) struct States {
     server: Arc<str>,
@@ -21,19 +23,19 @@ pub(crate) struct States {
 }
 
 impl States {
-    /// Those of the server of this name.
+    /// Creates the queue for the server with this name.
     pub(crate) fn of(server: String) -> Self {
         Self { server: server.into(), turns: Arc::new(Semaphore::new(1)) }
     }
 
-    /// Waits for those who came before; `None`: the page ends.
+    /// Waits for earlier operations. Returns `None` when the page ends.
     pub(crate) async fn turn(&self) -> Option<Turn> {
         let place = Arc::clone(&self.turns).acquire_owned().await.ok()?;
         Some(Turn { server: Arc::clone(&self.server), place })
     }
 }
 
-/// Whose turn it is to save or to restore.
+/// Permission to save or to restore.
 #[derive(Debug)]
 pub(crate) struct Turn {
     server: Arc<str>,
@@ -41,21 +43,23 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
-    /// The state as text.
+    /// Returns the state as text.
     pub(crate) async fn save(self) -> Result<String, Failure> {
-        self.on_a_thread(|server| Ok(running::save(&Observer::open(Some(server))?)?.to_text())).await
+        self.on_a_thread(|server| Ok(observe::save(&Observer::open(Some(server))?)?.to_text()))
+            .await
     }
 
-    /// Restores a state; what could not be restored, and why, a line for each. What is no state changes nothing.
+    /// Restores a state. Returns one line for each item that could not be restored, with the
+    /// reason. An invalid state changes nothing.
     pub(crate) async fn restore(self, text: Vec<u8>) -> Result<Vec<String>, Failure> {
         self.on_a_thread(move |server| {
             let state = parse(&text)?;
-            Ok(running::restore(&Observer::open(Some(server))?, &state, Others::Stay)?)
+            Ok(observe::restore(&Observer::open(Some(server))?, &state, Unlisted::Keep)?)
         })
         .await
     }
 
-    /// The turn lasts until the work is done, also if the browser has gone meanwhile.
+    /// The turn lasts until the work is done, even if the browser has gone meanwhile.
     async fn on_a_thread<T: Send + 'static>(
         self,
         work: impl FnOnce(&str) -> Result<T, Failure> + Send + 'static,

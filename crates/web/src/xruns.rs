@@ -1,13 +1,13 @@
-//! Xruns, for the list.
+//! The list of xruns.
 
 use client::{Error, Observer};
 use proto::xrun::{Verdict, Xrun};
 use serde_json::{Value, json};
 
-/// That are kept to be shown.
+/// Number of xruns that are kept.
 const SHOWN: usize = 100;
 
-/// The newest ones. One whose verdict is not known yet is asked for again, and with it all after it.
+/// The newest xruns. One without a diagnosis is requested again, with all after it.
 #[derive(Debug, Default)]
 pub(crate) struct Xruns {
     list: Vec<Xrun>,
@@ -16,7 +16,7 @@ pub(crate) struct Xruns {
 }
 
 impl Xruns {
-    /// Asks for what is new; `true`: something is.
+    /// Requests what is new. Returns true if there was anything.
     pub(crate) fn look(
         &mut self,
         observer: &Observer,
@@ -25,7 +25,7 @@ impl Xruns {
         let before = self.list.clone();
         let judged = self.list.iter().take_while(|xrun| xrun.verdict.is_some()).count();
         self.list.truncate(judged);
-        // At most all that are remembered: more may come meanwhile.
+        // Bounded: new ones may arrive meanwhile.
         for _ in 0..SHOWN {
             let new = observer.xruns(self.list.last().map_or(self.counted, |xrun| xrun.number))?;
             if new.is_empty() {
@@ -45,7 +45,7 @@ impl Xruns {
         Ok(self.list != before)
     }
 
-    /// Newest first.
+    /// Returns the list, newest first.
     pub(crate) fn value(&self) -> Value {
         self.list.iter().rev().map(value).collect()
     }
@@ -62,7 +62,7 @@ fn value(xrun: &Xrun) -> Value {
         "text": xrun.verdict.as_ref().map(Verdict::describe),
         "driver_late_ns": xrun.driver_late_ns,
         "period_ns": xrun.period_ns,
-        "dates": xrun.dates,
+        "timestamps": xrun.timestamps,
         "usual": xrun.usual,
         "evidence": xrun.evidence,
         "had_cpu": xrun.had_cpu,

@@ -1,4 +1,5 @@
-//! Elements of other cards on the dummy card: it stores what they are set to, and nothing follows from it.
+//! Elements of other cards on the dummy card: it stores what they are set to, and nothing follows
+//! from it.
 
 use std::fs;
 
@@ -53,8 +54,11 @@ pub fn add(elements: &str) {
     let file = directory.path().join("elements.state");
     fs::write(&file, format!("state.Dummy {{{elements}\n}}\n")).expect("a file");
     let path = file.to_string_lossy();
-    super::run("alsactl", &["--no-lock", "--no-ucm", "--no-init-fallback", "--file", &path, "restore", "2"])
-        .expect_success();
+    super::run(
+        "alsactl",
+        &["--no-lock", "--no-ucm", "--no-init-fallback", "--file", &path, "restore", "2"],
+    )
+    .expect_success();
 }
 
 /// Values of an element of card 2, as `amixer` lists both.
@@ -82,7 +86,7 @@ fn write_to_driver(file: &str) {
     fs::write(path, "snd_dummy.0").expect("a driver that takes orders");
 }
 
-/// Pulls card 2 out: returns when nobody has it open any more.
+/// Pulls card 2 out: returns when no program has it open any more.
 pub fn pull_dummy() {
     write_to_driver("unbind");
     awaited("the card is gone", || (!has_card(2)).then_some(()));

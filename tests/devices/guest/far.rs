@@ -10,18 +10,26 @@ fn number(sample: f64) -> Option<i64> {
     (sample != 0.0).then(|| (sample * 2_097_152.0).round() as i64 - 1)
 }
 
-/// Records what comes out of the loopback card for so many seconds; the samples of channel 0.
+/// Records what comes out of the loopback card for this many seconds; the samples of channel 0.
 pub fn recorded(server: &Server, format: &str, rate: &str, seconds: u32) -> Vec<f64> {
     recorded_of(server, 2, format, rate, seconds)
 }
 
-/// The same of a card that runs with so many channels.
-pub fn recorded_of(server: &Server, channels: usize, format: &str, rate: &str, seconds: u32) -> Vec<f64> {
+/// Records what comes out of a loopback card that runs with this many channels.
+pub fn recorded_of(
+    server: &Server,
+    channels: usize,
+    format: &str,
+    rate: &str,
+    seconds: u32,
+) -> Vec<f64> {
     let count = channels.to_string();
     let file = server.directory().join("far.raw");
     let path = file.to_string_lossy().into_owned();
-    let arguments = ["-q", "-D", "hw:1,1", "-t", "raw", "-f", format, "-r", rate, "-c", &count, "-d"];
-    super::run("arecord", &[&arguments[..], &[&seconds.to_string(), &path]].concat()).expect_success();
+    let arguments =
+        ["-q", "-D", "hw:1,1", "-t", "raw", "-f", format, "-r", rate, "-c", &count, "-d"];
+    super::run("arecord", &[&arguments[..], &[&seconds.to_string(), &path]].concat())
+        .expect_success();
     samples(&file, channels, format)
 }
 
@@ -52,8 +60,8 @@ fn samples(file: &Path, channels: usize, format: &str) -> Vec<f64> {
     bytes.chunks_exact(channels * width).map(|frame| decode(&frame[..width])).collect()
 }
 
-/// Demands that samples are the numbers of consecutive frames from the first that is not silent on, at least so
-/// many. `step`: by how much a format's smallest step is coarser than a number.
+/// Demands that samples are the numbers of consecutive frames from the first that is not silent on,
+/// at least so many. `step`: by how much a format's smallest step is coarser than a number.
 #[track_caller]
 pub fn demand_consecutive(samples: &[f64], at_least: usize, step: i64) {
     let begin = samples.iter().position(|sample| *sample != 0.0).expect("something is heard");
@@ -81,6 +89,8 @@ pub fn play_numbers(server: &Server, frames: u32) -> Program {
         .collect();
     std::fs::write(&file, bytes).expect("a file");
     let mut command = Command::new("aplay");
-    command.args(["-q", "-D", "hw:1,1", "-t", "raw", "-f", "FLOAT_LE", "-r", "48000", "-c", "2"]).arg(&file);
+    command
+        .args(["-q", "-D", "hw:1,1", "-t", "raw", "-f", "FLOAT_LE", "-r", "48000", "-c", "2"])
+        .arg(&file);
     Program::start(command)
 }

@@ -1,5 +1,5 @@
-//! MIDI hardware. Card 3 is virtual: what is written into one of its raw devices comes out of the sequencer's port of
-//! that name, and the other way.
+//! MIDI hardware. Card 3 is virtual: what is written into one of its raw devices comes out of the
+//! sequencer's port of that name, and the other way.
 
 use std::process::Command;
 
@@ -7,8 +7,8 @@ use harness::{Program, Server};
 
 use super::{await_cycles, awaited, count, device_state};
 
-/// Ports of the graph that are the sequencer's. What goes into a device's comes out of its raw input, and what goes into
-/// its raw output comes out of it.
+/// Ports of the graph that are the sequencer's. What goes into a device's comes out of its raw
+/// input, and what goes into its raw output comes out of it.
 const MIDI_IN: &str = "midi:Virtual Raw MIDI 3-0 (capture): VirMIDI 3-0";
 const MIDI_OUT: &str = "midi:Virtual Raw MIDI 3-1 (playback): VirMIDI 3-1";
 /// Those of raw devices.
@@ -17,13 +17,14 @@ const RAW_OUT: &str = "raw:VirMIDI (playback): Virtual Raw MIDI 1";
 
 const NOTE: [u8; 6] = [0x90, 0x3c, 0x40, 0x80, 0x3c, 0x00];
 
-/// A System Exclusive message of so many data bytes.
+/// A System Exclusive message of this many data bytes.
 fn exclusive(bytes: u32) -> Vec<u8> {
     let data = (0..bytes).map(|index| (index % 128) as u8);
     [0xf0].into_iter().chain(data).chain([0xf7]).collect()
 }
 
-/// Two programs at raw devices, of which one hears what the other says: whatever is between them is connected.
+/// Two programs at raw devices, of which one hears what the other says: whatever is between them is
+/// connected.
 struct FarEnds<'a> {
     server: &'a Server,
     from: &'a str,
@@ -62,14 +63,18 @@ fn has_lost_none(server: &Server, device: &str) -> String {
     state
 }
 
-/// Messages are read within a millisecond of the kernel's date, and leave within one of their frame. That of a long one the
-/// kernel takes apart, and puts together, for longer without giving up this machine's only processor.
+/// Messages are read within a millisecond of the kernel's timestamp, and leave within one of their
+/// frame. That of a long one the kernel takes apart, and puts together, for longer without giving
+/// up this machine's only processor.
 fn is_in_time(server: &Server, device: &str) {
     let state = has_lost_none(server, device);
     for what in ["read within ", "sent within "] {
         let (_, rest) = state.split_once(what).unwrap_or_else(|| panic!("not {what}: {state}"));
-        let us: u64 =
-            rest.split_whitespace().next().and_then(|number| number.parse().ok()).expect("a number");
+        let us: u64 = rest
+            .split_whitespace()
+            .next()
+            .and_then(|number| number.parse().ok())
+            .expect("a number");
         assert!((1..1_000).contains(&us), "{what}: {state}");
     }
 }
@@ -139,8 +144,9 @@ fn raw_devices_are_midi_ports_and_carry_messages_of_any_length_both_ways() {
         let ports = server.lsp(&[]);
         (ports.contains(RAW_IN) && ports.contains(RAW_OUT)).then_some(())
     });
-    let sequencers =
-        |way: &str, device: u32| format!("midi:Virtual Raw MIDI 3-{device} ({way}): VirMIDI 3-{device}");
+    let sequencers = |way: &str, device: u32| {
+        format!("midi:Virtual Raw MIDI 3-{device} ({way}): VirMIDI 3-{device}")
+    };
     // The far ends are programs at devices 2 and 3; 0 and 1 have the raw ports.
     for (from, to) in [
         (&*sequencers("capture", 2), &*sequencers("playback", 0)),
@@ -179,7 +185,10 @@ fn a_raw_device_that_another_program_has_is_left_out_until_it_is_free() {
     });
     let ports = server.lsp(&[]);
     assert!(!ports.contains(PORT) && ports.contains(RAW_IN), "{ports}");
-    assert!(ports.contains("raw:VirMIDI (playback): Virtual Raw MIDI 2"), "the output is free: {ports}");
+    assert!(
+        ports.contains("raw:VirMIDI (playback): Virtual Raw MIDI 2"),
+        "the output is free: {ports}"
+    );
     program.terminate();
     awaited("its port is there", || server.lsp(&[]).contains(PORT).then_some(()));
     awaited("nothing is left out", || (!state().contains("in use")).then_some(()));
@@ -187,7 +196,7 @@ fn a_raw_device_that_another_program_has_is_left_out_until_it_is_free() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_raw_device_that_is_pulled_out_ends_its_ports_and_has_them_again_when_it_is_back() {
+fn a_raw_device_has_its_ports_again_after_it_was_pulled_out() {
     let server = Server::timer(256);
     add_raw(&server);
     let ports = || server.lsp(&[]).lines().filter(|line| line.starts_with("raw:")).count();
@@ -196,6 +205,8 @@ fn a_raw_device_that_is_pulled_out_ends_its_ports_and_has_them_again_when_it_is_
     awaited("the ports are gone", || (ports() == 0).then_some(()));
     awaited("which is said", || device_state(&server, "raw")?.contains(" 0 ports").then_some(()));
     drop(pulled);
-    awaited("the ports are there again", || (ports() == 8 && server.lsp(&[]).contains(RAW_IN)).then_some(()));
+    awaited("the ports are there again", || {
+        (ports() == 8 && server.lsp(&[]).contains(RAW_IN)).then_some(())
+    });
     await_cycles(&server, 10);
 }

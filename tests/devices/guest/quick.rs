@@ -5,7 +5,8 @@ use harness::Sound;
 use super::{await_cycles, awaited, elements, far, pull, server_on, status_line, xruns_and_cycles};
 use crate::guest::monitor;
 
-const LOOPBACK: [&str; 8] = ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
+const LOOPBACK: [&str; 8] =
+    ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
 
 #[test]
 #[ignore = "in the virtual machine"]
@@ -20,7 +21,7 @@ fn what_a_client_plays_leaves_the_card_sample_for_sample() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn what_enters_the_card_reaches_the_graph_and_leaves_it_again_sample_for_sample() {
+fn the_card_loops_every_sample_through_the_graph() {
     let server = server_on("hw:1,0", &LOOPBACK);
     let _thru = server.probe(&["thru", "thru", "--from", "system:capture_1"]);
     server.run("jack_connect", &["thru:out", "system:playback_1"]).expect_success();
@@ -37,7 +38,8 @@ fn a_tone_leaves_the_hda_chip_at_its_level_and_frequency() {
     server.await_connection("simple:output2", "system:playback_2");
     // Recorded by the machine while the server runs: from here on, and only what is whole.
     let recording =
-        std::path::PathBuf::from(std::env::var_os("OUT").expect("the machine's folder")).join("hda.wav");
+        std::path::PathBuf::from(std::env::var_os("OUT").expect("the machine's folder"))
+            .join("hda.wav");
     let length = || std::fs::metadata(&recording).map_or(0, |file| file.len());
     let begin = length() + 96_000;
     awaited("a second is recorded", || (length() > begin + 192_000).then_some(()));
@@ -64,7 +66,9 @@ fn a_usb_card_that_is_pulled_out_is_taken_back() {
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
     await_cycles(&server, 20);
     pull("usbsnd", 9);
-    awaited("the status says so", || status_line(&server, "driver").contains("not there").then_some(()));
+    awaited("the status says so", || {
+        status_line(&server, "driver").contains("not there").then_some(())
+    });
     assert!(xruns_and_cycles(&server).0 > 0, "it is an xrun");
     await_cycles(&server, 100);
     monitor(&["device_add", "usb-audio,id=usbsnd,bus=xhci.0,audiodev=usb"]);
@@ -77,10 +81,11 @@ fn a_usb_card_that_is_pulled_out_is_taken_back() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_request_to_monitor_opens_the_cards_own_path_and_its_end_or_the_servers_sets_it_back() {
+fn a_monitor_request_opens_the_cards_own_path_until_it_ends() {
     const SWITCHES: &str = "iface=MIXER,name='Channels Thru'";
     elements::add(elements::THRU);
-    let options = ["--capture", "2", "--playback", "2", "--quantum", "8192", "--hardware-monitoring"];
+    let options =
+        ["--capture", "2", "--playback", "2", "--quantum", "8192", "--hardware-monitoring"];
     let server = server_on("hw:2", &options);
     assert!(status_line(&server, "driver").contains("hardware monitoring of 2 inputs"));
     // Debian's program takes its request back after half a minute.

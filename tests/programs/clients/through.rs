@@ -1,7 +1,10 @@
-//! What it hears is what it says, with the `jack` crate of crates.io. Prints each quantum that it is told of.
+//! What it hears is what it says, with the `jack` crate of crates.io. Prints each quantum that it
+//! is told of.
 #![forbid(unsafe_code)]
 
-use jack::{AudioIn, AudioOut, Client, ClientOptions, Control, Frames, Port, ProcessHandler, ProcessScope};
+use jack::{
+    AudioIn, AudioOut, Client, ClientOptions, Control, Frames, Port, ProcessHandler, ProcessScope,
+};
 
 struct Through {
     input: Port<AudioIn>,

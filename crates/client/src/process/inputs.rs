@@ -1,82 +1,73 @@
-//! What a client's inputs hear in a cycle.
+//! Makes the contents of a client's inputs in a cycle.
 
 use std::ptr::null_mut;
 
 use dsp::PeerSamples;
 use rt::midi::{Cursor, MidiReader, MidiSources, merge};
-use rt::shm::{InputSource, ORDERS_WORDS, OrdersReader};
+use rt::shm::{ASSIGNMENT_WORDS, AssignmentReader, InputSource};
 use sys::buffers::{BUFFER_FRAMES, OwnBuffers};
 use sys::memory::PeerSlab;
 
-use super::ports::{HeardEvents, OwnSlabs, PortCell, PortTable};
+use super::ports::{InputEvents, OwnSlabs, PortCell, PortTable};
 use super::tables::Tables;
 
-/// What there is to hear from in a cycle, and who hears it.
+/// Everything that the inputs of one cycle are made from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Heard<'a> {
-    pub(crate) orders: OrdersReader<'a>,
+pub(crate) struct CycleInputs<'a> {
+    pub(crate) assignment: AssignmentReader<'a>,
     pub(crate) ports: &'a PortTable,
     pub(crate) tables: &'a Tables,
     pub(crate) own: &'a OwnSlabs,
     pub(crate) cycle: u32,
     pub(crate) frames: usize,
-    /// Every input gets a copy of its own, which the program may write to.
-    pub(crate) copies: bool,
 }
 
-/// Room to merge the events of as many sources as orders can name, with its pages present. Allocates.
-pub(crate) fn room_for_events() -> Vec<Cursor> {
-    vec![std::hint::black_box(Cursor::default()); ORDERS_WORDS]
+/// Allocates, with its pages present, the cursors to merge as many sources as an assignment can
+/// name.
+pub(crate) fn merge_cursors() -> Vec<Cursor> {
+    vec![std::hint::black_box(Cursor::default()); ASSIGNMENT_WORDS]
 }
 
-impl<'a> Heard<'a> {
-    /// Makes what every connected input hears in this cycle. Process thread, before the program's part, so that
-    /// the client's own outputs still hold the cycle before. Thread: cycle.
+impl<'a> CycleInputs<'a> {
+    /// Makes the contents of every connected input for this cycle. Runs on the process thread
+    /// before the program's callback, so that the client's own outputs still hold the previous
+    /// cycle. Thread: cycle.
     #[inline]
-    pub(crate) fn prepare_inputs(self, cursors: &mut [Cursor]) {
-        for group in self.orders.groups() {
-            // Inputs do not share what was made for one of them: the program may write there.
+    pub(crate) fn prepare(self, cursors: &mut [Cursor]) {
+        for group in self.assignment.groups() {
+            // Inputs with the same sources do not share a mix: the program may write there.
             for cell in group.inputs.iter().filter_map(|port| self.ports.cell(*port)) {
-                cell.set_source(self.buffer_for(cell, group.sources, cursors));
+                cell.set_source(self.source_for(cell, group.sources, cursors));
             }
         }
     }
 
-    /// Whom `input` hears. Thread: cycle.
+    /// Returns the sources of `input`. Thread: cycle.
     pub(crate) fn sources_of(self, input: u32) -> &'a [u32] {
-        let group = self.orders.groups().find(|group| group.inputs.contains(&input));
+        let group = self.assignment.groups().find(|group| group.inputs.contains(&input));
         group.map_or(&[], |group| group.sources)
     }
 
-    /// The address of what `cell` hears from `sources`; null: nothing. Thread: cycle.
-    fn buffer_for(self, cell: &PortCell, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
+    /// Returns the address of what `cell` receives from `sources`, or null for silence. Thread:
+    /// cycle.
+    fn source_for(self, cell: &PortCell, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
         if let Some(events) = cell.events() {
             return self.events_in(events, sources, cursors);
         }
-        match sources {
-            [] => null_mut(),
-            [word] => {
-                let source = InputSource::from_word(*word);
-                if source.own || self.copies {
-                    self.mix(cell, sources)
-                } else {
-                    self.foreign(source).map_or(null_mut(), |samples| samples.as_ptr().cast_mut())
-                }
-            }
-            _ => self.mix(cell, sources),
-        }
+        self.mix(cell, sources)
     }
 
-    /// The sources' events in the cell's own buffer. Copied even from one source, so that the program never reads what
-    /// another process may change. Thread: cycle.
+    /// Merges the sources' events into the cell's own buffer. Even a single source is copied, so
+    /// that the program never reads what another process may change. Thread: cycle.
     #[inline(never)]
-    fn events_in(self, events: &HeardEvents, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
+    fn events_in(self, events: &InputEvents, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
         let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
         merge(&Events { heard: self, sources }, cursors, events.writer(frames), frames);
         events.base().as_ptr()
     }
 
-    /// The sum of the sources in the cell's private buffer. Thread: cycle.
+    /// Mixes the sources into the cell's private buffer, or copies a single one: the program may
+    /// write there, and the source's owner may change the source at any time. Thread: cycle.
     #[inline(never)]
     fn mix(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
         let Some(private) = cell.private() else { return null_mut() };
@@ -95,7 +86,8 @@ impl<'a> Heard<'a> {
         if silent { null_mut() } else { private.base().as_ptr() }
     }
 
-    /// Gives the source's samples to `take`, if they are of the cycle that is to be heard. Thread: cycle.
+    /// Passes the source's samples to `take`, if they belong to the cycle to be read. Thread:
+    /// cycle.
     fn with_samples(self, source: InputSource, frames: usize, take: impl FnOnce(PeerSamples<'_>)) {
         if !source.own {
             if let Some(samples) = self.foreign(source) {
@@ -103,18 +95,19 @@ impl<'a> Heard<'a> {
             }
             return;
         }
-        let Some(slab) = self.own_before(source) else { return };
+        let Some(slab) = self.own_slab_of_previous_cycle(source) else { return };
         if let Some(samples) = slab.borrow(source.slot, frames) {
             take(PeerSamples::from_slice(&samples));
         }
     }
 
-    /// Another client's samples, if there are any to be heard. Thread: cycle.
+    /// Returns the samples of another client, if they are valid in this cycle. Thread: cycle.
     pub(crate) fn foreign(&self, source: InputSource) -> Option<PeerSamples<'_>> {
         self.foreign_slab(source)?.samples(source.slot, BUFFER_FRAMES)
     }
 
-    /// Another client's slab, if it has finished it for this cycle; for a feedback, for the one before. Thread: cycle.
+    /// Returns another client's slab if that client has finished this cycle, or, for a feedback
+    /// connection, the previous one. Thread: cycle.
     fn foreign_slab(&self, source: InputSource) -> Option<&PeerSlab> {
         let slab = self.tables.slab(source.slab)?;
         let finished = slab.header().finished();
@@ -122,8 +115,8 @@ impl<'a> Heard<'a> {
         (finished == self.cycle || before).then_some(slab)
     }
 
-    /// The client's own slab, if it was finished in the cycle before. Thread: cycle.
-    fn own_before(&self, source: InputSource) -> Option<&OwnBuffers> {
+    /// Returns the client's own slab, if it was finished in the previous cycle. Thread: cycle.
+    fn own_slab_of_previous_cycle(&self, source: InputSource) -> Option<&OwnBuffers> {
         let slab = self.own.get(source.slab)?;
         (slab.slab().header().finished() == self.cycle.wrapping_sub(1)).then_some(slab)
     }
@@ -131,7 +124,7 @@ impl<'a> Heard<'a> {
 
 /// The sources of a MIDI input.
 struct Events<'a> {
-    heard: Heard<'a>,
+    heard: CycleInputs<'a>,
     sources: &'a [u32],
 }
 
@@ -143,7 +136,7 @@ impl MidiSources for Events<'_> {
     fn with<R>(&self, index: usize, read: impl FnOnce(MidiReader<'_>) -> R) -> Option<R> {
         let source = InputSource::from_word(*self.sources.get(index)?);
         if source.own {
-            let events = self.heard.own_before(source)?.borrow_midi(source.slot)?;
+            let events = self.heard.own_slab_of_previous_cycle(source)?.borrow_midi(source.slot)?;
             MidiReader::of(&events).map(read)
         } else {
             MidiReader::of(self.heard.foreign_slab(source)?.midi(source.slot)?).map(read)
@@ -157,7 +150,7 @@ mod tests {
 
     use proto::request::PortType;
     use rt::midi::{MidiEvent, MidiWords, MidiWriter};
-    use rt::shm::{Edges, OrdersWriter};
+    use rt::shm::{AssignmentWriter, Edges};
     use sys::memory::OwnSlab;
 
     use super::*;
@@ -165,7 +158,7 @@ mod tests {
     const FRAMES: usize = 64;
     const CYCLE: u32 = 9;
 
-    /// Two foreign slabs, 0 and 1, and one of our own; slot 3 of each holds a value of its own.
+    /// Two foreign slabs, 0 and 1, and one own slab, each with a distinct value in slot 3.
     struct Graph {
         ports: PortTable,
         own: OwnSlabs,
@@ -182,10 +175,10 @@ mod tests {
             let ports = PortTable::new(16);
             for number in 0..3 {
                 ports.add_input(number, PortType::Audio).unwrap();
-                ports.name(number, number + 1);
+                ports.set_id(number, number + 1);
             }
             ports.add_input(3, PortType::Midi).unwrap();
-            ports.name(3, 4);
+            ports.set_id(3, 4);
             let (own, mut tables, mut foreign) = (OwnSlabs::new(), Tables::default(), Vec::new());
             let slab = own.add(0, OwnSlab::create().unwrap()).unwrap();
             slab.borrow(3, FRAMES).unwrap().fill(OWN_VALUE);
@@ -201,19 +194,20 @@ mod tests {
             Self { ports, own, foreign, tables, words: Vec::new() }
         }
 
-        fn obey(&mut self, groups: &[(&[InputSource], &[u32])]) {
-            let mut words = vec![0; ORDERS_WORDS];
-            let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
+        fn assign(&mut self, groups: &[(&[InputSource], &[u32])]) {
+            let mut words = vec![0; ASSIGNMENT_WORDS];
+            let mut writer = AssignmentWriter::new(&mut words, None, Edges::NONE, false);
             groups.iter().for_each(|(sources, inputs)| writer.group(sources, inputs));
             self.words = writer.finish().unwrap().to_vec();
-            self.ports.forget_sources();
+            self.ports.clear_sources();
         }
 
-        fn prepare(&self, copies: bool) {
+        fn prepare(&self) {
             let Self { ports, own, tables, .. } = self;
-            let orders = OrdersReader::new(&self.words);
-            let heard = Heard { orders, ports, tables, own, cycle: CYCLE, frames: FRAMES, copies };
-            heard.prepare_inputs(&mut room_for_events());
+            let assignment = AssignmentReader::new(&self.words);
+            let heard =
+                CycleInputs { assignment, ports, tables, own, cycle: CYCLE, frames: FRAMES };
+            heard.prepare(&mut merge_cursors());
         }
 
         fn source(&self, port: u32) -> *const f32 {
@@ -226,10 +220,6 @@ mod tests {
             assert!(samples.iter().all(|sample| *sample == samples[0]));
             (private.base().as_ptr(), samples[0])
         }
-
-        fn foreign(&self, slab: u32) -> *const f32 {
-            self.tables.slab(slab).unwrap().samples(3, FRAMES).unwrap().as_ptr()
-        }
     }
 
     const FIRST: InputSource = InputSource { slab: 0, slot: 3, feedback: false, own: false };
@@ -237,34 +227,19 @@ mod tests {
     const OWN: InputSource = InputSource { slab: 0, slot: 3, feedback: false, own: true };
 
     #[test]
-    fn one_source_is_heard_without_a_copy() {
-        let mut graph = Graph::new();
-        graph.obey(&[(&[SECOND], &[0])]);
-        graph.prepare(false);
-        assert_eq!(graph.source(0), graph.foreign(1));
-    }
-
-    #[test]
-    fn a_program_that_writes_to_its_inputs_gets_copies() {
-        let mut graph = Graph::new();
-        graph.obey(&[(&[SECOND], &[0, 2])]);
-        graph.prepare(true);
-        for port in [0, 2] {
-            assert_eq!(graph.private(port), (graph.source(port), VALUES[1]));
+    fn each_input_has_a_buffer_of_its_own_which_the_program_may_write_to() {
+        for (case, sources, expected) in
+            [("one source", &[SECOND][..], VALUES[1]), ("a mix", &[FIRST, SECOND], 0.75)]
+        {
+            let mut graph = Graph::new();
+            graph.assign(&[(&[FIRST], &[1]), (sources, &[2, 0])]);
+            graph.prepare();
+            for port in [0, 2] {
+                assert_eq!(graph.private(port), (graph.source(port), expected), "{case}");
+            }
+            assert_ne!(graph.source(0), graph.source(2), "{case}");
+            assert_eq!(graph.private(1), (graph.source(1), VALUES[0]), "{case}");
         }
-        assert_ne!(graph.source(0), graph.source(2));
-    }
-
-    #[test]
-    fn inputs_with_the_same_sources_have_mixes_of_their_own_since_the_program_may_write_there() {
-        let mut graph = Graph::new();
-        graph.obey(&[(&[FIRST], &[1]), (&[FIRST, SECOND], &[2, 0])]);
-        graph.prepare(false);
-        for port in [2, 0] {
-            assert_eq!(graph.private(port), (graph.source(port), 0.75));
-        }
-        assert_ne!(graph.source(0), graph.source(2));
-        assert_eq!(graph.source(1), graph.foreign(0));
     }
 
     #[test]
@@ -279,8 +254,8 @@ mod tests {
             let mut graph = Graph::new();
             graph.foreign[0].header().finish(finished);
             let source = InputSource { feedback, ..FIRST };
-            graph.obey(&[(&[source], &[0]), (&[source, SECOND], &[1])]);
-            graph.prepare(false);
+            graph.assign(&[(&[source], &[0]), (&[source, SECOND], &[1])]);
+            graph.prepare();
             assert_eq!(!graph.source(0).is_null(), heard, "{case}");
             assert_eq!(graph.private(1).1, if heard { 0.75 } else { 0.5 }, "{case}, in a mix");
         }
@@ -289,20 +264,24 @@ mod tests {
     #[test]
     fn an_output_of_the_client_itself_is_heard_one_cycle_later() {
         let mut graph = Graph::new();
-        graph.obey(&[(&[OWN], &[0]), (&[OWN, FIRST], &[1])]);
-        graph.prepare(false);
+        graph.assign(&[(&[OWN], &[0]), (&[OWN, FIRST], &[1])]);
+        graph.prepare();
         graph.own.get(0).unwrap().borrow(3, FRAMES).unwrap().fill(0.125);
-        assert_eq!(graph.private(0), (graph.source(0), OWN_VALUE), "what is written now is not heard yet");
+        assert_eq!(
+            graph.private(0),
+            (graph.source(0), OWN_VALUE),
+            "what is written now is not heard yet"
+        );
         assert_eq!(graph.private(1), (graph.source(1), OWN_VALUE + VALUES[0]));
     }
 
     #[test]
     fn disconnected_inputs_are_silent_again() {
         let mut graph = Graph::new();
-        graph.obey(&[(&[FIRST], &[0])]);
-        graph.prepare(false);
-        graph.obey(&[]);
-        graph.prepare(false);
+        graph.assign(&[(&[FIRST], &[0])]);
+        graph.prepare();
+        graph.assign(&[]);
+        graph.prepare();
         assert!(graph.source(0).is_null());
     }
 
@@ -310,8 +289,11 @@ mod tests {
     fn orders_that_name_nothing_we_have_are_silent() {
         let mut graph = Graph::new();
         let nowhere = InputSource { slab: 77, ..FIRST };
-        graph.obey(&[(&[nowhere], &[0, 90]), (&[nowhere, InputSource { own: true, ..nowhere }], &[1])]);
-        graph.prepare(false);
+        graph.assign(&[
+            (&[nowhere], &[0, 90]),
+            (&[nowhere, InputSource { own: true, ..nowhere }], &[1]),
+        ]);
+        graph.prepare();
         assert!((0..3).all(|port| graph.source(port).is_null()));
     }
 
@@ -321,7 +303,7 @@ mod tests {
     const OWN_EVENTS: InputSource = InputSource { slot: EVENTS_SLOT, ..OWN };
 
     impl Graph {
-        /// A graph whose three sources say events at these times, each with a number of its own.
+        /// A graph whose three sources have events at these times, each with a distinct number.
         fn with_events(times: [&[u32]; 3]) -> Self {
             let mut graph = Self::new();
             let [own, foreign @ ..] = times;
@@ -336,7 +318,7 @@ mod tests {
             graph
         }
 
-        /// (Time, number of the source) of what the MIDI input hears.
+        /// The events of the MIDI input, as (time, number of the source).
         fn events(&self) -> Vec<(u32, u8)> {
             let events = self.ports.cell(3).unwrap().events().unwrap();
             assert_eq!(self.source(3), events.base().as_ptr().cast_const());
@@ -353,16 +335,16 @@ mod tests {
     #[test]
     fn events_of_several_sources_are_heard_by_time_and_then_by_source() {
         let mut graph = Graph::with_events([&[0, 5], &[5, 6], &[2, 5, 7]]);
-        graph.obey(&[(&[FIRST_EVENTS, OWN_EVENTS, SECOND_EVENTS], &[3])]);
-        graph.prepare(false);
+        graph.assign(&[(&[FIRST_EVENTS, OWN_EVENTS, SECOND_EVENTS], &[3])]);
+        graph.prepare();
         assert_eq!(graph.events(), [(0, 0), (2, 2), (5, 1), (5, 0), (5, 2), (6, 1), (7, 2)]);
     }
 
     #[test]
     fn events_of_one_source_are_copied_so_that_it_cannot_change_them_any_more() {
         let mut graph = Graph::with_events([&[], &[3], &[]]);
-        graph.obey(&[(&[FIRST_EVENTS], &[3])]);
-        graph.prepare(false);
+        graph.assign(&[(&[FIRST_EVENTS], &[3])]);
+        graph.prepare();
         assert_eq!(graph.events(), [(3, 1)]);
     }
 
@@ -370,8 +352,8 @@ mod tests {
     fn memory_without_events_and_sources_that_are_late_say_nothing_and_the_others_are_heard() {
         let mut graph = Graph::with_events([&[1], &[3], &[4]]);
         graph.own.get(0).unwrap().slab().header().finish(CYCLE - 2);
-        graph.obey(&[(&[FIRST, FIRST_EVENTS, OWN_EVENTS], &[3])]);
-        graph.prepare(false);
+        graph.assign(&[(&[FIRST, FIRST_EVENTS, OWN_EVENTS], &[3])]);
+        graph.prepare();
         assert_eq!(graph.events(), [(3, 1)]);
     }
 }

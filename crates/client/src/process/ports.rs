@@ -1,4 +1,4 @@
-//! A client's own ports as its cycles see them.
+//! A client's own ports, as seen from its cycles.
 
 use std::ptr::{NonNull, null_mut};
 use std::sync::OnceLock;
@@ -10,39 +10,40 @@ use rt::sync::AtomicU32 as Word;
 use sys::buffers::{BorrowedMidi, OwnBuffers, PrivateBuffer};
 use sys::memory::{OwnSlab, SegmentError};
 
-use crate::growing::Growing;
+use crate::chunked_list::ChunkedList;
 
-/// The slabs with this client's output buffers, in the order in which the server was told of them.
+/// The slabs with this client's output buffers, in the order in which they were announced to the
+/// server.
 #[derive(Debug)]
-pub(crate) struct OwnSlabs(Growing<OnceLock<OwnBuffers>, 1>);
+pub(crate) struct OwnSlabs(ChunkedList<OnceLock<OwnBuffers>, 1>);
 
 impl OwnSlabs {
     pub(crate) fn new() -> Self {
-        Self(Growing::new([OnceLock::new()]))
+        Self(ChunkedList::new([OnceLock::new()]))
     }
 
-    /// The slab of that number. Thread: cycle.
+    /// Returns slab number `slab`. Thread: cycle.
     pub(crate) fn get(&self, slab: u32) -> Option<&OwnBuffers> {
         self.0.get(slab as usize)?.get()
     }
 
-    /// All slabs. Thread: cycle.
+    /// Iterates over all slabs. Thread: cycle.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &OwnBuffers> {
         self.0.iter().map_while(OnceLock::get)
     }
 
-    /// Adds a slab as number `slab`; `None` past the last that there can be. Allocates.
+    /// Adds a slab as number `slab`. Returns `None` beyond the largest possible number. Allocates.
     pub(crate) fn add(&self, slab: u32, segment: OwnSlab) -> Option<&OwnBuffers> {
         Some(self.0.make(slab as usize)?.get_or_init(|| OwnBuffers::new(segment)))
     }
 
-    /// A fresh slab that is not in the list yet.
+    /// Creates a slab that is not in the list yet.
     pub(crate) fn create() -> Result<OwnSlab, SegmentError> {
         OwnSlab::create()
     }
 }
 
-/// What a place of the table holds.
+/// What a cell of the table holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u32)]
 enum Kind {
@@ -53,14 +54,15 @@ enum Kind {
     MidiOutput = 4,
 }
 
-/// The events that an input hears, in this process's own memory, all of it present.
+/// The events of a MIDI input, in this process's own memory, with all pages present.
 #[derive(Debug)]
-pub(crate) struct HeardEvents(Box<MidiWords>);
+pub(crate) struct InputEvents(Box<MidiWords>);
 
-impl HeardEvents {
-    /// Allocates; `None` never, but for the compiler.
+impl InputEvents {
+    /// Allocates. Always `Some`: the conversion below cannot fail.
     fn new() -> Option<Self> {
-        // Written word by word from a value that the compiler does not know, so that no page is left for later.
+        // Written word by word from a value that the compiler does not know, so that every page is
+        // touched here.
         let words = std::iter::repeat_with(|| Word::new(std::hint::black_box(0)));
         let words: Box<[Word]> = words.take(MIDI_WORDS).collect();
         let events = Self(words.try_into().ok()?);
@@ -68,31 +70,31 @@ impl HeardEvents {
         Some(events)
     }
 
-    /// To be filled. Thread: cycle.
+    /// Empties the buffer and returns a writer for it. Thread: cycle.
     pub(crate) fn writer(&self, frames: u32) -> MidiWriter<'_> {
         MidiWriter::begin(&self.0, frames)
     }
 
-    /// What is there. Thread: cycle.
+    /// Returns a reader of the events. Thread: cycle.
     pub(crate) fn reader(&self) -> Option<MidiReader<'_>> {
         MidiReader::of(&self.0)
     }
 
-    /// Where the events are, for foreign code; as long as this lives.
+    /// Returns the address of the events, for foreign code. Valid as long as this value lives.
     pub(crate) fn base(&self) -> NonNull<f32> {
         NonNull::from_ref(&*self.0).cast()
     }
 }
 
-/// One of the client's ports. All fields are for any thread.
+/// One of the client's ports. All fields may be used from any thread.
 #[derive(Debug)]
 pub(crate) struct PortCell {
     kind: AtomicU32,
-    /// An audio input's own buffer: silence, a copy, or a mix.
+    /// Private buffer of an audio input: silence, a copy, or a mix.
     private: OnceLock<PrivateBuffer>,
-    /// A MIDI input's own buffer.
-    events: OnceLock<HeardEvents>,
-    /// What the program gets, samples or events; null for an input that hears nothing.
+    /// Private buffer of a MIDI input.
+    events: OnceLock<InputEvents>,
+    /// Address of the samples or events that the program gets; null for an input without a source.
     samples: AtomicPtr<f32>,
     slab: AtomicU32,
     slot: AtomicU32,
@@ -126,7 +128,7 @@ impl PortCell {
         self.is(Kind::AudioInput) || self.is(Kind::MidiInput)
     }
 
-    /// What travels through the port, and whether it is an output.
+    /// Returns the port's type and whether it is an output.
     pub(crate) fn kind(&self) -> Option<(PortType, bool)> {
         let kinds = [
             (Kind::AudioInput, PortType::Audio, false),
@@ -134,42 +136,47 @@ impl PortCell {
             (Kind::AudioOutput, PortType::Audio, true),
             (Kind::MidiOutput, PortType::Midi, true),
         ];
-        kinds.into_iter().find(|(kind, ..)| self.is(*kind)).map(|(_, port_type, output)| (port_type, output))
+        kinds
+            .into_iter()
+            .find(|(kind, ..)| self.is(*kind))
+            .map(|(_, port_type, output)| (port_type, output))
     }
 
-    /// The audio input's private buffer. Thread: cycle.
+    /// Returns the private buffer of an audio input. Thread: cycle.
     pub(crate) fn private(&self) -> Option<&PrivateBuffer> {
         self.private.get().filter(|_| self.is(Kind::AudioInput))
     }
 
-    /// The MIDI input's own buffer. Thread: cycle.
-    pub(crate) fn events(&self) -> Option<&HeardEvents> {
+    /// Returns the private buffer of a MIDI input. Thread: cycle.
+    pub(crate) fn events(&self) -> Option<&InputEvents> {
         self.events.get().filter(|_| self.is(Kind::MidiInput))
     }
 
-    /// What the input reads in this cycle; null: silence. Process thread. Thread: cycle.
+    /// Sets what the input reads in this cycle; null means silence. Process thread. Thread: cycle.
     #[inline]
     pub(crate) fn set_source(&self, samples: *mut f32) {
         if self.is_input() {
-            // Release: threads that the program woke for the cycle see the mix behind it.
+            // Release: threads that the program wakes for the cycle see the mix at this address.
             self.samples.store(samples, Ordering::Release);
         }
     }
 
-    /// What the input reads in this cycle. Thread: cycle.
+    /// Returns what the input reads in this cycle. Thread: cycle.
     #[inline]
     pub(crate) fn source(&self) -> *mut f32 {
         self.samples.load(Ordering::Acquire)
     }
 
-    /// Where an output's samples or events lie.
+    /// Returns the location of an output's samples or events.
     pub(crate) fn slab_slot(&self) -> Option<SlabSlot> {
-        let slot =
-            SlabSlot { slab: self.slab.load(Ordering::Relaxed), slot: self.slot.load(Ordering::Relaxed) };
+        let slot = SlabSlot {
+            slab: self.slab.load(Ordering::Relaxed),
+            slot: self.slot.load(Ordering::Relaxed),
+        };
         (self.is(Kind::AudioOutput) || self.is(Kind::MidiOutput)).then_some(slot)
     }
 
-    /// A MIDI output's buffer; `None` while somebody else has it. Thread: cycle.
+    /// Borrows the buffer of a MIDI output; `None` while another thread holds it. Thread: cycle.
     pub(crate) fn borrow_output_events<'a>(&self, own: &'a OwnSlabs) -> Option<BorrowedMidi<'a>> {
         if !self.is(Kind::MidiOutput) {
             return None;
@@ -188,10 +195,11 @@ impl PortCell {
         if self.is(Kind::MidiOutput) {
             self.limit_events(own, quantum().unwrap_or(frames));
         }
-        NonNull::new(self.source()).or_else(|| self.nothing(frames))
+        NonNull::new(self.source()).or_else(|| self.silence(frames))
     }
 
-    /// What the program writes now must lie within a cycle of `quantum` frames. It keeps what it wrote in the last one.
+    /// Limits further events to a cycle of `quantum` frames. Events from the previous call are
+    /// kept.
     fn limit_events(&self, own: &OwnSlabs, quantum: u32) {
         if let Some(events) = self.borrow_output_events(own)
             && let Some(writer) = MidiWriter::of(&events)
@@ -200,15 +208,15 @@ impl PortCell {
         }
     }
 
-    /// The input's own buffer, with nothing to be heard in it.
-    fn nothing(&self, frames: u32) -> Option<NonNull<f32>> {
+    /// Returns the input's private buffer, silenced.
+    fn silence(&self, frames: u32) -> Option<NonNull<f32>> {
         if let Some(events) = self.events() {
             events.writer(frames);
             return Some(events.base());
         }
         let private = self.private()?;
         let frames = frames as usize;
-        // Somebody else is silencing it at this moment, if it is borrowed.
+        // If the buffer is borrowed, another thread is silencing it at this moment.
         if let Some(mut samples) = private.borrow(frames) {
             samples.fill(0.0);
         }
@@ -216,40 +224,41 @@ impl PortCell {
     }
 }
 
-/// The client's ports by its own numbers, and the way there from the server's ids.
+/// The client's ports by the client's own numbers, and the mapping from the server's ids to these
+/// numbers.
 #[derive(Debug)]
 pub(crate) struct PortTable {
-    cells: Growing<PortCell>,
-    /// By port id: number + 1; 0: not a port of ours.
+    cells: ChunkedList<PortCell>,
+    /// Indexed by port id: number + 1, or 0 if the port is not this client's.
     numbers: Box<[AtomicU32]>,
 }
 
 impl PortTable {
-    /// For a server with ports `1..=last_id`.
+    /// Creates the table for a server with ports `1..=last_id`.
     pub(crate) fn new(last_id: u32) -> Self {
         let numbers = (0..=last_id).map(|_| AtomicU32::new(0)).collect();
-        Self { cells: Growing::new([const { PortCell::new() }; _]), numbers }
+        Self { cells: ChunkedList::new([const { PortCell::new() }; _]), numbers }
     }
 
-    /// The port with the client's own number `number`. Thread: cycle.
+    /// Returns the port with number `number`. Thread: cycle.
     #[inline]
     pub(crate) fn cell(&self, number: u32) -> Option<&PortCell> {
         self.cells.get(number as usize).filter(|cell| !cell.is(Kind::Free))
     }
 
-    /// No input hears anything, until it is said what. Process thread. Thread: cycle.
-    pub(crate) fn forget_sources(&self) {
+    /// Makes every input silent until it gets a source. Process thread. Thread: cycle.
+    pub(crate) fn clear_sources(&self) {
         self.cells.iter().for_each(|cell| cell.set_source(null_mut()));
     }
 
-    /// The client's own number of port `id`. Thread: cycle.
+    /// Returns the number of port `id`. Thread: cycle.
     #[inline]
     pub(crate) fn number(&self, id: u32) -> Option<u32> {
         self.numbers.get(id as usize)?.load(Ordering::Acquire).checked_sub(1)
     }
 
-    /// The address of the port's samples or events in this cycle, of `quantum` frames: see `Session::port_buffer`.
-    /// Thread: cycle.
+    /// Returns the address of the port's samples or events in this cycle of `quantum` frames; see
+    /// `Session::port_buffer`. Thread: cycle.
     #[inline]
     pub(crate) fn buffer(
         &self,
@@ -261,7 +270,8 @@ impl PortTable {
         self.cell(self.number(id)?)?.buffer(own, frames, quantum)
     }
 
-    /// Makes number `number` an input. Allocates. `None` past the last number that there can be.
+    /// Makes number `number` an input. Returns `None` beyond the largest possible number.
+    /// Allocates.
     pub(crate) fn add_input(&self, number: u32, port_type: PortType) -> Option<()> {
         let cell = self.cells.make(number as usize)?;
         let kind = match port_type {
@@ -271,8 +281,8 @@ impl PortTable {
             }
             PortType::Midi => {
                 if cell.events.get().is_none() {
-                    // Fails only if somebody else was faster, with the same.
-                    let _ = cell.events.set(HeardEvents::new()?);
+                    // Fails only if another thread has just stored an equal value.
+                    let _ = cell.events.set(InputEvents::new()?);
                 }
                 Kind::MidiInput
             }
@@ -282,7 +292,8 @@ impl PortTable {
         Some(())
     }
 
-    /// Makes number `number` an output, whose samples or events lie in `place`, at `samples`. Allocates.
+    /// Makes number `number` an output whose samples or events lie in `place`, at `samples`.
+    /// Allocates.
     pub(crate) fn add_output(
         &self,
         number: u32,
@@ -299,20 +310,21 @@ impl PortTable {
         Some(())
     }
 
-    /// The server knows number `number` as port `id`. `None`: there is no such id.
-    pub(crate) fn name(&self, number: u32, id: u32) -> Option<()> {
+    /// Records that the server knows number `number` as port `id`. Returns `None` if there is no
+    /// such id.
+    pub(crate) fn set_id(&self, number: u32, id: u32) -> Option<()> {
         self.numbers.get(id as usize)?.store(number + 1, Ordering::Release);
         Some(())
     }
 
-    /// The client's ports: (id, the client's own number), by id.
-    pub(crate) fn named(&self) -> impl Iterator<Item = (u32, u32)> {
+    /// Iterates over the client's ports as (id, number), by id.
+    pub(crate) fn ids(&self) -> impl Iterator<Item = (u32, u32)> {
         (0..)
             .zip(&*self.numbers)
             .filter_map(|(id, number)| Some((id, number.load(Ordering::Acquire).checked_sub(1)?)))
     }
 
-    /// Number `number` is free again.
+    /// Frees number `number`.
     pub(crate) fn remove(&self, number: u32, id: Option<u32>) {
         if let Some(place) = id.and_then(|id| self.numbers.get(id as usize)) {
             place.store(0, Ordering::Release);
@@ -334,18 +346,20 @@ mod tests {
     fn an_unconnected_input_is_silent_again_at_each_call() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Audio).unwrap();
-        table.name(3, 7).unwrap();
+        table.set_id(3, 7).unwrap();
         let buffer = table.buffer(&own, 7, 64, || None).unwrap();
         table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().fill(0.5);
         assert_eq!(table.buffer(&own, 7, 64, || None), Some(buffer));
-        assert!(table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().iter().all(|x| *x == 0.0));
+        assert!(
+            table.cell(3).unwrap().private().unwrap().borrow(64).unwrap().iter().all(|x| *x == 0.0)
+        );
     }
 
     #[test]
     fn an_unconnected_midi_input_has_no_events_again_at_each_call() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(3, PortType::Midi).unwrap();
-        table.name(3, 7).unwrap();
+        table.set_id(3, 7).unwrap();
         let buffer = table.buffer(&own, 7, 64, || None).unwrap();
         let events = table.cell(3).unwrap().events().unwrap();
         assert_eq!(events.base(), buffer);
@@ -359,9 +373,9 @@ mod tests {
     fn ports_of_others_and_ports_that_are_gone_have_no_buffer() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(0, PortType::Midi).unwrap();
-        table.name(0, 8).unwrap();
-        assert_eq!(table.named().collect::<Vec<_>>(), [(8, 0)]);
-        assert!(table.name(0, 9).is_none(), "past the last id");
+        table.set_id(0, 8).unwrap();
+        assert_eq!(table.ids().collect::<Vec<_>>(), [(8, 0)]);
+        assert!(table.set_id(0, 9).is_none(), "past the last id");
         assert!(table.buffer(&own, 8, 64, || None).is_some());
         assert!(table.buffer(&own, 0, 64, || None).is_none());
         assert!(table.buffer(&own, 9, 64, || None).is_none(), "past the last id");
@@ -390,7 +404,7 @@ mod tests {
         let samples = own.slab().slot(5).unwrap();
         let table = PortTable::new(8);
         table.add_output(0, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
-        table.name(0, 1).unwrap();
+        table.set_id(0, 1).unwrap();
         assert_eq!(table.buffer(&slabs, 1, 64, || None), Some(samples));
         assert_eq!(slabs.iter().count(), 1);
     }
@@ -403,8 +417,10 @@ mod tests {
         MidiWriter::begin(&own.borrow_midi(2).unwrap(), 0);
         let table = PortTable::new(8);
         table.add_output(0, PortType::Midi, place, own.slab().slot(2).unwrap()).unwrap();
-        table.name(0, 1).unwrap();
-        for (frames, time, written) in [(64, 63, true), (64, 64, false), (128, 127, true), (64, 100, false)] {
+        table.set_id(0, 1).unwrap();
+        for (frames, time, written) in
+            [(64, 63, true), (64, 64, false), (128, 127, true), (64, 100, false)]
+        {
             assert!(table.buffer(&slabs, 1, frames, || None).is_some());
             let events = own.borrow_midi(2).unwrap();
             let writer = MidiWriter::of(&events).unwrap();

@@ -1,7 +1,8 @@
-//! The process thread's loop in its two halves: until it is our turn, and after the program's part.
+//! The process thread's loop in two halves: before and after the program's callback.
 //!
-//! What few cycles do is kept out of these two functions (`cold`, `inline(never)`), so that what all do lies on few pages:
-//! the kernel runs other processes between two cycles, and each page must then be looked up anew.
+//! Rare work is kept out of the two functions (`cold`, `inline(never)`), so that the common path
+//! lies on few pages: the kernel runs other processes between two cycles, and each page then costs
+//! a TLB miss.
 
 use std::cell::{Cell, RefCell};
 use std::ptr;
@@ -11,95 +12,95 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rt::midi::Cursor;
 use rt::park::Park;
-use rt::shm::{CycleInfo, ORDERS_WORDS, SignalPage};
+use rt::shm::{ASSIGNMENT_WORDS, CycleInfo, SignalPage};
 use rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
 use sys::futex::Futex;
 use sys::thread::{CpuSet, OwnCpu, SchedulingError};
 
 use super::CycleScope;
-use super::inputs::{Heard, room_for_events};
-use super::standing::Standing;
+use super::inputs::{CycleInputs, merge_cursors};
+use super::priority_boost::PriorityBoost;
 use super::tables::TablesReceiver;
 use super::transport::TransportPart;
-use crate::session::{Core, Link};
+use crate::session::{Core, ServerMemory};
 
-/// How long the thread sleeps at most before it looks whether it is to stop, or the server is gone.
-const LOOK_NS: u64 = 1_000_000_000;
+/// Limit of a sleep, after which the thread checks whether it must stop or the server is gone.
+const POLL_NS: u64 = 1_000_000_000;
 
-/// What the process thread knows from cycle to cycle.
+/// The process thread's state from cycle to cycle.
 #[derive(Debug)]
 pub(crate) struct Runner {
     core: Arc<Core>,
-    /// Index of the link whose cycles it runs.
-    link: u32,
+    /// Index of the server whose cycles it runs.
+    server: u32,
     stop: Arc<AtomicBool>,
     /// The program has ended its own loop.
     ended: bool,
     turn: TurnState<Box<[u32]>>,
-    /// The first plan of the orders that were obeyed last in where the thread runs.
-    obeyed: u64,
+    /// The first plan of the assignments that the thread applied last.
+    applied_plan: u64,
     spurious: u32,
     tables: TablesReceiver,
-    /// Room to merge events.
+    /// Space for merging events.
     cursors: Vec<Cursor>,
-    /// Writes into inputs of this process that were looked at: see [`sys::write_faults::served`].
-    writes: u32,
-    /// Where the thread may run when no order says otherwise.
+    /// CPUs on which the thread may run without an assignment.
     original_cpus: Option<CpuSet>,
-    /// Where it may run if an order says so: nobody is there by himself.
+    /// Isolated CPUs, on which threads run only if assigned there.
     isolated_cpus: CpuSet,
-    /// ... and was told to.
+    /// CPU that the thread is pinned to, if any.
     cpu: Option<u32>,
     own_cpu: OwnCpu,
     transport: TransportPart,
-    /// The server freewheels, and so the thread is not real-time.
+    /// The server is freewheeling, so the thread is not real-time.
     freewheels: bool,
-    standing: Standing,
+    boost: PriorityBoost,
     current: CurrentCycle,
 }
 
-/// The cycle that the program is in. The thread's own variables have it, too, but take five pages to reach, which no
-/// cycle should touch.
+/// The cycle that the program is in. It is also reachable through a thread-local variable, which
+/// takes five pages to read; no cycle should touch them.
 type CurrentCycle = Rc<Cell<Option<CycleInfo>>>;
 
 impl Runner {
-    /// For the calling thread. Allocates all that cycles need.
+    /// Prepares the calling thread. Allocates all that cycles need.
     pub(crate) fn new(core: Arc<Core>, stop: Arc<AtomicBool>, tables: TablesReceiver) -> Self {
-        // Of an activation before.
-        core.link().own.note_quick();
-        // Before the words, which cover pages and of which a cycle needs the first.
+        // An earlier activation may have left the opposite.
+        core.memory().own.note_sync_not_needed();
+        // Allocated before the words, which cover several pages and of which a cycle needs only the
+        // first.
         let current = CurrentCycle::default();
-        let words = vec![std::hint::black_box(0); ORDERS_WORDS].into_boxed_slice();
+        let words = vec![std::hint::black_box(0); ASSIGNMENT_WORDS].into_boxed_slice();
         CURRENT.set(Some(Rc::clone(&current)));
         Self {
-            link: core.links.newest(),
+            server: core.memories.newest(),
             core,
             stop,
             ended: false,
             turn: TurnState::new(words),
-            obeyed: 0,
+            applied_plan: 0,
             spurious: 0,
             tables,
-            cursors: room_for_events(),
-            writes: sys::write_faults::served(),
+            cursors: merge_cursors(),
             original_cpus: sys::thread::note_usual_affinity().ok(),
             isolated_cpus: sys::topology::isolated(),
             cpu: None,
             own_cpu: OwnCpu::of_this_thread(),
             transport: TransportPart::default(),
             freewheels: false,
-            standing: Standing::new(Futex.now_ns()),
+            boost: PriorityBoost::new(Futex.now_ns()),
             current,
         }
     }
 
-    /// Cycle after cycle, until the thread is to stop or `process`, the program's part, ends it.
+    /// Runs cycles until the thread must stop or `process` returns a status other than 0.
     ///
-    /// A function of its own, so that it lies beside the two halves: this crate is compiled in one piece.
+    /// Not inlined, so that it is placed next to the two halves: this crate is compiled as one
+    /// unit.
     #[inline(never)]
     pub(super) fn run(mut self, process: &mut dyn FnMut(&CycleScope<'_>) -> i32) {
         while let Some(info) = self.wait() {
-            let status = if self.core.is_muted() { 0 } else { process(&CycleScope::new(&self.core, info)) };
+            let status =
+                if self.core.is_muted() { 0 } else { process(&CycleScope::new(&self.core, info)) };
             self.finish(status);
             if status != 0 {
                 break;
@@ -107,42 +108,39 @@ impl Runner {
         }
     }
 
-    /// Sleeps until it is the client's turn, and makes its inputs. `None`: the thread is to leave. Thread: cycle.
+    /// Sleeps until it is the client's turn, then makes its inputs. Returns `None` if the thread
+    /// must end. Thread: cycle.
     pub(crate) fn wait(&mut self) -> Option<CycleInfo> {
-        let info = self.turn()?;
+        let info = self.await_turn()?;
         sys::cycle_guard::enter();
-        if self.link().engine.freewheels() != self.freewheels {
+        if self.memory().engine.freewheels() != self.freewheels {
             self.follow_freewheel();
         }
-        if sys::write_faults::served() != self.writes {
-            self.undo_writes();
+        if self.turn.valid_from != self.applied_plan {
+            self.apply_assignments();
         }
-        if self.turn.valid_from != self.obeyed {
-            self.obey();
-        }
-        self.link().own.begin(info.cycle, Futex.now_ns());
-        let heard = Heard {
-            orders: self.turn.orders(),
+        self.memory().own.begin(info.cycle, Futex.now_ns());
+        let heard = CycleInputs {
+            assignment: self.turn.assignment(),
             ports: &self.core.ports,
             tables: self.tables.current(),
             own: &self.core.own_slabs,
             cycle: info.cycle,
             frames: info.quantum as usize,
-            copies: self.core.copies_inputs(),
         };
-        heard.prepare_inputs(&mut self.cursors);
-        heard.pass_to_outputs(&mut self.cursors);
+        heard.prepare(&mut self.cursors);
+        heard.copy_to_tied_outputs(&mut self.cursors);
         self.current.set(Some(info));
         sys::cycle_guard::leave();
         if !self.core.is_muted() {
-            self.transport.get_ready(&self.tables.current().transport, &self.core, info);
+            self.transport.call_sync(&self.tables.current().transport, &self.core, info);
         }
         Some(info)
     }
 
-    /// Gives the calling process thread the priority that it has earned. Not within a cycle.
+    /// Gives the calling process thread its real-time priority. Not within a cycle.
     pub(super) fn become_realtime(&self) {
-        if self.link().engine.flags().gives_priorities {
+        if self.memory().engine.flags().gives_priorities {
             return;
         }
         if let Err(error) = self.take_priority() {
@@ -153,98 +151,103 @@ impl Runner {
         }
     }
 
-    /// Takes the real-time priority that the thread has earned, or where a limit is below that, what every program is told.
+    /// Takes the boosted priority or, if a limit refuses it, the one that programs are told.
     /// Thread: cycle.
     fn take_priority(&self) -> Result<(), SchedulingError> {
-        let engine = &self.link().engine;
-        let Some((told, highest)) = engine.client_priority().zip(engine.highest_program_priority()) else {
-            // Nothing is real-time.
+        let engine = &self.memory().engine;
+        let Some((told, highest)) = engine.client_priority().zip(engine.highest_program_priority())
+        else {
+            // The server is not real-time.
             return Ok(());
         };
-        let earned = self.standing.priority(told, highest);
+        let earned = self.boost.priority(told, highest);
         sys::thread::set_fifo(0, earned).or_else(|_| sys::thread::set_fifo(0, told))
     }
 
-    /// Real-time only while the driver's clock leaves time to others. Thread: cycle.
+    /// Leaves real-time scheduling while freewheeling, which leaves no time to others, and takes it
+    /// again afterwards. Thread: cycle.
     #[cold]
     fn follow_freewheel(&mut self) {
-        self.freewheels = self.link().engine.freewheels();
-        // Without the right to it, the thread was not real-time before.
+        self.freewheels = self.memory().engine.freewheels();
+        // Failures are ignored: without the permission, the thread was not real-time before either.
         let _ = if !self.freewheels {
             self.take_priority()
-        } else if self.link().engine.client_priority().is_some() {
+        } else if self.memory().engine.client_priority().is_some() {
             sys::thread::set_other(0)
         } else {
             Ok(())
         };
     }
 
-    fn link(&self) -> &Link {
-        self.core.links.get(self.link)
+    fn memory(&self) -> &ServerMemory {
+        self.core.memories.get(self.server)
     }
 
-    fn turn(&mut self) -> Option<CycleInfo> {
+    fn await_turn(&mut self) -> Option<CycleInfo> {
         loop {
             if self.ended || self.stop.load(Ordering::Acquire) || self.core.is_over() {
                 return None;
             }
-            // Not by `link`, which would keep `turn` from being changed.
-            let link = self.core.links.get(self.link);
-            // Before the look: a link that is added after it wakes the thread, see `Links::add`.
-            let woken = link.signals.wake_count();
-            if self.core.links.newest() != self.link {
-                self.follow_link();
+            // Not `self.memory()`, which would borrow `self` and keep `turn` from being changed.
+            let memory = self.core.memories.get(self.server);
+            // Read before the checks: a server that is added after them wakes the thread, see
+            // `ServerMemories::add`.
+            let woken = memory.signals.wake_count();
+            if self.core.memories.newest() != self.server {
+                self.follow_server();
                 continue;
             }
-            if self.core.links.is_cut() {
-                link.signals.sleep(woken, Some(Futex.now_ns().saturating_add(LOOK_NS)), &Futex);
+            if self.core.memories.is_detached() {
+                memory.signals.sleep(woken, Some(Futex.now_ns().saturating_add(POLL_NS)), &Futex);
                 continue;
             }
-            let pages = Pages { engine: &link.engine, orders: &link.orders, own: &link.own };
-            let mut own = OwnSignals { link: self.link, first: &link.signals, tables: &mut self.tables };
-            if let Turn::Run(info) = self.turn.next(pages, &mut own, LOOK_NS, &mut self.spurious, &Futex) {
+            let pages = Pages {
+                engine: &memory.engine,
+                assignments: &memory.assignments,
+                own: &memory.own,
+            };
+            let mut own = OwnSignals {
+                server: self.server,
+                first: &memory.signals,
+                tables: &mut self.tables,
+            };
+            if let Turn::Run(info) =
+                self.turn.next(pages, &mut own, POLL_NS, &mut self.spurious, &Futex)
+            {
                 return Some(info);
             }
-            link.own.note_look();
+            memory.own.note_poll();
         }
     }
 
-    /// Gives a program that has written into its inputs copies from now on. Thread: cycle.
+    /// Applies new assignments: moves the thread to its CPU and silences disconnected inputs.
+    /// Thread: cycle.
     #[cold]
-    fn undo_writes(&mut self) {
-        self.writes = sys::write_faults::served();
-        if self.tables.current().restore_slabs() {
-            self.core.note_written_inputs();
-        }
+    fn apply_assignments(&mut self) {
+        self.applied_plan = self.turn.valid_from;
+        self.core.ports.clear_sources();
+        self.run_on(self.turn.assignment().cpu());
     }
 
-    /// Begins to obey new orders: the thread goes where it is told to run, and inputs that are not connected any more hear
-    /// nothing. Thread: cycle.
+    /// Switches to the newest server, which counts its cycles from the start. Between cycles.
     #[cold]
-    fn obey(&mut self) {
-        self.obeyed = self.turn.valid_from;
-        self.core.ports.forget_sources();
-        self.go_to(self.turn.orders().cpu());
-    }
-
-    /// Goes over to the newest server, whose cycles are counted anew. Between cycles.
-    #[cold]
-    fn follow_link(&mut self) {
-        self.link = self.core.links.newest();
-        self.turn.begin_anew();
-        (self.obeyed, self.spurious) = (0, 0);
+    fn follow_server(&mut self) {
+        self.server = self.core.memories.newest();
+        self.turn.reset();
+        (self.applied_plan, self.spurious) = (0, 0);
         for slab in self.core.own_slabs.iter() {
-            // No cycle of the new server.
+            // 0 is not a cycle of the new server.
             slab.slab().header().finish(0);
         }
         self.transport = TransportPart::default();
-        // The server before may have taken it away, or left its clock.
+        // The previous server may have demoted the thread or have been freewheeling.
         self.freewheels = false;
         self.become_realtime();
     }
 
-    /// Runs on `cpu` if it is among those that the thread had at first, or isolated; else where it likes. Thread: cycle.
-    fn go_to(&mut self, cpu: Option<u32>) {
+    /// Pins the thread to `cpu` if that is among its original or the isolated CPUs; otherwise
+    /// restores the original CPUs. Thread: cycle.
+    fn run_on(&mut self, cpu: Option<u32>) {
         let Some(original) = self.original_cpus.as_ref() else { return };
         let may_run = |cpu: usize| original.contains(cpu) || self.isolated_cpus.contains(cpu);
         let cpu = cpu.filter(|cpu| may_run(*cpu as usize));
@@ -258,25 +261,25 @@ impl Runner {
         if !pinned {
             let _ = sys::thread::set_affinity(original);
         }
-        // Who could not go there tries again when it is told again: the CPU may be back.
+        // After a failure, the next assignment is tried again: the CPU may be back online.
         self.cpu = cpu.filter(|_| pinned);
     }
 
-    /// Passes the turn on: the program has written its outputs, and answered `status`. Nothing happens outside a
-    /// cycle. Thread: cycle.
+    /// Ends the cycle: the program has written its outputs and returned `status`. Does nothing
+    /// outside a cycle. Thread: cycle.
     pub(crate) fn finish(&mut self, status: i32) {
         let Some(info) = self.current.get() else { return };
         if status == 0 && !self.core.is_muted() {
-            self.transport.lead(&self.tables.current().transport, &self.core, info);
+            self.transport.call_timebase(&self.tables.current().transport, &self.core, info);
         }
         sys::cycle_guard::enter();
-        self.pass_on(info);
+        self.signal_followers(info);
         sys::cycle_guard::leave();
     }
 
-    fn pass_on(&mut self, info: CycleInfo) {
+    fn signal_followers(&mut self, info: CycleInfo) {
         self.current.set(None);
-        // What a muted program would have written is silence.
+        // A muted program's outputs are silent, since they are not marked as finished.
         if !self.core.is_muted() {
             for slab in self.core.own_slabs.iter() {
                 slab.slab().header().finish(info.cycle);
@@ -284,26 +287,27 @@ impl Runner {
         }
         let now_ns = Futex.now_ns();
         let cpu = u32::try_from(self.own_cpu.get()).unwrap_or(rt::shm::NO_CPU);
-        self.link().own.finish(info.cycle, now_ns, cpu);
-        let orders = self.turn.orders();
-        for follower in orders.followers() {
+        self.memory().own.finish(info.cycle, now_ns, cpu);
+        let assignment = self.turn.assignment();
+        for follower in assignment.followers() {
             if let Some(page) = self.tables.current().page(follower.page) {
                 signal_follower(page, follower, info.cycle, now_ns, &Futex);
             }
         }
-        if orders.driver_waits() {
-            self.link().own.wake_driver(&Futex);
+        if assignment.driver_waits() {
+            self.memory().own.wake_driver(&Futex);
         }
-        self.follow_standing(now_ns);
+        self.update_priority(now_ns);
     }
 
-    /// Takes the priority back that was taken away, and another one when that is earned. Thread: cycle.
-    fn follow_standing(&mut self, now_ns: u64) {
-        let was_late = self.link().own.take_demoted();
+    /// Restores a priority that the server has taken away, and applies a boost when it becomes due.
+    /// Thread: cycle.
+    fn update_priority(&mut self, now_ns: u64) {
+        let was_late = self.memory().own.take_demoted();
         if was_late {
-            self.standing.was_late(now_ns);
+            self.boost.was_late(now_ns);
         }
-        if (was_late || self.standing.rises(now_ns)) && !self.freewheels {
+        if (was_late || self.boost.becomes_due(now_ns)) && !self.freewheels {
             let _ = self.take_priority();
         }
     }
@@ -311,18 +315,21 @@ impl Runner {
 
 /// The client's own signal pages.
 struct OwnSignals<'a> {
-    link: u32,
-    /// It came with the link, and is the one in place 0 until another has taken that.
+    server: u32,
+    /// The page from the server's memory: place 0 until another page replaces it there.
     first: &'a SignalPage,
     tables: &'a mut TablesReceiver,
 }
 
 impl SignalPages for OwnSignals<'_> {
     fn page(&self, place: u32) -> Option<&SignalPage> {
-        self.tables.current().own_page(self.link, place).or_else(|| (place == 0).then_some(self.first))
+        self.tables
+            .current()
+            .own_page(self.server, place)
+            .or_else(|| (place == 0).then_some(self.first))
     }
 
-    // Called from another crate's generic code, it would lie elsewhere.
+    // Inlined here: generic code of another crate calls it and would otherwise place it elsewhere.
     #[inline(always)]
     fn refresh(&mut self) {
         self.tables.refresh();
@@ -330,25 +337,27 @@ impl SignalPages for OwnSignals<'_> {
 }
 
 thread_local! {
-    /// On a process thread.
+    /// Set on process threads.
     static CURRENT: RefCell<Option<CurrentCycle>> = const { RefCell::new(None) };
-    /// On a process thread whose loop is the program's own.
+    /// Set on process threads whose loop is the program's own.
     static RUNNER: RefCell<Option<Runner>> = const { RefCell::new(None) };
 }
 
-/// Whether the calling thread is in a client's cycle, where it must not wait for the server.
+/// Returns whether the calling thread is in a client's cycle, where it must not wait for the
+/// server.
 pub(crate) fn in_cycle() -> bool {
     current_cycle().is_some()
 }
 
-/// The cycle that the calling thread is in. The server may be ahead of a client that is late. Thread: cycle.
+/// Returns the cycle that the calling thread is in. The server may be ahead of a late client.
+/// Thread: cycle.
 pub(crate) fn current_cycle() -> Option<CycleInfo> {
-    // A thread that is ending is in none.
+    // A thread whose thread-locals are being destroyed is in no cycle.
     CURRENT.try_with(|current| current.borrow().as_ref()?.get()).ok().flatten()
 }
 
-/// Leaves the loop to `program` on the calling thread.
-pub(crate) fn lend(runner: Runner, program: impl FnOnce()) {
+/// Runs the program's own loop on the calling thread.
+pub(crate) fn run_own_loop(runner: Runner, program: impl FnOnce()) {
     RUNNER.set(Some(runner));
     program();
     RUNNER.set(None);
@@ -362,10 +371,11 @@ fn with_runner<R>(core: &Core, body: impl FnOnce(&mut Runner) -> R) -> Option<R>
     })
 }
 
-/// The first half of a cycle in the program's own loop; `None` on any other thread, and when it is to leave. Thread: cycle.
+/// Runs the first half of a cycle in the program's own loop. Returns `None` on any other thread,
+/// and when the loop must end. Thread: cycle.
 pub(crate) fn cycle_wait(core: &Core) -> Option<CycleInfo> {
     with_runner(core, |runner| {
-        // A program that waits twice has nothing more to do in the cycle before.
+        // A program that waits twice has finished the previous cycle.
         runner.finish(0);
         runner.ended |= core.is_muted();
         runner.wait()
@@ -373,7 +383,8 @@ pub(crate) fn cycle_wait(core: &Core) -> Option<CycleInfo> {
     .flatten()
 }
 
-/// The second half; a `status` other than 0 ends the loop at the next wait. Thread: cycle.
+/// Runs the second half of a cycle. A `status` other than 0 ends the loop at the next wait. Thread:
+/// cycle.
 pub(crate) fn cycle_signal(core: &Core, status: i32) {
     with_runner(core, |runner| {
         runner.finish(status);

@@ -7,8 +7,8 @@ use rt::transport::{Position, Transport};
 
 use crate::session::Core;
 
-/// A cycle in which the program's callback runs, and proof of it: buffers are reached through it, and it cannot
-/// leave the callback, nor the process thread.
+/// Proof that the calling code runs in a cycle. Buffers are reached through it. It can leave
+/// neither the callback nor the process thread.
 #[derive(Debug)]
 pub struct CycleScope<'a> {
     core: &'a Core,
@@ -25,38 +25,38 @@ impl<'a> CycleScope<'a> {
         self.core
     }
 
-    /// The quantum: the length of every audio buffer in this cycle.
+    /// Returns the quantum: the length of every audio buffer in this cycle.
     pub fn frames(&self) -> u32 {
         self.info.quantum
     }
 
-    /// In Hz.
+    /// Returns the sample rate in Hz.
     pub fn sample_rate_hz(&self) -> u32 {
         self.info.sample_rate_hz
     }
 
-    /// Where the piece stands in this cycle, and whether it rolls: the same for every client of the cycle.
+    /// Returns the transport's state and position, the same for every client of the cycle.
     pub fn transport(&self) -> Transport {
-        self.core.link().engine.transport_in(self.info.cycle).unwrap_or_default()
+        self.core.memory().engine.transport_in(self.info.cycle).unwrap_or_default()
     }
 
-    /// Has the piece roll, once all clients that need time are ready: from the next cycle on.
+    /// Starts the transport with the next cycle, or when all slow-sync clients are ready.
     pub fn start_transport(&self) {
-        self.core.link().own.transport().ask_to_roll(true);
+        self.core.memory().own.transport().request_roll(true);
     }
 
-    /// Has the piece stand still, from the next cycle on.
+    /// Stops the transport with the next cycle.
     pub fn stop_transport(&self) {
-        self.core.link().own.transport().ask_to_roll(false);
+        self.core.memory().own.transport().request_roll(false);
     }
 
-    /// Goes to a place in the piece with the next cycle; false if too many of the client's threads are about to do the
-    /// same.
+    /// Moves the transport with the next cycle. Returns false if too many threads of the client are
+    /// doing so at this moment.
     pub fn locate_transport(&self, position: &Position) -> bool {
-        self.core.link().own.transport().ask_position(position)
+        self.core.memory().own.transport().request_position(position)
     }
 
-    /// Everything the server says of the cycle: its number, its dates, the frame count at its begin.
+    /// Returns the cycle's number, timestamps and frame count.
     pub fn info(&self) -> &CycleInfo {
         &self.info
     }

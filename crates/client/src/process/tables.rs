@@ -1,5 +1,5 @@
-//! The memory of others that a client has mapped, what the program is called for besides, and how its process thread
-//! gets to know of changes.
+//! The memory of other clients that a client has mapped, its port ties and transport callbacks, and
+//! the way in which changes to them reach the process thread.
 
 use std::sync::Arc;
 
@@ -12,88 +12,89 @@ use super::transport::TransportCallbacks;
 
 /// Changes that may be on their way to the process thread at one time.
 const CHANGES: usize = 64;
-/// More pages or slabs than this do not fit the orders.
+/// Assignments cannot name larger indices of pages or slabs.
 const LAST_INDEX: u32 = 1 << 16;
 
-/// What the orders' indices stand for.
+/// What the indices in assignments refer to.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Tables {
-    /// The client's own signal pages that have taken the place of the first one, which came with the link; each with the
-    /// link whose orders name it.
+    /// The client's own signal pages that have replaced the first one, which is part of the
+    /// server's memory; each with the index of the server whose assignments name it.
     own_pages: [Option<(u32, Arc<Shared<SignalPage>>)>; 2],
     pages: Vec<Option<Arc<Shared<SignalPage>>>>,
     slabs: Vec<Option<Arc<PeerSlab>>>,
-    /// One for each output that is tied.
+    /// At most one for each output.
     ties: Vec<Tie>,
-    /// The callbacks that may be changed while the client is active.
+    /// The callbacks that may change while the client is active.
     pub(crate) transport: TransportCallbacks,
 }
 
 impl Tables {
-    /// What orders of `link` call the client's own signal page in `place`, unless it came with the link. Thread: cycle.
-    pub(crate) fn own_page(&self, link: u32, place: u32) -> Option<&SignalPage> {
+    /// Returns the client's own signal page in `place` as named by assignments of `server`, unless
+    /// it is the first one. Thread: cycle.
+    pub(crate) fn own_page(&self, server: u32, place: u32) -> Option<&SignalPage> {
         let (of, page) = self.own_pages.get(place as usize)?.as_ref()?;
-        (*of == link).then_some(page)
+        (*of == server).then_some(page)
     }
 
-    /// The client's own signal pages, but for the link's.
+    /// Iterates over the client's own signal pages, except the first one.
     pub(crate) fn own_pages(&self) -> impl Iterator<Item = &SignalPage> {
         self.own_pages.iter().flatten().map(|(_, page)| &***page)
     }
 
-    /// A follower's signal page. Thread: cycle.
+    /// Returns the signal page of a follower. Thread: cycle.
     pub(crate) fn page(&self, index: u32) -> Option<&SignalPage> {
         Some(self.pages.get(index as usize)?.as_ref()?)
     }
 
-    /// A slab to read from. Thread: cycle.
+    /// Returns a slab to read from. Thread: cycle.
     pub(crate) fn slab(&self, index: u32) -> Option<&PeerSlab> {
         Some(self.slabs.get(index as usize)?.as_ref()?)
     }
 
-    /// Undoes what the program has written into slabs, and says whether it has written into any. Thread: cycle.
-    pub(crate) fn restore_slabs(&self) -> bool {
-        // Each of them, whatever the others say.
-        self.slabs.iter().flatten().filter(|slab| slab.restore()).count() > 0
-    }
-
-    /// Gives up the memory that was got from a server, as with that.
+    /// Drops all memory received from a server.
     pub(crate) fn clear(&mut self) -> bool {
         (self.own_pages, self.pages, self.slabs) = Default::default();
         true
     }
 
-    /// Keeps one of the client's own signal pages, for the orders of `link`; false if there can be no such place.
-    pub(crate) fn set_own_page(&mut self, link: u32, place: u32, page: Arc<Shared<SignalPage>>) -> bool {
+    /// Stores one of the client's own signal pages for the assignments of `server`. Returns false
+    /// if the place is out of range.
+    pub(crate) fn set_own_page(
+        &mut self,
+        server: u32,
+        place: u32,
+        page: Arc<Shared<SignalPage>>,
+    ) -> bool {
         let place = self.own_pages.get_mut(place as usize);
-        place.map(|place| *place = Some((link, page))).is_some()
+        place.map(|place| *place = Some((server, page))).is_some()
     }
 
-    /// The outputs that say what inputs hear. Thread: cycle.
+    /// Returns the tied outputs. Thread: cycle.
     pub(crate) fn ties(&self) -> &[Tie] {
         &self.ties
     }
 
-    /// Ties an output, no more to whatever it was tied to before.
+    /// Ties an output, replacing an earlier tie.
     pub(crate) fn tie(&mut self, tie: Tie) -> bool {
         self.untie(tie.output);
         self.ties.push(tie);
         true
     }
 
-    /// Ends every tie of a port, by the client's own number; false: it had none.
+    /// Ends every tie of a port, by its number. Returns false if it had none.
     pub(crate) fn untie(&mut self, number: u32) -> bool {
         let before = self.ties.len();
         self.ties.retain(|tie| tie.output != number && tie.input != number);
         self.ties.len() < before
     }
 
-    /// Keeps (or gives up) a signal page; false if there can be no such index.
+    /// Stores or drops a signal page. Returns false if the index is out of range.
     pub(crate) fn set_page(&mut self, index: u32, page: Option<Arc<Shared<SignalPage>>>) -> bool {
         set(&mut self.pages, index, page)
     }
 
-    /// Keeps (or gives up) a slab; false if there can be no such index.
+    /// Stores or drops a slab. Returns false if the index is out of range.
     pub(crate) fn set_slab(&mut self, index: u32, slab: Option<Arc<PeerSlab>>) -> bool {
         set(&mut self.slabs, index, slab)
     }
@@ -111,15 +112,16 @@ fn set<T>(places: &mut Vec<Option<T>>, index: u32, value: Option<T>) -> bool {
     true
 }
 
-/// The changing side, under the session's lock. Tables are replaced as a whole and never changed in use.
+/// The changing side, protected by the session's lock. Tables are replaced as a whole and never
+/// changed in use.
 #[derive(Debug, Default)]
 pub(crate) struct TablesSender {
     current: Arc<Tables>,
-    /// While there is a process thread.
+    /// Present while there is a process thread.
     queue: Option<Queue>,
-    /// `current` is not in the queue yet.
+    /// `current` has not been queued yet.
     unsent: bool,
-    /// Mappings that the server is told of once they are in the queue.
+    /// Mappings to be acknowledged to the server once they are queued.
     waiting: Vec<u64>,
 }
 
@@ -127,7 +129,7 @@ pub(crate) struct TablesSender {
 struct Queue {
     changes: Producer<Arc<Tables>>,
     retired: Consumer<Arc<Tables>>,
-    /// Sent, and what it replaced has not come back.
+    /// Tables that were sent and whose predecessors have not come back.
     under_way: usize,
 }
 
@@ -140,9 +142,13 @@ pub(crate) struct TablesReceiver {
 }
 
 impl TablesSender {
-    /// Changes a copy of the tables and makes it the current one; false if `change` refuses. `token` is answered
-    /// by a later [`settle`](Self::settle).
-    pub(crate) fn change(&mut self, token: Option<u64>, change: impl FnOnce(&mut Tables) -> bool) -> bool {
+    /// Changes a copy of the tables and makes it current. Returns false if `change` refuses.
+    /// `token` is acknowledged by a later [`settle`](Self::settle).
+    pub(crate) fn change(
+        &mut self,
+        token: Option<u64>,
+        change: impl FnOnce(&mut Tables) -> bool,
+    ) -> bool {
         let mut tables = Tables::clone(&self.current);
         if !change(&mut tables) {
             return false;
@@ -153,19 +159,20 @@ impl TablesSender {
         true
     }
 
-    /// What is waiting to be answered will not be: the server that asked is gone.
+    /// Drops pending acknowledgements, since the server that waited for them is gone.
     pub(crate) fn forget_waiting(&mut self) {
         self.waiting.clear();
     }
 
-    /// Sends what is to be sent, drops what has come back, and gives the tokens of changes that the process thread
-    /// finds at its next cycle.
+    /// Sends the current tables, drops returned ones, and returns the tokens of changes that the
+    /// process thread will see in its next cycle.
     pub(crate) fn settle(&mut self) -> Vec<u64> {
         if let Some(queue) = &mut self.queue {
             while queue.retired.pop().is_ok() {
                 queue.under_way -= 1;
             }
-            // Never more under way than fit the way back, so that the process thread never has to drop one.
+            // Never more under way than fit into the return queue, so that the process thread never
+            // has to drop tables.
             if self.unsent && queue.under_way < CHANGES {
                 self.unsent = queue.changes.push(Arc::clone(&self.current)).is_err();
                 queue.under_way += usize::from(!self.unsent);
@@ -176,12 +183,12 @@ impl TablesSender {
         if self.unsent { Vec::new() } else { std::mem::take(&mut self.waiting) }
     }
 
-    /// Whether [`settle`](Self::settle) should be called again soon.
+    /// Returns whether [`settle`](Self::settle) must be called again soon.
     pub(crate) fn is_unsettled(&self) -> bool {
         self.unsent || self.queue.as_ref().is_some_and(|queue| queue.under_way > 0)
     }
 
-    /// A process thread begins, with the tables as they are.
+    /// Creates the receiving side for a new process thread, with the current tables.
     pub(crate) fn start(&mut self) -> TablesReceiver {
         let (changes, receiver) = RingBuffer::new(CHANGES);
         let (retirer, retired) = RingBuffer::new(CHANGES);
@@ -190,12 +197,12 @@ impl TablesSender {
         TablesReceiver { current: Arc::clone(&self.current), changes: receiver, retired: retirer }
     }
 
-    /// The newest tables.
+    /// Returns the newest tables.
     pub(crate) fn current(&self) -> &Tables {
         &self.current
     }
 
-    /// There is no process thread any more.
+    /// Records that the process thread has ended.
     pub(crate) fn stop(&mut self) {
         self.queue = None;
     }
@@ -217,7 +224,7 @@ impl TablesReceiver {
         let _ = self.retired.push(old);
     }
 
-    /// The tables in use. Thread: cycle.
+    /// Returns the tables in use. Thread: cycle.
     pub(crate) fn current(&self) -> &Tables {
         &self.current
     }

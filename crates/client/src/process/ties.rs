@@ -1,63 +1,53 @@
-//! Outputs that are tied to inputs: in each cycle they say what the inputs hear, whatever the program does.
+//! Ports tied together: in each cycle an output repeats what an input receives, independently of
+//! the program.
 
 use dsp::PeerSamples;
 use rt::midi::{Cursor, MidiReader, MidiSources, MidiWriter, merge};
-use rt::shm::InputSource;
 
-use super::inputs::Heard;
-use super::ports::{HeardEvents, PortCell};
+use super::inputs::CycleInputs;
+use super::ports::{InputEvents, PortCell};
 
-/// An output that says what an input hears; by the client's own numbers.
+/// An output that repeats an input, by the client's own port numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Tie {
     pub(crate) output: u32,
     pub(crate) input: u32,
 }
 
-impl Heard<'_> {
-    /// Copies what tied inputs hear to their outputs. After [`prepare_inputs`](Self::prepare_inputs) and before the
-    /// program's part. Thread: cycle.
+impl CycleInputs<'_> {
+    /// Copies the contents of tied inputs to their outputs. After [`prepare`](Self::prepare) and
+    /// before the program's callback. Thread: cycle.
     #[inline]
-    pub(crate) fn pass_to_outputs(self, cursors: &mut [Cursor]) {
+    pub(crate) fn copy_to_tied_outputs(self, cursors: &mut [Cursor]) {
         for tie in self.tables.ties() {
-            self.pass(*tie, cursors);
+            self.copy_tied(*tie, cursors);
         }
     }
 
     #[inline(never)]
-    fn pass(self, tie: Tie, cursors: &mut [Cursor]) {
+    fn copy_tied(self, tie: Tie, cursors: &mut [Cursor]) {
         let cells = self.ports.cell(tie.output).zip(self.ports.cell(tie.input));
         let Some((output, input)) = cells else { return };
         let sources = self.sources_of(tie.input);
         if let Some(events) = output.borrow_output_events(self.own) {
             let frames = u32::try_from(self.frames).unwrap_or(u32::MAX);
-            let copied = Copied(input.events().filter(|_| !sources.is_empty()));
+            let copied = TiedEvents(input.events().filter(|_| !sources.is_empty()));
             merge(&copied, cursors, MidiWriter::begin(&events, frames), frames);
         } else {
-            self.pass_samples(output, input, sources);
+            self.copy_samples(output, input, sources);
         }
     }
 
-    /// Thread: cycle.
-    fn pass_samples(self, output: &PortCell, input: &PortCell, sources: &[u32]) {
+    /// Copies the samples of one tie. Thread: cycle.
+    fn copy_samples(self, output: &PortCell, input: &PortCell, sources: &[u32]) {
         let place = output.slab_slot();
         let slab = place.and_then(|place| self.own.get(place.slab));
-        let Some(mut into) = place.zip(slab).and_then(|(place, slab)| slab.borrow(place.slot, self.frames))
+        let Some(mut into) =
+            place.zip(slab).and_then(|(place, slab)| slab.borrow(place.slot, self.frames))
         else {
             return;
         };
-        let foreign = match sources {
-            [word] if !self.copies => Some(InputSource::from_word(*word)).filter(|source| !source.own),
-            _ => None,
-        };
-        if let Some(source) = foreign {
-            match self.foreign(source) {
-                Some(samples) => dsp::copy(samples.truncated(self.frames), &mut into),
-                None => dsp::silence(&mut into),
-            }
-            return;
-        }
-        // Null: it hears nothing.
+        // A null source means silence.
         let mixed = Some(input).filter(|input| !sources.is_empty() && !input.source().is_null());
         match mixed.and_then(PortCell::private).and_then(|private| private.borrow(self.frames)) {
             Some(samples) => dsp::copy(PeerSamples::from_slice(&samples), &mut into),
@@ -66,10 +56,10 @@ impl Heard<'_> {
     }
 }
 
-/// The events that an input hears, as the only source of an output.
-struct Copied<'a>(Option<&'a HeardEvents>);
+/// The events of an input, as the only source of an output.
+struct TiedEvents<'a>(Option<&'a InputEvents>);
 
-impl MidiSources for Copied<'_> {
+impl MidiSources for TiedEvents<'_> {
     fn count(&self) -> usize {
         usize::from(self.0.is_some())
     }
@@ -84,10 +74,10 @@ mod tests {
     use std::sync::Arc;
 
     use proto::request::{PortType, SlabSlot};
-    use rt::shm::{Edges, ORDERS_WORDS, OrdersReader, OrdersWriter};
+    use rt::shm::{ASSIGNMENT_WORDS, AssignmentReader, AssignmentWriter, Edges, InputSource};
     use sys::memory::{OwnSlab, PeerSlab};
 
-    use super::super::inputs::room_for_events;
+    use super::super::inputs::merge_cursors;
     use super::super::ports::{OwnSlabs, PortTable};
     use super::super::tables::Tables;
     use super::*;
@@ -111,7 +101,9 @@ mod tests {
             }
             let slab = own.add(0, OwnSlab::create().unwrap()).unwrap();
             let samples = slab.slab().slot(5).unwrap();
-            ports.add_output(OUTPUT, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples).unwrap();
+            ports
+                .add_output(OUTPUT, PortType::Audio, SlabSlot { slab: 0, slot: 5 }, samples)
+                .unwrap();
             slab.slab().header().finish(CYCLE - 1);
             let mut foreign = OwnSlab::create().unwrap();
             foreign.samples_mut(0, FRAMES).unwrap().fill(0.25);
@@ -121,17 +113,18 @@ mod tests {
             Self { ports, own, tables }
         }
 
-        /// What the output says, whatever was in it.
-        fn said(&self, sources: &[InputSource], inputs: &[u32], copies: bool) -> f32 {
-            let mut words = vec![0; ORDERS_WORDS];
-            let mut writer = OrdersWriter::new(&mut words, None, Edges::NONE, false);
+        /// Returns the value that the output has after the copy; it held 1.0 before.
+        fn said(&self, sources: &[InputSource], inputs: &[u32]) -> f32 {
+            let mut words = vec![0; ASSIGNMENT_WORDS];
+            let mut writer = AssignmentWriter::new(&mut words, None, Edges::NONE, false);
             writer.group(sources, inputs);
-            let orders = OrdersReader::new(writer.finish().unwrap());
+            let assignment = AssignmentReader::new(writer.finish().unwrap());
             self.own.get(0).unwrap().borrow(5, FRAMES).unwrap().fill(1.0);
             let Self { ports, own, tables } = self;
-            let heard = Heard { orders, ports, tables, own, cycle: CYCLE, frames: FRAMES, copies };
-            heard.prepare_inputs(&mut room_for_events());
-            heard.pass_to_outputs(&mut room_for_events());
+            let heard =
+                CycleInputs { assignment, ports, tables, own, cycle: CYCLE, frames: FRAMES };
+            heard.prepare(&mut merge_cursors());
+            heard.copy_to_tied_outputs(&mut merge_cursors());
             let said = self.own.get(0).unwrap().borrow(5, FRAMES).unwrap();
             assert!(said.iter().all(|sample| *sample == said[0]));
             said[0]
@@ -156,11 +149,9 @@ mod tests {
             ("nothing", &[], &[], 0.0),
             ("itself, a cycle before", &[ITSELF], &[1], 1.0),
         ] {
-            for copies in [false, true] {
-                let mut graph = Graph::new();
-                assert!(graph.tables.tie(Tie { output: OUTPUT, input: 1 }));
-                assert_eq!(graph.said(sources, inputs, copies), expected, "{case}, copies: {copies}");
-            }
+            let mut graph = Graph::new();
+            assert!(graph.tables.tie(Tie { output: OUTPUT, input: 1 }));
+            assert_eq!(graph.said(sources, inputs), expected, "{case}");
         }
     }
 
@@ -170,15 +161,15 @@ mod tests {
         for input in [1, 0] {
             graph.tables.tie(Tie { output: OUTPUT, input });
         }
-        assert_eq!(graph.said(&[ONE], &[1], false), 0.0);
-        assert_eq!(graph.said(&[ONE], &[0], false), 0.25);
+        assert_eq!(graph.said(&[ONE], &[1]), 0.0);
+        assert_eq!(graph.said(&[ONE], &[0]), 0.25);
         assert!(graph.tables.clear(), "another server");
         assert_eq!(graph.tables.ties(), [Tie { output: OUTPUT, input: 0 }]);
         for port in [0, OUTPUT] {
             let mut graph = Graph::new();
             graph.tables.tie(Tie { output: OUTPUT, input: 0 });
             assert!(graph.tables.untie(port) && !graph.tables.untie(port));
-            assert_eq!(graph.said(&[ONE], &[0], false), 1.0, "its own again");
+            assert_eq!(graph.said(&[ONE], &[0]), 1.0, "its own again");
         }
     }
 }

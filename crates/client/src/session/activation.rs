@@ -11,44 +11,44 @@ use crate::locked::locked;
 use crate::notification::Notice;
 use crate::process::{self, Body, ProcessThread, Start};
 
-/// What belongs to the time between an activation and its end.
+/// State that lives from an activation to its end.
 #[derive(Debug, Default)]
 pub(crate) struct Activations {
-    /// Counts them, so that the end of one is not taken for that of another.
+    /// Number of the activation, which tells the end of one from that of another.
     count: u32,
     thread: Option<ProcessThread>,
 }
 
 impl Core {
-    /// See `Session::activate`.
+    /// Implements `Session::activate`.
     pub(crate) fn activate(self: &Arc<Self>) -> Result<(), Error> {
         self.check_request()?;
-        self.check_begun()?;
+        self.check_not_initializing()?;
         let mut activations = locked(&self.activations);
         if self.is_active() {
             return Ok(());
         }
-        // Before anything is begun for it.
+        // Fails before anything has been started.
         self.attachment.requests()?;
         activations.count = activations.count.wrapping_add(1);
         let thread = self.start_process_thread(activations.count)?;
         let activation = self.describe(thread.as_ref());
-        // Before the server tells of the client's own ports.
+        // Before the server announces the client's own ports.
         self.notify(Notice::Activated);
         self.active.store(true, Ordering::Release);
-        let activated = self.state(activation);
+        let activated = self.announce_activation(activation);
         activations.thread = thread;
         if activated.is_err() {
-            self.attachment.in_between(|| *locked(&self.stated) = None);
-            self.leave(&mut activations);
+            self.attachment.with_state_locked(|| *locked(&self.announced_activation) = None);
+            self.stop_process_thread(&mut activations);
         }
         activated
     }
 
-    /// An active client that had nothing to do in cycles has now.
+    /// Starts the process thread of an active client that had none.
     pub(crate) fn join_cycles(self: &Arc<Self>) -> Result<(), Error> {
-        if process::is_beginning(self) {
-            // It joins them right now.
+        if process::is_initializing(self) {
+            // The thread that is being initialized joins the cycles.
             return Ok(());
         }
         let mut activations = locked(&self.activations);
@@ -59,18 +59,19 @@ impl Core {
         if activations.thread.is_none() {
             return Ok(());
         }
-        self.state(self.describe(activations.thread.as_ref()))
+        self.announce_activation(self.describe(activations.thread.as_ref()))
     }
 
-    /// Whether the calling thread may wait for an activation.
-    fn check_begun(&self) -> Result<(), Error> {
-        if process::is_beginning(self) { Err(Error::Beginning) } else { Ok(()) }
+    /// Fails on a thread that an activation waits for.
+    fn check_not_initializing(&self) -> Result<(), Error> {
+        if process::is_initializing(self) { Err(Error::ThreadInit) } else { Ok(()) }
     }
 
-    /// Tells the server, and remembers it for one that takes its place.
-    fn state(&self, activation: Activation) -> Result<(), Error> {
-        self.attachment.in_between(|| *locked(&self.stated) = Some(activation));
-        self.order(&Request::Activate(activation))
+    /// Announces the activation to the server, and stores it for a replacement server.
+    fn announce_activation(&self, activation: Activation) -> Result<(), Error> {
+        self.attachment
+            .with_state_locked(|| *locked(&self.announced_activation) = Some(activation));
+        self.request(&Request::Activate(activation))
     }
 
     fn describe(&self, thread: Option<&ProcessThread>) -> Activation {
@@ -87,7 +88,10 @@ impl Core {
         }
     }
 
-    fn start_process_thread(self: &Arc<Self>, activation: u32) -> Result<Option<ProcessThread>, Error> {
+    fn start_process_thread(
+        self: &Arc<Self>,
+        activation: u32,
+    ) -> Result<Option<ProcessThread>, Error> {
         let body = {
             let callbacks = locked(&self.callbacks);
             let function = callbacks.process_thread.clone().map(Body::Function);
@@ -96,29 +100,29 @@ impl Core {
             body.or_else(|| transport().then_some(Body::Transport))
         };
         let Some(body) = body else { return Ok(None) };
-        // As late as possible, in front of whatever handlers the program has installed.
-        sys::write_faults::serve();
         let tables = locked(&self.tables).start();
-        let started = ProcessThread::start(Start { core: Arc::clone(self), body, tables, activation });
+        let started =
+            ProcessThread::start(Start { core: Arc::clone(self), body, tables, activation });
         if started.is_err() {
             locked(&self.tables).stop();
         }
         started.map(Some)
     }
 
-    /// See `Session::deactivate`.
+    /// Implements `Session::deactivate`.
     pub(crate) fn deactivate(&self) -> Result<(), Error> {
         self.check_request()?;
-        self.check_begun()?;
+        self.check_not_initializing()?;
         let mut activations = locked(&self.activations);
         self.deactivate_locked(&mut activations)
     }
 
-    /// The process thread of activation `activation` has left by itself. Notification thread.
+    /// The process thread of activation `activation` has ended without being asked to. Notification
+    /// thread.
     pub(crate) fn process_ended(&self, activation: u32) {
         let mut activations = locked(&self.activations);
         if activations.count == activation {
-            // The server finds out by itself if it cannot be told.
+            // If this fails, the server notices by itself.
             let _ = self.deactivate_locked(&mut activations);
         }
     }
@@ -127,23 +131,23 @@ impl Core {
         if !self.is_active() {
             return Ok(());
         }
-        // A server that is told of the client from now on is told that it is inactive.
-        self.attachment.in_between(|| *locked(&self.stated) = None);
-        // First, so that no cycle waits for the thread when it leaves.
+        // Before anything else: a replacement server must learn that the client is inactive.
+        self.attachment.with_state_locked(|| *locked(&self.announced_activation) = None);
+        // Before the thread ends, so that no cycle waits for it.
         let deactivated = match self.attachment.sockets() {
-            Some(sockets) => sockets.requests.order(Request::Deactivate),
+            Some(sockets) => sockets.requests.request(Request::Deactivate),
             None => Ok(()),
         };
-        self.leave(activations);
+        self.stop_process_thread(activations);
         match deactivated {
-            // Whichever server comes knows of no active client.
+            // A replacement server knows of no active client.
             Err(Error::ServerGone) => Ok(()),
             decided => decided,
         }
     }
 
     /// Ends the process thread.
-    fn leave(&self, activations: &mut Activations) {
+    fn stop_process_thread(&self, activations: &mut Activations) {
         self.active.store(false, Ordering::Release);
         self.process_thread.store(0, Ordering::Release);
         if let Some(thread) = activations.thread.take() {

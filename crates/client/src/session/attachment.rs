@@ -1,4 +1,4 @@
-//! Whether the client has a server, and what those who need one do meanwhile.
+//! Whether the client is attached to a server, and waiting for one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -10,27 +10,27 @@ use crate::Error;
 use crate::locked::locked;
 use crate::requests::Requests;
 
-/// A call that needs a server waits so long for one at most, however long the grace is.
+/// Limit of a call that waits for a server, however long the grace is.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
-/// The sockets to a server.
+/// The two sockets to a server.
 #[derive(Debug, Clone)]
 pub(crate) struct Sockets {
     pub(crate) requests: Arc<Requests>,
-    /// Events in, answers out.
+    /// Carries events to the client and acknowledgements to the server.
     pub(crate) events: Arc<Connection>,
 }
 
 #[derive(Debug)]
 enum State {
     Attached(Sockets),
-    /// The server is gone, and another may come.
+    /// The server is gone; another may replace it.
     Detached,
-    /// None will come.
+    /// No server will replace it.
     Over,
 }
 
-/// A client's connection to whichever server there is.
+/// A client's attachment to its current server.
 #[derive(Debug)]
 pub(crate) struct Attachment {
     state: Mutex<State>,
@@ -47,12 +47,12 @@ impl Attachment {
         }
     }
 
-    /// Whether there is no server and none will come. Thread: cycle.
+    /// Returns whether the server is gone for good. Thread: cycle.
     pub(crate) fn is_over(&self) -> bool {
         self.over.load(Ordering::Acquire)
     }
 
-    /// The sockets, if there is a server now.
+    /// Returns the sockets of the current server, if there is one.
     pub(crate) fn sockets(&self) -> Option<Sockets> {
         match &*locked(&self.state) {
             State::Attached(sockets) => Some(sockets.clone()),
@@ -60,13 +60,14 @@ impl Attachment {
         }
     }
 
-    /// The requests to a server: if there is none, waits until one is there or the grace is over.
+    /// Returns the request side of the current server. Without a server, waits for a replacement or
+    /// the end of the grace.
     pub(crate) fn requests(&self) -> Result<Arc<Requests>, Error> {
         let end = Instant::now() + LONGEST_WAIT;
         let mut state = locked(&self.state);
         loop {
             match &*state {
-                // One that ended just now will be found to be gone by the service thread.
+                // If it has just ended, the service thread is about to notice.
                 State::Attached(sockets) if !sockets.requests.is_gone() => {
                     return Ok(Arc::clone(&sockets.requests));
                 }
@@ -84,7 +85,7 @@ impl Attachment {
         }
     }
 
-    /// The server is gone; gives the sockets that it left. Service thread.
+    /// Detaches from the server and returns its sockets. Service thread.
     pub(crate) fn detach(&self) -> Option<Sockets> {
         let mut state = locked(&self.state);
         if !matches!(*state, State::Attached(_)) {
@@ -99,8 +100,8 @@ impl Attachment {
         }
     }
 
-    /// Another server is there; `holds` says, with nobody in between, whether what it was told is still true.
-    /// Service thread.
+    /// Attaches to another server if `holds`, evaluated under the lock, returns true: the announced
+    /// state must still be current. Service thread.
     pub(crate) fn attach(&self, sockets: &Sockets, holds: impl FnOnce() -> bool) -> bool {
         let mut state = locked(&self.state);
         if !holds() {
@@ -111,7 +112,7 @@ impl Attachment {
         true
     }
 
-    /// There is no server any more and none will come; gives the sockets that it left.
+    /// Ends the attachment for good and returns the sockets of the last server.
     pub(crate) fn end(&self) -> Option<Sockets> {
         let left = self.detach();
         *locked(&self.state) = State::Over;
@@ -120,8 +121,9 @@ impl Attachment {
         left
     }
 
-    /// Does `change` while no server is being told what the client is like: before it has been, or after.
-    pub(crate) fn in_between<R>(&self, change: impl FnOnce() -> R) -> R {
+    /// Runs `change` under the lock, and so either before or after a replacement server is informed
+    /// of the client's state.
+    pub(crate) fn with_state_locked<R>(&self, change: impl FnOnce() -> R) -> R {
         let _state = locked(&self.state);
         change()
     }
@@ -152,7 +154,10 @@ mod tests {
             std::thread::spawn(move || attachment.requests())
         };
         let (second, _second_server) = sockets();
-        assert!(!attachment.attach(&second, || false), "what the server was told is not true any more");
+        assert!(
+            !attachment.attach(&second, || false),
+            "what the server was told is not true any more"
+        );
         assert!(attachment.attach(&second, || true));
         assert!(Arc::ptr_eq(&waiting.join().unwrap().unwrap(), &second.requests));
         attachment.end();

@@ -1,4 +1,4 @@
-//! What a client's threads share.
+//! The state that a client's threads share.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -16,12 +16,12 @@ use sys::poll::Waker;
 
 use super::activation::Activations;
 use super::attachment::{Attachment, Sockets};
-use super::link::{Link, Links};
 use super::ports::PortBook;
 use super::receive;
-use super::returning::Remembered;
+use super::returning::ReturnState;
+use super::server_memory::{ServerMemories, ServerMemory};
 use crate::callbacks::{Callback, Shutdown};
-use crate::joinable::Joinable;
+use crate::joinable_thread::JoinableThread;
 use crate::locked::{locked, try_locked};
 use crate::notification::Notice;
 use crate::process::{self, OwnSlabs, PortTable, TablesSender};
@@ -29,17 +29,18 @@ use crate::requests::Requests;
 use crate::time::LastCycle;
 use crate::{Callbacks, Error, service};
 
-/// For an answer on the event socket: the server reads it at once, unless it is stopped.
+/// Time limit for an acknowledgement: the server reads it at once, unless it is stopped.
 const ANSWER_PATIENCE_NS: u64 = 1_000_000_000;
-/// For the notification thread, which may be in the program's code.
+/// Time limit for the notification thread, which may be in the program's code.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Of the thread that closes a client for a cycle.
+/// Stack of the thread that closes a client from within a cycle.
 const STACK_BYTES: usize = 256 * 1024;
 
 /// One client, as all its threads know it. Memory stays mapped as long as it lives.
 ///
-/// All of it on one page, since cycles need fields all over it and each page is looked up anew after a switch. The counters of
-/// its `Arc` lie on the page before, so that no cycle clones that.
+/// It fills exactly one page, because cycles read fields all over it and each page costs a TLB miss
+/// after a context switch. The reference counts of its `Arc` lie on the page before; therefore no
+/// cycle clones it.
 #[derive(Debug)]
 #[repr(align(4096))]
 pub(crate) struct Core {
@@ -47,37 +48,34 @@ pub(crate) struct Core {
     pub(crate) name: String,
     pub(crate) server_name: String,
     pub(crate) started_server: bool,
-    /// Of the process that opened it: see [`sys::fork::generation`].
+    /// Fork generation of the process that opened it; see [`sys::fork::generation`].
     pub(crate) generation: u32,
     pub(crate) attachment: Attachment,
-    pub(crate) links: Links,
+    pub(crate) memories: ServerMemories,
     pub(crate) ports: PortTable,
     pub(crate) own_slabs: OwnSlabs,
     pub(crate) book: Mutex<PortBook>,
     pub(crate) tables: Mutex<TablesSender>,
     pub(crate) callbacks: Mutex<Callbacks>,
     pub(crate) activations: Mutex<Activations>,
-    /// The program's user has another grace in mind than the server's: see [`grace`](Self::grace).
+    /// Grace set by the user instead of the server's; see [`grace`](Self::grace).
     pub(crate) own_grace: Option<Duration>,
-    /// What is told to servers that take the place of one that died.
-    pub(crate) remembered: Mutex<Option<Remembered>>,
-    /// What the server was told at activation; a server that takes its place is told the same.
-    pub(crate) stated: Mutex<Option<Activation>>,
+    /// What a replacement server is told.
+    pub(crate) return_state: Mutex<Option<ReturnState>>,
+    /// The activation announced to the server, which a replacement server is told as well.
+    pub(crate) announced_activation: Mutex<Option<Activation>>,
     pub(crate) active: AtomicBool,
-    /// 0: none.
+    /// The kernel's thread id; 0: none.
     pub(crate) process_thread: AtomicU32,
     pub(crate) notices: Sender<Notice>,
-    pub(crate) notification_thread: Mutex<Option<Joinable<()>>>,
+    pub(crate) notification_thread: Mutex<Option<JoinableThread<()>>>,
     pub(crate) last_cycle: LastCycle,
-    pub(crate) copies_inputs: AtomicBool,
-    /// ... because it has written into them, and was not told yet.
-    pub(crate) inputs_written: AtomicBool,
     /// Wakes the service thread.
     pub(crate) service: OnceLock<Arc<Waker>>,
-    /// The token of the session manager's question that is not answered; 0: none.
+    /// Token of the pending question from the session manager; 0: none.
     pub(crate) session_question: AtomicU64,
     pub(crate) shutdown_told: AtomicBool,
-    /// The program has closed it within a cycle: none of its code is called any more.
+    /// The program has closed the client within a cycle: none of its code is called anymore.
     pub(crate) muted: AtomicBool,
     pub(crate) closing: AtomicBool,
     pub(crate) closed: AtomicBool,
@@ -91,13 +89,13 @@ impl Core {
         if self.is_forked() { Err(Error::Forked) } else { Ok(()) }
     }
 
-    /// Whether this process is a child of the one that opened the client. Thread: cycle.
+    /// Returns whether this process is a child of the one that opened the client. Thread: cycle.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         !sys::fork::is_generation(self.generation)
     }
 
-    /// Whether a request may be made here and now.
+    /// Fails if the calling thread may not make a request.
     pub(crate) fn check_request(&self) -> Result<(), Error> {
         self.check_fork()?;
         if self.closed.load(Ordering::Acquire) {
@@ -109,18 +107,19 @@ impl Core {
         }
     }
 
-    /// Whether there is no server any more and none will come. Thread: cycle.
+    /// Returns whether the server is gone for good. Thread: cycle.
     pub(crate) fn is_over(&self) -> bool {
         self.attachment.is_over()
     }
 
-    /// What is shared with the newest server. Thread: cycle.
+    /// Returns the memory shared with the newest server. Thread: cycle.
     #[inline]
-    pub(crate) fn link(&self) -> &Link {
-        self.links.current()
+    pub(crate) fn memory(&self) -> &ServerMemory {
+        self.memories.current()
     }
 
-    /// Does what asks the server, which may die meanwhile: then again, once, with the one that takes its place.
+    /// Runs `ask` with the current server. If that server dies meanwhile, runs it once more with
+    /// its replacement.
     pub(crate) fn with_server<R>(
         &self,
         mut ask: impl FnMut(&Requests) -> Result<R, Error>,
@@ -132,11 +131,11 @@ impl Core {
         }
     }
 
-    /// Sends a request that is answered by `Done`.
-    pub(crate) fn order(&self, request: &Request) -> Result<(), Error> {
+    /// Sends a request whose reply is `Done`.
+    pub(crate) fn request(&self, request: &Request) -> Result<(), Error> {
         let mut again = false;
-        self.with_server(|requests| match requests.order(request.clone()) {
-            // Done by the server that died, and known to the one after it.
+        self.with_server(|requests| match requests.request(request.clone()) {
+            // The dead server had already carried it out, and its replacement knows.
             Err(Error::Refused(
                 RequestError::AlreadyConnected { .. } | RequestError::NotConnected { .. },
             )) if again => Ok(()),
@@ -155,32 +154,6 @@ impl Core {
         Some(self.process_thread.load(Ordering::Acquire)).filter(|id| *id != 0)
     }
 
-    pub(crate) fn copies_inputs(&self) -> bool {
-        self.copies_inputs.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn set_copies_inputs(&self, copies: bool) {
-        self.copies_inputs.store(copies, Ordering::Relaxed);
-    }
-
-    /// The program has written into its inputs: it gets copies from now on, and is told by another thread.
-    /// Thread: cycle.
-    pub(crate) fn note_written_inputs(&self) {
-        if !self.copies_inputs.swap(true, Ordering::Relaxed) {
-            self.inputs_written.store(true, Ordering::Relaxed);
-            if let Some(waker) = self.service.get() {
-                waker.wake();
-            }
-        }
-    }
-
-    /// Has the program told, if it has written into its inputs. Service thread.
-    pub(crate) fn tell_of_written_inputs(&self) {
-        if self.inputs_written.swap(false, Ordering::Relaxed) {
-            self.notify(Notice::InputsWritten);
-        }
-    }
-
     /// Changes the callbacks of an inactive client.
     pub(crate) fn configure(&self, change: impl FnOnce(&mut Callbacks)) -> Result<(), Error> {
         self.check_fork()?;
@@ -191,7 +164,7 @@ impl Core {
         Ok(())
     }
 
-    /// One of the callbacks, unless none of the program's code is called any more.
+    /// Returns one of the callbacks, unless the client is muted.
     fn callback<F: ?Sized>(
         &self,
         which: impl FnOnce(&Callbacks) -> &Option<Callback<F>>,
@@ -199,8 +172,8 @@ impl Core {
         if self.is_muted() { None } else { which(&locked(&self.callbacks)).clone() }
     }
 
-    /// Calls one of the callbacks, which stays set meanwhile and may use the session: of what that locks, only the callback
-    /// itself is. False if there is none. Notification thread.
+    /// Calls one of the callbacks. The callback may use the session: of the session's locks, only
+    /// its own is held. Returns false if it is not set. Notification thread.
     pub(crate) fn call<F: ?Sized>(
         &self,
         which: impl FnOnce(&Callbacks) -> &Option<Callback<F>>,
@@ -210,7 +183,7 @@ impl Core {
         callback.map(|callback| body(&mut *locked(&callback))).is_some()
     }
 
-    /// The program's own initialization of a thread of ours.
+    /// Runs the program's thread initialization on a thread of this library.
     pub(crate) fn initialize_thread(&self) {
         let initialize = locked(&self.callbacks).thread_init.clone();
         if let Some(initialize) = initialize {
@@ -218,10 +191,11 @@ impl Core {
         }
     }
 
-    /// The program's part in the start of the process thread, on that.
+    /// Runs the program's part in the start of the process thread, on that thread.
     pub(crate) fn initialize_process_thread(&self) {
         let quantum = self.callback(|callbacks| &callbacks.quantum);
-        // Not waited for where it runs: that may be on the thread that activates, and it is told a quantum there.
+        // Skipped if it is running: it may be running on the activating thread, where it gets a
+        // quantum anyway.
         if let Some(mut quantum) = quantum.as_deref().and_then(try_locked)
             && let Some(info) = self.newest_cycle()
         {
@@ -230,43 +204,48 @@ impl Core {
         self.initialize_thread();
     }
 
-    /// Gives `notice` to the notification thread.
+    /// Sends `notice` to the notification thread.
     pub(crate) fn notify(&self, notice: Notice) {
-        // Fails once the client is closed: nobody is interested then.
+        // Fails once the client is closed, when it does not matter.
         let _ = self.notices.send(notice);
     }
 
-    /// Tells the server that `answer`, waiting for it in bounded time.
+    /// Sends an acknowledgement to the server, in bounded time.
     pub(crate) fn answer(&self, answer: Answer) {
         let deadline_ns = Some(now_ns() + ANSWER_PATIENCE_NS);
-        // If it fails, the server does without: what it did not hear is mapped counts as silence.
+        // If this fails, the server continues without: an unacknowledged mapping counts as silence.
         if let Some(sockets) = self.attachment.sockets() {
             let _ = sockets.events.send_until(&proto::encode(&answer), &[], deadline_ns);
         }
     }
 
-    /// Obeys an event that came with `descriptors`, or passes it on. Service thread: no code of the program.
+    /// Handles an event that came with `descriptors`, or passes it to the notification thread.
+    /// Service thread, without code of the program.
     pub(crate) fn take(&self, event: Event, descriptors: Vec<OwnedFd>) {
         let mut descriptors = descriptors.into_iter();
         match event {
             Event::MapSignals { page, token } => {
                 let mapped = descriptors.next().and_then(receive_signals);
-                self.keep(token, mapped, |tables, mapped| tables.set_page(page, Some(mapped)));
+                self.store_mapping(token, mapped, |tables, mapped| {
+                    tables.set_page(page, Some(mapped))
+                });
             }
             Event::MapOwnSignals { place, token } => {
                 let mapped = descriptors.next().and_then(receive_signals);
-                // An event of the newest server: what one before it has sent is not read any more.
-                let link = self.links.newest();
-                self.keep(token, mapped, |tables, mapped| tables.set_own_page(link, place, mapped));
+                // Events always come from the newest server: the sockets of earlier ones are not
+                // read anymore.
+                let server = self.memories.newest();
+                self.store_mapping(token, mapped, |tables, mapped| {
+                    tables.set_own_page(server, place, mapped)
+                });
             }
             Event::MapSlab { slab, token } => {
-                let mapped = descriptors.next().and_then(|memfd| PeerSlab::receive_for_program(memfd).ok());
-                if !sys::write_faults::is_served() {
-                    // The program has a handler of its own now, which would take a write for a crash.
-                    self.set_copies_inputs(true);
-                }
+                let mapped =
+                    descriptors.next().and_then(|memfd| PeerSlab::receive_present(memfd).ok());
                 let mapped = mapped.map(Arc::new);
-                self.keep(token, mapped, |tables, mapped| tables.set_slab(slab, Some(mapped)));
+                self.store_mapping(token, mapped, |tables, mapped| {
+                    tables.set_slab(slab, Some(mapped))
+                });
             }
             Event::UnmapSignals { page } => {
                 locked(&self.tables).change(None, |tables| tables.set_page(page, None));
@@ -274,21 +253,28 @@ impl Core {
             Event::UnmapSlab { slab } => {
                 locked(&self.tables).change(None, |tables| tables.set_slab(slab, None));
             }
-            // The service thread has taken it.
+            // The service thread handles it.
             Event::Shutdown { .. } => {}
             event => self.notify(Notice::Event(event)),
         }
     }
 
-    fn keep<T>(&self, token: u64, mapped: Option<T>, keep: impl FnOnce(&mut process::Tables, T) -> bool) {
-        let kept = mapped
-            .is_some_and(|mapped| locked(&self.tables).change(Some(token), |tables| keep(tables, mapped)));
-        if !kept {
+    fn store_mapping<T>(
+        &self,
+        token: u64,
+        mapped: Option<T>,
+        store: impl FnOnce(&mut process::Tables, T) -> bool,
+    ) {
+        let stored = mapped.is_some_and(|mapped| {
+            locked(&self.tables).change(Some(token), |tables| store(tables, mapped))
+        });
+        if !stored {
             self.answer(Answer::NotMapped { token });
         }
     }
 
-    /// Hands changed tables to the process thread as far as it takes them, and says so. True if some are left.
+    /// Sends changed tables to the process thread and acknowledges them to the server. Returns true
+    /// if some are still pending.
     pub(crate) fn settle_tables(&self) -> bool {
         let (tokens, unsettled) = {
             let mut tables = locked(&self.tables);
@@ -300,59 +286,66 @@ impl Core {
         unsettled
     }
 
-    /// There is no server any more and none will come. The program is told once. Gives the sockets that it left.
+    /// Ends the attachment for good, notifies the program once, and returns the sockets of the last
+    /// server.
     pub(crate) fn server_ended(&self, shutdown: Shutdown) -> Option<Sockets> {
         let left = self.attachment.end();
         self.wake_process_thread();
-        if !self.closed.load(Ordering::Acquire) && !self.shutdown_told.swap(true, Ordering::AcqRel) {
+        if !self.closed.load(Ordering::Acquire) && !self.shutdown_told.swap(true, Ordering::AcqRel)
+        {
             self.notify(Notice::Shutdown(shutdown));
         }
         left
     }
 
-    /// Makes the process thread look what it is to do, wherever it sleeps.
+    /// Wakes the process thread wherever it sleeps, so that it checks its state.
     pub(crate) fn wake_process_thread(&self) {
-        self.link().wake();
-        locked(&self.tables).current().own_pages().for_each(|page| page.wake_surely(&Futex));
+        self.memory().wake();
+        locked(&self.tables)
+            .current()
+            .own_pages()
+            .for_each(|page| page.wake_unconditionally(&Futex));
     }
 
-    /// The server is gone: the process thread sleeps until another has taken its place. Service thread.
-    pub(crate) fn cut(&self) {
-        self.links.cut(self.newest_cycle());
+    /// The server is gone: the process thread sleeps until there is another. Service thread.
+    pub(crate) fn detach_memory(&self) {
+        self.memories.mark_detached(self.newest_cycle());
         self.wake_process_thread();
     }
 
-    /// Whether the program has closed the client within a cycle, and its cycles go on without it. Thread: cycle.
+    /// Returns whether the program has closed the client within a cycle. Its cycles go on without
+    /// code of the program. Thread: cycle.
     pub(crate) fn is_muted(&self) -> bool {
         self.muted.load(Ordering::Relaxed)
     }
 
-    /// See `Session::close`.
+    /// Implements `Session::close`.
     pub(crate) fn close(self: &Arc<Self>) {
         if self.is_forked() || self.closing.swap(true, Ordering::AcqRel) {
             return;
         }
-        if !process::in_cycle() && !process::is_beginning(self) {
+        if !process::in_cycle() && !process::is_initializing(self) {
             return self.leave_server();
         }
-        // The cycle must be finished before the server can let go of the client, and an activation before it can be
-        // deactivated: neither is waited for here.
+        // The cycle must finish before the server can release the client, and an activation must
+        // end before a deactivation. Neither may be waited for here.
         self.muted.store(true, Ordering::Relaxed);
         let core = Arc::clone(self);
-        let left =
-            sys::thread::spawn_without_signals("consort-close", STACK_BYTES, move || core.leave_server());
+        let left = sys::thread::spawn_without_signals("consort-close", STACK_BYTES, move || {
+            core.leave_server()
+        });
         if left.is_err() {
-            // No memory for a thread: the client stays, silent, as long as the process.
+            // There was no memory for a thread: the client stays, silent, as long as the process.
             self.closing.store(false, Ordering::Release);
         }
     }
 
     fn leave_server(self: &Arc<Self>) {
-        // Whether or not the server agrees: the socket's end says the same.
+        // Errors do not matter: closing the socket has the same effect.
         let _ = self.deactivate();
-        self.attachment.in_between(|| self.closed.store(true, Ordering::Release));
+        self.attachment.with_state_locked(|| self.closed.store(true, Ordering::Release));
         if let Some(sockets) = self.attachment.sockets() {
-            let _ = sockets.requests.order(Request::Close);
+            let _ = sockets.requests.request(Request::Close);
         }
         service::remove(self);
         self.attachment.end();

@@ -1,4 +1,4 @@
-//! Registering ports: numbers and buffers are the client's own to give out.
+//! Registration of ports. The client itself assigns the numbers and buffers of its ports.
 
 use std::collections::VecDeque;
 use std::os::fd::BorrowedFd;
@@ -15,42 +15,42 @@ use crate::locked::locked;
 use crate::process::{OwnSlabs, PortCell, Tie, in_cycle};
 use crate::requests::Requests;
 
-/// Which numbers and slots are free. Locked for the whole of a registration, so that the server hears of slabs in
-/// their order.
+/// The free numbers and slots. Locked for the whole of a registration, so that the server learns of
+/// slabs in their order.
 #[derive(Debug, Default)]
 pub(crate) struct PortBook {
     numbers: FreeList,
     slots: FreeList,
-    /// Slabs that the server knows.
+    /// Number of slabs that the server knows.
     pub(super) slabs: u32,
 }
 
-/// Numbers from 0 on. One that is given back is given out again when no cycle can name it any more, oldest first, so
-/// that nobody takes a new port for the one that had its number.
+/// Hands out numbers from 0 on. A released number is reused, oldest first, once no cycle can name
+/// it anymore, so that a new port is never mistaken for the previous one.
 #[derive(Debug, Default)]
 struct FreeList {
     next: u32,
-    free: VecDeque<Freed>,
+    free: VecDeque<ReleasedNumber>,
 }
 
 #[derive(Debug)]
-struct Freed {
+struct ReleasedNumber {
     number: u32,
-    /// The plan in force when it was looked at last; `None`: no plan names it.
+    /// The plan in force at the last check; `None`: no plan names the number.
     plan: Option<u64>,
-    /// Another plan came into force since it was given back.
+    /// Another plan came into force since the number was released.
     replaced: bool,
 }
 
-/// So many numbers may wait for plans, which come only with changes of the graph.
-const MOST_WAITING: usize = 64;
+/// Limit of released numbers that wait for plans, which come only when the graph changes.
+const MAX_WAITING: usize = 64;
 
 impl FreeList {
-    /// `plan`: generation of the plan in force.
+    /// Returns a free number. `plan`: generation of the plan in force.
     fn take(&mut self, plan: u64) -> u32 {
-        self.free.iter_mut().for_each(|freed| freed.look(plan));
+        self.free.iter_mut().for_each(|freed| freed.note_plan(plan));
         let free = self.free.iter().position(|freed| freed.plan.is_none());
-        let oldest = (self.free.len() > MOST_WAITING).then_some(0);
+        let oldest = (self.free.len() > MAX_WAITING).then_some(0);
         let reused = free.or(oldest).and_then(|index| self.free.remove(index));
         reused.map_or_else(
             || {
@@ -61,16 +61,18 @@ impl FreeList {
         )
     }
 
-    /// `plan`: generation of the plan in force; `None` if no plan names the number.
+    /// Releases a number. `plan`: generation of the plan in force; `None` if no plan names the
+    /// number.
     fn give_back(&mut self, number: u32, plan: Option<u64>) {
-        self.free.push_back(Freed { number, plan, replaced: false });
+        self.free.push_back(ReleasedNumber { number, plan, replaced: false });
     }
 }
 
-impl Freed {
-    /// The plan that comes into force next may have been built before the number was given back, the one after it
-    /// was not: a plan is built when the one before has been taken or withdrawn.
-    fn look(&mut self, in_force: u64) {
+impl ReleasedNumber {
+    /// Records the plan in force. The plan after the current one may have been built before the
+    /// number was released; the one after that was not: a plan is built only when the previous one
+    /// has been taken or withdrawn.
+    fn note_plan(&mut self, in_force: u64) {
         match self.plan {
             Some(plan) if plan != in_force => {
                 self.plan = (!self.replaced).then_some(in_force);
@@ -81,15 +83,15 @@ impl Freed {
     }
 }
 
-const fn place(index: u32) -> SlabSlot {
+const fn slab_slot(index: u32) -> SlabSlot {
     SlabSlot { slab: index / SLOTS_PER_SLAB, slot: index % SLOTS_PER_SLAB }
 }
 
-const fn index(place: SlabSlot) -> u32 {
-    place.slab * SLOTS_PER_SLAB + place.slot
+const fn slot_index(slot: SlabSlot) -> u32 {
+    slot.slab * SLOTS_PER_SLAB + slot.slot
 }
 
-/// Tells the server of the next slab.
+/// Sends the next slab to the server.
 pub(super) fn send_slab(requests: &Requests, segment: BorrowedFd<'_>) -> Result<(), Error> {
     match requests.ask(Request::AddSlab, &[segment])? {
         Reply::Done => Ok(()),
@@ -100,8 +102,13 @@ pub(super) fn send_slab(requests: &Requests, segment: BorrowedFd<'_>) -> Result<
 const NO_ROOM: Error = Error::Protocol("it allows more ports than a client can have");
 
 impl Core {
-    /// See `Session::register_port`.
-    pub(crate) fn register_port(&self, name: &str, port_type: PortType, flags: u32) -> Result<u32, Error> {
+    /// Implements `Session::register_port`.
+    pub(crate) fn register_port(
+        &self,
+        name: &str,
+        port_type: PortType,
+        flags: u32,
+    ) -> Result<u32, Error> {
         proto::names::check_port(&self.name, name)?;
         self.with_server(|requests| {
             let mut book = locked(&self.book);
@@ -115,26 +122,33 @@ impl Core {
         })
     }
 
-    fn register(&self, requests: &Requests, book: &mut PortBook, mut port: NewPort) -> Result<u32, Error> {
+    fn register(
+        &self,
+        requests: &Requests,
+        book: &mut PortBook,
+        mut port: NewPort,
+    ) -> Result<u32, Error> {
         let number = port.number;
         if port.flags & OUTPUT == 0 {
             self.ports.add_input(number, port.port_type).ok_or(NO_ROOM)?;
         } else {
             let slot = book.slots.take(self.plan_in_force());
-            if let Err(error) = self.prepare_output(requests, book, number, port.port_type, place(slot)) {
+            if let Err(error) =
+                self.prepare_output(requests, book, number, port.port_type, slab_slot(slot))
+            {
                 book.slots.give_back(slot, None);
                 return Err(error);
             }
-            port.slot = Some(place(slot));
+            port.slot = Some(slab_slot(slot));
         }
         let Reply::Port(id) = requests.ask(Request::RegisterPort(port), &[])? else {
             return Err(Error::OTHER_REPLY);
         };
-        self.ports.name(number, id).ok_or(NO_ROOM)?;
+        self.ports.set_id(number, id).ok_or(NO_ROOM)?;
         Ok(id)
     }
 
-    /// Makes a silent buffer for output `number`, in a new slab if need be.
+    /// Prepares a silent buffer for output `number`, in a new slab if needed.
     fn prepare_output(
         &self,
         requests: &Requests,
@@ -145,8 +159,8 @@ impl Core {
     ) -> Result<(), Error> {
         if at.slab >= book.slabs {
             let slab = OwnSlabs::create()?;
-            if self.link().is_realtime() {
-                // As the link's pages.
+            if self.memory().is_realtime() {
+                // Best effort, as for the server's pages.
                 let _ = slab.lock_on_fault();
             }
             send_slab(requests, slab.segment().fd())?;
@@ -155,7 +169,8 @@ impl Core {
         }
         let slab = self.own_slabs.get(at.slab).ok_or(NO_ROOM)?;
         let samples = slab.slab().slot(at.slot).ok_or(NO_ROOM)?;
-        // All of it: so that no larger quantum, nor a MIDI buffer, faults in a cycle or finds an older port's samples.
+        // The whole slot, so that neither a larger quantum nor a MIDI buffer causes a page fault in
+        // a cycle or exposes an older port's samples.
         if let Some(mut samples) = slab.borrow(at.slot, BUFFER_FRAMES) {
             samples.fill(0.0);
         }
@@ -166,35 +181,36 @@ impl Core {
         self.ports.add_output(number, port_type, at, samples).ok_or(NO_ROOM)
     }
 
-    /// See `Session::unregister_port`.
+    /// Implements `Session::unregister_port`.
     pub(crate) fn unregister_port(&self, port: u32) -> Result<(), Error> {
         self.with_server(|requests| {
             let mut book = locked(&self.book);
             let number = self.ports.number(port).ok_or(Error::NotOwnPort(port))?;
-            requests.order(Request::UnregisterPort { port })?;
-            // No plan names what belongs to a client that is not active.
+            requests.request(Request::UnregisterPort { port })?;
+            // No plan names the ports of an inactive client.
             let plan = self.is_active().then(|| self.plan_in_force());
             self.forget(&mut book, number, Some(port), plan);
             drop(book);
-            // So that no tie of it is obeyed for a port that has its number next.
+            // Otherwise a tie of this port could be applied to the next port with its number.
             self.settle_tables();
             Ok(())
         })
     }
 
-    /// See `Session::tie_ports`.
+    /// Implements `Session::tie_ports`.
     pub(crate) fn tie_ports(&self, input: u32, output: u32) -> Result<(), Error> {
         self.check_fork()?;
         if in_cycle() {
             return Err(Error::InCycle);
         }
-        // Neither port goes while this is decided.
+        // Locked so that neither port is removed meanwhile.
         let book = locked(&self.book);
         let number = |port: u32| self.ports.number(port).ok_or(Error::NotOwnPort(port));
         let tie = Tie { output: number(output)?, input: number(input)? };
-        let kinds = [tie.input, tie.output].map(|number| self.ports.cell(number).and_then(PortCell::kind));
+        let kinds =
+            [tie.input, tie.output].map(|number| self.ports.cell(number).and_then(PortCell::kind));
         if !matches!(kinds, [Some((heard, false)), Some((said, true))] if heard == said) {
-            return Err(Error::NotTied);
+            return Err(Error::CannotTie);
         }
         locked(&self.tables).change(None, |tables| tables.tie(tie));
         drop(book);
@@ -202,7 +218,7 @@ impl Core {
         Ok(())
     }
 
-    /// See `Session::untie_port`.
+    /// Implements `Session::untie_port`.
     pub(crate) fn untie_port(&self, port: u32) -> Result<(), Error> {
         self.check_fork()?;
         if in_cycle() {
@@ -218,10 +234,10 @@ impl Core {
         self.newest_cycle().map_or(0, |info| info.plan)
     }
 
-    /// `plan`: as in [`FreeList::give_back`].
+    /// Releases a port's number and slot. `plan`: as in [`FreeList::give_back`].
     fn forget(&self, book: &mut PortBook, number: u32, port: Option<u32>, plan: Option<u64>) {
-        if let Some(place) = self.ports.cell(number).and_then(|cell| cell.slab_slot()) {
-            book.slots.give_back(index(place), plan);
+        if let Some(slot) = self.ports.cell(number).and_then(|cell| cell.slab_slot()) {
+            book.slots.give_back(slot_index(slot), plan);
         }
         self.ports.remove(number, port);
         locked(&self.tables).change(None, |tables| tables.untie(number));
@@ -236,8 +252,8 @@ mod tests {
     #[test]
     fn slots_fill_one_slab_after_the_other() {
         for (number, slab, slot) in [(0, 0, 0), (15, 0, 15), (16, 1, 0), (40, 2, 8)] {
-            assert_eq!(place(number), SlabSlot { slab, slot });
-            assert_eq!(index(place(number)), number);
+            assert_eq!(slab_slot(number), SlabSlot { slab, slot });
+            assert_eq!(slot_index(slab_slot(number)), number);
         }
     }
 
@@ -274,6 +290,6 @@ mod tests {
             let number = list.take(1);
             list.give_back(number, Some(1));
         }
-        assert_eq!(list.next as usize, MOST_WAITING + 1);
+        assert_eq!(list.next as usize, MAX_WAITING + 1);
     }
 }

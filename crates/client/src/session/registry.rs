@@ -1,9 +1,10 @@
-//! A server's registry of ports and connections: mapped once in a process, however many clients of the server there are.
+//! The registry of a server's ports and connections, mapped once per process for all its clients.
 //!
-//! C programs hold addresses in it (`jack_port_name`), got through one client and read after that client is closed.
-//! The newest mapping of each server stays, therefore, until the process ends or becomes a client of a newer server
-//! of that name: a name read too late is an old name. Of clients that outlive a server one mapping stays for each such
-//! server (`Links::add`).
+//! C programs get addresses in it through one client (`jack_port_name`) and read them after that
+//! client is closed. Therefore the newest mapping of each server stays until the process ends or
+//! opens a client of a newer server with the same name; a name read too late is then an old name.
+//! For clients that outlive a server, one mapping per such server stays as well
+//! (`ServerMemories::add`).
 
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
@@ -14,37 +15,46 @@ use crate::Error;
 use crate::locked::locked;
 
 #[derive(Debug)]
-struct Kept {
+struct CachedRegistry {
     server_name: String,
-    /// Never another's while it is mapped here.
+    /// Unique as long as the segment is mapped here.
     identity: SegmentIdentity,
-    /// Of the process that mapped it.
+    /// Fork generation of the process that mapped it.
     generation: u32,
     registry: Arc<SharedRegistry>,
 }
 
-static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());
+static CACHE: Mutex<Vec<CachedRegistry>> = Mutex::new(Vec::new());
 
-/// The mapping of the registry received: the one that the process has, or a new one.
-pub(super) fn of_server(server_name: &str, received: OwnedFd) -> Result<Arc<SharedRegistry>, Error> {
+/// Returns this process's mapping of the received registry, mapping it if needed.
+pub(super) fn of_server(
+    server_name: &str,
+    received: OwnedFd,
+) -> Result<Arc<SharedRegistry>, Error> {
     let identity = SegmentIdentity::of(&received)?;
     let generation = sys::fork::generation();
-    let mut kept = locked(&KEPT);
-    let known = kept.iter().position(|kept| kept.server_name == server_name);
-    if let Some(same) = known.and_then(|index| kept.get(index))
+    let mut cached = locked(&CACHE);
+    let known = cached.iter().position(|cached| cached.server_name == server_name);
+    if let Some(same) = known.and_then(|index| cached.get(index))
         && (same.identity, same.generation) == (identity, generation)
     {
         return Ok(Arc::clone(&same.registry));
     }
     let registry = Arc::new(SharedRegistry::receive(received)?);
-    if let Some(outdated) = known.map(|index| kept.swap_remove(index))
+    if let Some(outdated) = known.map(|index| cached.swap_remove(index))
         && outdated.generation != generation
     {
-        // The parent's mapping is absent in this child: nothing of it is to be unmapped.
+        // The mapping belongs to the parent and does not exist in this child, so nothing must be
+        // unmapped.
         std::mem::forget(outdated);
     }
     let server_name = server_name.to_owned();
-    kept.push(Kept { server_name, identity, generation, registry: Arc::clone(&registry) });
+    cached.push(CachedRegistry {
+        server_name,
+        identity,
+        generation,
+        registry: Arc::clone(&registry),
+    });
     Ok(registry)
 }
 
@@ -57,7 +67,7 @@ mod tests {
 
     use super::*;
 
-    /// A server's side: the memory, and the descriptor that a client gets.
+    /// The server's side: the memory, and the descriptor that a client receives.
     struct Server {
         registry: SharedRegistry,
         segment: Segment,
@@ -92,12 +102,12 @@ mod tests {
         let server = Server::new();
         let registry = server.is_opened_as("closed");
         server.registry.port(1).unwrap().write(|entry| entry.set_name("synth:left"));
-        let kept = Arc::downgrade(&registry);
+        let cached = Arc::downgrade(&registry);
         drop(registry);
-        let kept = kept.upgrade().expect("mapped without any client");
+        let cached = cached.upgrade().expect("mapped without any client");
         let mut name = [0; 16];
-        assert_eq!(kept.port(1).unwrap().name().copy_to(&mut name), 10);
+        assert_eq!(cached.port(1).unwrap().name().copy_to(&mut name), 10);
         assert_eq!(&name[..10], b"synth:left");
-        assert_eq!(kept.port(1).unwrap().connections.load(Relaxed), 0);
+        assert_eq!(cached.port(1).unwrap().connections.load(Relaxed), 0);
     }
 }

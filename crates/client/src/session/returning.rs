@@ -1,7 +1,8 @@
-//! Coming back: a server that died is replaced by another, and the client is there what it was with the first.
+//! Returning to a server that replaces a dead one, with the same ports and connections.
 //!
-//! What the client was is its own knowledge: its ports and their numbers, and its connections as the registry of the
-//! first server shows them, which stays mapped. Service thread; no code of the program is run.
+//! The client itself knows what it was: its ports and their numbers, and its connections as shown
+//! by the registry of the dead server, which stays mapped. Runs on the service thread, without code
+//! of the program.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use rt::transport::{Position, Transport, TransportState};
 
 use super::attachment::Sockets;
 use super::core::Core;
-use super::open::{Welcomed, receive_welcome};
+use super::open::{Admission, receive_welcome};
 use super::ports::send_slab;
 use crate::Error;
 use crate::callbacks::Shutdown;
@@ -22,11 +23,12 @@ use crate::locked::locked;
 use crate::registry_view::RegistryView;
 use crate::requests::{Requests, introduce};
 
-/// How often the program may change its mind while the server is told.
+/// How often the program may change its activation while the server is being informed.
 const TRIES: u32 = 16;
 
-/// Where the cycle after the one of `transport` would have begun. Bar and beat are not known there, if it rolls.
-fn see(transport: &Transport, quantum: u32) -> Seen {
+/// Returns the position of the cycle after `transport`'s. While the transport rolls, bar and beat
+/// of that position are unknown.
+fn transport_after(transport: &Transport, quantum: u32) -> Seen {
     let rolls = transport.state != TransportState::Stopped;
     let frame = transport.next_frame(quantum);
     let same = frame == transport.position.frame;
@@ -34,60 +36,61 @@ fn see(transport: &Transport, quantum: u32) -> Seen {
     Seen { rolls, position: position.to_words() }
 }
 
-/// What came of an attempt to return.
-pub(crate) enum Attempt {
+/// The result of an attempt to return.
+pub(crate) enum ReturnAttempt {
     /// The client has a server again.
     Returned(Sockets),
-    /// No server is there yet.
+    /// There is no server yet.
     NotYet,
-    /// A server was there, and has died, too: from then on another is waited for.
+    /// There was a server, and it died too. The time limit starts over.
     Lost,
     /// The client was closed meanwhile.
     Closed,
-    /// The server that is there does not take the client back.
+    /// The new server does not accept the client.
     Never(Shutdown),
 }
 
-/// What a client was when its server died.
+/// The client as it was when its server died.
 #[derive(Debug, Default)]
-pub(crate) struct Remembered {
+pub(crate) struct ReturnState {
     ports: Vec<ReturningPort>,
     connections: Vec<ReturningConnection>,
     uuid: u64,
     last_client: u32,
     last_port: u32,
     transport: Option<Seen>,
-    /// It was the one that completes the transport's positions.
+    /// It was the timebase master.
     is_master: bool,
-    /// When the server that took that one's place had been told.
-    told: Option<Instant>,
+    /// When the replacement server had received this state.
+    announced_at: Option<Instant>,
 }
 
 impl Core {
-    /// The server is gone without a word: gives the sockets that it left. The process thread waits for the next one.
-    pub(crate) fn cut_off(&self) -> Option<Sockets> {
+    /// Detaches from a server that died, and returns its sockets. The process thread sleeps until
+    /// there is another server.
+    pub(crate) fn detach(&self) -> Option<Sockets> {
         let left = self.attachment.detach();
-        self.cut();
+        self.detach_memory();
         left
     }
 
-    /// How long another server is waited for.
+    /// Returns how long to wait for another server.
     pub(crate) fn grace(&self) -> Duration {
-        let of_server = || Duration::from_millis(self.link().engine.grace_ms().into());
+        let of_server = || Duration::from_millis(self.memory().engine.grace_ms().into());
         self.own_grace.unwrap_or_else(of_server)
     }
 
-    /// Looks whether there is a server again, and becomes its client. In bounded time.
-    pub(crate) fn try_to_return(&self) -> Attempt {
-        let before = self.links.newest();
+    /// Checks once for a server and returns to it, in bounded time.
+    pub(crate) fn attempt_return(&self) -> ReturnAttempt {
+        let before = self.memories.newest();
         let attempt = self.find_server();
-        let met = self.links.newest() != before;
-        if met && !matches!(attempt, Ok(Attempt::Returned(_))) {
-            self.cut();
+        let connected = self.memories.newest() != before;
+        if connected && !matches!(attempt, Ok(ReturnAttempt::Returned(_))) {
+            self.detach_memory();
         }
         match attempt {
             Ok(attempt) => attempt,
-            Err(Error::ServerGone) if met => Attempt::Lost,
+            Err(Error::ServerGone) if connected => ReturnAttempt::Lost,
             Err(
                 Error::NoServer { .. }
                 | Error::ServerGone
@@ -96,26 +99,27 @@ impl Core {
                 | Error::System(_)
                 | Error::Memory(_)
                 | Error::Refused(RequestError::Failed(_)),
-            ) => Attempt::NotYet,
+            ) => ReturnAttempt::NotYet,
             Err(error) => {
-                let reason = format!("the server that is there now does not take the client back: {error}");
-                Attempt::Never(Shutdown { orderly: false, reason })
+                let reason =
+                    format!("the server that is there now does not take the client back: {error}");
+                ReturnAttempt::Never(Shutdown { orderly: false, reason })
             }
         }
     }
 
-    fn find_server(&self) -> Result<Attempt, Error> {
+    fn find_server(&self) -> Result<ReturnAttempt, Error> {
         let role = Role::Returning(self.introduction());
         self.return_to(receive_welcome(introduce(&self.server_name, role)?)?)
     }
 
     fn introduction(&self) -> Returning {
-        // Once for all attempts: what the next server shows is not yet what was.
-        let mut remembered = locked(&self.remembered);
-        let known = match &mut *remembered {
-            Some(known) if known.told.is_none() => known,
+        // Taken once for all attempts: the registry of the next server is incomplete at first.
+        let mut return_state = locked(&self.return_state);
+        let known = match &mut *return_state {
+            Some(known) if known.announced_at.is_none() => known,
             earlier => {
-                let known = self.remember(earlier.take());
+                let known = self.snapshot(earlier.take());
                 earlier.insert(known)
             }
         };
@@ -124,7 +128,7 @@ impl Core {
             client: self.id,
             uuid: known.uuid,
             name: self.name.clone(),
-            instance: self.link().engine.instance(),
+            instance: self.memory().engine.instance(),
             frames: info.frames,
             at_ns: info.wakeup_ns,
             quantum: info.quantum,
@@ -135,17 +139,23 @@ impl Core {
         }
     }
 
-    /// Reads what was from the registry that the dead server has left. `earlier`: from the last time.
-    fn remember(&self, earlier: Option<Remembered>) -> Remembered {
-        // A port that is being registered is there, or is not, before this goes on.
+    /// Reads the client's state from the registry of the dead server. `earlier`: the state of the
+    /// previous return.
+    fn snapshot(&self, earlier: Option<ReturnState>) -> ReturnState {
+        // Excludes a registration in progress: each port is either registered or not.
         let _book = locked(&self.book);
-        let view = RegistryView::new(&self.link().registry);
-        let ports =
-            self.ports.named().filter_map(|(id, number)| self.remember_port(view, id, number)).collect();
+        let view = RegistryView::new(&self.memory().registry);
+        let ports = self
+            .ports
+            .ids()
+            .filter_map(|(id, number)| self.snapshot_port(view, id, number))
+            .collect();
         let mut connections: Vec<_> =
-            self.ports.named().flat_map(|(id, _)| self.remember_connections(view, id)).collect();
-        // Another server that died before all had returned does not know what they were.
-        let recent = |earlier: &Remembered| earlier.told.is_some_and(|told| told.elapsed() < self.grace());
+            self.ports.ids().flat_map(|(id, _)| self.snapshot_connections(view, id)).collect();
+        // A server that died before all clients had returned does not know their connections.
+        let recent = |earlier: &ReturnState| {
+            earlier.announced_at.is_some_and(|at| at.elapsed() < self.grace())
+        };
         let earlier = earlier.filter(recent);
         let unmoved = earlier.as_ref().and_then(|earlier| earlier.transport);
         for connection in earlier.into_iter().flat_map(|earlier| earlier.connections) {
@@ -157,20 +167,33 @@ impl Core {
         connections.sort_by_key(|connection| connection.age);
         let last_client = view.clients().last().map_or(0, |client| client.id);
         let last_port = view.ports().last().map_or(0, |port| port.id);
-        let transport = crate::transport::newest(&self.link().engine);
+        let transport = crate::transport::newest(&self.memory().engine);
         let is_master = transport.is_some_and(|transport| transport.master == self.id);
         let quantum = self.newest_cycle().map_or(0, |info| info.quantum);
-        // Round 0: nobody has moved it.
-        let transport = transport.filter(|seen| seen.round > 0).map(|seen| see(&seen, quantum)).or(unmoved);
+        // Round 0: the transport was never used.
+        let transport = transport
+            .filter(|seen| seen.round > 0)
+            .map(|seen| transport_after(&seen, quantum))
+            .or(unmoved);
         let uuid = view.client(self.id).map_or(0, |client| client.uuid);
-        Remembered { ports, connections, uuid, last_client, last_port, transport, is_master, told: None }
+        ReturnState {
+            ports,
+            connections,
+            uuid,
+            last_client,
+            last_port,
+            transport,
+            is_master,
+            announced_at: None,
+        }
     }
 
-    fn remember_port(&self, view: RegistryView<'_>, id: u32, number: u32) -> Option<ReturningPort> {
-        let (port, cell) = (view.port_that_was(id)?, self.ports.cell(number)?);
+    fn snapshot_port(&self, view: RegistryView<'_>, id: u32, number: u32) -> Option<ReturningPort> {
+        let (port, cell) = (view.port_of_dead_server(id)?, self.ports.cell(number)?);
         let own = port.name.strip_prefix(&self.name).and_then(|rest| rest.strip_prefix(':'));
         let name = own.unwrap_or_else(|| proto::names::short(&port.name)).to_owned();
-        let latency = |capture| view.port_latency(id, capture).map_or((0, 0), |range| (range.min, range.max));
+        let latency =
+            |capture| view.port_latency(id, capture).map_or((0, 0), |range| (range.min, range.max));
         let (port_type, flags, slot) = (port.port_type, port.flags, cell.slab_slot());
         Some(ReturningPort {
             id,
@@ -181,43 +204,51 @@ impl Core {
         })
     }
 
-    /// The connections of an output, and those of an input with other clients' outputs.
-    fn remember_connections(&self, view: RegistryView<'_>, id: u32) -> Vec<ReturningConnection> {
-        let Some(port) = view.port_that_was(id) else { return Vec::new() };
-        let connections = view.connections_that_were(id).into_iter();
+    /// Returns the connections of an output, or an input's connections to other clients' outputs.
+    fn snapshot_connections(&self, view: RegistryView<'_>, id: u32) -> Vec<ReturningConnection> {
+        let Some(port) = view.port_of_dead_server(id) else { return Vec::new() };
+        let connections = view.connections_of_dead_server(id).into_iter();
         connections
             .filter_map(|(other, age)| {
-                let other = view.port_that_was(other)?;
+                let other = view.port_of_dead_server(other)?;
                 if port.is_output() {
-                    Some(ReturningConnection { source: port.name.clone(), destination: other.name, age })
+                    Some(ReturningConnection {
+                        source: port.name.clone(),
+                        destination: other.name,
+                        age,
+                    })
                 } else if other.owner == self.id {
                     None
                 } else {
-                    Some(ReturningConnection { source: other.name, destination: port.name.clone(), age })
+                    Some(ReturningConnection {
+                        source: other.name,
+                        destination: port.name.clone(),
+                        age,
+                    })
                 }
             })
             .collect()
     }
 
-    fn return_to(&self, welcomed: Welcomed) -> Result<Attempt, Error> {
-        let Welcomed { client, name, link, sockets, .. } = welcomed;
+    fn return_to(&self, welcomed: Admission) -> Result<ReturnAttempt, Error> {
+        let Admission { client, name, memory, sockets, .. } = welcomed;
         if (client, &name) != (self.id, &self.name) {
             return Err(Error::Protocol("it took the client back as another one"));
         }
         let requests = &sockets.requests;
         self.return_ports(requests)?;
-        requests.order(Request::ReturnClock)?;
+        requests.request(Request::ReturnClock)?;
         {
             let mut tables = locked(&self.tables);
             tables.forget_waiting();
             tables.change(None, crate::process::Tables::clear);
             tables.settle();
         }
-        if !self.links.add(link) {
+        if !self.memories.add(memory) {
             return Err(Error::Protocol("it is one of too many"));
         }
         if self.closed.load(Ordering::Acquire) {
-            return Ok(Attempt::Closed);
+            return Ok(ReturnAttempt::Closed);
         }
         self.return_activity(&sockets)
     }
@@ -228,54 +259,57 @@ impl Core {
             send_slab(requests, slab.slab().segment().fd())?;
         }
         drop(book);
-        let remembered = locked(&self.remembered);
-        for port in remembered.iter().flat_map(|remembered| &remembered.ports) {
-            requests.order(Request::ReturnPort(port.clone()))?;
+        let return_state = locked(&self.return_state);
+        for port in return_state.iter().flat_map(|return_state| &return_state.ports) {
+            requests.request(Request::ReturnPort(port.clone()))?;
         }
         Ok(())
     }
 
-    /// Has the server take the client for active, with its connections, if it is; until nobody has changed that
-    /// meanwhile.
-    fn return_activity(&self, sockets: &Sockets) -> Result<Attempt, Error> {
+    /// Activates the client on the server, with its connections, if it was active. Repeats until
+    /// the program has not changed the activation meanwhile.
+    fn return_activity(&self, sockets: &Sockets) -> Result<ReturnAttempt, Error> {
         let requests = &sockets.requests;
-        let mut told = *locked(&self.stated);
-        if let Some(activation) = told {
-            requests.order(Request::Activate(activation))?;
+        let mut announced = *locked(&self.announced_activation);
+        if let Some(activation) = announced {
+            requests.request(Request::Activate(activation))?;
             self.return_connections(requests)?;
         }
-        requests.order(Request::Returned)?;
+        requests.request(Request::Returned)?;
         for _ in 0..TRIES {
-            let stated = *locked(&self.stated);
-            match stated {
-                Some(activation) if stated != told => requests.order(Request::Activate(activation))?,
-                None if told.is_some() => requests.order(Request::Deactivate)?,
+            let activation = *locked(&self.announced_activation);
+            match activation {
+                Some(new) if activation != announced => requests.request(Request::Activate(new))?,
+                None if announced.is_some() => requests.request(Request::Deactivate)?,
                 _ => {}
             }
-            told = stated;
-            let is_still = || *locked(&self.stated) == told && !self.closed.load(Ordering::Acquire);
-            if self.attachment.attach(sockets, is_still) {
-                if let Some(known) = locked(&self.remembered).as_mut() {
-                    known.told = Some(Instant::now());
+            announced = activation;
+            let is_unchanged = || {
+                *locked(&self.announced_activation) == announced
+                    && !self.closed.load(Ordering::Acquire)
+            };
+            if self.attachment.attach(sockets, is_unchanged) {
+                if let Some(known) = locked(&self.return_state).as_mut() {
+                    known.announced_at = Some(Instant::now());
                 }
-                return Ok(Attempt::Returned(sockets.clone()));
+                return Ok(ReturnAttempt::Returned(sockets.clone()));
             }
             if self.closed.load(Ordering::Acquire) {
-                return Ok(Attempt::Closed);
+                return Ok(ReturnAttempt::Closed);
             }
         }
         Err(Error::ServerGone)
     }
 
     fn return_connections(&self, requests: &Requests) -> Result<(), Error> {
-        let remembered = locked(&self.remembered);
-        let Some(known) = remembered.as_ref() else { return Ok(()) };
+        let return_state = locked(&self.return_state);
+        let Some(known) = return_state.as_ref() else { return Ok(()) };
         for connections in known.connections.chunks(RETURNED_AT_ONCE) {
-            requests.order(Request::ReturnConnections(connections.to_vec()))?;
+            requests.request(Request::ReturnConnections(connections.to_vec()))?;
         }
         if known.is_master {
-            // Unless a newcomer was quicker.
-            match requests.order(Request::TakeTimebase { conditional: true }) {
+            // Refused if another client has become the master first.
+            match requests.request(Request::TakeTimebase { conditional: true }) {
                 Ok(()) | Err(Error::Refused(_)) => {}
                 Err(error) => return Err(error),
             }

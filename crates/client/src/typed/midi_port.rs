@@ -1,33 +1,24 @@
-//! MIDI ports of the typed client, and their events in a cycle.
+//! The MIDI buffers of the typed client in a cycle.
 
 use rt::midi::{MidiError, MidiEvent, MidiReader, MidiWriter};
 use sys::buffers::BorrowedMidi;
 
-use super::port::Port;
-use crate::{CycleScope, Error};
+use super::port::{Input, Midi, Output, Port};
+use crate::CycleScope;
 
-/// A MIDI input of this client. Dropping it leaves the port registered: it ends with the client, or by
-/// [`unregister`](Self::unregister).
-#[derive(Debug)]
-pub struct MidiInputPort(pub(super) Port);
-
-/// A MIDI output of this client. Dropping it leaves the port registered: it ends with the client, or by
-/// [`unregister`](Self::unregister).
-#[derive(Debug)]
-pub struct MidiOutputPort(pub(super) Port);
-
-/// What a MIDI input hears in a cycle: the events of all that is connected, by time.
+/// The events of a MIDI input in one cycle, from all connected ports, sorted by time.
 #[derive(Debug)]
 pub struct MidiInputBuffer<'a>(Option<MidiReader<'a>>);
 
-/// What a MIDI output says in a cycle.
+/// The events of a MIDI output in one cycle.
 #[derive(Debug)]
 pub struct MidiOutputBuffer<'a>(Option<BorrowedMidi<'a>>);
 
-impl MidiInputPort {
-    /// The port's events in this cycle: none where nothing is connected, nor in another client's cycle. Thread: cycle.
+impl Port<Midi, Input> {
+    /// Returns the port's events in this cycle. Empty where nothing is connected, and in another
+    /// client's cycle. Thread: cycle.
     pub fn buffer<'a>(&'a mut self, cycle: &'a CycleScope<'_>) -> MidiInputBuffer<'a> {
-        let reader = self.0.cell(cycle).and_then(|(_, cell)| {
+        let reader = self.cell(cycle).and_then(|(_, cell)| {
             let events = cell.events()?;
             if cell.source().is_null() {
                 events.writer(cycle.frames());
@@ -36,73 +27,29 @@ impl MidiInputPort {
         });
         MidiInputBuffer(reader)
     }
-
-    /// Id in the registry.
-    pub fn id(&self) -> u32 {
-        self.0.id()
-    }
-
-    /// Its name when it was registered, `client:port`.
-    pub fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    /// What follows the client's name.
-    pub fn short_name(&self) -> &str {
-        self.0.short_name()
-    }
-
-    /// Removes the port from the graph.
-    ///
-    /// # Errors
-    /// Those of [`Session::unregister_port`](crate::Session::unregister_port).
-    pub fn unregister(self) -> Result<(), Error> {
-        self.0.unregister()
-    }
 }
 
-impl MidiOutputPort {
-    /// The port's buffer in this cycle, without the events of the one before. To be called in each cycle: otherwise
-    /// they are said again. Takes no events in another client's cycle. Thread: cycle.
+impl Port<Midi, Output> {
+    /// Empties the port's buffer and returns it. Call it in each cycle, since the events of the
+    /// previous cycle are otherwise sent again. In another client's cycle it accepts no events.
+    /// Thread: cycle.
     pub fn buffer<'a>(&'a mut self, cycle: &'a CycleScope<'_>) -> MidiOutputBuffer<'a> {
-        let events = self.0.cell(cycle).and_then(|(core, cell)| cell.borrow_output_events(&core.own_slabs));
+        let events =
+            self.cell(cycle).and_then(|(core, cell)| cell.borrow_output_events(&core.own_slabs));
         if let Some(events) = &events {
             MidiWriter::begin(events, cycle.frames());
         }
         MidiOutputBuffer(events)
     }
-
-    /// Id in the registry.
-    pub fn id(&self) -> u32 {
-        self.0.id()
-    }
-
-    /// Its name when it was registered, `client:port`.
-    pub fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    /// What follows the client's name.
-    pub fn short_name(&self) -> &str {
-        self.0.short_name()
-    }
-
-    /// Removes the port from the graph.
-    ///
-    /// # Errors
-    /// Those of [`Session::unregister_port`](crate::Session::unregister_port).
-    pub fn unregister(self) -> Result<(), Error> {
-        self.0.unregister()
-    }
 }
 
 impl<'a> MidiInputBuffer<'a> {
-    /// The events, by time. Thread: cycle.
+    /// Returns the events, sorted by time. Thread: cycle.
     pub fn events(&self) -> impl Iterator<Item = MidiEvent<'a>> + use<'a> {
         self.0.into_iter().flat_map(MidiReader::events)
     }
 
-    /// Events that did not get here: there was no room, or they made no sense. Thread: cycle.
+    /// Returns the number of events that were dropped: too many, or malformed. Thread: cycle.
     pub fn lost(&self) -> u32 {
         self.0.map_or(0, MidiReader::lost)
     }
@@ -113,15 +60,17 @@ impl MidiOutputBuffer<'_> {
         self.0.as_ref().and_then(|events| MidiWriter::of(events))
     }
 
-    /// Adds an event at `time`, in frames from the cycle's start and not before the last event's. Thread: cycle.
+    /// Adds an event at `time`, in frames from the cycle's start, not before the previous event's.
+    /// Thread: cycle.
     ///
     /// # Errors
-    /// [`MidiError`]; nothing is added then.
+    /// [`MidiError`]; nothing is added.
     pub fn write(&mut self, time: u32, message: &[u8]) -> Result<(), MidiError> {
         self.writer().ok_or(MidiError::Full)?.write(time, message)
     }
 
-    /// The longest message that fits; 0 if none does. Thread: cycle.
+    /// Returns the length of the longest message that fits, in bytes; 0 if none does. Thread:
+    /// cycle.
     pub fn max_event_bytes(&self) -> usize {
         self.writer().map_or(0, MidiWriter::max_event_bytes)
     }

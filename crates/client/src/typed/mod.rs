@@ -1,4 +1,4 @@
-//! The client as a Rust program sees it: what is possible in a state is what its type offers.
+//! The typed client: each state offers only the operations that are possible in it.
 
 mod midi_port;
 mod notifications;
@@ -10,32 +10,33 @@ use std::sync::Arc;
 use proto::port_flags::{INPUT, OUTPUT, PHYSICAL, TERMINAL};
 use proto::request::PortType;
 
-pub use midi_port::{MidiInputBuffer, MidiInputPort, MidiOutputBuffer, MidiOutputPort};
+pub use midi_port::{MidiInputBuffer, MidiOutputBuffer};
 pub use notifications::Notifications;
-pub use port::{InputBuffer, InputPort, OutputBuffer, OutputPort};
-
-use port::Port;
+pub use port::{
+    Audio, Input, InputBuffer, InputPort, Midi, MidiInputPort, MidiOutputPort, Output,
+    OutputBuffer, OutputPort, Port,
+};
 
 use crate::callbacks::callback;
 use crate::registry_view::RegistryView;
 use crate::session::{OpenOptions, Session};
-use crate::{CycleScope, Error};
+use crate::{CycleScope, Error, Requester};
 
 const DEVICE: u32 = PHYSICAL | TERMINAL;
 
-/// What a process callback wants next.
+/// What a process callback wants to happen next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Control {
-    /// To be called in the next cycle, too.
+    /// Call it again in the next cycle.
     Continue,
-    /// The client to leave the cycles, after this one.
+    /// Leave the cycles after this one.
     Quit,
 }
 
-/// The program's part in a cycle. Also any `FnMut(&CycleScope) -> Control`.
+/// The program's part in a cycle. Implemented for every `FnMut(&CycleScope) -> Control`.
 pub trait Process: Send + 'static {
-    /// Reads inputs and writes outputs, on the process thread. Thread: cycle.: no heap, no lock, no waiting; in time well below
-    /// the quantum's.
+    /// Reads inputs and writes outputs, on the process thread. It must not allocate, lock or wait,
+    /// and should take well below the duration of a quantum. Thread: cycle.
     fn process(&mut self, cycle: &CycleScope<'_>) -> Control;
 }
 
@@ -45,11 +46,11 @@ impl<F: FnMut(&CycleScope<'_>) -> Control + Send + 'static> Process for F {
     }
 }
 
-/// A client that takes no part in cycles (yet).
+/// State of a client that takes no part in cycles.
 #[derive(Debug)]
 pub struct Inactive(());
 
-/// A client that takes part in cycles.
+/// State of a client that takes part in cycles.
 #[derive(Debug)]
 pub struct Active(());
 
@@ -77,7 +78,7 @@ pub struct Client<State> {
 }
 
 impl Client<Inactive> {
-    /// Becomes a client of the server that `JACK_DEFAULT_SERVER` names, or of `default`.
+    /// Opens a client of the server named by `JACK_DEFAULT_SERVER`, or else of `default`.
     ///
     /// # Errors
     /// Those of [`Session::open`].
@@ -85,18 +86,16 @@ impl Client<Inactive> {
         Self::open_with(name, &OpenOptions::default())
     }
 
-    /// As [`open`](Self::open), with options.
+    /// Opens a client with options.
     ///
     /// # Errors
     /// Those of [`Session::open`].
     pub fn open_with(name: &str, options: &OpenOptions) -> Result<Self, Error> {
-        let session = Arc::new(Session::open(name, options)?);
-        // So that inputs are this process's own memory, which a slice may borrow.
-        session.copy_inputs(true);
-        Ok(Self::of(session))
+        Ok(Self::of(Arc::new(Session::open(name, options)?)))
     }
 
-    /// Has `listener` told of changes, on the notification thread, while the client is active.
+    /// Sets the listener that is notified of changes while the client is active, on the
+    /// notification thread.
     ///
     /// # Errors
     /// [`Error::Forked`].
@@ -104,7 +103,7 @@ impl Client<Inactive> {
         self.session.configure(|callbacks| notifications::install(listener, callbacks))
     }
 
-    /// Joins the cycles: `process` is called in each of them.
+    /// Joins the cycles and calls `process` in each of them.
     ///
     /// # Errors
     /// Those of [`Session::activate`]; the client is closed.
@@ -120,17 +119,18 @@ impl Client<Inactive> {
 }
 
 impl Client<Active> {
-    /// Leaves the cycles and all connections. The process callback is dropped.
+    /// Leaves the cycles, removes all connections and drops the process callback.
     ///
     /// # Errors
-    /// Those of requests; the client is closed.
+    /// Those of [`Session::deactivate`]; the client is closed.
     pub fn deactivate(self) -> Result<Client<Inactive>, Error> {
         self.session.deactivate()?;
         self.session.configure(|callbacks| callbacks.process = None)?;
         Ok(Client::of(self.session))
     }
 
-    /// Whether the process callback is still called: it was not if it has quit, or the server is gone.
+    /// Returns whether the process callback is still called. It is not after it has quit or the
+    /// server is gone.
     pub fn is_running(&self) -> bool {
         self.session.is_active() && !self.session.is_server_gone()
     }
@@ -141,17 +141,18 @@ impl<State> Client<State> {
         Self { session, state: std::marker::PhantomData }
     }
 
-    /// The client's name, as the server gave it.
+    /// Returns the client's name, as the server assigned it.
     pub fn name(&self) -> &str {
         self.session.name()
     }
 
-    /// The sample rate in Hz.
+    /// Returns the sample rate in Hz.
     pub fn sample_rate_hz(&self) -> u32 {
         self.session.info().map_or(0, |info| info.sample_rate_hz)
     }
 
-    /// The quantum in frames. It may be another one in the next cycle: see [`CycleScope::frames`].
+    /// Returns the quantum in frames. The next cycle may have another one; see
+    /// [`CycleScope::frames`].
     pub fn quantum(&self) -> u32 {
         self.session.info().map_or(0, |info| info.quantum)
     }
@@ -161,7 +162,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn input_port(&self, name: &str) -> Result<InputPort, Error> {
-        Port::register(&self.session, name, PortType::Audio, INPUT).map(InputPort)
+        Port::register(&self.session, name, PortType::Audio, INPUT)
     }
 
     /// Registers an audio output.
@@ -169,23 +170,23 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn output_port(&self, name: &str) -> Result<OutputPort, Error> {
-        Port::register(&self.session, name, PortType::Audio, OUTPUT).map(OutputPort)
+        Port::register(&self.session, name, PortType::Audio, OUTPUT)
     }
 
-    /// Registers an audio input that leads to a device: physical, and the end of a signal's way.
+    /// Registers an audio input that leads to a device: flagged as physical and terminal.
     ///
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_input_port(&self, name: &str) -> Result<InputPort, Error> {
-        Port::register(&self.session, name, PortType::Audio, INPUT | DEVICE).map(InputPort)
+        Port::register(&self.session, name, PortType::Audio, INPUT | DEVICE)
     }
 
-    /// Registers an audio output that comes from a device: physical, and the begin of a signal's way.
+    /// Registers an audio output that comes from a device: flagged as physical and terminal.
     ///
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_output_port(&self, name: &str) -> Result<OutputPort, Error> {
-        Port::register(&self.session, name, PortType::Audio, OUTPUT | DEVICE).map(OutputPort)
+        Port::register(&self.session, name, PortType::Audio, OUTPUT | DEVICE)
     }
 
     /// Registers a MIDI input that leads to a device.
@@ -193,7 +194,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
-        Port::register(&self.session, name, PortType::Midi, INPUT | DEVICE).map(MidiInputPort)
+        Port::register(&self.session, name, PortType::Midi, INPUT | DEVICE)
     }
 
     /// Registers a MIDI output that comes from a device.
@@ -201,7 +202,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn device_midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
-        Port::register(&self.session, name, PortType::Midi, OUTPUT | DEVICE).map(MidiOutputPort)
+        Port::register(&self.session, name, PortType::Midi, OUTPUT | DEVICE)
     }
 
     /// Registers a MIDI input.
@@ -209,7 +210,7 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
-        Port::register(&self.session, name, PortType::Midi, INPUT).map(MidiInputPort)
+        Port::register(&self.session, name, PortType::Midi, INPUT)
     }
 
     /// Registers a MIDI output.
@@ -217,13 +218,13 @@ impl<State> Client<State> {
     /// # Errors
     /// Those of [`Session::register_port`].
     pub fn midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
-        Port::register(&self.session, name, PortType::Midi, OUTPUT).map(MidiOutputPort)
+        Port::register(&self.session, name, PortType::Midi, OUTPUT)
     }
 
     /// Connects an output port to an input port, by full names or aliases.
     ///
     /// # Errors
-    /// Those of [`Session::order`].
+    /// Those of [`Requester`].
     pub fn connect(&self, source: &str, destination: &str) -> Result<(), Error> {
         self.session.connect(source, destination)
     }
@@ -231,22 +232,22 @@ impl<State> Client<State> {
     /// Removes a connection.
     ///
     /// # Errors
-    /// Those of [`Session::order`].
+    /// Those of [`Requester`].
     pub fn disconnect(&self, source: &str, destination: &str) -> Result<(), Error> {
         self.session.disconnect(source, destination)
     }
 
-    /// Clients, ports and connections, as they are now.
+    /// Returns the current clients, ports and connections.
     pub fn registry(&self) -> RegistryView<'_> {
         self.session.registry()
     }
 
-    /// The layer below: everything else that a client can do.
+    /// Returns the untyped layer below, with all other operations of a client.
     pub fn session(&self) -> &Arc<Session> {
         &self.session
     }
 
-    /// Ends the client. Dropping it does the same.
+    /// Closes the client. Dropping it does the same.
     pub fn close(self) {
         self.session.close();
     }

@@ -1,4 +1,4 @@
-//! What a typed client is told, off the real-time path.
+//! Notifications of a typed client, off the real-time path.
 
 use std::sync::{Arc, Mutex};
 
@@ -8,36 +8,39 @@ use crate::Callbacks;
 use crate::callbacks::{Shutdown, callback};
 use crate::locked::locked;
 
-/// Told of changes on the client's notification thread, one at a time. Every method may block and may call the client;
-/// each does nothing by default.
+/// Receives notifications of changes on the client's notification thread, one at a time. Every
+/// method may block and may call the client. By default each does nothing.
 #[expect(unused_variables, reason = "the names document what the default methods ignore")]
 pub trait Notifications: Send + 'static {
-    /// The next cycle has this many frames; it waits until this returns, within bounds. Also at activation.
+    /// The next cycle has this many frames. The cycle waits until this returns, in bounded time.
+    /// Also called at activation.
     fn quantum(&mut self, frames: u32) {}
-    /// Cycles are about to follow each other as fast as the graph can, or by the driver's clock again.
+    /// Freewheeling is about to begin (true) or to end.
     fn freewheel(&mut self, on: bool) {}
-    /// Another client came, or went.
+    /// Another client was registered (true) or removed.
     fn client(&mut self, name: &str, registered: bool) {}
-    /// A port came, or went.
+    /// A port was registered (true) or removed.
     fn port(&mut self, port: u32, registered: bool) {}
-    /// A port has a new full name.
+    /// A port was renamed; with the previous and the new full name.
     fn port_renamed(&mut self, port: u32, old: &str, new: &str) {}
-    /// A connection from output `source` to input `destination` came, or went.
+    /// A connection from output `source` to input `destination` was made (true) or removed.
     fn connection(&mut self, source: u32, destination: u32, connected: bool) {}
-    /// The order of the clients changed.
+    /// The topological order of the clients changed.
     fn graph_order(&mut self) {}
     /// A cycle was not finished in time.
     fn xrun(&mut self, delay_us: u32) {}
-    /// A property of the client or port with that uuid was set or removed; uuid 0: of everything; no key: all of its
-    /// properties.
+    /// A property of the client or port with the uuid `subject` was set or removed. Uuid 0 means
+    /// every subject, an empty key all properties of the subject.
     fn property(&mut self, subject: u64, key: &str, change: PropertyChange) {}
-    /// This many events were lost, since the program did not take them in time: what it knows is to be read again.
+    /// This many events were lost because the program did not process them in time; it should read
+    /// the registry again.
     fn lost(&mut self, events: u32) {}
-    /// There is no server any more; the client can only be closed.
+    /// The server is gone. The client can only be closed.
     fn shutdown(&mut self, shutdown: &Shutdown) {}
 }
 
-/// Makes callbacks of `listener`. The lock is never contended but at activation, since notifications come one at a time.
+/// Installs callbacks that forward to `listener`. Its lock is contended only at activation, since
+/// notifications come one at a time.
 pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
     let listener = Arc::new(Mutex::new(listener));
     let share = || Arc::clone(&listener);
@@ -49,9 +52,11 @@ pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
     callbacks.client_registration =
         Some(callback(move |name, registered| locked(&client).client(name, registered)));
     let port = share();
-    callbacks.port_registration = Some(callback(move |(id, registered)| locked(&port).port(id, registered)));
+    callbacks.port_registration =
+        Some(callback(move |(id, registered)| locked(&port).port(id, registered)));
     let renamed = share();
-    callbacks.port_rename = Some(callback(move |id, old, new| locked(&renamed).port_renamed(id, old, new)));
+    callbacks.port_rename =
+        Some(callback(move |id, old, new| locked(&renamed).port_renamed(id, old, new)));
     let connection = share();
     callbacks.connection = Some(callback(move |(source, destination, connected)| {
         locked(&connection).connection(source, destination, connected);
@@ -61,8 +66,9 @@ pub(super) fn install(listener: impl Notifications, callbacks: &mut Callbacks) {
     let xrun = share();
     callbacks.xrun = Some(callback(move |delay_us| locked(&xrun).xrun(delay_us)));
     let property = share();
-    callbacks.property =
-        Some(callback(move |subject, key, change| locked(&property).property(subject, key, change)));
+    callbacks.property = Some(callback(move |subject, key, change| {
+        locked(&property).property(subject, key, change)
+    }));
     let lost = share();
     callbacks.lost = Some(callback(move |events| locked(&lost).lost(events)));
     callbacks.shutdown = Some(callback(move |shutdown| locked(&listener).shutdown(shutdown)));

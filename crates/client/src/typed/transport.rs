@@ -8,14 +8,16 @@ use rt::transport::{Position, Transport};
 use super::Client;
 use crate::{CycleScope, Error};
 
-/// Requests are decided with the next cycle. Within the process callback, the [`CycleScope`] takes them.
+/// Transport requests take effect in the next cycle. Within the process callback, use the methods
+/// of [`CycleScope`] instead.
 impl<State> Client<State> {
-    /// The transport in the newest cycle. Within the process callback: [`CycleScope::transport`].
+    /// Returns the transport in the newest cycle. Within the process callback, use
+    /// [`CycleScope::transport`].
     pub fn transport(&self) -> Transport {
         self.session().transport().unwrap_or_default()
     }
 
-    /// Has the piece roll, once all clients that need time are ready.
+    /// Starts the transport once all slow-sync clients are ready.
     ///
     /// # Errors
     /// Those of [`Session::start_transport`](crate::Session::start_transport).
@@ -23,7 +25,7 @@ impl<State> Client<State> {
         self.session().start_transport()
     }
 
-    /// Has the piece stand still.
+    /// Stops the transport.
     ///
     /// # Errors
     /// Those of [`Session::stop_transport`](crate::Session::stop_transport).
@@ -31,7 +33,7 @@ impl<State> Client<State> {
         self.session().stop_transport()
     }
 
-    /// Goes to a place in the piece; if it rolls, it starts anew from there.
+    /// Moves the transport. If it rolls, it starts again from there.
     ///
     /// # Errors
     /// Those of [`Session::locate_transport`](crate::Session::locate_transport).
@@ -39,7 +41,7 @@ impl<State> Client<State> {
         self.session().locate_transport(position)
     }
 
-    /// Sets how long the transport waits for clients that need time.
+    /// Sets how long the transport waits for slow-sync clients.
     ///
     /// # Errors
     /// Those of [`Session::set_sync_timeout`](crate::Session::set_sync_timeout).
@@ -47,25 +49,27 @@ impl<State> Client<State> {
         self.session().set_sync_timeout(u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// Has the transport wait for this client before it rolls: `is_ready` is asked on the process thread, before the
-    /// process callback, after each start and each jump until it says so: it is in a cycle.
+    /// Makes the transport wait for this client before it rolls. `is_ready` is called within the
+    /// cycle, on the process thread before the process callback, after each start and each move
+    /// until it returns true.
     ///
     /// # Errors
     /// Those of [`Session::set_sync_callback`](crate::Session::set_sync_callback).
-    pub fn wait_for(
+    pub fn set_sync_callback(
         &self,
         is_ready: impl Fn(&CycleScope<'_>) -> bool + Send + Sync + 'static,
     ) -> Result<(), Error> {
         self.session().set_sync_callback(Some(Arc::new(is_ready)))
     }
 
-    /// Makes this client the timebase master: `complete` is called on the process thread, after the process callback,
-    /// with the position of the next cycle, to fill in bar and beat or whatever it knows. `true`: it is the position
-    /// of a start or a jump. With `conditional`, only if there is no master. It is in a cycle.
+    /// Makes this client the timebase master. `complete` is called within the cycle, on the process
+    /// thread after the process callback, to fill in bar and beat of the next cycle's position; its
+    /// flag is true for the position of a start or a move. With `conditional`, only if there is no
+    /// master.
     ///
     /// # Errors
     /// Those of [`Session::take_timebase`](crate::Session::take_timebase).
-    pub fn lead(
+    pub fn become_timebase_master(
         &self,
         conditional: bool,
         complete: impl Fn(&CycleScope<'_>, &mut Position, bool) + Send + Sync + 'static,
@@ -73,7 +77,7 @@ impl<State> Client<State> {
         self.session().take_timebase(conditional, Arc::new(complete))
     }
 
-    /// Is the timebase master no more.
+    /// Stops being the timebase master.
     ///
     /// # Errors
     /// Those of [`Session::release_timebase`](crate::Session::release_timebase).

@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use clap_complete::Shell;
-
-use crate::{arguments, output};
+use cli::output;
 
 /// Print the completion script of a shell
 #[derive(Debug, Args)]
@@ -16,15 +15,15 @@ pub(crate) struct Completions {
 }
 
 impl Completions {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        output::print(&script(self.shell))?;
+    pub(crate) fn run(self, mut definition: clap::Command) -> anyhow::Result<ExitCode> {
+        output::print(&script(self.shell, &mut definition))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn script(shell: Shell) -> String {
+fn script(shell: Shell, definition: &mut clap::Command) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut arguments::command(), "consort", &mut script);
+    clap_complete::generate(shell, definition, "consort", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
@@ -35,7 +34,7 @@ mod tests {
     #[test]
     fn every_shell_completes_the_commands_and_their_options() {
         for shell in [Shell::Bash, Shell::Zsh, Shell::Fish] {
-            let script = script(shell);
+            let script = script(shell, &mut crate::command());
             for word in ["disconnect", "quantum", "completions"] {
                 assert!(script.contains(word), "{shell}: {word}");
             }

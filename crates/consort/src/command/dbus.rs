@@ -1,13 +1,21 @@
 //! `consort dbus`.
 
-use std::process::ExitCode;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
 
 use clap::Args;
+use client::Observer;
+use proto::driver::DriverSwitch;
+
+use super::device;
+use crate::jackd;
 
 /// Serve org.jackaudio.service on the session bus, for jack_control, QjackCtl and their like
 ///
-/// The bus starts this by itself, as 'cargo xtask install' tells it to. It starts a server when it is told to, with the
-/// parameters that it was given, and stops that with itself; a server that runs already it shows, too.
+/// The bus starts this by itself, as 'cargo xtask install' tells it to. It starts a server when it
+/// is told to, with the parameters that it was given, and stops that with itself; a server that
+/// runs already it shows, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort dbus
@@ -17,7 +25,40 @@ pub(crate) struct Dbus {}
 
 impl Dbus {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        crate::dbus::run(server)?;
+        dbus::run(server, Arc::new(OwnJackd))?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// This program, which is `jackd` under that name.
+#[derive(Debug)]
+struct OwnJackd;
+
+impl dbus::Jackd for OwnJackd {
+    fn command(&self, arguments: &[String]) -> std::io::Result<Command> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.arg0("jackd").args(arguments);
+        Ok(command)
+    }
+
+    fn driver(&self, arguments: &[String]) -> anyhow::Result<DriverSwitch> {
+        Ok(jackd::driver_of(arguments)?)
+    }
+
+    fn is_slave_driver(&self, driver: &str) -> bool {
+        jack_parameters::is_slave(driver)
+    }
+
+    fn check_slave(&self, driver: &str, options: &[String]) -> anyhow::Result<()> {
+        jackd::slave_of(driver, options)?;
+        Ok(())
+    }
+
+    fn add_slave(&self, server: &str, driver: &str, options: &[String]) -> anyhow::Result<String> {
+        Ok(device::add(server, &jackd::slave_of(driver, options)?)?.name)
+    }
+
+    fn remove_slave(&self, server: &Observer, client: &str) -> anyhow::Result<()> {
+        device::remove(server, client)
     }
 }

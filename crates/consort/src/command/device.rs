@@ -1,21 +1,22 @@
-//! `consort device`: sound cards beside the server's own, and MIDI hardware, each served by a process of its own that
-//! is a client of the graph.
+//! `consort device`: sound cards beside the server's own, and MIDI hardware, each served by a
+//! process of its own that is a client of the graph.
 
 mod serve;
 
-use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::thread;
 
-use adapter::{DEVICE_KEY, STATE_KEY};
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use client::{Observer, Property, client_uuid};
+use cli::output;
+use client::{Observer, Property, Requester, client_uuid};
+use device_bridge::{DEVICE_KEY, STATE_KEY};
+use sys::helper::{Ending, Helper, Lines};
 use sys::process::PidFd;
 use sys::signals::Signal;
 
-use crate::output;
+use crate::own_program::OwnProgram;
 pub(crate) use serve::Options as DeviceOptions;
 
 /// How long a device may take to leave.
@@ -38,8 +39,8 @@ pub(crate) struct Device {
 enum Action {
     /// Show the devices in the graph, and this machine's cards
     List,
-    /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"), which no other program has
-    /// meanwhile
+    /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
+    /// which no other program has meanwhile
     Add(serve::Options),
     /// Remove a device that was added
     Remove {
@@ -79,8 +80,9 @@ struct Served {
 fn served(server: &Observer) -> anyhow::Result<Vec<Served>> {
     let properties = server.properties(None)?;
     let value = |subject: u64, key: &str| {
-        let found =
-            properties.iter().find(|property: &&Property| property.subject == subject && property.key == key);
+        let found = properties
+            .iter()
+            .find(|property: &&Property| property.subject == subject && property.key == key);
         found.map(|property| property.value.text.clone())
     };
     let clients = server.registry().clients().filter_map(|client| {
@@ -102,7 +104,7 @@ fn list(server: &Observer) -> anyhow::Result<String> {
         text += &format!("    {name:<16} {device}: {state}\n");
     }
     text += "In this machine:\n";
-    let cards = pcm::cards();
+    let cards = alsa::cards();
     if cards.is_empty() {
         text += "    no sound card that this user may open\n";
     }
@@ -123,7 +125,9 @@ fn list(server: &Observer) -> anyhow::Result<String> {
 /// Has a device's process end, and waits for that.
 pub(crate) fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
     let found = served(server)?.into_iter().find(|served| served.name == name);
-    let Some(device) = found else { bail!("no device is called '{name}' (see consort device list)") };
+    let Some(device) = found else {
+        bail!("no device is called '{name}' (see consort device list)")
+    };
     let process = PidFd::open(device.process).context("its process is not in reach")?;
     process.kill(Signal::Terminate).with_context(|| format!("'{name}' cannot be told to end"))?;
     let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
@@ -135,7 +139,7 @@ pub(crate) fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
 
 /// A process that serves a device of this server.
 fn serving(server: &str, words: &[String]) -> anyhow::Result<Command> {
-    let mut command = Command::new(std::env::current_exe().context("this program's own file")?);
+    let mut command = OwnProgram::find()?.command();
     command.args(["--server", server, "device", "serve"]).args(words).stdin(Stdio::null());
     Ok(command)
 }
@@ -154,54 +158,41 @@ pub(crate) fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added
     let mut command = serving(server, &words)?;
     command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().context("cannot start a process for the device")?;
-    let mut report = String::new();
-    if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout).read_line(&mut report)?;
-    }
-    let joined = report.trim_end().strip_prefix(serve::READY);
+    let report = child.stdout.take().and_then(|stdout| Lines::new(stdout).next_until(None));
+    let report = report.unwrap_or_default();
+    let joined = report.strip_prefix(serve::READY);
     // Client names have no colon.
     if let Some((name, description)) = joined.and_then(|joined| joined.split_once(": ")) {
-        // If it ends before this process does, it is not to remain as one that nobody has asked for.
+        // If it ends before this process does, it is not to remain as one that nobody has asked
+        // for.
         thread::spawn(move || child.wait());
         return Ok(Added { name: name.into(), description: description.into() });
     }
     let _ = child.wait();
-    bail!("{}", if report.is_empty() { "its process has ended without a word" } else { report.trim_end() })
+    bail!(
+        "{}",
+        if report.is_empty() { "its process has ended without a word" } else { report.as_str() }
+    )
 }
 
-/// Processes that serve devices from the start of a server on.
+/// Processes that serve devices while a server runs in this process. They end with this value.
 #[derive(Debug)]
-pub(crate) struct Attendants(Vec<Child>);
+pub(crate) struct DeviceProcesses {
+    _processes: Vec<Helper>,
+}
 
-impl Attendants {
+impl DeviceProcesses {
     /// Starts one for each device; they wait for the server, and end with it.
     pub(crate) fn start(server: &str, devices: &[DeviceOptions]) -> anyhow::Result<Self> {
-        let mut attendants = Self(Vec::new());
-        for device in devices {
+        // A process that still waits for a server does so in vain once this one has ended.
+        let ending = Ending::Terminate { timeout_ns: PATIENCE_NS };
+        let start = |device: &DeviceOptions| {
             let mut words = device.words();
             words.push("--wait".into());
-            let child = serving(server, &words)?.stdout(Stdio::null()).spawn();
-            attendants
-                .0
-                .push(child.with_context(|| format!("cannot start a process for '{}'", device.device))?);
-        }
-        Ok(attendants)
-    }
-}
-
-impl Drop for Attendants {
-    fn drop(&mut self) {
-        for child in &mut self.0 {
-            let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
-            let ended = PidFd::open(child.id()).and_then(|process| {
-                // Who still waits for a server waits in vain.
-                let _ = process.kill(Signal::Terminate);
-                process.wait_until(Some(deadline_ns))
-            });
-            if !matches!(ended, Ok(true)) {
-                let _ = child.kill();
-            }
-            let _ = child.wait();
-        }
+            let process = Helper::spawn(serving(server, &words)?.stdout(Stdio::null()), ending);
+            process.with_context(|| format!("cannot start a process for '{}'", device.device))
+        };
+        let processes = devices.iter().map(start).collect::<anyhow::Result<Vec<_>>>()?;
+        Ok(Self { _processes: processes })
     }
 }

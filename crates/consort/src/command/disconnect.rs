@@ -4,9 +4,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use cli::UsageError;
 
 use crate::attach;
-use crate::exit::UsageError;
 use crate::server::Server;
 
 /// Remove one connection, or all of a port
@@ -28,10 +28,13 @@ pub(crate) struct Disconnect {
 impl Disconnect {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         match (self.source, self.destination, self.all) {
-            (Some(source), Some(destination), _) => attach::to(server)?.disconnect(&source, &destination)?,
+            (Some(source), Some(destination), _) => {
+                attach::to(server)?.disconnect(&source, &destination)?
+            }
             (_, _, Some(port)) => disconnect_all(&attach::to(server)?, &port)?,
             _ => {
-                let message = "name the input port, too; --all PORT removes all connections of a port";
+                let message =
+                    "name the input port, too; --all PORT removes all connections of a port";
                 return Err(UsageError(message.into()).into());
             }
         }
@@ -41,10 +44,9 @@ impl Disconnect {
 
 fn disconnect_all(server: &impl Server, name: &str) -> anyhow::Result<()> {
     let ports = server.ports()?;
-    let port = ports
-        .iter()
-        .find(|port| port.is_called(name))
-        .with_context(|| format!("there is no port '{name}': `consort ls` names those that there are"))?;
+    let port = ports.iter().find(|port| port.is_called(name)).with_context(|| {
+        format!("there is no port '{name}': `consort ls` names those that there are")
+    })?;
     for peer in &port.peers {
         if port.is_output() {
             server.disconnect(&port.name, peer)?;
@@ -109,11 +111,15 @@ mod tests {
     fn all_connections_of_a_port_go_whichever_end_it_is() {
         let peers = || vec![String::from("x:1"), String::from("y:2")];
         let source = Port { peers: peers(), ..port(1, "a:out", 2) };
-        let destination = Port { peers: peers(), aliases: vec!["left".into()], ..port(2, "b:in", 1) };
+        let destination =
+            Port { peers: peers(), aliases: vec!["left".into()], ..port(2, "b:in", 1) };
         let fake = Fake { ports: vec![source, destination], removed: RefCell::default() };
         disconnect_all(&fake, "a:out").expect("known");
         disconnect_all(&fake, "left").expect("known by its alias");
-        assert_eq!(*fake.removed.borrow(), ["a:out > x:1", "a:out > y:2", "x:1 > b:in", "y:2 > b:in"]);
+        assert_eq!(
+            *fake.removed.borrow(),
+            ["a:out > x:1", "a:out > y:2", "x:1 > b:in", "y:2 > b:in"]
+        );
         assert!(disconnect_all(&fake, "b").is_err(), "a client is no port");
     }
 }

@@ -5,22 +5,22 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use clap::Args;
+use cli::{UsageError, in_range, output};
 use client::Observer;
-use engine::DriverChoice;
+use proto::driver::DriverChoice;
 use proto::driver::DriverSwitch;
 use proto::limits::QUANTUM_FRAMES;
 use proto::status::Status;
 
-use super::run::{DriverArguments, DriverName, in_range};
-use crate::exit::UsageError;
-use crate::output;
+use super::run::{DriverArguments, DriverName};
 use crate::server::Server;
 
-/// Show what starts the cycles, or have another driver do it: programs go on, with their connections
+/// Show what starts the cycles, or have another driver do it: programs go on, with their
+/// connections
 ///
-/// Ports of the client "system" follow the driver: those of the same name keep their connections. The server's sample rate
-/// stays, and so does the quantum unless another is asked for. A driver that cannot be opened changes nothing. With the
-/// end of an input file, the server ends.
+/// Ports of the client "system" follow the driver: those of the same name keep their connections.
+/// The server's sample rate stays, and so does the quantum unless another is asked for. A driver
+/// that cannot be opened changes nothing. With the end of an input file, the server ends.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort driver
@@ -42,9 +42,10 @@ impl Driver {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let Some(driver) = self.driver else {
             if self.options.is_used() || self.quantum.is_some() {
-                return Err(
-                    UsageError("these are a driver's options: name the driver before them".into()).into()
-                );
+                return Err(UsageError(
+                    "these are a driver's options: name the driver before them".into(),
+                )
+                .into());
             }
             let server = Observer::open(Some(server))?;
             let mut of_driver = server.ports()?;
@@ -62,8 +63,9 @@ impl Driver {
 
 fn shown(status: &Status, capture: usize, playback: usize) -> String {
     let Status { driver, sample_rate_hz, quantum, .. } = status;
-    let ports =
-        |count: usize, name: &str| format!("{count} {name} port{}", if count == 1 { "" } else { "s" });
+    let ports = |count: usize, name: &str| {
+        format!("{count} {name} port{}", if count == 1 { "" } else { "s" })
+    };
     let (capture, playback) = (ports(capture, "capture"), ports(playback, "playback"));
     format!("{driver}, {sample_rate_hz} Hz, {quantum} frames, {capture}, {playback}\n")
 }

@@ -7,15 +7,13 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 use anyhow::Context;
 use clap::Args;
+use cli::TemporaryServer;
 use sys::signals::TerminationSignals;
 
 use crate::attach;
 
 mod library;
 mod supervision;
-mod temporary;
-
-pub(crate) use temporary::{TemporaryServer, end_with_stdin};
 
 /// As a shell says it.
 const NOT_FOUND: u8 = 127;
@@ -24,11 +22,11 @@ const NOT_EXECUTABLE: u8 = 126;
 
 /// Run a JACK program against this server
 ///
-/// The program finds consort's libjack.so.0 through LD_LIBRARY_PATH and the server through JACK_DEFAULT_SERVER.
-/// If no server of that name is running, one is started and ends after the program. The exit code is the
-/// program's; 126 and 127 say, as in a shell, that it cannot be executed or was not found. A signal that
-/// ends the program ends consort too; only SIGHUP, SIGINT and SIGTERM become exit code 128 + number if consort had
-/// to start the server.
+/// The program finds consort's libjack.so.0 through LD_LIBRARY_PATH and the server through
+/// JACK_DEFAULT_SERVER. If no server of that name is running, one is started and ends after the
+/// program. The exit code is the program's; 126 and 127 say, as in a shell, that it cannot be
+/// executed or was not found. A signal that ends the program ends consort too; only SIGHUP, SIGINT
+/// and SIGTERM become exit code 128 + number if consort had to start the server.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:
   consort exec -- jack_lsp -c")]
@@ -54,8 +52,8 @@ impl Execute {
                 signals.unblock_in(&mut command);
                 match command.spawn() {
                     Ok(program) => {
-                        let status =
-                            supervision::wait(program, &signals).context("cannot wait for the program")?;
+                        let status = supervision::wait(program, &signals)
+                            .context("cannot wait for the program")?;
                         temporary.end()?;
                         Ok(end_like(status))
                     }
@@ -72,7 +70,10 @@ impl Execute {
         let search_path = library::search_path(directory, std::env::var_os("LD_LIBRARY_PATH"))?;
         let (program, arguments) = self.words.split_first().context("no program was named")?;
         let mut command = Command::new(program);
-        command.args(arguments).env("LD_LIBRARY_PATH", search_path).env("JACK_DEFAULT_SERVER", server);
+        command
+            .args(arguments)
+            .env("LD_LIBRARY_PATH", search_path)
+            .env("JACK_DEFAULT_SERVER", server);
         Ok(command)
     }
 
@@ -89,10 +90,12 @@ fn end_like(status: ExitStatus) -> ExitCode {
     let Some(signal) = status.signal() else {
         return ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1));
     };
-    // A shell in this process's place can send itself any signal. The core file is the program's business, and
-    // a signal that is blocked here ends as shells report it.
+    // A shell in this process's place can send itself any signal. The core file is the program's
+    // business, and a signal that is blocked here ends as shells report it.
     let script = "ulimit -c 0; kill -\"$1\" $$; exit $((128 + $1))";
     let error = Command::new("/bin/sh").args(["-c", script, "sh"]).arg(signal.to_string()).exec();
-    eprintln!("consort: the program died by signal {signal}, and /bin/sh cannot pass it on: {error}");
+    eprintln!(
+        "consort: the program died by signal {signal}, and /bin/sh cannot pass it on: {error}"
+    );
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }

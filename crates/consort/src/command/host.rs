@@ -3,13 +3,13 @@
 mod plug_ins;
 mod profiler;
 
+use std::ffi::{CStr, CString};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::Args;
-use client::{HostLine, InternalFailure};
-use sys::hosting::PlugIn;
+use client::{HostSocket, InternalFailure};
 use sys::socket::Connection;
 
 /// Run a plug-in for a server, which starts this itself
@@ -34,14 +34,18 @@ pub(crate) struct Host {
     parameters: String,
 }
 
-/// JACK2's own plug-ins, which need the inside of its server, and that consort has none in place of.
+/// The function of libjackserver.so.0 that runs a plug-in (`consort-jackserver`, `host.rs`).
+const ENTRY: &CStr = c"consort_host";
+/// JACK2's own plug-ins, which need the inside of its server, and that consort has none in place
+/// of.
 const ABSENT: [&str; 3] = ["audioadapter", "netadapter", "netmanager"];
 
 impl Host {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let socket = sys::hosting::enter().context("standard input is no server")?;
+        let socket = sys::helper::take_socket().context("standard input is no server")?;
+        let socket = Connection::from(socket);
         if self.object == "profiler" {
-            let line = HostLine::listen(socket)?;
+            let line = HostSocket::listen(socket)?;
             profiler::run(server, &self.name, self.exact, &self.parameters, &line)?;
             return Ok(ExitCode::SUCCESS);
         }
@@ -56,14 +60,23 @@ impl Host {
         let (object, [server_library, client_library]) = match self.find() {
             Ok(found) => found,
             Err(error) => {
-                HostLine::listen(socket)?.failed(InternalFailure::Load, &format!("{error:#}"));
+                HostSocket::listen(socket)?.failed(InternalFailure::Load, &format!("{error:#}"));
                 return Err(error);
             }
         };
         let Self { name, exact, parameters, .. } = self;
-        let plug_in = PlugIn { name, exact: *exact, object: &object, parameters };
-        let (reason, socket) = sys::hosting::run(&server_library, &client_library, socket, &plug_in);
-        HostLine::listen(socket)?.failed(InternalFailure::Load, &reason);
+        let exact = if *exact { "1" } else { "0" };
+        let object = object.to_string_lossy();
+        let arguments = [name.as_str(), exact, &object, parameters.as_str()];
+        let arguments = arguments.map(|text| CString::new(text).unwrap_or_default());
+        let (reason, socket) = sys::library_entry::run(
+            &server_library,
+            &client_library,
+            ENTRY,
+            socket.into(),
+            &arguments,
+        );
+        HostSocket::listen(socket.into())?.failed(InternalFailure::Load, &reason);
         bail!("{reason}");
     }
 
@@ -79,12 +92,6 @@ impl Host {
         let object = plug_ins::find(&self.object, &plug_ins::directories(&executable))?;
         Ok((object, [library(&executable, "libjackserver")?, library(&executable, "libjack")?]))
     }
-}
-
-/// How a server of this process runs plug-ins: by this very program.
-pub(crate) fn hosting() -> anyhow::Result<engine::Hosting> {
-    let program = std::env::current_exe().context("cannot find consort's own file")?;
-    Ok(engine::Hosting { program })
 }
 
 /// A library of ours: in `../lib` of an installed executable, beside it in a build tree.

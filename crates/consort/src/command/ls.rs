@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use clap::Args;
+use cli::output;
 use proto::property::Property;
 use proto::request::PortType;
 use serde_json::{Value, json};
 
+use crate::attach;
 use crate::server::{Latency, Port, Server};
-use crate::{attach, output};
 
 /// List the ports
 #[derive(Debug, Args)]
@@ -113,8 +114,7 @@ fn latency_text(latency: Latency) -> String {
 }
 
 fn as_json(port: &Port) -> Value {
-    let latency =
-        |latency: Latency| json!({"min_frames": latency.min_frames, "max_frames": latency.max_frames});
+    let latency = |latency: Latency| json!({"min_frames": latency.min_frames, "max_frames": latency.max_frames});
     let property = |Property { key, value, .. }: &Property| {
         let type_name = Some(&value.type_name).filter(|name| !name.is_empty());
         (key.clone(), json!({"value": value.text, "type": type_name}))
@@ -161,7 +161,10 @@ mod tests {
 
     #[test]
     fn without_details_each_line_is_a_name() {
-        assert_eq!(as_text(&sample(), Details::default()), "system:capture_1\nrec:in 1\nkeys:out\n");
+        assert_eq!(
+            as_text(&sample(), Details::default()),
+            "system:capture_1\nrec:in 1\nkeys:out\n"
+        );
         assert_eq!(as_text(&[], Details::default()), "");
     }
 

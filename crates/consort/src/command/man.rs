@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::{arguments, jackd};
+use crate::jackd;
 
 /// Write the man pages into a directory
 #[derive(Debug, Args)]
@@ -22,16 +22,16 @@ pub(crate) struct Man {
 }
 
 impl Man {
-    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
-        write(&self.directory)
+    pub(crate) fn run(self, definition: clap::Command) -> anyhow::Result<ExitCode> {
+        write(&self.directory, definition)
             .with_context(|| format!("cannot write man pages into {}", self.directory.display()))?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-fn write(directory: &Path) -> std::io::Result<()> {
+fn write(directory: &Path, definition: clap::Command) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
-    clap_mangen::generate_to(arguments::command(), directory)?;
+    clap_mangen::generate_to(definition, directory)?;
     fs::write(directory.join("jackd.1"), jackd::man::page())
 }
 
@@ -42,11 +42,12 @@ mod tests {
     #[test]
     fn every_visible_command_has_a_man_page_that_shows_an_example() {
         let directory = std::env::temp_dir().join(format!("consort-man-{}", std::process::id()));
-        write(&directory).expect("man pages");
+        write(&directory, crate::command()).expect("man pages");
         let main = fs::read_to_string(directory.join("consort.1")).expect("consort.1");
         assert!(main.contains("Exit codes") && !main.contains("Write the man pages"));
-        for command in arguments::command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            let page = fs::read_to_string(directory.join(format!("consort-{}.1", command.get_name())));
+        for command in crate::command().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let page =
+                fs::read_to_string(directory.join(format!("consort-{}.1", command.get_name())));
             assert!(page.is_ok_and(|page| page.contains("Example")), "{}", command.get_name());
         }
         assert!(directory.join("jackd.1").exists());

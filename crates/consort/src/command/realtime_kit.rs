@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-/// Ask RealtimeKit for the priorities that standard input names, for a server, which starts this itself
+/// Ask RealtimeKit for the priorities that standard input names, for a server, which starts this
+/// itself
 #[derive(Debug, Args)]
 #[command(
     hide = true,

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-/// Keep a sound card from other sound servers on the session bus, for a server, which starts this itself
+/// Keep a sound card from other sound servers on the session bus, for a server, which starts this
+/// itself
 #[derive(Debug, Args)]
 #[command(
     hide = true,

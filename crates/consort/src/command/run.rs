@@ -8,27 +8,20 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
+use cli::{UsageError, in_range};
 use engine::policy::Policy;
 use engine::{Config, KeptState, SelfConnect};
+use proto::defaults;
 use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
 use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
-use super::device::{Attendants, DeviceOptions};
+use super::device::{DeviceOptions, DeviceProcesses};
 use super::web::PageArguments;
-use crate::exit::UsageError;
+use crate::own_program::OwnProgram;
 use crate::plug_ins::{Beginning, InternalClient, Loading};
 pub(crate) use driver::{DriverArguments, DriverName};
-
-/// Channels of a timer, as of jackd's dummy driver.
-pub(crate) const DEFAULT_CHANNELS: u32 = 2;
-/// Frames.
-pub(crate) const DEFAULT_QUANTUM: u32 = 1024;
-/// As jackd's.
-pub(crate) const DEFAULT_REALTIME_PRIORITY: u32 = 10;
-/// As jackd's.
-pub(crate) const DEFAULT_PORT_MAX: u32 = 2048;
 
 /// Run a server until it is stopped
 #[derive(Debug, Args)]
@@ -37,46 +30,49 @@ pub(crate) const DEFAULT_PORT_MAX: u32 = 2048;
   consort run --driver alsa --device hw:USB --quantum 64 --periods 3
   consort run --driver file --input song.wav --output mix.wav --fast")]
 pub(crate) struct Run {
-    /// What starts cycles: a sound card, the clock, or sound files
+    /// What starts the cycles: a sound card, a timer, or sound files
     #[arg(long, value_enum, default_value = "timer")]
     driver: DriverName,
     #[command(flatten)]
     options: DriverArguments,
-    /// Length of a cycle in frames [default: 1024; with --state: what it was]
+    /// Length of a cycle in frames [default: 1024; with --state: the saved one]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     quantum: Option<u32>,
-    /// Play what was computed in the same cycle: one quantum less latency, no room for a late client
+    /// Play in each cycle what was computed in it: one quantum less latency, and no tolerance for a
+    /// late client
     #[arg(short = 'S', long)]
     sync: bool,
     /// SCHED_FIFO priority of the driver
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_REALTIME_PRIORITY, value_parser = in_range(REALTIME_PRIORITY))]
+    #[arg(long, value_name = "N", default_value_t = defaults::REALTIME_PRIORITY, value_parser = in_range(REALTIME_PRIORITY))]
     realtime_priority: u32,
     /// Use no real-time scheduling
     #[arg(long, conflicts_with = "realtime_priority")]
     no_realtime: bool,
-    /// How long a client may be late before it is left out [default: three quanta, and 20 at least]
+    /// How long a client may be late before it is left out, in ms [default: 3 quanta, at least 20
+    /// ms]
     #[arg(long, value_name = "MS", value_parser = in_range(1..=u32::MAX))]
     client_timeout: Option<u32>,
-    /// How long programs wait for another server of this name, should this one die; their shutdown callbacks are called
-    /// then. CONSORT_GRACE_MS in a program's environment says otherwise for it
-    #[arg(long, value_name = "MS", default_value_t = engine::DEFAULT_GRACE_MS)]
+    /// How long programs wait, in ms, for another server of this name if this one dies. Then their
+    /// shutdown callbacks are called. CONSORT_GRACE_MS in a program's environment overrides it
+    #[arg(long, value_name = "MS", default_value_t = defaults::GRACE_MS)]
     grace: u32,
-    /// How many ports there can be
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_PORT_MAX, value_parser = in_range(PORT_MAX))]
+    /// Number of ports that the server has room for
+    #[arg(long, value_name = "N", default_value_t = defaults::PORT_MAX, value_parser = in_range(PORT_MAX))]
     port_max: u32,
-    /// How many ports one client can have [default: three quarters of --port-max]
+    /// Number of ports that one client can have [default: three quarters of --port-max]
     #[arg(long, value_name = "N", value_parser = in_range(1..=*PORT_MAX.end()))]
     client_ports: Option<u32>,
-    /// Add another card with a clock of its own, or MIDI: "seq", all ports of ALSA's sequencer, or "raw", all raw devices;
-    /// repeatable (consort device add has options for it). If it fails, it says why, and the server runs without it
+    /// Add another card with its own clock, or MIDI: "seq" is all ports of ALSA's sequencer, "raw"
+    /// all raw devices. Repeatable; consort device add has options for it. If the device fails, the
+    /// reason is printed and the server runs without it
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
-    /// Load a plug-in, an internal client, when the server runs: [NAME:]OBJECT[/PARAMETERS]; repeatable. If it fails, the
-    /// server ends
+    /// Load a plug-in (an internal client) at the start: [NAME:]OBJECT[/PARAMETERS]; repeatable. If
+    /// it fails, the server ends
     #[arg(short = 'I', long, value_name = "PLUG-IN")]
     internal_client: Vec<InternalClient>,
-    /// Then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE DESTINATION) that this file
-    /// lists, one in a line
+    /// Then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE
+    /// DESTINATION) of this file, one in a line
     #[arg(short = 'C', long, value_name = "FILE")]
     internal_session_file: Option<PathBuf>,
     /// End when the last client has left
@@ -88,72 +84,73 @@ pub(crate) struct Run {
     /// What a client may do with its own ports
     #[arg(long, value_enum, default_value = "allow")]
     self_connect: SelfConnectName,
-    /// Tell each program's process thread on which CPU to run, from what it was measured to take
+    /// Pin each program's process thread to a CPU, chosen from measured durations
     #[arg(long, value_enum, default_value = "on")]
     placement: Switch,
-    /// The CPUs that the driver and the programs' process threads may use, such as 0-3,5; also those that the kernel keeps
-    /// free of others (isolcpus) [default: one thread of each of the machine's strongest cores]
+    /// CPUs for the driver and the programs' process threads, such as 0-3,5; isolated CPUs
+    /// (isolcpus) can be named, too [default: one hardware thread of each of the machine's fastest
+    /// cores]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Have interrupts handled by the other CPUs, as far as the kernel moves them (as root), until the server ends
+    /// Move interrupts to the other CPUs until the server ends, as far as the kernel can (needs
+    /// root)
     #[arg(long, requires = "cpus")]
     move_interrupts: bool,
-    /// Have the kernel trace which threads run (tracefs, as root), so that xruns say who had the CPU; each switch between
-    /// threads costs some tenths of a microsecond then
+    /// Let the kernel trace context switches (tracefs, needs root), so that the report of an xrun
+    /// names the threads that had the CPU. Each switch takes some tenths of a microsecond longer
+    /// then
     #[arg(long)]
     trace_switches: bool,
-    /// Serve the members of this unix group as well. Their programs find the server by JACK_PROMISCUOUS_SERVER=GROUP
+    /// Also serve the members of this Unix group. Their programs find the server through
+    /// JACK_PROMISCUOUS_SERVER=GROUP
     #[arg(long, value_name = "GROUP")]
     group: Option<String>,
     #[command(flatten)]
     page: PageArguments,
-    /// Keep the state in this file, and begin with what it says: connections, aliases and properties, also of programs that
-    /// have left and may come back; where the transport stands, and the quantum. A file that is no state is left alone,
-    /// and the server does not start
+    /// Keep the state in this file and start with it: connections, aliases and properties, also of
+    /// programs that have left and may come back; the transport's position, and the quantum. If the
+    /// file is not a state, it is not changed and the server does not start
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// What programs are trusted with. Each line of the file is a rule: everything, nothing, or some of
-    /// connect,patch,record,capture,control; then uid=N gid=N exe=PATH cgroup=PATH, all of which must fit (* stands for
-    /// any text). The first rule that fits decides; without one, a program may do everything
+    /// File of permissions. Each line is a rule: everything, nothing, or some of
+    /// connect,patch,record,capture,control; then uid=N gid=N exe=PATH cgroup=PATH, all of which
+    /// must match (* stands for any text). The first rule that matches decides; without one, a
+    /// program may do everything
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
-    /// Say more on standard error
+    /// Print more on standard error
     #[arg(short, long)]
     verbose: bool,
-    /// End when standard input does: whoever started the server holds the other end
+    /// End when standard input ends: the program that started the server holds the other end
     #[arg(long, hide = true)]
     while_stdin_is_open: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Switch {
-    /// Do
+    /// Enabled
     On,
-    /// Do not
+    /// Disabled
     Off,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum SelfConnectName {
-    /// Connect them
+    /// Make them
     Allow,
     /// Refuse connections to other clients' ports
     FailExternal,
-    /// Pretend connections to other clients' ports
+    /// Ignore connections to other clients' ports; report success
     IgnoreExternal,
     /// Refuse all
     FailAll,
-    /// Pretend all
+    /// Ignore all; report success
     IgnoreAll,
 }
 
-/// Numbers of `range`.
-pub(crate) fn in_range(range: std::ops::RangeInclusive<u32>) -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
-}
-
 fn read_policy(path: &Path) -> anyhow::Result<Policy> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let text =
+        std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Policy::parse(&text).map_err(|error| UsageError(format!("{}: {error}", path.display())))?)
 }
 
@@ -161,29 +158,35 @@ impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let while_stdin_is_open = self.while_stdin_is_open;
         let config = self.config(server.clone())?;
-        // Before the signals are blocked that end all.
+        // Before the termination signals are blocked.
         let _interrupts = self.move_interrupts()?;
         let _page = self.page.start(&server)?;
-        let devices: Vec<_> = self.add_device.iter().map(|device| DeviceOptions::of(device)).collect();
-        let _attendants = Attendants::start(&server, &devices)?;
-        let _signals = while_stdin_is_open.then(super::exec::end_with_stdin).transpose()?;
-        let beginning = Beginning { plug_ins: self.internal_client, session: self.internal_session_file };
+        let devices: Vec<_> =
+            self.add_device.iter().map(|device| DeviceOptions::of(device)).collect();
+        let _device_processes = DeviceProcesses::start(&server, &devices)?;
+        let _signals = while_stdin_is_open.then(cli::end_with_stdin).transpose()?;
+        let beginning =
+            Beginning { plug_ins: self.internal_client, session: self.internal_session_file };
         let loading = Loading::start(&server, beginning)?;
-        engine::run(config, super::host::hosting()?)?;
+        engine::run(config, OwnProgram::platform()?)?;
         Ok(loading.map_or(ExitCode::SUCCESS, Loading::finish))
     }
 
-    /// They are back where they were when the value ends.
+    /// Moves interrupts away; they move back when the value is dropped.
     fn move_interrupts(&self) -> anyhow::Result<Option<MovedInterrupts>> {
-        let Some(cpus) = self.cpus.as_ref().filter(|_| self.move_interrupts) else { return Ok(None) };
+        let Some(cpus) = self.cpus.as_ref().filter(|_| self.move_interrupts) else {
+            return Ok(None);
+        };
         let moved = MovedInterrupts::away_from(cpus)
             .with_context(|| format!("cannot move interrupts away from the CPUs {cpus}"))?;
         let (count, others, unmovable) = (moved.moved(), moved.others, moved.unmovable);
-        eprintln!("consort: {count} interrupts moved to the CPUs {others}, {unmovable} cannot be moved");
+        eprintln!(
+            "consort: {count} interrupts moved to the CPUs {others}, {unmovable} cannot be moved"
+        );
         Ok(Some(moved))
     }
 
-    /// Whether what the options ask for has room among the ports that there can be.
+    /// Checks that the ports that the options ask for fit --port-max.
     fn check_room(&self) -> Result<(), UsageError> {
         let port_max = self.port_max;
         let (capture, playback) = self.options.channels();
@@ -193,8 +196,9 @@ impl Run {
             ("--client-ports", self.client_ports, port_max),
         ] {
             if let Some(asked) = asked.filter(|asked| *asked > most) {
-                let message =
-                    format!("{option} {asked} is too much: with --port-max {port_max} there can be {most}");
+                let message = format!(
+                    "{option} {asked} is too much: with --port-max {port_max}, the limit is {most}"
+                );
                 return Err(UsageError(message));
             }
         }
@@ -209,7 +213,7 @@ impl Run {
         Ok(Config {
             name,
             driver,
-            quantum: quantum.unwrap_or(DEFAULT_QUANTUM),
+            quantum: quantum.unwrap_or(defaults::QUANTUM_FRAMES),
             sync: self.sync,
             realtime_priority: (!self.no_realtime).then_some(self.realtime_priority),
             client_timeout_ms: self.client_timeout,
@@ -230,11 +234,12 @@ impl Run {
     }
 }
 
-/// What the file says, or nothing if there is none yet. The server may run in another directory.
+/// Reads the state file, if it exists. Its path becomes absolute, since the server may run in
+/// another directory.
 fn kept_state(path: &Path) -> anyhow::Result<Box<KeptState>> {
     let path = std::path::absolute(path).with_context(|| format!("--state {}", path.display()))?;
     let found = path.metadata();
-    // Such as a pipe: it is not read twice, and a server would wait for whoever reads it.
+    // A pipe, for instance, cannot be read twice, and writing to it would wait for a reader.
     if found.as_ref().is_ok_and(|found| !found.is_file()) {
         bail!(
             "cannot keep the state in {}: it is no regular file; name one, or none that is there",
@@ -261,7 +266,7 @@ impl From<SelfConnectName> for SelfConnect {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use engine::DriverChoice;
+    use proto::driver::DriverChoice;
 
     use super::*;
 
@@ -273,38 +278,9 @@ mod tests {
 
     fn parse(words: &str) -> Result<Config, String> {
         let alone = Alone::try_parse_from(std::iter::once("run").chain(words.split_whitespace()));
-        let config = alone.map_err(anyhow::Error::from).and_then(|alone| alone.run.config("default".into()));
+        let config =
+            alone.map_err(anyhow::Error::from).and_then(|alone| alone.run.config("default".into()));
         config.map_err(|error| error.to_string())
-    }
-
-    fn defaults() -> Config {
-        Config {
-            name: "default".into(),
-            driver: DriverChoice::Timer {
-                capture: 2,
-                playback: 2,
-                sample_rate_hz: None,
-                looped: false,
-                monitors: false,
-            },
-            quantum: 1024,
-            sync: false,
-            realtime_priority: Some(10),
-            client_timeout_ms: None,
-            grace_ms: engine::DEFAULT_GRACE_MS,
-            port_max: 2048,
-            client_ports: None,
-            temporary: false,
-            feedback: true,
-            verbose: false,
-            trace_switches: false,
-            self_connect: SelfConnect::Allow,
-            placement: true,
-            group: None,
-            policy: Policy::default(),
-            cpus: None,
-            state: None,
-        }
     }
 
     #[test]
@@ -318,7 +294,7 @@ mod tests {
             monitors: false,
         };
         for (words, expected) in [
-            ("", defaults()),
+            ("", Config::default()),
             (
                 "--capture 0 --playback 32 --rate 44100",
                 Config {
@@ -329,7 +305,7 @@ mod tests {
                         looped: false,
                         monitors: false,
                     },
-                    ..defaults()
+                    ..Config::default()
                 },
             ),
             (
@@ -342,24 +318,33 @@ mod tests {
                         looped: true,
                         monitors: false,
                     },
-                    ..defaults()
+                    ..Config::default()
                 },
             ),
-            ("--driver file --input in.wav --playback 1 --fast", Config { driver: file, ..defaults() }),
-            ("--quantum 1", Config { quantum: 1, ..defaults() }),
-            ("-S", Config { sync: true, ..defaults() }),
-            ("--realtime-priority 70", Config { realtime_priority: Some(70), ..defaults() }),
-            ("--no-realtime", Config { realtime_priority: None, ..defaults() }),
-            ("--client-timeout 500", Config { client_timeout_ms: Some(500), ..defaults() }),
-            ("--client-ports 8", Config { client_ports: Some(8), ..defaults() }),
-            ("--port-max 64", Config { port_max: 64, ..defaults() }),
-            ("--temporary -v", Config { temporary: true, verbose: true, ..defaults() }),
-            ("--placement off", Config { placement: false, ..defaults() }),
-            ("--cpus 0,2-3", Config { cpus: Some(Box::new("0,2-3".parse().unwrap())), ..defaults() }),
-            ("--group audio", Config { group: Some("audio".into()), ..defaults() }),
-            ("--trace-switches", Config { trace_switches: true, ..defaults() }),
-            ("--no-feedback", Config { feedback: false, ..defaults() }),
-            ("--self-connect fail-all", Config { self_connect: SelfConnect::FailAll, ..defaults() }),
+            (
+                "--driver file --input in.wav --playback 1 --fast",
+                Config { driver: file, ..Config::default() },
+            ),
+            ("--quantum 1", Config { quantum: 1, ..Config::default() }),
+            ("-S", Config { sync: true, ..Config::default() }),
+            ("--realtime-priority 70", Config { realtime_priority: Some(70), ..Config::default() }),
+            ("--no-realtime", Config { realtime_priority: None, ..Config::default() }),
+            ("--client-timeout 500", Config { client_timeout_ms: Some(500), ..Config::default() }),
+            ("--client-ports 8", Config { client_ports: Some(8), ..Config::default() }),
+            ("--port-max 64", Config { port_max: 64, ..Config::default() }),
+            ("--temporary -v", Config { temporary: true, verbose: true, ..Config::default() }),
+            ("--placement off", Config { placement: false, ..Config::default() }),
+            (
+                "--cpus 0,2-3",
+                Config { cpus: Some(Box::new("0,2-3".parse().unwrap())), ..Config::default() },
+            ),
+            ("--group audio", Config { group: Some("audio".into()), ..Config::default() }),
+            ("--trace-switches", Config { trace_switches: true, ..Config::default() }),
+            ("--no-feedback", Config { feedback: false, ..Config::default() }),
+            (
+                "--self-connect fail-all",
+                Config { self_connect: SelfConnect::FailAll, ..Config::default() },
+            ),
         ] {
             assert_eq!(parse(words), Ok(expected), "{words}");
         }
@@ -370,7 +355,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
         let words = format!("--state {}", path.display());
-        assert_eq!(parse(&words).unwrap().quantum, DEFAULT_QUANTUM, "there is no file yet");
+        assert_eq!(
+            parse(&words).unwrap().quantum,
+            defaults::QUANTUM_FRAMES,
+            "there is no file yet"
+        );
         state::write(&path, &State { quantum: Some(128), ..State::default() }).unwrap();
         assert_eq!(parse(&words).unwrap().quantum, 128);
         let asked = parse(&format!("{words} --quantum 64")).unwrap();

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
+use cli::output::{self, is_standard};
 use client::Observer;
-use state::running::{self, Others};
+use observe::Unlisted;
 
-use crate::output::is_standard;
-use crate::{exit, output};
+use crate::exit;
 
 /// Save connections, aliases, properties, transport and quantum to a file
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Save {
 
 impl Save {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let state = running::save(&Observer::open(Some(server))?)?;
+        let state = observe::save(&Observer::open(Some(server))?)?;
         if is_standard(&self.file) {
             output::print(&state.to_text())?;
         } else {
@@ -54,8 +54,8 @@ impl Restore {
         } else {
             state::read(&self.file)?
         };
-        let others = if self.exact { Others::Disconnect } else { Others::Stay };
-        let failures = running::restore(&Observer::open(Some(server))?, &state, others)?;
+        let unlisted = if self.exact { Unlisted::Disconnect } else { Unlisted::Keep };
+        let failures = observe::restore(&Observer::open(Some(server))?, &state, unlisted)?;
         for failure in &failures {
             eprintln!("consort: not restored: {failure}");
         }

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::Args;
+use cli::output;
 use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use serde_json::{Value, json};
 
+use crate::attach;
 use crate::server::Server;
-use crate::{attach, output};
 
 /// Show how the server and its clients are
 #[derive(Debug, Args)]
@@ -48,9 +49,10 @@ fn as_text(status: &Status) -> String {
         (false, true) => "synchronous",
         (false, false) => "asynchronous",
     };
-    let priority = status
-        .realtime_priority
-        .map_or_else(|| "not real-time".into(), |priority| format!("real-time priority {priority}"));
+    let priority = status.realtime_priority.map_or_else(
+        || "not real-time".into(),
+        |priority| format!("real-time priority {priority}"),
+    );
     let Status { name, version, process, driver, sample_rate_hz, quantum, .. } = status;
     let (ports, port_max) = status.ports;
     let mut text = format!(
@@ -103,7 +105,8 @@ fn client_table(clients: &[ClientStatus]) -> String {
 }
 
 fn client_row(client: &ClientStatus) -> [String; HEADINGS.len()] {
-    let time = |time_ns: fn(Timing) -> u64| client.timing.map_or_else(dash, |timing| us(time_ns(timing)));
+    let time =
+        |time_ns: fn(Timing) -> u64| client.timing.map_or_else(dash, |timing| us(time_ns(timing)));
     [
         client.name.clone(),
         client.process.to_string(),
@@ -137,7 +140,9 @@ fn place(place: &Place) -> String {
         Place::After { cpu, waker: Some(waker) } => format!("{cpu}, after {waker}"),
         Place::Beside { cpu } => format!("{cpu}, beside"),
         Place::Late { left_ms } => format!("any for {} s: it was late", seconds(*left_ms)),
-        Place::Refused { cpu, left_ms } => format!("any for {} s: it may not use {cpu}", seconds(*left_ms)),
+        Place::Refused { cpu, left_ms } => {
+            format!("any for {} s: it may not use {cpu}", seconds(*left_ms))
+        }
     }
 }
 
@@ -168,7 +173,11 @@ fn aligned(row: &[String], widths: &[usize]) -> String {
         .zip(widths)
         .enumerate()
         .map(|(column, (cell, &width))| {
-            if TEXT_COLUMNS.contains(&column) { format!("{cell:width$}") } else { format!("{cell:>width$}") }
+            if TEXT_COLUMNS.contains(&column) {
+                format!("{cell:width$}")
+            } else {
+                format!("{cell:>width$}")
+            }
         })
         .collect();
     format!("{}\n", cells.join("  ").trim_end())
@@ -313,8 +322,13 @@ takes 51.0 µs to rouse, if that has the graph end earlier.
 
     #[test]
     fn a_server_without_clients_shows_no_table() {
-        let status =
-            Status { clients: vec![], realtime_priority: None, placement: None, sync: true, ..sample() };
+        let status = Status {
+            clients: vec![],
+            realtime_priority: None,
+            placement: None,
+            sync: true,
+            ..sample()
+        };
         let text = as_text(&status);
         assert!(text.ends_with("graph    0 clients, 12 of 2048 ports, 8 connections\n"), "{text}");
         assert!(text.contains("synchronous, not real-time\n"), "{text}");

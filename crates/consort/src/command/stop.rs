@@ -22,8 +22,8 @@ impl Stop {
     pub(crate) fn run(self, name: &str) -> anyhow::Result<ExitCode> {
         let server = attach::to(name)?;
         let process = server.status()?.process;
-        // Before the request: afterwards the id could be another process's. A server of another pid namespace
-        // cannot be waited for.
+        // Before the request: afterwards the id could be another process's. A server of another pid
+        // namespace cannot be waited for.
         let process = PidFd::open(process).ok();
         server.stop()?;
         let deadline_ns = sys::clock::now_ns() + PATIENCE_S * 1_000_000_000;

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::{Args, Subcommand};
-use client::{Active, Client, Control, CycleScope, Inactive, Position, Transport, TransportState, valid};
+use client::{
+    Active, Client, Control, CycleScope, Inactive, Position, Transport, TransportState, valid,
+};
 
 use crate::sync::Wish;
 use crate::sync::clock::ClockFollower;
@@ -98,7 +100,11 @@ const LOOK: Duration = Duration::from_millis(100);
 
 fn tempo(text: &str) -> Result<f64, String> {
     let tempo = text.parse().map_err(|error: std::num::ParseFloatError| error.to_string())?;
-    if TEMPO.contains(&tempo) { Ok(tempo) } else { Err("a tempo is 1 to 1000 beats per minute".into()) }
+    if TEMPO.contains(&tempo) {
+        Ok(tempo)
+    } else {
+        Err("a tempo is 1 to 1000 beats per minute".into())
+    }
 }
 
 impl Sync {
@@ -111,10 +117,14 @@ impl Sync {
             Direction::Follow { what, from, client_name } => {
                 let client = open(&client_name)?;
                 let client = match what {
-                    Followed::Clock { tempo, beats_per_bar } => follow_clock(client, tempo, beats_per_bar)?,
+                    Followed::Clock { tempo, beats_per_bar } => {
+                        follow_clock(client, tempo, beats_per_bar)?
+                    }
                     Followed::Mtc => follow_time_code(client)?,
                 };
-                from.map_or(Ok(()), |from| client.connect(&from, &format!("{}:in", client.name())))?;
+                from.map_or(Ok(()), |from| {
+                    client.connect(&from, &format!("{}:in", client.name()))
+                })?;
                 stay(&client)
             }
             Direction::Send { what, to, client_name } => {
@@ -155,7 +165,8 @@ fn obey(cycle: &CycleScope<'_>, wish: Wish) {
     }
 }
 
-/// Tempo and place from the process callback to the timebase callback, which follows it on the same thread.
+/// Tempo and place from the process callback to the timebase callback, which follows it on the same
+/// thread.
 #[derive(Debug, Default)]
 struct Beats {
     /// Quarter notes from the start, at the next cycle's begin; the bits of an `f64`.
@@ -172,7 +183,8 @@ impl Beats {
     }
 
     fn complete(&self, position: &mut Position, beats_per_bar: u32) {
-        let (place, tempo) = (self.place.load(Ordering::Relaxed), self.tempo.load(Ordering::Relaxed));
+        let (place, tempo) =
+            (self.place.load(Ordering::Relaxed), self.tempo.load(Ordering::Relaxed));
         let (place, beats_per_minute) = (f64::from_bits(place), f64::from_bits(tempo));
         let beats = place as u32;
         let bar = beats / beats_per_bar;
@@ -191,7 +203,11 @@ impl Beats {
     }
 }
 
-fn follow_clock(client: Client<Inactive>, tempo: f64, beats_per_bar: u32) -> anyhow::Result<Client<Active>> {
+fn follow_clock(
+    client: Client<Inactive>,
+    tempo: f64,
+    beats_per_bar: u32,
+) -> anyhow::Result<Client<Active>> {
     let mut input = client.midi_input_port("in")?;
     let mut follower = ClockFollower::new(client.sample_rate_hz(), tempo);
     let beats = Arc::new(Beats::default());
@@ -208,7 +224,10 @@ fn follow_clock(client: Client<Inactive>, tempo: f64, beats_per_bar: u32) -> any
         Control::Continue
     })?;
     // Another master stays: bar and beat are its own then.
-    if client.lead(true, move |_, position, _| beats.complete(position, beats_per_bar)).is_err() {
+    if client
+        .become_timebase_master(true, move |_, position, _| beats.complete(position, beats_per_bar))
+        .is_err()
+    {
         eprintln!("consort: another client leads, so bar and beat are not the clock's");
     }
     Ok(client)
@@ -225,7 +244,8 @@ fn follow_time_code(client: Client<Inactive>) -> anyhow::Result<Client<Active>> 
             follower.hear(begin.wrapping_add(event.time()), message, |wish| obey(cycle, wish));
         }
         let transport = cycle.transport();
-        let rolling = (transport.state == TransportState::Rolling).then_some(transport.position.frame);
+        let rolling =
+            (transport.state == TransportState::Rolling).then_some(transport.position.frame);
         follower.end_cycle(begin, cycle.frames(), rolling, |wish| obey(cycle, wish));
         Control::Continue
     })?)
@@ -237,7 +257,8 @@ fn place(transport: &Transport, sample_rate_hz: u32, tempo: f64) -> Place {
     let rolls = transport.state == TransportState::Rolling;
     let minute = f64::from(sample_rate_hz) * 60.0;
     let of_frame = |frames_per_beat: f64| f64::from(position.frame) / frames_per_beat;
-    let (is_told, quarters) = (position.valid & valid::BBT != 0, 4.0 / f64::from(position.beat_type));
+    let (is_told, quarters) =
+        (position.valid & valid::BBT != 0, 4.0 / f64::from(position.beat_type));
     let beats = f64::from(position.bar - 1) * f64::from(position.beats_per_bar)
         + f64::from(position.beat - 1)
         + f64::from(position.tick) / position.ticks_per_beat;
@@ -257,10 +278,14 @@ fn send_clock(client: Client<Inactive>, tempo: f64) -> anyhow::Result<Client<Act
     let mut sender = ClockSender::default();
     Ok(client.activate(move |cycle: &CycleScope<'_>| {
         let mut out = output.buffer(cycle);
-        sender.cycle(place(&cycle.transport(), sample_rate_hz, tempo), cycle.frames(), |time, message| {
-            // What has no room is lost, and counted by the server.
-            let _ = out.write(time, message);
-        });
+        sender.cycle(
+            place(&cycle.transport(), sample_rate_hz, tempo),
+            cycle.frames(),
+            |time, message| {
+                // What has no room is lost, and counted by the server.
+                let _ = out.write(time, message);
+            },
+        );
         Control::Continue
     })?)
 }
@@ -297,7 +322,8 @@ mod tests {
             ..Position::at(96_000)
         };
         let at = |position| {
-            let transport = Transport { state: TransportState::Rolling, position, ..Transport::default() };
+            let transport =
+                Transport { state: TransportState::Rolling, position, ..Transport::default() };
             place(&transport, 48_000, 120.0)
         };
         // Eighths are half as long: 13.5 of them.

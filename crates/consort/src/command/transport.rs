@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
+use cli::output;
 use client::{Position, Transport, TransportState, valid};
 use serde_json::{Value, json};
 
+use crate::attach;
 use crate::server::{Server, TransportView};
-use crate::{attach, output};
 
 /// Show, start, stop or move the transport that all clients share
 #[derive(Debug, Args)]
@@ -117,7 +118,8 @@ mod tests {
     use super::*;
 
     fn view(position: Position, timebase: Option<&str>) -> TransportView {
-        let transport = Transport { state: TransportState::Rolling, position, ..Transport::default() };
+        let transport =
+            Transport { state: TransportState::Rolling, position, ..Transport::default() };
         TransportView { transport, sample_rate_hz: 48_000, timebase: timebase.map(str::to_owned) }
     }
 
@@ -139,6 +141,9 @@ mod tests {
         let led = view(place, Some("seq"));
         let bars = "bar       3, beat 2, tick 120; 6/8, 121.50 beats per minute\ntimebase  seq\n";
         assert!(as_text(&led).ends_with(bars), "{}", as_text(&led));
-        assert_eq!((&as_json(&led)["bbt"]["bar"], &as_json(&led)["timebase"]), (&json!(3), &json!("seq")));
+        assert_eq!(
+            (&as_json(&led)["bbt"]["bar"], &as_json(&led)["timebase"]),
+            (&json!(3), &json!("seq"))
+        );
     }
 }

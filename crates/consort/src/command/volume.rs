@@ -2,13 +2,11 @@
 
 use std::process::ExitCode;
 
+use alsa::{Change, Volume};
 use anyhow::{Context, bail};
 use clap::Args;
+use cli::{UsageError, output};
 use client::Observer;
-use pcm::{Change, Volume};
-
-use crate::exit::UsageError;
-use crate::output;
 
 /// Show or set how loud the sound card plays, by the card's own mixer
 #[derive(Debug, Args)]
@@ -30,14 +28,15 @@ pub(crate) struct SetVolume {
 
 impl SetVolume {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let changes: Vec<Change> = self.value.iter().map(|value| change(value)).collect::<Result<_, _>>()?;
+        let changes: Vec<Change> =
+            self.value.iter().map(|value| change(value)).collect::<Result<_, _>>()?;
         let name = match self.card {
             Some(name) => name,
             None => card_of(&Observer::open(Some(server))?.status()?.driver)?,
         };
-        let located = pcm::locate(&name).or_else(|| pcm::locate(&format!("hw:{name}")));
+        let located = alsa::locate(&name).or_else(|| alsa::locate(&format!("hw:{name}")));
         let (card, _) = located.with_context(|| format!("there is no card '{name}'"))?;
-        let volume = pcm::volume(card, &changes).with_context(|| format!("'{name}'"))?;
+        let volume = alsa::volume(card, &changes).with_context(|| format!("'{name}'"))?;
         output::print(&as_text(&volume))?;
         Ok(ExitCode::SUCCESS)
     }
@@ -45,7 +44,7 @@ impl SetVolume {
 
 /// The card in a driver's description; of two, the one that plays.
 fn card_of(driver: &str) -> anyhow::Result<String> {
-    let mut devices = driver.split_whitespace().filter(|word| pcm::locate(word).is_some());
+    let mut devices = driver.split_whitespace().filter(|word| alsa::locate(word).is_some());
     match devices.next_back() {
         Some(device) => Ok(device.to_owned()),
         None => bail!("the server plays on no sound card ({driver}): name one with --card"),
@@ -64,12 +63,14 @@ fn change(value: &str) -> Result<Change, UsageError> {
         return if decibels.is_finite() { Ok(Change::Decibels(decibels)) } else { Err(wrong()) };
     }
     let number = value.strip_suffix('%').ok_or_else(wrong)?;
-    let part = number.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)? / 100.0;
+    let part =
+        number.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)? / 100.0;
     Ok(if number.starts_with(['+', '-']) { Change::By(part) } else { Change::Level(part) })
 }
 
 fn as_text(volume: &Volume) -> String {
-    let decibels = volume.decibels.map(|decibels| format!(" ({decibels:.2} dB)")).unwrap_or_default();
+    let decibels =
+        volume.decibels.map(|decibels| format!(" ({decibels:.2} dB)")).unwrap_or_default();
     let muted = if volume.muted == Some(true) { ", muted" } else { "" };
     format!("{}: {:.0} %{decibels}{muted}\n", volume.control, volume.level * 100.0)
 }
@@ -120,8 +121,12 @@ mod tests {
 
     #[test]
     fn what_is_shown_is_what_the_mixer_knows() {
-        let volume =
-            Volume { control: "Master".into(), level: 0.648, decibels: Some(-26.0), muted: Some(true) };
+        let volume = Volume {
+            control: "Master".into(),
+            level: 0.648,
+            decibels: Some(-26.0),
+            muted: Some(true),
+        };
         assert_eq!(as_text(&volume), "Master: 65 % (-26.00 dB), muted\n");
         let bare = Volume { decibels: None, muted: None, ..volume };
         assert_eq!(as_text(&bare), "Master: 65 %\n");

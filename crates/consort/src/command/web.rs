@@ -3,13 +3,15 @@
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use anyhow::Context;
 use clap::Args;
+use cli::UsageError;
+use sys::helper::{Ending, Helper};
 use web::Token;
 
-use crate::exit::UsageError;
+use crate::own_program::OwnProgram;
 
 /// Where the page is, unless said otherwise.
 const ADDRESS: &str = "127.0.0.1:8048";
@@ -24,8 +26,8 @@ pub(crate) struct Web {
     /// Address and port; port 0: any that is free
     #[arg(value_name = "ADDRESS", default_value = ADDRESS, value_parser = address)]
     address: SocketAddr,
-    /// What browsers must know: the content of this file. Without it, only programs of this user and of root on this
-    /// machine are answered
+    /// What browsers must know: the content of this file. Without it, only programs of this user
+    /// and of root on this machine are answered
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
     /// Standard input is the listening socket, and the page ends with the process of this number
@@ -38,7 +40,7 @@ impl Web {
         let token = read_token(self.token_file.as_deref())?;
         let listener = match self.beside {
             Some(process) => {
-                sys::process::end_with_parent(process).context("cannot end with the server")?;
+                sys::helper::end_with_parent(process).context("cannot end with the server")?;
                 TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned()?)
             }
             None => {
@@ -55,11 +57,12 @@ impl Web {
 /// Options of `consort run`.
 #[derive(Debug, Args)]
 pub(crate) struct PageArguments {
-    /// Show cycles, graph and xruns to browsers there, and metrics to Prometheus, from a process of its own
+    /// Show cycles, graph and xruns to browsers there, and metrics to Prometheus, from a process of
+    /// its own
     #[arg(long = "web", value_name = "ADDRESS", value_parser = address)]
     address: Option<SocketAddr>,
-    /// What browsers must know: the content of this file. Without it, only programs of this user and of root on this
-    /// machine are answered
+    /// What browsers must know: the content of this file. Without it, only programs of this user
+    /// and of root on this machine are answered
     #[arg(long = "web-token-file", value_name = "FILE", requires = "address")]
     token_file: Option<PathBuf>,
 }
@@ -67,34 +70,25 @@ pub(crate) struct PageArguments {
 /// A page beside a server; it ends with this value, or with the process.
 #[derive(Debug)]
 pub(crate) struct Page {
-    process: Child,
+    _process: Helper,
 }
 
 impl PageArguments {
-    /// Starts the page, if one is wanted, for a server that is about to run in this process. To be called by the main
-    /// thread: the page ends when the thread does that started it.
+    /// Starts the page, if one is wanted, for a server that is about to run in this process. To be
+    /// called by the main thread: the page ends when the thread does that started it.
     pub(crate) fn start(&self, server: &str) -> anyhow::Result<Option<Page>> {
         let Some(address) = self.address else { return Ok(None) };
         let token = read_token(self.token_file.as_deref())?;
         let listener = listen(address, token.as_ref())?;
         announce(&listener, token.as_ref())?;
-        let executable = std::env::current_exe().context("cannot find consort's own program")?;
-        let mut command = Command::new(executable);
+        let mut command = OwnProgram::find()?.command();
         command.args(["web", "--server", server, "--beside", &std::process::id().to_string()]);
         if let Some(file) = &self.token_file {
             command.arg("--token-file").arg(file);
         }
         command.stdin(Stdio::from(OwnedFd::from(listener)));
-        let process = command.spawn().context("cannot start the web page")?;
-        Ok(Some(Page { process }))
-    }
-}
-
-impl Drop for Page {
-    fn drop(&mut self) {
-        // The only failure is that it has ended.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
+        let process = Helper::spawn(&mut command, Ending::Kill);
+        Ok(Some(Page { _process: process.context("cannot start the web page")? }))
     }
 }
 
@@ -109,7 +103,8 @@ fn listen(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<TcpListe
         );
         return Err(UsageError(message).into());
     }
-    TcpListener::bind(address).with_context(|| format!("cannot listen at {address} for the web page"))
+    TcpListener::bind(address)
+        .with_context(|| format!("cannot listen at {address} for the web page"))
 }
 
 fn announce(listener: &TcpListener, token: Option<&Token>) -> anyhow::Result<()> {
@@ -121,6 +116,7 @@ fn announce(listener: &TcpListener, token: Option<&Token>) -> anyhow::Result<()>
 
 fn read_token(file: Option<&Path>) -> anyhow::Result<Option<Token>> {
     let Some(file) = file else { return Ok(None) };
-    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let text =
+        std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(Some(Token::new(&text).with_context(|| format!("{} has no token", file.display()))?))
 }

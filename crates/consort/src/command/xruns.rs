@@ -4,11 +4,10 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
+use cli::output;
 use client::Observer;
-use proto::xrun::{CpuUser, Dates, Evidence, Verdict, Xrun};
+use proto::xrun::{CpuUser, Evidence, Timestamps, Verdict, Xrun};
 use serde_json::{Value, json};
-
-use crate::output;
 
 /// Show who was late, when, and why
 #[derive(Debug, Args)]
@@ -45,10 +44,14 @@ impl ShowXruns {
             }
             for xrun in &new {
                 last = xrun.number;
-                output::print(&if self.json { format!("{}\n", as_json(xrun)) } else { as_text(xrun) })?;
+                output::print(&if self.json {
+                    format!("{}\n", as_json(xrun))
+                } else {
+                    as_text(xrun)
+                })?;
             }
             let rest = if new.is_empty() { LOOK } else { Duration::ZERO };
-            let is_done = if self.follow { output::is_unread_after(rest)? } else { new.is_empty() };
+            let is_done = if self.follow { output::is_closed_after(rest)? } else { new.is_empty() };
             if is_done {
                 break;
             }
@@ -70,9 +73,13 @@ fn ms(time_ns: u64) -> String {
 fn as_text(xrun: &Xrun) -> String {
     let who = xrun.client.as_ref().map_or("the driver", |(_, name)| name);
     let verdict = xrun.verdict.as_ref().map_or_else(|| "not judged yet".into(), Verdict::describe);
-    let cycles = if xrun.cycles == 1 { "1 cycle".into() } else { format!("{} cycles", xrun.cycles) };
-    let mut text =
-        format!("{:>4}  {} UTC  {who}, {cycles}: {verdict}\n", xrun.number, time_of_day(xrun.unix_ms));
+    let cycles =
+        if xrun.cycles == 1 { "1 cycle".into() } else { format!("{} cycles", xrun.cycles) };
+    let mut text = format!(
+        "{:>4}  {} UTC  {who}, {cycles}: {verdict}\n",
+        xrun.number,
+        time_of_day(xrun.unix_ms)
+    );
     let mut more = |line: String| {
         text.push_str("      ");
         text.push_str(&line);
@@ -87,28 +94,39 @@ fn as_text(xrun: &Xrun) -> String {
     }
     if xrun.client.is_some() {
         let usual = xrun.usual.map_or_else(String::new, |usual| {
-            format!("; usually awake after {} and done in {}", ms(usual.scheduling_ns), ms(usual.duration_ns))
+            format!(
+                "; usually awake after {} and done in {}",
+                ms(usual.scheduling_ns),
+                ms(usual.duration_ns)
+            )
         });
-        more(format!("of {} ms: {}{usual}", ms(xrun.period_ns), dates_text(&xrun.dates)));
+        more(format!("of {} ms: {}{usual}", ms(xrun.period_ns), timestamps_text(&xrun.timestamps)));
     }
     if xrun.driver_late_ns >= xrun.period_ns / 10 {
         more(format!("the driver woke {} ms late", ms(xrun.driver_late_ns)));
     }
-    let links: Vec<String> =
-        xrun.chain.iter().map(|link| format!("{} {}", link.name, dates_text(&link.dates))).collect();
+    let links: Vec<String> = xrun
+        .chain
+        .iter()
+        .map(|link| format!("{} {}", link.name, timestamps_text(&link.timestamps)))
+        .collect();
     if !links.is_empty() {
         more(format!("before it: {}", links.join("; ")));
     }
     text
 }
 
-fn dates_text(dates: &Dates) -> String {
+fn timestamps_text(timestamps: &Timestamps) -> String {
     let part = |word: &str, date: Option<u64>| match date {
         Some(date_ns) => format!("{word} {}", ms(date_ns)),
         None => format!("not {word}"),
     };
-    [part("signaled", dates.signaled_ns), part("awake", dates.awake_ns), part("finished", dates.finished_ns)]
-        .join(", ")
+    [
+        part("signaled", timestamps.signaled_ns),
+        part("awake", timestamps.awake_ns),
+        part("finished", timestamps.finished_ns),
+    ]
+    .join(", ")
 }
 
 fn user_text(user: &CpuUser) -> String {
@@ -158,7 +176,7 @@ fn as_json(xrun: &Xrun) -> Value {
         "cycles": xrun.cycles,
         "period_ns": xrun.period_ns,
         "driver_late_ns": xrun.driver_late_ns,
-        "dates": xrun.dates,
+        "timestamps": xrun.timestamps,
         "usual": xrun.usual,
         "verdict": xrun.verdict.as_ref().map(Verdict::word),
         "by": by,
@@ -175,7 +193,8 @@ mod tests {
     use super::*;
 
     fn sample() -> Xrun {
-        let dates = Dates { signaled_ns: Some(50_000), awake_ns: Some(70_000), finished_ns: None };
+        let timestamps =
+            Timestamps { signaled_ns: Some(50_000), awake_ns: Some(70_000), finished_ns: None };
         let evidence = Evidence {
             lost_ns: 1_600_000,
             running_ns: 200_000,
@@ -196,14 +215,14 @@ mod tests {
             cycles: 2,
             period_ns: 1_333_333,
             driver_late_ns: 10_000,
-            dates,
+            timestamps,
             usual: Some(Usual { scheduling_ns: 20_000, duration_ns: 300_000 }),
             verdict: Some(Verdict::Blocked),
             evidence: Some(evidence),
             had_cpu: Vec::new(),
             chain: vec![Link {
                 name: "synth".into(),
-                dates: Dates { finished_ns: Some(50_000), ..dates },
+                timestamps: Timestamps { finished_ns: Some(50_000), ..timestamps },
                 cpu: 1,
             }],
         }

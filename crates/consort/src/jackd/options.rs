@@ -1,233 +1,223 @@
-//! jackd's own options: those before `-d`.
+//! The options before `-d`.
 
-use engine::{Config, DriverChoice, SelfConnect};
+use cli::UsageError;
+use engine::{Config, SelfConnect};
+use jack_parameters::options::{Found, OptionReader, Spec, ValueForm};
+use jack_parameters::{Effect, Parameter, SERVER, Value};
+use proto::defaults;
 use proto::limits::REALTIME_PRIORITY;
 
+use super::settings::spec;
 use super::slave;
-use super::words::{Found, Spec, Value, Words};
 use crate::command::device::DeviceOptions;
-use crate::command::run::{DEFAULT_CHANNELS, DEFAULT_PORT_MAX, DEFAULT_QUANTUM, DEFAULT_REALTIME_PRIORITY};
-use crate::exit::UsageError;
 use crate::plug_ins::Beginning;
 
-/// What an option means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Id {
+/// What an option stands for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum OptionId {
     AddSlave,
-    Autoconnect,
     Driver,
     Help,
     InternalClient,
     InternalSession,
-    Name,
     NoRealtime,
-    PortMax,
-    Priority,
-    Realtime,
+    /// A parameter of the server.
+    Parameter(&'static Parameter),
     Slave,
     Switch,
-    Sync,
-    Temporary,
-    Timeout,
-    Verbose,
     Version,
     WhileStdinIsOpen,
-    /// Accepted, with no effect here, for this reason.
+    /// It is accepted and has no effect, for this reason.
     Ignored(&'static str),
 }
 
-const fn flag(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> {
-    Spec { id, short: Some(short), long, value: Value::None }
+const fn flag(short: Option<char>, long: &'static [&'static str], id: OptionId) -> Spec<OptionId> {
+    Spec { id, short, long, value: ValueForm::None }
 }
 
-const fn valued(short: char, long: &'static [&'static str], id: Id) -> Spec<Id> {
-    Spec { id, short: Some(short), long, value: Value::Required }
+const fn valued(short: char, long: &'static [&'static str], id: OptionId) -> Spec<OptionId> {
+    Spec { id, short: Some(short), long, value: ValueForm::Required }
 }
 
-const NO_LOCK: Id = Id::Ignored("the server decides itself what memory it locks");
+const NO_LOCK: OptionId = OptionId::Ignored("the server decides which memory it locks");
+const NO_LOOPBACK: OptionId =
+    OptionId::Ignored("there are no loopback ports: connect the programs themselves");
+const NO_ZOMBIES: OptionId =
+    OptionId::Ignored("a late client is left out and reinstated, not removed");
 
-/// All of them.
-pub(super) const SPECS: &[Spec<Id>] = &[
-    flag('R', &["realtime"], Id::Realtime),
-    flag('r', &["no-realtime"], Id::NoRealtime),
-    valued('P', &["realtime-priority"], Id::Priority),
-    valued('n', &["name"], Id::Name),
-    valued('t', &["timeout"], Id::Timeout),
-    valued('p', &["port-max"], Id::PortMax),
-    flag('S', &["sync"], Id::Sync),
-    flag('T', &["temporary"], Id::Temporary),
-    flag('v', &["verbose"], Id::Verbose),
-    flag('V', &["version"], Id::Version),
-    flag('h', &["help"], Id::Help),
-    valued('a', &["autoconnect"], Id::Autoconnect),
-    valued('d', &["driver", "audio-driver"], Id::Driver),
-    flag('m', &["no-mlock"], NO_LOCK),
-    flag('u', &["unlock"], NO_LOCK),
-    flag('s', &["silent"], Id::Ignored("messages cannot be turned off")),
-    valued('c', &["clocksource", "clock-source"], Id::Ignored("the clock is always CLOCK_MONOTONIC")),
-    valued('L', &["loopback"], Id::Ignored("there are no loopback ports: connect the programs themselves")),
-    valued('X', &["slave-backend", "slave-driver", "midi-driver"], Id::Slave),
-    valued('I', &["internal-client"], Id::InternalClient),
-    valued('C', &["internal-session-file"], Id::InternalSession),
-    flag('Z', &["nozombies"], Id::Ignored("a late client is left out and taken in again, not removed")),
-    // Whoever started the server, as jackctl_server_open, holds the other end.
-    Spec { id: Id::WhileStdinIsOpen, short: None, long: &["while-stdin-is-open"], value: Value::None },
-    Spec { id: Id::AddSlave, short: None, long: &["add-slave"], value: Value::None },
-    Spec { id: Id::Switch, short: None, long: &["switch"], value: Value::None },
-    Spec {
-        id: Id::Ignored("there is no registry of servers to replace"),
-        short: None,
-        long: &["replace-registry"],
-        value: Value::None,
-    },
+/// The options that are no parameters.
+static COMMANDS: &[Spec<OptionId>] = &[
+    flag(Some('r'), &["no-realtime"], OptionId::NoRealtime),
+    flag(Some('V'), &["version"], OptionId::Version),
+    flag(Some('h'), &["help"], OptionId::Help),
+    valued('d', &["driver", "audio-driver"], OptionId::Driver),
+    flag(Some('m'), &["no-mlock"], NO_LOCK),
+    flag(Some('u'), &["unlock"], NO_LOCK),
+    flag(Some('s'), &["silent"], OptionId::Ignored("messages cannot be turned off")),
+    valued('L', &["loopback"], NO_LOOPBACK),
+    valued('X', &["slave-backend", "slave-driver", "midi-driver"], OptionId::Slave),
+    valued('I', &["internal-client"], OptionId::InternalClient),
+    valued('C', &["internal-session-file"], OptionId::InternalSession),
+    flag(Some('Z'), &["nozombies"], NO_ZOMBIES),
+    // The program that started the server, such as one that called `jackctl_server_open`, holds the
+    // other end.
+    flag(None, &["while-stdin-is-open"], OptionId::WhileStdinIsOpen),
+    flag(None, &["add-slave"], OptionId::AddSlave),
+    flag(None, &["switch"], OptionId::Switch),
 ];
 
-/// What jackd is asked to do by the options before `-d`.
+/// Returns all options before `-d`.
+pub(super) fn specs() -> Vec<Spec<OptionId>> {
+    let parameters = SERVER.iter().map(|parameter| spec(parameter, OptionId::Parameter(parameter)));
+    let commands = COMMANDS.iter().copied();
+    parameters.chain(commands).collect()
+}
+
+/// What the options before `-d` ask for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Action {
     Help,
     Version,
     Start,
-    /// Have a server that runs go on with the driver.
+    /// To let a running server continue with the driver.
     Switch,
-    /// Add the driver's device to a server that runs.
+    /// To add the driver's device to a running server.
     AddSlave,
 }
 
 /// The options before `-d`.
 #[derive(Debug)]
 pub(super) struct Options<'a> {
-    pub(super) order: Order,
-    /// All but the driver.
+    pub(super) action: Action,
+    /// Everything but the driver.
     pub(super) config: Config,
     /// The word after `-d`.
     pub(super) driver: Option<&'a str>,
-    /// Devices beside the driver's own.
+    /// Devices in addition to the driver's own.
     pub(super) devices: Vec<DeviceOptions>,
-    /// Plug-ins that it begins with.
+    /// Plug-ins that the server loads at the start.
     pub(super) beginning: Beginning,
-    /// The server ends when its standard input does.
+    /// Whether the server ends when its standard input does.
     pub(super) while_stdin_is_open: bool,
     /// Options without effect, one line each.
     pub(super) notices: Vec<String>,
 }
 
 impl<'a> Options<'a> {
-    /// Reads up to and including `-d NAME`; what follows is the driver's.
-    pub(super) fn read(words: &mut Words<'a>, name: String) -> Result<Self, UsageError> {
+    /// Reads up to and including `-d NAME`. The driver's options follow.
+    pub(super) fn read(words: &mut OptionReader<'a>, name: String) -> Result<Self, UsageError> {
         let mut options = Self {
-            order: Order::Start,
-            config: default_config(name),
+            action: Action::Start,
+            config: Config { name, ..Config::default() },
             driver: None,
             devices: Vec::new(),
             beginning: Beginning::default(),
             while_stdin_is_open: false,
             notices: Vec::new(),
         };
+        let specs = specs();
         while options.driver.is_none()
-            && let Some(found) = words.next(SPECS)?
+            && let Some(found) = words.next_option(&specs).map_err(UsageError)?
         {
             options.apply(&found)?;
         }
         Ok(options)
     }
 
-    fn apply(&mut self, found: &Found<'a, Id>) -> Result<(), UsageError> {
-        let value = found.value.unwrap_or_default();
+    fn apply(&mut self, found: &Found<'a, OptionId>) -> Result<(), UsageError> {
+        let word = found.value.unwrap_or_default();
         match found.id {
-            Id::AddSlave => self.order = Order::AddSlave,
-            Id::Autoconnect => self.config.self_connect = self_connect(value)?,
-            Id::Driver => self.driver = Some(value),
-            Id::Help => self.order = Order::Help,
-            Id::InternalClient => {
-                let plug_in =
-                    value.parse().map_err(|reason| UsageError(format!("{}: {reason}", found.written)))?;
+            OptionId::AddSlave => self.action = Action::AddSlave,
+            OptionId::Driver => self.driver = Some(word),
+            OptionId::Help => self.action = Action::Help,
+            OptionId::InternalClient => {
+                let plug_in = word
+                    .parse()
+                    .map_err(|reason| UsageError(format!("{}: {reason}", found.written)))?;
                 self.beginning.plug_ins.push(plug_in);
             }
-            Id::InternalSession => self.beginning.session = Some(value.into()),
-            Id::Name => self.config.name = value.into(),
-            Id::NoRealtime => self.config.realtime_priority = None,
-            Id::PortMax => self.config.port_max = number(&found.written, value, 1)?,
-            Id::Priority => self.config.realtime_priority = Some(self.priority(found)?),
-            Id::Realtime => {
-                self.config.realtime_priority.get_or_insert(DEFAULT_REALTIME_PRIORITY);
+            OptionId::InternalSession => self.beginning.session = Some(word.into()),
+            OptionId::NoRealtime => self.config.realtime_priority = None,
+            OptionId::Parameter(parameter) => self.set(parameter, &found.written, word)?,
+            // jackd's name for no second driver.
+            OptionId::Slave if word == "none" => {}
+            OptionId::Slave => {
+                self.devices.push(slave::read(word, OptionReader::new(&[]))?.device);
             }
-            // jackd's words for no second driver.
-            Id::Slave if value == "none" => {}
-            Id::Slave => self.devices.push(slave::read(value, Words::new(&[]))?.device),
-            Id::Switch => self.order = Order::Switch,
-            Id::Sync => self.config.sync = true,
-            Id::Temporary => self.config.temporary = true,
-            Id::Timeout => {
-                let ms = number(&found.written, value, 0)?;
-                self.config.client_timeout_ms = (ms != 0).then_some(ms);
-            }
-            Id::Verbose => self.config.verbose = true,
-            Id::Version => self.order = Order::Version,
-            Id::WhileStdinIsOpen => self.while_stdin_is_open = true,
-            Id::Ignored(reason) => self.notices.push(format!("{} has no effect: {reason}", found.written)),
+            OptionId::Switch => self.action = Action::Switch,
+            OptionId::Version => self.action = Action::Version,
+            OptionId::WhileStdinIsOpen => self.while_stdin_is_open = true,
+            OptionId::Ignored(reason) => self.notice(&found.written, reason),
         }
         Ok(())
     }
 
-    fn priority(&mut self, found: &Found<'_, Id>) -> Result<u32, UsageError> {
-        let value = found.value.unwrap_or_default();
-        let asked = number(&found.written, value, *REALTIME_PRIORITY.start())?;
-        let highest = *REALTIME_PRIORITY.end();
-        if asked > highest {
-            self.notices
-                .push(format!("{} {asked} is taken as {highest}, the highest possible", found.written));
+    fn notice(&mut self, written: &str, reason: &str) {
+        self.notices.push(format!("{written} has no effect: {reason}"));
+    }
+
+    fn set(
+        &mut self,
+        parameter: &'static Parameter,
+        written: &str,
+        word: &str,
+    ) -> Result<(), UsageError> {
+        let value = match parameter.effect {
+            Effect::Ignored(_, reason) => {
+                self.notice(written, reason);
+                return Ok(());
+            }
+            Effect::IfTrue | Effect::IfFalse => Value::Bool(true),
+            Effect::Valued | Effect::OptionallyValued => {
+                let word = self.within_limits(parameter, written, word);
+                parameter.parse(written, &word).map_err(UsageError)?
+            }
+        };
+        let config = &mut self.config;
+        match (parameter.name, value) {
+            ("name", Value::Text(name)) => config.name = name.into_owned(),
+            ("realtime", _) => {
+                config.realtime_priority.get_or_insert(defaults::REALTIME_PRIORITY);
+            }
+            ("realtime-priority", value) => config.realtime_priority = Some(number(&value)),
+            ("temporary", _) => config.temporary = true,
+            ("verbose", _) => config.verbose = true,
+            ("client-timeout", value) => {
+                config.client_timeout_ms = Some(number(&value)).filter(|ms| *ms != 0);
+            }
+            ("port-max", value) => config.port_max = number(&value),
+            ("sync", _) => config.sync = true,
+            ("self-connect-mode", Value::Char(mode)) => config.self_connect = self_connect(mode),
+            (name, value) => unreachable!("the table has no parameter {name} = {value}"),
         }
-        Ok(asked.min(highest))
+        Ok(())
+    }
+
+    /// Lowers a real-time priority that is too high: start scripts ask for 99, the highest of the
+    /// kernel, which a server leaves to the kernel's own threads.
+    fn within_limits(&mut self, parameter: &Parameter, written: &str, word: &str) -> String {
+        let highest = *REALTIME_PRIORITY.end();
+        let is_too_high = word.parse::<u32>().is_ok_and(|number| number > highest);
+        if parameter.name != "realtime-priority" || !is_too_high {
+            return word.to_owned();
+        }
+        self.notices.push(format!("{written} {word} is taken as {highest}, the highest possible"));
+        highest.to_string()
     }
 }
 
-/// What jackd does when it is told nothing.
-fn default_config(name: String) -> Config {
-    Config {
-        name,
-        driver: DriverChoice::Timer {
-            capture: DEFAULT_CHANNELS,
-            playback: DEFAULT_CHANNELS,
-            sample_rate_hz: None,
-            looped: false,
-            monitors: false,
-        },
-        quantum: DEFAULT_QUANTUM,
-        sync: false,
-        realtime_priority: Some(DEFAULT_REALTIME_PRIORITY),
-        client_timeout_ms: None,
-        grace_ms: engine::DEFAULT_GRACE_MS,
-        port_max: DEFAULT_PORT_MAX,
-        client_ports: None,
-        temporary: false,
-        feedback: true,
-        verbose: false,
-        trace_switches: false,
-        self_connect: SelfConnect::Allow,
-        placement: true,
-        group: None,
-        policy: engine::policy::Policy::default(),
-        cpus: None,
-        state: None,
-    }
+/// Returns a number that its range keeps positive.
+fn number(value: &Value) -> u32 {
+    value.number().and_then(|number| u32::try_from(number).ok()).unwrap_or_default()
 }
 
-fn self_connect(mode: &str) -> Result<SelfConnect, UsageError> {
-    match mode {
-        " " => Ok(SelfConnect::Allow),
-        "E" => Ok(SelfConnect::FailExternal),
-        "e" => Ok(SelfConnect::IgnoreExternal),
-        "A" => Ok(SelfConnect::FailAll),
-        "a" => Ok(SelfConnect::IgnoreAll),
-        _ => Err(UsageError(format!("-a {mode} is none of ' ', E, e, A and a"))),
-    }
-}
-
-/// A number that is at least `least`.
-pub(super) fn number(written: &str, value: &str, least: u32) -> Result<u32, UsageError> {
-    match value.parse() {
-        Ok(number) if number >= least => Ok(number),
-        _ => Err(UsageError(format!("{written} {value} is no number from {least} up"))),
+/// Returns the mode of a letter of the table.
+fn self_connect(letter: char) -> SelfConnect {
+    match letter {
+        'E' => SelfConnect::FailExternal,
+        'e' => SelfConnect::IgnoreExternal,
+        'A' => SelfConnect::FailAll,
+        'a' => SelfConnect::IgnoreAll,
+        _ => SelfConnect::Allow,
     }
 }

@@ -1,48 +1,41 @@
-//! Slave drivers: what JACK2 calls devices beside the server's own. Here they are further devices of `consort device`.
+//! Slave drivers: what JACK2 calls devices in addition to the server's own. Here they are the
+//! devices of `consort device`.
 
-use engine::DriverChoice;
-use engine::driver::{AlsaSide, Dither};
+use cli::UsageError;
+use jack_parameters::options::OptionReader;
+use jack_parameters::{MidiHardware, midi_hardware};
+use proto::defaults;
+use proto::driver::{AlsaSide, Dither, DriverChoice};
 
 use super::alsa;
-use super::driver::Asked;
-use super::words::Words;
+use super::driver::DriverRequest;
 use crate::command::device::DeviceOptions;
-use crate::command::run::DEFAULT_QUANTUM;
-use crate::exit::UsageError;
 
-/// What JACK2 and JACK1 call drivers of MIDI hardware: of ALSA's sequencer, and of the devices themselves.
-const SEQUENCER: [&str; 2] = ["seq", "alsa_midi"];
-const RAW_MIDI: [&str; 2] = ["raw", "alsarawmidi"];
 /// The driver that is also one of a further card.
 const CARD: &str = "alsa";
-/// JACK2's card, where none is named.
+/// The card of a slave driver that names none, as in JACK2.
 const DEFAULT_CARD: &str = "hw:0";
 
-/// A device, and which options of its driver it has not got, one line each.
+/// A device, and the options of its driver that have no effect on it, one line each.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Slave {
     pub(super) device: DeviceOptions,
     pub(super) notices: Vec<String>,
 }
 
-/// Whether a driver can be a slave driver.
-pub(crate) fn is_slave(driver: &str) -> bool {
-    driver == CARD || midi(driver).is_some()
-}
-
-/// The device that a driver of MIDI hardware stands for.
+/// Returns the device that a driver of MIDI hardware stands for.
 pub(super) fn midi(driver: &str) -> Option<DeviceOptions> {
-    if SEQUENCER.contains(&driver) {
-        return Some(DeviceOptions::sequencer());
-    }
-    RAW_MIDI.contains(&driver).then(DeviceOptions::raw_midi)
+    Some(match midi_hardware(driver)? {
+        MidiHardware::Sequencer => DeviceOptions::sequencer(),
+        MidiHardware::Raw => DeviceOptions::raw_midi(),
+    })
 }
 
-/// Reads the options of driver `name` as those of a further device.
-pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError> {
+/// Reads the options of the driver `name` as those of a further device.
+pub(super) fn read(name: &str, mut words: OptionReader<'_>) -> Result<Slave, UsageError> {
     if let Some(device) = midi(name) {
-        // They have no options: the first word is refused.
-        words.next::<()>(&[])?;
+        // It has no options: the first word is refused.
+        words.next_option::<()>(&[]).map_err(UsageError)?;
         return Ok(Slave { device, notices: Vec::new() });
     }
     if name != CARD {
@@ -50,7 +43,12 @@ pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError
             "the driver '{name}' adds no device to a server: alsarawmidi or raw, seq or alsa_midi (MIDI), and alsa (a card) do"
         )));
     }
-    let Asked::Run { driver: DriverChoice::Alsa(options), quantum, mut notices, .. } = alsa::read(words)?
+    let DriverRequest::Run {
+        driver: DriverChoice::Alsa(options),
+        quantum,
+        mut notices,
+        devices: midi,
+    } = alsa::read(words)?
     else {
         return Err(UsageError("a slave driver's options are shown by -d alsa --help".into()));
     };
@@ -69,15 +67,17 @@ pub(super) fn read(name: &str, mut words: Words<'_>) -> Result<Slave, UsageError
         (options.soft, "-s has"),
         (options.monitors, "-m has"),
         (options.hardware_monitoring, "-H has"),
+        (!midi.is_empty(), "-X has"),
     ] {
-        notices.extend(is_asked.then(|| format!("{option} no effect: a slave driver is resampled")));
+        notices
+            .extend(is_asked.then(|| format!("{option} no effect: a slave driver is resampled")));
     }
     let channels = |side: &Option<AlsaSide>| side.as_ref().map_or(Some(0), |side| side.channels);
     let device = DeviceOptions {
         capture: channels(&options.capture),
         playback: channels(&options.playback),
         rate: options.sample_rate_hz,
-        quantum: quantum.unwrap_or(DEFAULT_QUANTUM),
+        quantum: quantum.unwrap_or(defaults::QUANTUM_FRAMES),
         periods: options.periods,
         ..DeviceOptions::of(devices.first().copied().unwrap_or(DEFAULT_CARD))
     };
@@ -90,12 +90,13 @@ mod tests {
 
     fn read_line(name: &str, line: &str) -> Result<Slave, UsageError> {
         let words: Vec<String> = line.split_whitespace().map(String::from).collect();
-        read(name, Words::new(&words))
+        read(name, OptionReader::new(&words))
     }
 
     #[test]
     fn a_cards_driver_becomes_a_further_card_with_the_same_parameters() {
-        let card = |device: &str| DeviceOptions { quantum: 1024, periods: 2, ..DeviceOptions::of(device) };
+        let card =
+            |device: &str| DeviceOptions { quantum: 1024, periods: 2, ..DeviceOptions::of(device) };
         for (line, expected) in [
             ("", card("hw:0")),
             (
@@ -112,21 +113,25 @@ mod tests {
             ("-C hw:1", DeviceOptions { playback: Some(0), ..card("hw:1") }),
             ("-d hw:1 -P", DeviceOptions { capture: Some(0), ..card("hw:1") }),
         ] {
-            assert_eq!(read_line("alsa", line), Ok(Slave { device: expected, notices: vec![] }), "{line}");
+            assert_eq!(
+                read_line("alsa", line),
+                Ok(Slave { device: expected, notices: vec![] }),
+                "{line}"
+            );
         }
         let slave = read_line("alsa", "-d hw:1 -S -I 5 -m -H").expect("a card");
         assert_eq!(slave.notices.len(), 4, "{:?}", slave.notices);
     }
 
     #[test]
-    fn midi_drivers_are_alsas_sequencer_or_raw_devices_and_others_are_no_slave_drivers() {
+    fn midi_drivers_are_alsas_sequencer_or_raw_devices() {
         for (name, device) in [
             ("seq", DeviceOptions::sequencer()),
             ("alsa_midi", DeviceOptions::sequencer()),
             ("raw", DeviceOptions::raw_midi()),
             ("alsarawmidi", DeviceOptions::raw_midi()),
         ] {
-            assert!(is_slave(name));
+            assert!(jack_parameters::is_slave(name));
             assert_eq!(read_line(name, "").expect("MIDI").device, device);
         }
         for (name, line, reason) in [

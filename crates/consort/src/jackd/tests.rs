@@ -1,13 +1,15 @@
 //! Start lines as they are written by programs, distributions and people.
 
-use engine::driver::{AlsaOptions, AlsaSide, Dither};
-use engine::{Config, DriverChoice, SelfConnect};
+use engine::{Config, SelfConnect};
+use jack_parameters::{ALSA, Constraint, DUMMY, FILE, Kind};
+use proto::driver::DriverChoice;
 use proto::driver::DriverSwitch;
+use proto::driver::{AlsaOptions, AlsaSide, Dither};
 
 use super::slave::Slave;
-use super::{Asking, Beginning, DeviceOptions, alsa, driver, parse};
+use super::{Beginning, DeviceOptions, Request, alsa, driver, parse};
 
-fn ask(line: &str) -> Asking {
+fn ask(line: &str) -> Request {
     let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
     parse(&words, None).unwrap_or_else(|error| panic!("{line}: {error}"))
 }
@@ -22,39 +24,15 @@ fn timer(capture: u32, playback: u32, sample_rate_hz: impl Into<Option<u32>>) ->
     DriverChoice::Timer { capture, playback, sample_rate_hz, looped: false, monitors: false }
 }
 
-fn defaults() -> Config {
-    Config {
-        name: "default".into(),
-        driver: timer(2, 2, None),
-        quantum: 1024,
-        sync: false,
-        realtime_priority: Some(10),
-        client_timeout_ms: None,
-        grace_ms: engine::DEFAULT_GRACE_MS,
-        port_max: 2048,
-        client_ports: None,
-        temporary: false,
-        feedback: true,
-        verbose: false,
-        trace_switches: false,
-        self_connect: SelfConnect::Allow,
-        placement: true,
-        group: None,
-        policy: engine::policy::Policy::default(),
-        cpus: None,
-        state: None,
-    }
-}
-
 #[test]
 fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
     for (what, line, expected) in [
-        ("nothing at all", "jackd", defaults()),
-        ("the driver alone", "/usr/bin/jackd -d dummy", defaults()),
+        ("nothing at all", "jackd", Config::default()),
+        ("the driver alone", "/usr/bin/jackd -d dummy", Config::default()),
         (
             "QjackCtl, dummy driver",
             "/usr/bin/jackd -ddummy -r48000 -p1024",
-            Config { driver: timer(2, 2, 48_000), ..defaults() },
+            Config { driver: timer(2, 2, 48_000), ..Config::default() },
         ),
         (
             "QjackCtl, all boxes ticked",
@@ -67,7 +45,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                 port_max: 512,
                 temporary: true,
                 verbose: true,
-                ..defaults()
+                ..Config::default()
             },
         ),
         (
@@ -81,18 +59,23 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                     looped: false,
                     monitors: true,
                 },
-                ..defaults()
+                ..Config::default()
             },
         ),
         (
             "without real time",
             "jackd -r -d dummy -C 0 -P 8 -r 96000 -p 64",
-            Config { driver: timer(0, 8, 96_000), quantum: 64, realtime_priority: None, ..defaults() },
+            Config {
+                driver: timer(0, 8, 96_000),
+                quantum: 64,
+                realtime_priority: None,
+                ..Config::default()
+            },
         ),
         (
             "a library that starts its server: the options go after the program's name",
             "/usr/bin/jackd -T -nstudio -R -P10 -d dummy",
-            Config { name: "studio".into(), temporary: true, ..defaults() },
+            Config { name: "studio".into(), temporary: true, ..Config::default() },
         ),
         (
             "continuous integration",
@@ -102,7 +85,7 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                 port_max: 128,
                 quantum: 512,
                 realtime_priority: None,
-                ..defaults()
+                ..Config::default()
             },
         ),
         (
@@ -118,29 +101,29 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                 temporary: true,
                 verbose: true,
                 self_connect: SelfConnect::FailExternal,
-                ..defaults()
+                ..Config::default()
             },
         ),
         (
             "letters in one word",
             "jackd -RSTd dummy -p128",
-            Config { sync: true, temporary: true, quantum: 128, ..defaults() },
+            Config { sync: true, temporary: true, quantum: 128, ..Config::default() },
         ),
         (
             "the last of two counts",
             "jackd -r -R -n a -n b -d dummy",
-            Config { name: "b".into(), ..defaults() },
+            Config { name: "b".into(), ..Config::default() },
         ),
         (
             "a slave driver and internal clients",
             "jackd -X alsarawmidi -I netmanager -C session.txt -u -c h -L 2 -Z -d dummy",
-            defaults(),
+            Config::default(),
         ),
-        ("a timeout of 0 is the default", "jackd -t0 -d dummy", defaults()),
+        ("a timeout of 0 is the default", "jackd -t0 -d dummy", Config::default()),
         (
             "a priority above the highest",
             "jackd -P99 -d dummy",
-            Config { realtime_priority: Some(98), ..defaults() },
+            Config { realtime_priority: Some(98), ..Config::default() },
         ),
         (
             "sound files",
@@ -155,12 +138,12 @@ fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
                     monitors: false,
                 },
                 quantum: 32,
-                ..defaults()
+                ..Config::default()
             },
         ),
     ] {
         match ask(line) {
-            Asking::Run { config, .. } => assert_eq!(*config, expected, "{what}"),
+            Request::Run { config, .. } => assert_eq!(*config, expected, "{what}"),
             other => panic!("{what}: {other:?}"),
         }
     }
@@ -171,7 +154,11 @@ fn side(device: &str) -> AlsaSide {
 }
 
 fn both(device: &str) -> AlsaOptions {
-    AlsaOptions { capture: Some(side(device)), playback: Some(side(device)), ..AlsaOptions::default() }
+    AlsaOptions {
+        capture: Some(side(device)),
+        playback: Some(side(device)),
+        ..AlsaOptions::default()
+    }
 }
 
 #[test]
@@ -192,7 +179,11 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
              -i2 -o4 -I10 -O20",
             256,
             AlsaOptions {
-                capture: Some(AlsaSide { channels: Some(2), extra_latency_frames: 10, ..required("hw:PCH") }),
+                capture: Some(AlsaSide {
+                    channels: Some(2),
+                    extra_latency_frames: 10,
+                    ..required("hw:PCH")
+                }),
                 playback: Some(AlsaSide {
                     channels: Some(4),
                     extra_latency_frames: 20,
@@ -239,13 +230,21 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
             "playback only",
             "jackd -d alsa -d hw:1 -P -o 0",
             1024,
-            AlsaOptions { capture: None, playback: Some(required("hw:1")), ..AlsaOptions::default() },
+            AlsaOptions {
+                capture: None,
+                playback: Some(required("hw:1")),
+                ..AlsaOptions::default()
+            },
         ),
         (
             "capture only",
             "jackd -d alsa -C hw:1",
             1024,
-            AlsaOptions { capture: Some(required("hw:1")), playback: None, ..AlsaOptions::default() },
+            AlsaOptions {
+                capture: Some(required("hw:1")),
+                playback: None,
+                ..AlsaOptions::default()
+            },
         ),
         (
             "jack_control's names",
@@ -254,7 +253,7 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
             AlsaOptions { sample_rate_hz: rate, ..both("hw:0") },
         ),
     ] {
-        let Asking::Run { config, .. } = ask(line) else { panic!("{what}") };
+        let Request::Run { config, .. } = ask(line) else { panic!("{what}") };
         assert_eq!(config.driver, DriverChoice::Alsa(Box::new(expected)), "{what}");
         assert_eq!(config.quantum, quantum, "{what}");
     }
@@ -266,21 +265,23 @@ fn lines_for_drivers_that_are_not_built_are_understood_and_say_so() {
         ("FireWire", "jackd -R -d firewire -p128 -n3 -r48000"),
         ("network", "jackd -d net -a 192.168.1.2 -C -1 -P -1 -l 5"),
     ] {
-        assert!(matches!(ask(line), Asking::NotBuilt(_)), "{what}");
+        assert!(matches!(ask(line), Request::NotBuilt(_)), "{what}");
     }
 }
 
 #[test]
 fn what_has_no_effect_is_said_once_each() {
-    let Asking::Run { notices, .. } = ask("jackd -m -c s -L 2 -P99 -d dummy -w 10") else {
+    let Request::Run { notices, .. } = ask("jackd -m -c s -L 2 -P99 -d dummy -w 10") else {
         panic!("it runs");
     };
     let options: Vec<&str> = notices.iter().filter_map(|notice| notice.split(' ').next()).collect();
     assert_eq!(options, ["-m", "-c", "-L", "-P", "-w"]);
     assert!(notices.iter().all(|notice| !notice.contains('\n')));
-    let Asking::Run { notices, .. } = ask("jackd -d alsa -H -M") else { panic!("it runs") };
+    let Request::Run { notices, .. } = ask("jackd -d alsa -H -M") else { panic!("it runs") };
     assert_eq!(notices, ["-M has no effect: JACK has no function that reads meters in the card"]);
-    assert!(matches!(ask("jackd -R -d dummy -p64"), Asking::Run { notices, .. } if notices.is_empty()));
+    assert!(
+        matches!(ask("jackd -R -d dummy -p64"), Request::Run { notices, .. } if notices.is_empty())
+    );
 }
 
 #[test]
@@ -328,13 +329,13 @@ fn help_and_version_are_asked_for_before_and_after_the_driver() {
     for (line, part) in [
         ("jackd --help", "Usage: jackd"),
         ("jackd -h -d dummy", "Usage: jackd"),
-        ("jackd -d dummy --help", driver::TIMER_HELP),
-        ("jackd -d file -h", driver::FILE_HELP),
-        ("jackd -d alsa -h", alsa::HELP),
+        ("jackd -d dummy --help", &driver::timer_help()),
+        ("jackd -d file -h", &driver::file_help()),
+        ("jackd -d alsa -h", &alsa::help()),
         ("jackd -V", "jackdmp version 1.9."),
     ] {
         match ask(line) {
-            Asking::Text(text) => assert!(text.contains(part), "{line}: {text}"),
+            Request::Text(text) => assert!(text.contains(part), "{line}: {text}"),
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -345,7 +346,7 @@ fn the_environment_names_the_server_unless_the_line_does() {
     let name = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|word| (*word).into()).collect();
         match parse(&words, Some("studio".into())) {
-            Ok(Asking::Run { config, .. }) => config.name.clone(),
+            Ok(Request::Run { config, .. }) => config.name.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -355,7 +356,9 @@ fn the_environment_names_the_server_unless_the_line_does() {
 
 #[test]
 fn plug_ins_and_a_file_that_lists_them_are_what_a_server_begins_with() {
-    let Asking::Run { beginning, .. } = ask("jackd -I in:inprocess -C a -I profiler/-c -C b -d dummy") else {
+    let Request::Run { beginning, .. } =
+        ask("jackd -I in:inprocess -C a -I profiler/-c -C b -d dummy")
+    else {
         panic!("it runs");
     };
     let plug_ins = ["in:inprocess", "profiler/-c"].map(|word| word.parse().expect("a plug-in"));
@@ -366,14 +369,18 @@ fn plug_ins_and_a_file_that_lists_them_are_what_a_server_begins_with() {
 #[test]
 fn slave_drivers_are_devices_beside_the_drivers_own() {
     let devices = |line: &str| match ask(line) {
-        Asking::Run { devices, .. } => devices,
+        Request::Run { devices, .. } => devices,
         other => panic!("{line}: {other:?}"),
     };
     let (sequencer, raw) = (DeviceOptions::sequencer, DeviceOptions::raw_midi);
     let card = DeviceOptions { quantum: 1024, periods: 2, ..DeviceOptions::of("hw:0") };
     assert_eq!(devices("jackd -X alsarawmidi -d dummy"), [raw()]);
     assert_eq!(devices("jackd --slave-driver seq -X alsa -d dummy"), [sequencer(), card.clone()]);
-    assert_eq!(devices("jackd -X alsa -d alsa -X raw"), [card, raw()], "the driver's own come last");
+    assert_eq!(
+        devices("jackd -X alsa -d alsa -X raw"),
+        [card, raw()],
+        "the driver's own come last"
+    );
     assert_eq!(devices("jackd -d alsa -X seq"), [sequencer()]);
     assert_eq!(devices("jackd -X none -d dummy"), []);
     assert!(refusal("jackd -X dummy -d dummy").contains("adds no device"));
@@ -383,15 +390,15 @@ fn slave_drivers_are_devices_beside_the_drivers_own() {
 fn a_line_that_adds_a_slave_driver_to_a_server_says_what_the_device_is() {
     let device = DeviceOptions { quantum: 64, periods: 3, ..DeviceOptions::of("hw:USB") };
     let slave = Slave { device, notices: vec![] };
-    let expected = Asking::AddSlave { server: "studio".into(), slave };
+    let expected = Request::AddSlave { server: "studio".into(), slave };
     assert_eq!(ask("jackd --add-slave -n studio -d alsa -d hw:USB -p 64 -n 3"), expected);
     assert!(refusal("jackd --add-slave").contains("-d NAME"));
     assert!(refusal("jackd --add-slave -d file").contains("adds no device"));
 }
 
-fn run_with(while_stdin_is_open: bool) -> Asking {
-    Asking::Run {
-        config: Box::new(defaults()),
+fn run_with(while_stdin_is_open: bool) -> Request {
+    Request::Run {
+        config: Box::new(Config::default()),
         while_stdin_is_open,
         notices: vec![],
         devices: vec![],
@@ -411,10 +418,50 @@ fn a_line_that_switches_says_what_it_says_of_the_driver_and_nothing_of_the_serve
         ("jackd --switch -n studio -R -P70 -d dummy -P4", timer(2, 4, None), None),
         ("jackd -n studio --switch -S -d dummy -r 44100 -p 64", timer(2, 2, 44_100), Some(64)),
     ] {
-        let expected = Asking::Switch { server: "studio".into(), switch: DriverSwitch { driver, quantum } };
+        let expected =
+            Request::Switch { server: "studio".into(), switch: DriverSwitch { driver, quantum } };
         assert_eq!(ask(line), expected, "{line}");
     }
     assert!(refusal("jackd --switch").contains("-d NAME"));
     assert!(refusal("jackd --switch -d dummy -p 0").contains("-p 0"));
-    assert_eq!(ask("jackd --switch -d oss"), Asking::NotBuilt("oss".into()));
+    assert_eq!(ask("jackd --switch -d oss"), Request::NotBuilt("oss".into()));
+}
+
+#[test]
+fn every_parameter_of_a_driver_with_an_effect_changes_what_is_run() {
+    for (driver, table) in [("dummy", DUMMY), ("alsa", ALSA), ("file", FILE)] {
+        // A file driver needs a file; the device makes both directions of a card visible.
+        let line = |option: &str| {
+            let always = if driver == "file" { "-i in.wav" } else { "" };
+            ask(&format!("jackd -d {driver} {always} {option}"))
+        };
+        for parameter in table.iter().filter(|parameter| parameter.has_effect()) {
+            let letter = parameter.letter.expect("a letter");
+            let value = match &parameter.constraint {
+                _ if parameter.default.kind() == Kind::Bool => String::new(),
+                Constraint::OneOf(values) => values[1].0.to_string(),
+                Constraint::Range(min, _) if driver == "dummy" => (min + 1).to_string(),
+                Constraint::Range(_, max) => max.to_string(),
+                Constraint::Any => "name".into(),
+            };
+            // Both directions are the default of a card.
+            if parameter.name != "duplex" {
+                let changed = line(&format!("-{letter} {value}"));
+                assert_ne!(changed, line(""), "{driver}: -{letter} {value}");
+            }
+        }
+    }
+}
+
+#[test]
+fn limits_of_numbers_are_those_of_the_table() {
+    for line in [
+        "jackd -p 15 -d dummy",
+        "jackd -d dummy -C 524289",
+        "jackd -d alsa -i 524289",
+        "jackd -d alsa -n 1025",
+        "jackd -d alsa -I 1048577",
+    ] {
+        assert!(refusal(line).contains("is not a number from"), "{line}");
+    }
 }

@@ -6,7 +6,8 @@ use super::{Wish, status};
 pub(crate) const CLOCKS_PER_BEAT: f64 = 24.0;
 /// Clocks of a sixteenth, the unit of song positions.
 pub(crate) const CLOCKS_PER_SIXTEENTH: u32 = 6;
-/// The weight of a new interval in the average: a change of tempo is followed within about two beats.
+/// The weight of a new interval in the average: a change of tempo is followed within about two
+/// beats.
 const WEIGHT: f64 = 1.0 / 24.0;
 /// An interval that differs by so much is a new tempo, and not jitter.
 const NEW_TEMPO: f64 = 0.3;
@@ -85,7 +86,9 @@ impl ClockFollower {
         let newest = if self.runs { f64::from(self.next) - 1.0 } else { f64::from(self.next) };
         let since = match self.newest {
             // A clock that does not come stops the beats.
-            Some(newest) if self.runs => (f64::from(at.wrapping_sub(newest)) / self.interval).min(1.0),
+            Some(newest) if self.runs => {
+                (f64::from(at.wrapping_sub(newest)) / self.interval).min(1.0)
+            }
             _ => 0.0,
         };
         ((newest + since) / CLOCKS_PER_BEAT).max(0.0)
@@ -138,7 +141,11 @@ mod tests {
             at += INTERVAL;
             wishes(&mut follower, at + (clock * 7919 % 41), &[0xF8]);
         }
-        assert!((follower.beats_per_minute() - 120.0).abs() < 1.0, "{}", follower.beats_per_minute());
+        assert!(
+            (follower.beats_per_minute() - 120.0).abs() < 1.0,
+            "{}",
+            follower.beats_per_minute()
+        );
         for _ in 0..2 {
             at += INTERVAL / 2;
             wishes(&mut follower, at, &[0xF8]);
@@ -162,9 +169,15 @@ mod tests {
     #[test]
     fn what_is_no_clock_is_passed_over() {
         let mut follower = ClockFollower::new(RATE_HZ, 120.0);
-        for message in
-            [&[][..], &[0xF2], &[0xF2, 1], &[0xF2, 0x80, 0], &[0x90, 60, 100], &[0xF8, 0xF8], &[0xFE]]
-        {
+        for message in [
+            &[][..],
+            &[0xF2],
+            &[0xF2, 1],
+            &[0xF2, 0x80, 0],
+            &[0x90, 60, 100],
+            &[0xF8, 0xF8],
+            &[0xFE],
+        ] {
             assert!(wishes(&mut follower, 5, message).is_empty(), "{message:?}");
         }
         assert_eq!((follower.newest, follower.next), (None, 0));

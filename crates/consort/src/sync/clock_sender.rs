@@ -32,7 +32,8 @@ pub(crate) struct ClockSender {
 }
 
 impl ClockSender {
-    /// Says what belongs into a cycle of `frames` frames: each message with its time in the cycle, in order.
+    /// Says what belongs into a cycle of `frames` frames: each message with its time in the cycle,
+    /// in order.
     pub(crate) fn cycle(&mut self, place: Place, frames: u32, mut say: impl FnMut(u32, &[u8])) {
         if !place.rolls {
             if self.expected.take().is_some() {
@@ -64,7 +65,8 @@ impl ClockSender {
         self.expected = Some(begin + f64::from(frames) * per_frame);
     }
 
-    /// Has the receiver go on at the first sixteenth that is not before `clocks`: that is as fine as positions are.
+    /// Has the receiver go on at the first sixteenth that is not before `clocks`: that is as fine
+    /// as positions are.
     fn begin_at(&mut self, clocks: f64, say: &mut impl FnMut(u32, &[u8])) {
         let sixteenth = (clocks / f64::from(CLOCKS_PER_SIXTEENTH) - 1e-6).ceil().max(0.0) as u32;
         self.next = sixteenth * CLOCKS_PER_SIXTEENTH;
@@ -117,7 +119,10 @@ mod tests {
         let mut sender = ClockSender::default();
         // Sixteenths are 6000 frames: the next one after this is number 3.
         let said = said(&mut sender, 13_000, 24, 256);
-        assert_eq!(said[..3], [(13_000, vec![0xF2, 3, 0]), (18_000, vec![0xFB]), (18_000, vec![0xF8])]);
+        assert_eq!(
+            said[..3],
+            [(13_000, vec![0xF2, 3, 0]), (18_000, vec![0xFB]), (18_000, vec![0xF8])]
+        );
         assert_eq!(said[3], (19_000, vec![0xF8]));
     }
 
@@ -127,13 +132,19 @@ mod tests {
         said(&mut sender, 0, 10, 256);
         let mut after = Vec::new();
         for _ in 0..3 {
-            sender.cycle(place(false, 2560), 256, |time, message| after.push((time, message.to_vec())));
+            sender.cycle(place(false, 2560), 256, |time, message| {
+                after.push((time, message.to_vec()))
+            });
         }
         assert_eq!(after, [(0, vec![0xFC])]);
         said(&mut sender, 0, 10, 256);
         let jumped = said(&mut sender, 24_000, 3, 256);
-        let expected =
-            [(24_000, vec![0xFC]), (24_000, vec![0xF2, 4, 0]), (24_000, vec![0xFB]), (24_000, vec![0xF8])];
+        let expected = [
+            (24_000, vec![0xFC]),
+            (24_000, vec![0xF2, 4, 0]),
+            (24_000, vec![0xFB]),
+            (24_000, vec![0xF8]),
+        ];
         assert_eq!(jumped, expected);
     }
 }

@@ -1,5 +1,5 @@
-//! External sync: the transport follows MIDI clock or MIDI time code, or sends it. What the bytes mean is here, without
-//! ports; dates are frames of the server's clock, which wraps.
+//! External sync: the transport follows MIDI clock or MIDI time code, or sends it. What the bytes
+//! mean is here, without ports; dates are frames of the server's clock, which wraps.
 
 pub(crate) mod clock;
 pub(crate) mod clock_sender;

@@ -69,7 +69,8 @@ impl TimeCode {
             let per_minute = 60 * numbers - DROPPED;
             let per_ten = 10 * per_minute + DROPPED;
             let (tens, rest) = (index / per_ten, index % per_ten);
-            let minutes = if rest < 60 * numbers { 0 } else { (rest - 60 * numbers) / per_minute + 1 };
+            let minutes =
+                if rest < 60 * numbers { 0 } else { (rest - 60 * numbers) / per_minute + 1 };
             number += tens * 9 * DROPPED + minutes * DROPPED;
         }
         let part = |value: u32, of: u32| u8::try_from(value % of).unwrap_or(0);
@@ -87,7 +88,8 @@ impl TimeCode {
         let numbers = self.rate.numbers();
         let minutes = u32::from(self.hours) * 60 + u32::from(self.minutes);
         let number = (minutes * 60 + u32::from(self.seconds)) * numbers + u32::from(self.frames);
-        let dropped = if self.rate == VideoRate::Drop { DROPPED * (minutes - minutes / 10) } else { 0 };
+        let dropped =
+            if self.rate == VideoRate::Drop { DROPPED * (minutes - minutes / 10) } else { 0 };
         number.saturating_sub(dropped)
     }
 
@@ -119,8 +121,13 @@ impl TimeCode {
     pub(crate) fn of_pieces(pieces: &[u8; 8]) -> Option<Self> {
         let pair = |low: usize, mask: u8| (pieces[low] & 0xF) | (pieces[low + 1] & 0xF & mask) << 4;
         let rate = VideoRate::from_code((pieces[7] & 0xF) >> 1);
-        let code =
-            Self { frames: pair(0, 1), seconds: pair(2, 3), minutes: pair(4, 3), hours: pair(6, 1), rate };
+        let code = Self {
+            frames: pair(0, 1),
+            seconds: pair(2, 3),
+            minutes: pair(4, 3),
+            hours: pair(6, 1),
+            rate,
+        };
         Some(code).filter(Self::is_valid)
     }
 
@@ -132,7 +139,9 @@ impl TimeCode {
 
     /// What such a message says; `None` if it is another, or there is no such frame.
     pub(crate) fn of_full(message: &[u8]) -> Option<Self> {
-        let [0xF0, 0x7F, _, 1, 1, hours, minutes, seconds, frames, 0xF7] = *message else { return None };
+        let [0xF0, 0x7F, _, 1, 1, hours, minutes, seconds, frames, 0xF7] = *message else {
+            return None;
+        };
         let rate = VideoRate::from_code(hours >> 5);
         Some(Self { hours: hours & 0x1F, minutes, seconds, frames, rate }).filter(Self::is_valid)
     }
@@ -161,21 +170,25 @@ mod tests {
     #[test]
     fn dropped_numbers_are_left_out_where_they_are_in_ntsc() {
         let parts = |index| {
-            let TimeCode { hours, minutes, seconds, frames, .. } = TimeCode::of(index, VideoRate::Drop);
+            let TimeCode { hours, minutes, seconds, frames, .. } =
+                TimeCode::of(index, VideoRate::Drop);
             (hours, minutes, seconds, frames)
         };
         assert_eq!((parts(1799), parts(1800)), ((0, 0, 59, 29), (0, 1, 0, 2)));
         assert_eq!((parts(17_981), parts(17_982)), ((0, 9, 59, 29), (0, 10, 0, 0)));
         // An hour of time code is an hour, but for 3.6 ms.
         assert_eq!(parts(107_892), (1, 0, 0, 0));
-        let dropped = TimeCode { hours: 0, minutes: 1, seconds: 0, frames: 0, rate: VideoRate::Drop };
+        let dropped =
+            TimeCode { hours: 0, minutes: 1, seconds: 0, frames: 0, rate: VideoRate::Drop };
         assert!(!dropped.is_valid());
     }
 
     #[test]
     fn bytes_that_are_no_time_code_are_refused() {
         let code = TimeCode::of(1000, VideoRate::Pal);
-        for (index, byte) in [(0, 0xF1), (1, 0x7E), (4, 2), (5, 24), (6, 60), (7, 60), (8, 25), (9, 0)] {
+        for (index, byte) in
+            [(0, 0xF1), (1, 0x7E), (4, 2), (5, 24), (6, 60), (7, 60), (8, 25), (9, 0)]
+        {
             let mut message = code.full();
             message[index] = byte;
             // 24 hours at 24 frames: the bits of the rate are those of another.

@@ -1,4 +1,5 @@
-//! Following MIDI time code: the transport stands where the next cycles will be, and rolls when they come.
+//! Following MIDI time code: the transport stands where the next cycles will be, and rolls when
+//! they come.
 
 use super::time_code::TimeCode;
 use super::{Wish, status};
@@ -45,7 +46,14 @@ impl TimeCodeFollower {
     /// Nothing was heard.
     pub(crate) fn new(sample_rate_hz: u32) -> Self {
         let sample_rate_hz = f64::from(sample_rate_hz);
-        Self { sample_rate_hz, pieces: [0; 8], count: 0, newest: 0, lock: None, stage: Stage::Stopped }
+        Self {
+            sample_rate_hz,
+            pieces: [0; 8],
+            count: 0,
+            newest: 0,
+            lock: None,
+            stage: Stage::Stopped,
+        }
     }
 
     /// Takes a message that came at the date `at`. Other messages than time code are passed over.
@@ -90,7 +98,8 @@ impl TimeCodeFollower {
         }
     }
 
-    /// At the end of a cycle of `frames` frames that began at the date `begin`, with the transport at `frame` if it rolls.
+    /// At the end of a cycle of `frames` frames that began at the date `begin`, with the transport
+    /// at `frame` if it rolls.
     pub(crate) fn end_cycle(
         &mut self,
         begin: u32,
@@ -113,7 +122,8 @@ impl TimeCodeFollower {
                 self.stage = Stage::Ahead { rolls_at };
             }
             Stage::Ahead { rolls_at } => {
-                // A transport that is asked now starts with the next cycle, and rolls with the one after it.
+                // A transport that is asked now starts with the next cycle, and rolls with the one
+                // after it.
                 let next = begin.wrapping_add(frames.wrapping_mul(2));
                 if rolls_at.wrapping_sub(next).cast_signed() <= 0 {
                     wish(Wish::Start);
@@ -121,8 +131,9 @@ impl TimeCodeFollower {
                 }
             }
             Stage::Rolling => {
-                let is_off =
-                    rolling.is_some_and(|frame| (f64::from(frame) - place_at(begin)).abs() > lock.tolerance);
+                let is_off = rolling.is_some_and(|frame| {
+                    (f64::from(frame) - place_at(begin)).abs() > lock.tolerance
+                });
                 if is_off {
                     // Another place, or another speed: from the beginning.
                     self.stop(&mut wish);
@@ -141,7 +152,8 @@ mod tests {
     const RATE_HZ: u32 = 48_000;
     const QUANTUM: u32 = 256;
 
-    /// A transport that obeys with the next cycle, in which it starts before it rolls, and the sender of another one that it follows.
+    /// A transport that obeys with the next cycle, in which it starts before it rolls, and the
+    /// sender of another one that it follows.
     struct Pair {
         follower: TimeCodeFollower,
         sender: TimeCodeSender,
@@ -198,7 +210,12 @@ mod tests {
             let mut pair = Pair::new(rate, 96_000);
             pair.cycles(200);
             assert!(pair.rolls, "{rate:?}");
-            assert!(pair.frame.abs_diff(pair.sent) <= 1, "{rate:?}: {} and {}", pair.frame, pair.sent);
+            assert!(
+                pair.frame.abs_diff(pair.sent) <= 1,
+                "{rate:?}: {} and {}",
+                pair.frame,
+                pair.sent
+            );
             pair.sent = 48_000 * 60;
             pair.cycles(200);
             assert!(pair.rolls && pair.frame.abs_diff(pair.sent) <= 1, "{rate:?} after a jump");

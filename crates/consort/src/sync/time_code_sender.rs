@@ -21,7 +21,13 @@ impl TimeCodeSender {
     }
 
     /// Says what belongs into a cycle of `frames` frames that begins at `frame` of the piece.
-    pub(crate) fn cycle(&mut self, rolls: bool, frame: u32, frames: u32, mut say: impl FnMut(u32, &[u8])) {
+    pub(crate) fn cycle(
+        &mut self,
+        rolls: bool,
+        frame: u32,
+        frames: u32,
+        mut say: impl FnMut(u32, &[u8]),
+    ) {
         if self.expected != Some(frame) {
             let index = (f64::from(frame) / (4.0 * self.quarter) + 1e-6) as u32;
             say(0, &TimeCode::of(index, self.rate).full());
@@ -30,7 +36,8 @@ impl TimeCodeSender {
         if !rolls {
             return;
         }
-        let mut number = (f64::from(frame) / self.quarter - 0.5 / self.quarter).ceil().max(0.0) as u32;
+        let mut number =
+            (f64::from(frame) / self.quarter - 0.5 / self.quarter).ceil().max(0.0) as u32;
         loop {
             let offset = (f64::from(number) * self.quarter).round() - f64::from(frame);
             if offset >= f64::from(frames) {
@@ -69,8 +76,12 @@ mod tests {
                     });
                 }
                 for (number, date) in dates.iter().enumerate() {
-                    let exact = number as f64 * f64::from(sample_rate_hz) / (4.0 * rate.frames_hz());
-                    assert!((f64::from(*date) - exact).abs() <= 0.5, "{rate:?} {quantum} {number}: {date}");
+                    let exact =
+                        number as f64 * f64::from(sample_rate_hz) / (4.0 * rate.frames_hz());
+                    assert!(
+                        (f64::from(*date) - exact).abs() <= 0.5,
+                        "{rate:?} {quantum} {number}: {date}"
+                    );
                 }
                 let expected = 9.8 * 4.0 * rate.frames_hz();
                 assert!(dates.len() as f64 > expected, "{rate:?} {quantum}: {}", dates.len());
@@ -82,9 +93,14 @@ mod tests {
     fn a_place_is_told_whole_at_first_and_after_a_jump() {
         let mut sender = TimeCodeSender::new(VideoRate::Pal, 48_000);
         let mut full = Vec::new();
-        for (rolls, frame) in
-            [(false, 48_000), (false, 48_000), (true, 48_000), (true, 48_256), (true, 0), (false, 256)]
-        {
+        for (rolls, frame) in [
+            (false, 48_000),
+            (false, 48_000),
+            (true, 48_000),
+            (true, 48_256),
+            (true, 0),
+            (false, 256),
+        ] {
             sender.cycle(rolls, frame, 256, |_, message| full.extend(TimeCode::of_full(message)));
         }
         assert_eq!(full, [TimeCode::of(25, VideoRate::Pal), TimeCode::of(0, VideoRate::Pal)]);

@@ -1,28 +1,29 @@
-//! Conversion between `f32` and the formats of devices, one channel of an interleaved buffer at a time.
+//! Conversion between `f32` and the formats of devices, one channel of an interleaved buffer at a
+//! time.
 
 use core::array;
 
 use crate::simd::{self, truncated};
 use crate::{Format, LANES};
 
-/// `2^23`: added to a number below itself, it leaves no bits for a fraction, so the sum is rounded to an integer (nearest,
-/// ties to even).
+/// `2^23`: a smaller positive number added to it keeps no bits for a fraction, so the sum is
+/// rounded to an integer (nearest, ties to even).
 const ROUND: f32 = 8_388_608.0;
-/// `1.5 * 2^23`: the same for numbers below `2^22` of either sign, and the integer's two's complement stands in the low bits
-/// of the sum.
+/// `1.5 * 2^23`: rounds numbers of either sign below `2^22` in the same way, and leaves the
+/// integer's two's complement in the low bits of the sum.
 const ROUND_SINGLE: f32 = 12_582_912.0;
-/// Samples that are converted before the first of them is put in its place, or after the last of them was taken: side by side,
-/// they vectorise.
+/// Samples that are converted in one array before they are scattered, or after they were gathered,
+/// so that the conversion vectorises.
 const BLOCK: usize = 32;
-/// Samples of three bytes, one after the other, that are words in between.
+/// Samples of three bytes that are converted by way of an array of words.
 const PACKED_BLOCK: usize = 128;
 
-/// What is done with a format's samples, once it is known how one of them is written.
+/// Applies an operation to a format's samples, given how one of them is encoded.
 pub(super) trait Encoding {
     fn run<const BYTES: usize>(self, to_bytes: impl Fn(f32) -> [u8; BYTES]);
 }
 
-/// What is done with a format's samples, once it is known how one of them is read.
+/// Applies an operation to a format's samples, given how one of them is decoded.
 pub(super) trait Decoding {
     fn run<const BYTES: usize>(self, from_bytes: impl Fn([u8; BYTES]) -> f32);
 }
@@ -56,10 +57,12 @@ pub(super) fn decode_by(format: Format, decoding: impl Decoding) {
         Format::S16Be => decoding.run(|b| scale::<16>(i16::from_be_bytes(b).into())),
         Format::S24Le => decoding.run(|b| scale::<24>(extend(u32::from_le_bytes(b)))),
         Format::S24Be => decoding.run(|b| scale::<24>(extend(u32::from_be_bytes(b)))),
-        Format::S24PackedLe => decoding
-            .run(|[low, middle, high]| scale::<24>(extend(u32::from_le_bytes([low, middle, high, 0])))),
-        Format::S24PackedBe => decoding
-            .run(|[high, middle, low]| scale::<24>(extend(u32::from_be_bytes([0, high, middle, low])))),
+        Format::S24PackedLe => decoding.run(|[low, middle, high]| {
+            scale::<24>(extend(u32::from_le_bytes([low, middle, high, 0])))
+        }),
+        Format::S24PackedBe => decoding.run(|[high, middle, low]| {
+            scale::<24>(extend(u32::from_be_bytes([0, high, middle, low])))
+        }),
         Format::S32Le => decoding.run(|b| scale::<32>(i32::from_le_bytes(b))),
         Format::S32Be => decoding.run(|b| scale::<32>(i32::from_be_bytes(b))),
         Format::FloatLe => decoding.run(f32::from_le_bytes),
@@ -68,29 +71,41 @@ pub(super) fn decode_by(format: Format, decoding: impl Decoding) {
 }
 
 #[inline(always)]
-pub(crate) fn encode(format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize) {
+pub(crate) fn encode(
+    format: Format,
+    source: &[f32],
+    into: &mut [u8],
+    channel: usize,
+    channels: usize,
+) {
     encode_by(format, Scatter { source, into, channel, channels });
 }
 
 #[inline(always)]
-pub(crate) fn decode(format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize) {
+pub(crate) fn decode(
+    format: Format,
+    source: &[u8],
+    into: &mut [f32],
+    channel: usize,
+    channels: usize,
+) {
     decode_by(format, Gather { source, into, channel, channels });
 }
 
-/// The integer of `BITS` bits that stands for `sample`; see [`Format`].
+/// Returns the integer of `BITS` bits for `sample`; see [`Format`].
 #[inline(always)]
 fn quantise<const BITS: u32>(sample: f32) -> i32 {
     let full_scale = (1_u64 << (BITS - 1)) as f32;
     // Exact, since the factor is a power of two.
     let scaled = sample * full_scale;
     let round = ROUND.copysign(scaled);
-    // What is not below it is an integer already.
+    // Numbers of at least `ROUND` are integers already.
     let rounded = if scaled.abs() < ROUND { scaled + round - round } else { scaled };
-    // Between the highest integer of 32 bits and full scale there is no number of single precision.
+    // There is no single-precision number between the largest integer of 32 bits and full scale.
     if BITS == 32 && rounded >= full_scale { i32::MAX } else { truncated::<BITS>(rounded) }
 }
 
-/// As [`quantise`] for 16 bits, which need no cast.
+/// Quantises like [`quantise`], to 16 bits, without a cast.
 #[inline(always)]
 fn quantise_16(sample: f32) -> i16 {
     const FULL_SCALE: f32 = 32_768.0;
@@ -100,13 +115,14 @@ fn quantise_16(sample: f32) -> i16 {
     (scaled + ROUND_SINGLE).to_bits() as i16
 }
 
-/// The sample that an integer of `BITS` bits stands for. Exact up to 25 bits: the factor is a power of two.
+/// Returns the sample for an integer of `BITS` bits. Exact up to 25 bits, since the factor is a
+/// power of two.
 #[inline(always)]
 fn scale<const BITS: u32>(value: i32) -> f32 {
     value as f32 * (1.0 / (1_u64 << (BITS - 1)) as f32)
 }
 
-/// Sign-extends the low 24 bits, whatever the high 8 hold.
+/// Sign-extends the low 24 bits, whatever the high 8 contain.
 #[inline(always)]
 fn extend(low_24_bits: u32) -> i32 {
     (low_24_bits << 8) as i32 >> 8
@@ -135,7 +151,8 @@ impl Encoding for Scatter<'_> {
                 for (bytes, sample) in converted.iter_mut().zip(block) {
                     *bytes = to_bytes(*sample);
                 }
-                // The bytes first: an iterator that is behind them has given a frame too many when they end.
+                // The bytes come first: `zip` takes a frame before it notices that its second
+                // iterator has ended.
                 for (bytes, frame) in converted.iter().zip(frames.by_ref()) {
                     frame[channel] = *bytes;
                 }
@@ -238,7 +255,7 @@ pub(super) fn bytes<const BYTES: usize>(word: u32) -> [u8; BYTES] {
     array::from_fn(|index| bytes[index])
 }
 
-/// Writes what stands in the low bytes of each word.
+/// Writes the low bytes of each word.
 #[inline(always)]
 pub(super) fn pack<const BYTES: usize>(row: [u32; LANES], slots: &mut [[u8; BYTES]]) {
     if BYTES == 3 {
@@ -253,7 +270,7 @@ pub(super) fn pack<const BYTES: usize>(row: [u32; LANES], slots: &mut [[u8; BYTE
     }
 }
 
-/// What [`pack`] has written.
+/// Reads what [`pack`] has written.
 #[inline(always)]
 pub(super) fn unpacked<const BYTES: usize>(slots: &[[u8; BYTES]]) -> [u32; LANES] {
     let mut row = [0; LANES];

@@ -1,8 +1,9 @@
-//! Operations on samples in their native form, `f32`.
+//! Operations on samples in their native format, `f32`.
 
 use crate::simd::PeerSamples;
 
-/// Frames mixed at a time: 4 KiB of `into` stay in the first-level cache while every source is added.
+/// Frames mixed at a time: 4 KiB of `into` stay in the first-level cache while all sources are
+/// added.
 const BLOCK_FRAMES: usize = 1024;
 
 const MAGNITUDE_MASK: u32 = 0x7fff_ffff;
@@ -49,7 +50,7 @@ pub(crate) fn gain(into: &mut [f32], factor: f32) {
 #[inline(always)]
 pub(crate) fn scrub(into: &mut [f32]) {
     for sample in into {
-        // All exponent bits set: infinite or not a number. On the bits, because that needs no branch.
+        // All exponent bits are set in infinities and NaN. Testing the bits needs no branch.
         let finite = sample.to_bits() & EXPONENT_MASK != EXPONENT_MASK;
         *sample = if finite { *sample } else { 0.0 };
     }
@@ -57,9 +58,11 @@ pub(crate) fn scrub(into: &mut [f32]) {
 
 #[inline(always)]
 pub(crate) fn peak(samples: &[f32]) -> f32 {
-    // Without their sign, floats order as their bits do, NaN above infinity; and a maximum of integers, unlike
-    // one of floats, may be computed in any order, that is, in parallel lanes. Signed, because SSE2 compares so.
-    let largest =
-        samples.iter().fold(0_i32, |largest, sample| largest.max((sample.to_bits() & MAGNITUDE_MASK) as i32));
+    // Without their sign, floats are ordered like their bits, NaN above infinity. A maximum of
+    // integers, unlike one of floats, may be computed in any order and so in parallel lanes. The
+    // integers are signed because SSE2 compares signed ones.
+    let largest = samples
+        .iter()
+        .fold(0_i32, |largest, sample| largest.max((sample.to_bits() & MAGNITUDE_MASK) as i32));
     f32::from_bits(largest as u32)
 }

@@ -1,20 +1,22 @@
-//! Conversion of eight channels that lie side by side in interleaved frames. One at a time, each would pass over all the
-//! frames: as many bytes for a channel as all of them have.
+//! Conversion of eight adjacent channels of interleaved frames at a time. Converting one channel at
+//! a time would touch the bytes of all channels for each of them.
 
-use super::convert::{Decoding, Encoding, bytes, decode, decode_by, encode, encode_by, pack, unpacked, word};
+use super::convert::{
+    Decoding, Encoding, bytes, decode, decode_by, encode, encode_by, pack, unpacked, word,
+};
 use crate::simd::transposed;
 use crate::{Format, LANES};
 
-/// Samples of eight channels of eight frames, as they lie in memory.
+/// Samples of eight channels of eight frames, in the order in which they are stored.
 type Tile = [[u32; LANES]; LANES];
 
-/// How whole tiles are converted.
+/// Converts whole tiles.
 pub(crate) trait Tiles {
     fn weave(format: Format, weave: Weave<'_>);
     fn unweave(format: Format, unweave: Unweave<'_, '_>);
 }
 
-/// With what every processor has.
+/// Converts tiles with the instructions that every processor has.
 pub(crate) struct Baseline;
 
 impl Tiles for Baseline {
@@ -72,13 +74,15 @@ pub(crate) fn deinterleave<T: Tiles>(
     }
 }
 
-/// All of a tile's, which the compiler is not to know: it vectorises a loop, but what it has unrolled it does badly.
+/// Returns the number of samples in a tile, in a form that the compiler cannot evaluate: it
+/// vectorises a loop, but makes bad code of an unrolled one.
 #[inline(always)]
 fn samples_in_tile(channels: usize) -> usize {
     LANES * LANES.min(channels)
 }
 
-/// Writes tiles of `from` to channels `first` and on of the frames of `into`, which are a multiple of a tile's.
+/// Writes tiles of `from` to the channels from `first` on of the frames of `into`. Their number is
+/// a multiple of a tile's.
 pub(crate) struct Weave<'a> {
     pub(crate) from: [&'a [f32]; LANES],
     pub(crate) into: &'a mut [u8],
@@ -106,7 +110,8 @@ impl Encoding for Weave<'_> {
     }
 }
 
-/// Reads tiles of `into` from channels `first` and on of the frames of `source`, which are a multiple of a tile's.
+/// Reads tiles of `into` from the channels from `first` on of the frames of `source`. Their number
+/// is a multiple of a tile's.
 pub(crate) struct Unweave<'a, 'b> {
     pub(crate) source: &'a [u8],
     pub(crate) into: &'a mut [&'b mut [f32]; LANES],

@@ -1,10 +1,11 @@
-//! Memory that will be wanted soon: a processor foresees only what lies in a row.
+//! Explicit prefetches: a processor predicts only sequential access.
 
 use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
 
-/// Has the cache line at `place` fetched. A hint: it may be anywhere.
+/// Prefetches the cache line at `place`. This is a hint; any address is allowed.
 #[inline(always)]
 pub(super) fn fetch<T>(place: *const T) {
-    // SAFETY: every x86-64 processor has the instruction, and it does nothing that can be seen, wherever that is.
+    // SAFETY: every x86-64 processor has the instruction, which has no observable effect at any
+    // address.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(place.cast()) };
 }

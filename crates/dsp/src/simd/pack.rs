@@ -1,4 +1,4 @@
-//! Samples of three bytes, four at a time, for words and back.
+//! Conversion of four words to samples of three bytes, and back.
 
 /// Writes the low three bytes of each word, one after the other.
 #[cfg(target_arch = "x86_64")]
@@ -10,10 +10,11 @@ pub(crate) fn pack(words: [u32; 4], into: &mut [u8; 12]) {
     };
     use core::mem::transmute;
 
-    // SAFETY: these need SSE2, which every x86-64 processor has; the casts are between arrays of one size, of nothing but bits.
+    // SAFETY: the intrinsics need SSE2, which every x86-64 processor has; the transmuted arrays
+    // have the same size, and every bit pattern is valid for both.
     let (low, high) = unsafe {
         let words: __m128i = transmute(words);
-        // Two samples side by side, in the low six bytes of each half.
+        // Two adjacent samples, in the low six bytes of each half.
         let first = _mm_and_si128(words, _mm_set1_epi64x(LOW));
         let second = _mm_and_si128(_mm_srli_epi64::<8>(words), _mm_set1_epi64x(HIGH >> 8));
         let pairs = _mm_or_si128(first, second);
@@ -27,12 +28,13 @@ pub(crate) fn pack(words: [u32; 4], into: &mut [u8; 12]) {
     last.copy_from_slice(&high.to_le_bytes());
 }
 
-/// What [`pack`] was given, but for the high bytes, which are 0.
+/// Restores what [`pack`] was given, except that the high bytes become 0.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn unpacked(bytes: [u8; 12]) -> [u32; 4] {
     use core::arch::x86_64::{
-        __m128i, _mm_and_si128, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi64x, _mm_slli_epi64, _mm_slli_si128,
+        __m128i, _mm_and_si128, _mm_or_si128, _mm_set_epi64x, _mm_set1_epi64x, _mm_slli_epi64,
+        _mm_slli_si128,
     };
     use core::mem::transmute;
 
@@ -52,10 +54,10 @@ pub(crate) fn unpacked(bytes: [u8; 12]) -> [u32; 4] {
     }
 }
 
-/// The low three bytes of the first of two words.
+/// Mask of the low three bytes of the first of two words.
 #[cfg(target_arch = "x86_64")]
 const LOW: i64 = 0xff_ffff;
-/// ... and of the second.
+/// Mask of the low three bytes of the second of two words.
 #[cfg(target_arch = "x86_64")]
 const HIGH: i64 = LOW << 32;
 
@@ -67,7 +69,7 @@ pub(crate) fn pack(words: [u32; 4], into: &mut [u8; 12]) {
     *into = core::array::from_fn(|index| bytes[index / 3][index % 3]);
 }
 
-/// What [`pack`] was given, but for the high bytes, which are 0.
+/// Restores what [`pack`] was given, except that the high bytes become 0.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn unpacked(bytes: [u8; 12]) -> [u32; 4] {

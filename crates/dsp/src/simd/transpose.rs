@@ -1,6 +1,6 @@
-//! Rows for columns.
+//! Transposition of tiles.
 
-/// The columns of eight rows of eight.
+/// Returns the columns of an 8 × 8 tile.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn transposed(rows: [[u32; 8]; 8]) -> [[u32; 8]; 8] {
@@ -10,12 +10,12 @@ pub(crate) fn transposed(rows: [[u32; 8]; 8]) -> [[u32; 8]; 8] {
     use core::array;
     use core::mem::transmute;
 
-    // SAFETY: arrays of one size, of nothing but bits.
+    // SAFETY: the arrays have the same size, and every bit pattern is valid for both.
     let rows: [[__m128i; 2]; 8] = unsafe { transmute(rows) };
-    // The columns of a quarter of it.
+    // Transposes a quarter of the tile.
     let quarter = |top: usize, side: usize| -> [__m128i; 4] {
         let [a, b, c, d] = array::from_fn(|row| rows[top + row][side]);
-        // SAFETY: these need SSE2, which every x86-64 processor has.
+        // SAFETY: the intrinsics need SSE2, which every x86-64 processor has.
         unsafe {
             let (left, right) = (_mm_unpacklo_epi32(a, b), _mm_unpackhi_epi32(a, b));
             let (left_below, right_below) = (_mm_unpacklo_epi32(c, d), _mm_unpackhi_epi32(c, d));
@@ -34,7 +34,7 @@ pub(crate) fn transposed(rows: [[u32; 8]; 8]) -> [[u32; 8]; 8] {
     unsafe { transmute(columns) }
 }
 
-/// The columns of eight rows of eight.
+/// Returns the columns of an 8 × 8 tile.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline(always)]
 pub(crate) fn transposed(rows: [[u32; 8]; 8]) -> [[u32; 8]; 8] {

@@ -8,7 +8,7 @@ use crate::kernels::convert as baseline;
 use crate::kernels::weave::{self, Baseline};
 use crate::{Format, LANES, decode, deinterleave, encode, interleave};
 
-/// The bits of an integer format; `None` for floating point.
+/// Bits of an integer format; `None` for floating point.
 fn bits(format: Format) -> Option<u32> {
     match format {
         Format::S16Le | Format::S16Be => Some(16),
@@ -19,10 +19,13 @@ fn bits(format: Format) -> Option<u32> {
 }
 
 fn is_big_endian(format: Format) -> bool {
-    matches!(format, Format::S16Be | Format::S24Be | Format::S24PackedBe | Format::S32Be | Format::FloatBe)
+    matches!(
+        format,
+        Format::S16Be | Format::S24Be | Format::S24PackedBe | Format::S32Be | Format::FloatBe
+    )
 }
 
-/// The definition of encoding: round to nearest with ties to even, then clip, by the standard library.
+/// Defines encoding through the standard library: round to nearest with ties to even, then clip.
 fn encoded(format: Format, sample: f32) -> Vec<u8> {
     let value = match bits(format) {
         None => sample.to_bits(),
@@ -39,7 +42,7 @@ fn encoded(format: Format, sample: f32) -> Vec<u8> {
     bytes
 }
 
-/// The definition of decoding, by way of 64-bit arithmetic.
+/// Defines decoding through 64-bit arithmetic.
 fn decoded(format: Format, bytes: &[u8]) -> f32 {
     let mut bytes = bytes.to_vec();
     if is_big_endian(format) {
@@ -62,12 +65,12 @@ fn format() -> impl Strategy<Value = Format> {
     prop::sample::select(&Format::ALL[..])
 }
 
-/// A channel and the number of channels, for the most part in order.
+/// A channel and the number of channels, mostly valid.
 fn channel() -> impl Strategy<Value = (usize, usize)> {
     prop_oneof![3 => Just((0, 1)), 6 => (2_usize..9).prop_flat_map(|n| (0..n, Just(n))), 1 => (0_usize..4, 0_usize..4)]
 }
 
-/// Channels side by side: the first of eight, and the number of all, for the most part in order.
+/// The first of eight adjacent channels and the number of all channels, mostly valid.
 fn side_by_side() -> impl Strategy<Value = (usize, usize)> {
     prop_oneof![
         1 => Just((0, 8)),

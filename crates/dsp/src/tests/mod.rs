@@ -1,5 +1,5 @@
-//! Every operation, in the baseline version and in the one chosen for this processor, against its definition
-//! spelled out one sample at a time.
+//! Tests every operation, in the baseline version and in the one chosen for this processor, against
+//! its definition for one sample at a time.
 
 mod conversion;
 mod samples;
@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use proptest::prelude::*;
 
-/// Any 32 bits, with the hard ones often: zeros, denormals, infinities, NaN, full scale.
+/// Any 32 bits, with difficult values often: zeros, denormals, infinities, NaN, full scale.
 fn sample() -> impl Strategy<Value = f32> {
     prop_oneof![
         4 => -1.5_f32..1.5,
@@ -20,12 +20,15 @@ fn sample() -> impl Strategy<Value = f32> {
     ]
 }
 
-/// Up to 200 samples, and a distance from the start of their allocation that spoils the alignment.
+/// Up to 200 samples, and an offset into their allocation that breaks the alignment.
 fn samples() -> impl Strategy<Value = (Vec<f32>, usize)> {
-    (0_usize..9).prop_flat_map(|offset| (prop::collection::vec(sample(), offset..offset + 200), Just(offset)))
+    (0_usize..9).prop_flat_map(|offset| {
+        (prop::collection::vec(sample(), offset..offset + 200), Just(offset))
+    })
 }
 
-/// Bits that compare equal exactly if the samples do: all NaNs are one, since Rust leaves their bits open.
+/// Returns bits that are equal exactly if the samples are. All NaNs are equal, since Rust leaves
+/// their bits open.
 fn comparable(samples: &[f32]) -> Vec<u32> {
     samples.iter().map(|x| if x.is_nan() { f32::NAN.to_bits() } else { x.to_bits() }).collect()
 }

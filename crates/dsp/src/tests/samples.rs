@@ -7,7 +7,7 @@ use super::{comparable, sample, samples};
 use crate::kernels::samples as baseline;
 use crate::{PeerSamples, add, copy, gain, mix, peak, scrub, silence};
 
-/// An operation on samples in place, as chosen for this processor or in the baseline version.
+/// An in-place operation, as chosen for this processor or in the baseline version.
 type Version<'a> = &'a dyn Fn(&mut [f32]);
 
 /// Runs both versions of an operation on copies of `into` and requires `expected` of each.
@@ -103,7 +103,8 @@ proptest! {
 
 #[test]
 fn a_mix_longer_than_a_block_of_the_cache_is_still_the_sum_in_source_order() {
-    let ramp = |scale: f32, frames: usize| -> Vec<f32> { (0..frames).map(|x| x as f32 * scale).collect() };
+    let ramp =
+        |scale: f32, frames: usize| -> Vec<f32> { (0..frames).map(|x| x as f32 * scale).collect() };
     let sources = [ramp(0.1, 5000), ramp(1e-3, 1500), ramp(-0.7, 1024), ramp(1e6, 4999)];
     let sources: Vec<&[f32]> = sources.iter().map(Vec::as_slice).collect();
     let peers: Vec<_> = sources.iter().map(|source| PeerSamples::from_slice(source)).collect();

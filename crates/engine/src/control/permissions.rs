@@ -1,4 +1,4 @@
-//! Who may ask what: the policy, applied.
+//! What a peer may ask: the policy, applied.
 
 use std::fs;
 
@@ -10,15 +10,14 @@ use sys::socket::Connection;
 
 use super::Control;
 use crate::model::Model;
-use crate::plan::SYSTEM;
-use crate::policy::{Facts, Policy, Rights, refusal};
+use crate::policy::{Facts, Permissions, Policy, refusal};
 
 /// What a program that has connected may do.
-pub(super) fn rights_of(socket: &Connection, policy: &Policy) -> Rights {
-    let Some(facts) = facts_of(socket, policy.looks_at_process()) else { return Rights::NONE };
-    let rights = policy.decide(&facts);
+pub(super) fn permissions_of(socket: &Connection, policy: &Policy) -> Permissions {
+    let Some(facts) = facts_of(socket, policy.looks_at_process()) else { return Permissions::NONE };
+    let permissions = policy.decide(&facts);
     let may_act_as_us = [sys::process::real_user_id(), ROOT].contains(&facts.user_id);
-    Rights { load: rights.load && may_act_as_us, ..rights }
+    Permissions { load: permissions.load && may_act_as_us, ..permissions }
 }
 
 const ROOT: u32 = 0;
@@ -29,23 +28,26 @@ fn facts_of(socket: &Connection, looks_at_process: bool) -> Option<Facts> {
     group_ids.push(peer.group_id);
     let mut facts = Facts { user_id: peer.user_id, group_ids, ..Facts::default() };
     let Some(process) = peer.process_id.filter(|_| looks_at_process) else { return Some(facts) };
-    // Held while its files are read: another process that has its number by then is not taken for it.
+    // Held while its files are read: another process that gets its id meanwhile is not taken for
+    // it.
     let pidfd = socket.peer_pidfd();
     let executable = fs::read_link(format!("/proc/{process}/exe")).ok();
     let cgroup = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
     if pidfd.is_ok_and(|pidfd| pidfd.has_ended().is_ok_and(|ended| !ended)) {
         facts.executable = executable.and_then(|path| path.into_os_string().into_string().ok());
         // The one hierarchy of version 2.
-        facts.cgroup =
-            cgroup.and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned()));
+        facts.cgroup = cgroup.and_then(|text| {
+            Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned())
+        });
     }
     Some(facts)
 }
 
-/// Whether a program with `rights`, which is `client` if it is one, may ask this.
+/// Checks whether a program with `permissions` may send this request. `client` is its id, if it is
+/// a client.
 pub(super) fn check(
     model: &Model,
-    rights: Rights,
+    permissions: Permissions,
     client: Option<u32>,
     request: &Request,
 ) -> Result<(), RequestError> {
@@ -55,37 +57,47 @@ pub(super) fn check(
     let (allowed, what) = match request {
         Request::Connect { source, destination } | Request::Disconnect { source, destination } => {
             let own = names_own(source) || names_own(destination);
-            (rights.patch || (rights.connect && own), "change these connections")
+            (permissions.patch || (permissions.connect && own), "change these connections")
         }
         Request::DisconnectPort { port } => {
-            (rights.patch || (rights.connect && has(*port)), "change these connections")
+            (permissions.patch || (permissions.connect && has(*port)), "change these connections")
         }
         Request::RenamePort { port, .. }
         | Request::SetAlias { port, .. }
         | Request::UnsetAlias { port, .. }
-        | Request::Monitor { port, .. } => (rights.patch || has(*port), "change another client's port"),
+        | Request::Monitor { port, .. } => {
+            (permissions.patch || has(*port), "change another client's port")
+        }
         Request::Property(
             PropertyRequest::Set(proto::property::Property { subject, .. })
             | PropertyRequest::Remove { subject, .. }
             | PropertyRequest::RemoveAllOf { subject },
-        ) => (rights.patch || is_own(model.property_owner(*subject)), "change what is another client's"),
-        Request::Property(PropertyRequest::RemoveAll) => (rights.patch, "change what is another client's"),
+        ) => (
+            permissions.patch || is_own(model.property_owner(*subject)),
+            "change what is another client's",
+        ),
+        Request::Property(PropertyRequest::RemoveAll) => {
+            (permissions.patch, "change what is another client's")
+        }
         Request::SetQuantum { .. }
         | Request::SetFreewheel { .. }
         | Request::Transport { .. }
         | Request::TakeTimebase { .. }
         | Request::Session(_)
         | Request::ResetMaxDelay
-        | Request::Stop => (rights.control, "control the server"),
-        // Files and devices are opened as the server's user, and ALSA's names can say what is to be run.
+        | Request::Stop => (permissions.control, "control the server"),
+        // Files and devices are opened as the server's user, and ALSA's names can say what is to be
+        // run.
         Request::SwitchDriver(switch) => {
             let is_clock = matches!(switch.driver, DriverChoice::Timer { .. });
-            (rights.control && (rights.load || is_clock), "switch to this driver")
+            (permissions.control && (permissions.load || is_clock), "switch to this driver")
         }
-        Request::Internal(InternalRequest::Load { .. } | InternalRequest::Unload { .. }) => {
-            (rights.load, "have the server run plug-ins")
+        Request::Internal(InternalRequest::Load(_) | InternalRequest::Unload { .. }) => {
+            (permissions.load, "have the server run plug-ins")
         }
-        Request::RecomputeLatencies => (rights.patch || client.is_some(), "have latencies stated anew"),
+        Request::RecomputeLatencies => {
+            (permissions.patch || client.is_some(), "have latencies stated anew")
+        }
         Request::Activate(_)
         | Request::Deactivate
         | Request::RegisterPort(_)
@@ -109,18 +121,28 @@ pub(super) fn check(
 }
 
 impl Control {
-    /// Whether the client of `destination` may hear `source`, whoever connects them: with the connection it can read all
-    /// that lies in the same memory.
-    pub(super) fn check_hearing(&self, source: &str, destination: &str) -> Result<(), RequestError> {
+    /// Checks whether the client of `destination` may hear `source`, whichever program connects
+    /// them: with the connection it can read all that lies in the same memory.
+    pub(super) fn check_hearing(
+        &self,
+        source: &str,
+        destination: &str,
+    ) -> Result<(), RequestError> {
         let (writer, reader) =
-            (self.parts.model.find(source)?.owner, self.parts.model.find(destination)?.owner);
-        let Some(rights) = self.clients.get(&reader).map(|slot| slot.rights) else { return Ok(()) };
-        match writer {
-            SYSTEM if !rights.capture => Err(not_heard(destination, "what the driver captures")),
-            SYSTEM => Ok(()),
-            writer if writer != reader && !rights.record => Err(not_heard(destination, "other clients")),
-            _ => Ok(()),
+            (self.model.find(source)?.owner, self.model.find(destination)?.owner);
+        let Some(permissions) = self.clients.slots.get(&reader).map(|slot| slot.permissions) else {
+            return Ok(());
+        };
+        if self.model.is_device(writer) {
+            return match permissions.capture {
+                true => Ok(()),
+                false => Err(not_heard(destination, "what the driver captures")),
+            };
         }
+        if writer != reader && !permissions.record {
+            return Err(not_heard(destination, "other clients"));
+        }
+        Ok(())
     }
 }
 

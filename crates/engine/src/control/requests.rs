@@ -3,27 +3,26 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use proto::driver::DriverSwitch;
-use proto::limits::QUANTUM_FRAMES;
 use proto::port_flags;
 use proto::property::PropertyRequest;
 use proto::request::{Activation, NewPort, Reply, Request, RequestError};
-use rt::shm::{LatencyRange, ORDERS_WORDS, SLOTS_PER_SLAB, TransportRequest};
-use rt::sync::Ordering;
+use rt::shm::{ASSIGNMENT_WORDS, LatencyRange, SLOTS_PER_SLAB, TransportRequest};
 use rt::transport::Position;
 use sys::clock::now_ns;
 use sys::memory::PeerSlab;
 
-use super::changeover::Mode;
-use super::internals::InternalOutcome;
-use super::sessions::Question;
-use super::{Control, Pending, permissions};
-use crate::autopsy::Watch;
-use crate::client_slot::{Past, Slab};
+use super::services::{InternalOutcome, SaveRequest};
+use super::ticket::{PENDING_PER_PEER, Ticket};
+use super::transition::Change;
+use super::{Control, permissions};
+use crate::client_slot::Past;
 use crate::config::SelfConnect;
 use crate::model::Model;
 use crate::order::would_close_loop;
 use crate::plan::has_room;
+use crate::slab::Slab;
+use crate::supervision;
+use crate::supervision::xrun_diagnosis::ThreadProbe;
 
 /// How a request is answered.
 pub(super) enum Outcome {
@@ -32,52 +31,47 @@ pub(super) enum Outcome {
     Adopted {
         closes: bool,
     },
-    /// When the driver runs cycles in this mode.
-    Mode(Mode),
-    /// When the driver that is asked for starts the cycles.
-    Driver(DriverSwitch),
+    /// When cycles run with this change.
+    Change(Change),
     /// When the clients of a session have answered.
-    Session(Question),
+    Session(SaveRequest),
     /// When an internal client runs, or has ended.
     Internal(InternalOutcome),
     /// At once, and then the connection closes.
     Closes,
 }
 
-/// Requests of one program that wait for a cycle.
-const WAITING_REQUESTS: usize = 64;
-
 impl Control {
     pub(super) fn request(
         &mut self,
-        serial: u64,
+        ticket: Ticket,
         client: Option<u32>,
-        number: u32,
         request: Request,
         descriptors: Vec<OwnedFd>,
     ) {
-        self.returns.quiet = client.is_some_and(|client| self.is_returning(client));
-        let permitted = permissions::check(&self.parts.model, self.rights(serial), client, &request);
+        self.persistence.returns.quiet = client.is_some_and(|client| self.is_returning(client));
+        let permitted =
+            permissions::check(&self.model, self.peers.permissions(ticket.peer), client, &request);
         let outcome = permitted.and_then(|()| self.answer(client, request, descriptors));
         self.carry_changes();
-        if !self.returns.quiet {
+        if !self.persistence.returns.quiet {
             self.reconnect();
         }
-        self.returns.quiet = false;
+        self.persistence.returns.quiet = false;
         // What its own callbacks are told of the request is on its way before the answer.
         client.into_iter().for_each(|client| self.flush_outbox(client));
         match outcome {
-            Ok(Outcome::Now(reply)) => self.reply(serial, number, reply),
-            Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(serial, number, closes),
-            Ok(Outcome::Mode(mode)) => self.begin_changeover(mode, serial, number),
-            Ok(Outcome::Driver(switch)) => self.begin_switch(serial, number, switch),
-            Ok(Outcome::Session(question)) => self.ask_session(serial, number, question),
-            Ok(Outcome::Internal(outcome)) => self.do_internal(serial, number, outcome),
+            Ok(Outcome::Now(reply)) => self.reply(ticket, reply),
+            Ok(Outcome::Adopted { closes }) => self.answer_when_adopted(ticket, closes),
+            Ok(Outcome::Change(change)) => self.begin_change(change, ticket),
+            Ok(Outcome::Session(request)) => self.ask_session(ticket, request),
+            Ok(Outcome::Internal(outcome)) => self.do_internal(ticket, outcome),
             Ok(Outcome::Closes) => {
-                self.reply(serial, number, Reply::Done);
-                self.close_connection(serial);
+                let peer = ticket.peer;
+                self.reply(ticket, Reply::Done);
+                self.close_peer(peer);
             }
-            Err(error) => self.refuse(serial, number, error),
+            Err(error) => self.refuse(ticket, error),
         }
     }
 
@@ -97,31 +91,45 @@ impl Control {
                 Ok(Outcome::Adopted { closes: false })
             }
             Request::RegisterPort(new) => self.register_port(client, &new),
-            Request::UnregisterPort { port } => self.parts.model.unregister_port(client, port).and(done),
+            Request::UnregisterPort { port } => self.model.unregister_port(client, port).and(done),
             Request::AddSlab => self.add_slab(client, descriptors).and(done),
-            Request::TakeTimebase { conditional } => self.take_timebase(client, conditional).and(done),
+            Request::TakeTimebase { conditional } => {
+                self.take_timebase(client, conditional).and(done)
+            }
             Request::ReleaseTimebase => self.release_timebase(client).and(done),
             Request::ReturnPort(port) => self.return_port(client, &port).and(done),
             Request::ReturnClock => self.return_clock(client),
-            Request::ReturnConnections(connections) => self.return_connections(client, connections).and(done),
+            Request::ReturnConnections(connections) => {
+                self.return_connections(client, connections).and(done)
+            }
             Request::Returned => self.returned(client).and(done),
             request => self.answer_anybody(Some(client), request),
         }
     }
 
     /// Names every request, so that none is forgotten.
-    fn answer_anybody(&mut self, client: Option<u32>, request: Request) -> Result<Outcome, RequestError> {
+    fn answer_anybody(
+        &mut self,
+        client: Option<u32>,
+        request: Request,
+    ) -> Result<Outcome, RequestError> {
         let done = Ok(Outcome::Now(Reply::Done));
-        let model = &mut self.parts.model;
+        let model = &mut self.model;
         match request {
             Request::Connect { source, destination } => self.connect(client, &source, &destination),
-            Request::Disconnect { source, destination } => model.disconnect(&source, &destination).and(done),
+            Request::Disconnect { source, destination } => {
+                model.disconnect(&source, &destination).and(done)
+            }
             Request::DisconnectPort { port } => model.disconnect_all(port).and(done),
             Request::RenamePort { port, name } => model.rename_port(port, &name).and(done),
             Request::SetAlias { port, alias } => model.set_alias(port, &alias).and(done),
             Request::UnsetAlias { port, alias } => model.unset_alias(port, &alias).and(done),
-            Request::Monitor { port, on, ensure } => model.request_monitor(port, on, ensure).and(done),
-            Request::Property(request) => answer_property(model, client.is_some(), request).map(Outcome::Now),
+            Request::Monitor { port, on, ensure } => {
+                model.request_monitor(port, on, ensure).and(done)
+            }
+            Request::Property(request) => {
+                answer_property(model, client.is_some(), request).map(Outcome::Now)
+            }
             Request::SetLatency { port, capture, min, max } => {
                 self.set_latency(client, port, capture, LatencyRange { min, max }).and(done)
             }
@@ -129,23 +137,36 @@ impl Control {
                 self.restart_latencies(false);
                 done
             }
-            Request::SetQuantum { frames } => self.check_quantum(frames),
-            Request::SetFreewheel { on } => self.check_freewheel(on),
-            Request::SwitchDriver(switch) => self.check_switch(*switch),
+            Request::SetQuantum { frames } => {
+                let change = self.settings.check_quantum(frames)?;
+                Ok(change.map_or(Outcome::Now(Reply::Done), Outcome::Change))
+            }
+            Request::SetFreewheel { on } => self.settings.check_freewheel(on).map(Outcome::Change),
+            Request::SwitchDriver(switch) => {
+                self.settings.check_driver(*switch, &self.config).map(Outcome::Change)
+            }
             Request::Transport { roll, position, sync_timeout_us } => {
                 let position = position.as_ref().map(Position::from_words);
                 self.ask_transport(TransportRequest { roll, position, sync_timeout_us }).and(done)
             }
             Request::Session(request) => self.answer_session(request),
-            Request::Internal(request) => self.answer_internal(request).map(Outcome::Internal),
+            Request::Internal(request) => {
+                self.services.plug_ins.check(request, &self.model).map(Outcome::Internal)
+            }
             Request::ResetMaxDelay => {
                 self.engine().reset_max_delay();
                 done
             }
             Request::Status => Ok(Outcome::Now(Reply::Status(Box::new(self.status())))),
-            Request::Clients { after } => Ok(Outcome::Now(Reply::Clients(self.clients_after(after)))),
-            Request::Timing { client } => Ok(Outcome::Now(Reply::Timing(Box::new(self.timing(client)?)))),
-            Request::Xruns { after } => Ok(Outcome::Now(Reply::Xruns(self.xruns.after(after)))),
+            Request::Clients { after } => {
+                Ok(Outcome::Now(Reply::Clients(self.clients_after(after))))
+            }
+            Request::Timing { client } => {
+                Ok(Outcome::Now(Reply::Timing(Box::new(self.timing(client)?))))
+            }
+            Request::Xruns { after } => {
+                Ok(Outcome::Now(Reply::Xruns(self.supervisor.xruns.after(after))))
+            }
             Request::Stop => {
                 self.stopping = Some("a program asked for it".into());
                 done
@@ -173,14 +194,15 @@ impl Control {
     ) -> Result<Outcome, RequestError> {
         let done = Ok(Outcome::Now(Reply::Done));
         if let Some(client) = client {
-            let owns = |name: &str| self.parts.model.find(name).is_ok_and(|port| port.owner == client);
+            let owns = |name: &str| self.model.find(name).is_ok_and(|port| port.owner == client);
             let owned = usize::from(owns(source)) + usize::from(owns(destination));
             let refused = || {
                 RequestError::NotAllowed(
-                    "the server was started so that clients cannot connect their own ports (-a)".into(),
+                    "the server was started so that clients cannot connect their own ports (-a)"
+                        .into(),
                 )
             };
-            match self.parts.config.self_connect {
+            match self.config.self_connect {
                 SelfConnect::FailExternal if owned == 1 => return Err(refused()),
                 SelfConnect::FailAll if owned > 0 => return Err(refused()),
                 SelfConnect::IgnoreExternal if owned == 1 => return done,
@@ -188,73 +210,80 @@ impl Control {
                 _ => {}
             }
         }
-        if !self.parts.config.feedback {
+        if !self.config.feedback {
             self.refuse_loop(source, destination)?;
         }
         self.check_hearing(source, destination)?;
         self.check_room(source, destination)?;
-        self.parts.model.connect(source, destination)?;
+        self.model.connect(source, destination)?;
         done
     }
 
-    /// A client's orders have room for so many connections and no more.
+    /// A client's assignments have room for so many connections and no more.
     fn check_room(&self, source: &str, destination: &str) -> Result<(), RequestError> {
-        for port in [self.parts.model.find(source)?, self.parts.model.find(destination)?] {
-            if !has_room(&self.parts.model, port.owner) {
-                let client = self.parts.model.client(port.owner).map_or("", |client| &client.name);
+        for port in [self.model.find(source)?, self.model.find(destination)?] {
+            if !has_room(&self.model, port.owner) {
+                let client = self.model.client(port.owner).map_or("", |client| &client.name);
                 let advice = format!("disconnect some ports of '{client}'");
-                let limit = u32::try_from(ORDERS_WORDS).unwrap_or(u32::MAX);
-                return Err(RequestError::Full { what: "connection of one client".into(), limit, advice });
+                let limit = u32::try_from(ASSIGNMENT_WORDS).unwrap_or(u32::MAX);
+                return Err(RequestError::Full {
+                    what: "connection of one client".into(),
+                    limit,
+                    advice,
+                });
             }
         }
         Ok(())
     }
 
     fn refuse_loop(&self, source: &str, destination: &str) -> Result<(), RequestError> {
-        let model = &self.parts.model;
+        let model = &self.model;
         let (writer, reader) = (model.find(source)?.owner, model.find(destination)?.owner);
         if would_close_loop(model, writer, reader) {
-            let reason = "the connection would close a loop, and the server was started with --no-feedback";
+            let reason =
+                "the connection would close a loop, and the server was started with --no-feedback";
             return Err(RequestError::NotAllowed(reason.into()));
         }
         Ok(())
     }
 
     fn activate(&mut self, client: u32, activation: Activation) -> Result<Outcome, RequestError> {
-        let Some(slot) = self.clients.get_mut(&client) else {
+        let Some(slot) = self.clients.slots.get_mut(&client) else {
             return Err(RequestError::NotAllowed("the client has been closed".into()));
         };
         let thread = activation.process_thread.filter(|thread| belongs(slot.process, *thread));
-        slot.pulse.thread.store(thread.unwrap_or(0), Ordering::Relaxed);
-        slot.watch = slot.process.zip(thread).and_then(|(process, thread)| Watch::of(process, thread));
-        slot.pulse.late_cycles.store(0, Ordering::Relaxed);
+        slot.health.set_thread(thread.unwrap_or(0));
+        slot.probe =
+            slot.process.zip(thread).and_then(|(process, thread)| ThreadProbe::of(process, thread));
+        slot.health.forget_late_cycles();
         slot.activation = Some(activation);
         if slot.past != Past::Returning {
-            slot.told_quantum = self.quantum;
+            slot.told_quantum = self.settings.quantum;
         }
-        slot.bypass = None;
-        self.parts.mirror.note_late(client, slot.late_cycles, false);
-        self.parts.model.set_active(client, true);
+        // Another plan is needed in any case.
+        slot.supervision.on(supervision::Event::Activated, now_ns());
+        self.registry.note_late(client, slot.supervision.late_cycles(), false);
+        self.model.set_active(client, true);
         // One that returns knows another quantum, maybe.
-        self.tell_who_does_not_know(self.quantum);
-        self.plans.need(now_ns());
+        self.notify_quantum(self.settings.quantum);
+        self.publisher.need(now_ns());
         Ok(Outcome::Adopted { closes: false })
     }
 
     fn deactivate(&mut self, client: u32) {
-        self.parts.model.set_active(client, false);
+        self.model.set_active(client, false);
         // Told of its own ports' end first, as an active client.
         self.carry_changes();
         self.take_over_transport_requests(client);
-        if let Some(slot) = self.clients.get_mut(&client) {
+        if let Some(slot) = self.clients.slots.get_mut(&client) {
             slot.activation = None;
         }
-        self.plans.need(now_ns());
+        self.publisher.need(now_ns());
     }
 
     /// No cycle waits for a client that was not active.
     fn close(&mut self, client: Option<u32>) -> Outcome {
-        let active = client.filter(|id| self.parts.model.client(*id).is_some_and(|client| client.active));
+        let active = client.filter(|id| self.model.client(*id).is_some_and(|client| client.active));
         let Some(client) = active else { return Outcome::Closes };
         self.deactivate(client);
         Outcome::Adopted { closes: true }
@@ -263,14 +292,14 @@ impl Control {
     fn register_port(&mut self, client: u32, new: &NewPort) -> Result<Outcome, RequestError> {
         self.check_ports(client)?;
         self.check_slot(client, new)?;
-        let port = self.parts.model.register_port(client, new)?;
+        let port = self.model.register_port(client, new)?;
         Ok(Outcome::Now(Reply::Port(port)))
     }
 
     /// Whether a client may have another port.
     pub(super) fn check_ports(&self, client: u32) -> Result<(), RequestError> {
-        let ports = self.parts.model.client(client).map_or(0, |client| client.ports.len());
-        let limit = self.parts.config.ports_of_client();
+        let ports = self.model.client(client).map_or(0, |client| client.ports.len());
+        let limit = self.config.ports_of_client();
         if ports < limit as usize {
             return Ok(());
         }
@@ -278,10 +307,11 @@ impl Control {
         Err(RequestError::Full { what: "port of one client".into(), limit, advice })
     }
 
-    /// Whether a client's port has a place for its samples if it is an output, and none if it is not.
+    /// Whether a client's port has a place for its samples if it is an output, and none if it is
+    /// not.
     pub(super) fn check_slot(&self, client: u32, new: &NewPort) -> Result<(), RequestError> {
         let output = new.flags & port_flags::OUTPUT != 0;
-        let slabs = self.clients.get(&client).map_or(0, |slot| slot.memory.slabs.len());
+        let slabs = self.clients.slots.get(&client).map_or(0, |slot| slot.memory.slabs.len());
         let slot_exists =
             new.slot.is_some_and(|slot| (slot.slab as usize) < slabs && slot.slot < SLOTS_PER_SLAB);
         if output && !slot_exists {
@@ -297,10 +327,10 @@ impl Control {
 
     fn add_slab(&mut self, client: u32, descriptors: Vec<OwnedFd>) -> Result<(), RequestError> {
         let memory = |text: String| RequestError::Memory(text);
-        let Some(slot) = self.clients.get_mut(&client) else { return Ok(()) };
+        let Some(slot) = self.clients.slots.get_mut(&client) else { return Ok(()) };
         let [descriptor] = <[OwnedFd; 1]>::try_from(descriptors)
             .map_err(|all| memory(format!("one descriptor is expected, {} came", all.len())))?;
-        let limit = self.parts.config.slabs_of_client();
+        let limit = self.config.slabs_of_client();
         if slot.memory.slabs.len() >= limit as usize {
             let advice = "start the server with a larger --client-ports or --port-max".into();
             return Err(RequestError::Full {
@@ -322,69 +352,32 @@ impl Control {
         capture: bool,
         range: LatencyRange,
     ) -> Result<(), RequestError> {
-        let owned = self.parts.model.port_by_id(port)?;
+        let owned = self.model.port_by_id(port)?;
         if client != Some(owned.owner) {
             return Err(RequestError::NotYours(owned.name.clone()));
         }
-        if self.parts.model.set_latency(port, capture, range) {
-            self.parts.mirror.note_latency(&self.parts.model, port);
+        if self.model.set_latency(port, capture, range) {
+            self.registry.note_latency(&self.model, port);
         }
         Ok(())
     }
 
-    fn check_quantum(&self, frames: u32) -> Result<Outcome, RequestError> {
-        if !QUANTUM_FRAMES.contains(&frames) {
-            return Err(RequestError::Quantum(frames));
+    fn answer_when_adopted(&mut self, ticket: Ticket, closes: bool) {
+        let generation = self.publisher.coming_generation();
+        let added = self.peers.pending.add(ticket, generation, closes, now_ns());
+        if let Err(ticket) = added {
+            let what = "request of one program that waits".into();
+            let (limit, advice) = (PENDING_PER_PEER as u32, "wait for its answers".into());
+            self.refuse(ticket, RequestError::Full { what, limit, advice });
         }
-        self.check_no_changeover()?;
-        if frames == self.quantum {
-            return Ok(Outcome::Now(Reply::Done));
-        }
-        let facts = &self.parts.driver;
-        if !facts.quanta.contains(&frames) {
-            let (least, most) = (facts.quanta.start(), facts.quanta.end());
-            return Err(RequestError::Driver(format!(
-                "{} has no room for cycles of {frames} frames, but for {least} to {most}; with fewer periods they may be longer",
-                facts.description
-            )));
-        }
-        Ok(Outcome::Mode(Mode::Quantum(frames)))
-    }
-
-    fn check_freewheel(&self, on: bool) -> Result<Outcome, RequestError> {
-        self.check_no_changeover()?;
-        if on == self.freewheels {
-            let already = if on { "freewheels" } else { "does not freewheel" };
-            return Err(RequestError::NotAllowed(format!("the server {already} already")));
-        }
-        Ok(Outcome::Mode(Mode::Freewheel(on)))
-    }
-
-    fn answer_when_adopted(&mut self, connection: u64, number: u32, closes: bool) {
-        let waiting = self.pending.iter().filter(|pending| pending.connection == connection).count();
-        // One that closes is the last.
-        if waiting >= WAITING_REQUESTS && !closes {
-            let (what, limit) = ("request of one program that waits".into(), WAITING_REQUESTS as u32);
-            let advice = "wait for its answers".into();
-            return self.refuse(connection, number, RequestError::Full { what, limit, advice });
-        }
-        let deadline_ns = now_ns() + ADOPTION_NS;
-        // The generation that the next plan will have: the one that holds what was asked.
-        let generation = if self.plans.needed() { self.plans.next_generation() } else { self.plans.newest() };
-        self.pending.push(Pending { connection, number, generation, deadline_ns, closes });
     }
 
     pub(super) fn answer_pending(&mut self) {
-        let now_ns = now_ns();
-        let running = self.plans.running();
-        let due = |pending: &Pending| pending.generation <= running || pending.deadline_ns <= now_ns;
-        let (answered, waiting) = std::mem::take(&mut self.pending).into_iter().partition(due);
-        self.pending = waiting;
-        let answered: Vec<Pending> = answered;
-        for pending in answered {
-            self.reply(pending.connection, pending.number, Reply::Done);
-            if pending.closes {
-                self.close_connection(pending.connection);
+        for due in self.peers.pending.take_due(self.publisher.running(), now_ns()) {
+            let peer = due.ticket.peer;
+            self.reply(due.ticket, Reply::Done);
+            if due.closes {
+                self.close_peer(peer);
             }
         }
     }
@@ -409,7 +402,9 @@ fn answer_property(
         PropertyRequest::Set(property) => model.set_property(property).and(done),
         _ if !is_client => Err(only_clients()),
         PropertyRequest::Remove { subject, key } => model.remove_property(subject, &key).and(done),
-        PropertyRequest::RemoveAllOf { subject } => Ok(Reply::Count(model.remove_properties(subject))),
+        PropertyRequest::RemoveAllOf { subject } => {
+            Ok(Reply::Count(model.remove_properties(subject)))
+        }
         PropertyRequest::RemoveAll => {
             model.remove_all_properties();
             done
@@ -417,10 +412,9 @@ fn answer_property(
     }
 }
 
-/// An answer that waits for a cycle waits at most so long: the driver may have none.
-const ADOPTION_NS: u64 = 2_000_000_000;
-
 /// Whether `thread` is one of `process`: nobody may have another program's threads demoted.
 fn belongs(process: Option<u32>, thread: u32) -> bool {
-    process.is_some_and(|process| std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists())
+    process.is_some_and(|process| {
+        std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists()
+    })
 }

@@ -1,4 +1,4 @@
-//! The server as programs are told of it.
+//! The server's status, as it is reported to programs.
 
 use proto::limits::CLIENTS_AT_ONCE;
 use proto::request::RequestError;
@@ -12,54 +12,62 @@ use crate::order::{Order, order};
 
 impl Control {
     fn driver_now(&self) -> String {
-        let description = &self.parts.driver.description;
-        if self.is_away { format!("{description}, not there: cycles by timer") } else { description.clone() }
+        let description = &self.settings.driver.description;
+        if self.supervisor.is_away {
+            format!("{description}, not there: cycles by timer")
+        } else {
+            description.clone()
+        }
     }
 
-    /// How long a client takes.
+    /// Returns how long a client takes.
     pub(super) fn timing(&mut self, client: u32) -> Result<ClientTiming, RequestError> {
-        let slot = self.clients.get_mut(&client).ok_or(RequestError::UnknownClient(client))?;
+        let slot =
+            self.clients.slots.get_mut(&client).ok_or(RequestError::UnknownClient(client))?;
         Ok(slot.measured.timing(now_ns()))
     }
 
-    /// The server, for the command line.
+    /// Returns the status of the server and of its first clients.
     pub(super) fn status(&mut self) -> Status {
-        let (ports, connections) = self.parts.model.counts();
-        let order = order(&self.parts.model, &self.members());
+        let (ports, connections) = self.model.counts();
+        let order = order(&self.model, &self.members());
         Status {
-            name: self.parts.config.name.clone(),
+            name: self.config.name.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             process: sys::process::process_id(),
             driver: self.driver_now(),
-            sample_rate_hz: self.parts.driver.sample_rate_hz,
-            quantum: self.quantum,
-            sync: self.parts.config.sync,
-            freewheel: self.freewheels,
-            realtime_priority: self.parts.config.realtime_priority,
-            cycles: self.cycles,
+            sample_rate_hz: self.settings.driver.sample_rate_hz,
+            quantum: self.settings.quantum,
+            sync: self.config.sync,
+            freewheel: self.settings.freewheels,
+            realtime_priority: self.config.realtime_priority,
+            cycles: self.supervisor.cycles,
             xruns: self.engine().xruns(),
             load: f64::from(self.engine().load_ppm()) / 1e6,
             placement: self.placement(&order),
             clients: self.client_statuses(&order, None),
-            ports: (ports, self.parts.config.port_max),
+            ports: (ports, self.config.port_max),
             connections,
         }
     }
 
-    /// The clients with greater ids: as many as are told at once.
+    /// Returns the status of the clients with greater ids, as many as one answer holds.
     pub(super) fn clients_after(&mut self, after: u32) -> Vec<ClientStatus> {
-        let order = order(&self.parts.model, &self.members());
+        let order = order(&self.model, &self.members());
         self.client_statuses(&order, Some(after))
     }
 
     fn client_statuses(&mut self, order: &Order, after: Option<u32>) -> Vec<ClientStatus> {
-        let is_told = |id: u32| after.is_none_or(|after| id > after) && self.clients.contains_key(&id);
-        let clients = self.parts.model.clients().filter(|client| is_told(client.id)).take(CLIENTS_AT_ONCE);
-        let placed: Vec<_> =
-            clients.map(|client| (client.id, &client.name, self.place_of(client.id, order))).collect();
-        let statuses = placed
-            .into_iter()
-            .filter_map(|(id, name, place)| Some(client_status(id, name, place, self.clients.get_mut(&id)?)));
+        let is_told =
+            |id: u32| after.is_none_or(|after| id > after) && self.clients.slots.contains_key(&id);
+        let clients =
+            self.model.clients().filter(|client| is_told(client.id)).take(CLIENTS_AT_ONCE);
+        let placed: Vec<_> = clients
+            .map(|client| (client.id, &client.name, self.place_of(client.id, order)))
+            .collect();
+        let statuses = placed.into_iter().filter_map(|(id, name, place)| {
+            Some(client_status(id, name, place, self.clients.slots.get_mut(&id)?))
+        });
         statuses.collect()
     }
 }
@@ -79,9 +87,9 @@ fn client_status(id: u32, name: &str, place: Option<Place>, slot: &mut ClientSlo
         name: name.into(),
         process: slot.process.unwrap_or(0),
         active: slot.activation.is_some(),
-        bypassed: slot.bypass.is_some(),
-        bypasses: slot.all_bypasses,
-        late_cycles: slot.late_cycles,
+        bypassed: slot.supervision.is_suspended(),
+        bypasses: slot.supervision.suspensions(),
+        late_cycles: slot.supervision.late_cycles(),
         cpu: slot.measured.cpu,
         place,
         timing: (duration.count > 0).then_some(timing),

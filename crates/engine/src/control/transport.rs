@@ -1,5 +1,5 @@
-//! The transport's part that is no matter of a cycle: requests of programs that are in none, and who is the
-//! timebase master.
+//! The transport outside of cycles: requests of programs that are in no cycle, and the choice of
+//! the timebase master.
 
 use proto::request::RequestError;
 use rt::shm::TransportRequest;
@@ -10,43 +10,46 @@ use super::Control;
 impl Control {
     /// Passes a request on to the driver; it is decided with the next cycle.
     pub(super) fn ask_transport(&self, request: TransportRequest) -> Result<(), RequestError> {
-        let requests = &self.parts.shared.transport;
+        let requests = &self.shared.transport;
         if let Some(position) = &request.position
-            && !requests.ask_position(position)
+            && !requests.request_position(position)
         {
-            return Err(RequestError::Failed("the transport cannot be moved now: try again".into()));
+            return Err(RequestError::Failed(
+                "the transport cannot be moved now: try again".into(),
+            ));
         }
         if let Some(roll) = request.roll {
-            requests.ask_to_roll(roll);
+            requests.request_roll(roll);
         }
         if let Some(timeout_us) = request.sync_timeout_us {
-            requests.ask_sync_timeout(timeout_us);
+            requests.request_sync_timeout(timeout_us);
         }
         Ok(())
     }
 
-    /// What a client has asked for in its last cycle is not lost with its place in the graph.
+    /// Passes on what a client has asked for in its last cycle, so that it is not lost with the
+    /// client.
     pub(super) fn take_over_transport_requests(&self, client: u32) {
-        let slot = self.clients.get(&client).filter(|slot| slot.rights.control);
+        let slot = self.clients.slots.get(&client).filter(|slot| slot.permissions.control);
         let asked = slot.and_then(|slot| slot.memory.own.transport().take());
         if let Some(asked) = asked {
-            // Refused only if the server's own requests stood half written, which they never do.
+            // Refused only if the server's own requests were half written, which they never are.
             let _ = self.ask_transport(asked);
         }
     }
 
-    /// The timebase master.
+    /// Returns the timebase master.
     fn timebase(&self) -> Option<u32> {
         // Relaxed: only this thread writes it.
-        Some(self.parts.shared.timebase.load(Ordering::Relaxed)).filter(|master| *master != 0)
+        Some(self.shared.timebase.load(Ordering::Relaxed)).filter(|master| *master != 0)
     }
 
     pub(super) fn take_timebase(&self, client: u32, conditional: bool) -> Result<(), RequestError> {
         if let Some(master) = self.timebase().filter(|master| conditional && *master != client) {
-            let name = self.parts.model.client(master).map(|client| client.name.clone());
+            let name = self.model.client(master).map(|client| client.name.clone());
             return Err(RequestError::TimebaseTaken(name.unwrap_or_default()));
         }
-        self.parts.shared.timebase.store(client, Ordering::Relaxed);
+        self.shared.timebase.store(client, Ordering::Relaxed);
         Ok(())
     }
 
@@ -54,7 +57,7 @@ impl Control {
         if self.timebase() != Some(client) {
             return Err(RequestError::NotTimebase);
         }
-        self.parts.shared.timebase.store(0, Ordering::Relaxed);
+        self.shared.timebase.store(0, Ordering::Relaxed);
         Ok(())
     }
 }

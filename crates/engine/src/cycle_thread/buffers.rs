@@ -1,8 +1,8 @@
-//! The buffers of a plan, as a driver fills and empties them. Thread: cycle.
+//! The buffers of a plan, as a driver fills and reads them. Thread: cycle.
 
+use device::{Capture, Playback};
 use sys::memory::OwnSlab;
 
-use crate::driver::{Capture, Playback};
 use crate::plan::{Plan, PlaybackSource};
 
 /// The capture ports' buffers.
@@ -19,11 +19,11 @@ impl Capture for CaptureBuffers<'_> {
     }
 
     fn is_heard(&self, channel: u32) -> bool {
-        self.plan.heard.get(channel as usize).copied().unwrap_or_default()
+        self.plan.connected.get(channel as usize).copied().unwrap_or_default()
     }
 }
 
-/// What the playback ports hear in a cycle.
+/// The mixes of the playback ports in a cycle.
 pub(super) struct PlaybackMix<'a> {
     pub(super) plan: &'a Plan,
     pub(super) cycle: u32,

@@ -1,18 +1,19 @@
 //! A driver's channels as ports: `capture_1` and on, `monitor_1` and on, `playback_1` and on.
 
+use device::Channels;
 use proto::port_flags;
 use proto::request::{NewPort, PortType, RequestError, SlabSlot};
 use rt::shm::SLOTS_PER_SLAB;
 
 use super::Model;
-use crate::driver::Channels;
 
 /// What a device has: not a monitor, which programs that look for a microphone must not find.
 const OF_DEVICE: u32 = port_flags::PHYSICAL | port_flags::TERMINAL;
 
 fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
     let is_output = flags & port_flags::OUTPUT != 0;
-    let slot = is_output.then_some(SlabSlot { slab: number / SLOTS_PER_SLAB, slot: number % SLOTS_PER_SLAB });
+    let slot = is_output
+        .then_some(SlabSlot { slab: number / SLOTS_PER_SLAB, slot: number % SLOTS_PER_SLAB });
     let name = format!("{name}_{}", channel + 1);
     NewPort { name, port_type: PortType::Audio, flags, number, slot }
 }
@@ -20,24 +21,31 @@ fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
 /// The ports that these channels are, those of each direction in the order of their numbers.
 fn ports(channels: &Channels) -> impl Iterator<Item = NewPort> {
     let Channels { capture, playback, monitors } = *channels;
-    let captures =
-        (0..capture).map(|channel| port("capture", channel, port_flags::OUTPUT | OF_DEVICE, channel));
-    let monitors =
-        (0..monitors).map(move |channel| port("monitor", channel, port_flags::OUTPUT, capture + channel));
-    let playbacks =
-        (0..playback).map(|channel| port("playback", channel, port_flags::INPUT | OF_DEVICE, channel));
+    let captures = (0..capture)
+        .map(|channel| port("capture", channel, port_flags::OUTPUT | OF_DEVICE, channel));
+    let monitors = (0..monitors)
+        .map(move |channel| port("monitor", channel, port_flags::OUTPUT, capture + channel));
+    let playbacks = (0..playback)
+        .map(|channel| port("playback", channel, port_flags::INPUT | OF_DEVICE, channel));
     captures.chain(monitors).chain(playbacks)
 }
 
 impl Model {
-    /// Has the ports of `owner` be these channels: those that are there already stay, with all that they have; the others
-    /// go, and come. The ports of each direction stay in the order of their channels.
+    /// Gives a device these channels. Ports that are there already stay, with all that they have;
+    /// the others are removed and added. The ports of each direction stay in the order of their
+    /// channels.
     pub fn set_channels(&mut self, owner: u32, channels: &Channels) -> Result<(), RequestError> {
-        let all = u64::from(channels.capture) + u64::from(channels.monitors) + u64::from(channels.playback);
+        let all = u64::from(channels.capture)
+            + u64::from(channels.monitors)
+            + u64::from(channels.playback);
         let owned = self.ports_of(owner).count() as u64;
         if self.ports.len() as u64 - owned + all > u64::from(self.limits.ports) {
             let advice = "start the server with a larger --port-max".into();
-            return Err(RequestError::Full { what: "port".into(), limit: self.limits.ports, advice });
+            return Err(RequestError::Full {
+                what: "port".into(),
+                limit: self.limits.ports,
+                advice,
+            });
         }
         let mut new: Vec<NewPort> = ports(channels).collect();
         let mut gone = Vec::new();
@@ -57,6 +65,9 @@ impl Model {
         }
         let announced = self.clients.get(&owner).is_some_and(|client| client.active);
         gone.into_iter().for_each(|port| self.remove_port(port, announced));
+        if let Some(device) = self.devices.get_mut(&owner) {
+            device.captures = channels.capture;
+        }
         new.iter().try_for_each(|port| self.register_port(owner, port).map(drop))
     }
 }
@@ -68,8 +79,7 @@ mod tests {
 
     fn model(ports: u32) -> (Model, u32) {
         let mut model = Model::new(Limits { clients: 8, ports, connections: 64 });
-        let system = model.open_client("system", true).unwrap();
-        model.set_active(system, true);
+        let system = model.open_device("system").unwrap();
         (model, system)
     }
 
@@ -78,7 +88,8 @@ mod tests {
     }
 
     fn names(model: &Model, owner: u32) -> Vec<&str> {
-        let mut names: Vec<&str> = model.ports_of(owner).map(|port| &port.name["system:".len()..]).collect();
+        let mut names: Vec<&str> =
+            model.ports_of(owner).map(|port| &port.name["system:".len()..]).collect();
         names.sort_unstable();
         names
     }
@@ -99,11 +110,19 @@ mod tests {
         let after = ids(&model, system, false);
         assert_eq!((&after[..3], after[3].0), (&before[..], 3));
         let changes = model.take_changes();
-        let count = |wanted: fn(&Change) -> bool| changes.iter().filter(|change| wanted(change)).count();
-        assert_eq!(count(|change| matches!(change, Change::PortUnregistered { announced: true, .. })), 2);
-        assert_eq!((count(|change| matches!(change, Change::PortRegistered(_))), changes.len()), (1, 3));
+        let count =
+            |wanted: fn(&Change) -> bool| changes.iter().filter(|change| wanted(change)).count();
+        assert_eq!(
+            count(|change| matches!(change, Change::PortUnregistered { announced: true, .. })),
+            2
+        );
+        assert_eq!(
+            (count(|change| matches!(change, Change::PortRegistered(_))), changes.len()),
+            (1, 3)
+        );
         model.set_channels(system, &channels(17, 1)).unwrap();
-        let slots = model.ports_of(system).filter(|port| port.is_output()).map(|port| port.slot.unwrap());
+        let slots =
+            model.ports_of(system).filter(|port| port.is_output()).map(|port| port.slot.unwrap());
         let places: Vec<u32> = slots.map(|slot| slot.slab * SLOTS_PER_SLAB + slot.slot).collect();
         assert_eq!(places, (0..17).collect::<Vec<u32>>());
     }
@@ -141,7 +160,8 @@ mod tests {
             );
         }
         assert_eq!((model.take_changes(), names(&model, system).len()), (Vec::new(), 4));
-        // As many as there can be, and one of a name that was another's, since those that go make room.
+        // As many as there can be, and one of a name that was another's, since those that go make
+        // room.
         model.set_channels(system, &channels(0, 8)).unwrap();
     }
 }

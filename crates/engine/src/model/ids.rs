@@ -1,4 +1,4 @@
-//! Ids of clients and ports: a freed one is used again as late as possible, because programs keep them.
+//! Ids of clients and ports: a freed id is reused as late as possible, because programs keep ids.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ impl Ids {
         Self { unused: 1, limit, freed: VecDeque::new() }
     }
 
-    /// An id never used, or else the one that has been free longest.
+    /// Takes an id that was never used, or else the one that has been free longest.
     pub(super) fn take(&mut self) -> Option<u32> {
         if self.unused <= self.limit {
             self.unused += 1;
@@ -36,7 +36,8 @@ impl Ids {
         }
     }
 
-    /// Gives out ids below `id` only when all others are in use: programs that are to come may have them.
+    /// Gives out ids below `id` only when all others are in use: programs that return may have
+    /// them.
     pub(super) fn keep_below(&mut self, id: u32) {
         let end = id.min(self.limit + 1);
         self.freed.extend(self.unused..end);
@@ -59,8 +60,14 @@ mod tests {
         ids.keep_below(4);
         ids.keep_below(2);
         assert!(ids.take_this(3) && !ids.take_this(3), "once");
-        assert!(!ids.take_this(1) && !ids.take_this(0) && !ids.take_this(6), "in use, no id, out of range");
-        assert_eq!([ids.take(), ids.take(), ids.take(), ids.take()], [Some(4), Some(5), Some(2), None]);
+        assert!(
+            !ids.take_this(1) && !ids.take_this(0) && !ids.take_this(6),
+            "in use, no id, out of range"
+        );
+        assert_eq!(
+            [ids.take(), ids.take(), ids.take(), ids.take()],
+            [Some(4), Some(5), Some(2), None]
+        );
         ids.give_back(5);
         assert!(ids.take_this(5));
         ids.keep_below(u32::MAX);

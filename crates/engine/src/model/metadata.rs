@@ -38,7 +38,9 @@ fn check(property: &Property) -> Result<(), RequestError> {
     let Property { subject, key, value } = property;
     check_texts(key, &value.text, &value.type_name).map_err(RequestError::Property)?;
     if *subject == 0 {
-        return Err(RequestError::Property("the uuid 0 names nothing that could have a property".into()));
+        return Err(RequestError::Property(
+            "the uuid 0 names nothing that could have a property".into(),
+        ));
     }
     Ok(())
 }
@@ -62,8 +64,13 @@ impl Metadata {
     }
 
     /// The properties of a subject, by key.
-    pub(super) fn of(&self, subject: u64) -> impl Iterator<Item = (&(u64, String), &PropertyValue)> {
-        self.properties.range((subject, String::new())..).take_while(move |((of, _), _)| *of == subject)
+    pub(super) fn of(
+        &self,
+        subject: u64,
+    ) -> impl Iterator<Item = (&(u64, String), &PropertyValue)> {
+        self.properties
+            .range((subject, String::new())..)
+            .take_while(move |((of, _), _)| *of == subject)
     }
 
     fn put(&mut self, owner: u32, property: Property) {
@@ -95,8 +102,12 @@ impl Model {
     pub fn set_property(&mut self, property: Property) -> Result<(), RequestError> {
         check(&property)?;
         let subject = property.subject;
-        let owner =
-            self.metadata.owners.get(&subject).copied().unwrap_or_else(|| self.property_owner(subject));
+        let owner = self
+            .metadata
+            .owners
+            .get(&subject)
+            .copied()
+            .unwrap_or_else(|| self.property_owner(subject));
         let before = self.metadata.properties.get(&(subject, property.key.clone()));
         let used = self.metadata.used.get(&owner).copied().unwrap_or_default();
         let replaced = before.map_or(0, |value| size(&property.key, value));
@@ -111,7 +122,8 @@ impl Model {
         if used.bytes - replaced + property.bytes() > PROPERTY_BYTES_PER_CLIENT {
             return Err(full("all their bytes", PROPERTY_BYTES_PER_CLIENT));
         }
-        let change = if before.is_none() { PropertyChange::Created } else { PropertyChange::Changed };
+        let change =
+            if before.is_none() { PropertyChange::Created } else { PropertyChange::Changed };
         self.metadata.take(subject, &property.key);
         self.changes.push(Change::Property { subject, key: property.key.clone(), change });
         self.metadata.put(owner, property);
@@ -121,12 +133,15 @@ impl Model {
     /// A property's value.
     pub fn property(&self, subject: u64, key: &str) -> Result<PropertyValue, RequestError> {
         let found = self.metadata.properties.get(&(subject, key.to_owned()));
-        found.cloned().ok_or_else(|| RequestError::Property(format!("{subject} has no property '{key}'")))
+        found
+            .cloned()
+            .ok_or_else(|| RequestError::Property(format!("{subject} has no property '{key}'")))
     }
 
     /// As many properties as fit into a packet, and whether there are more.
     pub fn properties(&self, page: &PropertyPage) -> (Vec<Property>, bool) {
-        let after = page.after.clone().or_else(|| page.subject.map(|subject| (subject, String::new())));
+        let after =
+            page.after.clone().or_else(|| page.subject.map(|subject| (subject, String::new())));
         let first = after.map_or(Unbounded, Excluded);
         let all = self.metadata.properties.range((first, Unbounded));
         let wanted = |subject: u64| page.subject.is_none_or(|wanted| wanted == subject);
@@ -169,7 +184,7 @@ impl Model {
     pub fn remove_all_properties(&mut self) {
         let had_any = !self.metadata.properties.is_empty();
         self.metadata = Metadata::default();
-        self.kept.drop_properties();
+        self.remembered.drop_properties();
         if had_any {
             let change = PropertyChange::Deleted;
             self.changes.push(Change::Property { subject: 0, key: String::new(), change });
@@ -263,8 +278,11 @@ mod tests {
         }
         model.take_changes();
         model.unregister_port(1, port).unwrap();
-        let deleted =
-            |subject| Change::Property { subject, key: String::new(), change: PropertyChange::Deleted };
+        let deleted = |subject| Change::Property {
+            subject,
+            key: String::new(),
+            change: PropertyChange::Deleted,
+        };
         assert!(model.take_changes().contains(&deleted(port_uuid(port))));
         model.close_client(1);
         assert!(model.take_changes().contains(&deleted(client_uuid(1))));
@@ -335,13 +353,16 @@ mod tests {
             loop {
                 let (properties, more) = model.properties(&page);
                 assert!(proto::encode(&properties).len() < proto::MAX_PACKET_BYTES);
-                found.extend(properties.into_iter().map(|property| (property.subject, property.key)));
+                found.extend(
+                    properties.into_iter().map(|property| (property.subject, property.key)),
+                );
                 page.after = found.last().cloned();
                 if !more {
                     break;
                 }
             }
-            let wanted = expected.iter().filter(|(of, _)| subject.is_none_or(|subject| subject == *of));
+            let wanted =
+                expected.iter().filter(|(of, _)| subject.is_none_or(|subject| subject == *of));
             assert_eq!(found, wanted.cloned().collect::<Vec<_>>());
         }
     }

@@ -1,4 +1,4 @@
-//! Monitor requests: who wants to hear an input of the device at its output.
+//! Monitor requests: programs want to hear an input of a device at its output.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use proto::request::RequestError;
 use super::{Change, Model, Port};
 
 impl Model {
-    /// Counts a request to monitor a port, or takes one back; with `ensure`, there is one or none after it, whatever
-    /// was before. A request for an input is one for all that it hears, too.
+    /// Counts a request to monitor a port, or takes one back; with `ensure`, there is one or none
+    /// after it, whatever was before. A request for an input is also one for each of its sources.
     pub fn request_monitor(&mut self, id: u32, on: bool, ensure: bool) -> Result<(), RequestError> {
         let port = self.port_by_id(id)?;
         let sources: Vec<u32> = match port.is_input() && !ensure {
@@ -29,11 +29,12 @@ impl Model {
         Ok(())
     }
 
-    /// Numbers of the inputs of `owner`'s device that somebody wants to hear.
-    pub fn monitored_inputs(&self, owner: u32) -> BTreeSet<u32> {
-        let is_monitored =
-            |port: &&Port| port.is_output() && port.flags & port_flags::PHYSICAL != 0 && port.monitors > 0;
-        self.ports_of(owner).filter(is_monitored).map(|port| port.number).collect()
+    /// Numbers of the inputs of a device that a program wants to hear at its outputs.
+    pub fn monitored_inputs(&self, device: u32) -> BTreeSet<u32> {
+        let is_monitored = |port: &&Port| {
+            port.is_output() && port.flags & port_flags::PHYSICAL != 0 && port.monitors > 0
+        };
+        self.ports_of(device).filter(is_monitored).map(|port| port.number).collect()
     }
 }
 
@@ -43,7 +44,7 @@ mod tests {
 
     use super::super::Limits;
     use super::*;
-    use crate::driver::Channels;
+    use device::Channels;
 
     #[test]
     fn requests_are_counted_reach_an_inputs_sources_and_end_at_none() {
@@ -52,7 +53,13 @@ mod tests {
         for (name, flags) in
             [("in", port_flags::INPUT), ("out", port_flags::OUTPUT), ("other", port_flags::OUTPUT)]
         {
-            let new = NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot: None };
+            let new = NewPort {
+                name: name.into(),
+                port_type: PortType::Audio,
+                flags,
+                number: 0,
+                slot: None,
+            };
             model.register_port(client, &new).unwrap();
         }
         model.set_active(client, true);
@@ -78,7 +85,7 @@ mod tests {
     #[test]
     fn inputs_of_a_device_are_named_by_their_channels_and_ports_of_no_device_are_none() {
         let mut model = Model::new(Limits { clients: 4, ports: 16, connections: 8 });
-        let system = model.open_client("system", true).unwrap();
+        let system = model.open_device("system").unwrap();
         model.set_channels(system, &Channels { capture: 3, playback: 2, monitors: 2 }).unwrap();
         for port in ["capture_1", "capture_3", "monitor_1", "playback_2"] {
             let id = model.find(&format!("system:{port}")).unwrap().id;
@@ -86,6 +93,10 @@ mod tests {
         }
         assert_eq!(model.monitored_inputs(system), BTreeSet::from([0, 2]));
         model.set_channels(system, &Channels { capture: 1, playback: 2, monitors: 0 }).unwrap();
-        assert_eq!(model.monitored_inputs(system), BTreeSet::from([0]), "what goes is asked for no more");
+        assert_eq!(
+            model.monitored_inputs(system),
+            BTreeSet::from([0]),
+            "what goes is asked for no more"
+        );
     }
 }

@@ -6,7 +6,8 @@ use proto::request::RequestError;
 use super::{Model, Port};
 
 impl Model {
-    /// The port with this name or alias. `ALSA:capture…` and `ALSA:playback…` mean `alsa_pcm:…`, as in JACK.
+    /// The port with this name or alias. `ALSA:capture…` and `ALSA:playback…` mean `alsa_pcm:…`, as
+    /// in JACK.
     pub fn find(&self, name: &str) -> Result<&Port, RequestError> {
         let rewritten = name
             .strip_prefix("ALSA:")
@@ -14,8 +15,13 @@ impl Model {
             .map(|rest| format!("alsa_pcm:{rest}"));
         let name = rewritten.as_deref().unwrap_or(name);
         self.port_named(name)
-            .or_else(|| self.ports.values().find(|port| port.aliases.iter().any(|alias| alias == name)))
-            .ok_or_else(|| RequestError::UnknownPort { name: shown(name), nearest: self.nearest(name) })
+            .or_else(|| {
+                self.ports.values().find(|port| port.aliases.iter().any(|alias| alias == name))
+            })
+            .ok_or_else(|| RequestError::UnknownPort {
+                name: shown(name),
+                nearest: self.nearest(name),
+            })
     }
 
     /// The port with this very name.
@@ -23,11 +29,12 @@ impl Model {
         self.port_names.get(name).and_then(|id| self.ports.get(id))
     }
 
-    /// The name that needs the fewest changes, if that is few. Nothing for names that nobody types: the control
-    /// thread has others to answer.
+    /// The name that needs the fewest changes, if that is few. Nothing for names that nobody types:
+    /// the control thread has others to answer.
     fn nearest(&self, name: &str) -> Option<String> {
         let few = 3 + name.len() / 4;
-        let similar = self.ports.values().filter(|port| port.name.len().abs_diff(name.len()) <= few);
+        let similar =
+            self.ports.values().filter(|port| port.name.len().abs_diff(name.len()) <= few);
         let candidates = similar.filter(|_| name.len() <= TYPED_BYTES);
         let counted = candidates.map(|port| (distance(name, &port.name), port));
         let (changes, port) = counted.min_by_key(|(changes, _)| *changes)?;

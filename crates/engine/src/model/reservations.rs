@@ -1,4 +1,4 @@
-//! Names that are kept for the clients of a session.
+//! Names that are reserved for the clients of a session.
 
 use proto::limits::RESERVED_NAMES;
 use proto::names;
@@ -8,7 +8,7 @@ use proto::request::RequestError;
 use super::Model;
 
 impl Model {
-    /// Keeps `name` for the client that opens with `uuid`.
+    /// Reserves `name` for the client that opens with `uuid`.
     pub fn reserve_name(&mut self, name: &str, uuid: u64) -> Result<(), RequestError> {
         names::check_client(name)?;
         let by_other = self.reserved.iter().any(|(of, reserved)| *of != uuid && reserved == name);
@@ -26,9 +26,15 @@ impl Model {
         Ok(())
     }
 
-    /// Opens a client that belongs to a session under the uuid that it has there: with the name that was kept for
-    /// it, if any, and with this uuid, unless another client has it or it is none of a client.
-    pub fn open_session_client(&mut self, name: &str, exact: bool, uuid: u64) -> Result<u32, RequestError> {
+    /// Opens a client that belongs to a session under the uuid that it has there: with the name
+    /// that was kept for it, if any, and with this uuid, unless another client has it or it is none
+    /// of a client.
+    pub fn open_session_client(
+        &mut self,
+        name: &str,
+        exact: bool,
+        uuid: u64,
+    ) -> Result<u32, RequestError> {
         let reserved = self.reserved.remove(&uuid);
         let opened = self.open_client_as(reserved.as_deref().unwrap_or(name), exact, Some(uuid));
         if opened.is_err() {
@@ -62,7 +68,8 @@ impl Model {
 
     /// Whether a client must not take this name.
     pub(super) fn is_taken(&self, name: &str) -> bool {
-        self.client_names.contains_key(name) || self.reserved.values().any(|reserved| reserved == name)
+        self.client_names.contains_key(name)
+            || self.reserved.values().any(|reserved| reserved == name)
     }
 }
 

@@ -1,4 +1,5 @@
-//! Clients, ports and connections that outlived another server: they are again what they were, or are refused.
+//! Clients, ports and connections that outlived another server: they are again what they were, or
+//! are refused.
 
 use proto::names as name_rules;
 use proto::request::{RequestError, ReturningConnection, ReturningPort};
@@ -15,7 +16,8 @@ impl Model {
         name_rules::check_client(name)?;
         let name = self.free_client_name(name, true)?;
         if !self.client_ids.take_this(id) {
-            let reason = format!("client number {id} is in use or out of range: open '{name}' anew");
+            let reason =
+                format!("client number {id} is in use or out of range: open '{name}' again");
             return Err(RequestError::NotAllowed(reason));
         }
         self.client_names.insert(name.clone(), id);
@@ -26,7 +28,8 @@ impl Model {
         Ok(())
     }
 
-    /// Gives ids that clients may have who are to return only to these, as long as there are others.
+    /// Gives ids that clients may have who are to return only to these, as long as there are
+    /// others.
     pub fn expect_ids(&mut self, last_client: u32, last_port: u32) {
         self.client_ids.keep_below(last_client.saturating_add(1));
         self.port_ids.keep_below(last_port.saturating_add(1));
@@ -40,7 +43,10 @@ impl Model {
         }
         port.aliases.iter().try_for_each(|alias| name_rules::check_full(alias))?;
         if !self.port_ids.take_this(port.id) {
-            let reason = format!("port number {} is in use or out of range: register '{name}' anew", port.id);
+            let reason = format!(
+                "port number {} is in use or out of range: register '{name}' again",
+                port.id
+            );
             return Err(RequestError::NotAllowed(reason));
         }
         self.add_port(port.id, owner, name, &port.port);
@@ -86,7 +92,13 @@ mod tests {
     }
 
     fn port(id: u32, name: &str, flags: u32) -> ReturningPort {
-        let port = NewPort { name: name.into(), port_type: PortType::Audio, flags, number: id, slot: None };
+        let port = NewPort {
+            name: name.into(),
+            port_type: PortType::Audio,
+            flags,
+            number: id,
+            slot: None,
+        };
         let (capture_latency, playback_latency) = ((1, 2), (3, 4));
         ReturningPort { id, port, aliases: vec!["hw:1".into()], capture_latency, playback_latency }
     }
@@ -105,7 +117,13 @@ mod tests {
             ("old:out", 7, &["hw:1".into()][..])
         );
         assert_eq!((returned.latency(true).max, returned.latency(false).min), (2, 3));
-        let new = NewPort { name: "in".into(), port_type: PortType::Audio, flags: 1, number: 0, slot: None };
+        let new = NewPort {
+            name: "in".into(),
+            port_type: PortType::Audio,
+            flags: 1,
+            number: 0,
+            slot: None,
+        };
         assert_eq!(model.register_port(6, &new), Ok(10));
     }
 
@@ -149,8 +167,11 @@ mod tests {
         model.return_port(3, &port(5, "in", 1)).unwrap();
         model.set_active(3, true);
         model.connect("old:out", "old:in").unwrap();
-        let connection =
-            |age| ReturningConnection { source: "old:out".into(), destination: "old:in".into(), age };
+        let connection = |age| ReturningConnection {
+            source: "old:out".into(),
+            destination: "old:in".into(),
+            age,
+        };
         assert!(model.return_age(&connection(u64::MAX)).is_err());
         model.return_age(&connection(40)).unwrap();
         let ages = [4, 5].map(|port| model.port(port).unwrap().links[0].age);

@@ -81,7 +81,10 @@ fn check(model: &Model) {
         assert!(port.aliases.len() <= ALIASES);
         for link in &port.links {
             let other = &model.ports[&link.other];
-            assert!(other.links.contains(&Link { other: port.id, age: link.age }), "known at both ends");
+            assert!(
+                other.links.contains(&Link { other: port.id, age: link.age }),
+                "known at both ends"
+            );
             assert_eq!(other.port_type, port.port_type);
             assert!(other.is_output() != port.is_output());
             assert!(model.clients[&port.owner].active);
@@ -91,7 +94,10 @@ fn check(model: &Model) {
     assert_eq!(connections, 2 * model.connections);
     assert_eq!(model.port_names.len(), model.ports.len());
     assert_eq!(model.client_names.len(), model.clients.len());
-    assert!(model.ports.len() <= LIMITS.ports as usize && model.clients.len() <= LIMITS.clients as usize);
+    assert!(
+        model.ports.len() <= LIMITS.ports as usize
+            && model.clients.len() <= LIMITS.clients as usize
+    );
 }
 
 proptest! {
@@ -122,10 +128,19 @@ fn an_unknown_port_is_answered_with_the_nearest_name() {
     let mut model = Model::new(LIMITS);
     let client = model.open_client("system", true).unwrap();
     let flags = port_flags::INPUT;
-    let new = NewPort { name: "playback_1".into(), port_type: PortType::Audio, flags, number: 0, slot: None };
+    let new = NewPort {
+        name: "playback_1".into(),
+        port_type: PortType::Audio,
+        flags,
+        number: 0,
+        slot: None,
+    };
     model.register_port(client, &new).unwrap();
     let error = model.find("system:playbak_1").unwrap_err();
-    assert_eq!(error.to_string(), "there is no port 'system:playbak_1': did you mean 'system:playback_1'?");
+    assert_eq!(
+        error.to_string(),
+        "there is no port 'system:playbak_1': did you mean 'system:playback_1'?"
+    );
 }
 
 #[test]

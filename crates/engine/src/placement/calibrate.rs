@@ -10,14 +10,13 @@ use sys::futex::Futex;
 use sys::thread::CpuSet;
 
 use super::{Costs, Handover};
-use crate::rousers::ROUSED_FROM;
 
-/// What hops cost where it cannot be measured: on the machine that design decisions were measured on.
+/// What hops cost where it cannot be measured: on the machine that design decisions were measured
+/// on.
 const TYPICAL: Costs = Costs {
     same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_500 },
     cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
     further_wake_ns: 1_500,
-    roused_from: ROUSED_FROM,
 };
 /// Less than a system call, or more than any scheduler needs: something else was measured.
 const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
@@ -27,8 +26,8 @@ const HANDOVERS: u32 = 24;
 const GROUP: u32 = 4;
 /// How long each of the three measurements may take.
 const BUDGET_NS: u64 = 20_000_000;
-/// So long all sleep before each handover, as they do before a cycle: the longer a CPU has slept, the longer it takes to
-/// rouse it, above all a virtual one.
+/// So long all sleep before each handover, as they do before a cycle: the longer a CPU has slept,
+/// the longer it takes to rouse it, above all a virtual one.
 const REST_NS: u64 = 500_000;
 /// What the threads may take to start and to be heard.
 const GRACE_NS: u64 = 1_000_000;
@@ -36,11 +35,11 @@ const STACK_BYTES: usize = 128 * 1024;
 /// The lowest real-time priority: above all that is ordinary, below all that is not ours.
 const PRIORITY: u32 = 1;
 
-/// Measures what hops cost between the CPUs given: between two threads that hand over as clients do, real-time where that
-/// is permitted. With one CPU, all hops cost the same.
+/// Measures what hops cost between the CPUs given: between two threads that hand over as clients
+/// do, real-time where that is permitted. With one CPU, all hops cost the same.
 ///
-/// Takes some 60 milliseconds at most, on an ordinary thread. Answers typical costs where nothing could be
-/// measured, because threads could not be pinned or did not get to run.
+/// Takes some 60 milliseconds at most, on an ordinary thread. Answers typical costs where nothing
+/// could be measured, because threads could not be pinned or did not get to run.
 #[must_use]
 pub fn calibrate(cpus: &[u32]) -> Costs {
     // The first and the last are the least likely to be two halves of one core.
@@ -48,33 +47,41 @@ pub fn calibrate(cpus: &[u32]) -> Costs {
     let same_cpu = measure(first, first, 1);
     if first == last {
         let Costs { same_cpu, .. } = plausible(same_cpu, None, None);
-        return Costs { same_cpu, cross_cpu: same_cpu, further_wake_ns: same_cpu.wake_ns, ..TYPICAL };
+        return Costs { same_cpu, cross_cpu: same_cpu, further_wake_ns: same_cpu.wake_ns };
     }
     plausible(same_cpu, measure(first, last, 1), measure(first, last, GROUP))
 }
 
-/// What was measured (to a client on the same CPU, to one on another, to a group there), or what is typical, as far as it
-/// can be true.
-fn plausible(same_cpu: Option<Handover>, cross_cpu: Option<Handover>, group: Option<Handover>) -> Costs {
+/// What was measured (to a client on the same CPU, to one on another, to a group there), or what is
+/// typical, as far as it can be true.
+fn plausible(
+    same_cpu: Option<Handover>,
+    cross_cpu: Option<Handover>,
+    group: Option<Handover>,
+) -> Costs {
     let clamp = |measured: Handover, least: Handover| {
-        let hop_ns = measured.hop_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end()).max(least.hop_ns);
+        let hop_ns =
+            measured.hop_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end()).max(least.hop_ns);
         // A waker that was interrupted by the woken one took no longer.
         Handover { hop_ns, wake_ns: measured.wake_ns.max(least.wake_ns).min(hop_ns) }
     };
-    let further_wake_ns = cross_cpu.zip(group).map_or(TYPICAL.further_wake_ns, |(cross_cpu, group)| {
-        group.wake_ns.saturating_sub(cross_cpu.wake_ns) / u64::from(GROUP - 1)
-    });
+    let further_wake_ns =
+        cross_cpu.zip(group).map_or(TYPICAL.further_wake_ns, |(cross_cpu, group)| {
+            group.wake_ns.saturating_sub(cross_cpu.wake_ns) / u64::from(GROUP - 1)
+        });
     let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), Handover { hop_ns: 0, wake_ns: 0 });
     let cross_cpu = clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu);
     let further_wake_ns = further_wake_ns.min(same_cpu.wake_ns);
-    Costs { same_cpu, cross_cpu, further_wake_ns, ..TYPICAL }
+    Costs { same_cpu, cross_cpu, further_wake_ns }
 }
 
-/// The medians of the handovers from a thread on one CPU to so many threads on another, or on the same.
+/// The medians of the handovers from a thread on one CPU to so many threads on another, or on the
+/// same.
 fn measure(from_cpu: u32, to_cpu: u32, receivers: u32) -> Option<Handover> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
     let baton = Arc::new(Baton { receivers, ..Baton::default() });
-    // None is joined: on a CPU that somebody else keeps busy in real time they may start late, and end then.
+    // None is joined: on a CPU that somebody else keeps busy in real time they may start late, and
+    // end then.
     for _ in 0..receivers {
         let theirs = Arc::clone(&baton);
         sys::thread::spawn_named("hop-receiver", STACK_BYTES, move || {
@@ -123,7 +130,8 @@ struct Baton {
 const OVER: u32 = u32::MAX;
 
 impl Baton {
-    /// How long each handover took, and the wake alone, until all are done or the deadline has passed.
+    /// How long each handover took, and the wake alone, until all are done or the deadline has
+    /// passed.
     fn send(&self, deadline_ns: u64) -> (Vec<u64>, Vec<u64>) {
         let mut hops_ns = Vec::with_capacity(HANDOVERS as usize);
         let mut wakes_ns = Vec::with_capacity(HANDOVERS as usize);
@@ -153,7 +161,9 @@ impl Baton {
 
     fn receive(&self, deadline_ns: u64) {
         let mut known = 0;
-        while let Some(round) = changed(&self.sent, known, deadline_ns).filter(|round| *round != OVER) {
+        while let Some(round) =
+            changed(&self.sent, known, deadline_ns).filter(|round| *round != OVER)
+        {
             self.received_at_ns.store(sys::clock::now_ns(), Ordering::Relaxed);
             // Publishes the date as well.
             self.received.fetch_add(1, Ordering::Release);
@@ -199,12 +209,15 @@ mod tests {
             same_cpu: handover(same_cpu),
             cross_cpu: handover(cross_cpu),
             further_wake_ns,
-            ..TYPICAL
         };
         let (max, near, far) = (u64::MAX, (4_000, 900), (20_000, 2_900));
         for (case, measured, expected) in [
             ("plausible", [Some(near), Some(far), Some((9_000, 4_400))], costs(near, far, 500)),
-            ("another CPU seems nearer", [Some(near), Some((3_000, 800)), None], costs(near, near, 900)),
+            (
+                "another CPU seems nearer",
+                [Some(near), Some((3_000, 800)), None],
+                costs(near, near, 900),
+            ),
             ("a group is as quick as one", [Some(near), Some(far), Some(far)], costs(near, far, 0)),
             (
                 "a group is slower than so many",
@@ -263,9 +276,15 @@ mod tests {
         let allowed = sys::thread::affinity().unwrap();
         let cpus: Vec<u32> = allowed.iter().map(|cpu| cpu as u32).collect();
         let costs = calibrate(&cpus);
-        assert!(costs.same_cpu.hop_ns > 0 && costs.cross_cpu.hop_ns >= costs.same_cpu.hop_ns, "{costs:?}");
+        assert!(
+            costs.same_cpu.hop_ns > 0 && costs.cross_cpu.hop_ns >= costs.same_cpu.hop_ns,
+            "{costs:?}"
+        );
         let alone = calibrate(&cpus[..1]);
-        assert_eq!((alone.same_cpu, alone.same_cpu.wake_ns), (alone.cross_cpu, alone.further_wake_ns));
+        assert_eq!(
+            (alone.same_cpu, alone.same_cpu.wake_ns),
+            (alone.cross_cpu, alone.further_wake_ns)
+        );
         assert_eq!(sys::thread::affinity().unwrap(), allowed, "the caller is not pinned");
     }
 

@@ -6,41 +6,60 @@ use std::collections::{BinaryHeap, HashMap};
 use super::simulation::{DRIVER_CPU, Score, Simulation, Tasks, start_ns};
 use super::{Costs, Graph};
 
-/// What the search may do in all, counted in clients and edges simulated: some 20 ns each on current processors.
+/// What the search may do in all, counted in clients and edges simulated: some 20 ns each on
+/// current processors.
 const SEARCH_STEPS: usize = 30_000;
 /// How many clients of a large graph the search moves at once before it looks around.
 const MOST_SHUFFLED: usize = 8;
 
-/// Says for every client on which of `cpus` it runs; `cpus[0]` is the driver's. Nobody has a CPU if there are none.
+/// Says for every client on which of `cpus` it runs; `cpus[0]` is the driver's. Nobody has a CPU if
+/// there are none.
 ///
-/// `before` is where clients run now. It stays so, and only those that are missing there (or whose CPU is not
-/// among `cpus`) find a place around the others, unless a new schedule ends earlier by more than a tenth and more
-/// than one hop: to move costs caches, and measured durations tremble.
+/// `before` is where clients run now. It stays so, and only those that are missing there (or whose
+/// CPU is not among `cpus`) find a place around the others, unless a new schedule ends earlier by
+/// more than a tenth and more than one hop: to move costs caches, and measured durations tremble.
 #[must_use]
-pub fn schedule(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32>) -> HashMap<u32, u32> {
+pub fn schedule(
+    graph: &Graph,
+    costs: Costs,
+    cpus: &[u32],
+    before: &HashMap<u32, u32>,
+) -> HashMap<u32, u32> {
     assign(graph, cpus, before, |tasks, before| choose(tasks, costs, cpus.len(), before))
 }
 
-/// As [`schedule`], without its search: who runs somewhere `before` stays there, and the others find a place around
-/// them.
+/// As [`schedule`], without its search: who runs somewhere `before` stays there, and the others
+/// find a place around them.
 #[must_use]
-pub fn keep(graph: &Graph, costs: Costs, cpus: &[u32], before: &HashMap<u32, u32>) -> HashMap<u32, u32> {
+pub fn keep(
+    graph: &Graph,
+    costs: Costs,
+    cpus: &[u32],
+    before: &HashMap<u32, u32>,
+) -> HashMap<u32, u32> {
     assign(graph, cpus, before, |tasks, before| {
         list(tasks, costs, cpus.len(), before, |client| before[client])
     })
 }
 
-/// How long the graph takes from the driver's release of the first clients to the end of the last one, in nanoseconds, if everybody runs on the CPU that
-/// `assignment` says, and whoever is missing there with the driver, on `cpus[0]`.
+/// How long the graph takes from the driver's release of the first clients to the end of the last
+/// one, in nanoseconds, if everybody runs on the CPU that `assignment` says, and whoever is missing
+/// there with the driver, on `cpus[0]`.
 #[must_use]
-pub fn expected_ns(graph: &Graph, costs: Costs, cpus: &[u32], assignment: &HashMap<u32, u32>) -> u64 {
+pub fn expected_ns(
+    graph: &Graph,
+    costs: Costs,
+    cpus: &[u32],
+    assignment: &HashMap<u32, u32>,
+) -> u64 {
     let place = |client: &u32| cpus.iter().position(|cpu| Some(cpu) == assignment.get(client));
     let cpu_of: Vec<usize> =
         graph.clients.iter().map(|(client, _)| place(client).unwrap_or(DRIVER_CPU)).collect();
     Simulation::new(&Tasks::new(graph), costs, cpus.len().max(1)).run(&cpu_of).makespan_ns
 }
 
-/// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of clients.
+/// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of
+/// clients.
 fn assign(
     graph: &Graph,
     cpus: &[u32],
@@ -53,7 +72,9 @@ fn assign(
     let before: Vec<Option<usize>> = graph
         .clients
         .iter()
-        .map(|(client, _)| before.get(client).and_then(|cpu| cpus.iter().position(|other| other == cpu)))
+        .map(|(client, _)| {
+            before.get(client).and_then(|cpu| cpus.iter().position(|other| other == cpu))
+        })
         .collect();
     let chosen = choose(&Tasks::new(graph), &before);
     graph.clients.iter().zip(chosen).map(|((client, _), cpu)| (*client, cpus[cpu])).collect()
@@ -79,8 +100,8 @@ fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) ->
     if best.score.makespan_ns < wanted_ns { best.cpu_of } else { kept.cpu_of }
 }
 
-/// Gives a CPU to one client after the other, of those whose predecessors have one always that with the longest
-/// path to the end: the CPU `pinned` to it, or else where it would finish first.
+/// Gives a CPU to one client after the other, of those whose predecessors have one always that with
+/// the longest path to the end: the CPU `pinned` to it, or else where it would finish first.
 fn list(
     tasks: &Tasks,
     costs: Costs,
@@ -93,22 +114,26 @@ fn list(
     let (mut cpu_of, mut finish_ns) = (vec![DRIVER_CPU; tasks.count()], vec![0; tasks.count()]);
     let mut free_ns = vec![0; cpus];
     // As if the first were all woken on the driver's CPU.
-    let wakes = tasks.predecessors.iter().filter(|predecessors| predecessors.is_empty()).count() as u64;
+    let wakes =
+        tasks.predecessors.iter().filter(|predecessors| predecessors.is_empty()).count() as u64;
     free_ns[DRIVER_CPU] = tasks.driver_ns.saturating_add(wakes * costs.same_cpu.wake_ns);
     let first = (0..tasks.count()).filter(|client| waiting[*client] == 0);
-    let mut ready: BinaryHeap<_> = first.map(|client| (paths_ns[client], Reverse(client))).collect();
+    let mut ready: BinaryHeap<_> =
+        first.map(|client| (paths_ns[client], Reverse(client))).collect();
     while let Some((_, Reverse(client))) = ready.pop() {
         let predecessors = &tasks.predecessors[client];
         let last = predecessors.iter().max_by_key(|other| finish_ns[**other]);
         let waker_cpu = last.map_or(DRIVER_CPU, |other| cpu_of[*other]);
         let finish_on = |cpu: usize| {
             let hops = predecessors.iter().map(|other| (finish_ns[*other], cpu_of[*other]));
-            let arrivals = hops
-                .map(|(from_ns, from): (u64, usize)| from_ns.saturating_add(costs.between(from, cpu).hop_ns));
+            let arrivals = hops.map(|(from_ns, from): (u64, usize)| {
+                from_ns.saturating_add(costs.between(from, cpu).hop_ns)
+            });
             let ready_ns = arrivals.max().unwrap_or_else(|| costs.between(DRIVER_CPU, cpu).hop_ns);
             start_ns(costs, free_ns[cpu], ready_ns).saturating_add(tasks.durations_ns[client])
         };
-        let earliest = |cpu: &usize| (finish_on(*cpu), *cpu != waker_cpu, before[client] != Some(*cpu));
+        let earliest =
+            |cpu: &usize| (finish_on(*cpu), *cpu != waker_cpu, before[client] != Some(*cpu));
         let cpu = pinned(client).or_else(|| (0..cpus).min_by_key(earliest)).unwrap_or(DRIVER_CPU);
         finish_ns[client] = finish_on(cpu);
         free_ns[cpu] = finish_ns[client];
@@ -123,7 +148,8 @@ fn list(
     cpu_of
 }
 
-/// For each client, the time from its start to the end of the last that waits for it, if all ran on one CPU each.
+/// For each client, the time from its start to the end of the last that waits for it, if all ran on
+/// one CPU each.
 fn longest_paths(tasks: &Tasks, costs: Costs) -> Vec<u64> {
     let mut paths_ns = vec![0_u64; tasks.count()];
     for client in (0..tasks.count()).rev() {
@@ -160,20 +186,21 @@ impl<'a> Search<'a> {
     fn new(tasks: &'a Tasks, costs: Costs, cpus: usize) -> Self {
         let edges: usize = tasks.followers.iter().map(Vec::len).sum();
         let trials_left = SEARCH_STEPS / (tasks.count() + edges).max(1);
-        Self { simulation: Simulation::new(tasks, costs, cpus), cpus, trials_left, chance: Chance(1) }
+        Self {
+            simulation: Simulation::new(tasks, costs, cpus),
+            cpus,
+            trials_left,
+            chance: Chance(1),
+        }
     }
 
     fn scored(&mut self, cpu_of: Vec<usize>) -> Scored {
         Scored { score: self.simulation.run(&cpu_of), cpu_of }
     }
 
-    /// Descends from `start`; then, again and again, from the best that was found, shuffled: most of a small graph,
-    /// a few clients of a large one. Ends where no time can be saved any more.
+    /// Descends from `start`; then, again and again, from the best that was found, shuffled: most
+    /// of a small graph, a few clients of a large one. Ends where no time can be saved any more.
     fn improve(&mut self, start: Scored, least_ns: u64) -> Scored {
-        let exponent = u32::try_from(start.cpu_of.len()).unwrap_or(u32::MAX);
-        if self.cpus.checked_pow(exponent).is_some_and(|assignments| assignments <= self.trials_left) {
-            return self.try_all(start);
-        }
         let mut best = start;
         let mut trial = best.clone();
         while self.trials_left > 0 && best.score.makespan_ns > least_ns {
@@ -190,22 +217,6 @@ impl<'a> Search<'a> {
             self.trials_left = self.trials_left.saturating_sub(1);
         }
         best
-    }
-
-    /// The best of all assignments, which in a small graph are fewer than the trials of a search; `start` if none is better.
-    fn try_all(&mut self, start: Scored) -> Scored {
-        let mut best = start;
-        let mut trial = vec![DRIVER_CPU; best.cpu_of.len()];
-        loop {
-            let score = self.simulation.run(&trial);
-            if score < best.score {
-                best = Scored { score, cpu_of: trial.clone() };
-            }
-            // As a number is counted up, whose digits are CPUs.
-            let Some(place) = trial.iter().position(|cpu| cpu + 1 < self.cpus) else { return best };
-            trial[..place].fill(DRIVER_CPU);
-            trial[place] += 1;
-        }
     }
 
     /// Moves one client after the other, as long as that makes anything better.
@@ -242,12 +253,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A linear congruential sequence (Knuth's constants): the same graph always gets the same schedule.
+/// A linear congruential sequence (Knuth's constants): the same graph always gets the same
+/// schedule.
 struct Chance(u64);
 
 impl Chance {
     fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % bound
     }
 }

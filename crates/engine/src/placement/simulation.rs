@@ -25,7 +25,8 @@ impl Tasks {
             graph.clients.iter().enumerate().map(|(place, (client, _))| (*client, place)).collect();
         let (mut predecessors, mut followers) = (vec![vec![]; count], vec![vec![]; count]);
         for (source, destination) in graph.edges {
-            let (Some(&source), Some(&destination)) = (places.get(source), places.get(destination)) else {
+            let (Some(&source), Some(&destination)) = (places.get(source), places.get(destination))
+            else {
                 continue;
             };
             if source < destination {
@@ -64,13 +65,12 @@ pub(super) struct Simulation<'a> {
     free_ns: Vec<u64>,
     /// Per CPU: who is ready and when, first come first.
     queues: Vec<BinaryHeap<Reverse<(u64, usize)>>>,
-    /// Per CPU: how many wait for the driver alone.
-    groups: Vec<usize>,
     roused: Roused,
 }
 
-/// The CPUs that a waker has woken somebody on, of all that it wakes one after the other: more clients there cost the waker
-/// less than the first, and on another CPU, which wakes up anyway, run as soon as it is up.
+/// The CPUs that a waker has woken somebody on, of all that it wakes one after the other: more
+/// clients there cost the waker less than the first, and on another CPU, which wakes up anyway, run
+/// as soon as it is up.
 #[derive(Debug)]
 struct Roused {
     costs: Costs,
@@ -115,7 +115,6 @@ impl<'a> Simulation<'a> {
             ready_ns: vec![0; tasks.count()],
             free_ns: vec![0; cpus],
             queues: vec![BinaryHeap::new(); cpus],
-            groups: vec![0; cpus],
             roused: Roused::new(costs, cpus),
         }
     }
@@ -134,7 +133,8 @@ impl<'a> Simulation<'a> {
                 self.waiting[follower] -= 1;
                 if self.waiting[follower] > 0 {
                     let hop_ns = self.costs.between(cpu, to).hop_ns;
-                    self.ready_ns[follower] = at_ns.saturating_add(hop_ns).max(self.ready_ns[follower]);
+                    self.ready_ns[follower] =
+                        at_ns.saturating_add(hop_ns).max(self.ready_ns[follower]);
                     continue;
                 }
                 let (ready_ns, woken_ns) = self.roused.wake(to, at_ns);
@@ -146,8 +146,8 @@ impl<'a> Simulation<'a> {
         Score { makespan_ns, crossings: crossings(self.tasks, cpu_of) }
     }
 
-    /// The driver wakes everybody who waits for nobody else: rousers first, each for the many on its CPU, then the few on other
-    /// CPUs, then those on its own.
+    /// The driver wakes all clients that wait for no other: those on other CPUs first, then those
+    /// on its own.
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
         self.ready_ns.fill(0);
@@ -155,10 +155,10 @@ impl<'a> Simulation<'a> {
         for (waiting, predecessors) in self.waiting.iter_mut().zip(&self.tasks.predecessors) {
             *waiting = predecessors.len();
         }
-        let mut at_ns = self.wake_rousers(cpu_of);
+        let mut at_ns = 0;
         for near in [false, true] {
             for (client, &cpu) in cpu_of.iter().enumerate().take(self.tasks.count()) {
-                if self.waiting[client] > 0 || (cpu == DRIVER_CPU) != near || self.is_roused(cpu) {
+                if self.waiting[client] > 0 || (cpu == DRIVER_CPU) != near {
                     continue;
                 }
                 let (ready_ns, woken_ns) = self.roused.wake(cpu, at_ns);
@@ -169,34 +169,8 @@ impl<'a> Simulation<'a> {
         self.free_ns[DRIVER_CPU] = at_ns.saturating_add(self.tasks.driver_ns);
     }
 
-    /// Gives the time at which the driver has woken all rousers. Their clients wait until they sleep again.
-    fn wake_rousers(&mut self, cpu_of: &[usize]) -> u64 {
-        self.groups.fill(0);
-        let mut at_ns = 0;
-        let tasks = self.tasks;
-        let first = || (0..tasks.count()).filter(|client| tasks.predecessors[*client].is_empty());
-        first().for_each(|client| self.groups[cpu_of[client]] += 1);
-        for cpu in 0..self.groups.len() {
-            if !self.is_roused(cpu) {
-                continue;
-            }
-            let (up_ns, woken_ns) = self.roused.wake(cpu, at_ns);
-            at_ns = woken_ns;
-            let rouser_ns = self.costs.rouser_ns(self.groups[cpu]).saturating_sub(self.costs.switch_ns());
-            self.free_ns[cpu] = up_ns.saturating_add(rouser_ns);
-            let there = first().filter(|client| cpu_of[*client] == cpu);
-            self.queues[cpu].extend(there.map(|client| Reverse((up_ns, client))));
-        }
-        at_ns
-    }
-
-    /// Whether a rouser wakes those on a CPU who wait for the driver alone.
-    fn is_roused(&self, cpu: usize) -> bool {
-        cpu != DRIVER_CPU && self.groups[cpu] >= self.costs.roused_from
-    }
-
-    /// The client that starts before all others that have not run, as its time and CPU. Nobody who becomes ready
-    /// later can have been ready before it, so that each CPU's queue is in order.
+    /// The client that starts before all others that have not run, as its time and CPU. Nobody who
+    /// becomes ready later can have been ready before it, so that each CPU's queue is in order.
     fn next_start(&self) -> Option<(u64, usize)> {
         let starts = self.queues.iter().enumerate().filter_map(|(cpu, queue)| {
             let Reverse((ready_ns, _)) = queue.peek()?;
@@ -215,7 +189,8 @@ fn crossings(tasks: &Tasks, cpu_of: &[usize]) -> usize {
     let of_client = |client: usize| {
         let predecessors = &tasks.predecessors[client];
         let from_driver = predecessors.is_empty() && cpu_of[client] != DRIVER_CPU;
-        let from_others = predecessors.iter().filter(|other| cpu_of[**other] != cpu_of[client]).count();
+        let from_others =
+            predecessors.iter().filter(|other| cpu_of[**other] != cpu_of[client]).count();
         usize::from(from_driver) + from_others
     };
     (0..tasks.count()).map(of_client).sum()

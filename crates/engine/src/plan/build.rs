@@ -1,94 +1,26 @@
-//! From the model to a plan and every client's orders.
+//! From the model to a plan and every client's assignments.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use rt::cycle::Follower;
-use rt::rouser::Rouser;
 use rt::shm::{
-    Edges, FIXED_WORDS, FOLLOWER_WORDS, FollowerOrder, InputSource, ORDERS_WORDS, OrdersWriter, OwnPage,
-    absent, group_words,
+    ASSIGNMENT_WORDS, AssignmentWriter, Edges, FIXED_WORDS, FOLLOWER_WORDS, FollowerEdge,
+    InputSource, absent, group_words,
 };
-use sys::memory::{PeerSlab, Shared};
 
-use super::{Plan, PlanSeat, PlaybackSource, Pulse};
+use super::view::SourceView;
+use super::{GraphView, Plan, PlanSeat, PlaybackSource, Sleep};
 use crate::model::{Model, Port};
-use crate::order::Order;
-use crate::signal_pages::SignalPages;
 
-/// Where a client slept in a plan, which decides who must wake it into the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Sleep {
-    /// It was in no plan: on its signal page.
-    #[default]
-    Absent,
-    /// It waited for the driver only: on the cycle's word.
-    Group,
-    /// It waited for predecessors: on its signal page.
-    Signals,
-}
-
-impl From<Edges> for Sleep {
-    fn from(edges: Edges) -> Self {
-        if edges == Edges::NONE { Self::Group } else { Self::Signals }
-    }
-}
-
-/// What the builder needs of a client that runs.
-#[derive(Debug)]
-pub struct ClientView<'a> {
-    /// Its own page.
-    pub own: &'a Arc<Shared<OwnPage>>,
-    /// Its signal pages.
-    pub signals: &'a SignalPages,
-    /// How it keeps up.
-    pub pulse: &'a Arc<Pulse>,
-    /// Where it sleeps in the plan in force.
-    pub sleep: Sleep,
-    /// It may change the transport.
-    pub controls: bool,
-}
-
-/// How to reach an output port's samples.
-#[derive(Debug)]
-pub enum SourceView {
-    /// The client's own slab.
-    Own,
-    /// The reader has mapped the slab under this index.
-    Mapped(u32),
-    /// Not (yet): silence.
-    Silent,
-}
-
-/// What the builder asks of the control thread's books.
-pub trait Books {
-    /// A client that runs.
-    fn client(&self, id: u32) -> ClientView<'_>;
-    /// Index under which `writer` has mapped the signal page of `reader`.
-    fn signal_page(&self, writer: u32, reader: u32) -> Option<u32>;
-    /// How `reader` reaches the slab of an output port.
-    fn source(&self, reader: u32, port: &Port) -> SourceView;
-    /// The slab of an output port as the server itself reads it.
-    fn slab(&self, port: &Port) -> Option<Arc<PeerSlab>>;
-    /// The CPU that a client is to run on, unless the kernel decides.
-    fn cpu(&self, client: u32) -> Option<u32>;
-    /// The driver's own, if clients are told where to run.
-    fn driver_cpu(&self) -> Option<u32>;
-    /// The thread that wakes so many clients of a CPU in the driver's place, if there is one and they are enough.
-    fn rouser(&self, cpu: u32, clients: usize) -> Option<&Arc<Rouser>>;
-    /// Whether clients must wake a driver that waits for the graph's end.
-    fn driver_waits(&self) -> bool;
-}
-
-/// Id of the server's own client, whose ports are the driver's channels.
-pub const SYSTEM: u32 = 1;
-
-/// Fills `plan` and gives the orders of every client in it.
+/// Fills `plan` and gives the assignments of every client in it.
 ///
-/// An edge is in the plan only if the writer can signal the reader and the reader can read the writer: as
-/// long as one of the two has not mapped the other's memory, the reader hears silence and does not wait.
-pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) -> HashMap<u32, Vec<u32>> {
-    let usable = |writer: u32, reader: u32| books.signal_page(writer, reader).is_some();
+/// An edge is in the plan only if the writer can signal the reader and the reader can read the
+/// writer: as long as one of the two has not mapped the other's memory, the reader hears silence
+/// and does not wait.
+pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
+    let (model, order) = (graph.model, graph.order);
+    let usable = |writer: u32, reader: u32| graph.signal_page(writer, reader).is_some();
     let edges: Vec<(u32, u32)> =
         order.edges.iter().copied().filter(|(writer, reader)| usable(*writer, *reader)).collect();
     let seat_of: HashMap<u32, usize> =
@@ -100,16 +32,18 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
         followers.entry(*writer).or_default().push((*reader, *edge));
         *edge += 1;
     }
-    let count = |client: u32| Edges::new(in_edges.get(&client).copied().unwrap_or(0)).unwrap_or(Edges::NONE);
+    let count = |client: u32| {
+        Edges::new(in_edges.get(&client).copied().unwrap_or(0)).unwrap_or(Edges::NONE)
+    };
 
     let edges: HashSet<(u32, u32)> = edges.into_iter().collect();
-    let mut words = vec![0; ORDERS_WORDS];
+    let mut words = vec![0; ASSIGNMENT_WORDS];
 
     plan.clear();
     let mut heard_by_clients = false;
-    let mut all_orders = HashMap::new();
+    let mut assignments = HashMap::new();
     for client in &order.clients {
-        let view = books.client(*client);
+        let Some(view) = graph.clients.get(client) else { continue };
         let follows = followers.get(client).map_or(&[][..], Vec::as_slice);
         let sleep = Sleep::from(count(*client));
         plan.seats.push(PlanSeat {
@@ -123,40 +57,41 @@ pub fn build(plan: &mut Plan, model: &Model, order: &Order, books: &impl Books) 
                 .map(|(reader, edge)| Follower { seat: seat_of[reader], edge: *edge })
                 .collect(),
             enters: view.sleep != Sleep::Group && view.sleep != sleep,
-            pulse: Arc::clone(view.pulse),
+            health: Arc::clone(view.health),
             controls: view.controls,
         });
-        let follower_orders = follows.iter().filter_map(|(reader, edge)| {
-            let page = books.signal_page(*client, *reader)?;
-            Some(FollowerOrder { page, edge: *edge, edges: count(*reader).count() })
+        let follower_edges = follows.iter().filter_map(|(reader, edge)| {
+            let page = graph.signal_page(*client, *reader)?;
+            Some(FollowerEdge { page, edge: *edge, edges: count(*reader).count() })
         });
-        let groups = input_groups(model, order, *client, books, &edges);
-        heard_by_clients |= hears_system(model, *client, books);
+        let groups = input_groups(graph, *client, &edges);
+        heard_by_clients |= hears_driver(graph, *client);
         let place = view.signals.current().place();
-        let mut writer =
-            OrdersWriter::new(&mut words, books.cpu(*client), count(*client), books.driver_waits());
+        let mut writer = AssignmentWriter::new(
+            &mut words,
+            graph.cpu(*client),
+            count(*client),
+            graph.driver_waits,
+        );
         writer.page(place);
-        // Connections are refused before they can exceed the orders' room: see `has_room`.
-        let orders = orders_words(writer, follower_orders, &groups).unwrap_or_else(|| absent(place).to_vec());
-        all_orders.insert(*client, orders);
+        // Connections are refused before they can exceed the assignments' room: see `has_room`.
+        let assignment = assignment_words(writer, follower_edges, &groups)
+            .unwrap_or_else(|| absent(place).to_vec());
+        assignments.insert(*client, assignment);
     }
-    plan.playback = playback(model, order, books);
-    plan.heard = heard(model);
-    super::wakes::settle(plan, books);
-    plan.has_audience = has_audience(model, plan, heard_by_clients);
-    all_orders
+    plan.playback = playback(graph);
+    plan.connected = connected(model);
+    super::wakes::settle(plan, graph);
+    plan.has_listeners = has_listeners(model, plan, heard_by_clients);
+    assignments
 }
 
-/// The inputs of a client that have sources: (sources, the client's numbers of the ports that share them).
+/// The inputs of a client that have sources: (sources, the client's numbers of the ports that share
+/// them).
 type Groups = Vec<(Vec<InputSource>, Vec<u32>)>;
 
-fn input_groups(
-    model: &Model,
-    order: &Order,
-    reader: u32,
-    books: &impl Books,
-    edges: &HashSet<(u32, u32)>,
-) -> Groups {
+fn input_groups(graph: &GraphView<'_>, reader: u32, edges: &HashSet<(u32, u32)>) -> Groups {
+    let (model, order) = (graph.model, graph.order);
     let all_usable = edges.len() == order.edges.len();
     let mut groups = Groups::new();
     for input in model.ports_of(reader).filter(|port| port.is_input()) {
@@ -166,13 +101,18 @@ fn input_groups(
             .filter_map(|link| {
                 let output = model.port(link.other)?;
                 let writer = output.owner;
-                // The reader runs before the writer because of the edges between them: all must be there.
+                // The reader runs before the writer because of the edges between them: all must be
+                // there.
                 let feedback = all_usable && order.feedback.contains(&(writer, reader));
-                // A writer that is in no plan is not heard, nor is one that cannot signal.
-                if writer != SYSTEM && writer != reader && !feedback && !edges.contains(&(writer, reader)) {
+                // A writer that is in no plan is silent, and so is one that cannot signal.
+                if !model.is_device(writer)
+                    && writer != reader
+                    && !feedback
+                    && !edges.contains(&(writer, reader))
+                {
                     return None;
                 }
-                let (slab, own) = match books.source(reader, output) {
+                let (slab, own) = match graph.source(reader, output) {
                     SourceView::Own => (output.slot?.slab, true),
                     SourceView::Mapped(index) => (index, false),
                     SourceView::Silent => return None,
@@ -191,23 +131,24 @@ fn input_groups(
     groups
 }
 
-/// Whether a client hears one of the driver's ports.
-fn hears_system(model: &Model, client: u32, books: &impl Books) -> bool {
+/// Returns whether a client hears one of the driver's ports.
+fn hears_driver(graph: &GraphView<'_>, client: u32) -> bool {
+    let model = graph.model;
     let inputs = model.ports_of(client).filter(|port| port.is_input());
     let outputs = inputs.flat_map(|port| &port.links).filter_map(|link| model.port(link.other));
-    let mut of_system = outputs.filter(|output| output.owner == SYSTEM);
-    of_system.any(|output| matches!(books.source(client, output), SourceView::Mapped(_)))
+    let mut of_driver = outputs.filter(|output| model.is_driver(output.owner));
+    of_driver.any(|output| matches!(graph.source(client, output), SourceView::Mapped(_)))
 }
 
-fn has_audience(model: &Model, plan: &Plan, heard_by_clients: bool) -> bool {
+fn has_listeners(model: &Model, plan: &Plan, heard_by_clients: bool) -> bool {
     let played_into = plan.playback.iter().any(|sources| !sources.is_empty());
-    let can_capture = model.ports_of(SYSTEM).any(Port::is_output);
+    let can_capture = model.driver_ports().any(Port::is_output);
     heard_by_clients || (played_into && !can_capture)
 }
 
-fn orders_words(
-    mut writer: OrdersWriter<'_>,
-    followers: impl Iterator<Item = FollowerOrder>,
+fn assignment_words(
+    mut writer: AssignmentWriter<'_>,
+    followers: impl Iterator<Item = FollowerEdge>,
     groups: &Groups,
 ) -> Option<Vec<u32>> {
     followers.for_each(|order| writer.follower(order));
@@ -215,11 +156,11 @@ fn orders_words(
     writer.finish().map(<[u32]>::to_vec)
 }
 
-/// Whether the orders of `client` have room for one more connection.
+/// Whether the assignments of `client` have room for one more connection.
 ///
 /// Counts as if no two inputs shared their sources and each connection had a follower of its own.
 pub fn has_room(model: &Model, client: u32) -> bool {
-    if client == SYSTEM {
+    if model.is_device(client) {
         return true;
     }
     let words = model.ports_of(client).map(|port| match port.links.len() {
@@ -227,21 +168,30 @@ pub fn has_room(model: &Model, client: u32) -> bool {
         links if port.is_output() => links * FOLLOWER_WORDS,
         links => group_words(links, 1),
     });
-    words.sum::<usize>() + FIXED_WORDS + FOLLOWER_WORDS + group_words(1, 1) <= ORDERS_WORDS
+    words.sum::<usize>() + FIXED_WORDS + FOLLOWER_WORDS + group_words(1, 1) <= ASSIGNMENT_WORDS
 }
 
-fn heard(model: &Model) -> Vec<bool> {
-    model.ports_of(SYSTEM).filter(|port| port.is_output()).map(|output| !output.links.is_empty()).collect()
+fn connected(model: &Model) -> Vec<bool> {
+    model
+        .driver_ports()
+        .filter(|port| port.is_output())
+        .map(|output| !output.links.is_empty())
+        .collect()
 }
 
-fn playback(model: &Model, order: &Order, books: &impl Books) -> Vec<Vec<PlaybackSource>> {
-    let inputs = model.ports_of(SYSTEM).filter(|port| port.is_input());
+fn playback(graph: &GraphView<'_>) -> Vec<Vec<PlaybackSource>> {
+    let (model, order) = (graph.model, graph.order);
+    let inputs = model.driver_ports().filter(|port| port.is_input());
     inputs
         .map(|input| {
             let outputs = input.links.iter().filter_map(|link| model.port(link.other));
             outputs
-                .filter(|output| output.owner == SYSTEM || order.clients.contains(&output.owner))
-                .filter_map(|output| Some(PlaybackSource::new(books.slab(output)?, output.slot?.slot)))
+                .filter(|output| {
+                    model.is_device(output.owner) || order.clients.contains(&output.owner)
+                })
+                .filter_map(|output| {
+                    Some(PlaybackSource::new(graph.slab(output)?, output.slot?.slot))
+                })
                 .collect()
         })
         .collect()

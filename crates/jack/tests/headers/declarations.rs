@@ -1,10 +1,12 @@
-//! What a C header declares, read from the compiler's own preprocessor, and the C that claims the same of ours.
+//! What a C header declares, read from the compiler's own preprocessor, and the C that claims the
+//! same of ours.
 
 use std::fmt::Write;
 use std::io::Write as _;
 use std::process::{Command, Output, Stdio};
 
-/// Runs gcc on `source` with our headers first in its search path if `ours`, else with the system's.
+/// Runs gcc on `source` with our headers first in its search path if `ours`, else with the
+/// system's.
 pub(crate) fn gcc(source: &str, arguments: &[&str], ours: bool) -> Output {
     let mut gcc = Command::new("gcc");
     if ours {
@@ -70,14 +72,17 @@ impl Declarations {
         Self { statements: statements(&code), macros }
     }
 
-    /// C source that compiles only if our `headers` declare all of this with the same types, layouts and values.
+    /// C source that compiles only if our `headers` declare all of this with the same types,
+    /// layouts and values.
     pub(crate) fn claims(&self, headers: &[&str]) -> String {
         let mut source = includes(headers);
         for statement in &self.statements {
             match statement.split_once('{') {
                 // A function, variable or type name may be declared twice in C if both agree.
                 None => writeln!(source, "{statement};"),
-                Some((head, body)) if head.contains("enum") => write!(source, "{}", enum_claims(body)),
+                Some((head, body)) if head.contains("enum") => {
+                    write!(source, "{}", enum_claims(body))
+                }
                 Some((head, body)) => write!(source, "{}", struct_claims(head, body)),
             }
             .expect("a String takes any text");
@@ -90,7 +95,8 @@ impl Declarations {
                 Some('(' | '0'..='9') => format!("({name}) == ({value})"),
                 _ => continue,
             };
-            writeln!(source, "_Static_assert({claim}, \"{name}\");").expect("a String takes any text");
+            writeln!(source, "_Static_assert({claim}, \"{name}\");")
+                .expect("a String takes any text");
         }
         source
     }
@@ -129,7 +135,8 @@ fn enum_claims(body: &str) -> String {
     source
 }
 
-/// Declares Debian's struct under another name and claims that each member has the same type and offset in ours.
+/// Declares Debian's struct under another name and claims that each member has the same type and
+/// offset in ours.
 fn struct_claims(head: &str, body: &str) -> String {
     let (members, tail) = body.split_once('}').expect("a struct ends");
     let packed = if tail.contains("__packed__") { "__attribute__((__packed__))" } else { "" };

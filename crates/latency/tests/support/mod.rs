@@ -39,7 +39,8 @@ pub fn delayed(samples: &[f32], delay: usize) -> Vec<f32> {
     later
 }
 
-/// `samples` as another clock and a converter hear them: frame n is what there was at `(n − delay) · (1 − ppm/10^6)`.
+/// `samples` as another clock and a converter hear them: frame n is what there was at `(n − delay)
+/// · (1 − ppm/10^6)`.
 pub fn resampled(samples: &[f32], delay: f64, ppm: f64) -> Vec<f32> {
     const RADIUS: i64 = 24;
     (0..samples.len())
@@ -50,9 +51,14 @@ pub fn resampled(samples: &[f32], delay: f64, ppm: f64) -> Vec<f32> {
                 .filter_map(|index| Some((index, *samples.get(usize::try_from(index).ok()?)?)))
                 .map(|(index, sample)| {
                     let distance = position - index as f64;
-                    let sinc =
-                        if distance.abs() < 1e-9 { 1.0 } else { (PI * distance).sin() / (PI * distance) };
-                    f64::from(sample) * sinc * (0.5 + 0.5 * (PI * distance / (RADIUS as f64 + 1.0)).cos())
+                    let sinc = if distance.abs() < 1e-9 {
+                        1.0
+                    } else {
+                        (PI * distance).sin() / (PI * distance)
+                    };
+                    f64::from(sample)
+                        * sinc
+                        * (0.5 + 0.5 * (PI * distance / (RADIUS as f64 + 1.0)).cos())
                 })
                 .sum();
             sum as f32
@@ -66,8 +72,9 @@ pub fn received(samples: &[f32], gain: f64, offset: f64, noise: f64, seed: u64) 
     samples
         .iter()
         .map(|sample| {
-            (f64::from(*sample) * gain + offset + if noise > 0.0 { noise * source.gaussian() } else { 0.0 })
-                as f32
+            (f64::from(*sample) * gain
+                + offset
+                + if noise > 0.0 { noise * source.gaussian() } else { 0.0 }) as f32
         })
         .collect()
 }

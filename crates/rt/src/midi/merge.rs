@@ -1,17 +1,18 @@
-//! What an input hears: the events of all its sources, copied, by time and then in the order of the sources.
+//! Merging the events of an input's sources, ordered by time and then by source.
 
 use super::{MidiReader, MidiWriter, Record};
 
-/// Where [`merge`] reads. A source may be refused at any moment: then the rest of its events is lost.
+/// The sources of [`merge`]. A source may become unreadable at any time; the rest of its events is
+/// then lost.
 pub trait MidiSources {
-    /// How many there are.
+    /// Returns the number of sources.
     fn count(&self) -> usize;
 
-    /// Lets `read` look at source number `index`; `None` if it has nothing to say in this cycle.
+    /// Calls `read` with source number `index`; `None` if it has no events in this cycle.
     fn with<R>(&self, index: usize, read: impl FnOnce(MidiReader<'_>) -> R) -> Option<R>;
 }
 
-/// How far a source has been read: its next event. For [`merge`], which wants one for each source.
+/// How far a source has been read: its next event. [`merge`] needs one for each source.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cursor {
     next: Record,
@@ -22,8 +23,9 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    /// The source's first event of at least `time`, from number `after` on. Events that make no sense (outside of
-    /// the buffer or of the cycle, or before the one before) are counted as lost and left out.
+    /// Returns the source's first event of at least `time`, from number `after` on. Skips malformed
+    /// events (outside the buffer or the cycle, or earlier than the one before), and counts them as
+    /// lost.
     fn at(
         source: u32,
         after: u32,
@@ -47,14 +49,14 @@ impl Cursor {
     }
 }
 
-/// Where events go to.
+/// Destination of the events.
 #[derive(Clone, Copy)]
 struct Hearing<'a> {
     writer: MidiWriter<'a>,
     frames: u32,
 }
 
-/// The cursors whose next event is still to be written: a heap with the least on top.
+/// The cursors whose next event is still to be written: a heap with the earliest on top.
 struct Queue<'a> {
     cursors: &'a mut [Cursor],
     length: usize,
@@ -76,7 +78,7 @@ impl Queue<'_> {
         self.cursors.get(..self.length)?.first().copied()
     }
 
-    /// Puts `cursor` in the first one's place, or the last one if there is none.
+    /// Replaces the top cursor by `cursor`, or by the last one if there is none.
     fn replace_first(&mut self, cursor: Option<Cursor>) {
         let cursor = cursor.unwrap_or_else(|| {
             self.length -= 1;
@@ -88,8 +90,11 @@ impl Queue<'_> {
         self.cursors[0] = cursor;
         let mut at = 0;
         loop {
-            let children = [2 * at + 1, 2 * at + 2].into_iter().filter(|child| *child < self.length);
-            let Some(least) = children.min_by_key(|child| self.cursors[*child].key()) else { return };
+            let children =
+                [2 * at + 1, 2 * at + 2].into_iter().filter(|child| *child < self.length);
+            let Some(least) = children.min_by_key(|child| self.cursors[*child].key()) else {
+                return;
+            };
             if self.cursors[at].key() <= self.cursors[least].key() {
                 return;
             }
@@ -98,18 +103,26 @@ impl Queue<'_> {
         }
     }
 
-    /// Events that are not written.
+    /// Returns the number of events that are not written yet.
     fn rest(&self) -> u32 {
         let waiting = self.cursors.get(..self.length).unwrap_or_default();
         waiting.iter().fold(0, |sum, cursor| sum.saturating_add(1 + cursor.events - cursor.after))
     }
 }
 
-/// Makes `into` the events of all sources, by time and among equals in the order of the sources, each source's in
-/// their own order. What the sources have lost counts as lost here too; and once an event does not fit, so do
-/// it and all that come after it. `cursors`: one for each source; sources beyond are not heard. Thread: cycle; in time
-/// proportional to the events (times the logarithm of the sources).
-pub fn merge(sources: &impl MidiSources, cursors: &mut [Cursor], into: MidiWriter<'_>, frames: u32) {
+/// Fills `into` with the events of all sources, ordered by time, then by source, then as in the
+/// source.
+///
+/// Events that a source has lost count as lost here too. After the first event that does not fit,
+/// the remaining ones are lost. `cursors` has one element for each source; further sources are
+/// ignored. The time is proportional to the number of events, times the logarithm of the number of
+/// sources. Thread: cycle.
+pub fn merge(
+    sources: &impl MidiSources,
+    cursors: &mut [Cursor],
+    into: MidiWriter<'_>,
+    frames: u32,
+) {
     into.clear();
     into.set_frames(frames);
     let hearing = Hearing { writer: into, frames };
@@ -131,7 +144,7 @@ pub fn merge(sources: &impl MidiSources, cursors: &mut [Cursor], into: MidiWrite
         match step {
             Some(Some(cursor)) => queue.replace_first(cursor),
             Some(None) => {
-                // The writer has counted the one that did not fit.
+                // The writer has already counted the one that did not fit.
                 into.note_lost(queue.rest().saturating_sub(1));
                 return;
             }

@@ -1,7 +1,8 @@
-//! Looking at a buffer that anybody may have written.
+//! Reading a buffer that any process may have written.
 
 use super::{
-    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiWords, RECORD_WORDS, WORD_BYTES, word,
+    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiWords, RECORD_WORDS, WORD_BYTES,
+    word,
 };
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 
@@ -12,14 +13,15 @@ pub struct MidiReader<'a> {
     events: u32,
 }
 
-/// Where an event is, loaded once and within the buffer; what is there may change, where it is may not.
+/// Location of an event, loaded once and checked to be within the buffer. Its bytes may still
+/// change, its location cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Record {
     /// Frames from the cycle's start.
     pub time: u32,
     /// Length of the message.
     pub bytes: u32,
-    /// Its first word.
+    /// Index of its first word.
     start: u32,
 }
 
@@ -32,29 +34,30 @@ pub struct MidiEvent<'a> {
 }
 
 impl<'a> MidiReader<'a> {
-    /// `None` if these words are no MIDI buffer, or claim more events than fit.
+    /// Returns a reader; `None` if the words are no MIDI buffer, or claim more events than fit.
     pub fn of(words: &'a MidiWords) -> Option<Self> {
         let events = words[word::EVENTS].load(Relaxed);
         let is_buffer = words[word::MARK].load(Relaxed) == MARK && events as usize <= MAX_EVENTS;
         is_buffer.then_some(Self { words, events })
     }
 
-    /// How many events there are.
+    /// Returns the number of events.
     pub const fn len(self) -> u32 {
         self.events
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no events.
     pub const fn is_empty(self) -> bool {
         self.events == 0
     }
 
-    /// Events that did not get here: there was no room, or they made no sense.
+    /// Returns the number of lost events, which did not fit or were malformed.
     pub fn lost(self) -> u32 {
         self.words[word::LOST].load(Relaxed)
     }
 
-    /// Where event number `index` is; `None` if there is none, or if it is not within the buffer.
+    /// Returns the location of event `index`; `None` if there is none, or if it is not within the
+    /// buffer.
     pub fn record(self, index: u32) -> Option<Record> {
         if index >= self.events {
             return None;
@@ -74,41 +77,41 @@ impl<'a> MidiReader<'a> {
         Some(Record { time, bytes, start: u32::try_from(start).ok()? })
     }
 
-    /// The event that a record of this buffer told of.
+    /// Returns the event at a location in this buffer.
     pub fn at(self, record: Record) -> MidiEvent<'a> {
         let (start, bytes) = (record.start as usize, record.bytes as usize);
         let data = self.words.get(start..start + bytes.div_ceil(WORD_BYTES)).unwrap_or_default();
         MidiEvent { time: record.time, bytes: bytes.min(data.len() * WORD_BYTES), data }
     }
 
-    /// Event number `index`; `None` if there is none, or if it is not within the buffer.
+    /// Returns event `index`; `None` if there is none, or if it is not within the buffer.
     pub fn event(self, index: u32) -> Option<MidiEvent<'a>> {
         self.record(index).map(|record| self.at(record))
     }
 
-    /// All events that are within the buffer, in their order.
+    /// Returns all events within the buffer, in their order.
     pub fn events(self) -> impl Iterator<Item = MidiEvent<'a>> {
         (0..self.events).filter_map(move |index| self.event(index))
     }
 }
 
 impl<'a> MidiEvent<'a> {
-    /// Frames from the cycle's start.
+    /// Returns the time in frames from the cycle's start.
     pub const fn time(&self) -> u32 {
         self.time
     }
 
-    /// Bytes of the message.
+    /// Returns the length of the message in bytes.
     pub const fn len(&self) -> usize {
         self.bytes
     }
 
-    /// Whether it has no bytes, which JACK allows.
+    /// Returns whether the message is empty, which JACK allows.
     pub const fn is_empty(&self) -> bool {
         self.bytes == 0
     }
 
-    /// Copies the message to the beginning of `room` and answers it; `None` if it does not fit there.
+    /// Copies the message to the start of `room` and returns it; `None` if it does not fit.
     pub fn copy_to<'b>(&self, room: &'b mut [u8]) -> Option<&'b [u8]> {
         let message = room.get_mut(..self.bytes)?;
         for (bytes, data) in message.chunks_mut(WORD_BYTES).zip(self.data) {
@@ -117,7 +120,7 @@ impl<'a> MidiEvent<'a> {
         Some(message)
     }
 
-    /// The words that hold the message, in memory order.
+    /// Returns the words that contain the message, in memory order.
     pub const fn data(&self) -> &'a [AtomicU32] {
         self.data
     }

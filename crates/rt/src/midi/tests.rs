@@ -9,7 +9,7 @@ fn words() -> Box<MidiWords> {
     Box::new(std::array::from_fn(|_| AtomicU32::new(0)))
 }
 
-/// A buffer with these events, as many as fit.
+/// Returns a buffer with these events, as many as fit.
 fn buffer(events: &[(u32, Vec<u8>)]) -> Box<MidiWords> {
     let words = words();
     let writer = MidiWriter::begin(&words, FRAMES);
@@ -56,7 +56,10 @@ fn a_buffer_holds_as_much_as_jack2s() {
         assert!(writer.max_event_bytes() >= 4);
         assert_eq!(writer.write(0, &[0x90, 60, 100]), Ok(()));
     }
-    assert_eq!((writer.max_event_bytes(), writer.write(0, &[]), lost(&words)), (0, Err(MidiError::Full), 1));
+    assert_eq!(
+        (writer.max_event_bytes(), writer.write(0, &[]), lost(&words)),
+        (0, Err(MidiError::Full), 1)
+    );
     writer.clear();
     assert_eq!((content(&words), lost(&words)), (vec![], 0));
     let whole: Vec<u8> = (0..32_732_u32).map(|index| index as u8).collect();
@@ -115,7 +118,11 @@ fn a_record_that_points_out_of_the_buffer_is_no_event() {
         words[HEADER_WORDS + 2].store(offset, Relaxed);
         assert_eq!(content(&words).len(), usize::from(is_event), "{what}");
         let heard = merged(&[words, buffer(&[(2, vec![0xf8])])]);
-        assert_eq!(content(&heard).len(), 1 + usize::from(is_event), "{what}: the others are heard");
+        assert_eq!(
+            content(&heard).len(),
+            1 + usize::from(is_event),
+            "{what}: the others are heard"
+        );
         assert_eq!(lost(&heard), u32::from(!is_event), "{what}");
     }
 }
@@ -138,7 +145,7 @@ fn what_the_sources_lost_and_what_does_not_fit_together_is_counted() {
     assert_eq!(content(&heard)[0], (0, vec![1]), "the earliest are heard");
 }
 
-/// What events are written: ascending times, and some that would not fit all.
+/// Events to write: ascending times, and some that do not all fit.
 fn events() -> impl Strategy<Value = Vec<(u32, Vec<u8>)>> {
     let message = prop_oneof![
         9 => prop::collection::vec(any::<u8>(), 0..6),

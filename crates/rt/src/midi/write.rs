@@ -1,13 +1,13 @@
-//! Filling a buffer of this process's own.
+//! Writing a buffer that belongs to this process.
 
 use super::{
-    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiEvent, MidiWords, RECORD_WORDS, WORD_BYTES,
-    word,
+    HEADER_WORDS, INLINE_BYTES, MARK, MAX_EVENTS, MIDI_WORDS, MidiEvent, MidiWords, RECORD_WORDS,
+    WORD_BYTES, word,
 };
 use crate::shm::SLOT_BYTES;
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 
-/// A buffer to which events are added, in the order of their times. Thread: cycle.
+/// A buffer to which events are added in the order of their times. Thread: cycle.
 #[derive(Debug, Clone, Copy)]
 pub struct MidiWriter<'a> {
     words: &'a MidiWords,
@@ -16,17 +16,21 @@ pub struct MidiWriter<'a> {
 /// Why an event was not written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MidiError {
-    /// Its time is before that of the last event, or not within the cycle.
+    /// The time is before that of the last event, or not within the cycle.
     Time,
-    /// There is no room for it; the buffer counts it as lost.
+    /// The buffer has no room for the event, and counts it as lost.
     Full,
 }
 
 impl core::fmt::Display for MidiError {
     fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         formatter.write_str(match self {
-            Self::Time => "an event's time must be within the cycle and not before the last event's",
-            Self::Full => "there is no room for the event in the port's MIDI buffer, which counts it as lost",
+            Self::Time => {
+                "an event's time must be within the cycle and not before the last event's"
+            }
+            Self::Full => {
+                "there is no room for the event in the port's MIDI buffer, which counts it as lost"
+            }
         })
     }
 }
@@ -34,7 +38,7 @@ impl core::fmt::Display for MidiError {
 impl core::error::Error for MidiError {}
 
 impl<'a> MidiWriter<'a> {
-    /// Makes an empty MIDI buffer for cycles of `frames` frames, whatever the words were.
+    /// Starts an empty MIDI buffer for cycles of `frames` frames, whatever the words contain.
     pub fn begin(words: &'a MidiWords, frames: u32) -> Self {
         let writer = Self { words };
         writer.clear();
@@ -43,9 +47,10 @@ impl<'a> MidiWriter<'a> {
         writer
     }
 
-    /// `None` if these words are no MIDI buffer, or one whose books are wrong.
+    /// Returns a writer; `None` if the words are no MIDI buffer, or contradict each other.
     pub fn of(words: &'a MidiWords) -> Option<Self> {
-        let (events, data) = (words[word::EVENTS].load(Relaxed), words[word::DATA_BYTES].load(Relaxed));
+        let (events, data) =
+            (words[word::EVENTS].load(Relaxed), words[word::DATA_BYTES].load(Relaxed));
         let room = SLOT_BYTES - HEADER_WORDS * WORD_BYTES;
         let is_sound = words[word::MARK].load(Relaxed) == MARK
             && events as usize <= MAX_EVENTS
@@ -54,14 +59,14 @@ impl<'a> MidiWriter<'a> {
         is_sound.then_some(Self { words })
     }
 
-    /// Forgets all events and the count of those lost.
+    /// Removes all events and resets the count of lost ones.
     pub fn clear(self) {
         for at in [word::EVENTS, word::DATA_BYTES, word::LOST] {
             self.words[at].store(0, Relaxed);
         }
     }
 
-    /// Cycles have this many frames: later times are refused.
+    /// Sets the length of a cycle in frames. Later times are refused.
     pub fn set_frames(self, frames: u32) {
         self.words[word::FRAMES].store(frames, Relaxed);
     }
@@ -74,16 +79,17 @@ impl<'a> MidiWriter<'a> {
         self.words[word::DATA_BYTES].load(Relaxed) as usize
     }
 
-    /// Counts events that did not get here.
+    /// Counts lost events.
     pub fn note_lost(self, events: u32) {
         let lost = &self.words[word::LOST];
         lost.store(lost.load(Relaxed).saturating_add(events), Relaxed);
     }
 
-    /// The largest message that fits; 0 if none does, not even an empty one.
+    /// Returns the length of the largest message that fits; 0 if none does, not even an empty one.
     pub fn max_event_bytes(self) -> usize {
-        let taken = (HEADER_WORDS + RECORD_WORDS * (self.events() + 1)) * WORD_BYTES + self.data_bytes();
-        // What fits into the record needs no room beside it.
+        let taken =
+            (HEADER_WORDS + RECORD_WORDS * (self.events() + 1)) * WORD_BYTES + self.data_bytes();
+        // A message that fits into the record needs no further room.
         SLOT_BYTES.checked_sub(taken).map_or(0, |left| left.max(INLINE_BYTES))
     }
 
@@ -92,12 +98,13 @@ impl<'a> MidiWriter<'a> {
         self.words.get(at).map(|time| time.load(Relaxed))
     }
 
-    /// Adds an event whose message, `bytes` long, is still to be written to the words that are answered.
+    /// Adds an event of `bytes` bytes and returns the words to which the caller writes its message.
     ///
     /// # Errors
-    /// [`MidiError`]; nothing is added then.
+    /// [`MidiError`], in which case nothing is added.
     pub fn reserve(self, time: u32, bytes: usize) -> Result<&'a [AtomicU32], MidiError> {
-        if time >= self.words[word::FRAMES].load(Relaxed) || self.last_time().is_some_and(|last| time < last)
+        if time >= self.words[word::FRAMES].load(Relaxed)
+            || self.last_time().is_some_and(|last| time < last)
         {
             return Err(MidiError::Time);
         }
@@ -135,7 +142,7 @@ impl<'a> MidiWriter<'a> {
     /// Adds an event with this message.
     ///
     /// # Errors
-    /// [`MidiError`]; nothing is added then.
+    /// [`MidiError`], in which case nothing is added.
     pub fn write(self, time: u32, message: &[u8]) -> Result<(), MidiError> {
         let words = self.reserve(time, message.len())?;
         for (word, bytes) in words.iter().zip(message.chunks(WORD_BYTES)) {
@@ -149,7 +156,7 @@ impl<'a> MidiWriter<'a> {
     /// Adds a copy of another buffer's event.
     ///
     /// # Errors
-    /// [`MidiError`]; nothing is added then.
+    /// [`MidiError`], in which case nothing is added.
     pub fn copy(self, event: MidiEvent<'_>) -> Result<(), MidiError> {
         let words = self.reserve(event.time(), event.len())?;
         for (word, data) in words.iter().zip(event.data()) {

@@ -2,7 +2,7 @@
 
 use super::header::{Layout, SegmentHeader};
 use super::snapshot::Snapshot;
-use crate::park::{Park, Sleepers};
+use crate::park::{Park, WakeMask};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::transport::{TRANSPORT_WORDS, Transport};
 
@@ -82,12 +82,14 @@ pub struct EngineSegment {
     /// Tells this server from others.
     instance: AtomicU64,
     info: Snapshot<SHARED_WORDS>,
-    /// By parity of the cycle, so that a client reads that of its own cycle when the next has begun.
+    /// By parity of the cycle, so that a client reads that of its own cycle when the next has
+    /// begun.
     transport: [Snapshot<SHARED_TRANSPORT_WORDS>; 2],
     cycle: CycleWord,
 }
 
-/// The futex word that clients without predecessors share (the 2004 paper's semaphore sharing, §4.5.1).
+/// The futex word that clients without predecessors share (the 2004 paper's semaphore sharing,
+/// §4.5.1).
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 struct CycleWord(AtomicU32);
@@ -116,12 +118,16 @@ impl CycleInfo {
         core::array::from_fn(|index| words[index])
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "each half of the packed words is 32 bits wide")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "each half of the packed words is 32 bits wide"
+    )]
     #[inline]
     fn from_words(words: &[u64; SHARED_WORDS]) -> Self {
         let words: [u64; INFO_WORDS] =
             core::array::from_fn(|index| words.get(index).copied().unwrap_or_default());
-        let [cycle, plan, rate_quantum, frames, woken_ns, wakeup_ns, next_wakeup_ns, period] = words;
+        let [cycle, plan, rate_quantum, frames, woken_ns, wakeup_ns, next_wakeup_ns, period] =
+            words;
         Self {
             cycle: cycle as u32,
             plan,
@@ -147,8 +153,9 @@ impl EngineSegment {
         self.server_process.store(server_process, Ordering::Relaxed);
     }
 
-    /// Names this server (no other one of this machine's uptime has the number), and states for how long its clients
-    /// are to wait for another one when it is gone, before any of them can map the segment.
+    /// Names this server (no other one of this machine's uptime has the number), and states for how
+    /// long its clients are to wait for another one when it is gone, before any of them can map the
+    /// segment.
     pub fn identify(&self, instance: u64, grace_ms: u32) {
         self.instance.store(instance, Ordering::Relaxed);
         self.grace_ms.store(grace_ms, Ordering::Relaxed);
@@ -178,7 +185,11 @@ impl EngineSegment {
     /// How the server was started.
     pub fn flags(&self) -> ServerFlags {
         let flags = self.flags.load(Ordering::Relaxed);
-        ServerFlags { realtime: flags & 1 != 0, sync: flags & 2 != 0, gives_priorities: flags & 4 != 0 }
+        ServerFlags {
+            realtime: flags & 1 != 0,
+            sync: flags & 2 != 0,
+            gives_priorities: flags & 4 != 0,
+        }
     }
 
     /// Priority of process threads under `SCHED_FIFO`, if they are real-time.
@@ -187,8 +198,8 @@ impl EngineSegment {
         Some(self.client_priority.load(Ordering::Relaxed)).filter(|priority| *priority > 0)
     }
 
-    /// The highest priority that a program should give to threads of its own, if process threads are real-time: one
-    /// below the driver's, and never below that of process threads.
+    /// The highest priority that a program should give to threads of its own, if process threads
+    /// are real-time: one below the driver's, and never below that of process threads.
     #[inline]
     pub fn highest_program_priority(&self) -> Option<u32> {
         let clients = self.client_priority()?;
@@ -200,28 +211,34 @@ impl EngineSegment {
         self.server_process.load(Ordering::Relaxed)
     }
 
-    /// The newest cycle. `None` only while the server stands in the middle of writing it. Thread: any.
+    /// The newest cycle. `None` only while the server stands in the middle of writing it. Thread:
+    /// any.
     #[inline]
     pub fn info(&self) -> Option<CycleInfo> {
         self.info.read().map(|words| CycleInfo::from_words(&words))
     }
 
-    /// Makes `info` the newest cycle without starting it. Driver thread; before [`release`](Self::release).
+    /// Makes `info` the newest cycle without starting it. Driver thread; before
+    /// [`release`](Self::release).
     pub fn publish(&self, info: CycleInfo) {
         self.info.write(&info.to_words());
     }
 
-    /// States the transport of the cycle that is about to begin. Driver thread; before [`release`](Self::release).
+    /// States the transport of the cycle that is about to begin. Driver thread; before
+    /// [`release`](Self::release).
     pub fn publish_transport(&self, transport: &Transport) {
         let words = transport.to_words();
-        self.transport[(transport.cycle % 2) as usize].write(&core::array::from_fn(|index| words[index]));
+        self.transport[(transport.cycle % 2) as usize]
+            .write(&core::array::from_fn(|index| words[index]));
     }
 
-    /// The transport in `cycle`; if that is long over, in a later one. `None` only while the server stands in the
-    /// middle of writing it. Thread: any.
+    /// The transport in `cycle`; if that is long over, in a later one. `None` only while the server
+    /// stands in the middle of writing it. Thread: any.
     pub fn transport_in(&self, cycle: u32) -> Option<Transport> {
         let words = self.transport[(cycle % 2) as usize].read()?;
-        Some(Transport::from_words(&core::array::from_fn(|index| words.get(index).copied().unwrap_or(0))))
+        Some(Transport::from_words(&core::array::from_fn(|index| {
+            words.get(index).copied().unwrap_or(0)
+        })))
     }
 
     /// Whether cycles follow each other as fast as the graph can. Thread: any.
@@ -235,14 +252,17 @@ impl EngineSegment {
         self.freewheels.store(u32::from(on), Ordering::Relaxed);
     }
 
-    /// Starts the published cycle: clients that wait for nothing but the driver may run. Driver thread. Thread: cycle.
+    /// Starts the published cycle: clients that wait for nothing but the driver may run. Driver
+    /// thread. Thread: cycle.
     pub fn release(&self, cycle: u32) {
-        // Release: whoever sees the cycle sees its info, the armed signal pages and the capture buffers.
+        // Release: whoever sees the cycle sees its info, the armed signal pages and the capture
+        // buffers.
+        // MUTATION: release.relaxed
         self.cycle.0.store(cycle, Ordering::Release);
     }
 
-    /// Wakes those of `sleepers` who sleep until the next cycle. Driver thread, and its rousers. Thread: cycle.
-    pub fn wake_group(&self, sleepers: Sleepers, park: &impl Park) {
+    /// Wakes those of `sleepers` who sleep until the next cycle. Driver thread. Thread: cycle.
+    pub fn wake_group(&self, sleepers: WakeMask, park: &impl Park) {
         park.wake_only(sleepers, &self.cycle.0, u32::MAX);
     }
 
@@ -250,12 +270,14 @@ impl EngineSegment {
     #[inline]
     pub fn cycle(&self) -> u32 {
         // Acquire: pairs with `release`.
+        // MUTATION: cycle.relaxed
         self.cycle.0.load(Ordering::Acquire)
     }
 
-    /// Sleeps as one of `sleepers` until a cycle other than `seen` is released, or the deadline. The mapping may be read-only.
+    /// Sleeps as one of `sleepers` until a cycle other than `seen` is released, or the deadline.
+    /// The mapping may be read-only.
     #[inline]
-    pub fn sleep(&self, sleepers: Sleepers, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
+    pub fn sleep(&self, sleepers: WakeMask, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
         park.wait_as(sleepers, &self.cycle.0, seen, deadline_ns);
     }
 

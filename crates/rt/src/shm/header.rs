@@ -1,13 +1,14 @@
-//! The first words of every segment, checked by whoever receives one.
+//! The first words of every segment, which its receiver checks.
 
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 
-/// Version of all layouts of this module. A client and a server that differ refuse each other in words.
+/// Version of all layouts of this module. A client and a server with different versions refuse each
+/// other with an error message.
 pub const LAYOUT_VERSION: u32 = 6;
 
 const MAGIC: u32 = 0x434e_5354; // "CNST"
 
-/// What a segment is and which version of its layout it follows.
+/// The kind of a segment and the version of its layout.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct SegmentHeader {
@@ -17,47 +18,47 @@ pub struct SegmentHeader {
     reserved: AtomicU32,
 }
 
-/// Why a received segment cannot be what it should be.
+/// Why a received segment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayoutError {
-    /// The first word is not consort's: these are some other program's bytes.
+    /// The first word is not consort's: the bytes are another program's.
     Foreign,
-    /// A segment of consort, but of another kind.
+    /// The segment is consort's, but of another kind.
     WrongKind {
-        /// The kind that was asked for.
+        /// The expected kind.
         wanted: u32,
         /// The kind that the header names.
         found: u32,
     },
-    /// The right kind in another version of its layout.
+    /// The kind is right, but the version of its layout is not.
     WrongVersion {
         /// The version that the header names.
         found: u32,
     },
 }
 
-/// A type that may be laid over shared memory.
+/// A type that may be mapped onto shared memory.
 ///
 /// # Safety
-/// The type is `repr(C)`, starts with a [`SegmentHeader`], and consists of atomics only, so that any bytes
-/// are a valid value and a write by another process at any moment is no data race.
+/// The type is `repr(C)`, starts with a [`SegmentHeader`], and consists of atomics only, so that
+/// any bytes are a valid value, and a write by another process at any time is no data race.
 pub unsafe trait Layout {
-    /// Number of the kind, unique among layouts.
+    /// Number of the kind, different for every layout.
     const KIND: u32;
 
-    /// The segment's first words.
+    /// Returns the segment's first words.
     fn header(&self) -> &SegmentHeader;
 }
 
 impl SegmentHeader {
-    /// Marks a fresh segment as one of `kind`.
+    /// Marks a new segment as one of `kind`.
     pub fn initialize(&self, kind: u32) {
         self.kind.store(kind, Relaxed);
         self.version.store(LAYOUT_VERSION, Relaxed);
         self.magic.store(MAGIC, Relaxed);
     }
 
-    /// Checks a segment that came from another process.
+    /// Checks a segment that another process has sent.
     pub fn check(&self, wanted: u32) -> Result<(), LayoutError> {
         if self.magic.load(Relaxed) != MAGIC {
             return Err(LayoutError::Foreign);

@@ -5,19 +5,19 @@
 //! | [`EngineSegment`] | server | every client |
 //! | [`Registry`] | server | every client |
 //! | [`Recording`] | server | observers |
-//! | [`Orders`] | server | one client |
+//! | [`Assignments`] | server | one client |
 //! | [`OwnPage`] | one client, server | the same |
 //! | [`SignalPage`] | a client, its direct predecessors, server | the same |
 //! | [`SlabHeader`] and samples | one client (or the server, for its devices) | server, connected readers |
 //!
-//! Every layout is the same for 32- and 64-bit programs, made of atomics only, and valid for any bytes:
-//! what a peer wrote is an index or a date that is checked where it is read, never a pointer.
-//! A change of a layout or of its meaning bumps [`LAYOUT_VERSION`].
+//! Every layout is the same for 32- and 64-bit programs, consists of atomics only, and is valid for
+//! any bytes. What a peer wrote is an index or a time that is checked where it is read, never a
+//! pointer. A change of a layout or of its meaning increments [`LAYOUT_VERSION`].
 
+mod assignments;
 mod engine;
 mod handover;
 mod header;
-mod orders;
 mod own;
 mod recording;
 mod registry;
@@ -26,18 +26,18 @@ mod slab;
 mod snapshot;
 mod transport_requests;
 
+pub use assignments::{
+    ASSIGNMENT_WORDS, AssignmentCopy, AssignmentReader, AssignmentWriter, Assignments, FIXED_WORDS,
+    FOLLOWER_WORDS, FollowerEdge, InputGroup, InputSource, NO_CPU, absent, group_words,
+};
 pub use engine::{CycleInfo, EngineSegment, Priorities, ServerFlags};
 pub use handover::Handover;
 pub use header::{LAYOUT_VERSION, Layout, LayoutError, SegmentHeader};
-pub use orders::{
-    FIXED_WORDS, FOLLOWER_WORDS, FollowerOrder, GroupOrder, InputSource, NO_CPU, ORDERS_WORDS, Orders,
-    OrdersCopy, OrdersReader, OrdersWriter, absent, group_words,
-};
-pub use own::{Dates, OwnPage};
+pub use own::{OwnPage, Timestamps};
 pub use recording::{RECORD_WORDS, RECORDS, RecordCursor, RecordRing, Recording};
 pub use registry::{
-    ALIASES_PER_PORT, CLIENT_NAME_BYTES, ClientEntry, ConnectionCell, FULL_NAME_BYTES, LatencyRange,
-    PortEntry, Registry, RegistryHeader, RegistryShape, Text, state,
+    ALIASES_PER_PORT, CLIENT_NAME_BYTES, ClientEntry, ConnectionCell, FULL_NAME_BYTES,
+    LatencyRange, PortEntry, Registry, RegistryHeader, RegistryShape, Text, state,
 };
 pub use signal::{Edges, MAX_EDGES, SignalPage};
 pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};

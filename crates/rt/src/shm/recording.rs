@@ -1,27 +1,27 @@
-//! The recording: what every cycle was like, in a ring that the server writes and anybody reads.
+//! The recording: a ring of records of every cycle, which the server writes and any program reads.
 
 use super::header::{Layout, SegmentHeader};
 use crate::sync::{AtomicU64, Ordering, fence};
 
-/// Words of a record: one cache line. In models as few as can be torn.
+/// Words of a record: one cache line. Models use the fewest that can be torn.
 pub const RECORD_WORDS: usize = if cfg!(loom) { 2 } else { 8 };
 
-/// Records that the ring of a server holds, 2 MiB: seven seconds of five clients at 64 frames and 48 kHz.
+/// Records in a server's ring, 2 MiB: seven seconds of five clients at 64 frames and 48 kHz.
 pub const RECORDS: usize = if cfg!(loom) { 2 } else { 32 * 1024 };
 
 /// The recording of a server.
 pub type Recording = RecordRing<RECORDS>;
 
-/// A ring of records, overwritten for ever. One thread writes, and never waits for a reader; a reader sees whole
-/// records only, and how many it has missed.
+/// A ring of records that overwrites the oldest. One thread writes and never waits for a reader. A
+/// reader gets complete records only, and knows how many it has missed.
 #[repr(C)]
 #[cfg_attr(not(loom), repr(align(4096)))]
 #[derive(Debug)]
 pub struct RecordRing<const SLOTS: usize> {
     header: SegmentHeader,
-    /// Records whose writing has begun, since the server started.
+    /// Records whose write has started, since the server started.
     begun: AtomicU64,
-    /// Records that are whole, since the server started.
+    /// Complete records, since the server started.
     written: AtomicU64,
     slots: [Slot; SLOTS],
 }
@@ -57,69 +57,81 @@ impl<const SLOTS: usize> RecordRing<SLOTS> {
         self.slots.get(usize::try_from(number % (SLOTS as u64)).ok()?)
     }
 
-    /// Adds a record in the place of the oldest one. One thread only. Thread: cycle.
+    /// Adds a record and overwrites the oldest one. Only one thread may call this. Thread: cycle.
     pub fn push(&self, words: &[u64; RECORD_WORDS]) {
         // Relaxed: only this thread writes the counts.
         let number = self.written.load(Ordering::Relaxed);
         let Some(slot) = self.slot(number) else { return };
+        // MUTATION: recording.write_start_not_announced
         self.begun.store(number + 1, Ordering::Relaxed);
-        // Release: a reader that sees one of the words below also sees that their writing has begun.
+        // Release: a reader that sees one of the words below also sees that their write has
+        // started.
+        // MUTATION: recording.writer_without_fence
         fence(Ordering::Release);
         for (place, word) in slot.0.iter().zip(words) {
             place.store(*word, Ordering::Relaxed);
         }
-        // Release: whoever counts the record sees all its words.
+        // Release: a reader that counts the record sees all its words.
+        // MUTATION: recording.write_end_relaxed
         self.written.store(number + 1, Ordering::Release);
     }
 
-    /// How many records were written since the server started; the newest is one less. Thread: any.
+    /// Returns the number of records written since the server started, one more than the newest
+    /// record's number. Thread: any.
     pub fn written(&self) -> u64 {
         // Acquire: pairs with `push`.
+        // MUTATION: recording.read_start_relaxed
         self.written.load(Ordering::Acquire)
     }
 
-    /// Record `number`, if it is written and not overwritten yet. Thread: any.
+    /// Returns record `number` if it was written and not overwritten yet. Thread: any.
     pub fn get(&self, number: u64) -> Option<[u64; RECORD_WORDS]> {
         if number >= self.written() {
             return None;
         }
         let slot = self.slot(number)?;
         let words = core::array::from_fn(|word| slot.0[word].load(Ordering::Relaxed));
-        // Acquire: pairs with the writer's fence; a word of a newer record shows its beginning below.
+        // Acquire: pairs with the writer's fence; a word of a newer record shows below that its
+        // write has started.
+        // MUTATION: recording.reader_without_fence
         fence(Ordering::Acquire);
         let begun = self.begun.load(Ordering::Relaxed);
         (begun <= number.saturating_add(SLOTS as u64)).then_some(words)
     }
 }
 
-/// A reader's place in the recording.
+/// A reader's position in the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordCursor {
     next: u64,
-    /// Records that were overwritten before this reader had read them.
+    /// Records that were overwritten before this reader read them.
     pub lost: u64,
 }
 
 impl RecordCursor {
-    /// From the oldest record that is still there.
+    /// Starts at the oldest record in the ring.
     pub fn oldest<const SLOTS: usize>(ring: &RecordRing<SLOTS>) -> Self {
         Self { next: ring.written().saturating_sub(SLOTS as u64), lost: 0 }
     }
 
-    /// From the next record on that is written.
+    /// Starts at the next record that is written.
     pub fn newest<const SLOTS: usize>(ring: &RecordRing<SLOTS>) -> Self {
         Self { next: ring.written(), lost: 0 }
     }
 
-    /// The next record; `None`: there is none yet. Thread: any, never waits.
-    pub fn next<const SLOTS: usize>(&mut self, ring: &RecordRing<SLOTS>) -> Option<[u64; RECORD_WORDS]> {
-        // Once for a reader that was overtaken, once for one that is overtaken again meanwhile.
+    /// Returns the next record; `None` if there is none yet. Never waits. Thread: any.
+    pub fn next<const SLOTS: usize>(
+        &mut self,
+        ring: &RecordRing<SLOTS>,
+    ) -> Option<[u64; RECORD_WORDS]> {
+        // The second try is for a reader that is overtaken again after it has caught up.
         for _ in 0..2 {
             let written = ring.written();
             if self.next >= written {
                 return None;
             }
-            // A quarter of the ring's room, so that the writer does not overtake it again at once.
+            // Skips a quarter of the ring, so that the writer does not overtake the reader again at
+            // once.
             let oldest = written.saturating_sub(SLOTS as u64);
             if self.next < oldest {
                 let resumed = oldest + (SLOTS as u64) / 4;

@@ -1,33 +1,33 @@
-//! The registry: clients, ports and connections, as every program may read them at any time.
+//! The registry: clients, ports and connections, readable by every program at any time.
 //!
-//! Written by the server's control thread only, mapped read-only by every client. An entry is a sequence
-//! lock of its own, so that the getters of `jack.h` are lock-free and see what a request has changed as
-//! soon as it is answered.
+//! Only the server's control thread writes it; every client maps it read-only. Each entry is a
+//! sequence lock, so the getters of `jack.h` are lock-free, and see the effect of a request as soon
+//! as it is answered.
 
 use core::ptr::NonNull;
 
 use super::header::{Layout, SegmentHeader};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// Room for `client:port` and its terminating zero: 320 bytes of name at most.
+/// Bytes for `client:port` and its terminating zero: the name has 320 bytes at most.
 pub const FULL_NAME_BYTES: usize = 328;
-/// Room for a client's name and its terminating zero: 64 bytes of name at most.
+/// Bytes for a client's name and its terminating zero: the name has 64 bytes at most.
 pub const CLIENT_NAME_BYTES: usize = 72;
-/// Aliases that a port can have.
+/// Number of aliases that a port can have.
 pub const ALIASES_PER_PORT: usize = 2;
 
-/// How many entries a registry has room for; constant while the server lives.
+/// The number of entries of each kind; constant while the server lives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RegistryShape {
     /// Port ids are `1..=ports`.
     pub ports: u32,
     /// Client ids are `1..=clients`.
     pub clients: u32,
-    /// Connections at one time.
+    /// Connections at the same time.
     pub connections: u32,
 }
 
-/// The registry's first page.
+/// The first page of the registry.
 #[repr(C, align(4096))]
 #[derive(Debug, Default)]
 pub struct RegistryHeader {
@@ -36,11 +36,11 @@ pub struct RegistryHeader {
     clients: AtomicU32,
     connections: AtomicU32,
     reserved: AtomicU32,
-    /// Counts changes of any entry.
+    /// Counts changes of all entries.
     changes: AtomicU64,
 }
 
-/// A zero-terminated text in shared memory, in `W` words.
+/// A zero-terminated text of `W` words in shared memory.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Text<const W: usize>([AtomicU64; W]);
@@ -54,13 +54,13 @@ pub struct LatencyRange {
     pub max: u32,
 }
 
-/// What an entry holds.
+/// The states of an entry.
 pub mod state {
-    /// Nothing.
+    /// The entry is unused.
     pub const FREE: u32 = 0;
-    /// A client that is open, or a port.
+    /// The client is open, or the port exists.
     pub const REGISTERED: u32 = 1;
-    /// That of a client that takes part in cycles.
+    /// The client takes part in cycles, or the port belongs to such a client.
     pub const ACTIVE: u32 = 2;
 }
 
@@ -88,7 +88,7 @@ pub struct ClientEntry {
 #[derive(Debug)]
 pub struct PortEntry {
     sequence: AtomicU32,
-    /// One of [`state`]; a port's is active while its client is.
+    /// One of [`state`]. A port is active while its client is.
     pub state: AtomicU32,
     /// `JackPortFlags`.
     pub flags: AtomicU32,
@@ -98,22 +98,23 @@ pub struct PortEntry {
     pub owner: AtomicU32,
     /// Number of connections.
     pub connections: AtomicU32,
-    /// Its first connection: index + 1 of a cell; 0: none.
+    /// The port's first connection: index + 1 of a cell, or 0 for none.
     pub first_connection: AtomicU32,
-    /// Its last connection, likewise.
+    /// The port's last connection: index + 1 of a cell, or 0 for none.
     pub last_connection: AtomicU32,
-    /// Monitor requests.
+    /// Number of monitor requests.
     pub monitors: AtomicU32,
-    /// Which of the two names is the port's: a rename leaves the old one readable for who holds it.
+    /// Index of the current one of the two names. A rename leaves the old one readable for programs
+    /// that hold its address.
     pub which_name: AtomicU32,
     capture_latency: AtomicU64,
     playback_latency: AtomicU64,
     names: [Text<{ FULL_NAME_BYTES / 8 }>; 2],
-    /// Empty text: none.
+    /// The aliases; an empty text is none.
     pub aliases: [Text<{ FULL_NAME_BYTES / 8 }>; ALIASES_PER_PORT],
 }
 
-/// One connection, member of its source's list and of its destination's.
+/// One connection, linked into the lists of its source and its destination.
 #[repr(C)]
 #[derive(Debug)]
 pub struct ConnectionCell {
@@ -121,11 +122,11 @@ pub struct ConnectionCell {
     pub source: AtomicU32,
     /// Id of the input port.
     pub destination: AtomicU32,
-    /// Index + 1 of the source's next connection; 0: the last.
+    /// Index + 1 of the source's next connection; 0 after the last.
     pub next_of_source: AtomicU32,
-    /// Index + 1 of the destination's next connection; 0: the last.
+    /// Index + 1 of the destination's next connection; 0 after the last.
     pub next_of_destination: AtomicU32,
-    /// Counts connections: of two, the younger closes a loop.
+    /// Counts connections. Of two connections, the younger one closes a loop.
     pub age: AtomicU64,
 }
 
@@ -142,7 +143,7 @@ unsafe impl Layout for RegistryHeader {
 const _: () = assert!(size_of::<PortEntry>() == 1408 && size_of::<ClientEntry>() == 128);
 
 impl RegistryShape {
-    /// Size of a registry of this shape.
+    /// Returns the size of a registry of this shape, bytes.
     pub const fn bytes(self) -> usize {
         size_of::<RegistryHeader>()
             + self.ports as usize * size_of::<PortEntry>()
@@ -153,7 +154,7 @@ impl RegistryShape {
 
 /// A registry in memory that stays mapped as long as the value lives.
 ///
-/// The memory's owner (a mapping in `sys`) keeps this value beside the mapping.
+/// The memory's owner (a mapping in `sys`) stores this value together with the mapping.
 #[derive(Debug, Clone, Copy)]
 pub struct Registry {
     base: NonNull<u8>,
@@ -166,11 +167,11 @@ unsafe impl Send for Registry {}
 unsafe impl Sync for Registry {}
 
 impl Registry {
-    /// Lays a fresh registry over zeroed memory.
+    /// Creates a registry in zeroed memory.
     ///
     /// # Safety
-    /// `base` is the start of a writable, page-aligned mapping of at least `shape.bytes()` zeroed bytes that
-    /// lives as long as every copy of the value.
+    /// `base` is the start of a writable, page-aligned mapping of at least `shape.bytes()` zeroed
+    /// bytes that lives as long as every copy of the value.
     pub unsafe fn create(base: NonNull<u8>, shape: RegistryShape) -> Self {
         let registry = Self { base, shape };
         let header = registry.header();
@@ -181,11 +182,11 @@ impl Registry {
         registry
     }
 
-    /// Reads a received registry; `None` if the memory is too small for what its header says.
+    /// Opens a received registry; `None` if the memory is too small for what its header says.
     ///
     /// # Safety
-    /// `base` is the start of a page-aligned mapping of `bytes` bytes that lives as long as every copy of
-    /// the value.
+    /// `base` is the start of a page-aligned mapping of `bytes` bytes that lives as long as every
+    /// copy of the value.
     pub unsafe fn open(base: NonNull<u8>, bytes: usize) -> Option<Self> {
         if bytes < size_of::<RegistryHeader>() {
             return None;
@@ -201,7 +202,7 @@ impl Registry {
         (shape.bytes() <= bytes).then_some(Self { base, shape })
     }
 
-    /// How many entries there are.
+    /// Returns the number of entries of each kind.
     pub fn shape(&self) -> RegistryShape {
         self.shape
     }
@@ -215,49 +216,51 @@ impl Registry {
         if index >= count {
             return None;
         }
-        // SAFETY: sections lie one after the other as `RegistryShape::bytes` adds them up, each size is a
-        // multiple of 64 but the last, and `index` is within its section; entries are atomics only.
+        // SAFETY: sections follow each other as `RegistryShape::bytes` adds them up, the size of
+        // each but the last is a multiple of 64, and `index` is within its section; entries are
+        // atomics only.
         Some(unsafe { self.base.byte_add(section).cast::<T>().add(index as usize).as_ref() })
     }
 
-    /// The entry of port `id`.
+    /// Returns the entry of port `id`.
     pub fn port(&self, id: u32) -> Option<&PortEntry> {
         self.entry(size_of::<RegistryHeader>(), self.shape.ports, id.wrapping_sub(1))
     }
 
-    /// The entry of client `id`.
+    /// Returns the entry of client `id`.
     pub fn client(&self, id: u32) -> Option<&ClientEntry> {
         let section = RegistryShape { clients: 0, connections: 0, ..self.shape }.bytes();
         self.entry(section, self.shape.clients, id.wrapping_sub(1))
     }
 
-    /// Connection cell `index`.
+    /// Returns connection cell `index`.
     pub fn connection(&self, index: u32) -> Option<&ConnectionCell> {
         let section = RegistryShape { connections: 0, ..self.shape }.bytes();
         self.entry(section, self.shape.connections, index)
     }
 
-    /// Counts a change of any entry. Control thread.
+    /// Counts a change of an entry. Control thread.
     pub fn note_change(&self) {
         self.header().changes.fetch_add(1, Ordering::Release);
     }
 
-    /// Changes since the server started: unchanged means that nothing is to be read again.
+    /// Returns the number of changes since the server started. While it is the same, nothing has to
+    /// be read again.
     pub fn changes(&self) -> u64 {
         self.header().changes.load(Ordering::Acquire)
     }
 }
 
-/// Tries of one read of an entry that is being written.
+/// Tries of one read while an entry is being written.
 const TRIES: u32 = 1000;
 
 fn write_locked<R>(sequence: &AtomicU32, change: impl FnOnce() -> R) -> R {
     let before = sequence.load(Ordering::Relaxed);
     sequence.store(before.wrapping_add(1), Ordering::Relaxed);
-    // Release: who sees a part of the change also sees the odd sequence.
+    // Release: a reader that sees a part of the change also sees the odd sequence.
     fence(Ordering::Release);
     let result = change();
-    // Release: who sees the even sequence sees the whole change.
+    // Release: a reader that sees the even sequence sees the whole change.
     sequence.store(before.wrapping_add(2), Ordering::Release);
     result
 }
@@ -280,48 +283,50 @@ fn read_locked<R>(sequence: &AtomicU32, mut read: impl FnMut() -> R) -> Option<R
 }
 
 impl ClientEntry {
-    /// Changes the entry so that readers see all of it or nothing. Control thread.
+    /// Changes the entry so that readers see all of the change or nothing. Control thread.
     pub fn write<R>(&self, change: impl FnOnce(&Self) -> R) -> R {
         write_locked(&self.sequence, || change(self))
     }
 
-    /// Reads the entry as one value; `None` if the writer was stopped in the middle. Thread: any.
+    /// Reads the entry as one value; `None` if the writer was stopped during a change. Thread: any.
     pub fn read<R>(&self, mut read: impl FnMut(&Self) -> R) -> Option<R> {
         read_locked(&self.sequence, || read(self))
     }
 }
 
 impl PortEntry {
-    /// Changes the entry so that readers see all of it or nothing. Control thread.
+    /// Changes the entry so that readers see all of the change or nothing. Control thread.
     pub fn write<R>(&self, change: impl FnOnce(&Self) -> R) -> R {
         write_locked(&self.sequence, || change(self))
     }
 
-    /// Reads the entry as one value; `None` if the writer was stopped in the middle. Thread: any.
+    /// Reads the entry as one value; `None` if the writer was stopped during a change. Thread: any.
     pub fn read<R>(&self, mut read: impl FnMut(&Self) -> R) -> Option<R> {
         read_locked(&self.sequence, || read(self))
     }
 
-    /// The full name, `client:port`. Its address stays valid, and its text until the second rename. Thread: any.
+    /// Returns the full name, `client:port`. Its address stays valid, and its text until the second
+    /// rename. Thread: any.
     pub fn name(&self) -> &Text<{ FULL_NAME_BYTES / 8 }> {
         &self.names[(self.which_name.load(Ordering::Acquire) % 2) as usize]
     }
 
-    /// Gives the port a new name, beside the old one. Within [`write`](Self::write).
+    /// Sets a new name and keeps the old one readable. Called within [`write`](Self::write).
     pub fn set_name(&self, name: &str) {
         let other = self.which_name.load(Ordering::Relaxed).wrapping_add(1);
         self.names[(other % 2) as usize].set(name);
         self.which_name.store(other % 2, Ordering::Release);
     }
 
-    /// Latency of the paths that end here: from the capture side, or to the playback side.
+    /// Returns the latency of the paths that end here: from the capture side, or to the playback
+    /// side.
     pub fn latency(&self, capture: bool) -> LatencyRange {
         let packed = self.latency_cell(capture).load(Ordering::Acquire);
         #[expect(clippy::cast_possible_truncation, reason = "two halves of 32 bits")]
         LatencyRange { min: (packed >> 32) as u32, max: packed as u32 }
     }
 
-    /// States the latency.
+    /// Sets the latency.
     pub fn set_latency(&self, capture: bool, range: LatencyRange) {
         self.latency_cell(capture)
             .store(u64::from(range.min) << 32 | u64::from(range.max), Ordering::Release);
@@ -333,16 +338,17 @@ impl PortEntry {
 }
 
 impl<const W: usize> Text<W> {
-    /// Replaces the text; what does not fit is cut off.
+    /// Replaces the text, and truncates it if it does not fit.
     pub fn set(&self, text: &str) {
-        let mut bytes = text.as_bytes().iter().copied().take(W * 8 - 1).chain(core::iter::repeat(0));
+        let mut bytes =
+            text.as_bytes().iter().copied().take(W * 8 - 1).chain(core::iter::repeat(0));
         for word in &self.0 {
             let chunk: [u8; 8] = core::array::from_fn(|_| bytes.next().unwrap_or(0));
             word.store(u64::from_ne_bytes(chunk), Ordering::Relaxed);
         }
     }
 
-    /// Copies the text into `buffer`, which is made large enough by its type at the caller's; gives its length.
+    /// Copies the text into `buffer` and returns its length.
     pub fn copy_to(&self, buffer: &mut [u8]) -> usize {
         let mut length = 0;
         for (word, chunk) in self.0.iter().zip(buffer.chunks_mut(8)) {
@@ -356,12 +362,13 @@ impl<const W: usize> Text<W> {
         length
     }
 
-    /// The text's first byte, for C: zero-terminated, valid as long as the registry is mapped.
+    /// Returns the text's address for C: zero-terminated, and valid as long as the registry is
+    /// mapped.
     pub fn as_ptr(&self) -> *const u8 {
         self.0.as_ptr().cast()
     }
 
-    /// Whether there is no text.
+    /// Returns whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0[0].load(Ordering::Relaxed).to_ne_bytes()[0] == 0
     }
@@ -397,7 +404,9 @@ mod tests {
             .expect("readable");
         assert_eq!(&name[..length], b"client:port");
         assert!(opened.port(0).is_none() && opened.port(4).is_none());
-        assert!(opened.client(2).is_some() && opened.client(3).is_none() && opened.client(0).is_none());
+        assert!(
+            opened.client(2).is_some() && opened.client(3).is_none() && opened.client(0).is_none()
+        );
         assert!(opened.connection(4).is_some() && opened.connection(5).is_none());
     }
 

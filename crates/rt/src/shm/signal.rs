@@ -1,4 +1,5 @@
-//! The signal page: where a client's predecessors say that they have finished, and where it sleeps.
+//! The signal page: where a client's predecessors signal that they have finished, and where the
+//! client sleeps.
 
 use core::fmt;
 
@@ -11,20 +12,23 @@ const WORDS: usize = if cfg!(loom) { 3 } else { 504 };
 /// Edges that one word counts.
 const BITS: u32 = if cfg!(loom) { 2 } else { 32 };
 
-/// In-edges that one page can count: what its words hold, less the inner words of the tree.
+/// In-edges that one page can count: the bits of its words, except the inner words of the tree.
 pub const MAX_EDGES: u32 = 15_000;
 
-/// How many direct predecessors a client has in a plan, and so which bits make it ready.
+/// The number of a client's direct predecessors in a plan, which determines the bits that make it
+/// ready.
 ///
-/// The bits stand in words of 32; a full word sets its bit in the word above, up to one root word.
-/// The predecessor whose bit fills the root is the one that wakes the client.
+/// The bits are stored in words of 32. A word that becomes full sets its bit in the word above, up
+/// to one root word. The predecessor whose bit fills the root wakes the client.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Edges(u32);
 
-/// One client's in-edges for a cycle. Its predecessors, the client itself and the server can write it.
+/// A client's in-edges in one cycle. Its predecessors, the client itself and the server can write
+/// it.
 ///
-/// Signals are idempotent: an edge is one bit of a word tagged with the cycle (`cycle << 32 | bits`), so
-/// that a signal given twice changes nothing and one from an older cycle fails on the tag.
+/// Signals are idempotent: an edge is one bit of a word tagged with the cycle (`cycle << 32
+///
+/// bits`). A signal given twice changes nothing, and one from an older cycle fails on the tag.
 #[repr(C)]
 #[cfg_attr(not(loom), repr(align(4096)))]
 #[derive(Debug)]
@@ -32,10 +36,11 @@ pub struct SignalPage {
     header: SegmentHeader,
     /// Counts wake-ups; the futex word that the client sleeps on.
     wake: AtomicU32,
-    /// 1 while the client sleeps or is about to: whoever wakes it may leave out the system call otherwise.
+    /// 1 while the client sleeps or is about to. Otherwise the thread that wakes it may omit the
+    /// system call.
     sleeping: AtomicU32,
-    /// When the last predecessor signaled, `CLOCK_MONOTONIC` ns; by parity of the cycle, so that the driver can
-    /// read the one while the next is under way.
+    /// When the last predecessor signaled, `CLOCK_MONOTONIC` ns. Two values, by parity of the
+    /// cycle, so that the driver can read one while the next is written.
     signaled_ns: [AtomicU64; 2],
     reserved: [AtomicU64; 3],
     words: [AtomicU64; WORDS],
@@ -54,20 +59,20 @@ unsafe impl Layout for SignalPage {
 const _: () = assert!(size_of::<SignalPage>() == 4096);
 
 impl Edges {
-    /// `count` predecessors; `None` if a page cannot count as many.
+    /// Returns `count` predecessors; `None` if a page cannot count that many.
     pub const fn new(count: u32) -> Option<Self> {
         if count <= MAX_EDGES { Some(Self(count)) } else { None }
     }
 
-    /// No predecessor: the client waits for the driver only.
+    /// No predecessors: the client waits for the driver only.
     pub const NONE: Self = Self(0);
 
-    /// Number of predecessors.
+    /// Returns the number of predecessors.
     pub const fn count(self) -> u32 {
         self.0
     }
 
-    /// Sizes of the levels of words above `self.0` bits, lowest first: (bits, first word).
+    /// Returns the levels of words above `self.0` bits, lowest first: (bits, first word).
     #[inline]
     fn levels(self) -> impl Iterator<Item = (u32, u32)> {
         let mut next = (self.0 > 0).then_some((self.0, 0));
@@ -90,7 +95,7 @@ impl fmt::Debug for Edges {
     }
 }
 
-/// The bits of word `word` of a level that has `bits` bits in all.
+/// Returns the bits of word `word` in a level of `bits` bits.
 #[inline]
 fn full(bits: u32, word: u32) -> u32 {
     match bits - word * BITS {
@@ -119,13 +124,15 @@ impl Default for SignalPage {
 }
 
 impl SignalPage {
-    /// Clears all edges for `cycle`, before any predecessor can run in it. Driver thread. Thread: cycle.
+    /// Clears all edges for `cycle`, before any predecessor can run in it. Driver thread. Thread:
+    /// cycle.
     pub fn arm(&self, cycle: u32, edges: Edges) {
-        // Relaxed: the release of the cycle in `EngineSegment::release` publishes it to every client.
+        // Relaxed: `EngineSegment::release` publishes it to all clients with the cycle.
         for word in self.words.iter().take(edges.words()) {
             if cfg!(loom) {
-                // loom would let a straggler's compare-and-exchange take effect after a plain store of
-                // another value, as if it were not atomic; it orders an exchange as the language does.
+                // loom lets a straggler's compare-and-exchange take effect after a plain store of
+                // another value, as if it were not atomic; it orders an exchange as the language
+                // does.
                 word.swap(tag(cycle), Ordering::Relaxed);
             } else {
                 word.store(tag(cycle), Ordering::Relaxed);
@@ -133,10 +140,11 @@ impl SignalPage {
         }
     }
 
-    /// Predecessor `edge` has finished in `cycle`. True for the call that made the client ready. Thread: cycle.
+    /// Signals that predecessor `edge` has finished in `cycle`. Returns true for the call that
+    /// makes the client ready. Thread: cycle.
     ///
-    /// Nothing happens if the page is armed for another cycle, or the edge was signaled already, or does
-    /// not exist.
+    /// Does nothing if the page is armed for another cycle, or if the edge was already signaled or
+    /// does not exist.
     #[inline]
     pub fn signal(&self, cycle: u32, edges: Edges, edge: u32) -> bool {
         if edge >= edges.count() {
@@ -145,80 +153,93 @@ impl SignalPage {
         let (mut bit, mut filled) = (edge, false);
         for (bits, first) in edges.levels() {
             let word = bit / BITS;
-            let Some(place) = self.words.get((first + word) as usize) else { return false };
-            // From a word that was full before it goes on: who filled it may have been stopped there.
-            match set_bit(place, cycle, bit % BITS, full(bits, word)) {
-                Bit::Waits => return false,
-                Bit::Filled => filled = true,
-                Bit::FullBefore => filled = false,
+            let Some(shared) = self.words.get((first + word) as usize) else { return false };
+            // A word that was already full is carried on too: the thread that filled it may have
+            // been stopped before it did so.
+            match set_bit(shared, cycle, bit % BITS, full(bits, word)) {
+                SetBit::Incomplete => return false,
+                SetBit::Completed => filled = true,
+                // MUTATION: signal.stops_at_full_word
+                SetBit::AlreadyComplete => filled = false,
             }
             bit = word;
         }
         filled
     }
 
-    /// Whether every predecessor has signaled in `cycle`. Thread: cycle.
+    /// Returns whether all predecessors have signaled in `cycle`. Thread: cycle.
     #[inline]
     pub fn ready(&self, cycle: u32, edges: Edges) -> bool {
         let Some((bits, first)) = edges.levels().last() else { return true };
         let Some(root) = self.words.get(first as usize) else { return false };
-        // Acquire: pairs with the Release of every signal, so that all predecessors' buffers are visible.
+        // Acquire: pairs with the Release of every signal, so that the buffers of all predecessors
+        // are visible.
+        // MUTATION: ready.relaxed
         root.load(Ordering::Acquire) == tag(cycle) | u64::from(full(bits, 0))
     }
 
-    /// When the client was made ready in `cycle` or, if it was not, in an older one; a hint. Thread: cycle.
+    /// Returns when the client became ready in `cycle` or, if it did not, in an older cycle: a
+    /// hint, in `CLOCK_MONOTONIC` ns. Thread: cycle.
     pub fn signaled_ns(&self, cycle: u32) -> u64 {
         self.signaled_ns[(cycle % 2) as usize].load(Ordering::Relaxed)
     }
 
-    /// Notes the date of the signal that made the client ready in `cycle`. Thread: cycle.
+    /// Notes the time of the signal that made the client ready in `cycle`. Thread: cycle.
     #[inline]
     pub fn note_signaled(&self, cycle: u32, now_ns: u64) {
         self.signaled_ns[(cycle % 2) as usize].store(now_ns, Ordering::Relaxed);
     }
 
-    /// Makes the client look again: at its edges, its orders, or a request to stop. Thread: cycle.
+    /// Wakes the client, to check its edges, its assignment, or a request to stop. Thread: cycle.
     pub fn wake_up(&self, park: &impl Park) {
         self.count_wake_up();
-        // SeqCst: either this sees `sleeping`, or the client sees the new count after its own fence.
+        // SeqCst: either this sees `sleeping`, or the client sees the new count after its own
+        // fence.
+        // MUTATION: wake_up.without_fence
         fence(Ordering::SeqCst);
+        // MUTATION: wake_up.condition_inverted
         if self.sleeping.load(Ordering::Relaxed) != 0 {
             park.wake(&self.wake, 1);
         }
     }
 
-    /// As [`wake_up`](Self::wake_up), whatever the page says of who sleeps: somebody else may have written that.
-    pub fn wake_surely(&self, park: &impl Park) {
-        // No fence: nothing is read.
+    /// Wakes the client like [`wake_up`](Self::wake_up), even if the page says that it does not
+    /// sleep: another process may have written that.
+    pub fn wake_unconditionally(&self, park: &impl Park) {
+        // No fence, since nothing is read.
         self.count_wake_up();
         park.wake(&self.wake, 1);
     }
 
-    /// As [`wake_surely`](Self::wake_surely), for whoever sleeps here: programs that may not run the client can stand in its
-    /// place. Not within a cycle.
-    pub fn wake_everybody(&self, park: &impl Park) {
-        // No fence: nothing is read.
+    /// Wakes every sleeper like [`wake_unconditionally`](Self::wake_unconditionally): a program
+    /// that may write the page can sleep on it too, and take the wake-up instead of the client. Not
+    /// within a cycle.
+    pub fn wake_all(&self, park: &impl Park) {
+        // No fence, since nothing is read.
         self.count_wake_up();
         park.wake(&self.wake, u32::MAX);
     }
 
     #[inline]
     fn count_wake_up(&self) {
-        // Release: what the client is to find is visible to one that sees the new count.
+        // Release: a client that sees the new count also sees why it was woken.
+        // MUTATION: wake_up.count_relaxed, wake_up.count_unchanged
         self.wake.fetch_add(1, Ordering::Release);
     }
 
-    /// The count of wake-ups, to be read before the client decides that it must sleep.
+    /// Returns the count of wake-ups. The client reads it before it decides to sleep.
     #[inline]
     pub fn wake_count(&self) -> u32 {
         // Acquire: pairs with `wake_up`.
+        // MUTATION: wake_count.relaxed
         self.wake.load(Ordering::Acquire)
     }
 
-    /// Sleeps until `wake_up` has been called since `wake_count` gave `seen`, or the deadline.
+    /// Sleeps until a wake-up is counted after `wake_count` returned `seen`, or until the deadline.
     pub fn sleep(&self, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
         self.sleeping.store(1, Ordering::Relaxed);
         // SeqCst: see `wake_up`.
+        // MUTATION: sleep.without_fence
         fence(Ordering::SeqCst);
         if self.wake.load(Ordering::Relaxed) == seen {
             park.wait(&self.wake, seen, deadline_ns);
@@ -227,36 +248,39 @@ impl SignalPage {
     }
 }
 
-/// What the setting of a bit found.
+/// What [`set_bit`] found.
 #[derive(Clone, Copy)]
-enum Bit {
-    /// Other bits of the word are missing, or the word is armed for another cycle.
-    Waits,
-    /// This was the word's last bit.
-    Filled,
-    /// The bit had been set already, and all the others.
-    FullBefore,
+enum SetBit {
+    /// The word lacks other bits, or is armed for another cycle.
+    Incomplete,
+    /// This bit completed the word.
+    Completed,
+    /// The word was complete, with this bit.
+    AlreadyComplete,
 }
 
 /// Sets a bit of a word armed for `cycle`.
 #[inline]
-fn set_bit(place: &AtomicU64, cycle: u32, bit: u32, full: u32) -> Bit {
+fn set_bit(word: &AtomicU64, cycle: u32, bit: u32, full: u32) -> SetBit {
     let whole = tag(cycle) | u64::from(full);
-    // Acquire, here and on failure: the buffers of the predecessors whose bits this finds, so that the one
+    // Acquire, here and on failure: the buffers of the predecessors whose bits this finds. A thread
     // that fills a word, or finds it full, carries all of them on to the word above.
-    let mut before = place.load(Ordering::Acquire);
+    // MUTATION: set_bit.load_relaxed
+    let mut before = word.load(Ordering::Acquire);
     loop {
         if before == whole {
-            return Bit::FullBefore;
+            return SetBit::AlreadyComplete;
         }
         let after = before | 1 << bit;
+        // MUTATION: set_bit.tag_ignored
         if before & !u64::from(u32::MAX) != tag(cycle) || after == before {
-            return Bit::Waits;
+            return SetBit::Incomplete;
         }
         // Release: this predecessor's buffers, and those that it carries on.
-        match place.compare_exchange_weak(before, after, Ordering::Release, Ordering::Acquire) {
-            Ok(_) if after == whole => return Bit::Filled,
-            Ok(_) => return Bit::Waits,
+        // MUTATION: set_bit.success_relaxed, set_bit.failure_relaxed
+        match word.compare_exchange_weak(before, after, Ordering::Release, Ordering::Acquire) {
+            Ok(_) if after == whole => return SetBit::Completed,
+            Ok(_) => return SetBit::Incomplete,
             Err(now) => before = now,
         }
     }

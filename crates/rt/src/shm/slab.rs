@@ -1,31 +1,35 @@
-//! Slabs: where the samples of a client's output ports lie.
+//! Slabs: the memory for the buffers of a client's output ports, sixteen per slab.
 
 use super::header::{Layout, SegmentHeader};
 use crate::sync::{AtomicU32, Ordering};
 
-/// Room for one port's buffer: 8192 samples or a MIDI buffer, so that a new quantum needs no new memory.
+/// Size of one port's buffer: 8192 samples or a MIDI buffer, so that a new quantum needs no new
+/// memory.
 pub const SLOT_BYTES: usize = 32 * 1024;
 
-/// Ports whose buffers share one slab.
+/// Number of ports whose buffers share one slab.
 pub const SLOTS_PER_SLAB: u32 = 16;
 
-/// Two cache lines, since processors fetch lines in pairs: whoever looks at the header fetches no sample.
+/// Two cache lines, since processors fetch lines in pairs: reading the header must not fetch
+/// samples.
 const HEADER_BYTES: usize = 128;
 
-/// From slot to slot. A line more than a slot has: slots that begin at the same place of their pages would have the same few
-/// places of a cache.
+/// Distance between slots, a cache line more than a slot. Slots at the same offset of their pages
+/// would compete for the same few sets of a cache.
 const STRIDE_BYTES: usize = SLOT_BYTES + 64;
 
-/// Size of a slab's segment, whole pages: the header, then the slots. The first one shares the header's page, which every
-/// cycle touches.
-pub const SLAB_BYTES: usize = (HEADER_BYTES + SLOTS_PER_SLAB as usize * STRIDE_BYTES).next_multiple_of(4096);
+/// Size of a slab's segment in whole pages: the header, then the slots. The first slot shares the
+/// header's page, which every cycle touches.
+pub const SLAB_BYTES: usize =
+    (HEADER_BYTES + SLOTS_PER_SLAB as usize * STRIDE_BYTES).next_multiple_of(4096);
 
-/// The beginning of a slab. Written by the ports' owner; connected readers and the server map it read-only.
+/// The start of a slab. The ports' owner writes it; connected readers and the server map it
+/// read-only.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct SlabHeader {
     header: SegmentHeader,
-    /// The cycle for which the owner has finished all the buffers of the slab.
+    /// The last cycle for which the owner has finished all buffers of the slab.
     finished: AtomicU32,
 }
 
@@ -42,21 +46,24 @@ unsafe impl Layout for SlabHeader {
 }
 
 impl SlabHeader {
-    /// The samples of `cycle` are complete. Owner's process thread. Thread: cycle.
+    /// Marks the samples of `cycle` as complete. Owner's process thread. Thread: cycle.
     #[inline]
     pub fn finish(&self, cycle: u32) {
-        // Release: who sees the cycle here sees the samples.
+        // Release: a reader that sees the cycle here sees the samples.
+        // MUTATION: slab.finish_relaxed
         self.finished.store(cycle, Ordering::Release);
     }
 
-    /// The cycle whose samples the slab holds.
+    /// Returns the cycle whose samples the slab contains.
     #[inline]
     pub fn finished(&self) -> u32 {
         // Acquire: pairs with `finish`.
+        // MUTATION: slab.finished_relaxed
         self.finished.load(Ordering::Acquire)
     }
 
-    /// Where slot `slot` begins, in bytes from the slab's start; `None` if there is no such slot.
+    /// Returns the offset of slot `slot` in bytes from the slab's start; `None` if there is no such
+    /// slot.
     pub const fn slot_offset(slot: u32) -> Option<usize> {
         if slot < SLOTS_PER_SLAB { Some(HEADER_BYTES + slot as usize * STRIDE_BYTES) } else { None }
     }

@@ -1,4 +1,4 @@
-//! The driver awaits the end of clients.
+//! The driver waits for clients to finish.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use loom::thread;
 use crate::explore;
 use crate::stage::{Chair, Client, Stage};
 
-/// The thread of a client that finishes `cycle`.
+/// Starts the thread of a client that finishes `cycle`.
 fn finish(stage: &Arc<Stage>, client: &Arc<Client>, cycle: u32) -> thread::JoinHandle<()> {
     let (stage, client) = (stage.clone(), client.clone());
     thread::spawn(move || {
@@ -47,7 +47,7 @@ fn a_client_that_has_not_run_is_awaited_however_long_the_server_has_run() {
 }
 
 #[test]
-fn whoever_sees_a_slab_finished_hears_its_samples() {
+fn a_reader_that_sees_a_slab_finished_sees_its_samples() {
     explore(3, || {
         let slab = Arc::new((SlabHeader::default(), Client::new()));
         let owner = {

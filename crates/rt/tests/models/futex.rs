@@ -1,13 +1,13 @@
-//! Sleeping as the kernel does it: the word is compared, and the sleeper queued, under one lock.
+//! Sleeps like the kernel: compares the word and queues the sleeper under one lock.
 
 use std::sync::Arc;
 
-use consort_rt::park::{Park, Sleepers};
+use consort_rt::park::{Park, WakeMask};
 use consort_rt::sync::{AtomicU32, Ordering};
 use loom::sync::{Condvar, Mutex};
 
-/// All sleepers of a model. Time stands still: no deadline ever ends a sleep, so that a lost wake-up
-/// leaves the model with threads that sleep for ever, which loom reports as a deadlock.
+/// All sleepers of a model. Time does not pass, so no deadline ends a sleep, and after a lost
+/// wake-up a thread sleeps for ever, which loom reports as a deadlock.
 #[derive(Debug)]
 pub(crate) struct Futex {
     queue: Mutex<Queue>,
@@ -23,7 +23,7 @@ struct Queue {
 struct Sleeper {
     /// Address of the word slept on.
     word: usize,
-    sleepers: Sleepers,
+    mask: WakeMask,
     ticket: usize,
     woken: Arc<Condvar>,
 }
@@ -39,25 +39,31 @@ fn address(word: &AtomicU32) -> usize {
 }
 
 impl Park for Futex {
-    fn wait_as(&self, sleepers: Sleepers, word: &AtomicU32, expected: u32, _deadline_ns: Option<u64>) {
+    fn wait_as(&self, mask: WakeMask, word: &AtomicU32, expected: u32, _deadline_ns: Option<u64>) {
         let mut queue = self.queue.lock().expect("no model panics in here");
-        // Relaxed: only the lock orders this look with a waker's change of the word, as futex(2) promises.
+        // Relaxed: only the lock orders this load with a waker's change of the word, as futex(2)
+        // promises.
         if word.load(Ordering::Relaxed) != expected {
             return;
         }
         let ticket = queue.tickets;
         queue.tickets += 1;
         let woken = Arc::new(Condvar::new());
-        queue.sleepers.push(Sleeper { word: address(word), sleepers, ticket, woken: Arc::clone(&woken) });
+        queue.sleepers.push(Sleeper {
+            word: address(word),
+            mask,
+            ticket,
+            woken: Arc::clone(&woken),
+        });
         while queue.sleepers.iter().any(|sleeper| sleeper.ticket == ticket) {
             queue = woken.wait(queue).expect("no model panics in here");
         }
     }
 
-    fn wake_only(&self, sleepers: Sleepers, word: &AtomicU32, count: u32) {
+    fn wake_only(&self, mask: WakeMask, word: &AtomicU32, count: u32) {
         let mut queue = self.queue.lock().expect("no model panics in here");
         let is_meant = |sleeper: &Sleeper| {
-            sleeper.word == address(word) && sleeper.sleepers.bits().get() & sleepers.bits().get() != 0
+            sleeper.word == address(word) && sleeper.mask.bits().get() & mask.bits().get() != 0
         };
         for _ in 0..count {
             let Some(first) = queue.sleepers.iter().position(is_meant) else { return };

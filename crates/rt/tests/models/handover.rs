@@ -8,14 +8,14 @@ use loom::thread;
 
 use crate::explore;
 
-/// A plan whose content its owner, and nobody else, may look at.
+/// A plan whose content only its owner may access.
 #[derive(Debug)]
 struct Plan {
     number: u32,
     content: AtomicU32,
 }
 
-/// A plan that the control thread has built.
+/// Builds a plan, as the control thread does.
 fn build(number: u32) -> &'static mut Plan {
     let plan = Box::leak(Box::new(Plan { number, content: AtomicU32::new(0) }));
     plan.content.store(number, Ordering::Relaxed);

@@ -1,14 +1,15 @@
-//! The protocols of the crate under every interleaving and every reordering that their orderings allow.
+//! Checks the protocols of the crate under every interleaving, and every reordering that their
+//! orderings allow.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p consort-rt --test models --release`; without the flag there is
-//! nothing here. `cargo xtask mutate` breaks the crate in one place after the other and demands that the
-//! model named beside the mutation fails: what these models let through would be found there.
+//! Run with `RUSTFLAGS="--cfg loom" cargo test -p consort-rt --test models --release`; without the
+//! flag there are no tests. `cargo xtask mutate` breaks one statement of the crate after the other,
+//! and demands that the model named with the mutation fails.
 #![cfg(loom)]
 
+mod assignments;
 mod awaiting;
 mod futex;
 mod handover;
-mod orders;
 mod recording;
 mod signalling;
 mod skipping;
@@ -18,9 +19,10 @@ mod stragglers;
 mod switching;
 mod transport_requests;
 
-/// Runs `body` under every schedule with at most `preemptions` switches away from a thread that could go on.
+/// Runs `body` under every schedule with at most `preemptions` switches away from a thread that
+/// could continue.
 ///
-/// `LOOM_MAX_PREEMPTIONS` overrides the bound, for a longer look.
+/// `LOOM_MAX_PREEMPTIONS` overrides the bound, for a more thorough run.
 fn explore(preemptions: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
     model.preemption_bound = model.preemption_bound.or(Some(preemptions));

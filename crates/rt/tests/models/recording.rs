@@ -1,4 +1,4 @@
-//! Records that are overwritten while they are read.
+//! Records are overwritten while they are read.
 
 use std::sync::Arc;
 
@@ -12,7 +12,8 @@ fn a_record_is_never_half_overwritten_and_none_is_read_before_it_is_written() {
     explore(3, || {
         let ring = Arc::new(RecordRing::<2>::default());
         let mut cursor = RecordCursor::oldest(&ring);
-        // One to begin with: a reader that found none would touch nothing that the writer touches.
+        // One record before the start: a reader that finds none accesses nothing that the writer
+        // accesses.
         ring.push(&[1, 1]);
         let writer = {
             let ring = ring.clone();

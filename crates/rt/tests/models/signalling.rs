@@ -1,4 +1,4 @@
-//! Predecessors signal, their follower runs.
+//! Predecessors signal, and their follower runs.
 
 use consort_rt::shm::CycleInfo;
 use loom::thread;
@@ -7,11 +7,11 @@ use crate::explore;
 use crate::stage::{Chair, Client, Stage, edges, memory};
 
 #[test]
-fn a_follower_wakes_when_its_last_predecessor_has_finished_and_hears_them_all() {
+fn a_follower_wakes_when_its_last_predecessor_has_finished() {
     explore(2, || {
         let (stage, follower) = (Stage::new(), Client::new());
         let sources = [Client::new(), Client::new()];
-        follower.order(1, Some(2));
+        follower.assign(1, Some(2));
         let process = {
             let (stage, follower, sources) = (stage.clone(), follower.clone(), sources.clone());
             thread::spawn(move || {
@@ -35,7 +35,7 @@ fn a_follower_wakes_when_its_last_predecessor_has_finished_and_hears_them_all() 
 }
 
 #[test]
-fn predecessors_counted_in_different_words_are_all_heard() {
+fn predecessors_counted_in_different_words_are_all_awaited() {
     explore(3, || {
         let page = Client::new();
         let sources = [Client::new(), Client::new(), Client::new()];
@@ -54,13 +54,19 @@ fn predecessors_counted_in_different_words_are_all_heard() {
             let (page, sources) = (page.clone(), sources.clone());
             thread::spawn(move || {
                 if page.signals.ready(1, three) {
-                    assert!(sources.iter().all(|source| source.read() == 1), "all buffers are heard");
+                    assert!(
+                        sources.iter().all(|source| source.read() == 1),
+                        "all buffers are heard"
+                    );
                 }
             })
         };
         sources[0].write(1);
         let last = page.signals.signal(1, three, 0);
-        assert!(last != second.join().expect("predecessor"), "one of them makes the follower ready");
+        assert!(
+            last != second.join().expect("predecessor"),
+            "one of them makes the follower ready"
+        );
         reader.join().expect("reader");
         assert!(page.signals.ready(1, three));
     });
@@ -70,8 +76,8 @@ fn predecessors_counted_in_different_words_are_all_heard() {
 fn a_chain_runs_from_the_drivers_release_on_without_the_driver() {
     explore(2, || {
         let (stage, first, follower) = (Stage::new(), Client::new(), Client::new());
-        first.order(1, Some(0));
-        follower.order(1, Some(1));
+        first.assign(1, Some(0));
+        follower.assign(1, Some(1));
         let source = {
             let (stage, first, follower) = (stage.clone(), first.clone(), follower.clone());
             thread::spawn(move || {
@@ -94,7 +100,7 @@ fn a_chain_runs_from_the_drivers_release_on_without_the_driver() {
 }
 
 #[test]
-fn whoever_sees_a_cycle_released_sees_all_that_the_driver_did_before() {
+fn a_client_that_sees_a_cycle_released_sees_all_that_the_driver_did_before() {
     explore(3, || {
         let (stage, driver) = (Stage::new(), Client::new());
         let client = {

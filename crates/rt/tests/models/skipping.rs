@@ -1,4 +1,4 @@
-//! The driver signals in place of a client that is late, while the client may do so itself.
+//! The driver signals on behalf of a late client, while the client may do so itself.
 
 use consort_rt::cycle::signal_for;
 use consort_rt::sync::{AtomicU32, Ordering};
@@ -12,7 +12,7 @@ use crate::stage::{Chair, Client, Stage, edges, memory};
 fn a_signal_given_by_a_client_and_for_it_makes_its_follower_run_once() {
     explore(2, || {
         let (stage, late, follower) = (Stage::new(), Client::new(), Client::new());
-        follower.order(1, Some(1));
+        follower.assign(1, Some(1));
         let seats = [Chair::new(&late, 0).before(1, 0), Chair::new(&follower, 1)];
         let stop = Arc::new(AtomicU32::new(0));
         stage.begin(&seats, 1, 1, true);
@@ -21,7 +21,7 @@ fn a_signal_given_by_a_client_and_for_it_makes_its_follower_run_once() {
             thread::spawn(move || {
                 let (mut memory, mut runs) = (memory(), 0);
                 while stop.load(Ordering::Relaxed) == 0 {
-                    if let Some(cycle) = stage.look(&follower, &mut memory) {
+                    if let Some(cycle) = stage.poll(&follower, &mut memory) {
                         runs += 1;
                         follower.own.finish(cycle, 0, 0);
                         follower.own.wake_driver(&stage.futex);
@@ -43,16 +43,18 @@ fn a_signal_given_by_a_client_and_for_it_makes_its_follower_run_once() {
     });
 }
 
-/// Edges of a follower, the skipped client's edge among them, and those signaled before.
+/// A name, the follower's number of edges, the skipped client's edge, and the edges signaled
+/// before.
 const PLACES: [(&str, u32, u32, &[u32]); 3] = [
     ("the only word", 2, 1, &[0]),
     ("a lower word of two", 3, 1, &[2, 0]),
     ("a lower word of its own", 3, 2, &[1, 0]),
 ];
 
-/// The skipped client's thread may never go on from wherever it stands: what the driver has done must do.
+/// The skipped client's thread may be stopped for ever at any point, so the driver's signal must be
+/// enough.
 #[test]
-fn once_the_driver_has_signaled_for_a_client_its_follower_is_awake_wherever_the_client_stands() {
+fn once_the_driver_has_signaled_for_a_client_its_follower_is_awake_wherever_the_client_stopped() {
     for (name, count, edge, others) in PLACES {
         explore(3, move || {
             let (stage, late, follower) = (Stage::new(), Client::new(), Client::new());
@@ -78,7 +80,8 @@ fn once_the_driver_has_signaled_for_a_client_its_follower_is_awake_wherever_the_
 fn a_signal_given_for_a_client_carries_on_what_the_other_predecessors_wrote() {
     for (name, count, edge, others) in PLACES {
         explore(2, move || {
-            let (stage, late, follower, source) = (Stage::new(), Client::new(), Client::new(), Client::new());
+            let (stage, late, follower, source) =
+                (Stage::new(), Client::new(), Client::new(), Client::new());
             let seats = [Chair::new(&late, 0).before(1, edge), Chair::new(&follower, count)];
             stage.begin(&seats, 1, 1, true);
             let (early, last) = (&others[..others.len() - 1], others[others.len() - 1]);

@@ -1,4 +1,4 @@
-//! Words that are read as one value while they are written.
+//! Words are read as one value while they are written.
 
 use std::sync::Arc;
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use consort_rt::cycle::{self, Beginning, Follower, Seat, Wakes};
-use consort_rt::park::Sleepers;
-use consort_rt::rouser::Rouser;
+use consort_rt::cycle::{self, Follower, NewCycle, Seat, Wakes};
+use consort_rt::park::WakeMask;
 use consort_rt::shm::{
-    CycleInfo, Edges, EngineSegment, FollowerOrder, ORDERS_WORDS, Orders, OrdersWriter, OwnPage, SignalPage,
-    absent,
+    ASSIGNMENT_WORDS, AssignmentWriter, Assignments, CycleInfo, Edges, EngineSegment, FollowerEdge,
+    OwnPage, SignalPage, absent,
 };
 use consort_rt::sync::{AtomicU32, Ordering};
 use consort_rt::turn::{Pages, SignalPages, Turn, TurnState, signal_follower};
@@ -20,13 +19,12 @@ pub(crate) struct Stage {
     pub(crate) engine: EngineSegment,
     pub(crate) futex: Futex,
     pub(crate) wakes: Wakes,
-    pub(crate) rouser: Option<Rouser>,
 }
 
 /// One client's pages, and one frame of its output.
 #[derive(Debug)]
 pub(crate) struct Client {
-    pub(crate) orders: Orders,
+    pub(crate) assignments: Assignments,
     pub(crate) own: OwnPage,
     pub(crate) signals: SignalPage,
     /// The page that takes the place of `signals`.
@@ -55,46 +53,45 @@ pub(crate) struct Chair {
 }
 
 /// A process thread's memory between cycles.
-pub(crate) type Memory = TurnState<[u32; ORDERS_WORDS]>;
+pub(crate) type Memory = TurnState<[u32; ASSIGNMENT_WORDS]>;
 
 impl Stage {
     pub(crate) fn new() -> Arc<Self> {
-        Self::waking(Wakes::default(), None)
+        Self::waking(Wakes::default())
     }
 
-    pub(crate) fn waking_first(far: Sleepers) -> Arc<Self> {
-        Self::waking(Wakes::new(None, Some(far)), None)
+    pub(crate) fn waking_first(far: WakeMask) -> Arc<Self> {
+        Self::waking(Wakes::new(Some(far)))
     }
 
-    /// Those who are far are woken by a thread there.
-    pub(crate) fn rousing(far: Sleepers) -> Arc<Self> {
-        Self::waking(Wakes::new(Some(far), None), Some(Rouser::default()))
-    }
-
-    fn waking(wakes: Wakes, rouser: Option<Rouser>) -> Arc<Self> {
-        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new(), wakes, rouser })
+    fn waking(wakes: Wakes) -> Arc<Self> {
+        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new(), wakes })
     }
 
     /// The driver starts `cycle` of plan `plan`.
     pub(crate) fn begin(&self, seats: &[Chair], cycle: u32, plan: u64, first: bool) {
         let info = CycleInfo { cycle, plan, ..CycleInfo::default() };
-        let beginning = Beginning { info, first, wakes: self.wakes };
-        cycle::begin(&self.engine, seats, beginning, self.rouser.iter(), &self.futex);
+        let new_cycle = NewCycle { info, first_of_plan: first, wakes: self.wakes };
+        cycle::begin(&self.engine, seats, new_cycle, &self.futex);
     }
 
     /// The process thread of `client` looks once whether it is its turn, and sleeps if not.
-    pub(crate) fn look(&self, mut client: &Client, memory: &mut Memory) -> Option<u32> {
-        let pages = Pages { engine: &self.engine, orders: &client.orders, own: &client.own };
+    pub(crate) fn poll(&self, mut client: &Client, memory: &mut Memory) -> Option<u32> {
+        let pages =
+            Pages { engine: &self.engine, assignments: &client.assignments, own: &client.own };
         match memory.next(pages, &mut client, 0, &mut 0, &self.futex) {
             Turn::Run(info) => Some(info.cycle),
             Turn::Wait => None,
         }
     }
 
-    /// The process thread of `client` sleeps until it is its turn; gives the cycle.
+    /// The process thread of `client` sleeps until it is its turn, in another cycle than the one
+    /// that it ran last; returns the cycle.
     pub(crate) fn await_turn(&self, client: &Client, memory: &mut Memory) -> u32 {
+        let last = memory.last_cycle;
         loop {
-            if let Some(cycle) = self.look(client, memory) {
+            if let Some(cycle) = self.poll(client, memory) {
+                assert_ne!(cycle, last, "a client runs each cycle once");
                 return cycle;
             }
         }
@@ -107,14 +104,14 @@ impl Stage {
 
     /// As [`signal`](Self::signal), on one of the client's pages.
     pub(crate) fn signal_on(&self, page: &SignalPage, edges: u32, edge: u32, cycle: u32) {
-        signal_follower(page, FollowerOrder { page: 0, edge, edges }, cycle, 0, &self.futex);
+        signal_follower(page, FollowerEdge { page: 0, edge, edges }, cycle, 0, &self.futex);
     }
 }
 
 impl Client {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            orders: Orders::default(),
+            assignments: Assignments::default(),
             own: OwnPage::default(),
             signals: SignalPage::default(),
             fresh: SignalPage::default(),
@@ -122,26 +119,27 @@ impl Client {
         })
     }
 
-    /// The control thread orders the client to run after `edges` predecessors, or not at all, from `plan` on.
-    pub(crate) fn order(&self, plan: u64, edges: Option<u32>) {
-        self.order_on(plan, edges, 0);
+    /// The control thread assignments the client to run after `edges` predecessors, or not at all,
+    /// from `plan` on.
+    pub(crate) fn assign(&self, plan: u64, edges: Option<u32>) {
+        self.assign_on(plan, edges, 0);
     }
 
-    /// As [`order`](Self::order), on its page in place `page`.
-    pub(crate) fn order_on(&self, plan: u64, edges: Option<u32>, page: u32) {
-        self.order_at(plan, edges, page, None);
+    /// As [`assign`](Self::assign), on its page in place `page`.
+    pub(crate) fn assign_on(&self, plan: u64, edges: Option<u32>, page: u32) {
+        self.assign_at(plan, edges, page, None);
     }
 
-    /// As [`order_on`](Self::order_on), on this CPU.
-    pub(crate) fn order_at(&self, plan: u64, edges: Option<u32>, page: u32, cpu: Option<u32>) {
-        let mut words = [0; ORDERS_WORDS];
+    /// As [`assign_on`](Self::assign_on), on this CPU.
+    pub(crate) fn assign_at(&self, plan: u64, edges: Option<u32>, page: u32, cpu: Option<u32>) {
+        let mut words = [0; ASSIGNMENT_WORDS];
         let published = match edges {
             Some(count) => {
-                let mut writer = OrdersWriter::new(&mut words, cpu, self::edges(count), false);
+                let mut writer = AssignmentWriter::new(&mut words, cpu, self::edges(count), false);
                 writer.page(page);
-                self.orders.publish(plan, writer.finish().expect("fits"))
+                self.assignments.publish(plan, writer.finish().expect("fits"))
             }
-            None => self.orders.publish(plan, &absent(page)),
+            None => self.assignments.publish(plan, &absent(page)),
         };
         assert!(published);
     }
@@ -193,7 +191,7 @@ impl Seat for Chair {
         if self.moves { &self.client.fresh } else { &self.client.signals }
     }
 
-    fn left(&self) -> Option<&SignalPage> {
+    fn previous_signals(&self) -> Option<&SignalPage> {
         self.moves.then_some(&self.client.signals)
     }
 
@@ -215,5 +213,5 @@ pub(crate) fn edges(count: u32) -> Edges {
 }
 
 pub(crate) fn memory() -> Memory {
-    TurnState::new([0; ORDERS_WORDS])
+    TurnState::new([0; ASSIGNMENT_WORDS])
 }

@@ -1,4 +1,4 @@
-//! Signals of the cycle before, given too late.
+//! Signals of the previous cycle arrive too late.
 
 use loom::thread;
 
@@ -34,7 +34,7 @@ fn a_signal_of_the_cycle_before_never_counts_in_the_next() {
 fn a_follower_woken_by_a_straggler_waits_for_the_predecessor_of_its_own_cycle() {
     explore(2, || {
         let (stage, follower, source) = (Stage::new(), Client::new(), Client::new());
-        follower.order(1, Some(1));
+        follower.assign(1, Some(1));
         let seats = [Chair::new(&follower, 1)];
         stage.begin(&seats, 1, 1, true);
         let process = {

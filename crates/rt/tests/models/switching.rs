@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use consort_rt::park::Sleepers;
+use consort_rt::park::WakeMask;
 use loom::thread;
 
 use crate::explore;
@@ -44,13 +44,13 @@ fn running_cycle_2(stage: &Arc<Stage>, client: &Arc<Client>) -> thread::JoinHand
     })
 }
 
-/// A client sleeps as `before` in cycle 1 of plan 1, or is about to; in cycle 2, the first of plan 2, it runs
-/// as `after`, and hears what was written before its turn.
+/// A client sleeps as `before` in cycle 1 of plan 1, or is about to; in cycle 2, the first of plan
+/// 2, it runs as `after`, and hears what was written before its turn.
 fn switch(before: Role, after: Role) {
     explore(2, move || {
         let (stage, client, source) = (Stage::new(), Client::new(), Client::new());
-        client.order(1, before.edges());
-        client.order(2, after.edges());
+        client.assign(1, before.edges());
+        client.assign(2, after.edges());
         stage.begin(&before.seats(&client, before), 1, 1, true);
         let process = {
             let (stage, client, source) = (stage.clone(), client.clone(), source.clone());
@@ -80,42 +80,18 @@ fn a_client_without_predecessors_that_gets_one_misses_no_cycle() {
 #[test]
 fn a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps() {
     // The driver's own CPU, the one that it wakes first, one that it knows nothing of, and any.
-    for (before, after) in [(Some(0), Some(1)), (Some(1), Some(0)), (Some(0), Some(2)), (None, Some(1))] {
+    for (before, after) in
+        [(Some(0), Some(1)), (Some(1), Some(0)), (Some(0), Some(2)), (None, Some(1))]
+    {
         explore(2, move || {
-            let (stage, client) = (Stage::waking_first(Sleepers::on(Some(1))), Client::new());
-            client.order_at(1, Some(0), 0, before);
-            client.order_at(2, Some(0), 0, after);
+            let (stage, client) = (Stage::waking_first(WakeMask::for_cpu(Some(1))), Client::new());
+            client.assign_at(1, Some(0), 0, before);
+            client.assign_at(2, Some(0), 0, after);
             let seats = [Chair::new(&client, 0)];
             stage.begin(&seats, 1, 1, true);
             let process = running_cycle_2(&stage, &client);
             stage.begin(&seats, 2, 2, true);
             process.join().expect("client");
-        });
-    }
-}
-
-#[test]
-fn a_client_that_another_thread_wakes_in_the_driver_s_place_misses_no_cycle() {
-    for (before, after) in [(Some(1), Some(1)), (Some(1), Some(0)), (Some(0), Some(1))] {
-        explore(2, move || {
-            let far = Sleepers::on(Some(1));
-            let (stage, client) = (Stage::rousing(far), Client::new());
-            client.order_at(1, Some(0), 0, before);
-            client.order_at(2, Some(0), 0, after);
-            let rouser = {
-                let stage = Arc::clone(&stage);
-                thread::spawn(move || {
-                    let (rouser, mut served) = (stage.rouser.as_ref().expect("one"), 0);
-                    while rouser.serve(&mut served, &stage.engine, far, &stage.futex) {}
-                })
-            };
-            let seats = [Chair::new(&client, 0)];
-            stage.begin(&seats, 1, 1, true);
-            let process = running_cycle_2(&stage, &client);
-            stage.begin(&seats, 2, 2, true);
-            process.join().expect("client");
-            stage.rouser.as_ref().expect("one").end(&stage.futex);
-            rouser.join().expect("rouser");
         });
     }
 }
@@ -141,8 +117,8 @@ fn a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle() {
 fn switch_pages(before: Role, after: Role) {
     explore(2, move || {
         let (stage, client, source) = (Stage::new(), Client::new(), Client::new());
-        client.order(1, before.edges());
-        client.order_on(2, after.edges(), 1);
+        client.assign(1, before.edges());
+        client.assign_on(2, after.edges(), 1);
         stage.begin(&before.seats(&client, before), 1, 1, true);
         let process = {
             let (stage, client, source) = (stage.clone(), client.clone(), source.clone());
@@ -155,7 +131,8 @@ fn switch_pages(before: Role, after: Role) {
         if after == Role::Group {
             source.write(2);
         }
-        let seats: Vec<Chair> = after.seats(&client, before).into_iter().map(Chair::moving).collect();
+        let seats: Vec<Chair> =
+            after.seats(&client, before).into_iter().map(Chair::moving).collect();
         stage.begin(&seats, 2, 2, true);
         if after == Role::Follower {
             source.write(2);
@@ -175,17 +152,18 @@ fn a_client_whose_signal_page_is_replaced_misses_no_cycle() {
 
 /// It has read the cycle's plan, and its orders for that plan are gone before it copies them.
 #[test]
-fn a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones() {
+fn a_client_so_late_that_its_assignment_was_replaced_obeys_the_newer_one() {
     for role in [Role::Group, Role::Follower] {
         explore(2, move || {
             let (stage, client) = (Stage::new(), Client::new());
-            client.order(1, role.edges());
-            client.order(2, role.edges());
+            client.assign(1, role.edges());
+            client.assign(2, role.edges());
             let seats = role.seats(&client, role);
             stage.begin(&seats, 1, 1, true);
             let process = running_cycle_2(&stage, &client);
-            // The driver has taken plan 2 and given plan 1 back: the control thread prepares plan 3.
-            client.order(3, role.edges());
+            // The driver has taken plan 2 and given plan 1 back: the control thread prepares plan
+            // 3.
+            client.assign(3, role.edges());
             stage.begin(&seats, 2, 2, true);
             if role == Role::Follower {
                 stage.signal(&client, 1, 0, 2);
@@ -195,12 +173,13 @@ fn a_client_so_late_that_its_orders_were_replaced_obeys_the_newer_ones() {
     }
 }
 
-/// A look that falls into the writing of a cycle's info puts the client to sleep on the cycle's word.
+/// A look that falls into the writing of a cycle's info puts the client to sleep on the cycle's
+/// word.
 #[test]
 fn a_follower_that_looks_while_a_cycle_is_written_misses_none_of_the_same_plan() {
     explore(3, || {
         let (stage, client) = (Stage::new(), Client::new());
-        client.order(1, Some(1));
+        client.assign(1, Some(1));
         let seats = [Chair::new(&client, 1)];
         stage.begin(&seats, 1, 1, true);
         let process = running_cycle_2(&stage, &client);

@@ -1,4 +1,4 @@
-//! What the threads of a client ask of the transport, and the driver hears.
+//! Threads of a client request changes of the transport, and the driver reads them.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use loom::thread;
 
 use crate::explore;
 
-/// A position of which two words show that they belong together.
+/// Returns a position with two words that show that they belong together.
 fn position(frame: u32) -> Position {
     Position { frame, bar: frame.cast_signed(), ..Position::default() }
 }
 
-/// The frame of the position that the driver hears, if it hears one.
+/// Returns the frame of the position that the driver reads, if any.
 fn hear(requests: &TransportRequests) -> Option<u32> {
     let position = requests.take()?.position?;
     assert_eq!(position.frame.cast_signed(), position.bar, "whole");
@@ -21,14 +21,14 @@ fn hear(requests: &TransportRequests) -> Option<u32> {
 }
 
 #[test]
-fn what_two_threads_ask_is_heard_whoever_tells_last() {
+fn requests_of_two_threads_both_reach_the_driver() {
     explore(3, || {
         let requests = Arc::new(TransportRequests::default());
         let asking = [0, 1].map(|thread| {
             let requests = requests.clone();
             thread::spawn(move || match thread {
-                0 => assert!(requests.ask_position(&position(1))),
-                _ => requests.ask_to_roll(true),
+                0 => assert!(requests.request_position(&position(1))),
+                _ => requests.request_roll(true),
             })
         });
         let first = requests.take();
@@ -37,25 +37,27 @@ fn what_two_threads_ask_is_heard_whoever_tells_last() {
         }
         let second = requests.take();
         let heard = [first, second].into_iter().flatten();
-        let (positions, rolls): (Vec<_>, Vec<_>) = heard.map(|heard| (heard.position, heard.roll)).unzip();
+        let (positions, rolls): (Vec<_>, Vec<_>) =
+            heard.map(|heard| (heard.position, heard.roll)).unzip();
         assert_eq!(positions.into_iter().flatten().collect::<Vec<_>>(), [position(1)], "once");
         assert_eq!(rolls.into_iter().flatten().collect::<Vec<_>>(), [true], "once");
     });
 }
 
 #[test]
-fn positions_are_heard_whole_and_in_their_order_and_the_last_one_always() {
+fn the_driver_reads_whole_positions_in_order_up_to_the_last_one() {
     explore(3, || {
         let requests = Arc::new(TransportRequests::default());
         let client = {
             let requests = requests.clone();
             thread::spawn(move || {
                 for frame in 1..=4 {
-                    assert!(requests.ask_position(&position(frame)), "nobody else writes");
+                    assert!(requests.request_position(&position(frame)), "nobody else writes");
                 }
             })
         };
-        let mut heard: Vec<u32> = [hear(&requests), hear(&requests)].into_iter().flatten().collect();
+        let mut heard: Vec<u32> =
+            [hear(&requests), hear(&requests)].into_iter().flatten().collect();
         client.join().expect("the client");
         heard.extend(hear(&requests));
         assert!(heard.is_sorted(), "never an older one after a newer: {heard:?}");

@@ -1,11 +1,11 @@
-//! libsndfile's functions, found at run time.
+//! libsndfile's functions, loaded at run time.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::OnceLock;
 
 use super::stream::Callbacks;
 
-/// What is loaded; the same name on every Linux.
+/// The library's name, the same on every Linux.
 const LIBRARY: &str = "libsndfile.so.1";
 
 /// `SNDFILE`.
@@ -41,11 +41,12 @@ pub(super) struct Functions {
     _library: libloading::Library,
 }
 
-/// Set once the library has been found. What is missing today may be installed tomorrow, so failures are not kept.
+/// Set once the library has been loaded. Failures are not stored: the library may be installed
+/// later.
 static FUNCTIONS: OnceLock<Functions> = OnceLock::new();
 
 impl Functions {
-    /// The functions, loaded if this is the first call.
+    /// Returns the functions, loading the library on the first call.
     pub(super) fn get() -> Result<&'static Self, libloading::Error> {
         match FUNCTIONS.get() {
             Some(functions) => Ok(functions),
@@ -57,11 +58,12 @@ impl Functions {
     }
 
     fn load() -> Result<Self, libloading::Error> {
-        // SAFETY: what runs when it is loaded are the initialisers of libsndfile and its codecs, of which any thread
-        // may be the first to load them.
+        // SAFETY: what runs when it is loaded are the initialisers of libsndfile and its codecs, of
+        // which any thread may be the first to load them.
         let library = unsafe { libloading::Library::new(LIBRARY) }?;
-        // SAFETY: each name is looked up into a field of the signature that sndfile.h declares for it. The pointers
-        // stay valid because the library goes into the same value, which a static keeps for ever.
+        // SAFETY: each name is looked up into a field of the signature that sndfile.h declares for
+        // it. The pointers stay valid because the library is stored in the same value, which a
+        // static keeps forever.
         unsafe {
             Ok(Self {
                 open_virtual: *library.get(b"sf_open_virtual\0")?,
@@ -77,7 +79,7 @@ impl Functions {
         }
     }
 
-    /// What an error number means.
+    /// Returns the message of an error number.
     pub(super) fn words(&self, error: c_int) -> String {
         // SAFETY: takes any number, and returns one of the library's constant strings, or null.
         let words = unsafe { (self.error_words)(error) };

@@ -1,4 +1,5 @@
-//! The file below a sound file: what libsndfile calls to read and write it, so that the system's errors are ours to see.
+//! The file below a sound file, which libsndfile reads and writes through callbacks, so that the
+//! system's errors are visible here.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -20,7 +21,7 @@ pub(super) struct Callbacks {
 /// Every file's callbacks; each takes the address of its [`Stream`].
 pub(super) static CALLBACKS: Callbacks = Callbacks { length, seek, read, write, tell };
 
-/// A file, and where in it libsndfile is.
+/// A file, and libsndfile's position in it.
 pub(super) struct Stream {
     pub(super) file: File,
     /// Bytes from the beginning.
@@ -32,7 +33,12 @@ pub(super) struct Stream {
 
 impl Stream {
     pub(super) fn new(file: File) -> Self {
-        Self { file, position: Cell::new(0), failure: Cell::new(None), has_met_the_end: Cell::new(false) }
+        Self {
+            file,
+            position: Cell::new(0),
+            failure: Cell::new(None),
+            has_met_the_end: Cell::new(false),
+        }
     }
 
     fn fail(&self, error: io::Error) {
@@ -70,7 +76,7 @@ impl Stream {
         self.position.get() as i64
     }
 
-    /// Reads until `bytes` is full, the file ends, or an error comes.
+    /// Reads until `bytes` is full, the file ends, or an error occurs.
     fn read(&self, bytes: &mut [u8]) -> i64 {
         self.carry(
             bytes.len(),
@@ -79,7 +85,7 @@ impl Stream {
         )
     }
 
-    /// Writes all of `bytes`, or as much as goes before an error.
+    /// Writes all of `bytes`, or as much as possible before an error.
     fn write(&self, bytes: &[u8]) -> i64 {
         self.carry(
             bytes.len(),
@@ -88,8 +94,9 @@ impl Stream {
         )
     }
 
-    /// Has `step` carry on, from so many bytes that are done and at this place of the file, until all are done, an error
-    /// comes, or it can do no more, which is `at_the_end`'s to note.
+    /// Repeats `step`, which gets the number of completed bytes and the position in the file, until
+    /// all bytes are completed, an error occurs, or no progress is possible, in which case
+    /// `at_the_end` is called.
     fn carry(
         &self,
         bytes: usize,
@@ -118,11 +125,11 @@ impl Stream {
     }
 }
 
-/// The stream behind the address that the library was given for it.
+/// Returns the stream at the address that the library was given.
 ///
 /// # Safety
-/// `stream` is what [`SoundFile`](super::SoundFile) gave to `sf_open_virtual`: a stream that lives until that file
-/// is closed, and that nobody borrows mutably. The borrow ends with the callback.
+/// `stream` is what [`SoundFile`](super::SoundFile) gave to `sf_open_virtual`: a stream that lives
+/// until that file is closed, and that no code borrows mutably. The borrow ends with the callback.
 unsafe fn stream<'a>(stream: *mut c_void) -> &'a Stream {
     // SAFETY: the caller's promise.
     unsafe { &*stream.cast::<Stream>() }
@@ -140,8 +147,9 @@ unsafe extern "C" fn seek(offset: i64, whence: c_int, this: *mut c_void) -> i64 
 
 unsafe extern "C" fn read(into: *mut c_void, count: i64, this: *mut c_void) -> i64 {
     let Ok(count @ 1..) = usize::try_from(count) else { return 0 };
-    // SAFETY: the library has `count` bytes of room there, which nothing else uses during the call. They are plain
-    // bytes of its own, on its heap or its stack, that it may not have written yet: they are zeroed first.
+    // SAFETY: the library has `count` bytes of room there, which nothing else uses during the call.
+    // They are plain bytes on its heap or its stack that it may not have initialized, so they are
+    // zeroed first.
     let bytes = unsafe {
         into.cast::<u8>().write_bytes(0, count);
         slice::from_raw_parts_mut(into.cast::<u8>(), count)

@@ -13,7 +13,7 @@ use super::{Segment, SegmentError};
 /// What this process may do through a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Reading; a write is a `SIGSEGV`.
+    /// Reading; a write raises `SIGSEGV`.
     ReadOnly,
     /// Reading and writing.
     Writable,
@@ -28,7 +28,7 @@ impl fmt::Display for Access {
     }
 }
 
-/// When the pages of a mapping get their memory.
+/// When the pages of a mapping are populated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Prefault {
     /// All of them before the call returns, so that no later access faults.
@@ -39,8 +39,9 @@ pub enum Prefault {
 
 /// A whole segment; unmapped on drop, and absent from forked children.
 ///
-/// Other processes may write to it at any time: its bytes are to be accessed atomically or through raw pointers,
-/// never through a plain reference. It outlives the [`Segment`] that it was made from.
+/// Other processes may write to it at any time: its bytes must be accessed atomically or through
+/// raw pointers, never through a plain reference. It outlives the [`Segment`] that it was created
+/// from.
 #[derive(Debug)]
 pub struct Mapping {
     base: NonNull<c_void>,
@@ -48,8 +49,8 @@ pub struct Mapping {
     access: Access,
 }
 
-// SAFETY: an address range is not bound to a thread; what is done with the bytes is up to whoever dereferences
-// `base`, which is unsafe.
+// SAFETY: an address range is not bound to a thread; what is done with the bytes is up to whoever
+// dereferences `base`, which is unsafe.
 unsafe impl Send for Mapping {}
 // SAFETY: as above: `&Mapping` only yields addresses and numbers.
 unsafe impl Sync for Mapping {}
@@ -63,7 +64,7 @@ impl Mapping {
         Self::new(segment, Access::Writable, prefault)
     }
 
-    /// Maps `segment` for reading. A write through it is a `SIGSEGV`.
+    /// Maps `segment` for reading. A write through it raises `SIGSEGV`.
     ///
     /// # Errors
     /// [`SegmentError::Map`].
@@ -71,63 +72,59 @@ impl Mapping {
         Self::new(segment, Access::ReadOnly, prefault)
     }
 
-    pub(super) fn new(segment: &Segment, access: Access, prefault: Prefault) -> Result<Self, SegmentError> {
+    pub(super) fn new(
+        segment: &Segment,
+        access: Access,
+        prefault: Prefault,
+    ) -> Result<Self, SegmentError> {
         let flags = match prefault {
             Prefault::Now => MapFlags::SHARED | MapFlags::POPULATE,
             Prefault::OnDemand => MapFlags::SHARED,
         };
-        Self::with_flags(segment, access, flags)
-    }
-
-    /// Maps `segment` for reading, so that pages could be given the right to write and then were this process's own.
-    /// Until then it shows what others write, as a shared mapping does: Linux maps the file's own pages and makes a
-    /// copy only at a write, although mmap(2) leaves open which of the two is seen.
-    pub(super) fn private(segment: &Segment) -> Result<Self, SegmentError> {
-        Self::with_flags(segment, Access::ReadOnly, MapFlags::PRIVATE)
-    }
-
-    fn with_flags(segment: &Segment, access: Access, flags: MapFlags) -> Result<Self, SegmentError> {
         let len = segment.size_bytes();
         let protection = match access {
             Access::ReadOnly => ProtFlags::READ,
             Access::Writable => ProtFlags::READ | ProtFlags::WRITE,
         };
-        let failed = |source: io::Error| SegmentError::Map { size_bytes: len as u64, access, source };
+        let failed =
+            |source: io::Error| SegmentError::Map { size_bytes: len as u64, access, source };
         // SAFETY: a null hint without FIXED replaces no existing mapping.
         let base = unsafe { mmap(ptr::null_mut(), len, protection, flags, segment.fd(), 0) }
             .map_err(|errno| failed(errno.into()))?;
         let base = NonNull::new(base).ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
         let mapping = Self { base, len, access };
-        // SAFETY: the range is the mapping that we have just made; the advice changes only what a fork copies.
+        // SAFETY: the range is the mapping that we have just made; the advice changes only what a
+        // fork copies.
         unsafe { madvise(mapping.base.as_ptr(), len, Advice::LinuxDontFork) }
             .map_err(|errno| failed(errno.into()))?;
         Ok(mapping)
     }
 
-    /// Its first byte, at the start of a page.
+    /// Returns its first byte, at the start of a page.
     #[must_use]
     pub fn base(&self) -> NonNull<u8> {
         self.base.cast()
     }
 
-    /// Its size in bytes: the segment's.
+    /// Returns its size in bytes, which is the segment's.
     #[must_use]
     #[expect(clippy::len_without_is_empty, reason = "an empty mapping cannot be made")]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// What may be done through it.
+    /// Returns the permitted access.
     #[must_use]
     pub fn access(&self) -> Access {
         self.access
     }
 
-    /// Makes those pages present that `segment`, which was mapped, has memory for, so that no later read of them faults.
-    /// Does nothing where the kernel cannot (before Linux 5.14): each read that is the first one faults then.
+    /// Populates the pages for which `segment`, which was mapped, has memory, so that no later read
+    /// of them faults. Does nothing if the kernel cannot do so (before Linux 5.14): the first read
+    /// of each page faults then.
     pub(super) fn populate(&self, segment: &Segment) {
         let mut end = 0;
-        // The descriptor's position is of no use to anybody else.
+        // The descriptor's position is used by nothing else.
         while let Ok(begin) = seek(segment.fd(), SeekFrom::Data(end)) {
             let Ok(hole) = seek(segment.fd(), SeekFrom::Hole(begin)) else { return };
             end = hole.min(self.len as u64);
@@ -149,7 +146,8 @@ impl Mapping {
     ///
     /// # Errors
     /// `OutOfMemory` or `PermissionDenied` if the limit
-    /// ([`memlock_limit`](crate::process::memlock_limit)) is too small; the mapping works all the same.
+    /// ([`memlock_limit`](crate::process::memlock_limit)) is too small; the mapping works all the
+    /// same.
     pub fn lock_on_fault(&self) -> io::Result<()> {
         // SAFETY: the range is our own mapping; locking changes none of its content.
         Ok(unsafe { mlock_with(self.base.as_ptr(), self.len, MlockFlags::ONFAULT) }?)
@@ -158,8 +156,9 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is our own mapping, and whoever derived a pointer from `base` has promised (in its own
-        // unsafe code) not to use it beyond our life. It cannot fail for a range that mmap returned.
+        // SAFETY: the range is our own mapping, and whoever derived a pointer from `base` has
+        // promised (in its own unsafe code) not to use it beyond our life. It cannot fail for a
+        // range that mmap returned.
         let _ = unsafe { munmap(self.base.as_ptr(), self.len) };
     }
 }
@@ -222,24 +221,31 @@ mod tests {
     fn a_mapping_is_not_inherited_by_a_fork() {
         let segment = Segment::create("fork", 4096).unwrap();
         let mapping = Mapping::read_write(&segment, Prefault::Now).unwrap();
-        // SAFETY: asks only whether the range is mapped, which msync answers with ENOMEM if it is not.
-        let is_mapped = || unsafe { msync(mapping.base.as_ptr(), mapping.len, MsyncFlags::ASYNC) }.is_ok();
+        // SAFETY: asks only whether the range is mapped, which msync answers with ENOMEM if it is
+        // not.
+        let is_mapped =
+            || unsafe { msync(mapping.base.as_ptr(), mapping.len, MsyncFlags::ASYNC) }.is_ok();
         assert!(is_mapped());
-        assert_eq!(forked::exit_status(|| is_mapped().into()), 0, "the child still had the mapping");
+        assert_eq!(
+            forked::exit_status(|| is_mapped().into()),
+            0,
+            "the child still had the mapping"
+        );
         assert!(is_mapped());
     }
 
     #[test]
     fn a_dropped_mapping_is_unmapped() {
         let segment = Segment::create("drop-me-consort-test", 4096).unwrap();
-        let mapped = || std::fs::read_to_string("/proc/self/maps").unwrap().contains("drop-me-consort-test");
+        let mapped =
+            || std::fs::read_to_string("/proc/self/maps").unwrap().contains("drop-me-consort-test");
         let mapping = Mapping::read_only(&segment, Prefault::OnDemand).unwrap();
         assert!(mapped());
         drop(mapping);
         assert!(!mapped());
     }
 
-    /// `Rss` and `Locked` in KiB of the mapping of a segment named `name`.
+    /// Returns `Rss` and `Locked` in KiB of the mapping of a segment named `name`.
     fn resident_and_locked(name: &str) -> [u64; 2] {
         let smaps = std::fs::read_to_string("/proc/self/smaps").unwrap();
         let mut lines = smaps.lines().skip_while(|line| !line.contains(name)).skip(1);

@@ -1,4 +1,4 @@
-//! The registry's memory: written by the server, read by everybody.
+//! The registry's memory: written by the server, read by all clients.
 
 use std::ops::Deref;
 use std::os::fd::OwnedFd;
@@ -7,7 +7,7 @@ use rt::shm::{Registry, RegistryShape};
 
 use super::{Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
 
-/// A registry and the mapping that keeps it there.
+/// A registry and the mapping that contains it.
 #[derive(Debug)]
 pub struct SharedRegistry {
     registry: Registry,
@@ -16,7 +16,7 @@ pub struct SharedRegistry {
 }
 
 impl SharedRegistry {
-    /// A fresh registry in `segment`, which is sealed against all other writers.
+    /// Returns a new registry in `segment`, which is sealed against all other writers.
     ///
     /// # Errors
     /// [`SegmentError`] if the kernel refuses memory or seals.
@@ -25,23 +25,26 @@ impl SharedRegistry {
         let mapping = Mapping::read_write(&segment, Prefault::OnDemand)?;
         segment.seal_future_writes()?;
         segment.seal_seals()?;
-        // SAFETY: a fresh memfd is zeroed; the mapping is writable, page-aligned and as large as the shape
-        // asks for, and lives as long as `registry`, which never leaves this value but by reference.
+        // SAFETY: a fresh memfd is zeroed; the mapping is writable, page-aligned and as large as
+        // the shape asks for, and lives as long as `registry`, which never leaves this value but by
+        // reference.
         let registry = unsafe { Registry::create(mapping.base(), shape) };
         Ok((Self { registry, mapping }, segment))
     }
 
-    /// Maps a registry that was received.
+    /// Maps a received registry.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
-        let wanted = Wanted { size_bytes: 4096..=u64::MAX, seals: Seals::SIZE | Seals::FUTURE_WRITE };
+        let wanted =
+            Wanted { size_bytes: 4096..=u64::MAX, seals: Seals::SIZE | Seals::FUTURE_WRITE };
         let segment = Segment::receive(memfd, &wanted)?;
         let mapping = Mapping::read_only(&segment, Prefault::OnDemand)?;
-        // SAFETY: page-aligned, of the length given, sealed against shrinking, alive as long as `registry`.
-        let registry =
-            unsafe { Registry::open(mapping.base(), mapping.len()) }.ok_or(SegmentError::Foreign)?;
+        // SAFETY: page-aligned, of the length given, sealed against shrinking, alive as long as
+        // `registry`.
+        let registry = unsafe { Registry::open(mapping.base(), mapping.len()) }
+            .ok_or(SegmentError::Foreign)?;
         Ok(Self { registry, mapping })
     }
 }

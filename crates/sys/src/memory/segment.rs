@@ -5,12 +5,14 @@ use std::io;
 use std::ops::{BitOr, RangeInclusive};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create};
+use rustix::fs::{
+    MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, fstat, ftruncate, memfd_create,
+};
 use rustix::io::Errno;
 
 use super::SegmentError;
 
-/// What a segment can no longer suffer, by anybody (`F_ADD_SEALS` in fcntl(2)).
+/// Operations that are excluded for every process (`F_ADD_SEALS` in fcntl(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seals(u32);
 
@@ -21,11 +23,11 @@ impl Seals {
     pub const SHRINK: Self = Self(SealFlags::SHRINK.bits());
     /// Its size cannot grow.
     pub const GROW: Self = Self(SealFlags::GROW.bits());
-    /// It can be written only through the writable mappings that exist already.
+    /// It can be written only through writable mappings that already exist.
     pub const FUTURE_WRITE: Self = Self(SealFlags::FUTURE_WRITE.bits());
     /// No further seal can be added.
     pub const SEAL: Self = Self(SealFlags::SEAL.bits());
-    /// The size is final, as that of every [`Segment::create`]d one.
+    /// The size is final, as for every [`Segment::create`]d segment.
     pub const SIZE: Self = Self(Self::SHRINK.0 | Self::GROW.0);
 
     const NAMES: [(Self, &'static str); 4] = [
@@ -35,13 +37,13 @@ impl Seals {
         (Self::SEAL, "more seals"),
     ];
 
-    /// Whether all of `other` are among them.
+    /// Returns whether all of `other` are included.
     #[must_use]
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Those of `other` that are not among them.
+    /// Returns those of `other` that are not included.
     #[must_use]
     pub const fn missing_of(self, other: Self) -> Self {
         Self(other.0 & !self.0)
@@ -67,24 +69,25 @@ impl fmt::Display for Seals {
     }
 }
 
-/// What the receiver of a segment insists on.
+/// What the receiver of a segment requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
     /// The sizes that its use allows, in bytes.
     pub size_bytes: RangeInclusive<u64>,
-    /// The seals that it must carry; [`Seals::SHRINK`] at least, or its sender can make the mapping fault.
+    /// The seals that it must have; [`Seals::SHRINK`] at least, or its sender can make the mapping
+    /// fault.
     pub seals: Seals,
 }
 
 impl Wanted {
-    /// A segment of this very size, which is final.
+    /// Requires exactly this size, which must be final.
     #[must_use]
     pub fn exactly(size_bytes: u64) -> Self {
         Self { size_bytes: size_bytes..=size_bytes, seals: Seals::SIZE }
     }
 }
 
-/// What tells one segment from all others, as long as somebody has it open or mapped.
+/// Identifies a segment as long as it is open or mapped in any process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SegmentIdentity {
     device: u64,
@@ -92,7 +95,7 @@ pub struct SegmentIdentity {
 }
 
 impl SegmentIdentity {
-    /// That of the memfd behind a descriptor, whoever sent it.
+    /// Returns the identity of the memfd behind a descriptor, whichever process sent it.
     ///
     /// # Errors
     /// [`SegmentError::Examine`].
@@ -110,7 +113,7 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// Makes a segment of zeroes. `name` shows in `/proc/PID/maps` and need not be unique.
+    /// Creates a segment of zeroes. `name` shows in `/proc/PID/maps` and need not be unique.
     ///
     /// # Errors
     /// [`SegmentError::Create`]: size 0, a name over 249 bytes, no descriptor or memory left.
@@ -127,18 +130,18 @@ impl Segment {
         Ok(segment)
     }
 
-    /// Takes over a memfd that another process has sent, if it is what `wanted` says.
+    /// Takes ownership of a memfd that another process has sent, if it satisfies `wanted`.
     ///
     /// # Errors
-    /// [`SegmentError::NotAMemfd`], [`SegmentError::NotSealed`], [`SegmentError::WrongSize`]; the descriptor is
-    /// closed then.
+    /// [`SegmentError::NotAMemfd`], [`SegmentError::NotSealed`], [`SegmentError::WrongSize`]; the
+    /// descriptor is closed then.
     pub fn receive(memfd: OwnedFd, wanted: &Wanted) -> Result<Self, SegmentError> {
         let seals = match fcntl_get_seals(&memfd) {
             Ok(seals) => Seals(seals.bits()),
             Err(Errno::INVAL | Errno::BADF) => return Err(SegmentError::NotAMemfd),
             Err(errno) => return Err(SegmentError::Examine(errno.into())),
         };
-        // Seals before size: a size that is not sealed says nothing.
+        // Seals before size: a size that is not sealed can still change.
         let missing = seals.missing_of(wanted.seals);
         if missing != Seals::NONE {
             return Err(SegmentError::NotSealed { missing });
@@ -157,8 +160,9 @@ impl Segment {
         Ok(Self { memfd, size_bytes })
     }
 
-    /// Refuses every writable mapping and write from now on, ours too; the writable mappings that exist stay so.
-    /// To be called by the owner once it has mapped it, before anybody else gets it.
+    /// Forbids every new writable mapping and every write, also of this process; existing writable
+    /// mappings stay writable. To be called by the owner once it has mapped the segment, before
+    /// another process gets it.
     ///
     /// # Errors
     /// [`SegmentError::Seal`] if seals are sealed already.
@@ -166,7 +170,7 @@ impl Segment {
         self.add(Seals::FUTURE_WRITE)
     }
 
-    /// Refuses further seals, so that no receiver can take a right away from the others.
+    /// Forbids further seals, so that no receiver can take an access away from the others.
     ///
     /// # Errors
     /// [`SegmentError::Seal`] if seals are sealed already.
@@ -174,19 +178,19 @@ impl Segment {
         self.add(Seals::SEAL)
     }
 
-    /// Its size, which is final if it was created here or received with [`Seals::SIZE`].
+    /// Returns its size, which is final if it was created here or received with [`Seals::SIZE`].
     #[must_use]
     pub fn size_bytes(&self) -> usize {
         self.size_bytes
     }
 
-    /// The descriptor, to be sent.
+    /// Returns the descriptor, to be sent.
     #[must_use]
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.memfd.as_fd()
     }
 
-    /// The descriptor, given away.
+    /// Returns the descriptor and gives up its ownership.
     #[must_use]
     pub fn into_fd(self) -> OwnedFd {
         self.memfd
@@ -239,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_segment_is_known_again_by_any_descriptor_and_is_never_taken_for_another() {
-        let [one, other] = ["same name", "same name"].map(|name| Segment::create(name, 4096).unwrap());
+        let [one, other] =
+            ["same name", "same name"].map(|name| Segment::create(name, 4096).unwrap());
         let again = one.fd().try_clone_to_owned().unwrap();
         let identity = SegmentIdentity::of(&one).unwrap();
         assert_eq!(identity, SegmentIdentity::of(&again).unwrap());
@@ -259,7 +264,10 @@ mod tests {
         let pipe = OwnedFd::from(io::pipe().unwrap().0);
         let device = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         for (case, fd) in [("pipe", pipe), ("device", device)] {
-            assert!(matches!(refused(fd, &Wanted::exactly(4096)), SegmentError::NotAMemfd), "{case}");
+            assert!(
+                matches!(refused(fd, &Wanted::exactly(4096)), SegmentError::NotAMemfd),
+                "{case}"
+            );
         }
     }
 
@@ -277,9 +285,14 @@ mod tests {
         let copy = || segment.fd().try_clone_to_owned().unwrap();
         let strict = wanted(Seals::SIZE | Seals::FUTURE_WRITE | Seals::SEAL);
         let both = Seals::FUTURE_WRITE | Seals::SEAL;
-        assert!(matches!(refused(copy(), &strict), SegmentError::NotSealed { missing } if missing == both));
+        assert!(
+            matches!(refused(copy(), &strict), SegmentError::NotSealed { missing } if missing == both)
+        );
         segment.seal_future_writes().unwrap();
-        assert!(matches!(refused(copy(), &strict), SegmentError::NotSealed { missing: Seals::SEAL }));
+        assert!(matches!(
+            refused(copy(), &strict),
+            SegmentError::NotSealed { missing: Seals::SEAL }
+        ));
         segment.seal_seals().unwrap();
         Segment::receive(copy(), &strict).unwrap();
         assert!(matches!(segment.seal_future_writes(), Err(SegmentError::Seal { .. })));
@@ -294,8 +307,10 @@ mod tests {
             (8193, 4096..=8192, false),
         ] {
             let segment = Segment::create("size", found).unwrap();
-            let received =
-                Segment::receive(segment.into_fd(), &Wanted { size_bytes: wanted, seals: Seals::SIZE });
+            let received = Segment::receive(
+                segment.into_fd(),
+                &Wanted { size_bytes: wanted, seals: Seals::SIZE },
+            );
             assert_eq!(received.is_ok(), accepted, "{found}");
             assert!(matches!(received, Ok(_) | Err(SegmentError::WrongSize { .. })), "{found}");
         }
@@ -307,7 +322,10 @@ mod tests {
         let empty = unsealed(0);
         fcntl_add_seals(&empty, SealFlags::SHRINK | SealFlags::GROW).unwrap();
         let anything = Wanted { size_bytes: 0..=u64::MAX, seals: Seals::SIZE };
-        assert!(matches!(refused(empty, &anything), SegmentError::WrongSize { found_bytes: 0, .. }));
+        assert!(matches!(
+            refused(empty, &anything),
+            SegmentError::WrongSize { found_bytes: 0, .. }
+        ));
     }
 
     #[test]

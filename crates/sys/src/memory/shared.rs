@@ -1,4 +1,4 @@
-//! A segment seen as the layout that `rt` gives it.
+//! A segment with a layout of `rt`.
 
 use std::io;
 use std::marker::PhantomData;
@@ -9,9 +9,10 @@ use rt::shm::{LAYOUT_VERSION, Layout, LayoutError};
 
 use super::{Access, Mapping, Prefault, Segment, SegmentError};
 
-/// A mapping that starts with a `T`, whose pages have their memory already. The segment may be longer than `T`.
+/// A mapping that starts with a `T` and whose pages are populated. The segment may be longer than
+/// `T`.
 ///
-/// With [`Access::ReadOnly`], a store through the `T` is a `SIGSEGV`: that is the point of it.
+/// With [`Access::ReadOnly`], a store through the `T` raises `SIGSEGV`, as intended.
 #[derive(Debug)]
 pub struct Shared<T> {
     mapping: Mapping,
@@ -19,8 +20,8 @@ pub struct Shared<T> {
 }
 
 impl<T: Layout> Shared<T> {
-    /// Maps a segment of our own for writing, and marks it as a `T`. Its other bytes stay as they are (zero, if
-    /// it is fresh).
+    /// Maps one of this process's segments for writing, and marks it as a `T`. Its other bytes stay
+    /// as they are (zero, if it is new).
     ///
     /// # Errors
     /// [`SegmentError::Map`], [`SegmentError::WrongSize`] if it is too small.
@@ -30,7 +31,7 @@ impl<T: Layout> Shared<T> {
         Ok(shared)
     }
 
-    /// A fresh `T` that only this process can ever write, and the descriptor for its readers.
+    /// Returns a new `T` that only this process can ever write, and the descriptor for its readers.
     ///
     /// # Errors
     /// Those of [`Segment::create`], [`Segment::seal_future_writes`] and [`create`](Self::create).
@@ -42,7 +43,7 @@ impl<T: Layout> Shared<T> {
         Ok((shared, segment.into_fd()))
     }
 
-    /// A fresh `T` that whoever receives the descriptor may write, too.
+    /// Returns a new `T` that every receiver of the descriptor may write, too.
     ///
     /// # Errors
     /// Those of [`Segment::create`], [`Segment::seal_seals`] and [`create`](Self::create).
@@ -53,7 +54,7 @@ impl<T: Layout> Shared<T> {
         Ok((shared, segment.into_fd()))
     }
 
-    /// Maps a segment that was received, if its header says that it is a `T` of our version.
+    /// Maps a received segment if its header says that it is a `T` of this version.
     ///
     /// # Errors
     /// [`SegmentError::Map`], [`SegmentError::WrongSize`], [`SegmentError::Foreign`],
@@ -63,17 +64,19 @@ impl<T: Layout> Shared<T> {
         match shared.header().check(T::KIND) {
             Ok(()) => Ok(shared),
             Err(LayoutError::Foreign) => Err(SegmentError::Foreign),
-            Err(LayoutError::WrongKind { wanted, found }) => Err(SegmentError::WrongKind { wanted, found }),
+            Err(LayoutError::WrongKind { wanted, found }) => {
+                Err(SegmentError::WrongKind { wanted, found })
+            }
             Err(LayoutError::WrongVersion { found }) => {
                 Err(SegmentError::WrongVersion { wanted: LAYOUT_VERSION, found })
             }
         }
     }
 
-    /// As [`Mapping::lock_on_fault`].
+    /// Same as [`Mapping::lock_on_fault`].
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`Mapping::lock_on_fault`].
     pub fn lock_on_fault(&self) -> io::Result<()> {
         self.mapping.lock_on_fault()
     }
@@ -96,7 +99,7 @@ impl<T: Layout> Shared<T> {
 }
 
 impl<T> Shared<T> {
-    /// The whole mapping, with whatever follows the `T`.
+    /// Returns the whole mapping, including what follows the `T`.
     #[must_use]
     pub fn mapping(&self) -> &Mapping {
         &self.mapping
@@ -107,9 +110,10 @@ impl<T: Layout> Deref for Shared<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: `map` has checked size and alignment, and the seal on the size (asked for by `Segment`) keeps
-        // the memory there as long as the mapping. `Layout` promises that any bytes are a valid T and that T is
-        // atomics only, so that what other processes write meanwhile is no data race.
+        // SAFETY: `map` has checked size and alignment, and the seal on the size (asked for by
+        // `Segment`) keeps the memory there as long as the mapping. `Layout` promises that any
+        // bytes are a valid T and that T is atomics only, so that what other processes write
+        // meanwhile is no data race.
         unsafe { self.mapping.base().cast::<T>().as_ref() }
     }
 }
@@ -199,14 +203,16 @@ mod tests {
 
     #[test]
     fn a_misaligned_mapping_is_refused_and_an_aligned_one_is_not() {
-        // A page more than the alignment, so that neighbouring mappings differ in theirs; held, so that they are
-        // neighbours.
+        // A page more than the alignment, so that neighbouring mappings differ in theirs; kept, so
+        // that they are neighbours.
         let segment = Segment::create("aligned", align_of::<Demanding>() + 4096).unwrap();
         let attempts: Vec<_> = (0..17).map(|_| Shared::<Demanding>::create(&segment)).collect();
         for attempt in &attempts {
             match attempt {
                 Ok(shared) => assert!(shared.mapping().base().cast::<Demanding>().is_aligned()),
-                Err(error) => assert!(matches!(error, SegmentError::Misaligned { alignment: 65536 })),
+                Err(error) => {
+                    assert!(matches!(error, SegmentError::Misaligned { alignment: 65536 }))
+                }
             }
         }
         assert!(attempts.iter().any(Result::is_err));

@@ -1,4 +1,5 @@
-//! A socket that a service manager listens at, handed over with the first connection (`sd_listen_fds(3)`).
+//! A listening socket of a service manager, which starts the server at the first connection
+//! (`sd_listen_fds(3)`).
 
 use std::fs::OpenOptions;
 use std::io;
@@ -13,23 +14,25 @@ use rustix::net::{SocketAddrUnix, SocketType, getsockname, sockopt};
 use super::Listener;
 
 impl Listener {
-    /// The socket at `path` that this program was started for, if a service manager did. Its name stays when the
-    /// listener goes: the manager goes on listening, and starts the next server. That this one has not ended in order is
-    /// told by a file beside it, `path` with `.adopted`.
+    /// Returns the socket at `path` for which a service manager started this program, if one did.
+    /// Its name stays when the listener is dropped: the manager continues to listen, and starts the
+    /// next server. The file `path` with `.adopted` exists until the server ends in order.
     ///
     /// # Errors
-    /// `InvalidInput` if the manager handed over anything but one socket of `SOCK_SEQPACKET` that listens at `path`.
+    /// `InvalidInput` if the manager passed anything but one `SOCK_SEQPACKET` socket that listens
+    /// at `path`.
     pub fn adopt(path: &Path) -> io::Result<Option<Self>> {
         static TAKEN: AtomicBool = AtomicBool::new(false);
         let descriptors = sd_notify::listen_fds()?;
-        // Relaxed: nothing but the flag itself is decided by it.
+        // Relaxed: the flag orders no other memory.
         if descriptors.len() == 0 || TAKEN.swap(true, Ordering::Relaxed) {
             return Ok(None);
         }
         let handed: Vec<OwnedFd> = descriptors
             .map(|descriptor| {
-                // SAFETY: the manager opened these for this process, which its LISTEN_PID names, and nobody else here
-                // looks for them; the flag above keeps this function from owning them twice.
+                // SAFETY: the manager opened these for this process, which its LISTEN_PID names,
+                // and nobody else here looks for them; the flag above keeps this function from
+                // owning them twice.
                 unsafe { OwnedFd::from_raw_fd(descriptor) }
             })
             .collect();
@@ -51,9 +54,10 @@ impl Listener {
 }
 
 fn listens_at(socket: &OwnedFd, path: &Path) -> Result<bool, Errno> {
-    let is_listening =
-        sockopt::socket_type(socket)? == SocketType::SEQPACKET && sockopt::socket_acceptconn(socket)?;
-    Ok(is_listening && SocketAddrUnix::try_from(getsockname(socket)?)? == SocketAddrUnix::new(path)?)
+    let is_listening = sockopt::socket_type(socket)? == SocketType::SEQPACKET
+        && sockopt::socket_acceptconn(socket)?;
+    Ok(is_listening
+        && SocketAddrUnix::try_from(getsockname(socket)?)? == SocketAddrUnix::new(path)?)
 }
 
 fn refused(path: &Path, what: &str) -> io::Error {

@@ -10,9 +10,9 @@ use rustix::event::PollFlags;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recvmsg, sendmsg,
-    socket_with, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
+    connect, recvmsg, sendmsg, socket_with, socketpair,
 };
 
 use super::SocketError;
@@ -24,32 +24,36 @@ pub const MAX_DESCRIPTORS: usize = 16;
 
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
 
-/// One message that has arrived whole.
+/// A message that has arrived completely.
 #[derive(Debug)]
 pub struct Received {
     /// Its length in the buffer; never 0.
     pub bytes: usize,
-    /// The descriptors that came with it, in the sender's order, close-on-exec; at most [`MAX_DESCRIPTORS`].
+    /// The descriptors that came with it, in the sender's order, close-on-exec; at most
+    /// [`MAX_DESCRIPTORS`].
     pub descriptors: Vec<OwnedFd>,
 }
 
-/// A connected `SOCK_SEQPACKET` socket. The socket itself never blocks: whether to wait is the call's choice.
+/// A connected `SOCK_SEQPACKET` socket. The socket itself never blocks: each call says whether to
+/// wait.
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
 }
 
 impl Connection {
-    /// Connects to the [`Listener`](super::Listener) at `path`, waiting for room in its queue until `deadline_ns`.
+    /// Connects to the [`Listener`](super::Listener) at `path`, waiting for room in its queue until
+    /// `deadline_ns`.
     ///
     /// # Errors
-    /// [`SocketError::NotReady`] once the deadline has passed, and those of `connect`: `NotFound` or
-    /// `ConnectionRefused` if nobody listens there.
+    /// [`SocketError::NotReady`] once the deadline has passed, and those of `connect`: `NotFound`
+    /// or `ConnectionRefused` if no process listens there.
     pub fn connect(path: &Path, deadline_ns: Option<u64>) -> Result<Self, SocketError> {
         let address = SocketAddrUnix::new(path)?;
-        let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)?;
         loop {
-            // A full queue is the only thing that a Unix connect waits for; it obeys the send timeout (socket(7)).
+            // A Unix connect waits only for a full queue; it obeys the send timeout (socket(7)).
             set_socket_timeout(&socket, Timeout::Send, connect_timeout(deadline_ns))?;
             match connect(&socket, &address) {
                 Ok(()) => return Ok(Self { socket }),
@@ -60,7 +64,7 @@ impl Connection {
         }
     }
 
-    /// Two connected ends.
+    /// Returns two connected ends.
     ///
     /// # Errors
     /// Those of `socketpair`: no descriptor or memory left.
@@ -74,12 +78,17 @@ impl Connection {
         Self { socket }
     }
 
-    /// Sends one message if there is room for it now. Descriptors are duplicated into it; the caller keeps its own.
+    /// Sends one message if there is room for it now. Descriptors are duplicated into it; the
+    /// caller keeps its own.
     ///
     /// # Errors
-    /// [`SocketError::NotReady`] if the other end's queue is full, [`SocketError::TooManyDescriptors`] above
-    /// [`MAX_DESCRIPTORS`]; nothing was sent then.
-    pub fn try_send(&self, message: &[u8], descriptors: &[BorrowedFd<'_>]) -> Result<(), SocketError> {
+    /// [`SocketError::NotReady`] if the other end's queue is full,
+    /// [`SocketError::TooManyDescriptors`] above [`MAX_DESCRIPTORS`]; nothing was sent then.
+    pub fn try_send(
+        &self,
+        message: &[u8],
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(), SocketError> {
         if message.is_empty() {
             return Err(SocketError::Empty);
         }
@@ -99,7 +108,7 @@ impl Connection {
     /// Sends one message, waiting for room until `deadline_ns`.
     ///
     /// # Errors
-    /// As [`Connection::try_send`]; [`SocketError::NotReady`] once the deadline has passed.
+    /// Same as [`Connection::try_send`]; [`SocketError::NotReady`] once the deadline has passed.
     pub fn send_until(
         &self,
         message: &[u8],
@@ -109,19 +118,19 @@ impl Connection {
         self.until(PollFlags::OUT, deadline_ns, || self.try_send(message, descriptors))
     }
 
-    /// Takes the next message into `buffer` if one is there.
+    /// Receives the next message into `buffer` if there is one.
     ///
     /// # Errors
     /// [`SocketError::NotReady`] if there is none, [`SocketError::Closed`] after the last one,
-    /// [`SocketError::TooLong`] and [`SocketError::TooManyDescriptors`] if it did not fit: then it is lost, with
-    /// every descriptor that came with it closed.
+    /// [`SocketError::TooLong`] and [`SocketError::TooManyDescriptors`] if it did not fit: then it
+    /// is lost, with every descriptor that came with it closed.
     pub fn try_receive(&self, buffer: &mut [u8]) -> Result<Received, SocketError> {
         let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let mut parts = [IoSliceMut::new(buffer)];
         let message = retry_on_intr(|| recvmsg(&self.socket, &mut parts, &mut control, flags))?;
-        // Owned from here on, so that every way out closes them.
+        // Owned from here on, so that every return closes them.
         let mut descriptors = Vec::new();
         for part in control.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = part {
@@ -141,10 +150,10 @@ impl Connection {
         Ok(Received { bytes: message.bytes, descriptors })
     }
 
-    /// Takes the next message into `buffer`, waiting for it until `deadline_ns`.
+    /// Receives the next message into `buffer`, waiting for it until `deadline_ns`.
     ///
     /// # Errors
-    /// As [`Connection::try_receive`]; [`SocketError::NotReady`] once the deadline has passed.
+    /// Same as [`Connection::try_receive`]; [`SocketError::NotReady`] once the deadline has passed.
     pub fn receive_until(
         &self,
         buffer: &mut [u8],
@@ -153,7 +162,7 @@ impl Connection {
         self.until(PollFlags::IN, deadline_ns, || self.try_receive(buffer))
     }
 
-    /// Repeats `attempt` whenever the socket is ready again, once at least.
+    /// Repeats `attempt` whenever the socket is ready again, at least once.
     fn until<T>(
         &self,
         ready: PollFlags,
@@ -178,14 +187,15 @@ impl AsFd for Connection {
     }
 }
 
-/// A socket from elsewhere, as one that a service manager has made. It must be a connected `SOCK_SEQPACKET` one.
+/// Wraps a socket from another source, such as a service manager. It must be a connected
+/// `SOCK_SEQPACKET` socket.
 impl From<OwnedFd> for Connection {
     fn from(socket: OwnedFd) -> Self {
         Self { socket }
     }
 }
 
-/// For a child that is to have this end as its standard input.
+/// For a child process that gets this end as its standard input.
 impl From<Connection> for OwnedFd {
     fn from(connection: Connection) -> Self {
         connection.socket
@@ -193,10 +203,11 @@ impl From<Connection> for OwnedFd {
 }
 
 fn connect_timeout(deadline_ns: Option<u64>) -> Option<Duration> {
-    // The socket option counts in microseconds and takes zero for "for ever".
+    // The socket option counts in microseconds, and zero means "for ever".
     const SHORTEST: Duration = Duration::from_micros(1);
-    deadline_ns
-        .map(|deadline_ns| Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns())).max(SHORTEST))
+    deadline_ns.map(|deadline_ns| {
+        Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns())).max(SHORTEST)
+    })
 }
 
 #[cfg(test)]
@@ -216,14 +227,14 @@ mod tests {
         Some(clock::now_ns() + SOON_NS)
     }
 
-    /// A pipe whose writing end shows, by its reader's end, when its last duplicate is closed.
+    /// A pipe whose reader sees when the last duplicate of its writing end is closed.
     fn pipe() -> (io::PipeReader, OwnedFd) {
         let (reader, writer) = io::pipe().unwrap();
         (reader, writer.into())
     }
 
-    /// Whether no duplicate of the writing end is open (any more, within `patience_ns`: a program that another
-    /// test starts holds one for a moment).
+    /// Returns whether no duplicate of the writing end is open within `patience_ns`: a program that
+    /// another test starts holds one for a moment.
     fn all_closed(reader: &io::PipeReader, patience_ns: u64) -> bool {
         wait_for(reader.as_fd(), PollFlags::IN, Some(clock::now_ns() + patience_ns)).unwrap()
     }
@@ -268,7 +279,8 @@ mod tests {
 
     /// Sends more descriptors than [`Connection::try_send`] would.
     fn send_rudely(to: &Connection, message: &[u8], descriptors: &[BorrowedFd<'_>]) {
-        let mut space = vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors.len()))];
+        let mut space =
+            vec![MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(descriptors.len()))];
         let mut control = SendAncillaryBuffer::new(&mut space);
         assert!(control.push(SendAncillaryMessage::ScmRights(descriptors)));
         sendmsg(&to.socket, &[IoSlice::new(message)], &mut control, SendFlags::NOSIGNAL).unwrap();

@@ -1,4 +1,4 @@
-//! The end that others connect to.
+//! A listening socket.
 
 use std::fs::DirBuilder;
 use std::io;
@@ -16,24 +16,25 @@ use super::{Connection, SocketError};
 
 const BACKLOG: i32 = 128;
 
-/// A socket with a name, which is unlinked on drop unless it was [adopted](Self::adopt).
+/// A listening socket with a name, which is unlinked on drop unless it was [adopted](Self::adopt).
 #[derive(Debug)]
 pub struct Listener {
     pub(super) socket: OwnedFd,
     pub(super) path: PathBuf,
-    /// What is there as long as somebody listens, and goes on drop: the socket's name, or a file beside it.
+    /// Exists as long as the socket listens and is removed on drop: the socket's name, or a file
+    /// next to it.
     pub(super) trace: PathBuf,
     pub(super) has_replaced_another: bool,
 }
 
 impl Listener {
-    /// Listens at `path`, mode 0600 from its first moment on; a missing parent directory is made with mode 0700.
-    /// A socket that lies there already is replaced: who calls this holds the [lock](crate::lock::LockFile) of
-    /// the name, so its owner is dead.
+    /// Listens at `path`, with mode 0600 from the first moment on; a missing parent directory is
+    /// created with mode 0700. An existing socket is replaced: the caller holds the
+    /// [lock](crate::lock::LockFile) of the name, so its owner is dead.
     ///
     /// # Errors
-    /// `AlreadyExists` if something else than a socket lies there, `InvalidInput` (`ENAMETOOLONG`) above 107
-    /// bytes, and those of `mkdir` and `bind`.
+    /// `AlreadyExists` if something other than a socket exists there, `InvalidInput`
+    /// (`ENAMETOOLONG`) above 107 bytes, and those of `mkdir` and `bind`.
     pub fn bind(path: &Path) -> io::Result<Self> {
         if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             DirBuilder::new().mode(0o700).recursive(true).create(parent)?;
@@ -41,14 +42,16 @@ impl Listener {
         Self::bind_with(path, Mode::RUSR | Mode::WUSR)
     }
 
-    /// As [`bind`](Self::bind), in a directory that is there, for the members of a group as well: mode 0660.
+    /// Same as [`bind`](Self::bind), in an existing directory, for the members of a group as well:
+    /// mode 0660.
     ///
     /// # Errors
-    /// As [`bind`](Self::bind); `PermissionDenied` if this user may not give it to the group.
+    /// Same as [`bind`](Self::bind); `PermissionDenied` if this user may not give it to the group.
     pub fn bind_for_group(path: &Path, group_id: u32) -> io::Result<Self> {
         let listener = Self::bind_with(path, Mode::RUSR | Mode::WUSR)?;
         std::os::unix::fs::chown(path, None, Some(group_id))?;
-        // After the change of the group: never for another one. Whatever the umask is.
+        // After the change of the group, so that no other group ever has access; independent of the
+        // umask.
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))?;
         Ok(listener)
     }
@@ -57,19 +60,21 @@ impl Listener {
         let has_replaced_another = remove_stale_socket(path)?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        // On Linux the name takes its mode from the socket; a chmod after the bind would come too late.
+        // On Linux the name gets its mode from the socket; a chmod after the bind would be too
+        // late.
         fchmod(&socket, mode)?;
         bind(&socket, &SocketAddrUnix::new(path)?)?;
-        let listener = Self { socket, path: path.to_owned(), trace: path.to_owned(), has_replaced_another };
+        let listener =
+            Self { socket, path: path.to_owned(), trace: path.to_owned(), has_replaced_another };
         listen(&listener.socket, BACKLOG)?;
         Ok(listener)
     }
 
-    /// Takes the next connection if one is there.
+    /// Accepts the next connection if there is one.
     ///
     /// # Errors
-    /// [`SocketError::NotReady`] if there is none, and those of `accept4` (no descriptor left, for one: the
-    /// connection then stays queued).
+    /// [`SocketError::NotReady`] if there is none, and those of `accept4`, such as no descriptor
+    /// left: the connection then stays queued.
     pub fn try_accept(&self) -> Result<Connection, SocketError> {
         loop {
             match accept_with(&self.socket, SocketFlags::CLOEXEC) {
@@ -80,13 +85,13 @@ impl Listener {
         }
     }
 
-    /// Whether whoever listened there before has not ended in order: its trace was still there.
+    /// Returns whether the previous listener did not end in order: its file still existed.
     #[must_use]
     pub fn has_replaced_another(&self) -> bool {
         self.has_replaced_another
     }
 
-    /// Where it listens.
+    /// Returns the path of the socket.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -101,12 +106,12 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
-        // Gone already is as good.
+        // A file that is already gone is no error.
         let _ = std::fs::remove_file(&self.trace);
     }
 }
 
-/// Whether there was one.
+/// Returns whether there was one.
 fn remove_stale_socket(path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path).map(|()| true),
@@ -125,7 +130,10 @@ mod tests {
 
     impl Folder {
         fn new(name: &str) -> Self {
-            Self(std::env::temp_dir().join(format!("consort-listener-{name}-{}", std::process::id())))
+            Self(
+                std::env::temp_dir()
+                    .join(format!("consort-listener-{name}-{}", std::process::id())),
+            )
         }
 
         fn socket(&self) -> PathBuf {

@@ -1,4 +1,4 @@
-//! Who is at the other end, as the kernel saw it when the connection was made.
+//! The process at the other end, as the kernel recorded it when the connection was made.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -7,10 +7,10 @@ use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use super::Connection;
 use crate::process::PidFd;
 
-/// Ids at the time of `connect` (or `socketpair`), in our namespaces.
+/// Ids at the time of `connect` (or `socketpair`), in this process's namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PeerCredentials {
-    /// The process; `None` if it lives in a pid namespace that ours cannot see.
+    /// The process; `None` if it is in a pid namespace that is not visible here.
     pub process_id: Option<u32>,
     /// Its effective user.
     pub user_id: u32,
@@ -19,12 +19,13 @@ pub struct PeerCredentials {
 }
 
 impl Connection {
-    /// Who connected (`SO_PEERCRED`).
+    /// Returns the ids of the connecting process (`SO_PEERCRED`).
     ///
     /// # Errors
     /// Those of `getsockopt`.
     pub fn peer(&self) -> io::Result<PeerCredentials> {
-        // Not through rustix: its credentials cannot hold the process id 0 of an invisible process.
+        // Not through rustix, whose credentials cannot hold the process id 0 of an invisible
+        // process.
         let found: libc::ucred = self.option(libc::SO_PEERCRED)?;
         Ok(PeerCredentials {
             process_id: u32::try_from(found.pid).ok().filter(|&process_id| process_id != 0),
@@ -33,16 +34,17 @@ impl Connection {
         })
     }
 
-    /// The groups that who connected was in beside its effective one (`SO_PEERGROUPS`).
+    /// Returns the supplementary groups of the connecting process (`SO_PEERGROUPS`).
     ///
     /// # Errors
     /// Those of `getsockopt`.
     pub fn peer_groups(&self) -> io::Result<Vec<u32>> {
-        // As many as the kernel allows: never too few.
+        // The kernel's maximum, so always enough.
         let mut groups = vec![0_u32; MOST_GROUPS];
         let mut bytes = (groups.len() * size_of::<u32>()) as libc::socklen_t;
         let socket = self.as_fd().as_raw_fd();
-        // SAFETY: the kernel writes at most `bytes` bytes to the vector, and both live through the call.
+        // SAFETY: the kernel writes at most `bytes` bytes to the vector, and both live through the
+        // call.
         let answer = unsafe {
             let groups = groups.as_mut_ptr().cast();
             libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERGROUPS, groups, &raw mut bytes)
@@ -54,13 +56,13 @@ impl Connection {
         Ok(groups)
     }
 
-    /// A handle on the process that connected.
+    /// Returns a handle to the connecting process.
     ///
-    /// Exact from Linux 6.5 on (`SO_PEERPIDFD`). Before, it is opened by id, and a process that has ended and
-    /// whose id was reused meanwhile is taken for another.
+    /// Exact from Linux 6.5 on (`SO_PEERPIDFD`). Before, it is opened by id: if the process has
+    /// ended and its id was reused, the handle is to another one.
     ///
     /// # Errors
-    /// `ESRCH` or `EINVAL` if it has ended already, `NotFound` if it is not visible from here.
+    /// `ESRCH` or `EINVAL` if it has ended, `NotFound` if it is not visible from here.
     pub fn peer_pidfd(&self) -> io::Result<PidFd> {
         match self.option::<libc::c_int>(libc::SO_PEERPIDFD) {
             // SAFETY: the kernel has just made this descriptor for us and nobody else knows it.
@@ -77,14 +79,22 @@ impl Connection {
         let mut value = MaybeUninit::<T>::zeroed();
         let mut size = size_of::<T>() as libc::socklen_t;
         let socket = self.as_fd().as_raw_fd();
-        // SAFETY: the kernel writes at most `size` bytes to `value`, and both live through the call.
+        // SAFETY: the kernel writes at most `size` bytes to `value`, and both live through the
+        // call.
         let answer = unsafe {
-            libc::getsockopt(socket, libc::SOL_SOCKET, name, value.as_mut_ptr().cast(), &raw mut size)
+            libc::getsockopt(
+                socket,
+                libc::SOL_SOCKET,
+                name,
+                value.as_mut_ptr().cast(),
+                &raw mut size,
+            )
         };
         if answer != 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: zeroed, then partly or wholly overwritten; `PlainOption` types are valid for any bytes.
+        // SAFETY: zeroed, then partly or wholly overwritten; `PlainOption` types are valid for any
+        // bytes.
         Ok(unsafe { value.assume_init() })
     }
 }
@@ -114,8 +124,11 @@ mod tests {
     #[test]
     fn the_groups_of_the_peer_are_those_of_this_process() {
         let (one, _other) = Connection::pair().unwrap();
-        let own: Vec<u32> =
-            rustix::process::getgroups().unwrap().into_iter().map(rustix::process::Gid::as_raw).collect();
+        let own: Vec<u32> = rustix::process::getgroups()
+            .unwrap()
+            .into_iter()
+            .map(rustix::process::Gid::as_raw)
+            .collect();
         assert_eq!(one.peer_groups().unwrap(), own);
     }
 

@@ -7,7 +7,7 @@ use rustix::thread::{sched_getaffinity, sched_setaffinity};
 
 use super::CpuSet;
 
-/// The CPUs that the calling thread may run on.
+/// Returns the CPUs that the calling thread may run on.
 ///
 /// # Errors
 /// `InvalidInput` on machines with more than [`CpuSet::MAX_CPUS`].
@@ -19,8 +19,8 @@ thread_local! {
     static USUAL: Cell<Option<CpuSet>> = const { Cell::new(None) };
 }
 
-/// Notes where the calling thread may run now, for the threads that [`create`](super::create) makes on it: when it has been
-/// kept on one CPU, they are not to be, too.
+/// Stores where the calling thread may run now, for the threads that [`create`](super::create)
+/// starts from it: if it is pinned to a CPU later, they are not.
 ///
 /// # Errors
 /// Those of [`affinity`].
@@ -30,7 +30,7 @@ pub fn note_usual_affinity() -> io::Result<CpuSet> {
     Ok(usual)
 }
 
-/// What was noted on the calling thread.
+/// Returns what was stored for the calling thread.
 pub(super) fn usual_affinity() -> Option<CpuSet> {
     USUAL.get()
 }
@@ -43,14 +43,14 @@ pub fn set_affinity(cpus: &CpuSet) -> io::Result<()> {
     Ok(sched_setaffinity(None, cpus.as_rustix())?)
 }
 
-/// The CPU that the calling thread ran on a moment ago.
+/// Returns the CPU that the calling thread ran on a moment ago.
 #[must_use]
 #[inline]
 pub fn current_cpu() -> usize {
-    // Through the C library, as `clock::now_ns` is.
+    // Uses the C library, like `clock::now_ns`.
     // SAFETY: no argument, no precondition.
     let cpu = unsafe { libc::sched_getcpu() };
-    // Where the kernel cannot tell, all threads run on one.
+    // If the kernel does not tell, all threads run on one CPU.
     usize::try_from(cpu).unwrap_or(0)
 }
 

@@ -1,28 +1,29 @@
-//! What the kernel counts of another thread (proc_pid_schedstat, proc_pid_stat(5), proc_pid_status(5)).
+//! The kernel's counters of another thread (proc_pid_schedstat, proc_pid_stat(5),
+//! proc_pid_status(5)).
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// Where a thread's time went, since it began.
+/// CPU time of a thread since its start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CpuTime {
-    /// On a CPU, ns. While it runs, as of the last tick.
+    /// On a CPU, ns. While the thread runs, as of the last tick.
     pub running_ns: u64,
-    /// Ready to run, but on no CPU, ns. While it waits, without the wait that is under way.
+    /// Ready to run, but on no CPU, ns. Without a wait that is under way.
     pub runnable_ns: u64,
 }
 
-/// What else the kernel knows of a thread.
+/// Other facts that the kernel knows of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadFacts {
     /// `R`, `S`, `D`, `T` and so on, as in proc_pid_stat(5).
     pub state: char,
-    /// CPU that it ran on last.
+    /// The CPU that it ran on last.
     pub cpu: u32,
-    /// Page faults that needed no disk.
+    /// Page faults without disk access.
     pub minor_faults: u64,
-    /// Page faults that did.
+    /// Page faults with disk access.
     pub major_faults: u64,
     /// Times that it went to sleep by itself.
     pub voluntary_switches: u64,
@@ -30,7 +31,7 @@ pub struct ThreadFacts {
     pub involuntary_switches: u64,
 }
 
-/// One thread of any process, whoever else gets its id later.
+/// One thread of any process, even if its id is reused.
 #[derive(Debug)]
 pub struct ThreadCounters {
     directory: String,
@@ -40,7 +41,7 @@ pub struct ThreadCounters {
 const LONGEST: usize = 4096;
 
 impl ThreadCounters {
-    /// The counters of a thread.
+    /// Opens the counters of a thread.
     ///
     /// # Errors
     /// `NotFound` if there is no such thread, or the kernel hides it.
@@ -50,29 +51,32 @@ impl ThreadCounters {
         Ok(Self { directory, schedstat })
     }
 
-    /// Its times. Some microseconds: nothing for a cycle.
+    /// Reads the times. Takes some microseconds: not for a cycle.
     ///
     /// # Errors
-    /// `ESRCH` if the thread has ended; `InvalidData` if the kernel counts nothing.
+    /// `ESRCH` if the thread has ended; `InvalidData` if the kernel does not count.
     pub fn cpu_time(&self) -> io::Result<CpuTime> {
         let mut buffer = [0; 128];
         let length = self.schedstat.read_at(&mut buffer, 0)?;
-        let text = std::str::from_utf8(buffer.get(..length).unwrap_or_default()).unwrap_or_default();
+        let text =
+            std::str::from_utf8(buffer.get(..length).unwrap_or_default()).unwrap_or_default();
         parse_schedstat(text).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Everything else. Some tens of microseconds.
+    /// Reads everything else. Takes some tens of microseconds.
     ///
     /// # Errors
     /// `NotFound` or `ESRCH` if the thread has ended.
     pub fn facts(&self) -> io::Result<ThreadFacts> {
         let read = |name: &str| -> io::Result<String> {
             let mut buffer = vec![0; LONGEST];
-            let length = File::open(format!("{}/{name}", self.directory))?.read_at(&mut buffer, 0)?;
+            let length =
+                File::open(format!("{}/{name}", self.directory))?.read_at(&mut buffer, 0)?;
             buffer.truncate(length);
             Ok(String::from_utf8_lossy(&buffer).into_owned())
         };
-        parse_facts(&read("stat")?, &read("status")?).ok_or_else(|| io::ErrorKind::InvalidData.into())
+        parse_facts(&read("stat")?, &read("status")?)
+            .ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 }
 
@@ -82,11 +86,13 @@ fn parse_schedstat(text: &str) -> Option<CpuTime> {
 }
 
 fn parse_facts(stat: &str, status: &str) -> Option<ThreadFacts> {
-    // The name, in parentheses, may hold anything; from the state on, which is field 3, there are numbers.
+    // The name, in parentheses, may contain anything; the fields from the state (field 3) on are
+    // numbers.
     let (_, fields) = stat.rsplit_once(") ")?;
     let field = |number: usize| fields.split_ascii_whitespace().nth(number - 3);
     let number = |number: usize| field(number)?.parse().ok();
-    let switches = |key: &str| status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok();
+    let switches =
+        |key: &str| status.lines().find_map(|line| line.strip_prefix(key))?.trim().parse().ok();
     Some(ThreadFacts {
         state: field(3)?.chars().next()?,
         cpu: u32::try_from(number(39)?).ok()?,
@@ -135,9 +141,9 @@ mod tests {
 
     #[test]
     fn a_name_like_a_record_confuses_nobody() {
-        let stat =
-            "7 (a) R 1 ) S 1 2 3 4 5 6 10 0 12 0 1 2 0 0 20 0 1 0 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 17 3 0";
-        let status = "Name:\ta) R 1 \nvoluntary_ctxt_switches:\t257\nnonvoluntary_ctxt_switches:\t106\n";
+        let stat = "7 (a) R 1 ) S 1 2 3 4 5 6 10 0 12 0 1 2 0 0 20 0 1 0 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 17 3 0";
+        let status =
+            "Name:\ta) R 1 \nvoluntary_ctxt_switches:\t257\nnonvoluntary_ctxt_switches:\t106\n";
         let facts = parse_facts(stat, status).unwrap();
         assert_eq!((facts.state, facts.minor_faults, facts.major_faults), ('S', 10, 12));
         assert_eq!((facts.voluntary_switches, facts.involuntary_switches), (257, 106));

@@ -1,4 +1,4 @@
-//! A set of CPUs, written as the kernel writes it: `0-3,5`.
+//! A set of CPUs, in the kernel's notation: `0-3,5`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ pub struct CpuSet {
     set: rustix::thread::CpuSet,
 }
 
-/// Why a list of CPUs was not understood.
+/// Why a list of CPUs cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CpuSetParseError {
@@ -25,16 +25,16 @@ pub enum CpuSetParseError {
 }
 
 impl CpuSet {
-    /// How many CPUs a set can tell apart.
+    /// Number of CPUs that a set can hold.
     pub const MAX_CPUS: usize = rustix::thread::CpuSet::MAX_CPU;
 
-    /// The empty set.
+    /// Returns the empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds `cpu`; `false` if its number is too high.
+    /// Adds `cpu`; returns false if its number is too high.
     pub fn insert(&mut self, cpu: usize) -> bool {
         if cpu < Self::MAX_CPUS {
             self.set.set(cpu);
@@ -42,38 +42,38 @@ impl CpuSet {
         cpu < Self::MAX_CPUS
     }
 
-    /// Takes `cpu` out.
+    /// Removes `cpu`.
     pub fn remove(&mut self, cpu: usize) {
         if cpu < Self::MAX_CPUS {
             self.set.unset(cpu);
         }
     }
 
-    /// Whether `cpu` is in it.
+    /// Returns whether `cpu` is in the set.
     #[must_use]
     pub fn contains(&self, cpu: usize) -> bool {
         cpu < Self::MAX_CPUS && self.set.is_set(cpu)
     }
 
-    /// How many are in it.
+    /// Returns the number of CPUs.
     #[must_use]
     pub fn len(&self) -> usize {
         self.set.count() as usize
     }
 
-    /// Whether none is in it.
+    /// Returns whether the set is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Those that are in both.
+    /// Returns the CPUs that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
         self.iter().filter(|&cpu| other.contains(cpu)).collect()
     }
 
-    /// Its CPUs in rising order.
+    /// Returns the CPUs in rising order.
     pub fn iter(&self) -> impl Iterator<Item = usize> + '_ {
         (0..Self::MAX_CPUS).filter(|&cpu| self.contains(cpu))
     }
@@ -90,14 +90,15 @@ impl CpuSet {
         // SAFETY: a C struct of integers, for which zero is valid.
         let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
         for cpu in self.iter() {
-            // SAFETY: writes one bit of a set that has as many as this one, and looks whether it does.
+            // SAFETY: writes one bit of a set that has as many as this one, and looks whether it
+            // does.
             unsafe { libc::CPU_SET(cpu, &mut set) };
         }
         set
     }
 }
 
-/// CPUs whose number is too high are left out.
+/// CPUs whose number is too high are ignored.
 impl FromIterator<usize> for CpuSet {
     fn from_iter<I: IntoIterator<Item = usize>>(cpus: I) -> Self {
         let mut set = Self::new();
@@ -108,7 +109,7 @@ impl FromIterator<usize> for CpuSet {
     }
 }
 
-/// Reads `0-3,5`; blanks around numbers are ignored, and nothing at all is the empty set.
+/// Parses `0-3,5`; blanks around numbers are ignored, and an empty text is the empty set.
 impl FromStr for CpuSet {
     type Err = CpuSetParseError;
 
@@ -208,11 +209,16 @@ mod tests {
         for _ in 0..200 {
             let mut set = CpuSet::new();
             for _ in 0..state >> 58 {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let (first, count) = ((state >> 33) as usize % CpuSet::MAX_CPUS, (state >> 60) as usize);
+                state = state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407);
+                let (first, count) =
+                    ((state >> 33) as usize % CpuSet::MAX_CPUS, (state >> 60) as usize);
                 set = set.iter().chain(first..first + count).collect();
             }
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             assert_eq!(set.to_string().parse(), Ok(set));
         }
     }

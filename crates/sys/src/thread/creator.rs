@@ -1,5 +1,5 @@
-//! Threads that run the program's code, made by what the program wants them made by: Wine, for one, knows only the
-//! threads that it has made itself.
+//! Threads that run the program's code, created by a function that the program may set: Wine, for
+//! example, knows only the threads that it has created itself.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -14,28 +14,31 @@ use super::affinity::usual_affinity;
 use super::{CpuSet, set_name};
 use crate::signals::SavedMask;
 
-/// What a thread runs.
+/// The function that a thread runs.
 pub type ThreadBody = extern "C" fn(*mut c_void) -> *mut c_void;
-/// Makes a thread, with the arguments and the result of `pthread_create`.
+/// Creates a thread, with the arguments and the result of `pthread_create`.
 pub type ThreadCreator =
     unsafe extern "C" fn(*mut pthread_t, *const pthread_attr_t, ThreadBody, *mut c_void) -> c_int;
 
 static CREATOR: Mutex<Option<ThreadCreator>> = Mutex::new(None);
 
-/// Sets what makes all later threads of [`create`] and [`spawn_by_creator`]; `None`: `pthread_create`.
+/// Sets what creates all later threads of [`create`] and [`spawn_by_creator`]; `None`:
+/// `pthread_create`.
 ///
 /// # Safety
-/// As `pthread_create`, `creator` either answers 0, calls the body once with its argument on a new thread, and stores
-/// that thread's id, which may be joined; or it answers an error number and calls nothing.
+/// Like `pthread_create`, `creator` either returns 0, calls the body once with its argument on a
+/// new thread, and stores that thread's id, which can be joined; or it returns an error number and
+/// calls nothing.
 pub unsafe fn set_creator(creator: Option<ThreadCreator>) {
     *CREATOR.lock().unwrap_or_else(PoisonError::into_inner) = creator;
 }
 
-/// Starts a thread, with a stack of so many bytes and under `SCHED_FIFO` if a priority is given, on the
-/// [usual](super::note_usual_affinity) CPUs. A creator of the program's may ignore all of it.
+/// Starts a thread with a stack of `stack_bytes` bytes, under `SCHED_FIFO` if a priority is given,
+/// on the [usual](super::note_usual_affinity) CPUs. A creator set by the program may ignore all of
+/// it.
 ///
 /// # Errors
-/// The number of the system's error.
+/// The system's error number.
 ///
 /// # Safety
 /// `body` may be called with `argument` on another thread.
@@ -47,15 +50,17 @@ pub unsafe fn create(
 ) -> Result<pthread_t, c_int> {
     let make = |cpus: Option<CpuSet>| {
         let attributes = Attributes::new(stack_bytes, fifo_priority, cpus)?;
-        // Copied: nothing is locked while the program's code runs.
+        // Copied: no lock is held while the program's code runs.
         let creator = *CREATOR.lock().unwrap_or_else(PoisonError::into_inner);
         let mut made = 0;
-        // SAFETY: attributes that the C library made, what our caller promised of `body`, and what whoever set the
-        // creator promised of it: after an error it has called nothing.
+        // SAFETY: attributes that the C library made, what our caller promised of `body`, and what
+        // whoever set the creator promised of it: after an error it has called nothing.
         let error = unsafe {
             match creator {
                 Some(creator) => creator(&raw mut made, &raw const attributes.0, body, argument),
-                None => libc::pthread_create(&raw mut made, &raw const attributes.0, body, argument),
+                None => {
+                    libc::pthread_create(&raw mut made, &raw const attributes.0, body, argument)
+                }
             }
         };
         if error == 0 { Ok(made) } else { Err(error) }
@@ -67,11 +72,15 @@ pub unsafe fn create(
     }
 }
 
-/// What a thread is started with.
+/// The start parameters of a thread.
 struct Attributes(pthread_attr_t);
 
 impl Attributes {
-    fn new(stack_bytes: usize, fifo_priority: Option<c_int>, cpus: Option<CpuSet>) -> Result<Self, c_int> {
+    fn new(
+        stack_bytes: usize,
+        fifo_priority: Option<c_int>,
+        cpus: Option<CpuSet>,
+    ) -> Result<Self, c_int> {
         let checked = |error: c_int| if error == 0 { Ok(()) } else { Err(error) };
         let mut attributes = MaybeUninit::uninit();
         // SAFETY: room for attributes.
@@ -79,8 +88,8 @@ impl Attributes {
         // SAFETY: just made. From here on `drop` ends them.
         let mut attributes = Self(unsafe { attributes.assume_init() });
         let raw = &raw mut attributes.0;
-        // SAFETY: attributes that were made; the parameter, integers in C for which zero is valid, lives through its
-        // call.
+        // SAFETY: attributes that were made; the parameter, integers in C for which zero is valid,
+        // lives through its call.
         unsafe {
             checked(libc::pthread_attr_setstacksize(raw, stack_bytes))?;
             if let Some(priority) = fifo_priority {
@@ -93,7 +102,9 @@ impl Attributes {
         }
         if let Some(cpus) = cpus.map(CpuSet::to_libc) {
             // SAFETY: attributes that were made, and a set of CPUs that lives through the call.
-            checked(unsafe { libc::pthread_attr_setaffinity_np(raw, size_of_val(&cpus), &raw const cpus) })?;
+            checked(unsafe {
+                libc::pthread_attr_setaffinity_np(raw, size_of_val(&cpus), &raw const cpus)
+            })?;
         }
         Ok(attributes)
     }
@@ -106,23 +117,24 @@ impl Drop for Attributes {
     }
 }
 
-/// A thread that may be waited for. Dropped, it is left to itself.
+/// A thread that can be joined. Dropping it detaches the thread.
 #[derive(Debug)]
 pub struct CreatedThread(pthread_t);
 
 impl CreatedThread {
-    /// Whether it is the calling one.
+    /// Returns whether it is the calling thread.
     #[must_use]
     pub fn is_current(&self) -> bool {
         // SAFETY: compares two numbers.
         unsafe { libc::pthread_equal(self.0, libc::pthread_self()) != 0 }
     }
 
-    /// Waits for its end; the calling thread is left to itself instead.
+    /// Waits for its end; the calling thread itself is detached instead.
     pub fn join(self) {
         if !self.is_current() {
             let thread = std::mem::ManuallyDrop::new(self).0;
-            // SAFETY: a thread that was made joinable; it is joined or detached once, since this takes the value.
+            // SAFETY: a thread that was made joinable; it is joined or detached once, since this
+            // takes the value.
             unsafe { libc::pthread_join(thread, null_mut()) };
         }
     }
@@ -140,7 +152,8 @@ struct Task {
     body: Box<dyn FnOnce() + Send>,
 }
 
-/// Has the creator start a thread of that name (cut as in [`set_name`]), for the program's code.
+/// Makes the creator start a thread with this name (cut as in [`set_name`]), for the program's
+/// code.
 ///
 /// # Errors
 /// Those of `pthread_create`, or of the program's creator.
@@ -161,8 +174,8 @@ pub fn spawn_by_creator(
     }
 }
 
-/// As [`spawn_by_creator`]; whatever signal handlers the program has do not run on the thread, unless its own creator sees
-/// to it.
+/// Same as [`spawn_by_creator`], but the program's signal handlers do not run on the thread, unless
+/// its own creator changes that.
 ///
 /// # Errors
 /// Those of [`spawn_by_creator`].
@@ -179,7 +192,7 @@ extern "C" fn run(task: *mut c_void) -> *mut c_void {
     // SAFETY: the box of `spawn_by_creator`, whose creator calls this once.
     let task = unsafe { Box::from_raw(task.cast::<Task>()) };
     set_name(&task.name);
-    // It was told of by the hook, and must not go on into C.
+    // The panic hook has printed it, and it must not continue into C.
     let _ = catch_unwind(AssertUnwindSafe(task.body));
     null_mut()
 }
@@ -218,7 +231,9 @@ mod tests {
         let (say, hear) = channel();
         let spawn = || {
             let say = say.clone();
-            spawn_by_creator("made", 1 << 18, move || say.send(rustix::thread::name().unwrap()).unwrap())
+            spawn_by_creator("made", 1 << 18, move || {
+                say.send(rustix::thread::name().unwrap()).unwrap()
+            })
         };
         // SAFETY: one is pthread_create, the other starts nothing.
         unsafe {

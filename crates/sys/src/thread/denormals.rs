@@ -1,15 +1,16 @@
-//! Denormal numbers as zero: a decaying filter must not become a hundred times slower as it fades out.
+//! Treats denormal numbers as zero: a decaying filter must not become a hundred times slower as it
+//! fades out.
 
-/// Makes the calling thread compute with zero in place of denormal numbers, given or resulting, until it ends.
-/// To be called first in a thread that processes audio. Does nothing on architectures without such a mode.
+/// Makes the calling thread treat denormal operands and results as zero until it ends. To be called
+/// first in a thread that processes audio. Does nothing on architectures without such a mode.
 pub fn flush_denormals_to_zero() {
     #[cfg(any(target_arch = "x86_64", all(target_arch = "x86", target_feature = "sse")))]
     {
         const DENORMALS_ARE_ZERO: u32 = 1 << 6;
         const FLUSH_TO_ZERO: u32 = 1 << 15;
         let mut control = 0_u32;
-        // SAFETY: reads and writes MXCSR through a local. Only the two bits change, for this thread; rounding and
-        // masks stay, and no code of ours depends on denormal results.
+        // SAFETY: reads and writes MXCSR through a local. Only the two bits change, for this
+        // thread; rounding and masks stay, and no code of ours depends on denormal results.
         unsafe {
             core::arch::asm!("stmxcsr [{}]", in(reg) &raw mut control, options(nostack));
             control |= DENORMALS_ARE_ZERO | FLUSH_TO_ZERO;
@@ -20,8 +21,8 @@ pub fn flush_denormals_to_zero() {
     {
         const FLUSH_TO_ZERO: u64 = 1 << 24;
         let mut control: u64;
-        // SAFETY: reads and writes FPCR. Only the one bit changes, for this thread; no code of ours depends on
-        // denormal results.
+        // SAFETY: reads and writes FPCR. Only the one bit changes, for this thread; no code of ours
+        // depends on denormal results.
         unsafe {
             core::arch::asm!("mrs {}, fpcr", out(reg) control, options(nomem, nostack));
             control |= FLUSH_TO_ZERO;

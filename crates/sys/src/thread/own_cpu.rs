@@ -1,40 +1,41 @@
-//! On which CPU a thread runs, asked in each cycle.
+//! The CPU of a thread, read in each cycle.
 
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use super::current_cpu;
 
-/// The word in which the kernel keeps the CPU of the thread that made this value, where the C library has asked it to. That
-/// library's `sched_getcpu` reads it, too, but lies on a page that a cycle would need for nothing else. Where there is no
-/// such word, [`current_cpu`].
+/// The word in which the kernel stores the CPU of the thread that created this value, if the C
+/// library has registered one (rseq). The library's `sched_getcpu` reads it too, but lies on a page
+/// that a cycle would need for nothing else. Without such a word, [`current_cpu`].
 ///
 /// Source: rseq(2), and `__rseq_offset` of glibc 2.35 and later.
 #[derive(Debug)]
 pub struct OwnCpu {
-    /// Null where there is none. A pointer, so that the value stays on its thread.
+    /// Null if there is none. A pointer, so that the value stays on its thread.
     word: *const AtomicI32,
 }
 
 impl OwnCpu {
-    /// Of the calling thread. Not for cycles.
+    /// Finds the calling thread's word. Not for cycles.
     #[must_use]
     pub fn of_this_thread() -> Self {
         Self { word: area::cpu_id().unwrap_or(ptr::null()) }
     }
 
-    /// The CPU that the thread ran on a moment ago. Thread: cycle.
+    /// Returns the CPU that the thread ran on a moment ago. Thread: cycle.
     #[must_use]
     #[inline]
     pub fn get(&self) -> usize {
         if self.word.is_null() {
             return current_cpu();
         }
-        // SAFETY: `of_this_thread` has seen that the area is there and reaches so far, aligned as the ABI has it. It is part of
-        // the calling thread's own block, which lives as long as the thread, and this value cannot leave that. Only the
-        // kernel writes there, before the thread comes back to its own code.
+        // SAFETY: `of_this_thread` has seen that the area is there and reaches so far, aligned as
+        // the ABI has it. It is part of the calling thread's own block, which lives as long as the
+        // thread, and this value cannot leave that. Only the kernel writes there, before the thread
+        // comes back to its own code.
         let cpu = unsafe { &*self.word }.load(Ordering::Relaxed);
-        // Negative: somebody has told the kernel to write there no more.
+        // Negative: the kernel was told to stop writing there.
         usize::try_from(cpu).unwrap_or_else(|_| current_cpu())
     }
 }
@@ -45,26 +46,28 @@ mod area {
     use std::ffi::CStr;
     use std::sync::atomic::AtomicI32;
 
-    /// Of `cpu_id` in `struct rseq`, and where it ends.
+    /// Offset of `cpu_id` in `struct rseq`, and its end.
     const OFFSET: usize = 4;
     const END: u32 = 8;
 
-    /// In the calling thread's area, if it has one.
+    /// Returns the address in the calling thread's area, if it has one.
     pub(super) fn cpu_id() -> Option<*const AtomicI32> {
         let offset = exported::<isize>(c"__rseq_offset")?;
         let is_there = exported::<u32>(c"__rseq_size").is_some_and(|bytes| bytes >= END);
-        is_there.then(|| thread_pointer().wrapping_byte_offset(offset).wrapping_byte_add(OFFSET).cast())
+        is_there
+            .then(|| thread_pointer().wrapping_byte_offset(offset).wrapping_byte_add(OFFSET).cast())
     }
 
-    /// A number that the C library exports, if it does.
+    /// Returns a number that the C library exports, if it does.
     fn exported<T: Copy>(name: &CStr) -> Option<T> {
-        // SAFETY: `name` is zero-terminated; RTLD_DEFAULT searches the libraries that are loaded already.
+        // SAFETY: `name` is zero-terminated; RTLD_DEFAULT searches the libraries that are loaded
+        // already.
         let place = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
         // SAFETY: a constant of that type under this name in every C library that has it.
         (!place.is_null()).then(|| unsafe { *place.cast::<T>() })
     }
 
-    /// What `__rseq_offset` counts from.
+    /// Returns the address from which `__rseq_offset` counts.
     fn thread_pointer() -> *const u8 {
         let pointer;
         // SAFETY: the psABI has every thread's control block begin with its own address.
@@ -83,7 +86,7 @@ mod area {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod area {
-    /// Nobody has looked how the thread's block is found.
+    /// It is not known how the thread's block is found on this architecture.
     pub(super) fn cpu_id() -> Option<*const std::sync::atomic::AtomicI32> {
         None
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::MaybeUninit;
 
-/// How the kernel schedules a thread.
+/// A thread's scheduling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Scheduling {
@@ -11,7 +11,7 @@ pub enum Scheduling {
     Fifo(u32),
     /// `SCHED_RR` at this priority, 1 (lowest) to 99.
     RoundRobin(u32),
-    /// Everything that is not real-time.
+    /// Any policy that is not real-time.
     Other,
 }
 
@@ -28,31 +28,31 @@ pub enum SchedulingError {
     NotPermitted {
         /// The thread, 0 = the calling one.
         thread_id: u32,
-        /// The real-time priority asked for, 0 = none.
+        /// The requested real-time priority, 0 = none.
         priority: u32,
         /// `RLIMIT_RTPRIO` of this process.
         limit: u32,
     },
-    /// The process has the right to it, and the kernel refuses all the same.
+    /// The process has the permission, and the kernel refuses all the same.
     #[error(
         "the kernel refuses real-time priority {priority} although this process has the right to it: either real-time is \
          shared out among control groups (CONFIG_RT_GROUP_SCHED) and this process's group has none (cpu.rt_runtime_us), or \
          a sandbox forbids it"
     )]
     NoShare {
-        /// The real-time priority asked for.
+        /// The requested real-time priority.
         priority: u32,
     },
     /// The thread has ended.
     #[error("there is no thread {thread_id}")]
     NoSuchThread {
-        /// The thread asked for.
+        /// The thread's id.
         thread_id: u32,
     },
     /// Not from 1 to 99.
     #[error("{priority} is not a real-time priority (1 to 99)")]
     BadPriority {
-        /// The priority asked for.
+        /// The requested priority.
         priority: u32,
     },
     /// Anything else.
@@ -60,16 +60,16 @@ pub enum SchedulingError {
     Other {
         /// The thread, 0 = the calling one.
         thread_id: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
 }
 
-/// Makes a thread (0 = the calling one) `SCHED_FIFO`. Processes and threads that it makes later start as
-/// `SCHED_OTHER` (`SCHED_RESET_ON_FORK`).
+/// Makes a thread (0 = the calling one) `SCHED_FIFO`. Processes and threads that it creates later
+/// start as `SCHED_OTHER` (`SCHED_RESET_ON_FORK`).
 ///
 /// # Errors
-/// [`SchedulingError`]; the scheduling is as before then.
+/// [`SchedulingError`]; the scheduling is unchanged then.
 pub fn set_fifo(thread_id: u32, priority: u32) -> Result<(), SchedulingError> {
     if !(1..=99).contains(&priority) {
         return Err(SchedulingError::BadPriority { priority });
@@ -80,14 +80,15 @@ pub fn set_fifo(thread_id: u32, priority: u32) -> Result<(), SchedulingError> {
 /// Makes a thread (0 = the calling one) `SCHED_OTHER`.
 ///
 /// # Errors
-/// [`SchedulingError`]; the scheduling is as before then.
+/// [`SchedulingError`]; the scheduling is unchanged then.
 pub fn set_other(thread_id: u32) -> Result<(), SchedulingError> {
-    // Once set, only the privileged may clear the flag: leaving it out would make the demotion fail.
+    // Once set, only privileged processes may clear the flag: without it here, the demotion would
+    // fail.
     let reset_on_fork = policy(thread_id)? & libc::SCHED_RESET_ON_FORK;
     set_policy(thread_id, libc::SCHED_OTHER | reset_on_fork, 0)
 }
 
-/// How a thread (0 = the calling one) is scheduled.
+/// Returns the scheduling of a thread (0 = the calling one).
 ///
 /// # Errors
 /// [`SchedulingError::NoSuchThread`].
@@ -95,7 +96,8 @@ pub fn scheduling(thread_id: u32) -> Result<Scheduling, SchedulingError> {
     let policy = policy(thread_id)?;
     let mut parameter = MaybeUninit::<libc::sched_param>::zeroed();
     // SAFETY: the kernel writes one sched_param, which lives through the call.
-    let answer = unsafe { libc::syscall(libc::SYS_sched_getparam, thread_id, parameter.as_mut_ptr()) };
+    let answer =
+        unsafe { libc::syscall(libc::SYS_sched_getparam, thread_id, parameter.as_mut_ptr()) };
     if answer < 0 {
         return Err(error(thread_id, 0));
     }
@@ -108,16 +110,17 @@ pub fn scheduling(thread_id: u32) -> Result<Scheduling, SchedulingError> {
     })
 }
 
-// The raw calls and not libc's: musl's are stubs that answer ENOSYS, since they apply to threads and POSIX wants
-// processes.
+// Raw calls instead of libc's: musl's are stubs that return ENOSYS, since the system calls apply to
+// threads and POSIX requires processes.
 
 fn set_policy(thread_id: u32, policy: libc::c_int, priority: u32) -> Result<(), SchedulingError> {
     // SAFETY: a C struct of integers, for which zero is valid.
     let mut parameter = unsafe { MaybeUninit::<libc::sched_param>::zeroed().assume_init() };
     parameter.sched_priority = priority as libc::c_int;
     // SAFETY: the kernel reads one sched_param, which lives through the call.
-    let answer =
-        unsafe { libc::syscall(libc::SYS_sched_setscheduler, thread_id, policy, &raw const parameter) };
+    let answer = unsafe {
+        libc::syscall(libc::SYS_sched_setscheduler, thread_id, policy, &raw const parameter)
+    };
     if answer < 0 { Err(error(thread_id, priority)) } else { Ok(()) }
 }
 
@@ -133,7 +136,7 @@ fn error(thread_id: u32, priority: u32) -> SchedulingError {
         Some(libc::ESRCH) => SchedulingError::NoSuchThread { thread_id },
         Some(libc::EPERM) => {
             let limit = crate::process::rtprio_limit();
-            // Another process's thread may be refused for whose it is.
+            // A thread of another user's process may be refused for its owner.
             let has_right = thread_id == 0 && (limit >= priority || crate::process::may_schedule());
             if has_right && priority > 0 {
                 SchedulingError::NoShare { priority }
@@ -152,7 +155,8 @@ mod tests {
     use super::*;
     use crate::thread::thread_id;
 
-    /// Whether the machine that runs the tests lets us take real-time priorities; says so if it does not.
+    /// Returns whether the machine that runs the tests permits real-time priorities, and prints a
+    /// message if not.
     fn real_time_is_permitted() -> bool {
         let permitted = std::thread::spawn(|| set_fifo(0, 1).is_ok()).join().unwrap();
         if !permitted {
@@ -201,7 +205,9 @@ mod tests {
     fn priorities_that_do_not_exist_are_refused() {
         for wrong in [0, 100, u32::MAX] {
             let refused = set_fifo(0, wrong);
-            assert!(matches!(refused, Err(SchedulingError::BadPriority { priority }) if priority == wrong));
+            assert!(
+                matches!(refused, Err(SchedulingError::BadPriority { priority }) if priority == wrong)
+            );
         }
         assert_eq!(scheduling(0).unwrap(), Scheduling::Other);
     }

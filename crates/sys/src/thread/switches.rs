@@ -1,7 +1,8 @@
-//! Which thread ran on a CPU, by the kernel's own trace of its switches (`sched_switch` in tracefs).
+//! The threads that ran on a CPU, from the kernel's trace of context switches (`sched_switch` in
+//! tracefs).
 //!
-//! The trace is an instance of its own: what others trace is left alone. While it is on, each switch between threads costs
-//! the machine some tenths of a microsecond.
+//! The trace is a separate instance: traces of other programs are not touched. While it is on, each
+//! context switch costs some tenths of a microsecond.
 
 use std::fs;
 use std::io;
@@ -9,34 +10,35 @@ use std::path::{Path, PathBuf};
 
 use crate::process::process_id;
 
-/// Of each CPU, KiB: some thousand switches.
+/// Buffer for each CPU, KiB: some thousand switches.
 const BUFFER_KIB: &str = "128";
 const MOUNTED_AT: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 const INSTANCE: &str = "consort-";
-/// The kernel's number for the lowest priority of a real-time thread, less 1: the higher, the lower is the number.
+/// The kernel's priority number of the lowest real-time priority, less 1; higher priorities have
+/// lower numbers.
 const REALTIME: u32 = 99;
 
-/// From here on this thread ran.
+/// A context switch: from this time on, this thread ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
     /// `CLOCK_MONOTONIC`, ns, in steps of a microsecond.
     pub date_ns: u64,
-    /// Its id; 0: nobody ran.
+    /// Thread id; 0: the CPU was idle.
     pub thread: u32,
-    /// Its name, as far as the kernel keeps it.
+    /// The thread's name, as far as the kernel keeps it.
     pub name: String,
-    /// Of `SCHED_FIFO` or `SCHED_RR`; `None`: an ordinary thread.
+    /// Priority of `SCHED_FIFO` or `SCHED_RR`; `None`: an ordinary thread.
     pub realtime_priority: Option<u32>,
 }
 
-/// A trace of all CPUs, until this value ends.
+/// A trace of all CPUs, which ends with this value.
 #[derive(Debug)]
 pub struct SwitchTrace {
     instance: PathBuf,
 }
 
 impl SwitchTrace {
-    /// Begins to trace. What dead processes left behind is removed.
+    /// Starts to trace. Instances left behind by dead processes are removed.
     ///
     /// # Errors
     /// `NotFound` if tracefs is not mounted, `PermissionDenied` if this process may not use it.
@@ -55,7 +57,8 @@ impl SwitchTrace {
         fs::write(self.instance.join(file), value)
     }
 
-    /// The latest switches on a CPU, oldest first. Some milliseconds, not for a cycle.
+    /// Returns the latest switches on a CPU, oldest first. Takes some milliseconds: not for a
+    /// cycle.
     ///
     /// # Errors
     /// Those of reading.
@@ -67,25 +70,28 @@ impl SwitchTrace {
 
 impl Drop for SwitchTrace {
     fn drop(&mut self) {
-        // An instance cannot be removed while it is being read; the next server does it then.
+        // An instance cannot be removed while it is read; the next server removes it then.
         let _ = self.set("events/sched/sched_switch/enable", "0");
         let _ = fs::remove_dir(&self.instance);
     }
 }
 
-/// Where traces are made: in the first of the places at which tracefs is mounted.
+/// Returns where instances are created: in the first mount point of tracefs.
 fn instances(mounted_at: [&str; 2]) -> io::Result<PathBuf> {
     let places = mounted_at.map(|place| Path::new(place).join("instances"));
     if let Some(found) = places.iter().find(|place| place.is_dir()) {
         return Ok(found.clone());
     }
-    // The first decides: nobody but root may look at the second's directory, also where nothing is mounted.
+    // The first one decides: only root may read the second one's directory, even if nothing is
+    // mounted there.
     let first = mounted_at[0];
     match places[0].metadata() {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Err(io::Error::new(
             io::ErrorKind::NotFound,
-            format!("tracefs is not mounted at {first}: mount it with 'mount -t tracefs tracefs {first}'"),
+            format!(
+                "tracefs is not mounted at {first}: mount it with 'mount -t tracefs tracefs {first}'"
+            ),
         )),
     }
 }
@@ -93,18 +99,20 @@ fn instances(mounted_at: [&str; 2]) -> io::Result<PathBuf> {
 fn remove_left_behind(instances: &Path) {
     for entry in fs::read_dir(instances).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix(INSTANCE)?.parse::<u32>().ok());
+        let process =
+            name.to_str().and_then(|name| name.strip_prefix(INSTANCE)?.parse::<u32>().ok());
         if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
             let _ = fs::remove_dir(entry.path());
         }
     }
 }
 
-/// A line of the trace. Names may hold anything, but no line break.
+/// Parses a line of the trace. Names may contain anything but a line break.
 fn parse(line: &str) -> Option<Switch> {
     let (before, after) = line.split_once(": sched_switch: prev_comm=")?;
     let (seconds, micros) = before.rsplit_once(' ')?.1.split_once('.')?;
-    let date_us = seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
+    let date_us =
+        seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
     let (_, next) = after.rsplit_once(" ==> next_comm=")?;
     let (next, priority) = next.rsplit_once(" next_prio=")?;
     let (name, thread) = next.rsplit_once(" next_pid=")?;
@@ -125,7 +133,8 @@ mod tests {
     fn where_tracefs_is_not_mounted_it_is_said_and_how_it_is_mounted() {
         let empty = std::env::temp_dir().join(format!("consort-tracefs-{}", process_id()));
         fs::create_dir_all(empty.join("debug")).unwrap();
-        let (first, second) = (empty.to_string_lossy(), empty.join("debug").to_string_lossy().into_owned());
+        let (first, second) =
+            (empty.to_string_lossy(), empty.join("debug").to_string_lossy().into_owned());
         let refusal = instances([&first, &second]).unwrap_err();
         assert_eq!(refusal.kind(), io::ErrorKind::NotFound);
         let said = format!("mount -t tracefs tracefs {first}");
@@ -152,9 +161,12 @@ mod tests {
         );
         let idle = parse(&idle).unwrap();
         assert_eq!((idle.thread, idle.realtime_priority), (0, None));
-        for other in
-            ["# tracer: nop", "", "CPU:1 [LOST 17 EVENTS]", "x-1 [000] d..2. 1.5: sched_switch: prev_comm=a"]
-        {
+        for other in [
+            "# tracer: nop",
+            "",
+            "CPU:1 [LOST 17 EVENTS]",
+            "x-1 [000] d..2. 1.5: sched_switch: prev_comm=a",
+        ] {
             assert_eq!(parse(other), None, "{other}");
         }
     }

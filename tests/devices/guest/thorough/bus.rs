@@ -29,7 +29,11 @@ fn a_card_is_reserved_while_a_driver_has_it_and_no_longer() {
         let mut ask = command_in(server.directory(), "gdbus".as_ref());
         ask.env("DBUS_SESSION_BUS_ADDRESS", &address);
         ask.args(["call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/"]);
-        ask.args(["--method", "org.freedesktop.DBus.NameHasOwner", "org.freedesktop.ReserveDevice1.Audio1"]);
+        ask.args([
+            "--method",
+            "org.freedesktop.DBus.NameHasOwner",
+            "org.freedesktop.ReserveDevice1.Audio1",
+        ]);
         Program::start(ask).finish().expect_success().stdout.contains("true")
     };
     assert!(!owns(), "of a timer");

@@ -21,7 +21,8 @@ pub(super) fn latency(server: &Server, port: &str, direction: &str) -> u32 {
     least
 }
 
-/// So many readings of `jack_iodelay` between the server's first two ports, frames with three digits behind the point.
+/// This many readings of `jack_iodelay` between the server's first two ports, frames with three
+/// digits behind the point.
 pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> {
     let mut program = server.spawn("jack_iodelay", &[]);
     server.await_active("jack_delay");
@@ -34,7 +35,8 @@ pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> 
     })
 }
 
-/// Sends a measurement through the loopback card to a second server, which sends all its channels back.
+/// Sends a measurement through the loopback card to a second server, which sends all its channels
+/// back.
 pub(super) fn demand_reported_latency(count: u32, options: &[&str]) {
     let words = count.to_string();
     let channels = ["--capture", &words, "--playback", &words];
@@ -46,18 +48,22 @@ pub(super) fn demand_reported_latency(count: u32, options: &[&str]) {
     }
     let reported: u32 = [&near, &far]
         .map(|server| {
-            latency(server, "system:capture_1", "capture") + latency(server, "system:playback_1", "playback")
+            latency(server, "system:capture_1", "capture")
+                + latency(server, "system:playback_1", "playback")
         })
         .iter()
         .sum();
     let expected = format!("{reported}.000");
     let readings = readings_of_iodelay(&near, 20);
-    assert!(readings.iter().all(|frames| *frames == expected), "{options:?}: {expected}: {readings:?}");
+    assert!(
+        readings.iter().all(|frames| *frames == expected),
+        "{options:?}: {expected}: {readings:?}"
+    );
 }
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn twenty_readings_through_the_loopback_are_the_reported_latency_to_the_frame() {
+fn twenty_readings_are_the_reported_latency_to_the_frame() {
     demand_reported_latency(2, &["--quantum", "256", "--periods", "3"]);
     demand_reported_latency(2, &["--quantum", "512", "--periods", "3", "--sync"]);
     demand_reported_latency(2, &["--quantum", "512", "--periods", "4", "--wake", "timer"]);
@@ -68,7 +74,10 @@ fn twenty_readings_through_the_loopback_are_the_reported_latency_to_the_frame() 
 fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
     let server = server_on("hw:0", &["--quantum", "1024", "--periods", "3"]);
     let reported = || {
-        (latency(&server, "system:capture_1", "capture"), latency(&server, "system:playback_1", "playback"))
+        (
+            latency(&server, "system:capture_1", "capture"),
+            latency(&server, "system:playback_1", "playback"),
+        )
     };
     assert_eq!(reported(), (1024, 3072));
     server.run("jack_bufsize", &["2048"]).expect_success();
@@ -78,7 +87,7 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_quantum_that_the_card_has_no_room_for_is_refused_and_the_card_plays_on() {
+fn a_quantum_that_the_card_has_no_room_for_is_refused() {
     let server = server_on("hw:2", &["--quantum", "512", "--periods", "3"]);
     await_cycles(&server, 20);
     let told = server.run("jack_bufsize", &["8192"]);
@@ -99,7 +108,8 @@ fn the_latency_options_are_added_to_what_is_reported() {
 
 /// How often the driver thread has slept so far.
 fn sleeps(server: &mut Server) -> u64 {
-    let tasks = std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("a process");
+    let tasks =
+        std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("a process");
     let status = tasks
         .flatten()
         .filter_map(|task| std::fs::read_to_string(task.path().join("status")).ok())

@@ -1,4 +1,4 @@
-//! Cards beside the server's own.
+//! Cards besides the server's own.
 
 use std::path::Path;
 
@@ -10,15 +10,21 @@ use crate::guest::{awaited, count, device_state, far};
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
-    // Who had it before may be at letting it go, and then its second substream is taken, where nobody listens.
+fn a_further_card_plays_until_it_is_removed() {
+    // Who had it before may be at letting it go, and then its second substream is taken, where
+    // nobody listens.
     awaited("nobody has the card", || {
         let status = std::fs::read_to_string("/proc/asound/card1/pcm0p/sub0/status").ok()?;
         (status.trim() == "closed").then_some(())
     });
     let server = Server::timer(512);
     let added = server.consort(&["device", "add", "hw:1,0", "--capture", "2", "--playback", "2"]);
-    assert!(added.expect_success().stdout.starts_with("Loopback: alsa hw:CARD=Loopback,DEV=0 (capture 2"));
+    assert!(
+        added
+            .expect_success()
+            .stdout
+            .starts_with("Loopback: alsa hw:CARD=Loopback,DEV=0 (capture 2")
+    );
     let _source = server.probe(&["source", "numbers"]);
     server.run("jack_connect", &["numbers:out", "Loopback:playback_1"]).expect_success();
     awaited("the card is at its place", || {
@@ -29,7 +35,8 @@ fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
     let heard = far::recorded_of(&server, 2, "FLOAT_LE", "48000", 2);
     let is_one = |pair: &&[f64]| {
         let step = (pair[1] - pair[0]) * 2_097_152.0;
-        // Two samples of a float's precision, whose last digit is an eighth of the step where the ramp ends.
+        // Two samples of a float's precision, whose last digit is an eighth of the step where the
+        // ramp ends.
         (step - 1.0).abs() < 0.01 + 0.5 * pair[1].abs()
     };
     let steady = heard.windows(2).filter(is_one).count();
@@ -37,7 +44,10 @@ fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
     let state = device_state(&server, "Loopback");
     let status = server.consort(&["status"]).stdout;
     let all = heard.len() - 1;
-    assert!(steady > 80_000, "{steady} of {all} steps are one, {silent} silent: {state:?}\n{status}");
+    assert!(
+        steady > 80_000,
+        "{steady} of {all} steps are one, {silent} silent: {state:?}\n{status}"
+    );
     server.consort(&["device", "remove", "Loopback"]).expect_success();
     assert_eq!(device_state(&server, "Loopback"), None);
     let again = server.consort(&["device", "remove", "Loopback"]);
@@ -48,9 +58,8 @@ fn a_further_card_plays_what_the_graph_says_and_leaves_when_it_is_told_to() {
 #[ignore = "in the virtual machine"]
 fn a_c_program_adds_slave_drivers_by_control_h_and_removes_them() {
     let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-    let program = place.path().join("slaves");
-    c_program_with("jackserver", Path::new("control/slaves.c"), &program);
-    let mut command = command_in(place.path(), &program);
+    let program = c_program_with("jackserver", "control/slaves.c");
+    let mut command = command_in(place.path(), Path::new(&program));
     command.args(["hw:1,0", "^Loopback:playback_1$"]);
     let ended = Program::start(command).finish();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -18,7 +18,7 @@ fn json(finished: Finished) -> Value {
     serde_json::from_str(&finished.expect_success().stdout).expect("JSON")
 }
 
-/// Demands that every sample came back so many frames later.
+/// Demands that every sample came back this many frames later.
 fn demand(found: &Value, frames: u32) {
     let figures = &found["found"]["latency"];
     for figure in ["minimum_frames", "median_frames", "maximum_frames"] {
@@ -29,12 +29,14 @@ fn demand(found: &Value, frames: u32) {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn the_loopback_card_is_as_long_as_the_periods_that_wait_however_it_is_reached() {
+fn the_loopback_card_is_as_long_as_its_waiting_periods() {
     for access in ["rw", "mmap"] {
         for (period, periods) in [(256, 3), (480, 3), (1024, 2), (1024, 4)] {
             let words = [period.to_string(), periods.to_string()];
-            let devices = ["alsa", "--playback", "hw:1,0", "--capture", "hw:1,1", "--access", access];
-            let lengths = ["--period", &words[0], "--periods", &words[1], "--seconds", "1", "--json"];
+            let devices =
+                ["alsa", "--playback", "hw:1,0", "--capture", "hw:1,1", "--access", access];
+            let lengths =
+                ["--period", &words[0], "--periods", &words[1], "--seconds", "1", "--json"];
             let found = json(consort(&[&devices[..], &lengths].concat()).finish());
             demand(&found, period * periods);
         }
@@ -43,10 +45,11 @@ fn the_loopback_card_is_as_long_as_the_periods_that_wait_however_it_is_reached()
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn through_the_loopback_a_server_is_as_long_as_jack_iodelay_says_and_its_ports_state() {
-    for options in
-        [&["--quantum", "256", "--periods", "3"][..], &["--quantum", "512", "--periods", "3", "--sync"]]
-    {
+fn the_loopback_is_as_long_as_jack_iodelay_and_the_ports_say() {
+    for options in [
+        &["--quantum", "256", "--periods", "3"][..],
+        &["--quantum", "512", "--periods", "3", "--sync"],
+    ] {
         let both = ["--capture-device", "hw:1,1", "--capture", "2", "--playback", "2"];
         let server = server_on("hw:1,0", &[&both[..], options].concat());
         let found = json(server.consort(&["latency", "run", "--seconds", "1", "--json"]));
@@ -61,12 +64,14 @@ fn through_the_loopback_a_server_is_as_long_as_jack_iodelay_says_and_its_ports_s
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_card_that_is_pulled_out_in_the_middle_is_told_and_no_number_is_printed() {
+fn a_card_pulled_out_during_a_measurement_is_an_error() {
     for access in ["rw", "mmap"] {
         let devices = ["alsa", "--playback", "hw:9", "--capture", "hw:1,1", "--access", access];
-        let mut measuring = consort(&[&devices[..], &["--period", "1024", "--seconds", "60"]].concat());
+        let mut measuring =
+            consort(&[&devices[..], &["--period", "1024", "--seconds", "60"]].concat());
         let playing = || {
-            let status = std::fs::read_to_string("/proc/asound/card9/pcm0p/sub0/status").unwrap_or_default();
+            let status =
+                std::fs::read_to_string("/proc/asound/card9/pcm0p/sub0/status").unwrap_or_default();
             assert!(measuring.is_running(), "{}", measuring.stderr());
             status.contains("RUNNING").then_some(())
         };

@@ -1,10 +1,8 @@
-//! Monitoring in the card, by the elements that such cards have, on one that has nothing else of them.
-
-use std::path::{Path, PathBuf};
+//! Monitoring in the card, by the elements that such cards have, on one that has nothing else of
+//! them.
 
 use harness::{Program, Server, c_program};
 use rustix::process::Signal;
-use tempfile::TempDir;
 
 use crate::guest::elements::{self, await_values, values};
 use crate::guest::{await_cycles, awaited, server_on, status_line};
@@ -14,29 +12,13 @@ const SWITCHES: &str = "iface=MIXER,name='Channels Thru'";
 const OPTIONS: [&str; 7] =
     ["--capture", "2", "--playback", "2", "--quantum", "1024", "--hardware-monitoring"];
 
-/// A program that asks to monitor ports, until it is told to end.
-struct Asker {
-    directory: TempDir,
-}
-
-impl Asker {
-    fn new() -> Self {
-        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-        c_program(Path::new("devices/monitor.c"), &directory.path().join("monitor"));
-        Self { directory }
-    }
-
-    fn path(&self) -> PathBuf {
-        self.directory.path().join("monitor")
-    }
-
-    /// Asks, and waits until the request has been answered.
-    fn ask(&self, server: &Server, port: &str) -> Program {
-        let mut program = server.spawn(&self.path().to_string_lossy(), &[port]);
-        let answer = format!("{port} 1");
-        awaited("the request is counted", || program.stdout().contains(&answer).then_some(()));
-        program
-    }
+/// Starts a program that asks to monitor a port until it is told to end, and waits until its
+/// request has been answered.
+fn ask(server: &Server, port: &str) -> Program {
+    let mut program = server.spawn(&c_program("devices/monitor.c"), &[port]);
+    let answer = format!("{port} 1");
+    awaited("the request is counted", || program.stdout().contains(&answer).then_some(()));
+    program
 }
 
 fn is_away(server: &Server) -> bool {
@@ -54,12 +36,11 @@ fn with_elements(elements: &str) {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn requests_hold_over_a_new_quantum_another_driver_and_a_card_that_is_pulled_out_and_end_with_the_last() {
-    let asker = Asker::new();
+fn monitor_requests_survive_every_change_of_the_driver() {
     with_elements(elements::THRU);
     let mut server = server_on("hw:2", &OPTIONS);
-    let first = asker.ask(&server, "system:capture_1");
-    let second = asker.ask(&server, "system:capture_1");
+    let first = ask(&server, "system:capture_1");
+    let second = ask(&server, "system:capture_1");
     await_values(SWITCHES, "on,on,off,off");
     first.terminate().expect_success();
     assert_eq!(values(SWITCHES), "on,on,off,off", "one request is left");
@@ -76,7 +57,7 @@ fn requests_hold_over_a_new_quantum_another_driver_and_a_card_that_is_pulled_out
     await_values(SWITCHES, "on,on,off,on");
     elements::pull_dummy();
     awaited("the status says so", || is_away(&server).then_some(()));
-    // A card is as it is before anybody sees it: this one gets its elements afterwards.
+    // A card has its elements before any program sees it: this one gets its elements afterwards.
     server.program().signal(Signal::STOP);
     elements::put_dummy_back();
     elements::add(elements::THRU);
@@ -86,7 +67,7 @@ fn requests_hold_over_a_new_quantum_another_driver_and_a_card_that_is_pulled_out
     await_cycles(&server, 20);
     second.terminate().expect_success();
     await_values(SWITCHES, "off,on,off,off");
-    let third = asker.ask(&server, "system:capture_2");
+    let third = ask(&server, "system:capture_2");
     assert_eq!(values(SWITCHES), "off,on,off,off", "it was on before");
     server.stop();
     assert_eq!(values(SWITCHES), "off,on,off,off", "and stays on");
@@ -96,21 +77,29 @@ fn requests_hold_over_a_new_quantum_another_driver_and_a_card_that_is_pulled_out
 #[test]
 #[ignore = "in the virtual machine"]
 fn a_hammerfall_dsps_mixer_and_an_ice1712s_routes_are_set_and_set_back() {
-    let asker = Asker::new();
     for (added, port, element, before, during) in [
         (elements::MATRIX, "system:capture_1", "iface=HWDEP,name='Mixer'", "0,0,77", "0,0,32768"),
-        (elements::ROUTES, "system:capture_2", "iface=MIXER,name='H/W Playback Route',index=1", "3", "2"),
+        (
+            elements::ROUTES,
+            "system:capture_2",
+            "iface=MIXER,name='H/W Playback Route',index=1",
+            "3",
+            "2",
+        ),
         (elements::ROUTES, "system:capture_1", "iface=MIXER,name='H/W Playback Route'", "0", "1"),
     ] {
         with_elements(added);
         let server = server_on("hw:2", &OPTIONS);
-        assert!(status_line(&server, "driver").contains("hardware monitoring of 2 inputs"), "{element}");
+        assert!(
+            status_line(&server, "driver").contains("hardware monitoring of 2 inputs"),
+            "{element}"
+        );
         assert_eq!(values(element), before);
-        let request = asker.ask(&server, port);
+        let request = ask(&server, port);
         await_values(element, during);
         request.terminate().expect_success();
         await_values(element, before);
-        let request = asker.ask(&server, port);
+        let request = ask(&server, port);
         await_values(element, during);
         server.stop();
         assert_eq!(values(element), before, "with the server, it ends");
@@ -121,12 +110,11 @@ fn a_hammerfall_dsps_mixer_and_an_ice1712s_routes_are_set_and_set_back() {
 #[test]
 #[ignore = "in the virtual machine"]
 fn a_card_without_such_elements_says_so_and_requests_are_counted() {
-    let asker = Asker::new();
     with_elements("");
     let mut server = server_on("hw:2", &OPTIONS);
     let said = server.program().stderr().to_owned();
     let expected = "no hardware monitoring, requests are only counted: sound card 'Dummy': it has no path from its \
                     inputs to its outputs";
     assert!(said.contains(expected), "{said}");
-    asker.ask(&server, "system:capture_1").terminate().expect_success();
+    ask(&server, "system:capture_1").terminate().expect_success();
 }

@@ -3,17 +3,17 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use adapter::{Card, CardOptions, DEVICE_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
-use anyhow::Context;
+use alsa::CHANNELS_OF_HARDWARE;
 use clap::Args;
-use client::{OpenOptions, Property, PropertyValue, Session, client_uuid};
-use engine::driver::{AlsaOptions, AlsaSide};
-use pcm::CHANNELS_OF_HARDWARE;
+use cli::in_range;
+use client::{OpenOptions, Property, PropertyValue, Requester, Session, client_uuid};
+use device_bridge::{Card, CardOptions, DEVICE_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
+use proto::driver::{AlsaOptions, AlsaSide};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
-use crate::command::run::in_range;
+use crate::own_program::OwnProgram;
 
 /// What a device says once it has joined the graph, and before its description.
 pub(super) const READY: &str = "joined: ";
@@ -53,7 +53,8 @@ pub(crate) struct Options {
     /// Quanta that wait in the card
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PERIODS, value_parser = in_range(2..=64))]
     pub(crate) periods: u32,
-    /// Frames that the card or the graph may be late by; a part of the latency [default: a quantum of the card's]
+    /// Frames that the card or the graph may be late by; a part of the latency [default: a quantum
+    /// of the card's]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     pub(crate) margin: Option<u32>,
 }
@@ -117,13 +118,15 @@ impl Options {
             ("--margin", self.margin),
         ];
         for (option, number) in numbers {
-            words.extend(number.into_iter().flat_map(|number| [option.to_owned(), number.to_string()]));
+            words.extend(
+                number.into_iter().flat_map(|number| [option.to_owned(), number.to_string()]),
+            );
         }
         words.extend(self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]));
         words
     }
 
-    fn card(&self) -> anyhow::Result<CardOptions> {
+    fn card(&self) -> CardOptions {
         let side = |channels: Option<u32>| {
             (channels != Some(0)).then(|| AlsaSide {
                 device: Some(self.device.clone()),
@@ -132,7 +135,7 @@ impl Options {
                 required: channels.is_some(),
             })
         };
-        Ok(CardOptions {
+        CardOptions {
             name: self.name.clone().unwrap_or_else(|| card_name(&self.device)),
             alsa: AlsaOptions {
                 capture: side(self.capture),
@@ -143,15 +146,15 @@ impl Options {
             },
             quantum: self.quantum,
             margin: self.margin,
-            program: std::env::current_exe().context("this program's own file")?,
-        })
+        }
     }
 }
 
-/// The name of the card that a device is of, or else the device's own without what client names have not.
+/// The name of the card that a device is of, or else the device's own without what client names
+/// have not.
 fn card_name(device: &str) -> String {
-    let card =
-        pcm::locate(device).and_then(|(index, _)| pcm::cards().into_iter().find(|card| card.index == index));
+    let card = alsa::locate(device)
+        .and_then(|(index, _)| alsa::cards().into_iter().find(|card| card.index == index));
     card.map_or_else(|| device.replace([':', '/'], "-"), |card| card.id)
 }
 
@@ -167,7 +170,7 @@ impl Served {
             let name = options.name.as_deref().unwrap_or("midi");
             return Ok(Self::Midi(hardware, Midi::start(hardware, name, open)?));
         }
-        Ok(Self::Card(Card::start(&options.card()?, open)?))
+        Ok(Self::Card(Card::start(&options.card(), &OwnProgram::find()?, open)?))
     }
 
     fn session(&self) -> Option<&std::sync::Arc<Session>> {
@@ -222,7 +225,9 @@ impl Serve {
         let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
         let served = loop {
             match Served::start(&self.options, &open) {
-                Err(error) if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns => {
+                Err(error)
+                    if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns =>
+                {
                     sys::clock::sleep_until(sys::clock::now_ns() + RETRY_NS);
                     if signals.read()?.is_some() {
                         return Ok(ExitCode::SUCCESS);
@@ -254,7 +259,11 @@ fn say(served: &Served, key: &str, text: &str) {
     let Some(session) = served.session() else { return };
     let value = PropertyValue { text: text.to_owned(), type_name: String::new() };
     // A server that is gone is told when it is back, at the next change.
-    let _ = session.set_property(Property { subject: client_uuid(session.id()), key: key.to_owned(), value });
+    let _ = session.set_property(Property {
+        subject: client_uuid(session.id()),
+        key: key.to_owned(),
+        value,
+    });
 }
 
 /// Until somebody ends it, or the server has gone.

@@ -11,8 +11,8 @@ const LIBRARY: &str = "libjack.so.0";
 /// What the compiler makes of the crate; programs ask the loader for [`LIBRARY`].
 const BUILT_LIBRARY: &str = "libjack.so";
 
-/// The directory of `libjack.so.0`: `../lib` of an installed executable, the executable's own directory in a
-/// build tree.
+/// The directory of `libjack.so.0`: `../lib` of an installed executable, the executable's own
+/// directory in a build tree.
 pub(super) fn directory(executable: &Path) -> anyhow::Result<PathBuf> {
     let own = executable.parent().context("the executable has no directory")?;
     let installed = own.parent().map(|prefix| prefix.join("lib"));
@@ -26,15 +26,17 @@ pub(super) fn directory(executable: &Path) -> anyhow::Result<PathBuf> {
         );
     }
     match symlink(BUILT_LIBRARY, own.join(LIBRARY)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(error).with_context(|| format!("cannot give {} its name", own.join(LIBRARY).display()))
-        }
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error)
+            .with_context(|| format!("cannot give {} its name", own.join(LIBRARY).display())),
         _ => Ok(own.to_path_buf()),
     }
 }
 
 /// The loader's search path with `directory` before what was there.
-pub(super) fn search_path(directory: PathBuf, before: Option<OsString>) -> anyhow::Result<OsString> {
+pub(super) fn search_path(
+    directory: PathBuf,
+    before: Option<OsString>,
+) -> anyhow::Result<OsString> {
     let before = before.unwrap_or_default();
     // An empty element would mean the current directory.
     let others = std::env::split_paths(&before).filter(|path| !path.as_os_str().is_empty());
@@ -52,7 +54,8 @@ mod tests {
 
     impl Tree {
         fn new(name: &str, files: &[&str]) -> Self {
-            let root = std::env::temp_dir().join(format!("consort-library-{name}-{}", std::process::id()));
+            let root =
+                std::env::temp_dir().join(format!("consort-library-{name}-{}", std::process::id()));
             fs::create_dir_all(root.join("bin")).expect("tree");
             for file in files {
                 let path = root.join(file);

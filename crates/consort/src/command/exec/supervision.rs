@@ -11,8 +11,8 @@ use sys::signals::{Signal, TerminationSignals};
 const PROGRAM: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// Waits for `program` to end and passes SIGTERM and SIGHUP on to it. SIGINT is kept: a terminal sends it to
-/// the program as well, and many programs take a second one for impatience.
+/// Waits for `program` to end and passes SIGTERM and SIGHUP on to it. SIGINT is kept: a terminal
+/// sends it to the program as well, and many programs take a second one for impatience.
 pub(super) fn wait(mut program: Child, signals: &TerminationSignals) -> io::Result<ExitStatus> {
     let pidfd = PidFd::open(program.id())?;
     let poller = Poller::new()?;

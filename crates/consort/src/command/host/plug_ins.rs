@@ -17,7 +17,8 @@ const MULTIARCH: &str = if cfg!(target_arch = "x86_64") {
 pub(super) fn directories(executable: &Path) -> Vec<PathBuf> {
     let named = ["JACK_INTERNAL_DIR", "JACK_DRIVER_DIR"].into_iter().filter_map(std::env::var_os);
     let own = executable.parent().and_then(Path::parent).map(|prefix| prefix.join("lib/jack"));
-    let system = [format!("/usr/lib/{MULTIARCH}/jack"), "/usr/lib64/jack".into(), "/usr/lib/jack".into()];
+    let system =
+        [format!("/usr/lib/{MULTIARCH}/jack"), "/usr/lib64/jack".into(), "/usr/lib/jack".into()];
     named
         .filter(|directory| !directory.is_empty())
         .map(PathBuf::from)
@@ -33,7 +34,8 @@ pub(super) fn find(name: &str, directories: &[PathBuf]) -> anyhow::Result<PathBu
     if let Some(found) = places.find(|path| path.is_file()) {
         return Ok(found);
     }
-    let looked: Vec<String> = directories.iter().map(|directory| directory.display().to_string()).collect();
+    let looked: Vec<String> =
+        directories.iter().map(|directory| directory.display().to_string()).collect();
     bail!("there is no plug-in {name}.so in {}", looked.join(", "));
 }
 
@@ -56,7 +58,9 @@ mod tests {
         fs::create_dir_all(directories[0].join("x.so")).expect("a directory");
         assert_eq!(find("x", &directories).expect("found"), directories[1].join("x.so"));
         let refusal = find("y", &directories).expect_err("nothing there").to_string();
-        assert!(directories.iter().all(|directory| refusal.contains(&directory.display().to_string())));
+        assert!(
+            directories.iter().all(|directory| refusal.contains(&directory.display().to_string()))
+        );
         fs::remove_dir_all(&root).expect("removed");
     }
 }

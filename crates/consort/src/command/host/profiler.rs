@@ -1,9 +1,9 @@
 //! The plug-in `profiler`, which is a part of consort.
 
 use anyhow::bail;
-use client::{HostLine, InternalFailure};
+use client::{HostSocket, InternalFailure};
 
-use crate::profile::ports::{Profiler, Wanted};
+use profile::ports::{Profiler, ServerPorts};
 
 /// Runs the profiler until the server says that it is to finish.
 pub(super) fn run(
@@ -11,7 +11,7 @@ pub(super) fn run(
     name: &str,
     exact: bool,
     parameters: &str,
-    line: &HostLine,
+    line: &HostSocket,
 ) -> anyhow::Result<()> {
     let wanted = match wanted(parameters) {
         Ok(wanted) => wanted,
@@ -23,7 +23,8 @@ pub(super) fn run(
     let mut profiler = match Profiler::start(server, name, exact, wanted) {
         Ok(profiler) => profiler,
         Err(error) => {
-            let failure = error.downcast_ref().map_or(InternalFailure::Start, HostLine::failure_of);
+            let failure =
+                error.downcast_ref().map_or(InternalFailure::Start, HostSocket::failure_of);
             line.failed(failure, &format!("{error:#}"));
             return Err(error);
         }
@@ -33,8 +34,8 @@ pub(super) fn run(
 }
 
 /// What JACK2's options of the same letters stand for.
-fn wanted(parameters: &str) -> anyhow::Result<Wanted> {
-    let mut wanted = Wanted { cpu_load: false, driver_period: false, driver_end_time: false };
+fn wanted(parameters: &str) -> anyhow::Result<ServerPorts> {
+    let mut wanted = ServerPorts { cpu_load: false, driver_period: false, driver_end_time: false };
     for word in parameters.split_whitespace() {
         match word {
             "-c" | "--cpu-load" => wanted.cpu_load = true,
@@ -52,9 +53,12 @@ mod tests {
 
     #[test]
     fn parameters_are_letters_in_any_order_and_others_are_refused() {
-        let all = Wanted { cpu_load: true, driver_period: true, driver_end_time: true };
+        let all = ServerPorts { cpu_load: true, driver_period: true, driver_end_time: true };
         assert_eq!(wanted(" -e -c  -p").expect("known"), all);
-        assert_eq!(wanted("-p").expect("known"), Wanted { cpu_load: false, driver_end_time: false, ..all });
+        assert_eq!(
+            wanted("-p").expect("known"),
+            ServerPorts { cpu_load: false, driver_end_time: false, ..all }
+        );
         assert!(!wanted("").expect("known").cpu_load);
         assert!(wanted("-c -x").expect_err("unknown").to_string().contains("'-x'"));
     }

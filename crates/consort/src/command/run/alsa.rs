@@ -1,12 +1,8 @@
 //! The driver `alsa`: the options of a sound card.
 
 use clap::{Args, ValueEnum};
-use engine::driver::{AlsaOptions, AlsaSide, Dither, WakeRule};
-
-/// Periods that are of use.
-const PERIODS: std::ops::RangeInclusive<u32> = 2..=64;
-/// Frames of extra latency that can be.
-const EXTRA_FRAMES: std::ops::RangeInclusive<u32> = 0..=1 << 20;
+use proto::driver::{AlsaOptions, AlsaSide, Dither, WakeRule};
+use proto::limits::{EXTRA_LATENCY_FRAMES, PERIODS};
 
 /// What the driver `alsa` is told beyond channels and rate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
@@ -22,7 +18,7 @@ pub(super) struct AlsaArguments {
     #[arg(long, value_name = "NAME")]
     playback_device: Option<String>,
     /// Quanta that wait in the card when a cycle has been written [default: 2]
-    #[arg(long, value_name = "N", value_parser = super::in_range(PERIODS))]
+    #[arg(long, value_name = "N", value_parser = cli::in_range(PERIODS))]
     periods: Option<u32>,
     /// Use only this format, such as S24_3LE [default: the best that the card has]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
@@ -36,14 +32,15 @@ pub(super) struct AlsaArguments {
     /// Recover from xruns without reporting them
     #[arg(long)]
     soft: bool,
-    /// While a program monitors a capture port, open the card's own path from it to the output of that number, if it has one
+    /// While a program monitors a capture port, open the card's own path from it to the output of
+    /// that number, if it has one
     #[arg(long)]
     hardware_monitoring: bool,
     /// Frames that capturing takes and the card does not tell of
-    #[arg(long, value_name = "FRAMES", value_parser = super::in_range(EXTRA_FRAMES))]
+    #[arg(long, value_name = "FRAMES", value_parser = cli::in_range(EXTRA_LATENCY_FRAMES))]
     input_latency: Option<u32>,
     /// Frames that playing takes and the card does not tell of
-    #[arg(long, value_name = "FRAMES", value_parser = super::in_range(EXTRA_FRAMES))]
+    #[arg(long, value_name = "FRAMES", value_parser = cli::in_range(EXTRA_LATENCY_FRAMES))]
     output_latency: Option<u32>,
 }
 
@@ -67,9 +64,9 @@ enum DitherName {
 
 /// The name by which ALSA itself calls the format.
 fn format(name: &str) -> Result<String, String> {
-    let names = || dsp::Format::ALL.map(pcm::format_name).join(", ");
-    let format = pcm::parse_format(name).ok_or_else(|| format!("it is none of {}", names()))?;
-    Ok(pcm::format_name(format).into())
+    let names = || dsp::Format::ALL.map(alsa::format_name).join(", ");
+    let format = alsa::parse_format(name).ok_or_else(|| format!("it is none of {}", names()))?;
+    Ok(alsa::format_name(format).into())
 }
 
 impl AlsaArguments {

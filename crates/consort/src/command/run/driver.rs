@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use engine::DriverChoice;
-use engine::driver::AlsaOptions;
+use cli::{UsageError, in_range};
+use proto::defaults;
+use proto::driver::{AlsaOptions, DriverChoice};
 use proto::limits::{CHANNELS, SAMPLE_RATE_HZ};
 
 use super::alsa::AlsaArguments;
-use super::{DEFAULT_CHANNELS, in_range};
-use crate::exit::UsageError;
 
 /// What can start cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -28,7 +27,8 @@ pub(crate) struct DriverArguments {
     /// Capture ports; 0: none [default: 2; of a card: as many as it has]
     #[arg(long, value_name = "N", value_parser = in_range(CHANNELS))]
     capture: Option<u32>,
-    /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as the input has]
+    /// Playback ports; 0: none [default: 2; of a card: as many as it has; with files: as many as
+    /// the input has]
     #[arg(long, value_name = "N", value_parser = in_range(CHANNELS))]
     playback: Option<u32>,
     /// Capture what is played, on the same channel of the timer: a cable for measurements
@@ -70,8 +70,12 @@ impl DriverArguments {
         if self.alsa.is_used() && driver != DriverName::Alsa {
             return usage("options of a sound card: the driver for them is alsa");
         }
-        if driver != DriverName::File && (self.input.is_some() || self.output.is_some() || self.fast) {
-            return usage("--input, --output and --fast are for files: the driver for them is file");
+        if driver != DriverName::File
+            && (self.input.is_some() || self.output.is_some() || self.fast)
+        {
+            return usage(
+                "--input, --output and --fast are for files: the driver for them is file",
+            );
         }
         match driver {
             DriverName::Alsa if (self.capture, self.playback) == (Some(0), Some(0)) => {
@@ -83,13 +87,15 @@ impl DriverArguments {
                 Ok(DriverChoice::Alsa(Box::new(options)))
             }
             DriverName::Timer => Ok(DriverChoice::Timer {
-                capture: self.capture.unwrap_or(DEFAULT_CHANNELS),
-                playback: self.playback.unwrap_or(DEFAULT_CHANNELS),
+                capture: self.capture.unwrap_or(defaults::CHANNELS),
+                playback: self.playback.unwrap_or(defaults::CHANNELS),
                 sample_rate_hz: self.rate,
                 looped: self.looped,
                 monitors: self.monitors,
             }),
-            DriverName::File if self.looped => usage("--loop is for the timer: files have two ends"),
+            DriverName::File if self.looped => {
+                usage("--loop is for the timer: files have two ends")
+            }
             DriverName::File if self.capture.is_some() => {
                 usage("--capture is for the timer: a file has as many channels as it has")
             }

@@ -1,26 +1,31 @@
-//! Conversions with AVX2, where the compiler makes too little of the kernels: of tiles of interleaved frames, with eight samples
-//! of a channel in one register and then of a frame; and of samples of three bytes.
+//! Conversions written by hand for AVX2, where the compiler vectorises the kernels badly: tiles of
+//! interleaved frames, whose registers hold eight samples of a channel and then of a frame, and
+//! samples of three bytes.
 
 mod registers;
 
 use core::arch::x86_64::{
-    __m256, __m256i, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_setzero_si256, _mm256_shuffle_epi8,
+    __m256, __m256i, _mm256_castps_si256, _mm256_castsi256_ps, _mm256_setzero_si256,
+    _mm256_shuffle_epi8,
 };
 use core::ops::Range;
 
-use self::registers::{NONE, got, in_order, loaded, put, quantised, quantised_32, scaled, store, transposed};
+use self::registers::{
+    NONE, got, in_order, loaded, put, quantised, quantised_32, scaled, store, transposed,
+};
 use super::fetch;
 use crate::kernels::convert;
 use crate::kernels::weave::{Tiles, Unweave, Weave};
 use crate::{Format, LANES};
 
-/// Named by nothing but what `dispatch` compiles for a processor with AVX2, and calls on one.
+/// The AVX2 versions. Only the functions that `dispatch` compiles for AVX2, and calls on a
+/// processor that has it, name this type.
 pub(crate) struct Avx2;
 
 impl Tiles for Avx2 {
     #[inline(always)]
     fn weave(format: Format, weave: Weave<'_>) {
-        // SAFETY: the processor has AVX2: see the type.
+        // SAFETY: `dispatch` names this type only where the processor has AVX2: see the type.
         unsafe { weave_as(format, weave) }
     }
 
@@ -31,9 +36,10 @@ impl Tiles for Avx2 {
     }
 }
 
-/// How many tiles ahead of the one at hand the channels' samples are asked for: those of two are a cache line.
+/// How many tiles ahead the channels' samples are prefetched. Two tiles are a cache line.
 const SAMPLES_AHEAD: usize = 2;
-/// ... and the frames. From one to sixteen were tried of both, and further ahead, or less far, takes longer.
+/// How many tiles ahead the frames are prefetched. Distances from one to sixteen were tried for
+/// both; others take longer.
 const FRAMES_AHEAD: usize = 4;
 
 #[inline]
@@ -70,8 +76,9 @@ fn unweave_as(format: Format, tiles: Unweave<'_, '_>) {
     }
 }
 
-/// Asks for the samples and the frames of tiles ahead, if as many are left; `samples` are the channels' at hand, and `last` the
-/// last byte of theirs in the first frame: where they begin, the line was asked for with the channels before.
+/// Prefetches the samples and the frames of later tiles, if that many are left. `samples` are those
+/// of the current channels, and `last` is their last byte in the first frame: the line of their
+/// first byte was prefetched with the channels before them.
 #[inline(always)]
 fn fetch_ahead(
     left: Range<usize>,
@@ -89,10 +96,14 @@ fn fetch_ahead(
     }
 }
 
-/// `places`: which byte of a word each byte of a sample is.
+/// Writes tiles of samples; `places` gives the byte of a word for each byte of a sample.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn weave<const BYTES: usize>(tiles: Weave<'_>, to_words: impl Fn(__m256) -> __m256i, places: [i8; BYTES]) {
+fn weave<const BYTES: usize>(
+    tiles: Weave<'_>,
+    to_words: impl Fn(__m256) -> __m256i,
+    places: [i8; BYTES],
+) {
     let Weave { from, into, first, channels } = tiles;
     let (frame_bytes, at) = (channels * BYTES, first * BYTES);
     if at + LANES * BYTES > frame_bytes {
@@ -104,19 +115,25 @@ fn weave<const BYTES: usize>(tiles: Weave<'_>, to_words: impl Fn(__m256) -> __m2
     for (index, frames) in into.chunks_exact_mut(LANES * frame_bytes).enumerate() {
         let base = frames.as_mut_ptr().wrapping_add(at);
         let last = base.wrapping_add(LANES * BYTES - 1);
-        fetch_ahead(index..count, planes.iter().map(|plane| &raw const plane[index]), last, frame_bytes);
+        fetch_ahead(
+            index..count,
+            planes.iter().map(|plane| &raw const plane[index]),
+            last,
+            frame_bytes,
+        );
         let mut words = [_mm256_setzero_si256(); LANES];
         for (words, plane) in words.iter_mut().zip(&planes) {
             *words = to_words(loaded(&plane[index]));
         }
         for (frame, row) in transposed(words).into_iter().enumerate() {
-            // SAFETY: there are as many frames, and in each as many bytes from `at` on, see above.
+            // SAFETY: the chunk has `LANES` frames, each with `LANES * BYTES` bytes from `at` on:
+            // see above.
             unsafe { put::<BYTES>(_mm256_shuffle_epi8(row, order), base.add(frame * frame_bytes)) };
         }
     }
 }
 
-/// `places`: which byte of a sample each byte of a word is.
+/// Reads tiles of samples; `places` gives the byte of a sample for each byte of a word.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn unweave<const BYTES: usize>(
@@ -135,10 +152,16 @@ fn unweave<const BYTES: usize>(
     for (index, frames) in source.chunks_exact(LANES * frame_bytes).enumerate() {
         let base = frames.as_ptr().wrapping_add(at);
         let last = base.wrapping_add(LANES * BYTES - 1);
-        fetch_ahead(index..count, planes.iter().map(|plane| &raw const plane[index]), last, frame_bytes);
+        fetch_ahead(
+            index..count,
+            planes.iter().map(|plane| &raw const plane[index]),
+            last,
+            frame_bytes,
+        );
         let mut rows = [_mm256_setzero_si256(); LANES];
         for (frame, row) in rows.iter_mut().enumerate() {
-            // SAFETY: there are as many frames, and in each as many bytes from `at` on, see above.
+            // SAFETY: the chunk has `LANES` frames, each with `LANES * BYTES` bytes from `at` on:
+            // see above.
             let samples = unsafe { got::<BYTES>(base.add(frame * frame_bytes)) };
             *row = _mm256_shuffle_epi8(samples, order);
         }
@@ -148,10 +171,16 @@ fn unweave<const BYTES: usize>(
     }
 }
 
-/// As the kernel, which has no quick way to samples of three bytes.
+/// Encodes like the kernel, with a faster way for samples of three bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn encode(format: Format, source: &[f32], into: &mut [u8], channel: usize, channels: usize) {
+pub(super) fn encode(
+    format: Format,
+    source: &[f32],
+    into: &mut [u8],
+    channel: usize,
+    channels: usize,
+) {
     let places = match format {
         Format::S24PackedLe => Some([0, 1, 2]),
         Format::S24PackedBe => Some([2, 1, 0]),
@@ -164,10 +193,16 @@ pub(super) fn encode(format: Format, source: &[f32], into: &mut [u8], channel: u
     convert::encode(format, &source[done..], &mut into[3 * done..], channel, channels);
 }
 
-/// As the kernel, which has no quick way from samples of three bytes.
+/// Decodes like the kernel, with a faster way for samples of three bytes.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub(super) fn decode(format: Format, source: &[u8], into: &mut [f32], channel: usize, channels: usize) {
+pub(super) fn decode(
+    format: Format,
+    source: &[u8],
+    into: &mut [f32],
+    channel: usize,
+    channels: usize,
+) {
     let places = match format {
         Format::S24PackedLe => Some([NONE, 0, 1, 2]),
         Format::S24PackedBe => Some([NONE, 2, 1, 0]),
@@ -180,7 +215,7 @@ pub(super) fn decode(format: Format, source: &[u8], into: &mut [f32], channel: u
     convert::decode(format, &source[3 * done..], &mut into[done..], channel, channels);
 }
 
-/// Writes samples of three bytes in a row, eight at a time; says how many.
+/// Writes consecutive samples of three bytes, eight at a time; returns how many it has written.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn pack(source: &[f32], into: &mut [u8], places: [i8; 3]) -> usize {
@@ -189,7 +224,7 @@ fn pack(source: &[f32], into: &mut [u8], places: [i8; 3]) -> usize {
     let count = rows.len();
     for (samples, into) in rows {
         let row = _mm256_shuffle_epi8(quantised::<24>(loaded(samples)), order);
-        // SAFETY: as many bytes as are written.
+        // SAFETY: `into` has as many bytes as are written.
         unsafe { put::<3>(row, into.as_mut_ptr()) };
     }
     count * LANES
@@ -203,7 +238,7 @@ fn unpack(source: &[u8], into: &mut [f32], places: [i8; 4]) -> usize {
     let rows = into.as_chunks_mut().0.iter_mut().zip(source.as_chunks::<{ 3 * LANES }>().0);
     let count = rows.len();
     for (samples, from) in rows {
-        // SAFETY: as many bytes as are read.
+        // SAFETY: `from` has as many bytes as are read.
         let row = unsafe { got::<3>(from.as_ptr()) };
         store(scaled(_mm256_shuffle_epi8(row, order)), samples);
     }

@@ -1,22 +1,24 @@
-//! What is done with eight samples in a register.
+//! Operations on eight samples in a register.
 
 use core::arch::x86_64::{
     __m256, __m256i, _CMP_GE_OQ, _CMP_ORD_Q, _mm_loadl_epi64, _mm_loadu_si128, _mm_storel_epi64,
-    _mm_storeu_si128, _mm256_and_ps, _mm256_castps_si256, _mm256_castsi128_si256, _mm256_castsi256_si128,
-    _mm256_cmp_ps, _mm256_cvtepi32_ps, _mm256_cvtps_epi32, _mm256_extracti128_si256, _mm256_inserti128_si256,
-    _mm256_loadu_ps, _mm256_loadu_si256, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps,
-    _mm256_permute2x128_si256, _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_set1_ps,
-    _mm256_setr_epi32, _mm256_storeu_ps, _mm256_storeu_si256, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
+    _mm_storeu_si128, _mm256_and_ps, _mm256_castps_si256, _mm256_castsi128_si256,
+    _mm256_castsi256_si128, _mm256_cmp_ps, _mm256_cvtepi32_ps, _mm256_cvtps_epi32,
+    _mm256_extracti128_si256, _mm256_inserti128_si256, _mm256_loadu_ps, _mm256_loadu_si256,
+    _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps, _mm256_permute2x128_si256,
+    _mm256_permute4x64_epi64, _mm256_permutevar8x32_epi32, _mm256_set1_ps, _mm256_setr_epi32,
+    _mm256_storeu_ps, _mm256_storeu_si256, _mm256_unpackhi_epi32, _mm256_unpackhi_epi64,
     _mm256_unpacklo_epi32, _mm256_unpacklo_epi64, _mm256_xor_si256,
 };
 use core::mem::transmute;
 
 use crate::LANES;
 
-/// Of none of the bytes: 0.
+/// Shuffle index that selects no byte and so gives 0.
 pub(super) const NONE: i8 = -1;
 
-/// What has a shuffle put bytes in their places: in each half of four samples, `distance` bytes from one to the next.
+/// Returns the operand that makes a shuffle place bytes: in each half of four samples, `distance`
+/// bytes from one sample to the next.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn in_order<const BYTES: usize>(places: [i8; BYTES], distance: usize) -> __m256i {
@@ -26,28 +28,28 @@ pub(super) fn in_order<const BYTES: usize>(places: [i8; BYTES], distance: usize)
             *byte = if place == NONE { NONE } else { (sample * distance) as i8 + place };
         }
     }
-    // SAFETY: arrays of one size, of nothing but bits.
+    // SAFETY: the arrays have the same size, and every bit pattern is valid for both.
     unsafe { transmute([order; 2]) }
 }
 
-/// The integers of 16 or 24 bits that stand for samples; see [`Format`].
+/// Returns the integers of 16 or 24 bits for samples; see [`Format`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn quantised<const BITS: u32>(samples: __m256) -> __m256i {
     let full_scale = (1_u32 << (BITS - 1)) as f32;
     let scaled = _mm256_mul_ps(without_nan(samples), _mm256_set1_ps(full_scale));
     let scaled = _mm256_max_ps(scaled, _mm256_set1_ps(-full_scale));
-    // To the nearest, the even one of two.
+    // Rounds to nearest, ties to even.
     _mm256_cvtps_epi32(_mm256_min_ps(scaled, _mm256_set1_ps(full_scale - 1.0)))
 }
 
-/// As [`quantised`], of 32 bits.
+/// Returns the integers of 32 bits for samples, like [`quantised`].
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn quantised_32(samples: __m256) -> __m256i {
     let full_scale = _mm256_set1_ps(2_147_483_648.0);
     let scaled = _mm256_mul_ps(without_nan(samples), full_scale);
-    // Whatever is beyond 32 bits becomes the smallest integer, which but for its sign is the largest.
+    // What exceeds 32 bits becomes the smallest integer, whose complement is the largest.
     let beyond = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_GE_OQ>(scaled, full_scale));
     _mm256_xor_si256(_mm256_cvtps_epi32(scaled), beyond)
 }
@@ -58,14 +60,14 @@ fn without_nan(samples: __m256) -> __m256 {
     _mm256_and_ps(samples, _mm256_cmp_ps::<_CMP_ORD_Q>(samples, samples))
 }
 
-/// The samples that integers stand for, whose bits are the high ones of words.
+/// Returns the samples for integers that occupy the high bits of words.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn scaled(words: __m256i) -> __m256 {
     _mm256_mul_ps(_mm256_cvtepi32_ps(words), _mm256_set1_ps(1.0 / 2_147_483_648.0))
 }
 
-/// Rows for columns.
+/// Transposes eight rows of eight samples.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn transposed([a, b, c, d, e, f, g, h]: [__m256i; LANES]) -> [__m256i; LANES] {
@@ -83,7 +85,8 @@ pub(super) fn transposed([a, b, c, d, e, f, g, h]: [__m256i; LANES]) -> [__m256i
     ]
 }
 
-/// The columns of four rows: in the lower half the first, and in the upper one the one four further, and so on.
+/// Transposes four rows: register n holds column n in its lower half, and column n + 4 in its upper
+/// half.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn columns_of_four(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> [__m256i; 4] {
@@ -97,14 +100,14 @@ fn columns_of_four(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> [__m256i; 
     ]
 }
 
-/// Writes eight samples, of which four begin in each half of `row`.
+/// Writes eight samples, of which four start in each half of `row`.
 ///
 /// # Safety
-/// They must be there to be written, whatever the alignment.
+/// The bytes must be writable. They need no alignment.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn put<const BYTES: usize>(row: __m256i, into: *mut u8) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the bytes are writable.
     unsafe {
         match BYTES {
             2 => {
@@ -112,7 +115,8 @@ pub(super) unsafe fn put<const BYTES: usize>(row: __m256i, into: *mut u8) {
                 _mm_storeu_si128(into.cast(), _mm256_castsi256_si128(samples));
             }
             3 => {
-                let samples = _mm256_permutevar8x32_epi32(row, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
+                let samples =
+                    _mm256_permutevar8x32_epi32(row, _mm256_setr_epi32(0, 1, 2, 4, 5, 6, 3, 7));
                 _mm_storeu_si128(into.cast(), _mm256_castsi256_si128(samples));
                 _mm_storel_epi64(into.add(16).cast(), _mm256_extracti128_si256::<1>(samples));
             }
@@ -121,14 +125,14 @@ pub(super) unsafe fn put<const BYTES: usize>(row: __m256i, into: *mut u8) {
     }
 }
 
-/// What [`put`] has written.
+/// Reads what [`put`] has written.
 ///
 /// # Safety
-/// It must be there, whatever the alignment.
+/// The bytes must be readable. They need no alignment.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) unsafe fn got<const BYTES: usize>(from: *const u8) -> __m256i {
-    // SAFETY: the caller's.
+    // SAFETY: the caller guarantees that the bytes are readable.
     unsafe {
         match BYTES {
             2 => {
@@ -136,7 +140,8 @@ pub(super) unsafe fn got<const BYTES: usize>(from: *const u8) -> __m256i {
                 _mm256_permute4x64_epi64::<0b01_00_00>(samples)
             }
             3 => {
-                let (low, high) = (_mm_loadu_si128(from.cast()), _mm_loadl_epi64(from.add(16).cast()));
+                let (low, high) =
+                    (_mm_loadu_si128(from.cast()), _mm_loadl_epi64(from.add(16).cast()));
                 let samples = _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high);
                 _mm256_permutevar8x32_epi32(samples, _mm256_setr_epi32(0, 1, 2, 6, 3, 4, 5, 6))
             }
@@ -148,13 +153,13 @@ pub(super) unsafe fn got<const BYTES: usize>(from: *const u8) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn loaded(samples: &[f32; LANES]) -> __m256 {
-    // SAFETY: as many as are read; any alignment will do.
+    // SAFETY: `samples` has as many as are read, and the load needs no alignment.
     unsafe { _mm256_loadu_ps(samples.as_ptr()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(super) fn store(samples: __m256, into: &mut [f32; LANES]) {
-    // SAFETY: as many as are written; any alignment will do.
+    // SAFETY: `into` has as many as are written, and the store needs no alignment.
     unsafe { _mm256_storeu_ps(into.as_mut_ptr(), samples) }
 }

@@ -1,0 +1,246 @@
+//! One direction of one device, and its position.
+
+use std::ffi::CString;
+use std::os::fd::BorrowedFd;
+use std::ptr::{NonNull, null_mut};
+
+use alsa_sys as ffi;
+
+use crate::configure::Setup;
+use crate::error::{Fault, OpenError};
+
+/// The direction of samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the device.
+    Capture,
+    /// To the device.
+    Playback,
+}
+
+/// The position of a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Frames that can be read, or written.
+    pub avail_frames: u32,
+    /// Time of that position, ns: when the device last reported it.
+    pub at_ns: u64,
+}
+
+/// An open device, in one direction. Closed on drop.
+#[derive(Debug)]
+pub struct Pcm {
+    pub(crate) handle: NonNull<ffi::snd_pcm_t>,
+    pub(crate) direction: Direction,
+    /// The current configuration.
+    pub(crate) setup: Option<Setup>,
+    /// Interleaved frames between the graph and a device whose memory cannot be mapped.
+    pub(crate) staging: Vec<u8>,
+    /// For each channel: how many of the last frames were silence. A device whose whole memory is
+    /// silent continues to play silence.
+    pub(crate) silent_frames: Vec<u32>,
+    poll_fd: Option<i32>,
+}
+
+// SAFETY: the library ties a handle to no thread; `Pcm` is its only owner, and `&mut` or `&` calls
+// of one handle come from one thread at a time, since `Pcm` is not `Sync`.
+unsafe impl Send for Pcm {}
+
+/// Tells the library that each handle is used by one thread at a time, so that it takes no lock in
+/// a cycle (`LIBASOUND_THREAD_SAFE`). Does nothing if the process already has a second thread.
+pub fn disable_library_locks() {
+    if std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1) {
+        // SAFETY: this is the process's only thread, so no other one reads the environment
+        // meanwhile.
+        unsafe { std::env::set_var("LIBASOUND_THREAD_SAFE", "0") };
+    }
+}
+
+/// A timestamp that differs by more than this from the current time is not of `CLOCK_MONOTONIC`.
+const DATE_RANGE_NS: u64 = 1_000_000_000;
+
+impl Pcm {
+    /// Opens the device that ALSA's configuration calls `name`, without waiting for one that is in
+    /// use.
+    ///
+    /// # Errors
+    /// [`OpenError`].
+    pub fn open(name: &str, direction: Direction) -> Result<Self, OpenError> {
+        let name = CString::new(name).map_err(|_| OpenError::Missing)?;
+        let stream = match direction {
+            Direction::Capture => ffi::SND_PCM_STREAM_CAPTURE,
+            Direction::Playback => ffi::SND_PCM_STREAM_PLAYBACK,
+        };
+        let mut handle = null_mut();
+        // SAFETY: `handle` outlives the call, `name` is zero-terminated.
+        let result = unsafe {
+            ffi::snd_pcm_open(&mut handle, name.as_ptr(), stream, ffi::SND_PCM_NONBLOCK as i32)
+        };
+        let handle = NonNull::new(handle).filter(|_| result >= 0);
+        let handle = handle.ok_or_else(|| OpenError::from_errno(-result))?;
+        Ok(Self {
+            handle,
+            direction,
+            setup: None,
+            staging: Vec::new(),
+            silent_frames: Vec::new(),
+            poll_fd: None,
+        })
+    }
+
+    /// Returns the direction.
+    #[must_use]
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Returns the current configuration.
+    #[must_use]
+    pub fn setup(&self) -> Option<Setup> {
+        self.setup
+    }
+
+    /// Returns the pointer for the library.
+    pub(crate) fn raw(&self) -> *mut ffi::snd_pcm_t {
+        self.handle.as_ptr()
+    }
+
+    /// Returns whether it is a device of the kernel, not one that the library builds from others.
+    #[must_use]
+    pub fn is_hardware(&self) -> bool {
+        // SAFETY: the handle is open.
+        (unsafe { ffi::snd_pcm_type(self.raw()) }) == ffi::SND_PCM_TYPE_HW
+    }
+
+    /// Returns the numbers of its card and device; `None` if it belongs to no card.
+    #[must_use]
+    pub fn card_and_device(&self) -> Option<(u32, u32)> {
+        let mut info = null_mut();
+        // SAFETY: `info` outlives the call, which fills it with a new record or fails.
+        if unsafe { ffi::snd_pcm_info_malloc(&mut info) } < 0 {
+            return None;
+        }
+        // SAFETY: handle and record are valid, and the record is freed once, after its last use.
+        let (result, card, device) = unsafe {
+            let result = ffi::snd_pcm_info(self.raw(), info);
+            let found = (ffi::snd_pcm_info_get_card(info), ffi::snd_pcm_info_get_device(info));
+            ffi::snd_pcm_info_free(info);
+            (result, found.0, found.1)
+        };
+        u32::try_from(card).ok().filter(|_| result >= 0).map(|card| (card, device))
+    }
+
+    /// Links `other` with this device, so that both start and stop at the same sample. Not all
+    /// devices can be linked.
+    ///
+    /// # Errors
+    /// [`Fault`]: they start one after the other.
+    pub fn link(&self, other: &Self) -> Result<(), Fault> {
+        // SAFETY: both handles are open.
+        check(unsafe { ffi::snd_pcm_link(self.raw(), other.raw()) }.into()).map(drop)
+    }
+
+    /// Prepares it to be filled and started. Thread: cycle.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn prepare(&mut self) -> Result<(), Fault> {
+        // SAFETY: the handle is open.
+        check(unsafe { ffi::snd_pcm_prepare(self.raw()) }.into())?;
+        // The device begins at the start of its memory again.
+        self.silent_frames.fill(0);
+        Ok(())
+    }
+
+    /// Starts it, and the devices that are linked with it. Thread: cycle.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn start(&mut self) -> Result<(), Fault> {
+        // SAFETY: the handle is open.
+        check(unsafe { ffi::snd_pcm_start(self.raw()) }.into()).map(drop)
+    }
+
+    /// Stops it at once, and the devices that are linked with it. Thread: cycle.
+    pub fn stop(&mut self) {
+        // SAFETY: the handle is open. The call fails for a device that is not running, which has
+        // nothing to stop.
+        let _ = unsafe { ffi::snd_pcm_drop(self.raw()) };
+    }
+
+    /// Stores the descriptor that becomes ready with the device, once it is configured.
+    pub(crate) fn note_poll_fd(&mut self) {
+        let mut fds = [libc::pollfd { fd: -1, events: 0, revents: 0 }; 1];
+        // SAFETY: the handle is open, the array has room for the one record that is asked for.
+        let count = unsafe { ffi::snd_pcm_poll_descriptors(self.raw(), fds.as_mut_ptr(), 1) };
+        self.poll_fd = (count == 1).then_some(fds[0].fd);
+    }
+
+    /// Sleeps until the device is ready as configured, has a fault, or `deadline_ns` has passed;
+    /// returns false for the last. Thread: cycle.
+    #[must_use]
+    pub fn sleep_until_ready(&self, deadline_ns: u64) -> bool {
+        let Some(fd) = self.poll_fd else {
+            sys::clock::sleep_until(deadline_ns);
+            return false;
+        };
+        // SAFETY: the descriptor belongs to the handle, which is open as long as `self` is
+        // borrowed.
+        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
+        let events = match self.direction {
+            Direction::Capture => rustix::event::PollFlags::IN,
+            Direction::Playback => rustix::event::PollFlags::OUT,
+        };
+        sys::poll::wait_for(fd, events, Some(deadline_ns)).unwrap_or(true)
+    }
+
+    /// Checks that it runs. Thread: cycle.
+    ///
+    /// # Errors
+    /// [`Fault`]: why it does not run.
+    pub fn check_runs(&self) -> Result<(), Fault> {
+        // SAFETY: the handle is open.
+        match unsafe { ffi::snd_pcm_state(self.raw()) } {
+            ffi::SND_PCM_STATE_RUNNING => Ok(()),
+            ffi::SND_PCM_STATE_XRUN => Err(Fault::Xrun),
+            ffi::SND_PCM_STATE_SUSPENDED => Err(Fault::Suspended),
+            ffi::SND_PCM_STATE_DISCONNECTED => Err(Fault::Gone),
+            _ => Err(Fault::Stalled),
+        }
+    }
+
+    /// Returns the position: the current one if `ask` is set, or else that of the last interrupt.
+    /// Thread: cycle.
+    ///
+    /// # Errors
+    /// [`Fault`]: why it does not run.
+    pub fn position(&self, ask: bool) -> Result<Position, Fault> {
+        self.check_runs()?;
+        // SAFETY: the handle is open.
+        let avail = check(unsafe {
+            if ask { ffi::snd_pcm_avail(self.raw()) } else { ffi::snd_pcm_avail_update(self.raw()) }
+        })?;
+        let (mut stamped, mut stamp) = (0, ffi::timespec { tv_sec: 0, tv_nsec: 0 });
+        // SAFETY: the handle is open, both results outlive the call.
+        let result = unsafe { ffi::snd_pcm_htimestamp(self.raw(), &mut stamped, &mut stamp) };
+        let now_ns = sys::clock::now_ns();
+        let seconds = u64::try_from(stamp.tv_sec).unwrap_or_default();
+        let date_ns = seconds.saturating_mul(1_000_000_000)
+            + u64::try_from(stamp.tv_nsec).unwrap_or_default();
+        let dated = result >= 0 && date_ns <= now_ns && date_ns + DATE_RANGE_NS > now_ns;
+        let (avail, at_ns) = if dated { (stamped as i64, date_ns) } else { (avail, now_ns) };
+        Ok(Position { avail_frames: u32::try_from(avail).unwrap_or(0), at_ns })
+    }
+}
+
+impl Drop for Pcm {
+    fn drop(&mut self) {
+        // SAFETY: the handle is open, and this is the last use of it.
+        unsafe { ffi::snd_pcm_close(self.raw()) };
+    }
+}
+
+/// Converts a result of the library: negative is an error.
+pub(crate) fn check(result: i64) -> Result<i64, Fault> {
+    if result < 0 { Err(Fault::from_result(result)) } else { Ok(result) }
+}

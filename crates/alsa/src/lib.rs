@@ -1,0 +1,30 @@
+//! Sound cards: safe types over every part of libasound that the drivers use.
+//!
+//! A crate of its own, apart from `sys`, so that `libjack.so.0` never loads libasound into other
+//! programs. [`Pcm`] is one direction of one device. Ordinary threads open, query and configure it;
+//! what the cycle thread calls is marked, and neither allocates, locks nor blocks on `hw:` devices.
+//! Frames are counted at the device's rate; times are `CLOCK_MONOTONIC` nanoseconds.
+
+mod cards;
+mod configure;
+mod controls;
+mod error;
+mod format;
+mod handle;
+mod hardware_monitoring;
+mod holder;
+mod parameters;
+mod raw_midi;
+mod transfer;
+mod volume;
+
+pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate, subdevice};
+pub use configure::{Access, CHANNELS_OF_HARDWARE, Limits, Refusal, Setup, SetupRequest};
+pub use error::{Fault, OpenError};
+pub use format::{format_name, parse_format};
+pub use handle::{Direction, Pcm, Position, disable_library_locks};
+pub use hardware_monitoring::{HardwareMonitoring, MonitoringError};
+pub use holder::{Holder, holder};
+pub use raw_midi::{RawMidi, raw_midi};
+pub use transfer::{ReadBlock, WriteBlock};
+pub use volume::{Change, Volume, VolumeError, volume};

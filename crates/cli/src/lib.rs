@@ -1,0 +1,20 @@
+//! What consort's commands share, in whichever crate they live: standard output, wrong command
+//! lines, error messages, and a server that ends with the command that started it.
+#![forbid(unsafe_code)]
+
+mod errors;
+pub mod output;
+mod temporary_server;
+
+use std::ops::RangeInclusive;
+
+use clap::builder::RangedI64ValueParser;
+
+pub use errors::{UsageError, error_chain, in_one_line};
+pub use temporary_server::{TemporaryServer, end_with_stdin};
+
+/// Returns the parser of an option whose value is a number in `range`.
+#[must_use]
+pub fn in_range(range: RangeInclusive<u32>) -> RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(i64::from(*range.start())..=i64::from(*range.end()))
+}

@@ -1,0 +1,148 @@
+//! Processes of this same program that a server, or a device's process, starts for itself: their
+//! command lines, and the lines that they exchange.
+
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use anyhow::Context;
+use device::{CardReservation, Reservation};
+use engine::{BrokerConnection, Platform, PluginLaunch, PluginLauncher, PriorityBroker};
+use sys::clock::now_ns;
+use sys::helper::{Ending, Helper, Lines};
+
+use crate::realtime_kit::{GIVEN, HIGHEST};
+use crate::reservation::REFUSED;
+
+/// Time limit for `consort reserve` to start, find the bus, and get the answer of the card's owner.
+const RESERVE_TIMEOUT_NS: u64 = 6_000_000_000;
+/// Time limit for `consort reserve` to leave the bus.
+const RELEASE_TIMEOUT_NS: u64 = 2_000_000_000;
+/// Time limit for `consort realtime-kit` to start and find the bus, and for one answer.
+const PRIORITY_TIMEOUT_NS: u64 = 5_000_000_000;
+/// Requests without an answer at most: their bytes fit into a pipe.
+const MOST_REQUESTED: u32 = 256;
+
+/// This program's file.
+#[derive(Debug, Clone)]
+pub(crate) struct OwnProgram(PathBuf);
+
+impl OwnProgram {
+    pub(crate) fn find() -> anyhow::Result<Self> {
+        Ok(Self(std::env::current_exe().context("cannot find consort's own file")?))
+    }
+
+    /// What a server that runs in this process uses.
+    pub(crate) fn platform() -> anyhow::Result<Platform> {
+        let program = Self::find()?;
+        Ok(Platform {
+            cards: Arc::new(program.clone()),
+            priorities: Box::new(program.clone()),
+            plugins: Box::new(program),
+        })
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.0);
+        command.arg0("consort");
+        command
+    }
+}
+
+impl CardReservation for OwnProgram {
+    fn reserve(&self, card: u32) -> Option<Reservation> {
+        let mut command = self.command();
+        command.args(["reserve", &card.to_string()]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let ending = Ending::CloseInput { timeout_ns: RELEASE_TIMEOUT_NS };
+        let mut process = Helper::spawn(&mut command, ending).ok()?;
+        let answer = process.lines()?.next_until(Some(now_ns() + RESERVE_TIMEOUT_NS));
+        let refused_by = answer.and_then(|line| line.strip_prefix(REFUSED).map(str::to_owned));
+        Some(Reservation { refused_by, guard: Box::new(process) })
+    }
+}
+
+impl PriorityBroker for OwnProgram {
+    fn connect(&self) -> Result<Box<dyn BrokerConnection>, String> {
+        let mut command = self.command();
+        command.arg("realtime-kit");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        // It would end with its standard input, but may be waiting for the bus.
+        let process = Helper::spawn(&mut command, Ending::Kill);
+        let mut process = process.map_err(|error| error.to_string())?;
+        let lines = process.lines().ok_or("the process that asks it has no pipes")?;
+        let mut kit = RealtimeKit { process, lines, requested: 0, highest: 0 };
+        let first = kit.answer()?;
+        let highest = first.strip_prefix(HIGHEST).and_then(|highest| highest.parse().ok());
+        kit.highest = highest.ok_or(first)?;
+        Ok(Box::new(kit))
+    }
+}
+
+/// A process that asks RealtimeKit.
+#[derive(Debug)]
+struct RealtimeKit {
+    process: Helper,
+    lines: Lines,
+    /// Requests without an answer.
+    requested: u32,
+    highest: u32,
+}
+
+impl RealtimeKit {
+    fn send(&mut self, process: u32, thread: u32, priority: u32) -> io::Result<()> {
+        let input = self.process.input().ok_or(io::ErrorKind::BrokenPipe)?;
+        input.write_all(format!("{process} {thread} {priority}\n").as_bytes())
+    }
+
+    fn answer(&mut self) -> Result<String, String> {
+        let answer = self.lines.next_until(Some(now_ns() + PRIORITY_TIMEOUT_NS));
+        answer.ok_or_else(|| "it does not answer".into())
+    }
+}
+
+impl BrokerConnection for RealtimeKit {
+    fn highest(&self) -> u32 {
+        self.highest
+    }
+
+    fn grant(&mut self, process: u32, thread: u32, priority: u32) -> Result<(), String> {
+        self.send(process, thread, priority).map_err(|error| error.to_string())?;
+        match self.answer()? {
+            answer if answer == GIVEN => Ok(()),
+            refused => Err(refused),
+        }
+    }
+
+    fn request(&mut self, process: u32, thread: u32, priority: u32) {
+        while self.requested > 0 && self.lines.next_until(Some(0)).is_some() {
+            self.requested -= 1;
+        }
+        // A process that does not answer gets no further requests: its pipe would fill up.
+        if self.requested < MOST_REQUESTED && self.send(process, thread, priority).is_ok() {
+            self.requested += 1;
+        }
+    }
+}
+
+impl PluginLauncher for OwnProgram {
+    fn launch(&self, launch: &PluginLaunch<'_>, socket: OwnedFd) -> io::Result<Helper> {
+        let PluginLaunch { server, client, exact, object, parameters } = launch;
+        let mut command = self.command();
+        command.arg("host").arg(format!("--name={client}")).arg(format!("--object={object}"));
+        command.arg(format!("--parameters={parameters}"));
+        if *exact {
+            command.arg("--exact");
+        }
+        command
+            .env("JACK_DEFAULT_SERVER", server)
+            .env("JACK_NO_START_SERVER", "1")
+            .stdin(Stdio::from(socket))
+            // The terminal's signals are for the server.
+            .process_group(0);
+        Helper::spawn(&mut command, Ending::Kill)
+    }
+}

@@ -1,0 +1,28 @@
+//! Devices besides the server's own as clients of its graph: further sound cards, each with its own
+//! clock, and MIDI hardware.
+//!
+//! The graph never waits for any of them. A [`Card`] is resampled, and a control loop keeps it
+//! aligned with the graph's clock. [`Midi`] delays every message by exactly one quantum, in either
+//! direction.
+#![forbid(unsafe_code)]
+
+mod bridge;
+mod card;
+mod midi;
+mod notifications;
+mod resampler;
+mod steering;
+mod timeline;
+
+pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};
+pub use card::{Card, CardOptions, CardState};
+pub use midi::{Midi, MidiHardware, MidiState};
+pub use timeline::{CAPACITY_FRAMES, Timeline};
+
+/// Property of a client: a description of the device that it stands for.
+pub const DEVICE_KEY: &str = "urn:consort:device";
+/// Property of such a client: the state of the device, for users.
+pub const STATE_KEY: &str = "urn:consort:device-state";
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,93 @@
+//! Chooses a card if none was named, and names devices so that they are found again.
+
+use alsa::{Card, Direction, Pcm};
+
+/// Kernel drivers of cards without a connector.
+const NOT_HEARD: [&str; 2] = ["Loopback", "Dummy"];
+
+/// Returns how likely a card is the one to use; 0 excludes it.
+fn rank(card: &Card) -> u32 {
+    let plays: Vec<&str> = card
+        .devices
+        .iter()
+        .filter(|device| device.plays)
+        .map(|device| device.name.as_str())
+        .collect();
+    let only_a_screen =
+        plays.iter().all(|name| name.contains("HDMI") || name.contains("DisplayPort"));
+    match card.driver.as_str() {
+        driver if NOT_HEARD.contains(&driver) || plays.is_empty() => 0,
+        _ if only_a_screen => 1,
+        // An interface was plugged in to be used.
+        "USB-Audio" => 3,
+        _ => 2,
+    }
+}
+
+/// Returns the card with the highest rank, the first of several equals.
+pub(super) fn sensible(cards: &[Card]) -> Option<&Card> {
+    cards.iter().rev().filter(|card| rank(card) > 0).max_by_key(|card| rank(card))
+}
+
+/// Returns the name of a card's first device in this direction.
+pub(super) fn device_of(card: &Card, direction: Direction) -> Option<String> {
+    let mut devices = card.devices.iter().filter(|device| device.has(direction));
+    devices.next().map(|device| card.device_name(device.index, None))
+}
+
+/// Returns a name under which an open device is found again, wherever its card is plugged in.
+pub(super) fn lasting_name(pcm: &Pcm, asked: &str) -> String {
+    let located = pcm.card_and_device().filter(|_| asked.starts_with("hw:"));
+    let named = located.and_then(|(index, device)| {
+        let card = alsa::cards().into_iter().find(|card| card.index == index)?;
+        Some(card.device_name(device, alsa::subdevice(asked)))
+    });
+    named.unwrap_or_else(|| asked.to_owned())
+}
+
+/// Returns whether opening a device can succeed. The library prints an error about a card that is
+/// not there.
+pub(super) fn may_exist(name: &str) -> bool {
+    !(name.starts_with("hw:") || name.starts_with("plughw:")) || alsa::locate(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use alsa::CardDevice;
+
+    use super::*;
+
+    fn card(index: u32, driver: &str, name: &str, captures: bool, plays: bool) -> Card {
+        let device = CardDevice { index: 0, name: name.into(), captures, plays };
+        Card {
+            index,
+            id: format!("C{index}"),
+            name: name.into(),
+            driver: driver.into(),
+            devices: vec![device],
+        }
+    }
+
+    #[test]
+    fn an_interface_comes_before_the_chip_and_the_chip_before_a_screen() {
+        let screen = card(0, "HDA-Intel", "HDMI 0", false, true);
+        let chip = card(1, "HDA-Intel", "ALC887 Analog", true, true);
+        let interface = card(2, "USB-Audio", "Scarlett", true, true);
+        let camera = card(3, "USB-Audio", "Webcam", true, false);
+        let loopback = card(4, "Loopback", "Loopback PCM", true, true);
+        let all =
+            [screen.clone(), chip.clone(), interface.clone(), camera.clone(), loopback.clone()];
+        assert_eq!(sensible(&all), Some(&interface));
+        assert_eq!(sensible(&all[..2]), Some(&chip));
+        assert_eq!(sensible(&[screen.clone(), loopback.clone()]), Some(&screen));
+        assert_eq!(sensible(&[camera, loopback]), None, "nothing that can be heard");
+        assert_eq!(sensible(&[chip.clone(), card(7, "ICE1712", "Delta", true, true)]), Some(&chip));
+    }
+
+    #[test]
+    fn a_device_is_named_by_its_card_and_not_by_its_number() {
+        let interface = card(2, "USB-Audio", "Scarlett", false, true);
+        assert_eq!(device_of(&interface, Direction::Playback).as_deref(), Some("hw:CARD=C2,DEV=0"));
+        assert_eq!(device_of(&interface, Direction::Capture), None);
+    }
+}

@@ -1,0 +1,168 @@
+//! The driver trait and what a driver exchanges with the graph.
+
+/// What sets the speed of a driver's cycles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pacing {
+    /// The clock: a cycle must end before the next is due, and a client that does not finish is
+    /// late.
+    RealTime,
+    /// The graph: the next cycle begins when the graph has finished, and no client is late.
+    WhenDone,
+}
+
+/// Why a driver woke.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wake {
+    /// A cycle is due.
+    Cycle {
+        /// When it should have begun, `CLOCK_MONOTONIC` ns: the input of the frame clock.
+        due_ns: u64,
+        /// How late the cycle is, in µs, if the device lost frames before it (an xrun).
+        xrun_us: Option<u32>,
+    },
+    /// The driver has finished: the server stops.
+    End,
+}
+
+/// Numbers of a driver's channels, which become ports of the client `system`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Channels {
+    /// Capture ports.
+    pub capture: u32,
+    /// Playback ports.
+    pub playback: u32,
+    /// Monitor ports, which repeat the first playback ports; their slots follow those of the
+    /// capture ports.
+    pub monitors: u32,
+}
+
+impl Channels {
+    /// Returns the number of ports that the driver writes: slots of the server's slabs.
+    #[must_use]
+    pub fn outputs(&self) -> u32 {
+        self.capture.saturating_add(self.monitors)
+    }
+}
+
+/// The latency that a device adds to the quantum in which a sample is captured or computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceLatency {
+    /// Frames from the connector to the capture ports.
+    pub capture_frames: u32,
+    /// Frames from the playback ports to the connector.
+    pub playback_frames: u32,
+    /// Quanta queued in the device ahead of the one that is written, without the one that plays
+    /// meanwhile.
+    pub playback_quanta: u32,
+}
+
+/// The samples of the playback ports, mixed when the driver asks for them.
+pub trait Playback {
+    /// Mixes channel `channel` of the cycle into `samples`: silence without a connection, and never
+    /// NaN or infinity. Thread: cycle.
+    fn mix_into(&mut self, channel: u32, samples: &mut [f32]);
+
+    /// Returns whether channel `channel` has a connection; it is silent otherwise. Thread: cycle.
+    fn is_played_into(&self, _channel: u32) -> bool {
+        true
+    }
+}
+
+/// The capture ports, into which the driver writes.
+pub trait Capture {
+    /// Returns the samples of a port for the coming cycle, one quantum of them. Capture ports come
+    /// first, then monitor ports. Thread: cycle.
+    fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
+
+    /// Returns whether `channel` has a connection. A channel without one may keep old samples: a
+    /// client that is connected to it reads only what was written in the same cycle. Thread: cycle.
+    fn is_heard(&self, _channel: u32) -> bool {
+        true
+    }
+}
+
+/// A device or a clock that starts cycles.
+///
+/// It belongs to one thread at a time: to the one that opens it, to the driver thread once it has
+/// been handed over, and to the one that closes it. What the driver thread calls is marked "Thread:
+/// cycle".
+pub trait Driver: Send {
+    /// Returns a description for users: "timer", "file in.wav → out.wav".
+    fn description(&self) -> String;
+
+    /// Returns the numbers of channels; constant.
+    fn channels(&self) -> Channels;
+
+    /// Returns the sample rate in Hz; constant between `start` and `stop`.
+    fn sample_rate_hz(&self) -> u32;
+
+    /// Returns the latency of the device; constant.
+    fn latency(&self) -> DeviceLatency {
+        DeviceLatency::default()
+    }
+
+    /// Returns whether cycles wait for the clock or for the graph.
+    fn pacing(&self) -> Pacing;
+
+    /// Starts; the first cycle is due a quantum later. A driver that replaces another one is
+    /// started before it is handed over to the driver thread, and then [resumed](Self::resume).
+    ///
+    /// # Errors
+    /// A sentence that says what the device refused and what to do.
+    fn start(&mut self, quantum: u32) -> Result<(), String>;
+
+    /// Sleeps until the next cycle is due. Thread: cycle.
+    fn wait(&mut self) -> Wake;
+
+    /// Returns whether the device is gone or not ready, and a timer starts the cycles meanwhile.
+    /// Thread: cycle.
+    fn is_away(&self) -> bool {
+        false
+    }
+
+    /// Returns when the next cycle is due, which is the deadline of the one that has begun. Thread:
+    /// cycle.
+    fn next_due_ns(&self) -> u64;
+
+    /// Sets the length of the cycle that begins and of all after it. Thread: cycle.
+    fn set_quantum(&mut self, quantum: u32);
+
+    /// Writes the coming cycle's input to every capture port that has a connection: the port holds
+    /// samples of another cycle or of another driver. Thread: cycle.
+    fn read(&mut self, capture: &mut dyn Capture);
+
+    /// Takes the output of a cycle of `frames` frames. Thread: cycle.
+    fn write(&mut self, frames: u32, playback: &mut dyn Playback);
+
+    /// Pauses: cycles continue without the driver. Until `resume`, only `set_quantum` is called; or
+    /// the driver is handed back to be stopped. Thread: cycle.
+    fn pause(&mut self) {}
+
+    /// Continues with the cycle that begins now; the next is due a quantum later. Thread: cycle.
+    fn resume(&mut self);
+
+    /// Stops after everything written so far has reached the device.
+    fn stop(&mut self) {}
+
+    /// Returns a summary for users once it has stopped, if there is one.
+    fn report(&self) -> Option<String> {
+        None
+    }
+}
+
+/// Returns a silent buffer whose pages have been written to: a cycle must not be the first to touch
+/// a page.
+pub(crate) fn touched(frames: usize) -> Vec<f32> {
+    let mut samples = vec![1.0; frames];
+    samples.fill(0.0);
+    samples
+}
+
+/// Writes silence to all capture ports. Thread: cycle.
+pub(crate) fn silence(channels: u32, capture: &mut dyn Capture) {
+    for channel in 0..channels {
+        if let Some(port) = capture.channel(channel) {
+            dsp::silence(port);
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! The drivers, which start a graph's cycles: a sound card, a timer, or sound files.
+//!
+//! A driver knows its device and its clock and nothing of clients. The driver thread calls it in
+//! every cycle, so the quantum, and whether the device or the graph sets the speed, may change from
+//! one cycle to the next.
+#![forbid(unsafe_code)]
+
+mod alsa;
+mod driver;
+mod file;
+mod monitored;
+mod reservation;
+mod timer;
+
+pub use self::alsa::{AlsaDriver, WhyAway, may_share};
+pub use self::driver::{Capture, Channels, DeviceLatency, Driver, Pacing, Playback, Wake};
+pub(crate) use self::driver::{silence, touched};
+pub use self::file::{FileDriver, FileDriverError, FileOptions, is_same_file};
+pub use self::monitored::Monitored;
+pub use self::reservation::{CardReservation, Reservation};
+pub use self::timer::Timer;
+pub use ::alsa::disable_library_locks;

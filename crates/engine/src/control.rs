@@ -1,0 +1,230 @@
+//! The control thread: an event loop over the owners of the server's state.
+//!
+//! It answers requests, publishes plans and supervises the cycles; it takes no lock and waits for
+//! no client. What a request changes is in the registry before the request is answered; the plan
+//! follows, and no cycle waits for it.
+//!
+//! | owner | its state |
+//! |---|---|
+//! | [`Model`] | the graph: clients, ports, connections, devices |
+//! | [`Mirror`] | the shared registry, which is the model as programs see it |
+//! | [`Peers`] | sockets, what each peer is and may do, the answers it waits for |
+//! | [`Clients`] | the memory shared with each client, and what clients have mapped |
+//! | [`PlanPublisher`] | plans: needed, published, in force, running; where clients are placed |
+//! | [`Notifications`] | what clients are to be notified of, in order |
+//! | [`Latencies`] | the latency pass |
+//! | [`CycleSettings`] | the driver, the quantum and freewheel, and the change to others |
+//! | [`Supervisor`] | what was read of the cycles: load, xruns, whether the device is there |
+//! | [`Persistence`] | the state file, and the clients of a server before this one |
+//! | [`Services`] | plug-in processes, RealtimeKit, hardware monitoring, idle limit, sessions |
+//!
+//! An owner sees of the others only what it is passed. The methods of [`Control`] in the files
+//! beside the owners are the glue: they pass it, and carry out what comes of it.
+
+mod changes;
+mod clients;
+mod handshake;
+mod latencies;
+mod listeners;
+mod notifications;
+mod packets;
+mod peers;
+mod permissions;
+mod persistence;
+mod placement;
+mod plans;
+mod publisher;
+mod questions;
+mod requests;
+mod returning;
+mod services;
+mod setup;
+mod status;
+mod supervision;
+mod ticket;
+mod transition;
+mod transport;
+
+use std::sync::Arc;
+
+use sys::clock::now_ns;
+use sys::poll::{Event as Ready, Poller};
+use sys::signals::TerminationSignals;
+
+use crate::config::Config;
+use crate::cycle_thread::CycleShared;
+use crate::model::Model;
+use crate::platform::Platform;
+use crate::registry::Mirror;
+
+use clients::Clients;
+use latencies::Latencies;
+pub use listeners::{GroupListener, Listeners};
+use notifications::Notifications;
+use peers::Peers;
+pub use peers::SharedMemory;
+use persistence::Persistence;
+pub use persistence::StatePersistence;
+pub use placement::PlacementConfig;
+use publisher::PlanPublisher;
+use services::Services;
+pub use setup::Setup;
+use supervision::Supervisor;
+use transition::CycleSettings;
+
+/// The control thread: an event loop over the owners of the server's state.
+pub struct Control {
+    config: Config,
+    platform: Platform,
+    poller: Poller,
+    signals: TerminationSignals,
+    shared: Arc<CycleShared>,
+    model: Model,
+    registry: Mirror,
+    peers: Peers,
+    /// Room for a packet that is being received.
+    packet: Vec<u8>,
+    clients: Clients,
+    publisher: PlanPublisher,
+    notifications: Notifications,
+    latencies: Latencies,
+    settings: CycleSettings,
+    supervisor: Supervisor,
+    persistence: Persistence,
+    services: Services,
+    /// When cycles and threads were checked by the clock.
+    polled_ns: u64,
+    /// The driver thread has called.
+    driver_called: bool,
+    /// Why the server stops.
+    stopping: Option<String>,
+}
+
+const LISTENER: u64 = 0;
+const WAKER: u64 = 1;
+const SIGNALS: u64 = 2;
+const GROUP_LISTENER: u64 = 3;
+/// Tokens from here on are peers': two for each.
+const FIRST_PEER: u64 = 16;
+
+/// The longest time between two polls of the cycles, and of what is due by the clock.
+const TICK_NS: u64 = 40_000_000;
+
+impl Control {
+    /// Serves until the server is told to stop or its driver ends; gives the reason.
+    ///
+    /// # Errors
+    /// If the kernel refuses to poll.
+    pub fn run(&mut self) -> std::io::Result<String> {
+        self.carry_changes();
+        self.reconnect();
+        let mut events = Vec::new();
+        while self.stopping.is_none() {
+            // What follows from the events comes first: programs wait for their answers, and polls
+            // take CPU time.
+            self.settle();
+            if self.poll(events.is_empty()) {
+                self.settle();
+            }
+            let deadline_ns = self.next_poll_ns();
+            self.poller.wait(&mut events, Some(deadline_ns))?;
+            events.iter().for_each(|event| self.handle(event));
+        }
+        let reason = self.stopping.take().unwrap_or_default();
+        self.close_drivers();
+        self.services.plug_ins.finish();
+        self.announce_end(&reason);
+        let (quantum, engine) = (self.settings.quantum, &self.shared.engine);
+        self.persistence.state.finish(&self.model, quantum, engine);
+        Ok(reason)
+    }
+
+    fn handle(&mut self, event: &Ready) {
+        match event.token {
+            LISTENER | GROUP_LISTENER => {
+                self.peers.accept(event.token, &self.poller, &self.config.policy, now_ns())
+            }
+            WAKER => {
+                self.shared.waker.reset();
+                self.driver_called = true;
+            }
+            SIGNALS => {
+                if let Ok(Some(signal)) = self.signals.read() {
+                    self.stopping = Some(format!("signal {signal:?}"));
+                }
+            }
+            token if token & services::HOSTS != 0 => self.handle_host(token),
+            _ => self.handle_peer(event),
+        }
+    }
+
+    /// Does what follows from events, and what is due by the clock. Each step may rely on those
+    /// before it:
+    ///
+    /// 1. The driver thread's plans are taken back: which plan runs decides most of what follows.
+    /// 2. The change of driver, quantum or freewheel goes on. It may need a plan, so it comes
+    ///    before the plan is built.
+    /// 3. Clients are notified of the connections that the running plan carries, before they are
+    ///    asked what latency these make.
+    /// 4. Sessions and plug-ins' processes, which depend on nothing else here.
+    /// 5. The latency pass, which a new plan starts again.
+    /// 6. The plan, after everything that may need one.
+    /// 7. Requests that wait for a plan are answered after it is built: withdrawing the plan before
+    ///    may have found that it is in force.
+    /// 8. Peers that said nothing are closed, and new clients admitted, after the answers to those
+    ///    that are there. A plan that they need is not due before the next round anyway.
+    /// 9. Events are sent, after every step that may have added some.
+    /// 10. The state file, after every step that may have changed the model.
+    fn settle(&mut self) {
+        self.notice_adoption();
+        self.step_transition();
+        self.announce();
+        self.answer_session_if_due();
+        self.poll_hosts();
+        self.step_latencies();
+        self.publish_plan();
+        self.answer_pending();
+        self.close_silent_peers();
+        self.admit_waiting_clients();
+        self.peers.resume_listening(&self.poller, now_ns());
+        self.flush_outboxes();
+        let (quantum, engine) = (self.settings.quantum, &self.shared.engine);
+        self.persistence.state.step(&mut self.model, quantum, engine, now_ns());
+        if self.config.temporary && self.clients.had_clients && self.is_idle() {
+            self.stopping = Some("the last client has left".into());
+        }
+    }
+
+    /// Polls what cycles and threads did: when the driver calls, and each [`TICK_NS`], or half as
+    /// often while programs send requests. Returns true if it was time for it.
+    fn poll(&mut self, is_quiet: bool) -> bool {
+        let now_ns = now_ns();
+        let tick_ns = if is_quiet { TICK_NS } else { 2 * TICK_NS };
+        let ticks = now_ns >= self.polled_ns + tick_ns;
+        let called = std::mem::take(&mut self.driver_called);
+        let has_verdict = self.supervisor.xruns.due_ns().is_some_and(|due_ns| due_ns <= now_ns);
+        let is_due = called || ticks || has_verdict;
+        if is_due {
+            self.poll_cycles();
+            self.diagnose_xruns();
+        }
+        self.check_suspended();
+        if ticks {
+            self.polled_ns = now_ns;
+            self.probe_threads();
+            self.look_at_places();
+            self.ask_for_priorities(now_ns);
+        }
+        is_due
+    }
+
+    /// When something is due that no event reports.
+    fn next_poll_ns(&self) -> u64 {
+        let due_ns = [self.publisher.due_ns(), self.next_check_ns()];
+        due_ns.into_iter().flatten().fold(self.polled_ns + TICK_NS, u64::min)
+    }
+
+    fn engine(&self) -> &rt::shm::EngineSegment {
+        &self.shared.engine
+    }
+}

@@ -1,0 +1,199 @@
+//! What peers send, what is sent to them, and their end.
+
+use std::os::fd::OwnedFd;
+
+use proto::event::{ANSWER_BYTES, Answer, Event};
+use proto::request::{Numbered, Reply, Request, RequestError};
+use proto::{MAX_PACKET_BYTES, decode};
+use sys::clock::now_ns;
+use sys::poll::Event as Ready;
+use sys::socket::SocketError;
+
+use super::Control;
+use super::peers::{PeerSocket, PeerState, TURNS_IN_A_ROW};
+use super::ticket::Ticket;
+
+impl Control {
+    pub(super) fn handle_peer(&mut self, event: &Ready) {
+        match PeerSocket::of_token(event.token) {
+            PeerSocket::Requests(peer) => self.receive_packets(peer),
+            PeerSocket::Events(peer) => self.handle_event_socket(peer, event.writable),
+        }
+    }
+
+    /// Closes peers that have said nothing for too long.
+    pub(super) fn close_silent_peers(&mut self) {
+        for peer in self.peers.overdue(now_ns()) {
+            // Its first packet may wait here, because the server was late itself.
+            self.receive_packets(peer);
+            if matches!(self.peers.state(peer), Some(PeerState::Silent { .. })) {
+                self.close_peer(peer);
+            }
+        }
+    }
+
+    fn receive_packets(&mut self, peer: u64) {
+        let mut buffer = std::mem::take(&mut self.packet);
+        buffer.resize(MAX_PACKET_BYTES, 0);
+        self.receive_into(&mut buffer, peer);
+        self.packet = buffer;
+    }
+
+    fn receive_into(&mut self, buffer: &mut [u8], peer: u64) {
+        for _ in 0..TURNS_IN_A_ROW {
+            match self.peers.receive(PeerSocket::Requests(peer), buffer) {
+                Some(Ok(received)) => {
+                    self.handle_packet(peer, &buffer[..received.bytes], received.descriptors)
+                }
+                None | Some(Err(SocketError::NotReady)) => return,
+                Some(Err(error @ (SocketError::TooLong | SocketError::TooManyDescriptors))) => {
+                    let malformed = RequestError::Malformed(error.to_string());
+                    if matches!(self.peers.state(peer), Some(PeerState::Silent { .. })) {
+                        return self.send_away(peer, malformed);
+                    }
+                    self.refuse(Ticket { peer, number: 0 }, malformed);
+                }
+                Some(Err(_)) => return self.close_peer(peer),
+            }
+        }
+    }
+
+    fn handle_packet(&mut self, peer: u64, packet: &[u8], descriptors: Vec<OwnedFd>) {
+        match self.peers.state(peer) {
+            None => {}
+            Some(PeerState::Silent { .. }) => self.greet(peer, packet),
+            Some(PeerState::Waiting) => {
+                let reason = "a request before the welcome".into();
+                self.send_away(peer, RequestError::Malformed(reason));
+            }
+            Some(PeerState::Observer) => self.handle_numbered(peer, None, packet, descriptors),
+            Some(PeerState::Client(client)) => {
+                self.handle_numbered(peer, Some(client), packet, descriptors)
+            }
+        }
+    }
+
+    fn handle_numbered(
+        &mut self,
+        peer: u64,
+        client: Option<u32>,
+        packet: &[u8],
+        descriptors: Vec<OwnedFd>,
+    ) {
+        match decode::<Numbered<Request>>(packet) {
+            Ok(Numbered { number, message }) => {
+                self.request(Ticket { peer, number }, client, message, descriptors)
+            }
+            Err(error) => {
+                let malformed = RequestError::Malformed(error.to_string());
+                self.refuse(Ticket { peer, number: 0 }, malformed)
+            }
+        }
+    }
+
+    pub(super) fn refuse(&mut self, ticket: Ticket, error: RequestError) {
+        self.reply(ticket, Reply::Error(error));
+    }
+
+    /// Answers a request. A peer that does not take its answers is closed: it waits for each of
+    /// them.
+    pub(super) fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        let peer = ticket.peer;
+        if !self.peers.reply(ticket, reply) {
+            self.close_peer(peer);
+        }
+    }
+
+    fn handle_event_socket(&mut self, peer: u64, is_writable: bool) {
+        let Some(PeerState::Client(client)) = self.peers.state(peer) else { return };
+        if is_writable {
+            self.flush(client, true);
+        }
+        let mut buffer = [0; ANSWER_BYTES];
+        for _ in 0..TURNS_IN_A_ROW * 4 {
+            match self.peers.receive(PeerSocket::Events(peer), &mut buffer) {
+                Some(Ok(received)) => {
+                    if let Ok(answer) = decode::<Answer>(&buffer[..received.bytes]) {
+                        self.answered(client, answer);
+                    }
+                }
+                None | Some(Err(SocketError::NotReady)) => return,
+                Some(Err(SocketError::TooLong | SocketError::TooManyDescriptors)) => {}
+                Some(Err(_)) => return self.close_peer(peer),
+            }
+        }
+    }
+
+    fn answered(&mut self, client: u32, answer: Answer) {
+        let (token, done) = match answer {
+            Answer::Mapped { token } | Answer::Called { token } => (token, true),
+            Answer::NotMapped { token } => (token, false),
+            Answer::Session { token, answer } => {
+                return self.services.sessions.answered(client, token, answer, &self.model);
+            }
+        };
+        // A token belongs to one of them; the others do not know it.
+        if self.clients.mapping_answered(client, token, done) {
+            self.publisher.need_soon(now_ns());
+        }
+        self.latencies.callbacks.answered(client, token);
+        self.callback_returned(client, token);
+    }
+
+    /// Sends all clients their events.
+    pub(super) fn flush_outboxes(&mut self) {
+        let can_flush = self.clients.slots.iter().filter(|(_, slot)| slot.outbox.can_flush());
+        let clients: Vec<u32> = can_flush.map(|(client, _)| *client).collect();
+        clients.into_iter().for_each(|client| self.flush(client, false));
+    }
+
+    /// Sends one client its events.
+    pub(super) fn flush_outbox(&mut self, client: u32) {
+        if self.clients.slots.get(&client).is_some_and(|slot| slot.outbox.can_flush()) {
+            self.flush(client, false);
+        }
+    }
+
+    fn flush(&mut self, client: u32, was_full: bool) {
+        let Some(slot) = self.clients.slots.get_mut(&client) else { return };
+        let peer = slot.peer;
+        if !self.peers.send_events(peer, &mut slot.outbox, was_full, &self.poller) {
+            self.close_peer(peer);
+        }
+    }
+
+    /// Closes a peer, and the client that it is.
+    pub(super) fn close_peer(&mut self, peer: u64) {
+        if let Some(PeerState::Client(client)) = self.peers.remove(peer, &self.poller) {
+            self.remove_client(client);
+        }
+    }
+
+    /// Removes a client from every owner's state.
+    fn remove_client(&mut self, client: u32) {
+        self.take_over_transport_requests(client);
+        // Fails if it is not the master.
+        let _ = self.release_timebase(client);
+        let Some(slot) = self.clients.slots.remove(&client) else { return };
+        slot.health.note_departed();
+        // Its process may live on, and have them mapped.
+        self.clients.revoke_pages(&slot.pages.keys(|_| true));
+        self.model.close_client(client);
+        self.services.sessions.forget(client);
+        self.clients.forget_mappings_of(client, self.publisher.next_generation());
+        self.latencies.callbacks.forget(client);
+        self.forget_callbacks_of(client);
+        self.publisher.need(now_ns());
+        self.carry_changes();
+    }
+
+    /// Tells all clients that the server stops.
+    pub(super) fn announce_end(&mut self, reason: &str) {
+        // Also for those whose sockets take no more.
+        self.engine().note_stopped();
+        for slot in self.clients.slots.values_mut() {
+            slot.outbox.push(&Event::Shutdown { reason: reason.into() });
+            self.peers.send_events(slot.peer, &mut slot.outbox, false, &self.poller);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! The processes at the other ends of the control sockets: who they are, what they may do, and the
+//! answers that they wait for.
+
+use std::collections::HashMap;
+use std::os::fd::OwnedFd;
+
+use proto::encode;
+use proto::hello::{Welcome, encode_first};
+use proto::request::{Numbered, Reply, RequestError};
+use sys::poll::{Interest, Poller};
+use sys::socket::{Connection, Received, SocketError};
+
+use super::FIRST_PEER;
+use super::listeners::Listeners;
+use super::permissions::permissions_of;
+use super::ticket::{PendingReplies, Ticket};
+use crate::outbox::{Flushed, Outbox};
+use crate::policy::{Permissions, Policy};
+
+/// What a peer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerState {
+    /// It has said nothing, and is closed at this time.
+    Silent { deadline_ns: u64 },
+    /// It reads the registry and sends requests.
+    Observer,
+    /// It is admitted as a client after those that return from another server.
+    Waiting,
+    /// It has ports.
+    Client(u32),
+}
+
+/// A process that has connected.
+#[derive(Debug)]
+struct Peer {
+    socket: Connection,
+    /// The socket for events and answers to them, if it is a client.
+    events: Option<Connection>,
+    state: PeerState,
+    permissions: Permissions,
+}
+
+/// A peer that is to become a new client.
+#[derive(Debug)]
+pub(super) struct NewClient {
+    pub(super) peer: u64,
+    pub(super) name: String,
+    pub(super) exact: bool,
+    /// The uuid that its session gave it.
+    pub(super) session: Option<u64>,
+}
+
+/// Descriptors that every program receives.
+#[derive(Debug)]
+pub struct SharedMemory {
+    /// The engine segment.
+    pub engine: OwnedFd,
+    /// The registry.
+    pub registry: OwnedFd,
+    /// The recording; for observers.
+    pub recording: OwnedFd,
+}
+
+/// The peers, by serial number, and the sockets that they connect to.
+#[derive(Debug)]
+pub(super) struct Peers {
+    listeners: Listeners,
+    /// What every program receives.
+    pub(super) memory: SharedMemory,
+    peers: HashMap<u64, Peer>,
+    next: u64,
+    /// Nothing is accepted before this time.
+    paused_until_ns: Option<u64>,
+    /// New clients that wait for a name or an id, in the order of arrival.
+    pub(super) waiting: Vec<NewClient>,
+    /// Requests that are answered later.
+    pub(super) pending: PendingReplies,
+}
+
+/// A peer that says nothing is closed after this.
+const GREETING_NS: u64 = 2_000_000_000;
+/// How long nothing is accepted after there was no descriptor for it.
+const PAUSE_NS: u64 = 50_000_000;
+/// Peers that have said nothing, at once.
+const SILENT_AT_ONCE: usize = 64;
+/// Connections taken from a listening socket, and packets from a socket, before the others have
+/// their turn.
+pub(super) const TURNS_IN_A_ROW: usize = 16;
+
+/// The socket to which a token of the poller belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PeerSocket {
+    Requests(u64),
+    Events(u64),
+}
+
+impl PeerSocket {
+    pub(super) fn of_token(token: u64) -> Self {
+        let serial = (token - FIRST_PEER) / 2;
+        if token == Self::Events(serial).token() {
+            Self::Events(serial)
+        } else {
+            Self::Requests(serial)
+        }
+    }
+
+    fn token(self) -> u64 {
+        match self {
+            Self::Requests(serial) => FIRST_PEER + serial * 2,
+            Self::Events(serial) => FIRST_PEER + serial * 2 + 1,
+        }
+    }
+}
+
+impl Peers {
+    /// No peer yet.
+    pub(super) fn new(listeners: Listeners, memory: SharedMemory) -> Self {
+        Self {
+            listeners,
+            memory,
+            peers: HashMap::new(),
+            next: 0,
+            paused_until_ns: None,
+            waiting: Vec::new(),
+            pending: PendingReplies::default(),
+        }
+    }
+
+    /// What a peer is. `None`: it has gone.
+    pub(super) fn state(&self, serial: u64) -> Option<PeerState> {
+        self.peers.get(&serial).map(|peer| peer.state)
+    }
+
+    pub(super) fn set_state(&mut self, serial: u64, role: PeerState) {
+        if let Some(peer) = self.peers.get_mut(&serial) {
+            peer.state = role;
+        }
+    }
+
+    /// What the program of a peer may do.
+    pub(super) fn permissions(&self, serial: u64) -> Permissions {
+        self.peers.get(&serial).map_or(Permissions::NONE, |peer| peer.permissions)
+    }
+
+    /// The process of a peer as the kernel gave it; `None`: of another pid namespace.
+    pub(super) fn process(&self, serial: u64) -> Option<u32> {
+        self.peers.get(&serial)?.socket.peer().ok()?.process_id
+    }
+
+    /// Makes a peer a client, with its end of the event socket.
+    pub(super) fn make_client(&mut self, serial: u64, client: u32, events: Connection) {
+        if let Some(peer) = self.peers.get_mut(&serial) {
+            peer.state = PeerState::Client(client);
+            peer.events = Some(events);
+        }
+    }
+
+    /// Accepts programs that connect to the listening socket `token`.
+    pub(super) fn accept(&mut self, token: u64, poller: &Poller, policy: &Policy, now_ns: u64) {
+        for _ in 0..TURNS_IN_A_ROW {
+            let mut listeners = self.listeners.iter();
+            let Some((_, listener)) = listeners.find(|(known, _)| *known == token) else { return };
+            let accepted = listener.try_accept();
+            drop(listeners);
+            match accepted {
+                Ok(socket) => self.admit(socket, poller, policy, now_ns),
+                Err(SocketError::NotReady) => return,
+                // No descriptor is left: programs that wait are accepted when one is.
+                Err(_) => return self.pause_listening(poller, now_ns),
+            }
+        }
+    }
+
+    /// Ignores the listening sockets for a while, instead of failing to accept again and again.
+    fn pause_listening(&mut self, poller: &Poller, now_ns: u64) {
+        for (_, listener) in self.listeners.iter() {
+            if poller.remove(listener).is_ok() {
+                self.paused_until_ns = Some(now_ns + PAUSE_NS);
+            }
+        }
+    }
+
+    /// Accepts programs again after a pause.
+    pub(super) fn resume_listening(&mut self, poller: &Poller, now_ns: u64) {
+        if self.paused_until_ns.is_none_or(|until_ns| until_ns > now_ns) {
+            return;
+        }
+        // A socket that is polled already is left as it is.
+        let is_polled = |error: std::io::Error| error.kind() == std::io::ErrorKind::AlreadyExists;
+        let add = |(token, listener)| poller.add(listener, token, Interest::Readable);
+        let mut added = self.listeners.iter().map(add);
+        if added.all(|added| added.is_ok() || added.is_err_and(is_polled)) {
+            self.paused_until_ns = None;
+        }
+    }
+
+    fn admit(&mut self, socket: Connection, poller: &Poller, policy: &Policy, now_ns: u64) {
+        if !self.listeners.admit(&socket) {
+            let reason = "this server serves another user".into();
+            let refused = Welcome::Refused(RequestError::NotAllowed(reason));
+            let _ = socket.try_send(&encode_first(&refused), &[]);
+            return;
+        }
+        let silent = self.silent(|_| true);
+        if silent.len() >= SILENT_AT_ONCE
+            && let Some(oldest) = silent.into_iter().min()
+        {
+            self.remove(oldest, poller);
+        }
+        let serial = self.next;
+        self.next += 1;
+        let token = PeerSocket::Requests(serial).token();
+        if poller.add(&socket, token, Interest::Readable).is_ok() {
+            let state = PeerState::Silent { deadline_ns: now_ns + GREETING_NS };
+            let permissions = permissions_of(&socket, policy);
+            self.peers.insert(serial, Peer { socket, events: None, state, permissions });
+        }
+    }
+
+    fn silent(&self, is_wanted: impl Fn(u64) -> bool) -> Vec<u64> {
+        let is_wanted = |peer: &Peer| matches!(peer.state, PeerState::Silent { deadline_ns } if is_wanted(deadline_ns));
+        self.peers.iter().filter(|(_, peer)| is_wanted(peer)).map(|(serial, _)| *serial).collect()
+    }
+
+    /// The peers that should have said something by now.
+    pub(super) fn overdue(&self, now_ns: u64) -> Vec<u64> {
+        self.silent(|deadline_ns| deadline_ns < now_ns)
+    }
+
+    /// Begins to poll a new client's event socket.
+    ///
+    /// # Errors
+    /// If the kernel has no memory.
+    pub(super) fn poll_events(
+        serial: u64,
+        events: &Connection,
+        poller: &Poller,
+    ) -> std::io::Result<()> {
+        poller.add(events, PeerSocket::Events(serial).token(), Interest::Readable)
+    }
+
+    /// Receives a packet on one of a peer's sockets. `None`: the peer has gone.
+    pub(super) fn receive(
+        &self,
+        socket: PeerSocket,
+        buffer: &mut [u8],
+    ) -> Option<Result<Received, SocketError>> {
+        let socket = match socket {
+            PeerSocket::Requests(serial) => &self.peers.get(&serial)?.socket,
+            PeerSocket::Events(serial) => self.peers.get(&serial)?.events.as_ref()?,
+        };
+        Some(socket.try_receive(buffer))
+    }
+
+    /// Sends the first packet. Returns false if the peer does not take it.
+    pub(super) fn welcome(
+        &self,
+        serial: u64,
+        welcome: &Welcome,
+        memory: &[std::os::fd::BorrowedFd<'_>],
+    ) -> bool {
+        let Some(peer) = self.peers.get(&serial) else { return true };
+        peer.socket.try_send(&encode_first(welcome), memory).is_ok()
+    }
+
+    /// Answers a request. Returns false if the peer does not take its answers.
+    pub(super) fn reply(&self, ticket: Ticket, reply: Reply) -> bool {
+        let Ticket { peer, number } = ticket;
+        let Some(peer) = self.peers.get(&peer) else { return true };
+        peer.socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_ok()
+    }
+
+    /// Sends a client what its event socket takes. `was_full`: the poller reports when it is not.
+    /// Returns false if the client has gone.
+    pub(super) fn send_events(
+        &self,
+        serial: u64,
+        outbox: &mut Outbox,
+        was_full: bool,
+        poller: &Poller,
+    ) -> bool {
+        let events = self.peers.get(&serial).and_then(|peer| peer.events.as_ref());
+        let Some(events) = events else { return false };
+        let send =
+            |packet: &[u8], memory: &[std::os::fd::BorrowedFd<'_>]| events.try_send(packet, memory);
+        let interest = match outbox.flush(send) {
+            Flushed::All | Flushed::Later if was_full => Interest::Readable,
+            Flushed::Waiting if !was_full => Interest::ReadableOrWritable,
+            Flushed::All | Flushed::Later | Flushed::Waiting => return true,
+            Flushed::Closed => return false,
+        };
+        // Fails only if the kernel has no memory: the events wait for the next ones then.
+        let _ = poller.modify(events, PeerSocket::Events(serial).token(), interest);
+        true
+    }
+
+    /// Closes a peer's sockets, and drops the answers that it waits for. Returns what it was.
+    pub(super) fn remove(&mut self, serial: u64, poller: &Poller) -> Option<PeerState> {
+        let peer = self.peers.remove(&serial)?;
+        let _ = poller.remove(&peer.socket);
+        peer.events.iter().for_each(|events| drop(poller.remove(events)));
+        self.pending.forget(serial);
+        Some(peer.state)
+    }
+}

@@ -1,0 +1,210 @@
+//! Which client runs on which CPU: measured all the time, scheduled with each plan, told with the
+//! assignments.
+
+use std::collections::HashMap;
+
+use proto::status::{self, Place};
+use rt::record::{ClientRecord, CycleRecord, UNKNOWN_CPU};
+use rt::sync::Ordering;
+use sys::clock::now_ns;
+
+use super::Control;
+use crate::order::{Order, order};
+use crate::placement::{Costs, Graph, Observed, expected_ns, keep, schedule};
+use crate::supervision::{Event, UnpinReason};
+
+/// The CPUs to place clients on, and what hops between them cost.
+#[derive(Debug, Clone)]
+pub struct PlacementConfig {
+    /// The first is the driver thread's.
+    pub cpus: Vec<u32>,
+    /// As measured when the server started.
+    pub costs: Costs,
+}
+
+/// The CPU of each client.
+type Assignment = HashMap<u32, u32>;
+
+/// Where the clients are.
+#[derive(Debug)]
+pub(super) struct Placement {
+    config: PlacementConfig,
+    observed: Observed,
+    /// What the next plan says.
+    current: Assignment,
+    /// The first plan that says so.
+    current_since: u64,
+    /// When it is looked next: by the clock, or earlier because the graph has changed.
+    look_at_ns: u64,
+    /// ... by the clock.
+    look_by_ns: u64,
+}
+
+/// How often it is looked whether durations have moved so far that another schedule is better.
+const LOOK_NS: u64 = 1_000_000_000;
+/// ... and how soon when the graph has changed and changes no more. The search for a schedule takes
+/// longer than the rest of a plan, and neither sound nor requests wait for it.
+const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
+
+impl Placement {
+    pub(super) fn new(config: PlacementConfig) -> Self {
+        Self {
+            config,
+            observed: Observed::default(),
+            current: HashMap::new(),
+            current_since: 0,
+            look_at_ns: 0,
+            look_by_ns: 0,
+        }
+    }
+
+    /// The CPU of a client, if it is to stay on one.
+    pub(super) fn cpu(&self, client: u32) -> Option<u32> {
+        self.current.get(&client).copied()
+    }
+
+    /// The driver thread's.
+    pub(super) fn driver_cpu(&self) -> Option<u32> {
+        self.config.cpus.first().copied()
+    }
+
+    /// The next plan, `generation`, has everybody there; true if that is news.
+    fn settle(&mut self, assignment: Assignment, generation: u64) -> bool {
+        let is_new = self.current != assignment;
+        if is_new {
+            (self.current, self.current_since) = (assignment, generation);
+        }
+        is_new
+    }
+
+    /// A cycle's records begin.
+    pub(super) fn note_cycle(&mut self, cycle: CycleRecord) {
+        self.observed.begin(cycle, self.config.costs);
+    }
+}
+
+impl Control {
+    /// Gives every client of a plan a place: its own, or one around the others. Whether all should
+    /// move is looked at once the plan is out.
+    pub(super) fn place(&mut self, order: &Order) {
+        let next = self.placed(order, keep);
+        let soon_ns = now_ns() + LOOK_AFTER_CHANGE_NS;
+        let generation = self.publisher.next_generation();
+        if let Some((places, next)) = self.publisher.placement.as_mut().zip(next) {
+            places.settle(next, generation);
+            places.look_at_ns = soon_ns.min(places.look_by_ns);
+        }
+    }
+
+    /// Asks for another plan if the graph or its durations have changed so far that clients should
+    /// move.
+    pub(super) fn look_at_places(&mut self) {
+        let now_ns = now_ns();
+        let Some(places) =
+            self.publisher.placement.as_mut().filter(|places| places.look_at_ns <= now_ns)
+        else {
+            return;
+        };
+        places.look_by_ns = now_ns + LOOK_NS;
+        places.look_at_ns = places.look_by_ns;
+        places.observed.look(places.config.costs);
+        let order = order(&self.model, &self.members());
+        let next = self.placed(&order, schedule);
+        let generation = self.publisher.next_generation();
+        if let Some((places, next)) = self.publisher.placement.as_mut().zip(next)
+            && places.settle(next, generation)
+        {
+            self.publisher.need(now_ns);
+        }
+    }
+
+    /// Notes one more record of a cycle: the hop that led to it, and whether the client ran on the
+    /// CPU that is assigned to it. Not in freewheel, where no CPU sleeps and no thread is
+    /// real-time.
+    pub(super) fn note_place(&mut self, record: ClientRecord, now_ns: u64) {
+        let Some(places) = self.publisher.placement.as_mut().filter(|_| !self.settings.freewheels)
+        else {
+            return;
+        };
+        places.observed.note(record);
+        let cycle = self.supervisor.newest;
+        let has_assignment = cycle.cycle == record.cycle && cycle.plan >= places.current_since;
+        let has_noted_cpu = record.finished_ns != 0 && record.cpu != UNKNOWN_CPU;
+        let assigned = places.cpu(record.client).filter(|_| has_assignment && has_noted_cpu);
+        if let Some(assigned) = assigned {
+            let event = Event::RanOn { cpu: u32::from(record.cpu), assigned };
+            self.supervise(record.client, event, now_ns);
+        }
+    }
+
+    /// What places were chosen by.
+    pub(super) fn placement(&self, order: &Order) -> Option<status::Placement> {
+        let Placement { config, observed, current, .. } = self.publisher.placement.as_ref()?;
+        let (costs, graph) = (observed.costs(config.costs), self.graph(order)?);
+        let expected_ns = |assignment| expected_ns(&graph, costs, &config.cpus, assignment);
+        Some(status::Placement {
+            cpus: config.cpus.clone(),
+            hop_ns: costs.same_cpu.hop_ns,
+            cross_hop_ns: costs.cross_cpu.hop_ns,
+            expected_ns: expected_ns(current),
+            alone_ns: expected_ns(&Assignment::new()),
+        })
+    }
+
+    /// Where a client of the graph is told to run.
+    pub(super) fn place_of(&self, client: u32, order: &Order) -> Option<Place> {
+        let places = self.publisher.placement.as_ref()?;
+        let Some(cpu) = places.cpu(client) else {
+            let (reason, left_ns) =
+                self.clients.slots.get(&client)?.supervision.unpinned(now_ns())?;
+            let left_ms = left_ns / 1_000_000;
+            return Some(match reason {
+                UnpinReason::Late => Place::Late { left_ms },
+                UnpinReason::Mismatch(cpu) => Place::Refused { cpu, left_ms },
+            });
+        };
+        let predecessors: Vec<u32> = order
+            .edges
+            .iter()
+            .filter(|(_, follower)| *follower == client)
+            .map(|(other, _)| *other)
+            .collect();
+        // Of those on its CPU, the last one to run.
+        let here = |other: &&u32| predecessors.contains(other) && places.cpu(**other) == Some(cpu);
+        let waker =
+            order.clients.iter().rfind(here).map(|other| self.client_name(*other).to_owned());
+        let is_woken_here =
+            waker.is_some() || (predecessors.is_empty() && places.driver_cpu() == Some(cpu));
+        Some(if is_woken_here { Place::After { cpu, waker } } else { Place::Beside { cpu } })
+    }
+
+    pub(super) fn client_name(&self, client: u32) -> &str {
+        self.model.client(client).map_or("", |client| &client.name)
+    }
+
+    /// Where `choose` puts the clients, beginning from where they are.
+    fn placed(
+        &self,
+        order: &Order,
+        choose: impl FnOnce(&Graph, Costs, &[u32], &Assignment) -> Assignment,
+    ) -> Option<Assignment> {
+        let Placement { config, observed, current, .. } = self.publisher.placement.as_ref()?;
+        Some(choose(&self.graph(order)?, observed.costs(config.costs), &config.cpus, current))
+    }
+
+    /// The clients that are told where to run, and how long they take.
+    fn graph<'a>(&self, order: &'a Order) -> Option<Graph<'a>> {
+        let places = self.publisher.placement.as_ref()?;
+        let now_ns = now_ns();
+        let placed = order.clients.iter().filter_map(|client| {
+            let slot = self.clients.slots.get(client)?;
+            if !slot.supervision.may_be_pinned(now_ns) {
+                return None;
+            }
+            Some((*client, slot.measured.duration_ns()))
+        });
+        let driver_ns =
+            self.shared.accounting_ns.load(Ordering::Relaxed) + places.observed.leave_ns();
+        Some(Graph { driver_ns, clients: placed.collect(), edges: &order.edges })
+    }
+}

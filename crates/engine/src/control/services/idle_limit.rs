@@ -1,0 +1,51 @@
+//! How deep the CPUs may sleep between cycles: as deep as the quantum bears.
+
+use sys::wake_latency::WakeLatencyLimit;
+
+/// A wake-up from an idle state may take this part of a quantum: deep sleep is forbidden where it
+/// would cost cycles, and saves power where it does not.
+const QUANTUM_DIVISOR: u64 = 32;
+
+/// The longest wake-up that cycles of `quantum` frames bear, µs.
+fn bearable_us(quantum: u32, sample_rate_hz: u32) -> u32 {
+    let quantum_us = u64::from(quantum) * 1_000_000 / u64::from(sample_rate_hz.max(1));
+    u32::try_from(quantum_us / QUANTUM_DIVISOR).unwrap_or(u32::MAX)
+}
+
+/// The limit that holds now.
+#[derive(Debug, Default)]
+pub(in super::super) struct IdleLimit {
+    asked_us: Option<u32>,
+    /// `None` if nothing was asked for, or the kernel does not let us: the machine's own rule holds
+    /// then.
+    _held: Option<WakeLatencyLimit>,
+}
+
+impl IdleLimit {
+    /// Limits how long CPUs take to wake while real-time clients run cycles of this quantum and
+    /// sample rate. `None`: there are none, and CPUs sleep as deeply as the machine's own rule
+    /// lets them.
+    pub(in super::super) fn set(&mut self, cycles: Option<(u32, u32)>) {
+        let wanted_us =
+            cycles.map(|(quantum, sample_rate_hz)| bearable_us(quantum, sample_rate_hz));
+        if wanted_us != self.asked_us {
+            // The new one is held before the old one goes.
+            let held = wanted_us.and_then(WakeLatencyLimit::hold);
+            *self = Self { asked_us: wanted_us, _held: held };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bearable_us;
+
+    #[test]
+    fn short_quanta_forbid_deep_sleep_and_long_ones_allow_it() {
+        assert_eq!(
+            [64, 256, 1024, 8192].map(|quantum| bearable_us(quantum, 48_000)),
+            [41, 166, 666, 5333]
+        );
+        assert_eq!(bearable_us(16, 192_000), 2);
+    }
+}

@@ -1,0 +1,131 @@
+//! What the control thread starts with.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rtrb::Consumer;
+use sys::poll::{Interest, Poller};
+use sys::signals::TerminationSignals;
+
+use super::clients::Clients;
+use super::latencies::Latencies;
+use super::listeners::Listeners;
+use super::notifications::Notifications;
+use super::peers::{Peers, SharedMemory};
+use super::persistence::{Persistence, StatePersistence};
+use super::placement::PlacementConfig;
+use super::publisher::PlanPublisher;
+use super::questions::Tokens;
+use super::returning::Returns;
+use super::services::Services;
+use super::supervision::Supervisor;
+use super::transition::CycleSettings;
+use super::{Control, SIGNALS, WAKER};
+use crate::config::Config;
+use crate::cycle_thread::{CycleShared, Retired};
+use crate::model::Model;
+use crate::opening::{DriverFacts, HardwareMonitor, StartTrigger};
+use crate::plan::PlanPool;
+use crate::platform::Platform;
+use crate::priority_broker::BrokeredPriorities;
+use crate::registry::Mirror;
+use crate::slab::Slab;
+
+/// What the control thread starts with.
+pub struct Setup {
+    /// How the server was started.
+    pub config: Config,
+    /// What the program that runs the server provides.
+    pub platform: Platform,
+    /// Where programs connect.
+    pub listeners: Listeners,
+    /// SIGTERM and the like.
+    pub signals: TerminationSignals,
+    /// Shared with the driver thread.
+    pub shared: Arc<CycleShared>,
+    /// For programs.
+    pub memory: SharedMemory,
+    /// The registry.
+    pub registry: Mirror,
+    /// The model, with the driver's ports in it.
+    pub model: Model,
+    /// Slabs of the devices' output ports.
+    pub device_slabs: BTreeMap<u32, Vec<Slab>>,
+    /// From the driver thread.
+    pub retired: Consumer<Retired>,
+    /// The plans.
+    pub pool: PlanPool,
+    /// About the driver.
+    pub driver: DriverFacts,
+    /// Where clients are placed; `None`: the kernel decides.
+    pub placement: Option<PlacementConfig>,
+    /// Starts the driver, if it waits until it has listeners: the file driver does.
+    pub start_trigger: StartTrigger,
+    /// Tells the driver's card which inputs to monitor.
+    pub hardware_monitor: HardwareMonitor,
+    /// The server before this one, of this name, did not stop in order: its clients may come.
+    pub after_crash: bool,
+    /// Writes the state down.
+    pub state: StatePersistence,
+    /// Gives priorities to threads that cannot take them.
+    pub kit: Option<BrokeredPriorities>,
+}
+
+impl Control {
+    /// Creates a control thread that has not run yet.
+    ///
+    /// # Errors
+    /// If the kernel has no descriptor left.
+    pub fn new(setup: Setup) -> std::io::Result<Self> {
+        let Setup {
+            config,
+            platform,
+            listeners,
+            signals,
+            shared,
+            memory,
+            registry,
+            model,
+            device_slabs,
+            retired,
+            pool,
+            driver,
+            placement,
+            start_trigger,
+            hardware_monitor,
+            after_crash,
+            state,
+            kit,
+        } = setup;
+        let poller = Poller::new()?;
+        for (token, listener) in listeners.iter() {
+            poller.add(listener, token, Interest::Readable)?;
+        }
+        poller.add(&shared.waker, WAKER, Interest::Readable)?;
+        poller.add(&signals, SIGNALS, Interest::Readable)?;
+        // An answer that was on its way to a server before this one is no answer here.
+        let tokens = Tokens::after(shared.engine.instance());
+        Ok(Self {
+            peers: Peers::new(listeners, memory),
+            clients: Clients::new(device_slabs, tokens),
+            publisher: PlanPublisher::new(pool, retired, placement),
+            notifications: Notifications::default(),
+            latencies: Latencies::default(),
+            settings: CycleSettings::new(config.quantum, driver, start_trigger),
+            supervisor: Supervisor::new(&shared.recording, config.trace_switches),
+            persistence: Persistence { state, returns: Returns::expected(after_crash) },
+            services: Services::new(kit, hardware_monitor),
+            config,
+            platform,
+            poller,
+            signals,
+            shared,
+            model,
+            registry,
+            packet: Vec::new(),
+            polled_ns: 0,
+            driver_called: false,
+            stopping: None,
+        })
+    }
+}

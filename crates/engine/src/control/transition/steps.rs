@@ -1,0 +1,308 @@
+//! The change to another quantum, another driver, or in and out of freewheel, step by step.
+//!
+//! One change is under way at a time. This is the decision part alone: events in, effects out. The
+//! control thread carries the effects out (`control/transition.rs`).
+//!
+//! ```text
+//!   quantum, freewheel                      driver
+//!          │                    ┌──────────────┴───────┐ the device that is open
+//!          │                    │                      │ must be closed first
+//!          │                    ▼                      ▼
+//!          │                 Opening ◄───────────── StandingIn
+//!          │                    │      a timer drives,
+//!          │                    │      the driver before is back
+//!          ▼   another quantum  │ opened
+//!       Pausing ◄───────────────┤
+//!          │ a plan without     │
+//!          ▼ clients runs       │
+//!      Notifying                │ the same quantum:
+//!          │ the callbacks have │ no client misses a cycle
+//!          ▼ returned           │
+//!      Resuming ◄───────────────┘
+//!          │ the plan of the new mode runs
+//!          ▼
+//!     the request is answered
+//! ```
+//!
+//! * The clients pause while their callbacks run, so that no process callback runs beside a
+//!   callback that announces another quantum or freewheel, and they go on in the same cycle.
+//! * A client whose buffer-size callback has not returned after [`CALLBACKS_NS`] joins once it has:
+//!   it runs no cycle of a length that it does not know of, and the others do not wait for it. One
+//!   whose freewheel callback has not returned goes on.
+//! * A driver that cannot be opened changes nothing. If its device had to be closed first, a timer
+//!   with the same ports stands in for it meanwhile, and the driver before is opened again.
+//! * A program that disconnects before its request is answered changes nothing either: the change
+//!   goes on, and its answer goes nowhere.
+//! * No step waits without a bound, but one: what became of a driver that was handed to the driver
+//!   thread must be known before another can follow.
+
+use proto::driver::DriverChoice;
+use proto::request::RequestError;
+
+use crate::control::ticket::Ticket;
+
+/// What cycles are to be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::control) enum Change {
+    /// Cycles of this many frames.
+    Quantum(u32),
+    /// Cycles as fast as the graph can, or by the driver's clock again.
+    Freewheel(bool),
+    /// Cycles by another driver.
+    Driver {
+        /// The driver.
+        choice: DriverChoice,
+        /// The length of a cycle from then on, frames.
+        quantum: u32,
+    },
+}
+
+/// A change under way. Thread: control.
+#[derive(Debug)]
+pub(in crate::control) struct Transition {
+    change: Change,
+    /// The request that asked for the change.
+    ticket: Ticket,
+    step: Step,
+    /// The cycles are of this length when the change is done, frames.
+    quantum: u32,
+    /// Why the driver that comes is not the one that was asked for.
+    refusal: Option<String>,
+    /// The driver thread does not wait for the graph: a client may hang.
+    hurries: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    /// A timer is on its way to the driver thread, so that the driver in force can be closed.
+    StandingIn,
+    /// A thread opens the driver.
+    Opening,
+    /// A plan without clients, of this generation, is on its way to the driver thread.
+    Pausing(Awaited),
+    /// The clients' callbacks run.
+    Notifying { deadline_ns: u64 },
+    /// The plan of the new mode is on its way to the driver thread.
+    Resuming(Awaited),
+}
+
+/// A plan that the driver thread has not taken yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Awaited {
+    generation: u64,
+    deadline_ns: u64,
+}
+
+/// What happens to a change under way.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Something may have happened; see [`Facts`].
+    Polled,
+    /// The driver is open, and the graph has its ports.
+    DriverOpened {
+        /// Why it is the driver before, opened again, and not the one that was asked for.
+        refusal: Option<String>,
+    },
+    /// No driver can be had.
+    DriverFailed(RequestError),
+    /// The driver that was in force is back from the driver thread.
+    DriverRetired,
+}
+
+/// What holds when an event is handled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// `CLOCK_MONOTONIC` ns.
+    pub(super) now_ns: u64,
+    /// The length of a cycle, frames.
+    pub(super) quantum: u32,
+    /// Generation of the plan that cycles have begun with.
+    pub(super) running: u64,
+    /// Generation of the next plan.
+    pub(super) next_generation: u64,
+    /// A callback that the change has asked for has not returned.
+    pub(super) callbacks_run: bool,
+}
+
+/// What is to be done, in this order.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// Have a timer drive the cycles, with the ports of the driver in force.
+    StandIn,
+    /// Open the driver on a thread.
+    OpenDriver {
+        /// If it cannot be opened, open the driver before again, which has been closed.
+        or_previous: bool,
+    },
+    /// Publish another plan.
+    Publish,
+    /// Call the buffer-size callbacks that do not know of this quantum.
+    NotifyQuantum(u32),
+    /// Call the freewheel callbacks.
+    NotifyFreewheel(bool),
+    /// Cycles have this many frames from the next plan on.
+    SetQuantum(u32),
+    /// Cycles follow each other as fast as the graph can from the next plan on, or do not.
+    SetFreewheel(bool),
+    /// The next plan brings the driver that was opened.
+    HandOverDriver,
+    /// The latencies change; with the driver's ports, the order of the graph changes, too.
+    RestartLatencies {
+        /// It does.
+        order_changes: bool,
+    },
+    /// A driver that waits for the graph waits no longer: it may wait for a client that hangs.
+    Hurry(bool),
+    /// The change is over: answer the request.
+    Finish(Result<(), RequestError>),
+}
+
+/// A plan is taken with the next cycle, unless the driver has none.
+const PLAN_NS: u64 = 2_000_000_000;
+/// How long callbacks are waited for: programs allocate in them, and some compute filters.
+pub(super) const CALLBACKS_NS: u64 = 500_000_000;
+
+impl Transition {
+    /// Begins a change. `must_close_first`: the driver in force holds the device of the driver that
+    /// is asked for.
+    pub(super) fn begin(
+        change: Change,
+        ticket: Ticket,
+        must_close_first: bool,
+        facts: &Facts,
+    ) -> (Self, Vec<Effect>) {
+        let quantum = match change {
+            Change::Quantum(frames) | Change::Driver { quantum: frames, .. } => frames,
+            Change::Freewheel(_) => facts.quantum,
+        };
+        let is_driver = matches!(change, Change::Driver { .. });
+        let mut transition =
+            Self { change, ticket, step: Step::Opening, quantum, refusal: None, hurries: false };
+        let effects = match (is_driver, must_close_first) {
+            (true, true) => {
+                transition.step = Step::StandingIn;
+                vec![Effect::StandIn]
+            }
+            (true, false) => vec![Effect::OpenDriver { or_previous: false }],
+            (false, _) => transition.pause(facts),
+        };
+        (transition, effects)
+    }
+
+    /// Handles an event; returns what is to be done about it. An event that does not belong to the
+    /// step changes nothing.
+    pub(super) fn on(&mut self, event: Event, facts: &Facts) -> Vec<Effect> {
+        match (self.step, event) {
+            (Step::StandingIn, Event::DriverRetired) => {
+                self.step = Step::Opening;
+                vec![Effect::OpenDriver { or_previous: true }]
+            }
+            (Step::Opening, Event::DriverOpened { refusal }) => {
+                if refusal.is_some() {
+                    // The driver before goes on with the quantum before.
+                    (self.refusal, self.quantum) = (refusal, facts.quantum);
+                }
+                if self.quantum == facts.quantum { self.resume(facts) } else { self.pause(facts) }
+            }
+            (Step::StandingIn | Step::Opening, Event::DriverFailed(error)) => {
+                vec![Effect::Finish(Err(error))]
+            }
+            (Step::Pausing(plan), Event::Polled) if plan.is_over(facts) => self.notify(plan, facts),
+            (Step::Notifying { deadline_ns }, Event::Polled)
+                if !facts.callbacks_run || facts.now_ns > deadline_ns =>
+            {
+                self.resume(facts)
+            }
+            (Step::Resuming(plan), Event::Polled) if plan.is_over(facts) => {
+                self.finish(plan, facts)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn pause(&mut self, facts: &Facts) -> Vec<Effect> {
+        self.step = Step::Pausing(Awaited::next(facts));
+        vec![Effect::Publish]
+    }
+
+    fn notify(&mut self, plan: Awaited, facts: &Facts) -> Vec<Effect> {
+        self.step = Step::Notifying { deadline_ns: facts.now_ns + CALLBACKS_NS };
+        let mut effects = self.hurry(!plan.runs(facts));
+        effects.push(match self.change {
+            Change::Freewheel(on) => Effect::NotifyFreewheel(on),
+            Change::Quantum(_) | Change::Driver { .. } => Effect::NotifyQuantum(self.quantum),
+        });
+        effects
+    }
+
+    fn resume(&mut self, facts: &Facts) -> Vec<Effect> {
+        self.step = Step::Resuming(Awaited::next(facts));
+        let mut effects = match self.change {
+            Change::Freewheel(on) => vec![Effect::SetFreewheel(on)],
+            // The callbacks of clients that became active meanwhile.
+            Change::Quantum(_) | Change::Driver { .. } => {
+                vec![Effect::SetQuantum(self.quantum), Effect::NotifyQuantum(self.quantum)]
+            }
+        };
+        if matches!(self.change, Change::Driver { .. }) {
+            effects.push(Effect::HandOverDriver);
+        }
+        let order_changes = !matches!(self.change, Change::Quantum(_));
+        effects.extend([Effect::Publish, Effect::RestartLatencies { order_changes }]);
+        effects
+    }
+
+    fn finish(&mut self, plan: Awaited, facts: &Facts) -> Vec<Effect> {
+        if !plan.runs(facts) && matches!(self.change, Change::Driver { .. }) {
+            // What became of the driver must be known before another can follow.
+            return self.hurry(true);
+        }
+        let mut effects = self.hurry(false);
+        let refusal = self.refusal.take();
+        effects.push(Effect::Finish(refusal.map_or(Ok(()), |why| Err(RequestError::Driver(why)))));
+        effects
+    }
+
+    fn hurry(&mut self, hurries: bool) -> Vec<Effect> {
+        let is_news = std::mem::replace(&mut self.hurries, hurries) != hurries;
+        if is_news { vec![Effect::Hurry(hurries)] } else { Vec::new() }
+    }
+
+    /// What is asked for.
+    pub(super) fn change(&self) -> &Change {
+        &self.change
+    }
+
+    /// The length of a cycle when the change is done, frames.
+    pub(super) fn quantum(&self) -> u32 {
+        self.quantum
+    }
+
+    /// The request that the end of the change answers.
+    pub(super) fn into_ticket(self) -> Ticket {
+        self.ticket
+    }
+
+    /// Whether plans are to be without clients.
+    pub(in crate::control) fn pauses(&self) -> bool {
+        matches!(self.step, Step::Pausing(_) | Step::Notifying { .. })
+    }
+}
+
+impl Awaited {
+    fn next(facts: &Facts) -> Self {
+        Self { generation: facts.next_generation, deadline_ns: facts.now_ns + PLAN_NS }
+    }
+
+    fn runs(self, facts: &Facts) -> bool {
+        facts.running >= self.generation
+    }
+
+    /// Whether the plan runs, or the driver has no cycles.
+    fn is_over(self, facts: &Facts) -> bool {
+        self.runs(facts) || facts.now_ns > self.deadline_ns
+    }
+}
+
+#[cfg(test)]
+mod tests;

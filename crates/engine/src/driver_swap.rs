@@ -1,0 +1,120 @@
+//! A driver that changes hands: to the driver thread with a plan, and back with the plan that
+//! retires.
+
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use device::Driver;
+use rt::shm::SLOTS_PER_SLAB;
+use sys::memory::{OwnSlab, PeerSlab};
+
+use crate::error::ServerError;
+use crate::opening::StartTrigger;
+use crate::slab::Slab;
+
+/// A driver that changes hands, and what it brings.
+pub struct DriverSwap {
+    /// On the way to the driver thread, the new driver: started, and in no cycle yet. On the way
+    /// back, the one that was in force.
+    pub driver: Box<dyn Driver>,
+    /// Additional capture slabs. Capacity is reserved so that the existing ones can be put in front
+    /// of them without allocating.
+    slabs: Vec<OwnSlab>,
+    /// Starts the new driver, if it waits until it has listeners. Control thread.
+    pub start_trigger: StartTrigger,
+}
+
+impl DriverSwap {
+    /// Creates the swap to `driver`, with the slabs `added` that it needs besides the `existing`
+    /// ones. Control thread.
+    pub fn new(
+        driver: Box<dyn Driver>,
+        start_trigger: StartTrigger,
+        added: Vec<OwnSlab>,
+        existing: usize,
+    ) -> Self {
+        let mut slabs = added;
+        slabs.reserve_exact(existing);
+        Self { driver, slabs, start_trigger }
+    }
+
+    /// Puts the new driver in the place of `driver`, which the swap holds afterwards. The cycle
+    /// that begins is the first one of the new driver. Thread: cycle.
+    pub fn take_place_of(&mut self, driver: &mut Box<dyn Driver>, slabs: &mut Vec<OwnSlab>) {
+        driver.pause();
+        mem::swap(driver, &mut self.driver);
+        driver.resume();
+        let added = self.slabs.len();
+        if added > 0 {
+            mem::swap(slabs, &mut self.slabs);
+            // Into the reserved capacity: nothing is allocated.
+            slabs.append(&mut self.slabs);
+            slabs.rotate_left(added);
+        }
+    }
+}
+
+/// Creates `count` slabs for capture ports: for the driver thread, and as the control thread shares
+/// them. Memory for cycles of `quantum` frames is touched already. Control thread.
+///
+/// # Errors
+/// If the kernel has no memory, or no descriptors.
+pub fn capture_slabs(count: u32, quantum: u32) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
+    let (mut own, mut shared) = (Vec::new(), Vec::new());
+    for _ in 0..count {
+        let mut slab = OwnSlab::create()?;
+        (0..SLOTS_PER_SLAB).for_each(|slot| slab.silence(slot, quantum as usize));
+        let memory = slab.segment().fd().try_clone_to_owned();
+        let memory =
+            memory.map_err(|source| ServerError::Kernel { what: "a descriptor", source })?;
+        shared.push(Slab {
+            memory: Arc::new(memory),
+            peer: Arc::new(PeerSlab::map(slab.segment())?),
+        });
+        own.push(slab);
+    }
+    Ok((own, shared))
+}
+
+impl fmt::Debug for DriverSwap {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("DriverSwap")
+            .field("driver", &self.driver.description())
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use device::{Channels, Timer};
+
+    fn slab(sample: f32) -> OwnSlab {
+        let mut slab = OwnSlab::create().unwrap();
+        slab.samples_mut(SLOTS_PER_SLAB - 1, 1).unwrap()[0] = sample;
+        slab
+    }
+
+    #[test]
+    fn slabs_of_a_new_driver_are_appended_without_allocating() {
+        let timer = |capture| -> Box<dyn Driver> {
+            Box::new(Timer::new(Channels { capture, playback: 0, monitors: 0 }, 48_000))
+        };
+        let (mut driver, mut slabs) = (timer(20), vec![slab(0.1), slab(0.2)]);
+        let mut swap = DriverSwap::new(timer(50), None, vec![slab(0.3), slab(0.4)], slabs.len());
+        let room = swap.slabs.capacity();
+        swap.take_place_of(&mut driver, &mut slabs);
+        assert_eq!((driver.channels().capture, swap.driver.channels().capture), (50, 20));
+        let order: Vec<f32> = slabs
+            .iter_mut()
+            .map(|slab| slab.samples_mut(SLOTS_PER_SLAB - 1, 1).unwrap()[0])
+            .collect();
+        assert_eq!((order, slabs.capacity()), (vec![0.1, 0.2, 0.3, 0.4], room));
+        // A driver that needs no more slabs leaves them alone.
+        DriverSwap::new(timer(1), None, Vec::new(), slabs.len())
+            .take_place_of(&mut driver, &mut slabs);
+        assert_eq!((slabs.len(), driver.channels().capture), (4, 1));
+    }
+}

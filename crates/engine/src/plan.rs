@@ -1,0 +1,124 @@
+//! The plan: the immutable, ordered graph that cycles run until the next plan takes its place.
+
+mod build;
+mod pool;
+#[cfg(test)]
+mod tests;
+mod view;
+mod wakes;
+
+use std::sync::Arc;
+
+use dsp::PeerSamples;
+use rt::cycle::{Follower, Seat, Wakes};
+use rt::shm::{Edges, OwnPage, SignalPage};
+use sys::memory::{PeerSlab, Shared};
+
+use crate::client_health::ClientHealth;
+use crate::driver_swap::DriverSwap;
+
+pub use build::{build, has_room};
+pub use pool::PlanPool;
+pub use view::{ClientView, GraphView, Sleep};
+
+/// One client's place in a plan.
+#[derive(Debug)]
+pub struct PlanSeat {
+    /// Its id.
+    pub client: u32,
+    /// Its own page.
+    pub own: Arc<Shared<OwnPage>>,
+    /// Its signal page.
+    pub signals: Arc<Shared<SignalPage>>,
+    /// The one that it may sleep on until it is woken into this plan.
+    pub left: Option<Arc<Shared<SignalPage>>>,
+    /// Its predecessors.
+    pub edges: Edges,
+    /// Its followers.
+    pub followers: Vec<Follower>,
+    /// It must be woken on its own page: it slept there, or in no plan, and waits elsewhere now.
+    pub enters: bool,
+    /// How it keeps up.
+    pub health: Arc<ClientHealth>,
+    /// Transport requests on its own page count: it has the permission to control.
+    pub controls: bool,
+}
+
+/// A buffer that a playback port hears.
+#[derive(Debug)]
+pub struct PlaybackSource {
+    slab: Arc<PeerSlab>,
+    slot: u32,
+}
+
+/// The graph as the driver thread runs it.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Counts plans; assignments hold from one on.
+    pub generation: u64,
+    /// Length of a cycle, frames.
+    pub quantum: u32,
+    /// Cycles follow each other as fast as the graph can, and the driver rests.
+    pub freewheels: bool,
+    /// The clients that run; each after its predecessors.
+    pub seats: Vec<PlanSeat>,
+    /// The order in which clients are woken that wait for the driver alone.
+    pub wakes: Wakes,
+    /// The sources of each playback channel.
+    pub playback: Vec<Vec<PlaybackSource>>,
+    /// Whether each capture channel, and then each monitor, has a connection.
+    pub connected: Vec<bool>,
+    /// The driver from this plan on; in a plan that retires, the one that it took the place of.
+    /// `None`: it stays.
+    pub driver_swap: Option<DriverSwap>,
+    /// A client reads the driver's channels or, if the driver captures nothing, plays into it.
+    pub has_listeners: bool,
+}
+
+impl Seat for PlanSeat {
+    fn own(&self) -> &OwnPage {
+        &self.own
+    }
+
+    fn signals(&self) -> &SignalPage {
+        &self.signals
+    }
+
+    fn previous_signals(&self) -> Option<&SignalPage> {
+        self.left.as_ref().map(|left| &***left)
+    }
+
+    fn edges(&self) -> Edges {
+        self.edges
+    }
+
+    fn followers(&self) -> &[Follower] {
+        &self.followers
+    }
+
+    fn enters(&self) -> bool {
+        self.enters
+    }
+}
+
+impl PlaybackSource {
+    /// What port `slot` of `slab` sends.
+    pub fn new(slab: Arc<PeerSlab>, slot: u32) -> Self {
+        Self { slab, slot }
+    }
+
+    /// Its samples of `cycle`; `None` if its client has not finished them. Thread: cycle.
+    pub fn samples(&self, cycle: u32, frames: usize) -> Option<PeerSamples<'_>> {
+        (self.slab.header().finished() == cycle)
+            .then(|| self.slab.samples(self.slot, frames))
+            .flatten()
+    }
+}
+
+impl Plan {
+    /// Lets go of everything that the plan kept mapped. Control thread, when the plan has retired.
+    pub fn clear(&mut self) {
+        self.seats.clear();
+        self.playback.clear();
+    }
+}

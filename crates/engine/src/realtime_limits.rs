@@ -1,0 +1,126 @@
+//! What the kernel allows this server: real-time priorities, locked memory, privileges.
+
+use crate::config::Config;
+use crate::priority_broker::{BrokeredPriorities, PriorityBroker};
+
+/// The configuration as far as it is allowed, and who gives real-time priorities where the kernel
+/// itself refuses them. If nobody does, that is said: then nothing of the server or its clients is
+/// real-time, and no thread is bound to a CPU where it could only wait behind others.
+pub fn granted(
+    mut config: Config,
+    broker: &dyn PriorityBroker,
+) -> (Config, Option<BrokeredPriorities>) {
+    let Some(priority) = config.realtime_priority else { return (config, None) };
+    // On a thread of its own: the calling one is to stay as it is.
+    let tried = std::thread::spawn(move || sys::thread::set_fifo(0, priority)).join();
+    let Ok(Err(error)) = tried else {
+        warnings(priority, &RealtimeRules::of_kernel())
+            .for_each(|warning| eprintln!("consort: {warning}"));
+        return (config, None);
+    };
+    match BrokeredPriorities::connect(broker, priority) {
+        Ok(kit) => {
+            config.realtime_priority = Some(kit.priority(priority));
+            eprintln!(
+                "consort: RealtimeKit gives real-time priorities, up to {}",
+                kit.priority(priority)
+            );
+            (config, Some(kit))
+        }
+        Err(refused) => {
+            eprintln!(
+                "consort: runs without real-time priorities, expect xruns under load: {error}"
+            );
+            eprintln!("consort: RealtimeKit gives none either: {refused}");
+            config.realtime_priority = None;
+            (config, None)
+        }
+    }
+}
+
+/// Keeps the server's memory, and with it what it shares with clients, where it is: a page that was
+/// written to disk is missing in the cycle that needs it. Says it if that is not allowed.
+pub fn lock_memory() {
+    if sys::process::lock_all_memory_on_fault().is_err() {
+        let limit_kib = sys::process::memlock_limit().unwrap_or(0) / 1024;
+        eprintln!(
+            "consort: its memory may be paged out where memory runs short: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in anew as a member of the group audio"
+        );
+    }
+}
+
+/// The kernel's rules for real-time threads.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct RealtimeRules {
+    /// The part of each CPU that they have at most.
+    most: f64,
+    /// Interrupts are handled by threads, as under `PREEMPT_RT`.
+    threads_interrupts: bool,
+}
+
+/// Priority of the threads that handle interrupts.
+const INTERRUPT_PRIORITY: u32 = 50;
+/// The part that the kernel leaves them by default.
+const USUAL_MOST: f64 = 0.95;
+
+impl RealtimeRules {
+    fn of_kernel() -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+        let number =
+            |name: &str| read(&format!("/proc/sys/kernel/{name}")).trim().parse::<f64>().ok();
+        let most = match (number("sched_rt_runtime_us"), number("sched_rt_period_us")) {
+            (Some(runtime_us), Some(period_us)) if runtime_us >= 0.0 && period_us > 0.0 => {
+                runtime_us / period_us
+            }
+            // -1: no limit.
+            _ => 1.0,
+        };
+        let is_asked =
+            read("/proc/cmdline").split_ascii_whitespace().any(|word| word == "threadirqs");
+        Self { most, threads_interrupts: sys::interrupts::kernel_is_preempt_rt() || is_asked }
+    }
+}
+
+/// What whoever started a server that drives its cycles with this priority should know of the
+/// kernel.
+fn warnings(priority: u32, rules: &RealtimeRules) -> impl Iterator<Item = String> {
+    let throttled = (rules.most < USUAL_MOST).then(|| {
+        format!(
+            "the kernel stops real-time threads when they have had {:.0} % of a CPU (sched_rt_runtime_us), which is little: \
+             expect xruns where programs take longer",
+            rules.most * 100.0
+        )
+    });
+    let above = (rules.threads_interrupts && priority >= INTERRUPT_PRIORITY).then(|| {
+        format!(
+            "this kernel handles interrupts in threads of priority {INTERRUPT_PRIORITY}: a server of priority {priority} keeps \
+             the sound card's own waiting, unless that was given a higher one"
+        )
+    });
+    throttled.into_iter().chain(above)
+}
+
+/// Gives up what root can that the server does not need once its sockets and its driver's files are
+/// open: it goes on with what programs send it. Called before the threads that deal with them are
+/// made.
+pub fn drop_unneeded(config: &Config) {
+    if let Err(error) = sys::process::drop_rights(config.policy.looks_at_process()) {
+        eprintln!("consort: runs with all the rights that it was started with: {error}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unusual_rules_of_the_kernel_are_told_of() {
+        let warned = |priority, most, threads_interrupts| {
+            warnings(priority, &RealtimeRules { most, threads_interrupts }).collect::<Vec<_>>()
+        };
+        assert_eq!(warned(10, 0.95, true), [""; 0]);
+        assert_eq!(warned(70, 1.0, false), [""; 0]);
+        assert!(warned(10, 0.3, false)[0].contains("30 %"));
+        assert!(warned(70, 0.95, true)[0].contains("priority 70"));
+    }
+}

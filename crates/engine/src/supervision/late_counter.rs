@@ -1,0 +1,69 @@
+//! The count that decides whether a client is unpinned or suspended.
+
+/// Counts one up for each cycle in which a client was late, and one down for each in which it was
+/// in time.
+///
+/// A machine that stops every client for some cycles is forgotten after as many. A client that is
+/// late more often than not adds up. Thread: control.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct LateCounter(u32);
+
+/// From this count on, the kernel chooses a client's CPU: the assigned one may have other work.
+/// Fewer late cycles are no reason, because a hop that leaves the CPU costs as much as several that
+/// stay on it, and makes other clients late.
+pub const UNPIN_CYCLES: u32 = 4;
+/// Default of `--client-timeout`: the longer of the two. A late client's followers wait for it no
+/// longer than a quarter of the first of these quanta; and no client should have to be reinstated
+/// because a machine stopped for some milliseconds.
+const TIMEOUT_QUANTA: u32 = 3;
+const TIMEOUT_MS: u32 = 20;
+
+impl LateCounter {
+    /// Notes a cycle in which the client was late; returns the count.
+    pub fn note_late(&mut self) -> u32 {
+        self.0 = self.0.saturating_add(1);
+        self.0
+    }
+
+    /// Notes a cycle in which the client was in time.
+    pub fn note_in_time(&mut self) {
+        self.0 = self.0.saturating_sub(1);
+    }
+}
+
+/// Returns the count at which a client is suspended: `timeout_ms` (`--client-timeout`) or the
+/// default, in cycles of `quantum` frames. At least 1.
+pub fn timeout_cycles(timeout_ms: Option<u32>, quantum: u32, sample_rate_hz: u32) -> u32 {
+    let cycles = |ms: u32| {
+        let frames = u64::from(ms) * u64::from(sample_rate_hz) / 1000;
+        u32::try_from(frames.div_ceil(u64::from(quantum.max(1)))).unwrap_or(u32::MAX)
+    };
+    timeout_ms.map_or_else(|| cycles(TIMEOUT_MS).max(TIMEOUT_QUANTA), cycles).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timeout_is_the_one_asked_for_or_three_quanta_and_at_least_twenty_milliseconds() {
+        for (case, timeout_ms, quantum, cycles) in [
+            ("twenty milliseconds", None, 64, 15),
+            ("nearly four quanta", None, 256, 4),
+            ("three quanta", None, 1024, 3),
+            ("as asked for", Some(500), 256, 94),
+            ("less than a quantum", Some(1), 256, 1),
+            ("no time", Some(0), 256, 1),
+        ] {
+            assert_eq!(timeout_cycles(timeout_ms, quantum, 48_000), cycles, "{case}");
+        }
+    }
+
+    #[test]
+    fn a_cycle_in_time_makes_up_for_a_late_one() {
+        let mut counter = LateCounter::default();
+        assert_eq!((counter.note_late(), counter.note_late()), (1, 2));
+        (0..5).for_each(|_| counter.note_in_time());
+        assert_eq!(counter.note_late(), 1, "never below zero");
+    }
+}

@@ -1,0 +1,18 @@
+//! What a running server shows to a process outside of its cycles: its graph, its recording and its
+//! state. The command line, the web page and the D-Bus service are made of it.
+//!
+//! [`Graph`] is one snapshot of clients, ports and connections; [`GraphFollower`] takes a new one
+//! when the registry has changed. [`RecordingFollower`] reads what was recorded of every cycle.
+//! [`save`] and [`restore`] convert between a running server and a [`State`](::state::State).
+//!
+//! Everything goes through an [`Observer`](client::Observer), which is no client: the server needs
+//! no memory, thread or cycle time for it. Thread: any but those of cycles.
+#![forbid(unsafe_code)]
+
+mod graph;
+mod recording;
+mod state;
+
+pub use graph::{Graph, GraphFollower, Port};
+pub use recording::{Recorded, RecordingFollower};
+pub use state::{Unlisted, restore, save};

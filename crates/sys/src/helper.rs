@@ -1,0 +1,262 @@
+//! Helper processes: a program that this one starts for one task, exchanges lines with, and ends.
+//!
+//! A [`Helper`] does not outlive its value. What the started program does for its part, so that it
+//! does not outlive this process either, is [`end_with_parent`] or [`take_socket`], or reading its
+//! standard input to the end.
+
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
+
+use rustix::event::PollFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::process::set_parent_process_death_signal;
+
+use crate::clock::now_ns;
+use crate::poll;
+use crate::process::PidFd;
+use crate::signals::{Signal, TerminationSignals};
+
+/// How a helper is asked to end. One that has not ended within its time limit is killed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// The pipe to its standard input is closed.
+    CloseInput {
+        /// Time limit, ns.
+        timeout_ns: u64,
+    },
+    /// It is sent `SIGTERM`.
+    Terminate {
+        /// Time limit, ns.
+        timeout_ns: u64,
+    },
+    /// It is killed at once: it holds nothing that must be put in order.
+    Kill,
+}
+
+/// A process that this one started. It is ended, and waited for, on drop.
+#[derive(Debug)]
+pub struct Helper {
+    child: Child,
+    ending: Ending,
+}
+
+impl Helper {
+    /// Starts `command`, to be ended as `ending` says.
+    ///
+    /// # Errors
+    /// Those of [`Command::spawn`].
+    pub fn spawn(command: &mut Command, ending: Ending) -> io::Result<Self> {
+        Ok(Self { child: command.spawn()?, ending })
+    }
+
+    /// Returns the process id. No other process gets it while the helper has not been waited for.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Returns the pipe to the helper's standard input, if there is one.
+    pub fn input(&mut self) -> Option<&mut ChildStdin> {
+        self.child.stdin.as_mut()
+    }
+
+    /// Returns the lines of the helper's standard output, if that is a pipe. The pipe is closed
+    /// when they are dropped.
+    pub fn lines(&mut self) -> Option<Lines> {
+        self.child.stdout.take().map(Lines::new)
+    }
+
+    /// Returns how the helper ended, or `None` while it runs. Does not wait.
+    ///
+    /// # Errors
+    /// Those of `waitpid`.
+    pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
+        self.child.try_wait()
+    }
+
+    /// Returns whether the helper has not ended.
+    pub fn is_running(&mut self) -> bool {
+        matches!(self.status(), Ok(None))
+    }
+
+    /// Kills the helper without waiting for its end.
+    pub fn kill(&mut self) {
+        // The only failure is that it has ended.
+        let _ = self.child.kill();
+    }
+
+    /// Asks the helper to end, waits until it has, and kills it at its time limit.
+    ///
+    /// # Errors
+    /// Those of `waitpid`.
+    pub fn end(&mut self) -> io::Result<ExitStatus> {
+        if let Some(status) = self.status()? {
+            return Ok(status);
+        }
+        let timeout_ns = match self.ending {
+            Ending::CloseInput { timeout_ns } => {
+                drop(self.child.stdin.take());
+                timeout_ns
+            }
+            Ending::Terminate { timeout_ns } => {
+                // The only failure is that it has ended.
+                let _ = PidFd::open(self.id()).and_then(|process| process.kill(Signal::Terminate));
+                timeout_ns
+            }
+            Ending::Kill => 0,
+        };
+        let deadline_ns = now_ns().saturating_add(timeout_ns);
+        let ended = timeout_ns > 0
+            && PidFd::open(self.id())
+                .and_then(|process| process.wait_until(Some(deadline_ns)))
+                .unwrap_or(false);
+        if !ended {
+            self.kill();
+        }
+        self.child.wait()
+    }
+}
+
+impl Drop for Helper {
+    fn drop(&mut self) {
+        // It fails only if another part of this process has waited for the child.
+        let _ = self.end();
+    }
+}
+
+/// The lines that a process writes to its standard output.
+#[derive(Debug)]
+pub struct Lines {
+    output: ChildStdout,
+    /// Read and not returned yet.
+    buffer: Vec<u8>,
+    has_ended: bool,
+}
+
+impl Lines {
+    /// Reads from `output`.
+    #[must_use]
+    pub fn new(output: ChildStdout) -> Self {
+        Self { output, buffer: Vec::new(), has_ended: false }
+    }
+
+    /// Waits for the next line and returns it without its line break; `None` once `deadline_ns` has
+    /// passed or the output has ended. Bytes that are not UTF-8 are replaced.
+    pub fn next_until(&mut self, deadline_ns: Option<u64>) -> Option<String> {
+        loop {
+            if let Some(end) = self.buffer.iter().position(|byte| *byte == b'\n') {
+                let line = self.buffer.drain(..=end).take(end).collect::<Vec<u8>>();
+                return Some(String::from_utf8_lossy(&line).into_owned());
+            }
+            if self.has_ended {
+                let rest = std::mem::take(&mut self.buffer);
+                return (!rest.is_empty()).then(|| String::from_utf8_lossy(&rest).into_owned());
+            }
+            if !poll::wait_for(self.output.as_fd(), PollFlags::IN, deadline_ns).unwrap_or(false) {
+                return None;
+            }
+            let mut bytes = [0; 1024];
+            match self.output.read(&mut bytes) {
+                Ok(0) | Err(_) => self.has_ended = true,
+                Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
+            }
+        }
+    }
+}
+
+/// Makes the kernel kill this process when the thread that started it ends, in the process
+/// `parent`.
+///
+/// # Errors
+/// `NotFound` if that process is not the parent: it has ended already.
+pub fn end_with_parent(parent: u32) -> io::Result<()> {
+    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    // The parent may have ended before the call above.
+    if std::os::unix::process::parent_id() == parent {
+        Ok(())
+    } else {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+/// Separates this process from the server that started it, and returns the socket that was its
+/// standard input. The process is killed when the server ends, receives signals again and has the
+/// ordinary scheduling of a program; standard input is empty afterwards. To be called once, by the
+/// main thread, before there are others.
+///
+/// # Errors
+/// If standard input is closed, or no descriptor is left.
+pub fn take_socket() -> io::Result<OwnedFd> {
+    set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    TerminationSignals::unblock()?;
+    // A lower priority is always permitted.
+    let _ = rustix::process::setpriority_process(None, 0);
+    let socket = rustix::io::fcntl_dupfd_cloexec(rustix::stdio::stdin(), 3)?;
+    let nothing = rustix::fs::open(c"/dev/null", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::stdio::dup2_stdin(&nothing)?;
+    Ok(socket)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::process::Stdio;
+
+    use super::*;
+
+    const LONG_NS: u64 = 60_000_000_000;
+
+    fn shell(script: &str, ending: Ending) -> Helper {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        Helper::spawn(&mut command, ending).unwrap()
+    }
+
+    fn soon() -> Option<u64> {
+        Some(now_ns() + LONG_NS)
+    }
+
+    #[test]
+    fn lines_are_exchanged_until_the_input_is_closed() {
+        let mut helper = shell("cat; printf last", Ending::CloseInput { timeout_ns: LONG_NS });
+        let mut lines = helper.lines().unwrap();
+        assert_eq!(lines.next_until(Some(now_ns() + 1_000_000)), None);
+        helper.input().unwrap().write_all(b"one\ntwo\nth").unwrap();
+        assert_eq!(lines.next_until(soon()).as_deref(), Some("one"));
+        assert_eq!(lines.next_until(soon()).as_deref(), Some("two"));
+        helper.input().unwrap().write_all(b"ree\n").unwrap();
+        assert_eq!(lines.next_until(soon()).as_deref(), Some("three"));
+        assert!(helper.is_running());
+        assert!(helper.end().unwrap().success());
+        assert_eq!(lines.next_until(None).as_deref(), Some("last"), "a line without its break");
+        assert_eq!(lines.next_until(None), None);
+    }
+
+    #[test]
+    fn a_helper_that_is_asked_to_terminate_may_put_things_in_order() {
+        let script = "trap 'exit 7' TERM; echo ready; while :; do sleep 0.01; done";
+        let mut helper = shell(script, Ending::Terminate { timeout_ns: LONG_NS });
+        assert_eq!(helper.lines().unwrap().next_until(soon()).as_deref(), Some("ready"));
+        assert_eq!(helper.end().unwrap().code(), Some(7));
+        assert_eq!(helper.end().unwrap().code(), Some(7), "it has ended once");
+    }
+
+    #[test]
+    fn a_helper_that_does_not_end_in_time_is_killed() {
+        for ending in [Ending::CloseInput { timeout_ns: 1_000_000 }, Ending::Kill] {
+            let mut helper = shell("exec sleep 1000", ending);
+            assert_eq!(helper.end().unwrap().code(), None, "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn a_helper_ends_with_its_value() {
+        let mut helper = shell("echo $$; exec cat", Ending::Kill);
+        let process = PidFd::open(helper.id()).unwrap();
+        assert!(helper.lines().unwrap().next_until(soon()).is_some());
+        assert!(!process.has_ended().unwrap());
+        drop(helper);
+        assert!(process.has_ended().unwrap());
+    }
+}
