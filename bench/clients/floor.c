@@ -7,7 +7,7 @@
  *        group   the timer wakes every process, all by one futex
  * PLACEMENT: one      everything on the first CPU that this program may use
  *            across   processes in turn on all the CPUs, the timer on the last
- *            kernel   nobody is pinned
+ *            kernel   no process is pinned
  * PRIORITY: of SCHED_FIFO, the timer one above it; 0 for SCHED_OTHER.
  *
  * Prints "pids TIMER NODE…", then "policy POLICY PRIORITY" of a node, and runs until the end of its input. Lane 0 is
@@ -24,7 +24,7 @@
 
 #define NODES_MAX 256
 
-/* One word per node, each on a cache line of its own: the number of the cycle that the node shall run. */
+/* One word per node, each on a cache line of its own: the number of the cycle that the node is to run. */
 struct word {
     _Alignas(64) _Atomic uint32_t cycle;
 };

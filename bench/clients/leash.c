@@ -1,4 +1,4 @@
-/* Runs a server for as long as somebody holds this program's input open.
+/* Runs a server for as long as the writing end of this program's input is open.
  *
  *   leash LOG COMMAND [ARGUMENT…]
  *

@@ -1,4 +1,4 @@
-/* What else a machine does, beside a graph.
+/* Load on the machine next to a graph.
  *
  *   load fifo PRIORITY    a tenth of a CPU for a real-time thread above the graph: half a millisecond of every five
  *   load interrupts 0     on every CPU a timer's interrupt each 50 µs, and the thread that it wakes
@@ -19,9 +19,9 @@
 #define LINE_BYTES 64
 #define LOWEST 19
 
-static void sleep_until(uint64_t date_ns) {
-    struct timespec date = {.tv_sec = (time_t)(date_ns / 1000000000u), .tv_nsec = (long)(date_ns % 1000000000u)};
-    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &date, NULL);
+static void sleep_until(uint64_t until_ns) {
+    struct timespec until = {.tv_sec = (time_t)(until_ns / 1000000000u), .tv_nsec = (long)(until_ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
 }
 
 static void *be_busy(void *argument) {

@@ -5,12 +5,12 @@
  * KIND: tone     every output is full of 1.0
  *       source   every output carries the number of each frame
  *       checker  as tone, and input 0 must carry the number of each frame
- *       hang     as tone until "strike", then its callback never returns
- *       stop     as tone until "strike", then its process stops within the callback
- *       flood    as tone until "strike", then four threads ask the server without end
+ *       hang     as tone until "trigger", then its callback never returns
+ *       stop     as tone until "trigger", then its process stops within the callback
+ *       flood    as tone until "trigger", then four threads send requests without end
  *
  * Prints "ready OPEN_NS PORTS_NS ACTIVATE_NS" (what each step took) once active. Then answers "stats" with
- * "stats CYCLES LOST WRONG XRUNS", "strike" with "struck", and ends at the end of its input with "closed CLOSE_NS".
+ * "stats CYCLES LOST WRONG XRUNS", "trigger" with "triggered", and ends at the end of its input with "closed CLOSE_NS".
  *
  * In its cycle it takes two timestamps, reads its inputs, writes its outputs, works for WORK_NS of its CPU's time (0),
  * and does nothing else. */
@@ -58,7 +58,7 @@ static void count_lost(jack_nframes_t frame, jack_nframes_t nframes) {
     expected_frame = frame + nframes;
 }
 
-static _Atomic int struck;
+static _Atomic int triggered;
 
 static void happen(void) {
     while (kind == HANG)
@@ -78,14 +78,14 @@ static void *ask_without_end(void *unused) {
     return NULL;
 }
 
-static void strike(void) {
-    printf("struck\n");
+static void trigger(void) {
+    printf("triggered\n");
     fflush(stdout);
     pthread_t asker;
     for (int i = 0; kind == FLOOD && i < 4; i++)
         if (pthread_create(&asker, NULL, ask_without_end, NULL) != 0)
             say_and_fail("no thread");
-    struck = 1;
+    triggered = 1;
 }
 
 static uint64_t worked_ns(void) {
@@ -102,7 +102,7 @@ static void work(void) {
 
 static int process(jack_nframes_t nframes, void *argument) {
     (void)argument;
-    if (atomic_load_explicit(&struck, memory_order_relaxed))
+    if (atomic_load_explicit(&triggered, memory_order_relaxed))
         happen();
     struct record record = {.entry_ns = now_ns(), .frame = jack_last_frame_time(client)};
     count_lost(record.frame, nframes);
@@ -162,8 +162,8 @@ static void answer_until_end_of_input(void) {
             printf("stats %llu %llu %llu %llu\n", (unsigned long long)cycles, (unsigned long long)lost_cycles,
                    (unsigned long long)wrong_cycles, (unsigned long long)xruns);
             fflush(stdout);
-        } else if (strcmp(line, "strike\n") == 0) {
-            strike();
+        } else if (strcmp(line, "trigger\n") == 0) {
+            trigger();
         }
     }
 }

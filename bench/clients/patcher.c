@@ -5,7 +5,7 @@
  * Prints "ready" once a server has taken it (it tries for ten seconds), then answers, one line for one line:
  *   connect SOURCE TARGET      done RESULT BEFORE_NS AFTER_NS
  *   disconnect SOURCE TARGET   done RESULT BEFORE_NS AFTER_NS
- *   watch SOURCE TARGET        watching, and later: seen DATE_NS | unseen
+ *   watch SOURCE TARGET        watching, and later: seen TIME_NS | unseen
  */
 #include "timestamps.h"
 #include <jack/jack.h>
@@ -34,7 +34,7 @@ static void patch(int (*request)(jack_client_t *, const char *, const char *), c
     printf("done %d %llu %llu\n", result, (unsigned long long)before_ns, (unsigned long long)after_ns);
 }
 
-/* Short pauses between the looks: a loop without them would take a whole CPU away from what is measured. */
+/* Short pauses between polls: a loop without them would take a whole CPU away from what is measured. */
 static void watch(const char *source, const char *target) {
     jack_port_t *port = jack_port_by_name(client, source);
     if (!port) {

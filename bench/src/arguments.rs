@@ -15,7 +15,7 @@ use crate::workplace::Workplace;
 #[command(name = "bench", after_help = "Example: bench --rounds 2 --json figures.json")]
 pub struct Arguments {
     /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort, jack2 or pipewire, or KIND:NAME; an
-    /// empty directory means the system's library) [default: consort beside this program,
+    /// empty directory means the system's library) [default: consort next to this program,
     /// /usr/bin/jackd and /usr/bin/pipewire]
     #[arg(long = "server", value_name = "NAME=BINARY,DIRECTORY")]
     servers: Vec<ServerArgument>,
@@ -40,7 +40,7 @@ pub struct Arguments {
     /// Seconds for which each graph and each floor runs, per round
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub seconds: u64,
-    /// Graphs: beside a thread of the lowest priority on each CPU that takes its caches, as on a
+    /// Graphs: with a thread of the lowest priority on each CPU that evicts its caches, as on a
     /// machine in use
     #[arg(long)]
     pub cold_caches: bool,
@@ -127,7 +127,7 @@ impl Arguments {
         self.opens.div_ceil(self.rounds)
     }
 
-    /// The servers named, or those found.
+    /// The servers that were named, or those that are installed.
     pub fn candidates(&self, workplace: &Workplace) -> Result<Vec<Candidate>> {
         let named = if self.servers.is_empty() { found()? } else { self.servers.clone() };
         named
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_named_by_its_kind_unless_it_has_a_name_of_its_own() {
+    fn a_server_is_named_by_its_kind_by_default() {
         let parse = |text: &str| text.parse::<ServerArgument>();
         let plain = parse("consort=/a/consort,/a/lib").unwrap();
         assert_eq!((plain.kind, plain.name.as_str()), (Kind::Consort, "consort"));

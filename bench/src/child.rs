@@ -1,4 +1,4 @@
-//! A child process that is spoken to in lines, with every wait bounded.
+//! A child process that is controlled by lines of text, with every wait bounded.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -52,7 +52,7 @@ impl LineChild {
     /// Writes one line to it.
     pub fn tell(&mut self, line: &str) -> Result<()> {
         let input =
-            self.input.as_mut().with_context(|| format!("{} was told to end", self.name))?;
+            self.input.as_mut().with_context(|| format!("{} was asked to end", self.name))?;
         writeln!(input, "{line}").with_context(|| format!("{} has ended", self.name))
     }
 
@@ -62,7 +62,7 @@ impl LineChild {
         self.answer_by(word, Instant::now() + ANSWER_LIMIT)
     }
 
-    /// As [`answer`](Self::answer), for children that share a deadline.
+    /// Like [`answer`](Self::answer), for children that share a deadline.
     pub fn answer_by(&self, word: &str, deadline: Instant) -> Result<Vec<String>> {
         loop {
             let line =
@@ -82,12 +82,12 @@ impl LineChild {
         }
     }
 
-    /// As [`answer`](Self::answer), every word a number.
+    /// Like [`answer`](Self::answer), with every word as a number.
     pub fn numbers(&self, word: &str) -> Result<Vec<u64>> {
         self.numbers_by(word, Instant::now() + ANSWER_LIMIT)
     }
 
-    /// As [`answer_by`](Self::answer_by), every word a number.
+    /// Like [`answer_by`](Self::answer_by), with every word as a number.
     pub fn numbers_by(&self, word: &str, deadline: Instant) -> Result<Vec<u64>> {
         let words = self.answer_by(word, deadline)?;
         words
@@ -104,8 +104,8 @@ impl LineChild {
         self.input = None;
     }
 
-    /// Closes its input and waits until it has ended; kills it when it does not. Says whether it
-    /// ended by itself and without error.
+    /// Closes its input and waits until it has ended; kills it if it does not end. Returns whether
+    /// it ended by itself and without an error.
     pub fn end(&mut self) -> bool {
         self.close_input();
         let deadline = Instant::now() + END_LIMIT;
@@ -121,7 +121,7 @@ impl LineChild {
     }
 
     fn kill(&mut self) {
-        // Neither can fail but for a process that has been waited for.
+        // These fail only for a process that has already been waited for.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_others_before_an_answer_are_passed_over() {
+    fn other_lines_before_an_answer_are_skipped() {
         let mut child = LineChild::spawn("cat", &mut Command::new("cat")).unwrap();
         child.tell("chatter 7").unwrap();
         child.tell("done 1 2").unwrap();

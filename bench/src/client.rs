@@ -63,7 +63,7 @@ impl Node {
         self.ready_by(Instant::now() + START_LIMIT)
     }
 
-    /// As [`ready`](Self::ready), for nodes that share a deadline.
+    /// Like [`ready`](Self::ready), for nodes that share a deadline.
     pub fn ready_by(&self, deadline: Instant) -> Result<Start> {
         match self.child.numbers_by("ready", deadline)?[..] {
             [open_ns, ports_ns, activate_ns] => Ok(Start { open_ns, ports_ns, activate_ns }),
@@ -80,11 +80,10 @@ impl Node {
         }
     }
 
-    /// Has the fault happen that it is there for. It cannot close afterwards: it is killed when it
-    /// is dropped.
-    pub fn strike(&mut self) -> Result<()> {
-        self.child.tell("strike")?;
-        self.child.answer("struck").map(drop)
+    /// Triggers the node's fault. It cannot close afterwards: it is killed when it is dropped.
+    pub fn trigger_fault(&mut self) -> Result<()> {
+        self.child.tell("trigger")?;
+        self.child.answer("triggered").map(drop)
     }
 
     /// Its process id.
@@ -97,17 +96,17 @@ impl Node {
         self.child.close_input();
     }
 
-    /// Waits until it has closed; in nanoseconds how long `jack_deactivate` and `jack_client_close`
-    /// took.
+    /// Waits until it has closed. Returns how long `jack_deactivate` and `jack_client_close` took,
+    /// in nanoseconds.
     pub fn close(self) -> Result<u64> {
         self.close_by(Instant::now() + CLOSE_LIMIT)
     }
 
-    /// As [`close`](Self::close), for nodes that share a deadline. One that exceeds it is killed.
+    /// Like [`close`](Self::close), for nodes that share a deadline. One that exceeds it is killed.
     pub fn close_by(mut self, deadline: Instant) -> Result<u64> {
         self.child.close_input();
         let closed = self.child.numbers_by("closed", deadline)?;
-        let closed_ns = *closed.first().context("a node closed without a date")?;
+        let closed_ns = *closed.first().context("a node closed without a time")?;
         ensure!(self.child.end(), "a node did not end in order");
         Ok(closed_ns)
     }
@@ -156,7 +155,7 @@ impl Patcher {
         Ok(Request { called_ns: words[1].parse()?, returned_ns: words[2].parse()? })
     }
 
-    /// Begins to look for this connection in a loop; [`seen`](Self::seen) takes the result.
+    /// Starts polling for this connection; [`seen`](Self::seen) takes the result.
     pub fn watch(&mut self, source: &str, target: &str) -> Result<()> {
         self.child.tell(&format!("watch {source} {target}"))?;
         self.child.answer("watching").map(drop)
@@ -170,6 +169,6 @@ impl Patcher {
 
     /// When the connection was seen, CLOCK_MONOTONIC.
     pub fn seen(&self) -> Result<u64> {
-        self.child.numbers("seen")?.first().copied().context("seen without a date")
+        self.child.numbers("seen")?.first().copied().context("seen without a time")
     }
 }

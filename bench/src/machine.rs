@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::Result;
 use serde::Serialize;
 
-/// What decides about the figures besides the servers.
+/// What influences the figures in addition to the servers.
 #[derive(Clone, Debug, Serialize)]
 pub struct Machine {
     /// The CPU's model.

@@ -1,4 +1,4 @@
-//! The times of a run as a picture: a bar to each median, and a line from there to the 99th
+//! The times of a run as a plot: a bar to each median, and a line from there to the 99th
 //! percentile.
 
 use std::path::Path;
@@ -13,11 +13,11 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 pub struct Bar {
     /// What was measured; bars of the same name stand together.
     pub measure: String,
-    /// Whose it is.
+    /// The server, or the floor.
     pub server: String,
-    /// In µs, as is the next.
+    /// The median, in µs.
     pub median: f64,
-    /// Not less.
+    /// The 99th percentile, in µs; at least the median.
     pub p99: f64,
 }
 
@@ -30,10 +30,10 @@ const ROW: i32 = 17;
 /// Between two measures.
 const GAP: i32 = 9;
 
-/// Told apart on white, also by most who see fewer colours (Okabe and Ito's).
+/// Distinguishable on white, also for most colour-blind readers (Okabe and Ito's palette).
 const COLORS: [RGBColor; 4] =
     [RGBColor(0, 114, 178), RGBColor(213, 94, 0), RGBColor(0, 158, 115), RGBColor(204, 121, 167)];
-/// Of the floors.
+/// The floors' colour.
 const GRAY: RGBColor = RGBColor(150, 150, 150);
 
 /// Writes the bars as an SVG; times are on a logarithmic axis, since they span four decades.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn longer_times_have_longer_bars_and_all_lie_in_the_picture() {
+    fn longer_times_have_longer_bars_within_the_picture() {
         let bars = [bar("a", "x", 5.0, 20.0), bar("a", "y", 500.0, 90_000.0)];
         let axis = Axis::of(&bars).unwrap();
         let places = [0.0, 5.0, 20.0, 500.0, 90_000.0, 1e9].map(|time| axis.x(time));
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_picture_names_each_measure_once_and_each_server_with_its_bar() {
+    fn the_picture_names_each_measure_once() {
         let directory =
             std::env::temp_dir().join(format!("consort-bench-plot-{}", std::process::id()));
         let bars = [

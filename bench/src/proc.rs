@@ -44,7 +44,7 @@ fn threads(pid: u32) -> Result<Vec<String>> {
     Ok(entries.flatten().map(|entry| entry.path().to_string_lossy().into_owned()).collect())
 }
 
-/// The sum of the numbers in all lines whose key ends so.
+/// The sum of the numbers in all lines whose key has this ending.
 fn field_sum(text: &str, key_end: &str) -> u64 {
     text.lines()
         .filter_map(|line| line.split_once(key_end))
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_has_memory_threads_and_has_used_a_cpu() {
+    fn the_figures_of_this_process_are_not_zero() {
         let pid = std::process::id();
         assert!(pss_kib(pid).unwrap() > 0 && rss_kib(pid).unwrap() >= pss_kib(pid).unwrap());
         assert!(Usage::of(&[pid]).unwrap().cpu_ns > 0);

@@ -58,12 +58,12 @@ impl Recording {
         Ok(Self { file, capacity })
     }
 
-    /// What a program is given to write lane `lane`: path, lane, capacity.
+    /// The arguments for the program that writes lane `lane`: path, lane, capacity.
     pub fn arguments(&self, lane: usize) -> [String; 3] {
         [self.path(), lane.to_string(), self.capacity.to_string()]
     }
 
-    /// By which other processes open it, while this one has it.
+    /// The path by which other processes open it, while this process has it.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_writes_is_what_is_read() {
+    fn records_are_read_as_a_client_wrote_them() {
         let workplace = Workplace::new().unwrap();
         let recording = Recording::new(&workplace, 2, 100).unwrap();
         let writer = File::options().write(true).open(recording.path()).unwrap();
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn records_that_were_written_over_are_an_error() {
+    fn overwritten_records_are_an_error() {
         let workplace = Workplace::new().unwrap();
         let recording = Recording::new(&workplace, 1, 100).unwrap();
         let writer = File::options().write(true).open(recording.path()).unwrap();

@@ -9,8 +9,8 @@ use crate::machine::Machine;
 use crate::plot::Bar;
 use crate::statistics::Summary;
 
-/// Who was measured, and how it ran. The same in all rounds of a run, as its threads are looked at
-/// once, in the first measurement that adds a figure.
+/// What was measured, and how it ran. It is the same in all rounds of a run: its threads are
+/// inspected once, in the first measurement that adds a figure.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct Subject {
     /// The server's name, or "floor".
@@ -29,9 +29,9 @@ pub struct Subject {
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {
-    /// Each says something by itself: look at median, p99, maximum.
+    /// Each sample is a time: median, p99 and maximum matter.
     Spread,
-    /// Each is a number of events: look at the total.
+    /// Each sample is a number of events: the total matters.
     Total,
 }
 
@@ -43,7 +43,7 @@ struct Row {
     reading: Reading,
     subject: Subject,
     samples: Vec<f64>,
-    /// Of each round.
+    /// The samples of each round.
     medians: Vec<f64>,
 }
 
@@ -59,12 +59,12 @@ pub struct Report {
 }
 
 impl Report {
-    /// An empty one.
+    /// Returns an empty report.
     pub fn new(machine: Machine) -> Self {
         Self { priority: 0, machine, rows: Vec::new(), failures: Vec::new(), notes: Vec::new() }
     }
 
-    /// Adds samples each of which says something by itself.
+    /// Adds samples that are times.
     pub fn spread(
         &mut self,
         subject: &Subject,
@@ -106,9 +106,9 @@ impl Report {
         self.rows[place].medians.extend(median);
     }
 
-    /// The median of the rounds' ratios: what the first server of the measure had in each, to what
-    /// this one had.
-    fn first_beside(&self, row: &Row) -> Option<f64> {
+    /// The median of the rounds' ratios: the first server's median in a round, divided by this
+    /// server's.
+    fn first_ratio(&self, row: &Row) -> Option<f64> {
         let first = self.rows.iter().find(|first| first.measure == row.measure)?;
         let is_comparable = row.reading == Reading::Spread
             && first.subject.server != row.subject.server
@@ -128,7 +128,7 @@ impl Report {
         self.failures.push(format!("{server}: {what}"));
     }
 
-    /// Says, once, what a reader should know of the whole run.
+    /// Adds a note about the whole run, once.
     pub fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
@@ -145,7 +145,7 @@ impl Report {
         &self.failures
     }
 
-    /// Rows in the order of their measures, the servers of one measure beside each other.
+    /// Rows in the order of their measures, the servers of one measure next to each other.
     fn sorted(&self) -> Vec<&Row> {
         let place = |measure: &str| self.rows.iter().position(|row| row.measure == measure);
         let mut rows: Vec<&Row> = self.rows.iter().collect();
@@ -153,7 +153,7 @@ impl Report {
         rows
     }
 
-    /// Every time that was measured, those of one measure beside each other.
+    /// Every time that was measured, those of one measure next to each other.
     pub fn bars(&self) -> Vec<Bar> {
         let bar = |row: &Row| {
             let summary = Summary::of(&row.samples).filter(|_| row.unit == "µs")?;
@@ -172,7 +172,7 @@ impl Report {
                 "reading": row.reading,
                 "subject": row.subject,
                 "summary": Summary::of(&row.samples),
-                "first_beside": self.first_beside(row),
+                "first_beside": self.first_ratio(row),
                 "machine": self.machine,
             })
         };
@@ -206,7 +206,7 @@ impl fmt::Display for Report {
         for row in self.sorted() {
             if let Some(summary) = Summary::of(&row.samples) {
                 let name = if row.measure == last { "" } else { &row.measure };
-                write_row(formatter, name, row, &summary, self.first_beside(row))?;
+                write_row(formatter, name, row, &summary, self.first_ratio(row))?;
                 last = &row.measure;
             }
         }
@@ -225,13 +225,13 @@ fn write_row(
     name: &str,
     row: &Row,
     summary: &Summary,
-    first_beside: Option<f64>,
+    first_ratio: Option<f64>,
 ) -> fmt::Result {
     let server = format!("{} {}", row.subject.server, row.subject.version).trim_end().to_owned();
-    let beside = first_beside.map_or(String::new(), |ratio| format!("{:<6}{ratio:>8.2}", ""));
+    let ratio_text = first_ratio.map_or(String::new(), |ratio| format!("{:<6}{ratio:>8.2}", ""));
     let figures = match row.reading {
         Reading::Spread => format!(
-            "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}{beside}",
+            "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}{ratio_text}",
             summary.samples, summary.median, summary.p99, summary.maximum, row.unit
         ),
         Reading::Total => {
@@ -283,8 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_are_compared_round_by_round_so_that_a_machine_that_changes_its_pace_meets_them_alike()
-     {
+    fn servers_are_compared_within_each_round() {
         let mut report = Report::new(Machine::here().unwrap());
         for (first, second) in
             [([2.0, 2.0, 9.0], [4.0, 4.0, 4.0]), ([20.0; 3], [40.0; 3]), ([8.0; 3], [1.0; 3])]
@@ -295,12 +294,12 @@ mod tests {
         }
         report.spread(&subject("c"), "hop", "µs", [1.0]);
         let json = report.to_json();
-        let beside = |row: usize| json["rows"][row]["first_beside"].as_f64();
-        assert_eq!([0, 1, 2, 3].map(beside), [None, Some(0.5), None, None], "{json}");
+        let ratio = |row: usize| json["rows"][row]["first_beside"].as_f64();
+        assert_eq!([0, 1, 2, 3].map(ratio), [None, Some(0.5), None, None], "{json}");
     }
 
     #[test]
-    fn what_was_not_measured_is_said() {
+    fn a_part_that_was_not_measured_is_listed() {
         let mut report = Report::new(Machine::here().unwrap());
         report.fail("b", "connect: no server".into());
         assert!(report.to_string().contains("NOT MEASURED: b: connect: no server"));

@@ -29,16 +29,16 @@ pub const fn period_ns(quantum_frames: u32) -> u64 {
 pub struct Settings {
     /// Whether a cycle's sound is played in the same cycle.
     pub sync: bool,
-    /// At least so many ports.
+    /// The number of ports, at least.
     pub ports: u32,
     /// Frames per cycle.
     pub quantum_frames: u32,
-    /// Whether it says where clients run, if it can.
+    /// Whether it places clients on CPUs, if it can.
     pub placement: bool,
 }
 
 impl Settings {
-    /// As most measurements want it.
+    /// The settings of most measurements.
     pub fn new(sync: bool) -> Self {
         Self { sync, ports: DEFAULT_PORTS, quantum_frames: QUANTUM_FRAMES, placement: true }
     }
@@ -49,9 +49,9 @@ impl Settings {
 pub struct Candidate {
     /// Which command line it understands.
     pub kind: Kind,
-    /// What the figures call it.
+    /// Its name in the figures.
     pub name: String,
-    /// What it says its version is.
+    /// Its version, as it reports it.
     pub version: String,
     /// Its program.
     pub binary: PathBuf,
@@ -111,18 +111,18 @@ impl Candidate {
                     add("-S");
                 }
                 if ports > DEFAULT_PORTS {
-                    // The most that it takes.
+                    // The maximum that it accepts.
                     add("-p 4096");
                 }
                 add(&format!("-d dummy -r {RATE_HZ} -p {quantum_frames}"));
             }
-            // What there is to say goes into its configuration.
+            // Its configuration file has all of its settings.
             Kind::PipeWire => {}
         }
         line
     }
 
-    /// Writes the part of the configuration that the command line has no words for.
+    /// Writes the part of the configuration for which the command line has no option.
     fn configure(&self, directory: &Path, settings: &Settings) -> Result<()> {
         if self.kind != Kind::PipeWire {
             return Ok(());
@@ -150,7 +150,7 @@ fn pipewires_configuration(quantum_frames: u32) -> String {
     )
 }
 
-/// All kinds allow this many without being told.
+/// All kinds of servers allow this many ports by default.
 const DEFAULT_PORTS: u32 = 1024;
 
 /// The first word with a digit and a full stop in it.
@@ -185,7 +185,7 @@ impl<'a> Server<'a> {
         let name = format!("bench-{}", candidate.name);
         let line = candidate.command_line(&name, settings);
         let log = workplace.file(&format!("{name}.log"));
-        // Only this start's words are of interest when it fails.
+        // Only the output of this start matters if it fails.
         let _ = std::fs::remove_file(&log);
         let runtime_directory = workplace.directory("run")?;
         let configuration = workplace.directory("configuration")?;
@@ -235,7 +235,7 @@ impl<'a> Server<'a> {
         Node::spawn(name, self.client_command(&self.programs.node).args([name]).args(arguments))
     }
 
-    /// Ends it and says whether it went in order.
+    /// Ends it and returns whether it ended in order.
     pub fn stop(mut self) -> Result<()> {
         self.leash.close_input();
         let status = self.leash.numbers("ended")?;

@@ -1,4 +1,4 @@
-//! What is said of many samples.
+//! Summaries of samples.
 
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub struct Summary {
     pub p99: f64,
     /// The largest.
     pub maximum: f64,
-    /// All together; what counts for events.
+    /// The sum; the figure that matters for events.
     pub total: f64,
 }
 
@@ -58,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn one_sample_is_all_of_its_quantiles_and_none_has_no_summary() {
+    fn a_single_sample_is_each_of_its_quantiles() {
         let one = Summary::of(&[7.0]).unwrap();
         assert_eq!((one.minimum, one.median, one.p99, one.maximum), (7.0, 7.0, 7.0, 7.0));
         assert_eq!(Summary::of(&[]), None);

@@ -1,5 +1,5 @@
-//! When the kernel switched from thread to thread, as perf(1) records it: the same dates for every
-//! server, whatever it says of itself.
+//! When the kernel switched from thread to thread, as perf(1) records it: the same timestamps
+//! for every server, independent of what it reports about itself.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -13,11 +13,11 @@ use crate::workplace::Workplace;
 /// A thread got a CPU, or left it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Switch {
-    /// On a monotonic clock.
+    /// The time, on a monotonic clock.
     pub at_ns: u64,
-    /// Who.
+    /// The thread.
     pub thread: u32,
-    /// What.
+    /// What happened to it.
     pub kind: Kind,
 }
 
@@ -32,7 +32,7 @@ pub enum Kind {
     Yields,
 }
 
-/// Records all switches of this machine for so long, in the order of their dates.
+/// Records all switches of this machine for this length of time, in the order of their timestamps.
 pub fn record(workplace: &Workplace, length: Duration) -> Result<Vec<Switch>> {
     let file = workplace.file("switches");
     let seconds = length.as_secs_f64().to_string();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_span_is_from_the_driver_to_the_first_and_the_last_client_of_cycles_that_all_ran() {
+    fn spans_cover_only_cycles_that_all_clients_ran() {
         let at = |at_ns, thread, kind| Switch { at_ns, thread, kind };
         let switches = [
             at(1000, 1, Kind::Runs),

@@ -3,6 +3,6 @@
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libjackserver.so.0");
-    // As for libjack, which it contains.
+    // Never unloaded, like libjack, which it contains.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

@@ -8,19 +8,22 @@ use std::path::Path;
 use proto::driver::{DriverChoice, DriverSwitch};
 use proto::encode;
 use proto::event::{Answer, Event};
-use proto::hello::{Hello, Returning, Role, Seen, Welcome, encode_first};
+use proto::hello::{Hello, Returning, Role, TransportSnapshot, Welcome, encode_first};
 use proto::names::NameError;
 use proto::request::{
-    Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError, ReturningConnection,
-    ReturningPort, SlabSlot,
+    Activation, Interests, NewPort, Numbered, PortType, Reply, Request, RequestError,
+    ReturningConnection, ReturningPort, SlabSlot,
 };
 use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use rt::record::{ClientRecord, CycleRecord, Record};
-use rt::shm::{Edges, FollowerEdge, InputSource, LAYOUT_VERSION, AssignmentWriter};
+use rt::shm::{AssignmentWriter, Edges, FollowerEdge, InputSource, LAYOUT_VERSION};
 use serde::Serialize;
 
 fn main() -> io::Result<()> {
-    let client = |name: &str, exact| Hello { layout: LAYOUT_VERSION, role: Role::Client { name: name.into(), exact, session: None } };
+    let client = |name: &str, exact| Hello {
+        layout: LAYOUT_VERSION,
+        role: Role::Client { name: name.into(), exact, session: None },
+    };
     let observer = Hello { layout: LAYOUT_VERSION, role: Role::Observer };
     write(
         "hello",
@@ -31,8 +34,11 @@ fn main() -> io::Result<()> {
     write("request", requests().map(numbered))?;
     write("reply", replies().map(numbered))?;
     write("event", events().map(|event| encode(&event)))?;
-    let answers =
-        [Answer::Mapped { token: 1 }, Answer::NotMapped { token: 300 }, Answer::Called { token: u64::MAX }];
+    let answers = [
+        Answer::Mapped { token: 1 },
+        Answer::NotMapped { token: 300 },
+        Answer::Called { token: u64::MAX },
+    ];
     write("answer", answers.map(|answer| encode(&answer)))?;
     write("assignments", [assignments()])?;
     write("registry", [registry()])?;
@@ -86,7 +92,10 @@ fn returning() -> Hello {
         sample_rate_hz: 48_000,
         last_client: 5,
         last_port: 20,
-        transport: Some(Seen { rolls: true, position: [1 << 36 | 48_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0] }),
+        transport: Some(TransportSnapshot {
+            rolls: true,
+            position: [1 << 36 | 48_000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+        }),
     });
     Hello { layout: LAYOUT_VERSION, role }
 }
@@ -128,14 +137,24 @@ fn requests() -> [Request; 16] {
             driver: DriverChoice::Alsa(Box::default()),
             quantum: Some(64),
         })),
-        Request::Transport { roll: Some(true), position: Some([1; 11]), sync_timeout_us: Some(2_000_000) },
+        Request::Transport {
+            roll: Some(true),
+            position: Some([1; 11]),
+            sync_timeout_us: Some(2_000_000),
+        },
         Request::TakeTimebase { conditional: true },
         Request::Status,
         Request::Clients { after: 3 },
         Request::Close,
         Request::ReturnPort(ReturningPort {
             id: 7,
-            port: NewPort { name: "out".into(), port_type: PortType::Audio, flags: 2, number: 0, slot },
+            port: NewPort {
+                name: "out".into(),
+                port_type: PortType::Audio,
+                flags: 2,
+                number: 0,
+                slot,
+            },
             aliases: vec!["hw:1".into()],
             capture_latency: (64, 128),
             playback_latency: (0, 64),
@@ -168,8 +187,13 @@ fn replies() -> [Reply; 6] {
         place: Some(Place::After { cpu: 1, waker: Some("synth".into()) }),
         timing: Some(timing),
     };
-    let placement =
-        Placement { cpus: vec![0, 1], hop_ns: 5_000, cross_hop_ns: 25_000, expected_ns: 90_000, alone_ns: 95_000 };
+    let placement = Placement {
+        cpus: vec![0, 1],
+        hop_ns: 5_000,
+        cross_hop_ns: 25_000,
+        expected_ns: 90_000,
+        alone_ns: 95_000,
+    };
     let status = Status {
         name: "default".into(),
         version: "0.1.0".into(),
@@ -188,8 +212,10 @@ fn replies() -> [Reply; 6] {
         ports: (7, 2048),
         connections: 3,
     };
-    let unknown = RequestError::UnknownPort { name: "systm:in".into(), nearest: Some("system:in".into()) };
-    let mismatch = RequestError::TypeMismatch { source_port: "a:b".into(), destination: "c:d".into() };
+    let unknown =
+        RequestError::UnknownPort { name: "systm:in".into(), nearest: Some("system:in".into()) };
+    let mismatch =
+        RequestError::TypeMismatch { source_port: "a:b".into(), destination: "c:d".into() };
     [
         Reply::Done,
         Reply::Port(5),
@@ -213,7 +239,8 @@ fn events() -> [Event; 6] {
 
 fn assignments() -> Vec<u8> {
     let mut words = [0; 64];
-    let mut writer = AssignmentWriter::new(&mut words, Some(1), Edges::new(3).unwrap_or(Edges::NONE), true);
+    let mut writer =
+        AssignmentWriter::new(&mut words, Some(1), Edges::new(3).unwrap_or(Edges::NONE), true);
     writer.follower(FollowerEdge { page: 4, edge: 5, edges: 6 });
     let source = InputSource { slab: 2, slot: 15, feedback: true, own: false };
     writer.group(&[source, source], &[0, 9]);
@@ -224,8 +251,21 @@ fn assignments() -> Vec<u8> {
 
 /// Its beginning, an origin, a client's name, a cycle, what the client did in it, a loss, the end.
 fn recording() -> Vec<u8> {
-    let cycle = CycleRecord { cycle: 1, quantum: 64, sample_rate_hz: 48_000, woken_ns: 9, ..CycleRecord::default() };
-    let client = ClientRecord { cycle: 1, client: 2, signaled_ns: 9, awake_ns: 10, finished_ns: 12, ..ClientRecord::default() };
+    let cycle = CycleRecord {
+        cycle: 1,
+        quantum: 64,
+        sample_rate_hz: 48_000,
+        woken_ns: 9,
+        ..CycleRecord::default()
+    };
+    let client = ClientRecord {
+        cycle: 1,
+        client: 2,
+        signaled_ns: 9,
+        awake_ns: 10,
+        finished_ns: 12,
+        ..ClientRecord::default()
+    };
     let next = CycleRecord { cycle: 2, woken_ns: 1_333_342, ..cycle };
     let mut file = b"consrec\n\x01\0\0\0O\0\x07\0default\x05\0timerN\x02\0\0\0\x05\0metro".to_vec();
     for record in [Record::Cycle(cycle), Record::Client(client), Record::Cycle(next)] {
@@ -239,7 +279,8 @@ fn recording() -> Vec<u8> {
 /// Size less one, the header's words (magic number, kind, version, 0, ports, clients, connections,
 /// 0), entries.
 fn registry() -> Vec<u8> {
-    let header: [u32; 16] = [0x434e_5354, 2, LAYOUT_VERSION, 0, 4, 2, 8, 0, 17, 0, 0, 0, 0, 0, 0, 0];
+    let header: [u32; 16] =
+        [0x434e_5354, 2, LAYOUT_VERSION, 0, 4, 2, 8, 0, 17, 0, 0, 0, 0, 0, 0, 0];
     let mut seed = u16::to_le_bytes(16 * 1024 - 1).to_vec();
     seed.extend(header.iter().flat_map(|word| word.to_le_bytes()));
     let entry: [u32; 18] =

@@ -8,8 +8,8 @@ use proto::{decode, encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Whatever decodes is a message: written again it decodes to the same, in no more bytes than
-/// before.
+/// Anything that decodes is a message: encoded again it decodes to the same, in at most as many
+/// bytes.
 pub fn message<M: Serialize + DeserializeOwned + Debug>(packet: &[u8]) {
     let Ok(message) = decode::<M>(packet) else { return };
     let written = encode(&message);
@@ -19,7 +19,7 @@ pub fn message<M: Serialize + DeserializeOwned + Debug>(packet: &[u8]) {
     assert_eq!(encode(&again), written, "{message:?} became {again:?}");
 }
 
-/// As [`message`], for the first packet of a connection and its answer.
+/// Like [`message`], for the first packet of a connection and its answer.
 pub fn first_packet<M: Serialize + DeserializeOwned + Debug>(packet: &[u8]) {
     let message = match decode_first::<M>(packet) {
         Ok(message) => message,

@@ -1,7 +1,7 @@
 //! Any words in the place of a client's assignments: reading them ends, and stays within them.
 #![no_main]
 
-use rt::shm::{InputSource, MAX_EDGES, ASSIGNMENT_WORDS, AssignmentReader};
+use rt::shm::{ASSIGNMENT_WORDS, AssignmentReader, InputSource, MAX_EDGES};
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| {
     let words: Vec<u32> = bytes

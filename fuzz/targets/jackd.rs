@@ -1,5 +1,5 @@
-//! Any command line of `jackd`: refused in words, or read into something that a server could be
-//! started with.
+//! Any command line of `jackd`: refused with a reason, or parsed into options that a server could
+//! be started with.
 #![no_main]
 
 use engine::DriverChoice;
@@ -9,11 +9,16 @@ libfuzzer_sys::fuzz_target!(|line: &str| {
     let words: Vec<String> = line.split('\n').map(String::from).collect();
     match consort::read_jackd(&words) {
         Ok(Some(config)) => {
-            assert!(proto::names::check_server(&config.name).is_ok(), "{words:?}: {:?}", config.name);
+            assert!(
+                proto::names::check_server(&config.name).is_ok(),
+                "{words:?}: {:?}",
+                config.name
+            );
             assert!(QUANTUM_FRAMES.contains(&config.quantum), "{words:?}: {}", config.quantum);
             assert!(config.realtime_priority.is_none_or(|priority| (1..=98).contains(&priority)));
             assert_ne!(config.client_timeout_ms, Some(0), "{words:?}");
-            if let DriverChoice::Timer { sample_rate_hz: Some(sample_rate_hz), .. } = config.driver {
+            if let DriverChoice::Timer { sample_rate_hz: Some(sample_rate_hz), .. } = config.driver
+            {
                 assert!(SAMPLE_RATE_HZ.contains(&sample_rate_hz), "{words:?}: {sample_rate_hz} Hz");
             }
         }

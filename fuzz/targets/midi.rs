@@ -1,5 +1,5 @@
-//! Any words in the place of a peer's MIDI buffer: what is heard is in order, within the cycle and
-//! within the buffer, and all that was not heard is counted.
+//! Any words in the place of a peer's MIDI buffer: the events that are read are in order, within
+//! the cycle and within the buffer, and all others are counted.
 #![no_main]
 
 use std::cell::RefCell;
@@ -13,9 +13,9 @@ struct Input {
     frames: u16,
     /// Events written as they should be: advance of time, length.
     written: Vec<(u8, u16)>,
-    /// Words written over them before the merge, the first near the begin.
+    /// Words that overwrite them before the merge, the first near the start.
     scribbled: Vec<(u16, u32)>,
-    /// And while it is under way, one at each look.
+    /// Words that overwrite them during the merge, one at each access.
     later: Vec<(u16, u32)>,
 }
 

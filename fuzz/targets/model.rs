@@ -1,4 +1,5 @@
-//! Any sequence of operations of any programs on the graph: what its changes tell is what it is.
+//! Any sequence of operations of any programs on the graph: following its changes gives the graph
+//! itself.
 #![no_main]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use engine::{Change, Limits, Model};
 use libfuzzer_sys::arbitrary::{self, Arbitrary};
 use proto::names;
-use proto::property::{Property, PropertyChange, PropertyPage, PropertyValue, client_uuid, port_uuid};
+use proto::property::{
+    Property, PropertyChange, PropertyPage, PropertyValue, client_uuid, port_uuid,
+};
 use proto::request::{NewPort, PortType, ReturningConnection, ReturningPort};
 
 const LIMITS: Limits = Limits { clients: 5, ports: 12, connections: 16 };
@@ -88,16 +91,16 @@ fn id(number: u8, limit: u32) -> u32 {
     u32::from(number) % (limit + 2)
 }
 
-/// The graph as a program knows it that only hears of changes.
+/// The graph as a program knows it that only receives changes.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Heard {
+struct FollowedGraph {
     clients: BTreeMap<u32, bool>,
     ports: BTreeMap<u32, String>,
     connections: BTreeSet<(u32, u32)>,
     properties: BTreeSet<(u64, String)>,
 }
 
-impl Heard {
+impl FollowedGraph {
     fn hear(&mut self, model: &Model, change: Change) {
         match change {
             Change::ClientOpened(client) => assert!(self.clients.insert(client, false).is_none()),
@@ -111,9 +114,13 @@ impl Heard {
                 assert!(self.ports.insert(port, name).is_none());
             }
             Change::PortUnregistered { port, .. } => assert!(self.ports.remove(&port).is_some()),
-            Change::PortRenamed { port, old, new } => assert_eq!(self.ports.insert(port, new), Some(old)),
+            Change::PortRenamed { port, old, new } => {
+                assert_eq!(self.ports.insert(port, new), Some(old))
+            }
             Change::Property { subject, key, change } => self.hear_property(subject, key, change),
-            Change::PortMonitors(port) | Change::PortAliases(port) => assert!(self.ports.contains_key(&port)),
+            Change::PortMonitors(port) | Change::PortAliases(port) => {
+                assert!(self.ports.contains_key(&port))
+            }
             Change::Connected { source, destination } => {
                 assert!(self.connections.insert((source, destination)));
             }
@@ -171,7 +178,7 @@ fn properties(model: &Model) -> BTreeSet<(u64, String)> {
     }
 }
 
-/// True if the model says that it did something, or may have.
+/// Whether the model reports that it changed something, or may have.
 fn apply(model: &mut Model, operation: Operation) -> bool {
     let result = match operation {
         Operation::Open { name, exact } => model.open_client(&name.text('c'), exact).map(drop),
@@ -185,7 +192,13 @@ fn apply(model: &mut Model, operation: Operation) -> bool {
         }
         Operation::Register { client, name, flags, midi } => {
             let port_type = if midi { PortType::Midi } else { PortType::Audio };
-            let new = NewPort { name: name.text('p'), port_type, flags: flags.into(), number: 0, slot: None };
+            let new = NewPort {
+                name: name.text('p'),
+                port_type,
+                flags: flags.into(),
+                number: 0,
+                slot: None,
+            };
             model.register_port(id(client, LIMITS.clients), &new).map(drop)
         }
         Operation::Unregister { asker, port } => {
@@ -194,17 +207,31 @@ fn apply(model: &mut Model, operation: Operation) -> bool {
         Operation::Connect(source, destination) => {
             model.connect(&source.text(), &destination.text()).map(drop)
         }
-        Operation::Disconnect(source, destination) => model.disconnect(&source.text(), &destination.text()),
+        Operation::Disconnect(source, destination) => {
+            model.disconnect(&source.text(), &destination.text())
+        }
         Operation::DisconnectAll { port } => model.disconnect_all(id(port, LIMITS.ports)),
-        Operation::Rename { port, name } => model.rename_port(id(port, LIMITS.ports), &name.text('p')),
-        Operation::SetAlias { port, alias } => model.set_alias(id(port, LIMITS.ports), &alias.text()),
-        Operation::UnsetAlias { port, alias } => model.unset_alias(id(port, LIMITS.ports), &alias.text()),
+        Operation::Rename { port, name } => {
+            model.rename_port(id(port, LIMITS.ports), &name.text('p'))
+        }
+        Operation::SetAlias { port, alias } => {
+            model.set_alias(id(port, LIMITS.ports), &alias.text())
+        }
+        Operation::UnsetAlias { port, alias } => {
+            model.unset_alias(id(port, LIMITS.ports), &alias.text())
+        }
         Operation::ReturnClient { client, uuid, name } => {
             model.return_client(id(client, LIMITS.clients), uuid, &name.text('c'))
         }
         Operation::ReturnPort { client, port, name, flags, midi, aliases } => {
             let port_type = if midi { PortType::Midi } else { PortType::Audio };
-            let new = NewPort { name: name.text('p'), port_type, flags: flags.into(), number: 0, slot: None };
+            let new = NewPort {
+                name: name.text('p'),
+                port_type,
+                flags: flags.into(),
+                number: 0,
+                slot: None,
+            };
             let returning = ReturningPort {
                 id: id(port, LIMITS.ports),
                 port: new,
@@ -224,11 +251,15 @@ fn apply(model: &mut Model, operation: Operation) -> bool {
         }
         Operation::SetProperty { subject, key, value } => {
             // Large enough that some do not fit into one page, or into what a client may have.
-            let value =
-                PropertyValue { text: "x".repeat(usize::from(value) * 190), type_name: String::new() };
+            let value = PropertyValue {
+                text: "x".repeat(usize::from(value) * 190),
+                type_name: String::new(),
+            };
             model.set_property(Property { subject: subject.uuid(), key: key.to_string(), value })
         }
-        Operation::RemoveProperty { subject, key } => model.remove_property(subject.uuid(), &key.to_string()),
+        Operation::RemoveProperty { subject, key } => {
+            model.remove_property(subject.uuid(), &key.to_string())
+        }
         Operation::RemoveProperties { subject } => {
             model.remove_properties(subject.uuid());
             Ok(())
@@ -254,7 +285,11 @@ fn check(model: &Model) {
             assert!(names::check_full(&port.name).is_ok(), "{:?}", port.name);
             assert!(port.is_input() != port.is_output());
             assert!(port.aliases.len() <= 2);
-            assert_eq!(model.find(&port.name).map(|found| found.id), Ok(port.id), "found by its own name");
+            assert_eq!(
+                model.find(&port.name).map(|found| found.id),
+                Ok(port.id),
+                "found by its own name"
+            );
             for link in &port.links {
                 let other = model.port(link.other).expect("a port at the other end");
                 assert!(other.port_type == port.port_type && other.is_output() != port.is_output());
@@ -266,7 +301,7 @@ fn check(model: &Model) {
 
 libfuzzer_sys::fuzz_target!(|operations: Vec<Operation>| {
     let mut model = Model::new(LIMITS);
-    let mut heard = Heard::default();
+    let mut heard = FollowedGraph::default();
     for operation in operations {
         let said = format!("{operation:?}");
         let done = apply(&mut model, operation);
@@ -275,7 +310,7 @@ libfuzzer_sys::fuzz_target!(|operations: Vec<Operation>| {
         for change in changes {
             heard.hear(&model, change);
         }
-        assert_eq!(heard, Heard::of(&model), "after {said}");
+        assert_eq!(heard, FollowedGraph::of(&model), "after {said}");
         check(&model);
     }
 });

@@ -8,7 +8,10 @@ use std::ptr::NonNull;
 use rt::shm::{Registry, RegistryHeader};
 
 #[path = "../../crates/client/src/registry_view.rs"]
-#[expect(dead_code, reason = "the client's own reader, of which not every getter is interesting here")]
+#[expect(
+    dead_code,
+    reason = "the client's own reader, of which not every getter is interesting here"
+)]
 mod registry_view;
 
 use registry_view::RegistryView;
@@ -16,7 +19,7 @@ use registry_view::RegistryView;
 const PAGE_BYTES: usize = 4096;
 /// Room for the header and some tens of entries.
 const LARGEST_BYTES: usize = 64 * 1024;
-/// Of the input: what the first page begins with, magic number and shape among it.
+/// Bytes of the input that fill the start of the first page, with its magic number and shape.
 const HEADER_BYTES: usize = 64;
 
 /// Memory of exactly this size, so that the sanitizer sees the first byte that is read beyond it.
@@ -30,7 +33,7 @@ impl Memory {
         let layout = Layout::from_size_align(bytes, PAGE_BYTES).expect("a power of two");
         // SAFETY: the layout is not empty.
         let base = NonNull::new(unsafe { alloc_zeroed(layout) }).expect("memory");
-        // SAFETY: just allocated, initialized with zeroes, and nobody else's.
+        // SAFETY: just allocated, initialized with zeroes, and not used anywhere else.
         let memory = unsafe { std::slice::from_raw_parts_mut(base.as_ptr(), bytes) };
         memory.iter_mut().zip(header).for_each(|(place, byte)| *place = *byte);
         if let Some(entries) = memory.get_mut(size_of::<RegistryHeader>()..) {
@@ -58,7 +61,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     assert!(shape.bytes() <= bytes);
     let view = RegistryView::new(&registry);
     let _ = view.changes();
-    for port in [0, 1, shape.ports, shape.ports.wrapping_add(1), u32::MAX].into_iter().chain(1..=shape.ports)
+    for port in [0, 1, shape.ports, shape.ports.wrapping_add(1), u32::MAX]
+        .into_iter()
+        .chain(1..=shape.ports)
     {
         if port == 0 || port > shape.ports {
             assert!(view.port(port).is_none() && registry.port(port).is_none());
@@ -69,7 +74,9 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     }
     assert!(view.ports().count() <= shape.ports as usize);
     assert!(view.clients().count() <= shape.clients as usize);
-    assert!(registry.client(0).is_none() && registry.client(shape.clients.wrapping_add(1)).is_none());
+    assert!(
+        registry.client(0).is_none() && registry.client(shape.clients.wrapping_add(1)).is_none()
+    );
     assert!(registry.connection(shape.connections).is_none());
     let _ = view.port_by_name("system:capture_1");
 });

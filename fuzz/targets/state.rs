@@ -1,5 +1,5 @@
-//! Any state file: refused in words, or read into a state that is written and read again as the
-//! same.
+//! Any state file: refused with a reason, or read into a state that stays the same when it is
+//! written and read again.
 #![no_main]
 
 use state::State;
@@ -7,9 +7,12 @@ use state::State;
 libfuzzer_sys::fuzz_target!(|text: &str| {
     match State::parse(text) {
         Ok(read) => {
-            let again = State::parse(&read.to_text()).unwrap_or_else(|error| panic!("{read:?}: {error}"));
+            let again =
+                State::parse(&read.to_text()).unwrap_or_else(|error| panic!("{read:?}: {error}"));
             assert_eq!(again, read);
         }
-        Err(refusal) => assert!(!refusal.to_string().trim().is_empty(), "{text:?}: refused without a word"),
+        Err(refusal) => {
+            assert!(!refusal.to_string().trim().is_empty(), "{text:?}: refused without a word")
+        }
     }
 });

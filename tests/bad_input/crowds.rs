@@ -1,4 +1,4 @@
-//! Too many, too fast, and not listening.
+//! Programs that are too many, too fast, or do not read.
 
 use harness::{Server, eventually};
 use proto::encode;
@@ -7,7 +7,7 @@ use proto::request::{Numbered, Reply, Request};
 use rt::shm::LAYOUT_VERSION;
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::wire::{ByHand, INPUT, OUTPUT, Wire, beside_others, descriptors_of, server};
+use crate::wire::{ByHand, INPUT, OUTPUT, Wire, descriptors_of, server, with_bystanders};
 
 /// Memory that the server has in RAM, KiB.
 fn resident_kib(server: &mut Server) -> u64 {
@@ -18,9 +18,9 @@ fn resident_kib(server: &mut Server) -> u64 {
 }
 
 #[test]
-fn a_thousand_silent_connections_at_once_keep_nobody_out() {
+fn a_thousand_silent_connections_keep_no_client_out() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let before = descriptors_of(server);
         let mut silent = Vec::new();
         for number in 0..1000 {
@@ -30,7 +30,7 @@ fn a_thousand_silent_connections_at_once_keep_nobody_out() {
             }
         }
         server.consort(&["status"]).expect_success();
-        // 64 that are silent, and what came in while this was read.
+        // 64 silent connections, and those that arrived while this was read.
         let now = descriptors_of(server);
         assert!(
             now <= before + 200,
@@ -43,7 +43,7 @@ fn a_thousand_silent_connections_at_once_keep_nobody_out() {
 #[test]
 fn a_thousand_observers_at_once_are_all_answered_in_their_own_order() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut observers: Vec<Wire> = (0..1000).map(|_| Wire::observer(server)).collect();
         server.consort(&["status"]).expect_success();
         for _ in 0..2 {
@@ -66,7 +66,7 @@ fn cpu_ticks(server: &mut Server) -> u64 {
     numbers.split(' ').skip(11).take(2).map(|ticks| ticks.parse::<u64>().expect("a number")).sum()
 }
 
-/// Sets the soft limit of another process; gives what it was.
+/// Sets the soft limit of another process; returns the previous one.
 fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
     let path =
         format!("/proc/{}/limits", process.map_or(0, |process| process.as_raw_nonzero().get()));
@@ -81,13 +81,13 @@ fn limit_descriptors(process: Option<Pid>, soft: u64) -> Rlimit {
 #[test]
 fn a_server_without_a_descriptor_left_recovers() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut before = Wire::observer(server);
         let process = Pid::from_raw(i32::try_from(server.program().id()).expect("a process id"));
         let few = descriptors_of(server) as u64 + 20;
         let many = limit_descriptors(process, few);
         let hello = encode_first(&Hello { layout: LAYOUT_VERSION, role: Role::Observer });
-        // As many as are taken in, and some that wait for it.
+        // As many connections as are accepted, and some that wait.
         let crowd: Vec<Wire> = (0..80).map(|_| Wire::connect(server)).collect();
         crowd.iter().for_each(|wire| wire.send(&hello, &[]));
         assert!(matches!(before.ask(Request::Status), Reply::Status(_)));
@@ -98,7 +98,7 @@ fn a_server_without_a_descriptor_left_recovers() {
         drop(crowd);
         server.consort(&["status"]).expect_success();
         prlimit(process, Resource::Nofile, many).expect("a process of this user");
-        // Two seconds are 200 ticks: waiting takes a few of them, asking in vain without a pause
+        // Two seconds are 200 ticks: waiting takes a few of them, retrying without a pause takes
         // all.
         assert!(used < 50, "the server used {used} ticks in two seconds");
     });
@@ -107,7 +107,7 @@ fn a_server_without_a_descriptor_left_recovers() {
 #[test]
 fn a_program_that_floods_the_server_and_reads_nothing_is_closed() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let flooding = ByHand::open(server, "flood");
         let status = encode(&Numbered { number: 1, message: Request::Status });
         let mut other = Wire::observer(server);
@@ -137,7 +137,7 @@ fn a_program_that_floods_the_server_and_reads_nothing_is_closed() {
 #[test]
 fn a_client_that_reads_no_events_costs_bounded_memory() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let deaf = ByHand::active(server, "deaf");
         let mut busy = ByHand::active(server, "busy");
         let mut churn = |times: usize| {
@@ -154,7 +154,7 @@ fn a_client_that_reads_no_events_costs_bounded_memory() {
         let grown_kib = resident_kib(server).saturating_sub(before_kib);
         assert!(
             grown_kib < 1024,
-            "the server grew by {grown_kib} KiB for events that nobody reads"
+            "the server grew by {grown_kib} KiB for events that no client reads"
         );
         drop(deaf);
     });
@@ -163,7 +163,7 @@ fn a_client_that_reads_no_events_costs_bounded_memory() {
 #[test]
 fn a_client_that_reads_no_events_keeps_no_memory_of_others() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut deaf = ByHand::active(server, "deaf");
         deaf.register("in", INPUT);
         let mut come_and_go = |times: usize| {

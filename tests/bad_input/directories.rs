@@ -67,7 +67,7 @@ fn a_directory_that_others_could_have_made_is_refused() {
 }
 
 #[test]
-fn a_runtime_directory_of_another_user_is_passed_over() {
+fn a_runtime_directory_of_another_user_is_not_used() {
     if user() != 0 {
         eprintln!("only root can make another user's directory");
         return;

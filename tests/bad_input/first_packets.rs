@@ -1,10 +1,10 @@
-//! What a program may say first, and what it is told if it says anything else.
+//! The first packet of a program, and the refusal of anything else.
 
 use proto::MAX_PACKET_BYTES;
 use proto::hello::{Hello, PROTOCOL_VERSION, Role, Welcome, encode_first};
 use rt::shm::LAYOUT_VERSION;
 
-use crate::wire::{Wire, assert_says, beside_others, server};
+use crate::wire::{Wire, assert_says, server, with_bystanders};
 
 fn hello(layout: u32) -> Vec<u8> {
     encode_first(&Hello { layout, role: Role::Observer })
@@ -56,7 +56,7 @@ fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
             layout_words.iter().map(String::as_str).collect(),
         ),
     ];
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         for (case, packet, words) in &cases {
             let mut wire = Wire::connect(server);
             wire.send(packet, &[]);
@@ -68,7 +68,7 @@ fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
 #[test]
 fn a_first_packet_longer_than_any_message_is_refused() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut wire = Wire::connect(server);
         wire.send(&vec![b'x'; MAX_PACKET_BYTES + 1], &[]);
         assert_says("oversized", &wire.sent_away(), &["too long"]);
@@ -76,11 +76,11 @@ fn a_first_packet_longer_than_any_message_is_refused() {
 }
 
 #[test]
-fn names_that_no_client_can_have_are_refused_for_what_is_wrong_with_them() {
+fn invalid_client_names_are_refused_with_the_reason() {
     let mut server = server();
     let oversized = "x".repeat(65);
     let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         for (case, name, word) in [
             ("empty", "", "must not be empty"),
             ("blank", " \t ", "must not be empty"),
@@ -101,7 +101,7 @@ fn names_that_no_client_can_have_are_refused_for_what_is_wrong_with_them() {
 }
 
 #[test]
-fn a_program_that_connects_and_says_nothing_is_sent_away() {
+fn a_program_that_sends_no_first_packet_is_disconnected() {
     let mut server = server();
-    beside_others(&mut server, |server| Wire::connect(server).assert_closed());
+    with_bystanders(&mut server, |server| Wire::connect(server).assert_closed());
 }

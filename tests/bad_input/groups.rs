@@ -9,14 +9,14 @@ use tempfile::TempDir;
 
 use crate::wire::assert_says;
 
-/// No group of a system's; numbers need no entry.
+/// A group id that no system uses; ids need no entry.
 const GROUP: &str = "47110815";
 const NOBODY: &str = "65534";
 
 /// A server for the group, and what another user needs to reach it.
 struct Scenario {
     server: Server,
-    /// Where any user may read, and the server keeps its socket for the group.
+    /// A directory that any user may read, with the server's socket for the group.
     open: TempDir,
 }
 
@@ -48,7 +48,7 @@ impl Scenario {
         copy
     }
 
-    /// `program` as a user with this group and these further ones.
+    /// Returns a command that runs `program` as a user with this group and these further ones.
     fn as_user(
         &self,
         program: &str,
@@ -140,20 +140,19 @@ fn a_process_outside_of_the_group_cannot_connect() {
     let refused = scenario.status_as(NOBODY, None);
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_says("outside the directory", &refused.stderr, &["Permission denied"]);
-    // Whoever opens the doors has not made members of others: the program is told where to look by
-    // hand.
+    // Wider file modes do not make other users members. The program gets the directory by hand.
     for (path, mode) in [(scenario.door().join("control"), 0o666), (scenario.door(), 0o755)] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("ours");
     }
     let refused = scenario.status_as(NOBODY, None);
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_says("a directory open to others", &refused.stderr, &["is not a directory that group"]);
-    // A program that does not look at that.
+    // A program that does not check the owner.
     let said = raw_greeting(&scenario);
     assert_says("not a member", &said, &["serves another user"]);
 }
 
-/// What a server answers to a program of another user that connects with no library of ours.
+/// What a server answers to another user's program that connects without our library.
 fn raw_greeting(scenario: &Scenario) -> String {
     let script = "import socket, sys\n\
         s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n\
@@ -166,7 +165,7 @@ fn raw_greeting(scenario: &Scenario) -> String {
 }
 
 #[test]
-fn a_directory_that_somebody_else_has_made_for_the_group_is_left_alone() {
+fn a_group_directory_of_another_user_is_left_alone() {
     if !rustix::process::getuid().is_root() {
         eprintln!("only root can make another user's directory");
         return;

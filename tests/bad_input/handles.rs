@@ -1,6 +1,6 @@
-//! Handles that are none: null, foreign, of closed clients, of memory that was freed, of ports that
-//! are gone. Every function of the headers that takes a handle is called with each of them, by a C
-//! program that is made from the headers.
+//! Invalid handles: null, foreign, of closed clients, of freed memory, of removed ports. Every
+//! function of the headers that takes a handle is called with each of them, by a C program that is
+//! generated from the headers.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,7 +15,7 @@ struct Function {
     arguments: Vec<String>,
 }
 
-/// Functions that answer 0 to what is no handle: a number that is asked for, or one that says "no".
+/// Functions that return 0 for an invalid handle: the number that was queried, or "no".
 const ZERO_SAYS_NO: [&str; 25] = [
     "jack_client_thread_id",
     "jack_cpu_load",
@@ -62,7 +62,7 @@ fn functions() -> Vec<Function> {
 }
 
 fn function(declaration: &str) -> Option<Function> {
-    // What stands before is of something else.
+    // What precedes the name belongs to another declaration.
     let declaration = declaration.rsplit(['{', '}']).next()?;
     let (before, arguments) = declaration.split_once('(')?;
     let (answer, name) = before.trim().rsplit_once([' ', '*'])?;
@@ -91,7 +91,7 @@ fn function(declaration: &str) -> Option<Function> {
     Some(Function { answer: format!("{answer}{pointer}"), name: name.to_owned(), arguments })
 }
 
-/// A value for an argument of that type: handles are bad ones.
+/// A value for an argument of that type; handles are invalid ones.
 fn value(argument: &str) -> &'static str {
     let is = |part: &str| argument.contains(part);
     match () {
@@ -191,11 +191,11 @@ int main(void) {{
     volatile uintptr_t address = (uintptr_t)freed;
     free(freed);
     jack_client_t *const clients[BAD] = {{NULL, (void *)1, (void *)UINTPTR_MAX, (void *)&local, (void *)address, closed}};
-    /* 1 would be the handle of a port that there is: numbers are what handles are. */
+    /* 1 would be the handle of an existing port: handles are numbers. */
     jack_port_t *const ports[BAD] = {{NULL, (void *)(UINTPTR_MAX / 2), (void *)UINTPTR_MAX, (void *)&local, (void *)address, NULL}};
     for (int bad = 0; bad < BAD; bad++) {{
 {calls}    }}
-    /* A port that is gone has a name and a kind still, and nothing else. */
+    /* A removed port still has a name and a kind, and nothing else. */
     char name[400];
     float *scratch = jack_port_get_buffer(gone, 64);
     if (!scratch || jack_port_connected(gone) != -1 || jack_port_unregister(open, gone) == 0 ||

@@ -1,15 +1,15 @@
-//! What one client can have, and the words in which it is told that it has all.
+//! The limits of one client, and the error texts at each limit.
 
 use harness::{Server, eventually};
 use proto::request::{Reply, Request};
 use sys::memory::OwnSlab;
 
-use crate::wire::{ByHand, INPUT, OUTPUT, assert_says, beside_others, port, refused};
+use crate::wire::{ByHand, INPUT, OUTPUT, assert_says, port, refused, with_bystanders};
 
 #[test]
 fn a_client_that_registers_ports_without_end_leaves_room_for_others() {
     let mut server = Server::start(&["--quantum", "1024", "--port-max", "64"]);
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut greedy = ByHand::open(server, "greedy");
         for number in 0..48 {
             greedy.register(&number.to_string(), INPUT);
@@ -28,7 +28,7 @@ fn a_client_that_registers_ports_without_end_leaves_room_for_others() {
 #[test]
 fn a_client_may_offer_twice_the_memory_that_its_ports_need() {
     let mut server = Server::start(&["--quantum", "1024", "--client-ports", "17"]);
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut greedy = ByHand::open(server, "greedy");
         (0..5).for_each(|_| greedy.add_slab());
         let slab = OwnSlab::create().expect("memory");
@@ -66,14 +66,14 @@ fn a_client_that_connects_without_end_is_stopped() {
     let words =
         ["no room for another connection of one client", "disconnect some ports of 'greedy'"];
     assert_says("connections", &refusal, &words);
-    // Others connect.
+    // Other clients can still connect.
     server.probe(&["check", "other", "--from", "source:out"]).terminate().expect_success();
 }
 
 #[test]
 fn requests_sent_without_waiting_are_all_answered() {
     const BURST: usize = 150;
-    // Long cycles: what waits for the next waits long.
+    // Long cycles, so that whatever waits for the next one waits long.
     let server = Server::timer(8192);
     let mut greedy = ByHand::open(&server, "greedy");
     eventually("too many requests wait", || {

@@ -1,4 +1,4 @@
-//! Bytes, memory, names and manners that no good program has: the sender is refused with the
+//! Bytes, memory, names and behaviour that no correct program has: the sender is refused with the
 //! reason, and no other program notices.
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! Memory that a client offers for its samples: only what nobody can pull from under the server is
-//! taken.
+//! Memory that a client offers for its samples: the server accepts only memory that no process can
+//! shrink.
 
 use std::io::Write;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,7 +11,7 @@ use rustix::fs::{
 };
 use sys::memory::{OwnSlab, Segment};
 
-use crate::wire::{ByHand, assert_says, beside_others, server};
+use crate::wire::{ByHand, assert_says, server, with_bystanders};
 
 fn memfd(size_bytes: usize, seals: SealFlags) -> OwnedFd {
     let memfd =
@@ -59,7 +59,7 @@ fn memory_that_its_owner_could_still_shrink_is_no_slab() {
         ("a file", file.into(), "memory that was offered cannot be used"),
         ("a pipe", pipe.into(), "not a memfd"),
     ];
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         for (case, descriptor, word) in &cases {
             let text = client.refusal_with(Request::AddSlab, &[descriptor.as_fd()]);
@@ -72,7 +72,7 @@ fn memory_that_its_owner_could_still_shrink_is_no_slab() {
 #[test]
 fn a_slab_is_exactly_one_descriptor() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let slab = OwnSlab::create().expect("memory");
         let descriptor = slab.segment().fd();

@@ -1,4 +1,4 @@
-//! Packets after the first that are no requests, or carry what they must not carry.
+//! Packets after the first that are no requests, or carry descriptors that they must not carry.
 
 use std::os::fd::AsFd;
 
@@ -6,7 +6,7 @@ use proto::request::{Numbered, Reply, Request};
 use proto::{MAX_PACKET_BYTES, encode};
 use sys::socket::MAX_DESCRIPTORS;
 
-use crate::wire::{ByHand, Wire, assert_says, beside_others, refused, server};
+use crate::wire::{ByHand, Wire, assert_says, refused, server, with_bystanders};
 
 #[test]
 fn packets_that_are_no_requests_are_refused_one_by_one() {
@@ -20,7 +20,7 @@ fn packets_that_are_no_requests_are_refused_one_by_one() {
         ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "message"),
         ("oversized", vec![0; MAX_PACKET_BYTES + 1], "too long"),
     ];
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let mut observer = Wire::observer(server);
         for (case, packet, word) in &cases {
@@ -31,7 +31,7 @@ fn packets_that_are_no_requests_are_refused_one_by_one() {
                 assert_says(case, &refused(answer.message), &["did not understand", word]);
                 assert!(
                     matches!(wire.ask(Request::Status), Reply::Status(_)),
-                    "{case}: the connection goes on"
+                    "{case}: the connection stays open"
                 );
             }
         }
@@ -39,7 +39,7 @@ fn packets_that_are_no_requests_are_refused_one_by_one() {
 }
 
 #[test]
-fn a_program_that_asks_at_too_great_length_hears_why() {
+fn an_overlong_request_is_refused_with_the_reason() {
     let server = server();
     let name = "x".repeat(MAX_PACKET_BYTES);
     let finished = server.consort(&["connect", &name, "other:in"]);
@@ -50,7 +50,7 @@ fn a_program_that_asks_at_too_great_length_hears_why() {
 #[test]
 fn an_empty_packet_ends_its_connection_only() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let null = std::fs::File::open("/dev/null").expect("a device");
         client.wire.send(b"", &[null.as_fd()]);
@@ -59,10 +59,10 @@ fn an_empty_packet_ends_its_connection_only() {
 }
 
 #[test]
-fn descriptors_that_nobody_asked_for_are_closed() {
+fn unexpected_descriptors_are_closed() {
     let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let mut observer = Wire::observer(server);
         let few = vec![null.as_fd(); MAX_DESCRIPTORS];
@@ -80,7 +80,7 @@ fn descriptors_that_nobody_asked_for_are_closed() {
 fn a_packet_with_more_descriptors_than_fit_is_refused() {
     let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let status = encode(&Numbered { number: 1, message: Request::Status });
         for count in [MAX_DESCRIPTORS + 1, MAX_DESCRIPTORS + 2, 253] {
@@ -96,7 +96,7 @@ fn a_packet_with_more_descriptors_than_fit_is_refused() {
 fn answers_with_tokens_that_the_server_never_gave_change_nothing() {
     use proto::event::Answer;
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::active(server, "bad");
         let other = ByHand::active(server, "other");
         for token in (0..200).chain([u64::MAX]) {

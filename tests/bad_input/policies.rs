@@ -1,5 +1,4 @@
-//! Programs that are trusted with less: what the policy does not give them, they do not get,
-//! whoever asks for it.
+//! Restricted programs do not get what the policy denies them, whichever program requests it.
 
 use std::path::PathBuf;
 
@@ -67,7 +66,7 @@ fn without_the_permission_to_patch_a_program_changes_only_its_own() {
         "nothing exe=*/jack_connect\nconnect,record exe=*/probe\nnothing exe=*/bad_input-*\n";
     let (server, _policy) = server(rules, &[]);
     let _source = server.probe(&["source", "source"]);
-    // It may connect its own.
+    // It may connect its own ports.
     let _listener = server.probe(&["thru", "listener", "--from", "source:out"]);
     let refused = server.run("jack_connect", &["listener:out", "system:playback_1"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
@@ -134,7 +133,7 @@ fn the_permission_to_control_opens_neither_files_nor_devices() {
     );
 }
 
-/// A mark in what is captured has the conductor start the transport by its own memory.
+/// A mark in the captured sound makes the conductor start the transport through its own memory.
 fn played_to_a_conductor(rules: &str) -> Sound {
     const FRAMES: usize = 60 * 256;
     let mut marks = vec![0.0; FRAMES];

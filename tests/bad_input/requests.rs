@@ -1,4 +1,4 @@
-//! Whole requests that ask for what cannot be.
+//! Well-formed requests for impossible things.
 
 use proto::MAX_PACKET_BYTES;
 use proto::property::{
@@ -7,7 +7,8 @@ use proto::property::{
 use proto::request::{PortType, Reply, Request, SlabSlot};
 
 use crate::wire::{
-    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, refused, server,
+    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, port, refused, server,
+    with_bystanders,
 };
 
 fn connect(source: &str, destination: &str) -> Request {
@@ -15,7 +16,7 @@ fn connect(source: &str, destination: &str) -> Request {
 }
 
 #[test]
-fn ports_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
+fn impossible_ports_are_refused_with_the_reason() {
     let mut server = server();
     let slot = |slab, slot| Some(SlabSlot { slab, slot });
     let oversized = "x".repeat(320);
@@ -34,7 +35,7 @@ fn ports_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
         ("largest numbers", port("p", OUTPUT, slot(u32::MAX, u32::MAX)), "needs a slot in a slab"),
         ("an input with a slot", port("p", INPUT, slot(0, 0)), "has no slot"),
     ];
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         client.add_slab();
         client.register("taken", INPUT);
@@ -46,10 +47,10 @@ fn ports_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
 }
 
 #[test]
-fn connections_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
+fn impossible_connections_are_refused_with_the_reason() {
     let mut server = server();
     let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         client.add_slab();
         client.register("in", INPUT);
@@ -81,7 +82,7 @@ fn connections_that_cannot_be_are_refused_for_what_is_wrong_with_them() {
 #[test]
 fn impossible_properties_are_refused_with_the_reason() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let property = |subject, key: &str, text: &str, type_name: &str| {
             let value = PropertyValue { text: text.into(), type_name: type_name.into() };
@@ -128,7 +129,7 @@ fn impossible_properties_are_refused_with_the_reason() {
 #[test]
 fn a_client_that_sets_properties_without_end_is_stopped() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         let port = client.register("in", INPUT);
         let mut set = 0;
@@ -154,9 +155,9 @@ fn a_client_that_sets_properties_without_end_is_stopped() {
 }
 
 #[test]
-fn nobody_can_take_what_belongs_to_another_client() {
+fn a_client_cannot_take_what_belongs_to_another() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut owner = ByHand::open(server, "owner");
         let owned = owner.register("in", INPUT);
         let mut client = ByHand::open(server, "bad");
@@ -189,7 +190,7 @@ fn nobody_can_take_what_belongs_to_another_client() {
 #[test]
 fn a_buffer_size_that_no_port_could_hold_is_refused_with_the_range() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut observer = Wire::observer(server);
         for frames in [0, 8193, 10_000_000, u32::MAX] {
             let text = refused(observer.ask(Request::SetQuantum { frames }));
@@ -201,9 +202,9 @@ fn a_buffer_size_that_no_port_could_hold_is_refused_with_the_range() {
 }
 
 #[test]
-fn a_name_longer_than_any_port_s_is_not_compared_with_all_of_them() {
+fn an_overlong_port_name_is_not_compared_with_all_ports() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         for number in 0..1000 {
             client.register(&format!("a port with a name of its own, {number}"), INPUT);

@@ -1,5 +1,4 @@
-//! Clients that claim to be those of a server before: they are believed what is possible, and
-//! nothing else.
+//! Clients that claim to come from an earlier server: only what is possible is accepted.
 
 use harness::Server;
 use proto::hello::{Hello, Returning, Role, encode_first};
@@ -8,13 +7,13 @@ use rt::shm::{EngineSegment, LAYOUT_VERSION};
 use sys::memory::{Access, Segment, Shared, Wanted};
 
 use crate::wire::{
-    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, beside_others, port, server,
+    ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, port, server, with_bystanders,
 };
 
 /// The time at which a claim is sent.
 const AT_ONCE: u64 = 0;
 
-/// What a client of another server would say.
+/// The first packet of a client of another server.
 fn returning(client: u32, name: &str) -> Returning {
     Returning {
         client,
@@ -31,8 +30,8 @@ fn returning(client: u32, name: &str) -> Returning {
     }
 }
 
-/// A server that lost cycles has come to an earlier frame than an earlier time suggests: the
-/// time is read now.
+/// The time is read now: a server that lost cycles is at an earlier frame than an older time
+/// suggests.
 fn sent_now(claim: Returning) -> Role {
     let at_ns = if claim.at_ns == AT_ONCE { sys::clock::now_ns() } else { claim.at_ns };
     Role::Returning(Returning { at_ns, ..claim })
@@ -48,7 +47,7 @@ fn instance(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
+fn an_impossible_returning_client_is_refused_with_the_reason() {
     let mut server = server();
     let now_ns = sys::clock::now_ns();
     let cases = [
@@ -69,7 +68,7 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
             "cannot have come to frame",
         ),
         (
-            "a date to come",
+            "a time in the future",
             Returning { at_ns: now_ns + (1 << 50), ..returning(9, "bad") },
             "cannot have come to frame 0",
         ),
@@ -80,7 +79,7 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
         ("no number", returning(0, "bad"), "in use or out of range"),
         ("the largest number", returning(u32::MAX, "bad"), "in use or out of range"),
     ];
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         for (case, claim, words) in cases {
             let mut wire = Wire::connect(server);
             wire.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: sent_now(claim) }), &[]);
@@ -89,16 +88,16 @@ fn a_client_that_cannot_have_been_is_sent_away_for_what_is_wrong_with_it() {
         let all_ids =
             Returning { last_client: u32::MAX, last_port: u32::MAX, ..returning(9, "good") };
         assert_eq!(ByHand::open_as(server, sent_now(all_ids)).name, "good");
-        // Ids that were kept are given out all the same, when there is no other.
+        // Reserved ids are assigned all the same when no other is left.
         let mut client = ByHand::open(server, "newcomer");
         client.register("in", INPUT);
     });
 }
 
 #[test]
-fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
+fn impossible_returning_ports_are_refused_or_ignored() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut client = ByHand::open_as(server, sent_now(returning(9, "bad")));
         client.add_slab();
         let slot = |slab, slot| Some(SlabSlot { slab, slot });
@@ -172,7 +171,7 @@ fn ports_and_connections_that_cannot_have_been_are_refused_or_ignored() {
 #[test]
 fn only_a_client_that_is_returning_may_send_returning_requests() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut new = ByHand::active(server, "new");
         let mut through = ByHand::open_as(server, sent_now(returning(9, "through")));
         assert_eq!(through.wire.ask(Request::Returned), Reply::Done);

@@ -1,14 +1,14 @@
-//! A second server of one name, and what a server leaves behind that was killed.
+//! A second server of the same name, and what a killed server leaves behind.
 
 use harness::{Program, Server};
 use rustix::process::Signal;
 
-use crate::wire::{assert_says, beside_others, server, socket_path};
+use crate::wire::{assert_says, server, socket_path, with_bystanders};
 
 #[test]
 fn a_second_server_of_the_same_name_is_refused() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         for _ in 0..3 {
             let second = server.consort(&["run", "-n", "under-test", "--quantum", "64"]);
             assert_eq!((second.code, second.signal), (Some(1), None), "{second:?}");
@@ -23,9 +23,9 @@ fn a_second_server_of_the_same_name_is_refused() {
 }
 
 #[test]
-fn a_server_of_another_name_runs_beside_it() {
+fn a_server_of_another_name_runs_next_to_it() {
     let mut server = server();
-    beside_others(&mut server, |server| {
+    with_bystanders(&mut server, |server| {
         let mut command = server.command(&harness::binary("consort").to_string_lossy());
         command.args(["run", "-n", "another"]);
         let mut another = Program::start(command);
@@ -65,7 +65,7 @@ fn after_a_killed_server_the_next_one_of_its_name_starts_at_once() {
     }
     assert!(
         socket_path(&server).exists() && server.program().is_running(),
-        "the one beside them was left alone"
+        "the one next to them was left alone"
     );
 }
 
@@ -96,7 +96,7 @@ fn a_running_server_drops_most_of_roots_capabilities() {
 }
 
 #[test]
-fn who_names_a_port_that_is_not_there_is_told_how_to_find_those_that_are() {
+fn a_missing_port_is_reported_with_how_to_list_the_ports() {
     let server = server();
     for command in [
         &["connect", "nobody:out", "system:playback_1"][..],

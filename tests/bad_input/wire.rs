@@ -23,12 +23,12 @@ fn soon() -> Option<u64> {
     Some(sys::clock::now_ns() + PATIENCE_NS)
 }
 
-/// Long cycles: that the machine is busy is no excuse for a lost one.
+/// Long cycles, so that none is lost because the machine is busy.
 pub const QUANTUM_FRAMES: u32 = 2048;
-/// Enough to hear something.
+/// Enough cycles to hear something.
 const SOME_CYCLES: u64 = 5;
 
-/// A server to be treated badly.
+/// A server that the test abuses.
 pub fn server() -> Server {
     Server::timer(QUANTUM_FRAMES)
 }
@@ -46,7 +46,7 @@ pub struct Wire {
 }
 
 impl Wire {
-    /// Connects and says nothing.
+    /// Connects and sends nothing.
     pub fn connect(server: &Server) -> Self {
         let socket = Connection::connect(&socket_path(server), soon()).expect("the server listens");
         // Longer than any packet that the server may send.
@@ -60,7 +60,7 @@ impl Wire {
         wire
     }
 
-    /// Says hello, and gives the answer.
+    /// Sends the first packet, and returns the answer.
     pub fn greet(&mut self, role: Role) -> (Welcome, Vec<OwnedFd>) {
         self.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role }), &[]);
         let Received { bytes, descriptors } = self.receive().expect("an answer");
@@ -88,7 +88,7 @@ impl Wire {
         self.socket.receive_until(&mut self.buffer, soon())
     }
 
-    /// Sends a request and gives its number, without waiting for the answer.
+    /// Sends a request and returns its number, without waiting for the answer.
     pub fn request(&mut self, request: Request, descriptors: &[BorrowedFd<'_>]) -> u32 {
         self.number += 1;
         self.send(&encode(&Numbered { number: self.number, message: request }), descriptors);
@@ -101,7 +101,7 @@ impl Wire {
         decode(&self.buffer[..bytes]).expect("a reply")
     }
 
-    /// Sends a request and gives its answer.
+    /// Sends a request and returns its answer.
     pub fn ask(&mut self, request: Request) -> Reply {
         self.ask_with(request, &[])
     }
@@ -114,7 +114,7 @@ impl Wire {
         answer.message
     }
 
-    /// The words in which the first packet is refused. The connection ends with them.
+    /// The text of the refusal of the first packet, which ends the connection.
     #[track_caller]
     pub fn sent_away(&mut self) -> String {
         let bytes = self.receive().expect("an answer").bytes;
@@ -148,7 +148,7 @@ impl Wire {
     }
 }
 
-/// A client of the server, by hand.
+/// A client of the server, without the client library.
 pub struct ByHand {
     /// Requests and answers.
     pub wire: Wire,
@@ -168,7 +168,7 @@ impl ByHand {
         Self::open_as(server, Role::Client { name: name.into(), exact: false, session: None })
     }
 
-    /// Opens a client that comes as this.
+    /// Opens a client with this first packet.
     pub fn open_as(server: &Server, role: Role) -> Self {
         let mut wire = Wire::connect(server);
         let (welcome, mut memory) = wire.greet(role);
@@ -198,14 +198,14 @@ impl ByHand {
         assert_eq!(self.wire.ask(Request::Activate(activation)), Reply::Done);
     }
 
-    /// Adds a slab that is as it must be.
+    /// Adds a valid slab.
     pub fn add_slab(&mut self) {
         let slab = OwnSlab::create().expect("memory");
         assert_eq!(self.wire.ask_with(Request::AddSlab, &[slab.segment().fd()]), Reply::Done);
         self.slabs.push(slab);
     }
 
-    /// Registers an audio port that must be accepted.
+    /// Registers an audio port, which must be accepted.
     pub fn register(&mut self, name: &str, flags: u32) -> u32 {
         let slot = (flags & OUTPUT != 0).then_some(SlabSlot { slab: 0, slot: 0 });
         match self.wire.ask(Request::RegisterPort(port(name, flags, slot))) {
@@ -214,7 +214,7 @@ impl ByHand {
         }
     }
 
-    /// The words in which a request is refused.
+    /// The text of the refusal of a request.
     #[track_caller]
     pub fn refusal(&mut self, request: Request) -> String {
         self.refusal_with(request, &[])
@@ -232,7 +232,7 @@ pub fn port(name: &str, flags: u32, slot: Option<SlabSlot>) -> NewPort {
     NewPort { name: name.into(), port_type: PortType::Audio, flags, number: 0, slot }
 }
 
-/// The words of a refusal.
+/// The text of a refusal.
 #[track_caller]
 pub fn refused(reply: Reply) -> String {
     match reply {
@@ -241,7 +241,7 @@ pub fn refused(reply: Reply) -> String {
     }
 }
 
-/// Demands that `text` says all of `words`.
+/// Asserts that `text` contains all of `words`.
 #[track_caller]
 pub fn assert_says(case: &str, text: &str, words: &[&str]) {
     for word in words {
@@ -255,7 +255,7 @@ pub fn descriptors_of(server: &mut Server) -> usize {
     std::fs::read_dir(path).expect("the server runs").count()
 }
 
-/// Two programs that have nothing to do with the bad one.
+/// Two programs that are independent of the bad one.
 struct Others {
     source: Program,
     checker: Program,
@@ -278,11 +278,11 @@ impl Others {
     }
 }
 
-/// Runs `bad` next to two programs that have nothing to do with it: they lose nothing, the server
-/// answers, and it keeps no descriptor. What the machine takes, it takes from the same programs on
-/// another server, too, but not always at the same time: one cycle, and one of 500, may be the
+/// Runs `bad` next to two programs that are independent of it: they lose nothing, the server
+/// answers, and it keeps no descriptor. A busy machine also takes cycles from the same programs on
+/// another server, but not always at the same time: one cycle, and one in 500, may be the
 /// machine's.
-pub fn beside_others<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
+pub fn with_bystanders<R>(server: &mut Server, bad: impl FnOnce(&mut Server) -> R) -> R {
     let quiet_server = self::server();
     let (undisturbed, others) = (Others::on(&quiet_server), Others::on(server));
     let before = descriptors_of(server);

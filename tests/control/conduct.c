@@ -92,7 +92,7 @@ static void command_lines_are_read(jackctl_server_t *server) {
     CHECK(jackctl_parameter_get_value(parameter_of(parameters, "period")).ui == 128);
     CHECK(jackctl_parameter_get_value(parameter_of(parameters, "capture")).ui == 3);
     CHECK(jackctl_parameter_get_value(parameter_of(parameters, "playback")).ui == 1);
-    char *bad[][3] = {{"dummy", "-q", "1"}, {"dummy", "-p", "many"}, {"dummy", "--perio", "1"}, {"dummy", "x", "y"}};
+    char *bad[][3] = {{"dummy", "-q", "1"}, {"dummy", "-p", "many"}, {"dummy", "--periodic", "1"}, {"dummy", "x", "y"}};
     for (int i = 0; i < 4; i++)
         CHECK(jackctl_driver_params_parse(dummy, 3, bad[i]) != 0);
     char *cut[] = {"dummy", "-p"};
@@ -218,10 +218,10 @@ static void cards_are_asked_for(void) {
     char *card[] = {"alsa", "-dhw:77,0"};
     CHECK(jackctl_driver_params_parse(alsa, 2, card) == 0);
     CHECK(!jackctl_server_open(server, alsa) && asked == 1 && released == 0);
-    /* It may be used, and there is none. */
+    /* It may be used, but does not exist. */
     permits = true;
     CHECK(!jackctl_server_open(server, alsa) && asked == 2 && released == 1);
-    /* A server that runs goes on with the driver that it has, whether the card must not be used or cannot. */
+    /* A running server continues with its driver, whether the card must not or cannot be used. */
     union jackctl_parameter_value name = {.str = "carded"};
     CHECK(jackctl_parameter_set_value(parameter_of(jackctl_server_get_parameters(server), "name"), &name));
     CHECK(jackctl_server_open(server, driver_of(server, "dummy")));
@@ -230,12 +230,12 @@ static void cards_are_asked_for(void) {
     CHECK(!jackctl_server_switch_master(server, alsa) && asked == 4 && released == 2);
     jack_client_t *client = jack_client_open("guest", JackNoStartServer | JackServerName, NULL, "carded");
     CHECK(client && jack_port_by_name(client, "system:playback_2") && jack_client_close(client) == 0);
-    /* A slave driver's card is asked for as well. */
+    /* A slave driver's card is requested as well. */
     CHECK(!jackctl_server_add_slave(server, alsa) && asked == 5 && released == 2);
     permits = true;
     CHECK(!jackctl_server_add_slave(server, alsa) && asked == 6 && released == 3);
     CHECK(jackctl_server_close(server) && released == 3);
-    /* Before the server starts nobody is asked; a slave driver that cannot be had then has it not start. */
+    /* Before the server starts, no program is asked; an unavailable slave driver then prevents the start. */
     CHECK(jackctl_server_add_slave(server, alsa) && asked == 6);
     CHECK(!jackctl_server_open(server, driver_of(server, "dummy")) && asked == 7 && released == 4);
     CHECK(!jack_client_open("late", JackNoStartServer | JackServerName, NULL, "carded"));
@@ -269,10 +269,10 @@ int main(int argc, char **argv) {
     CHECK(jackctl_driver_params_parse(dummy, 3, two) == 0);
     CHECK(jackctl_server_switch_master(server, dummy));
     CHECK(has_two(client) && is_connected(client) && comes_true(runs_256, client));
-    /* The same server: what it runs besides goes on. */
+    /* The same server: its further devices continue. */
     CHECK(jack_port_connected_to(jack_port_by_name(client, "meter:cpu_load"), "guest:in"));
     CHECK(atomic_load(&shutdowns) == 0);
-    /* A driver that does not start, or has another sample rate, leaves the one before in its place. */
+    /* A driver that does not start, or has another sample rate, leaves the previous one in place. */
     char *rate[] = {"dummy", "-r48000"};
     CHECK(jackctl_driver_params_parse(dummy, 2, rate) == 0 && !jackctl_server_switch_master(server, dummy));
     char *same[] = {"dummy", "-r44100"};

@@ -1,5 +1,5 @@
-//! `libjackserver.so.0` and `libjacknet.so.0`: programs that control a server, and what has none
-//! yet.
+//! `libjackserver.so.0` and `libjacknet.so.0`: programs that control a server, and the refusals of
+//! network audio.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -27,7 +27,7 @@ fn servers_in(place: &Path) -> usize {
 }
 
 #[test]
-fn a_c_program_controls_a_server_by_control_h_and_is_its_client() {
+fn a_c_program_controls_a_server_through_control_h() {
     let place = place();
     let session = place.path().join("session");
     let lines = "# what to load\nl meter profiler -c\n\nc meter:cpu_load \"guest:in\"\n";
@@ -81,7 +81,7 @@ fn a_server_ends_with_the_program_that_controls_it_however_that_ends() {
 }
 
 #[test]
-fn every_function_of_net_h_says_that_there_is_no_sound_over_the_network() {
+fn every_function_of_net_h_reports_that_there_is_no_network_audio() {
     let place = place();
     let program = c_program_with("jacknet", "control/net.c");
     let ended = Program::start(command_in(place.path(), Path::new(&program))).finish();
@@ -102,10 +102,10 @@ fn exported(library: &Path) -> Vec<String> {
     text.lines().filter_map(|line| line.split(' ').next()).map(str::to_owned).collect()
 }
 
-/// What the names of functions begin with that Debian's headers declare.
+/// Prefixes of the functions that Debian's headers declare.
 const DECLARED: [&str; 3] = ["jack_", "jackctl_", "JACK_METADATA_"];
-/// What Debian's libraries export and no header declares, but control.h for libjackserver: the
-/// inside of JACK2.
+/// What Debian's libraries export although no header declares it (except control.h, for
+/// libjackserver): JACK2's internals.
 const INSIDE: [&str; 6] = [
     "jack_constraint_",
     "jack_driver_descriptor_",
@@ -116,7 +116,7 @@ const INSIDE: [&str; 6] = [
 ];
 
 #[test]
-fn the_libraries_export_what_debians_do_and_all_of_libjack() {
+fn the_libraries_export_all_that_debians_do() {
     let ours = |name: &str| exported(&library_directory().join(name));
     let libjack = ours("libjack.so.0");
     let messages = ["jack_error", "jack_info", "jack_log"];

@@ -61,19 +61,19 @@ int main(int argc, char **argv) {
             CHECK(jackctl_parameter_set_value(node->data, &name));
     CHECK(jackctl_driver_params_parse(dummy, 2, words) == 0);
 
-    /* Before it starts: with the parameters that are set now, and not later. */
+    /* Before it starts: with the parameters that are set now, not with later ones. */
     CHECK(uses(alsa, card) && jackctl_server_add_slave(server, alsa) && uses(alsa, "hw:nowhere"));
     CHECK(jackctl_server_open(server, dummy) && jackctl_server_start(server));
     CHECK(has(port, false));
     CHECK(jackctl_server_remove_slave(server, alsa) && !has(port, false));
     CHECK(!jackctl_server_remove_slave(server, alsa));
 
-    /* While it runs. */
+    /* While the server runs. */
     CHECK(!jackctl_server_add_slave(server, alsa) && !jackctl_server_remove_slave(server, alsa));
     CHECK(jackctl_server_add_slave(server, midi) && has("^midi:", true));
     CHECK(uses(alsa, card) && jackctl_server_add_slave(server, alsa) && has(port, false));
 
-    /* A server that is stopped and started has them again, one that was closed has not. */
+    /* A server that is stopped and started has them again; one that was closed does not. */
     CHECK(jackctl_server_stop(server) && jackctl_server_start(server) && has(port, false) && has("^midi:", true));
     CHECK(jackctl_server_remove_slave(server, midi) && !has("^midi:", false) && has(port, false));
     CHECK(jackctl_server_close(server) && jackctl_server_open(server, dummy) && !has(port, false));

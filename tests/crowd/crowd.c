@@ -19,7 +19,7 @@ struct client {
     jack_port_t *ports[MOST_PORTS];
     int port_count;
     atomic_uint cycles;
-    /* How many had been run when the last signal came. */
+    /* Cycles that had run when the last signal came. */
     unsigned before;
 };
 
@@ -55,7 +55,7 @@ int main(int count, char **arguments) {
     int clients = count == 4 ? atoi(arguments[2]) : 0, ports = count == 4 ? atoi(arguments[3]) : 0;
     if (clients <= 0 || ports <= 0 || ports > MOST_PORTS || ports % 2)
         return 2;
-    /* For the library's threads too: the loop below takes them. */
+    /* Also for the library's threads: the loop below receives the signals. */
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGUSR1);

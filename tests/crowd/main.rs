@@ -1,5 +1,5 @@
-//! As many clients and ports as a large session has, at once. JACK2's limits are 64 or 256 clients
-//! and 4096 ports.
+//! The number of clients and ports that a large session has, at once. JACK2's limits are 64 or 256
+//! clients and 4096 ports.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ fn callbacks_of_250_clients_with_4000_ports_run_at_once() {
     let start = |name: &String| server.spawn(&crowd, &[name, &clients, &ports]);
     let mut programs: Vec<Program> = names.iter().map(start).collect();
     await_lines(&mut programs, CLIENTS_OF_EACH, "one more client is open and active");
-    // From here on none comes or goes.
+    // From here on no client comes or goes.
     programs.iter().for_each(|program| program.signal(Signal::USR1));
     await_lines(
         &mut programs,
@@ -70,7 +70,7 @@ fn callbacks_of_250_clients_with_4000_ports_run_at_once() {
     let active = server.status().clients.iter().filter(|client| client.active).count();
     assert_eq!(active, PROGRAMS * CLIENTS_OF_EACH);
 
-    // And they can be connected: the first with the last.
+    // The ports can be connected: the first with the last.
     server.run("jack_connect", &["crowd1-1:out-1", "crowd5-50:in-8"]).expect_success();
     assert_eq!(server.status().connections, 1);
     for program in programs {

@@ -22,7 +22,7 @@ impl Bus {
         Self::with(own)
     }
 
-    /// Has the service end, and another one take its place.
+    /// Ends the service and starts another one in its place.
     pub(crate) fn start_again(&mut self) {
         self.run("jack_control", &["exit"]).expect_success();
         self.service.take().expect("it runs").finish().expect_success();
@@ -53,7 +53,7 @@ impl Bus {
         Self { service: None, _daemon: daemon, directory }
     }
 
-    /// A bus with another program that serves.
+    /// A bus with another program as the service.
     pub(crate) fn with(service: impl FnOnce(&Path) -> Command) -> Self {
         let directory = TempDir::with_prefix("consort-bus-").expect("a temporary directory");
         let daemon = start_daemon(directory.path());
@@ -133,7 +133,7 @@ fn start_daemon(directory: &Path) -> Program {
         directory.join("services").display(),
     );
     std::fs::write(&configuration, text).expect("a file");
-    // Whatever it starts has its environment.
+    // The processes that it starts inherit its environment.
     let mut daemon = on_bus(directory, Path::new("dbus-daemon"));
     daemon
         .args(["--nofork", "--nopidfile"])

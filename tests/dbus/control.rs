@@ -53,15 +53,15 @@ fn jack_control_sets_a_server_up_starts_it_and_stops_it() {
 }
 
 #[test]
-fn a_server_answers_for_itself_and_signals_tell_when_it_comes_and_goes() {
+fn the_control_interface_follows_the_server() {
     let bus = Bus::start();
     let control = |method: &str| bus.answer(&format!("org.jackaudio.JackControl.{method}"), &[]);
     let mut monitor = bus.monitor();
-    let mut told = |what: &str, signal: &str| {
+    let mut await_signal = |what: &str, signal: &str| {
         eventually(what, || monitor.stdout().contains(signal).then_some(()));
     };
     control("StartServer");
-    told("the start is told", "org.jackaudio.JackControl.ServerStarted ()");
+    await_signal("the start is signaled", "org.jackaudio.JackControl.ServerStarted ()");
     control("StartServer");
     assert_eq!(control("IsStarted"), "(true,)");
     assert_eq!(control("GetSampleRate"), "(uint32 48000,)");
@@ -77,7 +77,7 @@ fn a_server_answers_for_itself_and_signals_tell_when_it_comes_and_goes() {
     assert_eq!(control("GetBufferSize"), "(uint32 256,)");
     assert_eq!(status(&bus).expect("a server")["quantum"], 256);
     control("StopServer");
-    told("the end is told", "org.jackaudio.JackControl.ServerStopped ()");
+    await_signal("the end is signaled", "org.jackaudio.JackControl.ServerStopped ()");
     assert_eq!(control("IsStarted"), "(false,)");
     control("StopServer");
 }
@@ -131,7 +131,7 @@ fn jack_control_changes_a_running_server() {
         "it is the same one"
     );
 
-    // What cannot be had is said, and the driver before goes on.
+    // An unavailable driver is reported, and the previous one continues.
     for (words, reason) in [
         ("ds alsa dps device hw:nowhere sm", "hw:nowhere"),
         ("ds dummy dps rate 44100 sm", "44100"),
@@ -174,7 +174,7 @@ fn parameters_outlive_the_service() {
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines, ["engine client-timeout = 700"], "what was reset is not kept");
 
-    // One line of nonsense, and one of sense.
+    // One invalid line, and one valid line.
     std::fs::write(&file, "engine driver = oss\nengine client-timeout = 300\n").expect("written");
     bus.start_again();
     let said = bus.service().stderr().to_owned();
@@ -184,10 +184,14 @@ fn parameters_outlive_the_service() {
         kept.contains("(sint:set:0:300)") && kept.contains("(str:notset:dummy:dummy)"),
         "{kept}"
     );
-    // What is no file of settings is left alone, and what is set holds until the end.
+    // A file that is no settings file is left alone, and settings hold until the service ends.
     std::fs::write(&file, [0xff]).expect("written");
     bus.start_again();
-    assert!(bus.service().stderr().contains("it is left alone"), "{}", bus.service().stderr());
+    assert!(
+        bus.service().stderr().contains("the file is left alone"),
+        "{}",
+        bus.service().stderr()
+    );
     assert!(control(&bus, "eps client-timeout 500 ep").contains("(sint:set:0:500)"));
     assert_eq!(std::fs::read(&file).expect("the file"), [0xff]);
 }
@@ -216,8 +220,8 @@ fn an_impossible_slave_driver_is_refused_with_the_reason() {
         let said = control(words);
         assert!(said.contains(error), "{words}: {said}");
     }
-    // Before the server starts it is remembered, and has the server not start if it cannot be had
-    // then.
+    // Before the server starts, the driver is remembered; if it is unavailable at the start, the
+    // server does not start.
     control("ds alsa dps device hw:nowhere ds dummy asd alsa asd alsarawmidi rsd alsarawmidi");
     assert!(kept().is_some_and(|line| line.ends_with("(str:set::alsa)")), "{:?}", kept());
     let refused = control("start");
@@ -229,7 +233,7 @@ fn an_impossible_slave_driver_is_refused_with_the_reason() {
     assert!(status(&bus).is_none(), "the server has ended");
     control("rsd alsa");
     assert_eq!(kept(), Some(none.clone()));
-    // A server that runs goes on without it.
+    // A running server continues without it.
     control("start");
     assert!(control("asd alsa").contains("hw:nowhere") && status(&bus).is_some());
     assert_eq!(kept(), Some(none));
@@ -265,7 +269,7 @@ fn the_bus_starts_the_service_when_a_program_asks_for_it() {
 }
 
 #[test]
-fn a_second_service_is_refused_and_leaves_the_first_alone() {
+fn a_second_service_is_refused_without_effect_on_the_first() {
     let mut bus = Bus::start();
     let consort = harness::binary("consort").to_string_lossy().into_owned();
     bus.answer("org.jackaudio.JackControl.StartServer", &[]);

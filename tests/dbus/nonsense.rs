@@ -1,9 +1,9 @@
-//! Calls that make no sense change nothing, and say why.
+//! Invalid calls change nothing, and report why.
 
 use crate::bus::Bus;
 use crate::patchbay::with_a_client;
 
-/// All that could have changed.
+/// Everything that could have changed.
 fn everything(bus: &Bus) -> String {
     let parameters = bus.run("jack_control", &["ep", "dp"]).expect_success().stdout;
     let graph = bus.answer("org.jackaudio.JackPatchbay.GetGraph", &["0"]);
@@ -12,7 +12,7 @@ fn everything(bus: &Bus) -> String {
 }
 
 #[test]
-fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
+fn an_invalid_call_is_refused_with_the_reason() {
     let (bus, _metro) = with_a_client();
     let before = everything(&bus);
     let long = "x".repeat(10_000);
@@ -109,7 +109,7 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
             "InvalidArgs: there is no connection 77",
         ),
         ("JackPatchbay", "GetClientPID", &["99"], "InvalidArgs: there is no client 99"),
-        ("SessionManager", "Notify", &["false", "''", "9", "/tmp/"], "9 is no kind of session"),
+        ("SessionManager", "Notify", &["false", "''", "9", "/tmp/"], "9 is not a kind of session"),
         (
             "SessionManager",
             "Notify",
@@ -118,7 +118,7 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
         ),
         ("SessionManager", "Notify", &["false", "''", "1", "''"], "a session needs a directory"),
         ("SessionManager", "GetUuidForClientName", &["nobody"], "there is no client 'nobody'"),
-        ("SessionManager", "GetClientNameByUuid", &["'x'"], "'x' is no uuid"),
+        ("SessionManager", "GetClientNameByUuid", &["'x'"], "'x' is not a uuid"),
         ("SessionManager", "GetClientNameByUuid", &["'77'"], "there is no client of uuid 77"),
         ("SessionManager", "HasSessionCallback", &["nobody"], "there is no client 'nobody'"),
         ("SessionManager", "ReserveClientName", &["''", "'8589934699'"], "must not be empty"),
@@ -132,7 +132,7 @@ fn a_call_with_nonsense_in_it_changes_nothing_and_says_why() {
 }
 
 #[test]
-fn without_a_server_every_question_about_it_says_that_there_is_none() {
+fn without_a_server_every_query_reports_that_there_is_none() {
     let bus = Bus::start();
     for (interface, method, arguments) in [
         ("JackControl", "GetLoad", &[][..]),

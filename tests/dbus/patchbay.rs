@@ -86,10 +86,10 @@ fn ports_are_listed_and_connected_by_name_by_id_and_by_connection() {
 }
 
 #[test]
-fn what_changes_in_the_graph_is_told() {
+fn signals_report_every_change_of_the_graph() {
     let (bus, metro) = with_a_client();
     let mut monitor = bus.monitor();
-    let mut told = |signal: &str, about: &str| {
+    let mut await_signal = |signal: &str, about: &str| {
         eventually(&format!("{signal} of {about}"), || {
             let lines = monitor.stdout().lines();
             let mut found = lines.filter(|line| line.contains(&format!("JackPatchbay.{signal} (")));
@@ -97,24 +97,24 @@ fn what_changes_in_the_graph_is_told() {
         });
     };
     bus.answer(NAMED, &["metro", "120_bpm", "system", "playback_1"]);
-    told(
+    await_signal(
         "PortsConnected",
         "'metro', uint64 5, '120_bpm', uint64 1, 'system', uint64 3, 'playback_1'",
     );
-    told("GraphChanged", "uint64");
+    await_signal("GraphChanged", "uint64");
     metro.terminate();
-    told(
+    await_signal(
         "PortsDisconnected",
         "'metro', uint64 5, '120_bpm', uint64 1, 'system', uint64 3, 'playback_1'",
     );
-    told("PortDisappeared", "'metro', uint64 5, '120_bpm'");
-    told("ClientDisappeared", "'metro'");
+    await_signal("PortDisappeared", "'metro', uint64 5, '120_bpm'");
+    await_signal("ClientDisappeared", "'metro'");
     let mut simple = bus.command("jack_simple_client");
     simple.arg("simple");
     let simple = Program::start(simple);
-    told("ClientAppeared", "'simple'");
-    told("PortAppeared", "'output1', uint32 2, uint32 0");
-    told("PortsConnected", "'output2', uint64 1, 'system', uint64 4, 'playback_2'");
+    await_signal("ClientAppeared", "'simple'");
+    await_signal("PortAppeared", "'output1', uint32 2, uint32 0");
+    await_signal("PortsConnected", "'output2', uint64 1, 'system', uint64 4, 'playback_2'");
     drop(simple);
-    told("ClientDisappeared", "'simple'");
+    await_signal("ClientDisappeared", "'simple'");
 }

@@ -1,4 +1,5 @@
-//! QjackCtl, told to use the D-Bus service: it sets a server up, starts it, shows it, and stops it.
+//! QjackCtl, configured to use the D-Bus service: it sets a server up, starts it, shows it, and
+//! stops it.
 
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::bus::{Bus, on_bus};
 
-/// Nothing that asks a question, and a server that differs from the default.
+/// Settings: no dialogs, and a server that differs from the default.
 const SETTINGS: &str = "\
 [Options]
 AlsaSeqEnabled=false
@@ -29,7 +30,7 @@ SampleRate=44100
 Server=jackdbus
 ";
 
-/// The screen as a file of X's: a header of so many bytes as its first word says, colours, then
+/// The screen as an X window dump: a header whose first word is its length in bytes, colours, then
 /// pixels.
 fn pixels(directory: &Path) -> Vec<u32> {
     let file = std::fs::read(directory.join("Xvfb_screen0")).expect("the screen");
@@ -85,7 +86,7 @@ fn qjackctl_controls_a_server_over_the_bus() {
     let parameters = bus.run("jack_control", &["ep", "dp"]).expect_success().stdout;
     assert!(parameters.contains("(uint:set:48000:44100)"), "{parameters}");
 
-    // It draws what there is: windows, with many colours, where there was one.
+    // It draws windows with many colours; before, the screen had one.
     eventually("windows are drawn", || {
         let mut colours = pixels(directory);
         colours.sort_unstable();

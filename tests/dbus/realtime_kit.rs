@@ -1,4 +1,4 @@
-//! Real-time priorities of a user who has no right to them.
+//! Real-time priorities for a user who may not take them.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -10,8 +10,8 @@ use crate::bus::Bus;
 
 const NOBODY: u32 = 65_534;
 
-/// As RealtimeKit's: gives a priority of at most 20 to threads of a process that has limited
-/// itself, and says which.
+/// A stand-in for RealtimeKit: grants a priority of at most 20 to threads of a process that has
+/// limited itself, and prints which.
 const KIT: &str = r#"
 import os, sys, dbus, dbus.service, dbus.mainloop.glib
 from gi.repository import GLib
@@ -48,11 +48,11 @@ fn kit(bus: &Bus, manner: &str) -> Program {
     kit
 }
 
-/// Programs of a user who has no rights, and a directory of that user's.
+/// Programs of an unprivileged user, and a directory of that user.
 struct Unprivileged<'a>(&'a Bus);
 
 impl<'a> Unprivileged<'a> {
-    /// `None` for who cannot be two users, or has no priorities to give.
+    /// `None` if the test cannot act as two users, or cannot grant priorities.
     fn on(bus: &'a Bus) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
             eprintln!("only root can be two users");
@@ -64,7 +64,7 @@ impl<'a> Unprivileged<'a> {
         }
         let all = Permissions::from_mode(0o755);
         std::fs::set_permissions(bus.directory(), all).expect("the directory is ours");
-        // Where the project lies, others may not look.
+        // Other users may not read the project's directory.
         for file in [binary("consort"), library_directory().join("libjack.so.0")] {
             let name = file.file_name().expect("a file");
             std::fs::copy(&file, bus.directory().join(name)).expect("room");
@@ -138,7 +138,7 @@ fn realtime_kit_gives_the_server_and_its_clients_priorities() {
 }
 
 #[test]
-fn what_it_refuses_is_said_and_the_server_runs_without() {
+fn a_server_runs_without_the_priority_that_is_refused() {
     let bus = Bus::alone();
     let Some(user) = Unprivileged::on(&bus) else { return };
     let refusing = kit(&bus, "refuses");

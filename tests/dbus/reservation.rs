@@ -1,4 +1,4 @@
-//! Sound cards are reserved on the session bus, as other sound servers do it.
+//! Sound cards are reserved on the session bus, as by other sound servers.
 
 use harness::{Program, binary, eventually};
 
@@ -9,7 +9,8 @@ const CARD: &str = "77";
 const NAME: &str = "org.freedesktop.ReserveDevice1.Audio77";
 const OBJECT: &str = "/org/freedesktop/ReserveDevice1/Audio77";
 
-/// Another sound server, which lets its card go if it is told to be so; says when it is asked.
+/// Another sound server, which releases its card on request if it is configured to, and prints when
+/// it is asked.
 const OWNER: &str = r#"
 import sys, dbus, dbus.service, dbus.mainloop.glib
 from gi.repository import GLib
@@ -57,7 +58,7 @@ fn ask(bus: &Bus, method: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn a_card_is_kept_from_everybody_else_until_it_is_needed_no_more() {
+fn a_card_is_reserved_as_long_as_it_is_needed() {
     let bus = Bus::start();
     let mut first = reserve(&bus);
     assert_eq!(first.stdout(), "ours\n");

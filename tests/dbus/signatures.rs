@@ -35,11 +35,11 @@ fn members(bus: &Bus) -> Vec<String> {
 }
 
 #[test]
-fn every_method_and_signal_of_jackdbus_is_there_with_the_same_types() {
+fn every_method_of_jackdbus_is_there_with_the_same_types() {
     let ours = members(&Bus::start());
     let theirs = members(&Bus::with(|directory| {
         let mut command: Command = on_bus(directory, "/usr/bin/jackdbus".as_ref());
-        // Debian's own library: it is the other implementation that is asked.
+        // With Debian's own library, since the other implementation is asked.
         command.env_remove("LD_LIBRARY_PATH").arg("auto");
         command
     }));
@@ -47,7 +47,7 @@ fn every_method_and_signal_of_jackdbus_is_there_with_the_same_types() {
     let missing: Vec<&String> = theirs.iter().filter(|member| !ours.contains(member)).collect();
     assert!(missing.is_empty(), "missing: {missing:#?}\nthere: {ours:#?}");
     let more: Vec<&String> = ours.iter().filter(|member| !theirs.contains(member)).collect();
-    // What jack_control calls and jackdbus does not show.
+    // Methods that jack_control calls and jackdbus does not announce.
     assert_eq!(
         more,
         [

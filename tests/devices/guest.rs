@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use harness::{Program, Server, eventually};
 
-/// As [`eventually`], asked less often: to start a program takes the machine long, and to sleep
-/// nothing.
+/// Like [`eventually`], but polls less often: starting a program takes this machine long, and
+/// sleeping takes nothing.
 fn awaited<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
     eventually(what, || {
         found().or_else(|| {
@@ -48,7 +48,7 @@ fn await_cycles(server: &Server, more: u64) {
     awaited("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
 }
 
-/// How a device of the graph is, by what `consort device list` says of it.
+/// The state of a device of the graph, as `consort device list` reports it.
 fn device_state(server: &Server, name: &str) -> Option<String> {
     let listed = server.consort(&["device", "list"]).expect_success().stdout;
     let line = listed.lines().find(|line| line.trim_start().starts_with(&format!("{name} ")));
@@ -84,7 +84,7 @@ fn pull(device: &str, number: u32) {
     awaited("the card is gone", || (!has_card(number)).then_some(()));
 }
 
-/// Runs a program that has nothing to do with the server, to its end.
+/// Runs a program that is independent of the server, to its end.
 fn run(program: &str, arguments: &[&str]) -> harness::Finished {
     let mut command = Command::new(program);
     command.args(arguments);

@@ -6,7 +6,7 @@ use std::process::Command;
 use harness::{binary, library_directory};
 use tempfile::TempDir;
 
-/// Boots the machine; seen from the project's root.
+/// The tool that boots the machine, relative to the project's root.
 const TOOL: &str = "tools/vm-run";
 
 /// Attempts to boot a machine that does not reach its tests: a busy host delays its devices.
@@ -45,16 +45,19 @@ fn run(filter: &str, options: &[&str], seconds: u32) {
             &library_directory().join("libjack.so.0"),
         ]);
         let output = command.output().unwrap_or_else(|error| panic!("{}: {error}", tool.display()));
-        let told = [output.stdout, output.stderr]
+        let output_text = [output.stdout, output.stderr]
             .map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        let told = told.join("\n");
-        if told.contains("\ntest result: ") {
-            assert!(told.contains("\ntest result: ok. ") && !told.contains(" 0 passed"), "{told}");
-            println!("{told}");
+        let output_text = output_text.join("\n");
+        if output_text.contains("\ntest result: ") {
+            assert!(
+                output_text.contains("\ntest result: ok. ") && !output_text.contains(" 0 passed"),
+                "{output_text}"
+            );
+            println!("{output_text}");
             return;
         }
         eprintln!(
-            "machine {start} of {STARTS} did not get to its tests ({}): {told}",
+            "machine {start} of {STARTS} did not get to its tests ({}): {output_text}",
             output.status
         );
     }
@@ -104,19 +107,19 @@ fn thoroughly_measuring_latency() {
 
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
-fn thoroughly_beside_other_sound_servers() {
+fn thoroughly_with_other_sound_servers() {
     run("guest::thorough::bus::", &["--hda", "off"], 600);
 }
 
-/// As released, on a kernel that leaves everything for a real-time thread, as a studio's does: what
-/// is not optimised takes as long as a small quantum.
+/// The release build, on a kernel that preempts everything for a real-time thread, as in a studio:
+/// an unoptimised build takes as long as a small quantum.
 #[test]
 #[ignore = "a quarter of an hour, as released: cargo xtask test-devices"]
 fn released_at_small_quanta() {
     run("guest::thorough::small::", &["--hda", "off", "--append", "preempt=full"], 2_400);
 }
 
-/// Where interrupts are threads, and everything can be interrupted.
+/// On a kernel where interrupts are threads, and everything can be preempted.
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_on_a_realtime_kernel() {

@@ -1,5 +1,5 @@
 /*
- * Asks to monitor ports, says of each whether it is monitored, and takes it back when it is told to end:
+ * Asks to monitor ports, prints of each whether it is monitored, and withdraws the request when it is asked to end:
  * `monitor PORT...`.
  */
 #include <jack/jack.h>
@@ -18,7 +18,7 @@ int main(int argc, char **argv) {
     int ended;
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
-    /* Before the library has threads: they inherit it. */
+    /* Before the library has threads, which inherit it. */
     sigprocmask(SIG_BLOCK, &ends, NULL);
     jack_client_t *client = jack_client_open("monitor", JackNoStartServer, NULL);
     if (!client || argc < 2 || ask(client, argv + 1, 1))

@@ -1,4 +1,5 @@
-//! What `consort driver` promises: another driver for a server that runs, and programs that go on.
+//! What `consort driver` promises: another driver for a running server, and programs that
+//! continue.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -99,14 +100,14 @@ fn ports_that_both_drivers_have_keep_their_connections() {
     server.await_connection("system:playback_2", "thru:out");
     // capture_2 is the second port of all, playback_1 the third, playback_3 comes after those of
     // the program.
-    let told = ["Ports 2 and 3 disconnected", "Port 2 unregistered", "Port 7 registered"];
+    let expected = ["Ports 2 and 3 disconnected", "Port 2 unregistered", "Port 7 registered"];
     let mut heard = Vec::new();
-    eventually("the monitor is told", || {
+    eventually("the monitor is notified", || {
         let lines = monitor.stdout().lines().map(str::to_owned);
         heard = lines.filter(|line| line.starts_with("Port")).collect::<Vec<String>>();
-        (heard.len() >= told.len()).then_some(())
+        (heard.len() >= expected.len()).then_some(())
     });
-    assert_eq!(heard, told);
+    assert_eq!(heard, expected);
 
     switch(&server, &["timer", "--capture", "0", "--playback", "0"]);
     assert_eq!((ports(&server), connections(&server).contains("system")), (channels(0, 0), false));
@@ -130,7 +131,7 @@ fn a_channel_that_comes_back_is_connected_by_the_state_file() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused_with_its_reason_and_changes_nothing() {
+fn a_driver_that_cannot_be_opened_changes_nothing() {
     let server = Server::timer(LONG);
     let _source = server.probe(&["source", "source"]);
     server.consort(&["connect", "source:out", "system:playback_2"]).expect_success();
@@ -168,7 +169,7 @@ fn the_driver_cannot_be_switched_in_freewheel() {
     server.run("jack_freewheel", &["y"]).expect_success();
     assert!(refusal(&server, &["timer"]).contains("freewheel"));
     server.run("jack_freewheel", &["n"]).expect_success();
-    // Whichever comes first: each is answered, and the server has the one or the other.
+    // Whichever comes first, each is answered, and the server has one or the other.
     let switches: Vec<Program> = ["3", "4", "5", "6"]
         .map(|playback| server.spawn_consort(&["driver", "timer", "--playback", playback]))
         .into_iter()
@@ -185,7 +186,7 @@ fn the_driver_cannot_be_switched_in_freewheel() {
 
 #[test]
 fn a_driver_comes_even_if_a_plan_without_it_has_not_been_taken_yet() {
-    // A plan waits for a cycle up to 170 ms: the change before the switch is still on its way.
+    // A plan waits up to 170 ms for a cycle, so the change before the switch is still pending.
     let server = Server::timer(LONG);
     let ends = ["system:capture_1", "system:playback_1"];
     for driver in [&["alsa", "--device", "null"][..], &["timer", "--playback", "3"], &["timer"]] {
@@ -198,7 +199,7 @@ fn a_driver_comes_even_if_a_plan_without_it_has_not_been_taken_yet() {
 }
 
 #[test]
-fn another_buffer_size_comes_with_the_driver_and_everybody_is_told() {
+fn a_driver_with_another_buffer_size_notifies_every_client() {
     let server = Server::timer(LONG);
     let _source = server.probe(&["source", "source"]);
     let check = server.probe(&["check", "check", "--from", "source:out"]);
@@ -217,7 +218,7 @@ fn another_buffer_size_comes_with_the_driver_and_everybody_is_told() {
 }
 
 #[test]
-fn a_device_that_cannot_be_opened_anew_is_had_again_as_it_was() {
+fn a_device_that_cannot_be_reconfigured_is_reopened_as_it_was() {
     let server = Server::start(&["--driver", "alsa", "--device", "null", "--quantum", "1024"]);
     let before = shown(&server);
     assert!(before.starts_with("alsa null"), "{before}");
@@ -228,13 +229,13 @@ fn a_device_that_cannot_be_opened_anew_is_had_again_as_it_was() {
 }
 
 #[test]
-fn what_has_no_path_from_its_inputs_to_its_outputs_says_so_and_runs() {
+fn a_driver_without_hardware_monitoring_runs_with_a_warning() {
     let monitoring = ["alsa", "--device", "null", "--hardware-monitoring"];
     let mut server = Server::timer(1024);
     switch(&server, &monitoring);
     let said = server.program().stderr().to_owned();
     let expected =
-        "no hardware monitoring, requests are only counted: what captures is no sound card";
+        "no hardware monitoring, requests are only counted: the capture device is not a sound card";
     assert!(said.contains(expected), "{said}");
     assert!(shown(&server).starts_with("alsa null") && !shown(&server).contains("monitoring"));
     switch(&server, &[&monitoring[..], &["--capture", "0"]].concat());
@@ -244,7 +245,7 @@ fn what_has_no_path_from_its_inputs_to_its_outputs_says_so_and_runs() {
 }
 
 #[test]
-fn files_are_played_and_recorded_from_a_switch_on_frame_for_frame() {
+fn a_switch_to_files_loses_no_frame() {
     for pace in [&[][..], &["--fast"]] {
         let server = Server::timer(256);
         let _thru = server.probe(&["thru", "thru", "--from", "system:capture_1"]);

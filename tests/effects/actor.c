@@ -1,8 +1,8 @@
 /*
- * A JACK client that does what it is told: `actor PIPE NAME [exact | new | plain-shutdown | both-shutdowns]`.
+ * A JACK client that executes commands: `actor PIPE NAME [exact | new | plain-shutdown | both-shutdowns]`.
  *
  * It makes a pipe at PIPE and reads lines from it. Each line names one function of the interface with its arguments;
- * the function is called, and one line that begins with "= " tells what came of it. What the server tells through
+ * the function is called, and one line that begins with "= " gives its result. What the server reports through
  * callbacks is printed in lines that begin with "! ", by whichever thread the callback comes on.
  */
 #include <errno.h>
@@ -23,17 +23,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What is deprecated has effects all the same. */
+/* Deprecated functions have effects all the same. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 static jack_client_t *client;
 /* Written by the process thread. */
 static atomic_uint cycles, wrong_frames;
 static atomic_ulong process_thread;
-/* As the kernel numbers it. */
+/* The kernel's id of it. */
 static atomic_int process_thread_id;
-/* What the buffer size callback said last. */
-static atomic_uint told_frames;
+/* The last argument of the buffer size callback. */
+static atomic_uint notified_frames;
 /* What the process callback returns. */
 static atomic_int process_result;
 
@@ -53,7 +53,7 @@ static void answer(const char *format, ...) {
     va_end(arguments);
 }
 
-static void told(const char *format, ...) {
+static void report_event(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
     line("!", format, arguments);
@@ -73,13 +73,13 @@ static int process(jack_nframes_t frames, void *unused) {
     atomic_store(&process_thread, (unsigned long)pthread_self());
     atomic_store(&process_thread_id, (int)syscall(SYS_gettid));
     measure(frames);
-    if (frames != atomic_load(&told_frames))
+    if (frames != atomic_load(&notified_frames))
         atomic_fetch_add(&wrong_frames, 1);
     atomic_fetch_add(&cycles, 1);
     return atomic_load(&process_result);
 }
 
-/* The other way: a thread that waits for cycles itself. */
+/* The alternative: a thread that waits for cycles itself. */
 static void *cycle_thread(void *unused) {
     (void)unused;
     for (;;) {
@@ -98,51 +98,51 @@ static const char *port_of(jack_port_id_t id) {
 
 static int on_frames(jack_nframes_t frames, void *unused) {
     (void)unused;
-    atomic_store(&told_frames, frames);
-    told("quantum %u", frames);
+    atomic_store(&notified_frames, frames);
+    report_event("quantum %u", frames);
     return 0;
 }
 static void on_client(const char *name, int registered, void *unused) {
     (void)unused;
-    told("client %s %s", name, registered ? "came" : "went");
+    report_event("client %s %s", name, registered ? "came" : "went");
 }
 static void on_port(jack_port_id_t id, int registered, void *unused) {
     (void)unused;
-    told("port %s %s", port_of(id), registered ? "came" : "went");
+    report_event("port %s %s", port_of(id), registered ? "came" : "went");
 }
 static void on_connection(jack_port_id_t source, jack_port_id_t destination, int connected, void *unused) {
     (void)unused;
-    told("%s %s %s", port_of(source), connected ? "to" : "no more to", port_of(destination));
+    report_event("%s %s %s", port_of(source), connected ? "to" : "no longer to", port_of(destination));
 }
 static void on_rename(jack_port_id_t id, const char *old_name, const char *new_name, void *unused) {
     (void)id, (void)unused;
-    told("port %s is now %s", old_name, new_name);
+    report_event("port %s is now %s", old_name, new_name);
 }
 static int on_order(void *unused) {
     (void)unused;
-    told("order");
+    report_event("order");
     return 0;
 }
 static int on_xrun(void *unused) {
     (void)unused;
-    told("xrun");
+    report_event("xrun");
     return 0;
 }
 static void on_latency(jack_latency_callback_mode_t mode, void *unused) {
     (void)unused;
-    told("latency %s", mode == JackCaptureLatency ? "capture" : "playback");
+    report_event("latency %s", mode == JackCaptureLatency ? "capture" : "playback");
 }
 static void on_shutdown(void *unused) {
     (void)unused;
-    told("shutdown");
+    report_event("shutdown");
 }
 static void on_info_shutdown(jack_status_t code, const char *reason, void *unused) {
     (void)unused;
-    told("shutdown 0x%x %s", (unsigned)code, reason);
+    report_event("shutdown 0x%x %s", (unsigned)code, reason);
 }
 static void on_thread(void *unused) {
     (void)unused;
-    told("a thread begins");
+    report_event("a thread begins");
 }
 
 /* Arguments */
@@ -150,7 +150,7 @@ static void on_thread(void *unused) {
 static jack_port_t *port(const char *name) {
     jack_port_t *found = jack_port_by_name(client, name);
     if (!found)
-        told("no port %s", name);
+        report_event("no port %s", name);
     return found;
 }
 
@@ -209,7 +209,7 @@ COMMAND(client_name) { UNUSED; answer("%s", jack_get_client_name(client)); }
 COMMAND(own_uuid) { UNUSED; answer_owned(jack_client_get_uuid(client)); }
 COMMAND(uuid_of) { answer_owned(jack_get_uuid_for_client_name(client, word[1])); }
 COMMAND(name_of) { answer_owned(jack_get_client_name_by_uuid(client, word[1])); }
-/* There and back again, for a client of another process. */
+/* To the name and back to the uuid, for a client of another process. */
 COMMAND(uuid_and_back) {
     char *uuid = jack_get_uuid_for_client_name(client, word[1]);
     answer_owned(uuid ? jack_get_client_name_by_uuid(client, uuid) : NULL);
@@ -224,7 +224,7 @@ COMMAND(port_rename) {
     jack_port_t *renamed = port(word[1]);
     const char *before = jack_port_name(renamed);
     int result = jack_port_rename(client, renamed, word[2]);
-    /* The old name may still be read where somebody holds it. */
+    /* The old name may still be read through an older pointer. */
     answer("%d from %s to %s", result, before, jack_port_name(renamed));
 }
 COMMAND(port_set_name) { answer("%d", jack_port_set_name(port(word[1]), word[2])); }
@@ -277,7 +277,7 @@ COMMAND(set_latency) {
 COMMAND(port_latency) { answer("%u", jack_port_get_latency(port(word[1]))); }
 COMMAND(total_latency) { answer("%u", jack_port_get_total_latency(client, port(word[1]))); }
 COMMAND(recompute) { UNUSED; answer("%d", jack_recompute_total_latencies(client)); }
-/* However slow the machine is. */
+/* Enough on any machine. */
 COMMAND(await_cycle) {
     UNUSED;
     unsigned before = atomic_load(&cycles);
@@ -305,7 +305,7 @@ COMMAND(priority) {
     struct sched_param parameter = {0};
     int policy = 0, said = jack_client_real_time_priority(client);
     pthread_getschedparam(jack_client_thread_id(client), &policy, &parameter);
-    /* Without SCHED_RESET_ON_FORK, which the kernel tells in the same number. */
+    /* Without SCHED_RESET_ON_FORK, which the kernel reports in the same number. */
     int is_so = (policy & 0xff) != SCHED_FIFO || said == parameter.sched_priority;
     answer("%s", is_so ? "as the kernel says" : "wrong");
 }
@@ -316,7 +316,7 @@ COMMAND(use_cycle_thread) {
     answer("%d", jack_set_process_thread(client, cycle_thread, NULL));
 }
 static void *body(void *passed) {
-    told("thread with %s", (const char *)passed);
+    report_event("thread with %s", (const char *)passed);
     return passed;
 }
 COMMAND(create_thread) {
@@ -432,7 +432,7 @@ int main(int count, char **arguments) {
         answer("refused 0x%x", (unsigned)status);
         return 1;
     }
-    atomic_store(&told_frames, jack_get_buffer_size(client));
+    atomic_store(&notified_frames, jack_get_buffer_size(client));
     set_callbacks(both ? WITH_REASON | PLAIN : plain ? PLAIN : WITH_REASON);
     if (mkfifo(arguments[1], 0600) != 0)
         return 4;

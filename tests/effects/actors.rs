@@ -1,4 +1,4 @@
-//! Two actors at one server, and the steps of a row.
+//! Two actors on one server, and the steps of a row.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,23 +6,23 @@ use std::path::PathBuf;
 use harness::{Program, Server, c_program, eventually};
 use rustix::process::Signal;
 
-/// A C program that calls the functions it is told to.
+/// A C program that calls the functions that it is asked to call.
 pub(crate) struct Actor {
     program: Program,
     pipe: PathBuf,
     answers: usize,
-    /// Up to where its events have been looked at.
-    told: usize,
+    /// The number of its events that have been checked.
+    checked_events: usize,
 }
 
 impl Actor {
-    /// Starts one that asks for this name; `option` is empty, `exact`, `new`, `plain-shutdown` or
-    /// `both-shutdowns`. With what opening answers.
+    /// Starts one that opens a client of this name; `option` is empty, `exact`, `new`,
+    /// `plain-shutdown` or `both-shutdowns`. Returns it with the result of opening.
     pub(crate) fn open(server: &Server, pipe: &str, name: &str, option: &str) -> (Self, String) {
         let pipe = server.directory().join(format!("{pipe}.orders"));
         let program =
             server.spawn(&c_program("effects/actor.c"), &[&pipe.to_string_lossy(), name, option]);
-        let mut actor = Self { program, pipe, answers: 0, told: 0 };
+        let mut actor = Self { program, pipe, answers: 0, checked_events: 0 };
         let answer = actor.answer("open");
         (actor, answer)
     }
@@ -42,7 +42,7 @@ impl Actor {
         answer
     }
 
-    /// Has a function called; what came of it.
+    /// Has a function called, and returns its result.
     pub(crate) fn ask(&mut self, order: &str) -> String {
         let mut pipe =
             std::fs::OpenOptions::new().write(true).open(&self.pipe).expect("the actor's pipe");
@@ -50,7 +50,7 @@ impl Actor {
         self.answer(order)
     }
 
-    /// What callbacks have told so far.
+    /// What callbacks have reported so far.
     pub(crate) fn events(&mut self) -> Vec<String> {
         self.lines("! ")
     }
@@ -61,16 +61,17 @@ impl Actor {
         let end = std::time::Instant::now() + harness::PATIENCE;
         while std::time::Instant::now() < end {
             seen = self.events();
-            if let Some(at) = seen.iter().skip(self.told).position(|found| found == event) {
-                self.told += at + 1;
+            if let Some(at) = seen.iter().skip(self.checked_events).position(|found| found == event)
+            {
+                self.checked_events += at + 1;
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         let newest = &seen[seen.len().saturating_sub(20)..];
         panic!(
-            "{what}: not told '{event}' after {} others, the newest of all {newest:?}",
-            self.told
+            "{what}: no event '{event}' after {} others, the newest of all {newest:?}",
+            self.checked_events
         );
     }
 
@@ -92,10 +93,10 @@ pub(crate) enum Step {
     B(&'static str, &'static str),
     /// `b` calls a function, which answers this at once.
     BDoes(&'static str, &'static str),
-    /// A callback of `a` tells this, later than what was told before.
-    ToldA(&'static str),
-    /// A callback of `b` tells this, later than what was told before.
-    ToldB(&'static str),
+    /// A callback of `a` reports this, later than the previous event.
+    EventA(&'static str),
+    /// A callback of `b` reports this, later than the previous event.
+    EventB(&'static str),
     /// `jack_lsp` with these arguments prints this.
     Lsp(&'static [&'static str], &'static str),
     /// `consort ls --json` has this, as JSON, at this pointer of this port; `null` also for what is
@@ -126,7 +127,7 @@ fn await_equal(what: &str, expected: &str, mut found: impl FnMut() -> String) {
     }
 }
 
-/// Takes each row's steps at a server of its own.
+/// Takes the steps of each row on a server of its own.
 pub(crate) fn take(rows: &[Row]) {
     for (promise, steps) in rows {
         let server = Server::timer(256);
@@ -138,8 +139,8 @@ pub(crate) fn take(rows: &[Row]) {
                 Step::A(order, answer) => assert_eq!(a.ask(order), answer, "{what}"),
                 Step::BDoes(order, answer) => assert_eq!(b.ask(order), answer, "{what}"),
                 Step::B(order, answer) => await_equal(&what, answer, || b.ask(order)),
-                Step::ToldA(event) => a.await_event(&what, event),
-                Step::ToldB(event) => b.await_event(&what, event),
+                Step::EventA(event) => a.await_event(&what, event),
+                Step::EventB(event) => b.await_event(&what, event),
                 Step::Lsp(arguments, printed) => {
                     await_equal(&what, printed, || server.lsp(arguments))
                 }

@@ -1,8 +1,8 @@
-//! What one process does, callbacks of another tell.
+//! Callbacks report what another process does.
 
 use harness::Server;
 
-use crate::actors::Step::{A, BDoes, Ls, Status, ToldA, ToldB};
+use crate::actors::Step::{A, BDoes, EventA, EventB, Ls, Status};
 use crate::actors::{Actor, Row, take};
 
 const TOLD: &[Row] = &[
@@ -11,35 +11,35 @@ const TOLD: &[Row] = &[
         &[
             BDoes("activate", "0"),
             A("port_register early audio o", "ok"),
-            // Ports of a client that is not active yet are told of when it is.
+            // Ports of an inactive client are reported once it is active.
             A("activate", "0"),
-            ToldB("port a:early came"),
+            EventB("port a:early came"),
             A("port_register out audio o", "ok"),
-            ToldB("port a:out came"),
+            EventB("port a:out came"),
             A("connect a:out system:playback_1", "0"),
-            ToldB("a:out to system:playback_1"),
-            ToldB("order"),
+            EventB("a:out to system:playback_1"),
+            EventB("order"),
             A("port_rename a:out left", "0 from a:out to a:left"),
-            ToldB("port a:out is now a:left"),
+            EventB("port a:out is now a:left"),
             A("disconnect a:left system:playback_1", "0"),
-            ToldB("a:left no more to system:playback_1"),
-            ToldB("order"),
+            EventB("a:left no longer to system:playback_1"),
+            EventB("order"),
             A("port_unregister a:left", "0"),
-            ToldB("port a:left went"),
+            EventB("port a:left went"),
         ],
     ),
     (
-        "jack_client_close takes ports and connections away, and others are told of each and of the client",
+        "jack_client_close takes ports and connections away, and others are notified of each and of the client",
         &[
             BDoes("activate", "0"),
             A("port_register out audio o", "ok"),
             A("activate", "0"),
             A("connect a:out system:playback_1", "0"),
-            ToldB("a:out to system:playback_1"),
+            EventB("a:out to system:playback_1"),
             A("client_close", "0"),
-            ToldB("a:out no more to system:playback_1"),
-            ToldB("port a:out went"),
-            ToldB("client a went"),
+            EventB("a:out no longer to system:playback_1"),
+            EventB("port a:out went"),
+            EventB("client a went"),
             Ls("a:out", "/name", "null"),
         ],
     ),
@@ -50,10 +50,10 @@ const TOLD: &[Row] = &[
             A("port_register out audio o", "ok"),
             A("activate", "0"),
             A("connect a:out system:playback_1", "0"),
-            ToldB("a:out to system:playback_1"),
+            EventB("a:out to system:playback_1"),
             A("deactivate", "0"),
-            ToldB("a:out no more to system:playback_1"),
-            ToldB("order"),
+            EventB("a:out no longer to system:playback_1"),
+            EventB("order"),
             Ls("a:out", "/connections", "[]"),
             Ls("a:out", "/name", r#""a:out""#),
         ],
@@ -64,14 +64,14 @@ const TOLD: &[Row] = &[
             BDoes("activate", "0"),
             A("activate", "0"),
             A("set_buffer_size 512", "0"),
-            ToldB("quantum 512"),
-            ToldA("quantum 512"),
+            EventB("quantum 512"),
+            EventA("quantum 512"),
             BDoes("get_buffer_size", "512"),
             BDoes("port_type_get_buffer_size audio", "2048"),
             Status("/quantum", "512"),
             BDoes("set_buffer_size 128", "0"),
-            ToldB("quantum 128"),
-            ToldA("quantum 128"),
+            EventB("quantum 128"),
+            EventA("quantum 128"),
             Status("/quantum", "128"),
             BDoes("await_cycle", "ran"),
             BDoes("cycles_of_wrong_size", "0"),
@@ -82,10 +82,10 @@ const TOLD: &[Row] = &[
         "jack_set_thread_init_callback runs on each of the library's threads before other callbacks",
         &[
             A("activate", "0"),
-            ToldA("a thread begins"),
-            ToldA("a thread begins"),
+            EventA("a thread begins"),
+            EventA("a thread begins"),
             BDoes("set_buffer_size 512", "0"),
-            ToldA("quantum 512"),
+            EventA("quantum 512"),
         ],
     ),
     (
@@ -95,12 +95,12 @@ const TOLD: &[Row] = &[
 ];
 
 #[test]
-fn callbacks_tell_what_another_process_has_done() {
+fn callbacks_report_changes_by_another_process() {
     take(TOLD);
 }
 
 #[test]
-fn a_client_hears_of_other_clients_and_not_of_itself() {
+fn a_client_is_notified_of_other_clients_only() {
     let server = Server::timer(256);
     let (mut observer, _) = Actor::open(&server, "observer", "observer", "");
     assert_eq!(observer.ask("activate"), "0");
@@ -112,8 +112,8 @@ fn a_client_hears_of_other_clients_and_not_of_itself() {
     assert_eq!(clients.collect::<Vec<_>>(), ["client other came", "client other went"]);
 }
 
-/// With `JackFailure | JackServerError` and the reason, where it asks for them; and only so where
-/// it asks for both.
+/// The callback gets `JackFailure | JackServerError` and the reason if it was set with
+/// `jack_on_info_shutdown`, and it is the only one called if both are set.
 #[test]
 fn a_stopping_server_calls_one_shutdown_callback_once() {
     const WITH_REASON: &str = "shutdown 0x21 a program asked for it";
@@ -123,22 +123,22 @@ fn a_stopping_server_calls_one_shutdown_callback_once() {
         ("plain", "plain-shutdown", "shutdown"),
         ("both", "both-shutdowns", WITH_REASON),
     ];
-    let mut actors = asked.map(|(name, option, told)| {
+    let mut actors = asked.map(|(name, option, expected)| {
         let (mut actor, _) = Actor::open(&server, name, name, option);
         assert_eq!(actor.ask("activate"), "0");
         // On an active client, this is too late and has no effect.
         assert_eq!(actor.ask("on_info_shutdown"), "done");
-        (actor, told)
+        (actor, expected)
     });
     server.consort(&["stop"]).expect_success();
-    for (actor, told) in &mut actors {
-        actor.await_event("the server has stopped", told);
+    for (actor, expected) in &mut actors {
+        actor.await_event("the server has stopped", expected);
     }
-    // A second call would come at once after the first.
-    for (actor, told) in &mut actors {
+    // A second call would come immediately after the first.
+    for (actor, expected) in &mut actors {
         let all: Vec<_> =
             actor.events().into_iter().filter(|event| event.starts_with("shutdown")).collect();
-        assert_eq!(all, [*told]);
+        assert_eq!(all, [*expected]);
     }
 }
 

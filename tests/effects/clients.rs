@@ -51,7 +51,7 @@ fn the_uuid_that_a_client_has_is_the_one_that_another_process_finds() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_changed_or_refused_and_the_status_says_which() {
+fn a_taken_name_is_changed_or_refused_by_the_options() {
     let server = Server::timer(256);
     let (mut first, opened) = Actor::open(&server, "first", "synth", "exact");
     assert_eq!(opened, "opened 0x0 synth");
@@ -59,7 +59,7 @@ fn a_name_that_is_taken_is_changed_or_refused_and_the_status_says_which() {
     let (mut second, opened) = Actor::open(&server, "second", "synth", "");
     assert_eq!(opened, "opened 0x4 synth-01");
     assert_eq!(second.ask("get_client_name"), "synth-01");
-    // JackFailure | JackNameNotUnique, and JackServerError, which is what JACK2 tells of it.
+    // JackFailure | JackNameNotUnique, and JackServerError, as in JACK2.
     let (_refused, opened) = Actor::open(&server, "third", "synth", "exact");
     assert_eq!(opened, "refused 0x25");
     // jack_client_new has no status.

@@ -8,7 +8,7 @@ use crate::actors::{Actor, Row, take};
 
 const THREADS: &[Row] = &[
     (
-        "jack_client_thread_id is the thread of the process callback, with the priority that is told",
+        "jack_client_thread_id is the thread of the process callback, with the priority that is reported",
         &[
             A("activate", "0"),
             A("await_cycle", "ran"),
@@ -62,7 +62,7 @@ const THREADS: &[Row] = &[
         ],
     ),
     (
-        "a process callback that fails leaves the graph: no more cycles, no connections",
+        "a process callback that fails leaves the graph: no further cycles, no connections",
         &[
             A("port_register out audio o", "ok"),
             A("activate", "0"),
@@ -89,7 +89,7 @@ const THREADS: &[Row] = &[
 ];
 
 #[test]
-fn threads_and_cycles_are_as_told() {
+fn threads_and_cycles_are_as_reported() {
     take(THREADS);
 }
 
@@ -136,7 +136,7 @@ fn a_client_may_be_closed_within_its_cycle() {
 }
 
 #[test]
-fn a_late_client_is_an_xrun_that_others_hear_of() {
+fn a_late_client_is_an_xrun_for_all_clients() {
     let server = Server::timer(256);
     let (mut late, _) = Actor::open(&server, "late", "late", "");
     let (mut observer, _) = Actor::open(&server, "observer", "observer", "");
@@ -151,7 +151,7 @@ fn a_late_client_is_an_xrun_that_others_hear_of() {
     late.signal(Signal::CONT);
     let delayed =
         |actor: &mut Actor| actor.ask("get_max_delayed_usecs").parse::<f32>().expect("a number");
-    eventually("a delay is told", || (delayed(&mut observer) > 0.0).then_some(()));
+    eventually("a delay is reported", || (delayed(&mut observer) > 0.0).then_some(()));
     assert_eq!(observer.ask("get_xrun_delayed_usecs"), "some");
     // A busy machine may have the next xrun at once.
     eventually("one resets it, the other reads none", || {
@@ -183,9 +183,9 @@ fn frame_times_are_one_clock_for_all_processes() {
     }
 }
 
-/// What one cycle of a client was told, all of it inside this cycle.
+/// What the library reported to a client, all of it inside one cycle.
 #[derive(Debug)]
-struct Measured {
+struct CycleTimes {
     result: u64,
     first_frame: u64,
     last_frame_time: u64,
@@ -199,7 +199,7 @@ struct Measured {
     length_us: u64,
 }
 
-impl Measured {
+impl CycleTimes {
     fn of(actor: &mut Actor) -> Self {
         let answer = actor.ask("measure_cycle");
         let numbers: Vec<u64> =
@@ -243,9 +243,9 @@ fn all_times_read_in_a_cycle_are_this_cycles() {
         assert_eq!(actor.ask("await_cycle"), "ran");
     }
     for _ in 0..10 {
-        let cycle = Measured::of(&mut a);
+        let cycle = CycleTimes::of(&mut a);
         assert_eq!((cycle.result, cycle.last_frame_time), (0, cycle.first_frame), "{cycle:?}");
-        // Dates are rounded to microseconds, of which a frame has 20.
+        // Times are rounded to microseconds, of which a frame has 20.
         assert!(cycle.first_frame.abs_diff(cycle.back) <= 1, "{cycle:?}");
         assert!(cycle.start_us.abs_diff(cycle.start_again_us) <= 1, "{cycle:?}");
         assert!(cycle.next_us.abs_diff(cycle.next_again_us) <= 1, "{cycle:?}");
@@ -254,7 +254,7 @@ fn all_times_read_in_a_cycle_are_this_cycles() {
         assert!(cycle.since_later >= cycle.since_begin + 95, "{cycle:?}");
         // Another process, in a later cycle: not exact, but far from another origin or unit.
         let date_us: u64 =
-            b.ask(&format!("frames_to_time {}", cycle.first_frame)).parse().expect("a date");
+            b.ask(&format!("frames_to_time {}", cycle.first_frame)).parse().expect("a time");
         assert!(date_us.abs_diff(cycle.start_us) < 1_000_000, "{date_us} in b, {cycle:?} in a");
         let frame: u64 =
             b.ask(&format!("time_to_frames {}", cycle.start_us)).parse().expect("a frame");

@@ -1,9 +1,9 @@
-//! Which test sees what each function does: `functions.txt` says it, and this checks that it says
-//! it of every function that libjack exports, of tests that exist, and of programs that call it.
+//! `functions.txt` names the test that sees what each function does. This checks that it has every
+//! function that libjack exports, and that the tests exist and their programs call the function.
 //!
-//! A line has a symbol, what there is to see, the file and the name of the test, and the program
-//! that calls it: its source, or the file itself of one of Debian's. There is to see: its `effect`,
-//! from another process; or what it does in its `own` process, where it concerns no other.
+//! A line has a symbol, what is seen, the file and the name of the test, and the program that calls
+//! it: its source, or the file itself of one of Debian's. What is seen is its `effect`, from
+//! another process; or what it does in its `own` process, where it concerns no other.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -46,7 +46,7 @@ fn calls_of(program: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether `text` has `word` with nothing of a name before and behind it.
+/// Whether `text` has `word` as a whole name.
 fn has_word(text: &str, word: &str) -> bool {
     let is_name = |character: char| character.is_ascii_alphanumeric() || character == '_';
     text.match_indices(word).any(|(at, _)| {
@@ -77,7 +77,7 @@ fn every_function_of_libjack_has_a_test_whose_program_calls_it() {
 }
 
 #[test]
-fn what_is_seen_from_another_process_is_seen_by_a_process_level_test() {
+fn effects_on_other_processes_have_process_level_tests() {
     let elsewhere: BTreeSet<_> = lines()
         .iter()
         .filter(|line| line.kind != "own" && !line.file.starts_with("tests/"))

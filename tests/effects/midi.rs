@@ -1,5 +1,5 @@
-//! The functions of MIDI buffers: what one process writes, another reads, and what does not fit is
-//! counted.
+//! The functions of MIDI buffers: what one process writes, another reads, and events that do not
+//! fit are counted.
 
 use harness::{Server, c_program, eventually};
 

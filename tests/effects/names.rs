@@ -14,7 +14,7 @@ fn listed(server: &Server, name: &str) -> bool {
 }
 
 #[test]
-fn the_longest_client_name_is_taken_whole_and_one_byte_more_is_refused() {
+fn one_byte_more_than_the_longest_client_name_is_refused() {
     let server = Server::timer(1024);
     let longest = "n".repeat(CLIENT);
     let (mut first, opened) = Actor::open(&server, "first", &longest, "");
@@ -25,8 +25,8 @@ fn the_longest_client_name_is_taken_whole_and_one_byte_more_is_refused() {
     // JackFailure
     let (_refused, opened) = Actor::open(&server, "second", &format!("{longest}n"), "");
     assert_eq!(opened, "refused 0x1");
-    // Nothing is cut off, and there is no room for a number behind it: JackFailure |
-    // JackNameNotUnique, and JackServerError, which is what JACK2 tells of it.
+    // Nothing is cut off, and there is no room for an appended number: JackFailure |
+    // JackNameNotUnique, and JackServerError, as in JACK2.
     let (_refused, opened) = Actor::open(&server, "third", &longest, "");
     assert_eq!(opened, "refused 0x25");
     // The longest that has room for one.

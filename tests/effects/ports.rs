@@ -1,6 +1,6 @@
 //! Ports, their names, connections and latencies.
 
-use crate::actors::Step::{A, B, BDoes, Ls, Lsp, ToldB};
+use crate::actors::Step::{A, B, BDoes, EventB, Ls, Lsp};
 use crate::actors::{Row, take};
 
 const NAMES: &[Row] = &[
@@ -74,7 +74,7 @@ const NAMES: &[Row] = &[
             A("port_register out audio o", "ok"),
             BDoes("activate", "0"),
             A("port_rename a:out left", "0 from a:out to a:left"),
-            ToldB("port a:out is now a:left"),
+            EventB("port a:out is now a:left"),
             B("port_by_name a:out", "(null)"),
             B("port_short_name a:left", "left"),
             Lsp(&["a:"], "a:left\n"),
@@ -86,7 +86,7 @@ const NAMES: &[Row] = &[
             A("port_register out audio o", "ok"),
             BDoes("activate", "0"),
             A("port_set_name a:out left", "0"),
-            ToldB("port a:out is now a:left"),
+            EventB("port a:out is now a:left"),
             Lsp(&["a:"], "a:left\n"),
         ],
     ),
@@ -133,7 +133,7 @@ const NAMES: &[Row] = &[
 ];
 
 #[test]
-fn what_a_port_is_and_is_called_others_see() {
+fn port_names_and_flags_are_seen_by_others() {
     take(NAMES);
 }
 
@@ -302,22 +302,22 @@ const LATENCIES: &[Row] = &[
         "jack_recompute_total_latencies has every active client asked, for capture and then for playback",
         &[
             BDoes("activate", "0"),
-            ToldB("latency capture"),
-            ToldB("latency playback"),
+            EventB("latency capture"),
+            EventB("latency playback"),
             A("recompute_total_latencies", "0"),
-            ToldB("latency capture"),
-            ToldB("latency playback"),
+            EventB("latency capture"),
+            EventB("latency playback"),
         ],
     ),
     (
         "jack_recompute_total_latency does the same",
         &[
             BDoes("activate", "0"),
-            ToldB("latency capture"),
-            ToldB("latency playback"),
+            EventB("latency capture"),
+            EventB("latency playback"),
             A("recompute_total_latency system:capture_1", "0"),
-            ToldB("latency capture"),
-            ToldB("latency playback"),
+            EventB("latency capture"),
+            EventB("latency playback"),
         ],
     ),
 ];

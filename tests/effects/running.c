@@ -25,7 +25,7 @@ static void check(int is_so, int line, const char *condition) {
 }
 #define CHECK(condition) check(condition, __LINE__, #condition)
 
-/* However slow the machine is. */
+/* Enough on any machine. */
 static int await(sem_t *semaphore) {
     struct timespec end;
     clock_gettime(CLOCK_REALTIME, &end);
@@ -36,12 +36,12 @@ static int await(sem_t *semaphore) {
     return result == 0;
 }
 
-/* The client that the callbacks are of, and another one, which does what they are told. */
+/* The client whose callbacks these are, and another one that triggers them. */
 static jack_client_t *client, *other;
 /* A callback has begun, and may return. */
 static sem_t begun, may_return;
-/* What came of it, or was told. */
-static sem_t told, told_renamed;
+/* The result, or what was notified. */
+static sem_t notified, notified_renamed;
 
 static void register_port(const char *name) {
     CHECK(jack_port_register(other, name, JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0) != NULL);
@@ -55,19 +55,19 @@ static int process_nothing(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
-/* Stays in the callback at the port "first", and tells of the port "second". */
+/* Stays in the callback for the port "first", and reports the port "second". */
 static void on_port(jack_port_id_t id, int registered, void *unused) {
     (void)registered, (void)unused;
     if (is_named(id, "first")) {
         sem_post(&begun);
         CHECK(await(&may_return));
     } else if (is_named(id, "second")) {
-        sem_post(&told);
+        sem_post(&notified);
     }
 }
 static void on_rename(jack_port_id_t id, const char *before, const char *now, void *unused) {
     (void)id, (void)before, (void)now, (void)unused;
-    sem_post(&told_renamed);
+    sem_post(&notified_renamed);
 }
 
 /* In the callback when this returns. */
@@ -84,15 +84,15 @@ static void reactivate(void) {
     CHECK(jack_activate(client) == 0);
     sem_post(&may_return);
     register_port("second");
-    CHECK(await(&told));
+    CHECK(await(&notified));
 }
 
-/* Events come one after the other: what was before the renaming has been told. */
+/* Events come in order: those before the renaming have been delivered. */
 static void rename_and_await(const char *name) {
     CHECK(jack_port_rename(other, jack_port_by_name(other, "other:renamed"), name) == 0);
-    CHECK(await(&told_renamed));
+    CHECK(await(&notified_renamed));
     CHECK(jack_port_rename(other, jack_port_by_name(other, "other:moved"), "renamed") == 0);
-    CHECK(await(&told_renamed));
+    CHECK(await(&notified_renamed));
 }
 
 static void unset(void) {
@@ -108,7 +108,7 @@ static void unset(void) {
     CHECK(jack_activate(client) == 0);
     register_port("second");
     rename_and_await("moved");
-    CHECK(sem_trywait(&told) != 0);
+    CHECK(sem_trywait(&notified) != 0);
 }
 
 static void on_port_replacing(jack_port_id_t id, int registered, void *unused) {
@@ -126,7 +126,7 @@ static void replace(void) {
     register_port("first");
     CHECK(await(&begun));
     register_port("second");
-    CHECK(await(&told));
+    CHECK(await(&notified));
 }
 
 /* Does not return from the process callback until it may, once. */
@@ -139,7 +139,7 @@ static int process_staying(jack_nframes_t frames, void *unused) {
         CHECK(await(&may_return));
     }
     atomic_fetch_sub(&in_process, 1);
-    sem_post(&told);
+    sem_post(&notified);
     return 0;
 }
 static void stay(void) {
@@ -150,26 +150,26 @@ static void stay(void) {
     CHECK(jack_deactivate(client) == 0);
     CHECK(jack_activate(client) != 0);
     sem_post(&may_return);
-    CHECK(await(&told));
+    CHECK(await(&notified));
     /* The thread needs a moment to end. */
     int result = -1;
     for (int tries = 0; tries < PATIENCE_S * 100 && (result = jack_activate(client)) != 0; tries++)
         usleep(10000);
     CHECK(result == 0);
-    CHECK(await(&told));
+    CHECK(await(&notified));
 }
 
 /* What the process thread does before its first cycle, while the program activates. */
 static int on_sync(jack_transport_state_t state, jack_position_t *position, void *unused) {
     (void)state, (void)position, (void)unused;
-    sem_post(&told);
+    sem_post(&notified);
     return 1;
 }
 static void on_timebase(jack_transport_state_t state, jack_nframes_t frames, jack_position_t *position, int is_new,
                         void *unused) {
     (void)state, (void)frames, (void)position, (void)unused;
     if (is_new)
-        sem_post(&told_renamed);
+        sem_post(&notified_renamed);
 }
 static int on_frames_setting(jack_nframes_t frames, void *unused) {
     (void)frames, (void)unused;
@@ -181,8 +181,8 @@ static void set_transport(void) {
     jack_set_buffer_size_callback(client, on_frames_setting, NULL);
     CHECK(jack_activate(client) == 0);
     jack_transport_start(other);
-    CHECK(await(&told));
-    CHECK(await(&told_renamed));
+    CHECK(await(&notified));
+    CHECK(await(&notified_renamed));
 }
 static int on_frames_deactivating(jack_nframes_t frames, void *unused) {
     (void)frames, (void)unused;
@@ -194,7 +194,7 @@ static void deactivate(void) {
     jack_set_buffer_size_callback(client, on_frames_deactivating, NULL);
     jack_set_process_callback(client, process_staying, NULL);
     CHECK(jack_activate(client) == 0);
-    CHECK(await(&told));
+    CHECK(await(&notified));
 }
 static int on_frames_closing(jack_nframes_t frames, void *unused) {
     (void)frames, (void)unused;
@@ -205,14 +205,14 @@ static int on_frames_closing(jack_nframes_t frames, void *unused) {
 static void on_client(const char *name, int registered, void *unused) {
     (void)unused;
     if (strcmp(name, "client") == 0 && !registered)
-        sem_post(&told);
+        sem_post(&notified);
 }
 static void close_it(void) {
     jack_set_buffer_size_callback(client, on_frames_closing, NULL);
     /* Whether it is done before or after the client is closed. */
     jack_activate(client);
     CHECK(sem_trywait(&begun) == 0);
-    CHECK(await(&told));
+    CHECK(await(&notified));
 }
 
 /* The signals of the thread that calls: SIGUSR1 is blocked by the one that opened the client. */
@@ -232,7 +232,7 @@ static int process_noting(jack_nframes_t frames, void *unused) {
 static void on_port_noting(jack_port_id_t id, int registered, void *unused) {
     (void)id, (void)registered, (void)unused;
     note_signals(1);
-    sem_post(&told);
+    sem_post(&notified);
 }
 static void signals(void) {
     jack_set_process_callback(client, process_noting, NULL);
@@ -240,7 +240,7 @@ static void signals(void) {
     CHECK(jack_activate(client) == 0);
     register_port("first");
     CHECK(await(&begun));
-    CHECK(await(&told));
+    CHECK(await(&notified));
     CHECK(atomic_load(&blocks_term[0]) && atomic_load(&blocks_usr1[0]));
     CHECK(!atomic_load(&blocks_term[1]) && atomic_load(&blocks_usr1[1]));
 }
@@ -254,7 +254,7 @@ static const struct {
 };
 
 int main(int count, char **arguments) {
-    sem_t *const all[] = {&begun, &may_return, &told, &told_renamed};
+    sem_t *const all[] = {&begun, &may_return, &notified, &notified_renamed};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         sem_init(all[i], 0, 0);
     sigset_t blocked;
@@ -266,7 +266,7 @@ int main(int count, char **arguments) {
     if (count != 2 || !client || !other)
         return 2;
     jack_set_process_callback(client, process_nothing, NULL);
-    /* Of ports of a client that is not active, others are not told. */
+    /* Other clients are not notified of an inactive client's ports. */
     jack_set_client_registration_callback(other, on_client, NULL);
     CHECK(jack_activate(other) == 0);
     int found = 0;

@@ -2,7 +2,7 @@
 
 use harness::{Server, c_program};
 
-/// Has the program take one case, which it judges itself.
+/// Runs one case of the program, which checks itself.
 fn take(case: &str) {
     let server = Server::timer(256);
     let program = c_program("effects/running.c");

@@ -4,9 +4,9 @@
 
 /* Whether they were made by the program's own creator: the process thread, and the second client's threads. */
 static atomic_int process_created, second_threads, second_threads_created;
-/* The process callback is to close the client, and what that answered. */
+/* Whether the process callback is to close the client, and the result of that. */
 static atomic_int closes_in_cycle, close_result = 1;
-/* A second client of this process, and what was got through it. */
+/* A second client of this process, and what was received through it. */
 static jack_client_t *second;
 static jack_port_t *held_port;
 static const char *held_name, *held_listed;

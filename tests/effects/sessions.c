@@ -31,7 +31,7 @@ static void on_session(jack_session_event_t *event, void *client) {
     char command[256];
     snprintf(seen_directory, sizeof seen_directory, "%s", event->session_dir);
     seen_type = (int)event->type;
-    /* While the manager waits for this very client, it cannot begin another session. */
+    /* While the manager waits for this client, it cannot start another session. */
     CHECK(jack_session_notify(*(jack_client_t **)client, NULL, JackSessionSave, "/tmp") == NULL);
     snprintf(command, sizeof command, "saver %s", event->client_uuid);
     event->command_line = strdup(command);
@@ -56,7 +56,7 @@ static void asks_and_is_answered(const char *directory) {
     snprintf(expected, sizeof expected, "%s/saver/", directory);
     CHECK(is_text(seen_directory, expected));
     CHECK(seen_type == JackSessionSaveTemplate);
-    /* One that has no callback has nothing to answer. */
+    /* A client without a callback has nothing to answer. */
     commands = jack_session_notify(manager, "manager", JackSessionSave, directory);
     CHECK(commands && !commands[0].uuid);
     jack_session_commands_free(commands);

@@ -3,7 +3,7 @@
 use harness::{Server, c_program};
 
 #[test]
-fn a_session_manager_gets_the_clients_answers_and_keeps_names_for_uuids() {
+fn a_session_manager_gets_the_clients_answers() {
     let server = Server::timer(256);
     let program = c_program("effects/sessions.c");
     let session = server.directory().join("session");

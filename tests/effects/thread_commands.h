@@ -1,8 +1,8 @@
 /*
- * Part of actor.c: threads that the library makes for a program, dates as a cycle sees them, names at their limits.
+ * Part of actor.c: threads that the library makes for a program, times as a cycle sees them, names at their limits.
  */
 
-/* The kernel's number of the calling thread, by which /proc knows it. */
+/* The kernel's id of the calling thread, as in /proc. */
 static int kernel_thread(void) { return (int)syscall(SYS_gettid); }
 
 /* One thread of the actor's own at a time. */
@@ -12,7 +12,7 @@ static atomic_int own_thread_id, own_thread_may_end;
 static void *waiting_thread(void *unused) {
     (void)unused;
     atomic_store(&own_thread_id, kernel_thread());
-    /* A place to be cancelled at. */
+    /* A cancellation point. */
     while (!atomic_load(&own_thread_may_end))
         usleep(1000);
     return NULL;
@@ -54,7 +54,7 @@ static void *run_made(void *passed) {
 static int telling_creator(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
     size_t stack_bytes = 0;
     pthread_attr_getstacksize(attributes, &stack_bytes);
-    told("creates a thread with a stack of %zu bytes", stack_bytes);
+    report_event("creates a thread with a stack of %zu bytes", stack_bytes);
     struct made *made = malloc(sizeof *made);
     *made = (struct made){body, argument};
     return pthread_create(thread, attributes, run_made, made);
@@ -69,7 +69,7 @@ COMMAND(priorities) {
 }
 COMMAND(own_process_thread) { UNUSED; answer("%d", atomic_load(&process_thread_id)); }
 
-/* Asked for by a command and done inside one cycle. */
+/* Requested by a command, and done inside one cycle. */
 static atomic_int measuring;
 static struct {
     jack_nframes_t first_frame, last_frame_time, back, since_begin, since_later;
@@ -108,18 +108,18 @@ COMMAND(frames_to_time) {
 }
 COMMAND(time_to_frames) { answer("%u", jack_time_to_frames(client, strtoull(word[1], NULL, 10))); }
 
-static atomic_uint told_rate_hz;
+static atomic_uint notified_rate_hz;
 static int on_rate(jack_nframes_t rate_hz, void *unused) {
     (void)unused;
-    atomic_store(&told_rate_hz, rate_hz);
+    atomic_store(&notified_rate_hz, rate_hz);
     return 0;
 }
-/* What the callback was told before its setter returned. */
+/* What the callback was passed before its setter returned. */
 COMMAND(set_rate_callback) {
     UNUSED;
-    atomic_store(&told_rate_hz, 0);
+    atomic_store(&notified_rate_hz, 0);
     int result = jack_set_sample_rate_callback(client, on_rate, NULL);
-    answer("%d %u", result, atomic_load(&told_rate_hz));
+    answer("%d %u", result, atomic_load(&notified_rate_hz));
 }
 COMMAND(set_shutdown_with_reason) {
     UNUSED;

@@ -1,4 +1,4 @@
-//! Scheduling and threads, as the kernel tells them to another process.
+//! Scheduling and threads, as the kernel reports them to another process.
 
 use harness::{Server, eventually};
 
@@ -31,7 +31,7 @@ fn may_be_realtime() -> bool {
     tried.status.success()
 }
 
-/// Has a thread started; its number.
+/// Has a thread started; returns its id.
 fn start_thread(actor: &mut Actor, how: &str) -> u32 {
     let answer = actor.ask(&format!("start_thread {how}"));
     let thread = answer.strip_prefix("0 ").and_then(|thread| thread.parse().ok());
@@ -108,7 +108,7 @@ fn a_thread_made_by_libjack_is_scheduled_as_its_calls_ask() {
 }
 
 #[test]
-fn threads_are_made_by_the_programs_own_creator_until_it_is_taken_back() {
+fn threads_are_made_by_the_programs_creator_while_it_is_set() {
     let server = Server::timer(1024);
     let (mut actor, _) = Actor::open(&server, "a", "a", "");
     let made = |actor: &mut Actor| {
@@ -131,7 +131,7 @@ fn threads_are_made_by_the_programs_own_creator_until_it_is_taken_back() {
 }
 
 #[test]
-fn a_server_that_runs_as_fast_as_it_can_is_not_real_time() {
+fn a_freewheeling_file_server_is_not_real_time() {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let output = directory.path().join("out.wav").to_string_lossy().into_owned();
     let options = ["--driver", "file", "--output", &output, "--fast", "--realtime-priority", "60"];

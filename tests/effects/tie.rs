@@ -1,4 +1,4 @@
-//! Tied ports: an output says what an input hears, and its program does nothing for it.
+//! Tied ports: an output carries what an input receives, without any action of the program.
 
 use harness::{Program, Server, Sound, Stretch, c_program, eventually, noise};
 
@@ -16,7 +16,7 @@ fn start(server: &Server) -> Program {
 }
 
 #[test]
-fn every_frame_that_a_tied_input_hears_its_output_says() {
+fn a_tied_output_carries_every_frame_of_its_input() {
     let sent = Sound::of(48_000, &[noise(1, 100_077)]);
     let server = Server::playing(&sent, &["--quantum", "256", "--fast"]);
     let _tied = start(&server);
@@ -29,7 +29,7 @@ fn every_frame_that_a_tied_input_hears_its_output_says() {
 }
 
 #[test]
-fn events_that_a_tied_input_hears_its_output_says_until_it_is_untied() {
+fn a_tied_output_carries_events_until_it_is_untied() {
     let server = Server::timer(256);
     let mut tied = start(&server);
     let mut dump = server.spawn("jack_midi_dump", &["dump"]);

@@ -1,6 +1,6 @@
-//! The transport and freewheel: what one process asks, others see.
+//! The transport and freewheel: what one process requests, others see.
 
-use crate::actors::Step::{A, B, BDoes, Lsp, Status, ToldA, ToldB, Transport};
+use crate::actors::Step::{A, B, BDoes, EventA, EventB, Lsp, Status, Transport};
 use crate::actors::{Row, take};
 
 /// Longer than anything that could happen meanwhile.
@@ -64,7 +64,7 @@ const MOVED: &[Row] = &[
         ],
     ),
     (
-        "jack_get_transport_info tells the same in the struct of long ago, and no more than fits it",
+        "jack_get_transport_info gives the same in the old struct, as far as it fits",
         &[
             A("transport_reposition 9", "0"),
             B("get_transport_info", "stopped 9 bar 10, valid 0x13"),
@@ -77,17 +77,17 @@ const MOVED: &[Row] = &[
 
 const SLOW: &[Row] = &[
     (
-        "jack_set_sync_callback has the transport wait until the client is ready, on a jump too",
+        "jack_set_sync_callback makes the transport wait until the client is ready, on a jump too",
         &[
             A("activate", "0"),
             A(NEVER_US, "0"),
             A("set_sync_callback unready", "0"),
             // Once after it was set.
-            ToldA("asked while stopped at 0"),
+            EventA("asked while stopped at 0"),
             BDoes("transport_locate 100", "0"),
-            ToldA("asked while stopped at 100"),
+            EventA("asked while stopped at 100"),
             BDoes("transport_start", "done"),
-            ToldA("asked while starting at 100"),
+            EventA("asked while starting at 100"),
             B("transport_query", "starting 100"),
             A("be_ready", "done"),
             Transport("/state", "\"rolling\""),
@@ -100,22 +100,22 @@ const SLOW: &[Row] = &[
         &[
             A("activate", "0"),
             A("set_sync_callback unready", "0"),
-            ToldA("asked while stopped at 0"),
+            EventA("asked while stopped at 0"),
             BDoes("set_sync_timeout 200000", "0"),
             BDoes("transport_start", "done"),
-            ToldA("asked while starting at 0"),
-            ToldA("asked while rolling"),
+            EventA("asked while starting at 0"),
+            EventA("asked while rolling"),
             Transport("/state", "\"rolling\""),
         ],
     ),
     (
-        "nobody waits for a client whose sync callback was taken back, or that left",
+        "no client waits for one whose sync callback was removed, or that left",
         &[
             A("activate", "0"),
             A(NEVER_US, "0"),
             A("set_sync_callback unready", "0"),
             BDoes("transport_start", "done"),
-            ToldA("asked while starting at 0"),
+            EventA("asked while starting at 0"),
             A("set_sync_callback none", "0"),
             Transport("/state", "\"rolling\""),
             BDoes("transport_stop", "done"),
@@ -132,18 +132,18 @@ const SLOW: &[Row] = &[
 
 const LED: &[Row] = &[
     (
-        "jack_set_timebase_callback has the master complete every position, told of each new one once",
+        "jack_set_timebase_callback makes the master complete every position, and reports each new one once",
         &[
             A("activate", "0"),
             A("set_timebase_callback", "0"),
-            ToldA("new position 0 while stopped"),
+            EventA("new position 0 while stopped"),
             B("transport_query", "stopped 0 full"),
             Transport("/timebase", "\"a\""),
             BDoes("transport_locate 500", "0"),
-            ToldA("new position 500 while stopped"),
+            EventA("new position 500 while stopped"),
             B("transport_query", "stopped 500 full"),
             BDoes("transport_start", "done"),
-            ToldA("new position 500 while starting"),
+            EventA("new position 500 while starting"),
             Transport("/state", "\"rolling\""),
             BDoes("transport_stop", "done"),
             Transport("/state", "\"stopped\""),
@@ -157,11 +157,11 @@ const LED: &[Row] = &[
             BDoes("activate", "0"),
             BDoes("release_timebase", "EINVAL"),
             A("set_timebase_callback conditional", "0"),
-            ToldA("new position 0 while stopped"),
+            EventA("new position 0 while stopped"),
             BDoes("set_timebase_callback conditional", "EBUSY"),
             Transport("/timebase", "\"a\""),
             BDoes("set_timebase_callback", "0"),
-            ToldB("new position 0 while stopped"),
+            EventB("new position 0 while stopped"),
             Transport("/timebase", "\"b\""),
             A("release_timebase", "EINVAL"),
             BDoes("release_timebase", "0"),
@@ -191,16 +191,16 @@ const FREEWHEELING: &[Row] = &[
             BDoes("activate", "0"),
             A("is_realtime", "1"),
             A("set_freewheel 1", "0"),
-            ToldA("freewheel 1"),
-            ToldB("freewheel 1"),
+            EventA("freewheel 1"),
+            EventB("freewheel 1"),
             Status("/freewheel", "true"),
             A("await_cycle", "ran"),
             BDoes("await_cycle", "ran"),
             A("is_realtime", "0"),
             BDoes("set_freewheel 1", "-1"),
             BDoes("set_freewheel 0", "0"),
-            ToldA("freewheel 0"),
-            ToldB("freewheel 0"),
+            EventA("freewheel 0"),
+            EventB("freewheel 0"),
             Status("/freewheel", "false"),
             A("await_cycle", "ran"),
             A("is_realtime", "1"),
@@ -218,7 +218,7 @@ const FREEWHEELING: &[Row] = &[
             BDoes("activate", "0"),
             A("set_freewheel 1", "0"),
             BDoes("set_buffer_size 512", "0"),
-            ToldA("quantum 512"),
+            EventA("quantum 512"),
             A("connect a:out b:in", "0"),
             Lsp(&["-c", "b:in"], "b:in\n   a:out\n"),
             BDoes("transport_start", "done"),
@@ -231,12 +231,12 @@ const FREEWHEELING: &[Row] = &[
 ];
 
 #[test]
-fn the_transport_is_moved_by_one_process_and_seen_by_others() {
+fn the_transport_that_one_process_moves_is_seen_by_others() {
     take(MOVED);
 }
 
 #[test]
-fn slow_clients_are_waited_for_as_they_are_told() {
+fn slow_sync_clients_are_waited_for() {
     take(SLOW);
 }
 

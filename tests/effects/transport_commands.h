@@ -25,26 +25,26 @@ static void ask_in_cycle(void) {
 
 static void on_freewheel(int starting, void *unused) {
     (void)unused;
-    told("freewheel %d", starting);
+    report_event("freewheel %d", starting);
 }
 
-/* Ready when told to be. */
+/* Ready when a command says so. */
 static atomic_int is_ready;
 static int on_sync(jack_transport_state_t state, jack_position_t *position, void *unused) {
-    static jack_transport_state_t told_state = (jack_transport_state_t)99;
-    static jack_nframes_t told_frame;
+    static jack_transport_state_t asked_state = (jack_transport_state_t)99;
+    static jack_nframes_t asked_frame;
     (void)unused;
-    /* Once for each state and place, while it rolls once in all: it is asked in each cycle. */
-    if (state == JackTransportRolling && state != told_state)
-        told("asked while rolling");
-    else if (state != JackTransportRolling && (state != told_state || position->frame != told_frame))
-        told("asked while %s at %u", state_name(state), position->frame);
-    told_state = state;
-    told_frame = position->frame;
+    /* Once for each state and position, and once in all while it rolls: it is asked in each cycle. */
+    if (state == JackTransportRolling && state != asked_state)
+        report_event("asked while rolling");
+    else if (state != JackTransportRolling && (state != asked_state || position->frame != asked_frame))
+        report_event("asked while %s at %u", state_name(state), position->frame);
+    asked_state = state;
+    asked_frame = position->frame;
     return atomic_load(&is_ready);
 }
 
-/* Every optional member, told from the frame. */
+/* Every optional member, derived from the frame. */
 static void fill(jack_position_t *position) {
     jack_nframes_t frame = position->frame;
     position->valid = JackPositionBBT | JackPositionTimecode | JackBBTFrameOffset | JackAudioVideoRatio |
@@ -69,7 +69,7 @@ static void on_timebase(jack_transport_state_t state, jack_nframes_t frames, jac
                         void *unused) {
     (void)frames, (void)unused;
     if (is_new)
-        told("new position %u while %s", position->frame, state_name(state));
+        report_event("new position %u while %s", position->frame, state_name(state));
     fill(position);
 }
 

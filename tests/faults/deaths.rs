@@ -22,14 +22,14 @@ fn a_death_in(mode: &[&str], fault: &str) -> Result<(), String> {
     eventually("the server knows", || (!scenario.has_victim()).then_some(()));
     scenario.expect_new_clients_to_work();
     scenario.await_cycles(100);
-    let (beside, fed) = scenario.counts();
+    let (bystander, fed) = scenario.counts();
     let what = format!("{fault} {mode:?}");
     expect_right(&what, fed)?;
-    expect_undisturbed(&what, beside)?;
+    expect_undisturbed(&what, bystander)?;
     if fed.silent == 0 {
         return Err(format!("{what}: the dead client is not heard as silence: {fed:?}"));
     }
-    // What it fed goes on with silence: it runs its cycles, but for the one in which the victim
+    // Its follower continues with silence: it runs its cycles, except the one in which the victim
     // died.
     expect_machine_losses(&what, fed.missed.saturating_sub(1), fed)
 }

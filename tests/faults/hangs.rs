@@ -1,4 +1,4 @@
-//! Clients that do not come back from their process callback, or come back late.
+//! Clients that do not return from their process callback, or return late.
 
 use harness::{Counts, MODES, eventually};
 use rustix::process::Signal;
@@ -17,39 +17,39 @@ fn a_hang(mode: &[&str], fault: &str) -> Scenario {
 }
 
 fn expect_survivors(scenario: Scenario, what: &str) -> Result<(), String> {
-    let (beside, fed) = scenario.counts();
+    let (bystander, fed) = scenario.counts();
     expect_right(what, fed)?;
-    expect_undisturbed(what, beside)?;
+    expect_undisturbed(what, bystander)?;
     expect_machine_losses(what, fed.missed.saturating_sub(3), fed)
 }
 
 #[test]
-fn a_client_that_spins_for_ever_is_left_out_and_the_others_go_on() {
+fn a_client_that_spins_for_ever_is_suspended_alone() {
     for mode in MODES {
         retry_unless_machine_is_busy(mode, || expect_survivors(a_hang(mode, "hang"), "hang"));
     }
 }
 
 #[test]
-fn a_client_that_sleeps_for_ever_is_left_out_and_the_others_go_on() {
+fn a_client_that_sleeps_for_ever_is_suspended_alone() {
     retry_unless_machine_is_busy(MODES[1], || expect_survivors(a_hang(MODES[1], "sleep"), "sleep"));
 }
 
 #[test]
-fn a_process_thread_that_ends_by_itself_is_left_out_and_the_others_go_on() {
+fn a_client_whose_process_thread_ends_is_suspended_alone() {
     retry_unless_machine_is_busy(MODES[1], || {
         expect_survivors(a_hang(MODES[1], "end-thread"), "end-thread")
     });
 }
 
-/// It sounds again, and no other client noticed.
+/// Checks that the client sounds again, and that no other client was disturbed.
 fn expect_return(scenario: Scenario, what: &str, cycles: u64) -> Result<(), String> {
-    let (beside, fed) = scenario.counts();
+    let (bystander, fed) = scenario.counts();
     expect_right(what, fed)?;
     if fed.good <= cycles {
         return Err(format!("{what}: it does not sound again: {fed:?}"));
     }
-    expect_undisturbed(what, beside)
+    expect_undisturbed(what, bystander)
 }
 
 #[test]
@@ -76,16 +76,16 @@ fn a_client_that_was_late_once_is_reinstated() {
 }
 
 #[test]
-fn a_client_whose_every_cycle_takes_three_periods_disturbs_nobody_else() {
+fn a_client_that_always_takes_three_periods_disturbs_no_other() {
     for mode in [MODES[1], MODES[3]] {
         retry_unless_machine_is_busy(mode, || {
             let mut scenario = Scenario::new(mode, "slow");
             scenario.trigger_fault();
             scenario.await_cycles(600);
             scenario.expect_new_clients_to_work();
-            let (beside, fed) = scenario.counts();
+            let (bystander, fed) = scenario.counts();
             expect_right("slow", fed)?;
-            expect_undisturbed("slow", beside)
+            expect_undisturbed("slow", bystander)
         });
     }
 }
@@ -98,7 +98,7 @@ fn a_buffer_size_callback_that_blocks_keeps_only_its_client_out() {
         scenario.await_cycles(100);
         assert!(scenario.server.run("jack_bufsize", &[]).expect_success().stdout.contains("512"));
         scenario.expect_new_clients_to_work();
-        await_sound(&mut scenario, "source:out", "the others go on");
+        await_sound(&mut scenario, "source:out", "the others continue");
         scenario.trigger_fault();
         await_sound(&mut scenario, "victim:out", "the victim sounds again");
     }
@@ -132,23 +132,23 @@ fn hung_clients_on_every_cpu(mode: &[&str]) -> Result<(), String> {
     });
     scenario.expect_new_clients_to_work();
     scenario.await_cycles(100);
-    let (beside, fed) = scenario.counts();
-    expect_right("hung on every CPU", beside)?;
+    let (bystander, fed) = scenario.counts();
+    expect_right("hung on every CPU", bystander)?;
     expect_right("hung on every CPU", fed)?;
     // Until their priority is taken, there is no CPU left for the others.
-    let lost = (beside.silent + beside.missed).saturating_sub(3);
-    expect_machine_losses("hung on every CPU", lost, beside)
+    let lost = (bystander.silent + bystander.missed).saturating_sub(3);
+    expect_machine_losses("hung on every CPU", lost, bystander)
 }
 
 #[test]
-fn hung_clients_on_every_cpu_are_left_out_and_the_others_go_on() {
+fn hung_clients_on_every_cpu_do_not_stop_the_others() {
     for mode in [MODES[1], MODES[3]] {
         retry_unless_machine_is_busy(mode, || hung_clients_on_every_cpu(mode));
     }
 }
 
 #[test]
-fn a_callback_that_never_returns_harms_only_what_its_own_client_is_told() {
+fn a_callback_that_never_returns_delays_only_its_own_client() {
     for mode in MODES {
         retry_unless_machine_is_busy(mode, || {
             let mut scenario = Scenario::new(mode, "block-notice");
@@ -158,15 +158,15 @@ fn a_callback_that_never_returns_harms_only_what_its_own_client_is_told() {
             }
             scenario.await_cycles(100);
             assert!(!scenario.is_bypassed(), "its process callback is called all the same");
-            let (beside, fed) = scenario.counts();
-            expect_undisturbed("beside a blocked callback", beside)?;
+            let (bystander, fed) = scenario.counts();
+            expect_undisturbed("next to a blocked callback", bystander)?;
             expect_undisturbed("fed by the client with it", fed)
         });
     }
 }
 
 #[test]
-fn a_clock_that_jumps_costs_cycles_and_nothing_else() {
+fn a_clock_that_jumps_costs_only_cycles() {
     for mode in MODES {
         retry_unless_machine_is_busy(mode, || {
             let mut scenario = Scenario::new(mode, "none");
@@ -177,8 +177,8 @@ fn a_clock_that_jumps_costs_cycles_and_nothing_else() {
             scenario.await_cycles(200);
             scenario.expect_new_clients_to_work();
             assert!(!scenario.is_bypassed(), "{mode:?}");
-            let (beside, fed) = scenario.counts();
-            expect_undisturbed("after a jump", beside)?;
+            let (bystander, fed) = scenario.counts();
+            expect_undisturbed("after a jump", bystander)?;
             expect_undisturbed("after a jump", fed)
         });
     }

@@ -1,4 +1,5 @@
-//! One bad client never stops the music: each test is a fault and what the others may lose by it.
+//! One bad client never stops the music: each test is a fault, and what other clients may lose by
+//! it.
 #![forbid(unsafe_code)]
 
 mod deaths;

@@ -1,4 +1,4 @@
-//! Clients that take all they can get, and a machine that has nothing left.
+//! Clients that take all that they can get, and a machine that has nothing left.
 
 use harness::{MODES, Server, eventually, in_three_attempts};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -6,8 +6,8 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use crate::scenario::{Scenario, expect_undisturbed, retry_unless_machine_is_busy};
 
 fn expect_nothing_lost(scenario: Scenario, what: &str) -> Result<(), String> {
-    let (beside, fed) = scenario.counts();
-    expect_undisturbed(what, beside)?;
+    let (bystander, fed) = scenario.counts();
+    expect_undisturbed(what, bystander)?;
     expect_undisturbed(what, fed)
 }
 
@@ -91,8 +91,8 @@ fn a_client_that_keeps_every_descriptor_costs_the_server_none() {
     }
 }
 
-/// Sets how much address space the server may use: what it has and so many bytes more; gives the
-/// limit before.
+/// Limits the server's address space to what it has and this many bytes more; returns the previous
+/// limit.
 fn limit_memory(server: &mut Server, more: Option<u64>) -> Rlimit {
     let process = Pid::from_raw(i32::try_from(server.program().id()).expect("a process id"));
     let limit = match more {

@@ -1,12 +1,12 @@
-//! Ports that come where others were.
+//! Ports that take the place of removed ones.
 
 use harness::{Counts, Server, eventually};
 
-/// Some of them in the short time that a plan needs.
+/// Enough swaps that some fall into the short time that a plan needs.
 const SWAPS: usize = 30;
 
 #[test]
-fn who_heard_a_port_that_is_gone_never_hears_the_port_that_comes_next() {
+fn a_reader_of_a_removed_port_never_hears_its_successor() {
     let server = Server::timer(128);
     let mut check = server.probe(&["check", "check"]);
     let mut swap = server.probe(&["swap", "swap", "--to", "check:in"]);

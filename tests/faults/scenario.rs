@@ -1,4 +1,4 @@
-//! A graph with a victim in its middle, and checkers that tell what each part of it lost.
+//! A graph with a victim in its middle, and checkers that count what each part of it lost.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 use harness::{Counts, Program, Server};
 use rustix::process::Signal;
 
-/// `source → victim → fed`, and `source → beside`, which does not depend on the victim.
+/// `source → victim → fed`, and `source → bystander`, which does not depend on the victim.
 pub(crate) struct Scenario {
     pub(crate) server: Server,
     _source: Program,
     pub(crate) victim: Program,
-    beside: Program,
+    bystander: Program,
     fed: Program,
     _alone: MutexGuard<'static, ()>,
 }
 
-/// One scenario at a time: a fault of one would be felt on the other.
+/// One scenario at a time: a fault of one would disturb the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Waits until no other test has a scenario.
@@ -25,15 +25,15 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 }
 
 impl Scenario {
-    /// Sets the scenario; everything sounds when this returns.
+    /// Starts the scenario. When this returns, every checker hears its source.
     pub(crate) fn new(options: &[&str], fault: &str) -> Self {
         let alone = alone();
         let server = Server::start(options);
         let source = server.probe(&["source", "source"]);
         let victim = server.probe(&["thru", "victim", "--from", "source:out", "--fault", fault]);
-        let beside = server.probe(&["check", "beside", "--from", "source:out"]);
+        let bystander = server.probe(&["check", "bystander", "--from", "source:out"]);
         let fed = server.probe(&["check", "fed", "--from", "victim:out"]);
-        let mut scenario = Self { server, _source: source, victim, beside, fed, _alone: alone };
+        let mut scenario = Self { server, _source: source, victim, bystander, fed, _alone: alone };
         scenario.await_cycles(100);
         scenario
     }
@@ -64,19 +64,19 @@ impl Scenario {
         drop(newcomer);
     }
 
-    /// Ends the checkers. Returns the counts of the client `beside`, which does not hear the
+    /// Ends the checkers. Returns the counts of the client `bystander`, which does not hear the
     /// victim, and of the client `fed`, which does.
     pub(crate) fn counts(self) -> (Counts, Counts) {
-        (Counts::of(self.beside), Counts::of(self.fed))
+        (Counts::of(self.bystander), Counts::of(self.fed))
     }
 }
 
-/// Tries a fault until it goes well. What a survivor lost is held against it only where the same
-/// scenario loses no more than its share right afterwards, without a fault, in as long a time: a
-/// machine that is busy enough takes more from everybody, and is not asked more than twice.
+/// Repeats a fault until the survivors pass. A survivor's losses count only if the same scenario
+/// without a fault, right afterwards and for as long, loses no more than its share: a busy machine
+/// takes more from all clients. It may be busy at most twice.
 ///
 /// # Panics
-/// If it went wrong three times on a machine that was not busy.
+/// If it failed three times on a machine that was not busy.
 pub(crate) fn retry_unless_machine_is_busy(
     mode: &[&str],
     mut fault: impl FnMut() -> Result<(), String>,
@@ -96,20 +96,20 @@ pub(crate) fn retry_unless_machine_is_busy(
     }
 }
 
-/// What the machine takes.
+/// Checks what the machine takes by itself, without a fault.
 fn without_fault(mode: &[&str], time: Duration) -> Result<(), String> {
     let end = Instant::now() + time;
     let mut scenario = Scenario::new(mode, "none");
     scenario.await_cycles(400);
     std::thread::sleep(end.saturating_duration_since(Instant::now()));
-    let (beside, fed) = scenario.counts();
-    expect_undisturbed("without a fault", beside)?;
+    let (bystander, fed) = scenario.counts();
+    expect_undisturbed("without a fault", bystander)?;
     expect_right("without a fault", fed)?;
     expect_machine_losses("without a fault", fed.silent + fed.missed, fed)
 }
 
-/// Checks that a survivor lost (`losses`, of its `counts`) no more than a quiet machine takes from
-/// it, which is shared and stops for whole cycles at times.
+/// Checks that a survivor lost (`losses`, of its `counts`) no more than a quiet machine takes: it
+/// is shared, and stops for whole cycles at times.
 pub(crate) fn expect_machine_losses(what: &str, losses: u64, counts: Counts) -> Result<(), String> {
     let is_machines = counts.cycles > 0 && losses <= counts.cycles / 100 + 2;
     if is_machines { Ok(()) } else { Err(format!("{what}: {losses} lost of {counts:?}")) }
@@ -122,7 +122,7 @@ pub(crate) fn expect_right(what: &str, counts: Counts) -> Result<(), String> {
 }
 
 /// Checks a client that does not hear the victim: it loses only what the machine takes.
-pub(crate) fn expect_undisturbed(what: &str, beside: Counts) -> Result<(), String> {
-    expect_right(what, beside)?;
-    expect_machine_losses(what, beside.silent + beside.missed, beside)
+pub(crate) fn expect_undisturbed(what: &str, bystander: Counts) -> Result<(), String> {
+    expect_right(what, bystander)?;
+    expect_machine_losses(what, bystander.silent + bystander.missed, bystander)
 }

@@ -28,8 +28,8 @@ fn a_client_that_scribbles_over_its_memory_disturbs_only_its_readers() {
                 scenario.server.program().stderr()
             );
             scenario.await_cycles(100);
-            let (beside, _) = scenario.counts();
-            expect_undisturbed(&format!("{mode:?}"), beside)
+            let (bystander, _) = scenario.counts();
+            expect_undisturbed(&format!("{mode:?}"), bystander)
         });
     }
 }
@@ -46,8 +46,8 @@ fn writable_pages(server: &mut Server, program: &Program) -> usize {
     signal_pages(server.program()).intersection(&signal_pages(program)).count()
 }
 
-/// `source → left ← hoarder`, until the hoarder is disconnected and scribbles over what it ever
-/// had: what is left lost.
+/// `source → left ← hoarder`, until the hoarder is disconnected and scribbles over all memory that
+/// it ever had. Returns the counts of `left`.
 fn scribble_after_disconnecting(mode: &[&str]) -> Result<(), String> {
     let _alone = alone();
     let mut server = Server::start(mode);

@@ -5,15 +5,15 @@ use rustix::process::Signal;
 
 const WRITER: [&str; 6] = ["thru", "writer", "--from", "source:out", "--fault", "write-input"];
 
-/// Lets cycles pass in which a writer writes, one reads the same source beside it, and one reads
-/// what it passes on. On a busy machine one may be so late that it reads what its source writes for
-/// the next cycle: not time after time.
+/// Lets cycles pass in which one client writes into its input, another reads the same source, and a
+/// third reads what the first passes on. On a busy machine a client may be so late that it reads
+/// what its source writes for the next cycle, but not every time.
 fn neighbours_hear_every_sample(server: &Server) {
     in_three_attempts(|| {
-        let beside = server.probe(&["check", "beside", "--from", "source:out"]);
+        let bystander = server.probe(&["check", "bystander", "--from", "source:out"]);
         let fed = server.probe(&["check", "fed", "--from", "writer:out"]);
         server.await_cycles(600);
-        for counts in [Counts::of(beside), Counts::of(fed)] {
+        for counts in [Counts::of(bystander), Counts::of(fed)] {
             assert!(counts.good > 100, "{counts:?}");
             if counts.wrong != 0 {
                 return Err(format!("{counts:?}"));
@@ -34,7 +34,7 @@ fn a_program_that_writes_into_inputs_writes_into_copies() {
         let _source = server.probe(&["source", "source"]);
         let mut writer = writer(&server, &[]);
         neighbours_hear_every_sample(&server);
-        // Another connection maps other memory.
+        // A new connection maps other memory.
         let _other = server.probe(&["source", "other"]);
         server.run("jack_disconnect", &["source:out", "writer:in"]).expect_success();
         server.run("jack_connect", &["other:out", "writer:in"]).expect_success();

@@ -86,7 +86,7 @@ fn a_client_connected_with_itself_hears_its_own_last_cycle() {
 }
 
 #[test]
-fn a_monitor_hears_what_its_playback_port_does_a_cycle_later() {
+fn a_monitor_port_carries_its_playback_port_a_cycle_later() {
     let sent = noise(24_000);
     let options = ["--quantum", "64", "--fast", "--playback", "2", "--monitors"];
     let server = Server::playing(&sent, &options);

@@ -14,8 +14,8 @@ fn profile_directory() -> PathBuf {
 /// Set in a virtual machine, which has no compiler: everything is built before it starts.
 const ARE_BUILT: &str = "CONSORT_TESTS_ARE_BUILT";
 
-/// Builds what `what` names in the profile that this test was built with, so that it is not older
-/// than the tree.
+/// Builds the targets that `what` names, in this test's profile, so that they are not older than
+/// the tree.
 fn build(what: &[&str]) -> bool {
     if std::env::var_os(ARE_BUILT).is_some() {
         return true;
@@ -37,7 +37,7 @@ fn built() -> &'static Path {
         let packages = ["consort", "consort-libjack", "consort-jackserver", "consort-jacknet"];
         build(&packages.map(|package| ["--package", package]).concat()).then(profile_directory)
     });
-    // Outside: what does not build is tried once, not by each test again.
+    // Built outside of the lock: a failing build is tried once, not again by each test.
     built.as_deref().expect("consort and consort-libjack build")
 }
 
@@ -60,10 +60,10 @@ pub fn library_directory() -> &'static Path {
         {
             // Another test process may be doing the same: the link is made under another name and
             // renamed.
-            let beside = directory.join(format!("{name}.{}", std::process::id()));
-            let _ = std::fs::remove_file(&beside);
-            std::os::unix::fs::symlink(built().join(built_name), &beside).expect("a link");
-            std::fs::rename(&beside, directory.join(&name)).expect("a link in its place");
+            let staged = directory.join(format!("{name}.{}", std::process::id()));
+            let _ = std::fs::remove_file(&staged);
+            std::os::unix::fs::symlink(built().join(built_name), &staged).expect("a link");
+            std::fs::rename(&staged, directory.join(&name)).expect("a link in its place");
         }
         directory
     })
@@ -100,9 +100,9 @@ pub fn c_program_with(library: &str, source: &str) -> String {
     let name = Path::new(source).file_stem().expect("a file").to_string_lossy();
     let program = directory.join(&*name);
     // Another test process may be doing the same, or running the program.
-    let beside = directory.join(format!("{name}.{}", std::process::id()));
-    compile_c(library, Path::new(source), &beside);
-    std::fs::rename(&beside, &program).expect("a program in its place");
+    let staged = directory.join(format!("{name}.{}", std::process::id()));
+    compile_c(library, Path::new(source), &staged);
+    std::fs::rename(&staged, &program).expect("a program in its place");
     let program = program.to_string_lossy().into_owned();
     programs.insert(source.to_owned(), program.clone());
     program

@@ -26,7 +26,7 @@ fn library() -> &'static Path {
     })
 }
 
-/// Arms the programs of one test, and reads what they noted.
+/// Arms the guard in the programs of one test, and reads what they recorded.
 #[derive(Debug)]
 pub struct Guard {
     notes: PathBuf,

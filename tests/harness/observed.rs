@@ -42,7 +42,7 @@ impl Server {
         let observer = self.observer();
         let before = status(&observer).cycles;
         let has_run = || status(&observer).cycles >= before + cycles;
-        eventually("cycles go on", || has_run().then_some(()));
+        eventually("cycles continue", || has_run().then_some(()));
     }
 
     /// Waits until a client is active.

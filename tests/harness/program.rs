@@ -1,4 +1,4 @@
-//! A program that a test starts, and must not outlive it.
+//! A program that a test starts and that must not outlive it.
 
 use std::io::Read;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -29,7 +29,7 @@ pub struct Finished {
     pub signal: Option<i32>,
     /// What it printed.
     pub stdout: String,
-    /// What it complained.
+    /// What it printed on standard error.
     pub stderr: String,
 }
 
@@ -72,7 +72,7 @@ impl Program {
         &self.printed
     }
 
-    /// What it has complained so far.
+    /// What it has printed on standard error so far.
     pub fn stderr(&mut self) -> &str {
         self.take_output();
         &self.complained
@@ -85,7 +85,7 @@ impl Program {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
         matches!(self.child.try_wait(), Ok(None))
     }
@@ -145,7 +145,7 @@ impl Drop for Program {
 }
 
 impl Finished {
-    /// Demands that it ended well.
+    /// Asserts that it ended successfully.
     ///
     /// # Panics
     /// If it did not; the message has what it printed.

@@ -16,7 +16,7 @@ pub struct Server {
     options: Vec<String>,
 }
 
-/// Its name: never the one that a person's own server has.
+/// Its name, which is never the default name of a user's own server.
 pub(crate) const NAME: &str = "under-test";
 /// The file that a server records into.
 const RECORDED: &str = "recorded.wav";
@@ -84,13 +84,13 @@ impl Server {
         eventually("the server has ended", || (!self.program.is_running()).then_some(()));
     }
 
-    /// Starts a server again in the place of one that has ended, with the same options.
+    /// Starts a server again in place of one that has ended, with the same options.
     pub fn start_again(&mut self) {
         let options = self.options.clone();
         self.start_another(&options.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
-    /// Starts a server in the place of one that has ended, with other options.
+    /// Starts a server in place of one that has ended, with other options.
     pub fn start_another(&mut self, options: &[&str]) {
         assert!(!self.program.is_running(), "one server at a time");
         self.program = Program::start(run_command(self.directory.path(), options));
@@ -126,14 +126,14 @@ impl Server {
         Self::start_in(directory, &all)
     }
 
-    /// Waits until a [playing](Self::playing) server has ended; what it recorded.
+    /// Waits until a [playing](Self::playing) server has ended; returns what it recorded.
     pub fn played(self) -> Sound {
         let Self { program, directory, .. } = self;
         program.finish().expect_success();
         Sound::read(&directory.path().join(RECORDED))
     }
 
-    /// Stops a server; what it recorded.
+    /// Stops a server; returns what it recorded.
     pub fn recorded(self) -> Sound {
         self.program.signal(rustix::process::Signal::TERM);
         self.played()
@@ -149,7 +149,7 @@ impl Server {
         self.program
     }
 
-    /// A place for a test's files.
+    /// A directory for a test's files.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }

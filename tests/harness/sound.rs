@@ -1,4 +1,4 @@
-//! What came out: a recording, measured.
+//! Recordings, and how they are measured.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ impl Sound {
     /// Reads a sound file.
     ///
     /// # Panics
-    /// If it is none.
+    /// If the file cannot be read as a sound.
     pub fn read(path: &Path) -> Self {
         let mut reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
         let mut channels = vec![Vec::new(); reader.channels()];
@@ -35,10 +35,10 @@ impl Sound {
         Self { sample_rate_hz, channels: channels.to_vec() }
     }
 
-    /// Writes it as a WAV of 32-bit floating point, which holds every sample as it is.
+    /// Writes it as a WAV of 32-bit floating point, which stores every sample exactly.
     ///
     /// # Panics
-    /// If that cannot be.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) {
         let channels = u16::try_from(self.channels.len()).expect("few channels");
         let mut writer = Writer::create(path, channels, self.sample_rate_hz).expect("a file");
@@ -67,8 +67,8 @@ impl Sound {
         self.channels[channel].iter().fold(0.0, |peak, sample| sample.abs().max(peak))
     }
 
-    /// The frequency of a tone, by its upward zero crossings: the median of what an eighth of its
-    /// periods take in a row, which some gaps amid the tone do not change.
+    /// The frequency of a tone, by its upward zero crossings: the median length of an eighth of its
+    /// periods in a row, which some gaps in the tone do not change.
     pub fn frequency_hz(&self, channel: usize) -> f64 {
         let samples = &self.channels[channel];
         let crossings: Vec<usize> = (1..samples.len())
@@ -157,11 +157,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_stretch_is_found_wherever_it_begins_and_ends() {
+    fn the_longest_stretch_is_found_at_any_position() {
         let sent = noise(1, 60_000);
         for (what, lost, expected) in [
             ("nothing lost", 0..0, Stretch { sent_at: 0, recorded_at: 0, frames: 60_000 }),
-            ("the begin lost", 0..100, Stretch { sent_at: 100, recorded_at: 0, frames: 59_900 }),
+            ("the start lost", 0..100, Stretch { sent_at: 100, recorded_at: 0, frames: 59_900 }),
             (
                 "a hole",
                 20_000..20_001,

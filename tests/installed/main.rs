@@ -78,7 +78,7 @@ fn expect_versions(tree: &Tree) {
     assert_eq!(version.stdout, b"1.9.22\n");
 }
 
-/// The units are some, and the program that one starts says when it is ready.
+/// The units are valid, and the program that one of them starts reports when it is ready.
 fn expect_service(tree: &Tree) {
     let mut command = tree.command_of(Path::new("systemd-analyze"));
     command.args(["--user", "--man=no", "verify"]);
@@ -101,8 +101,8 @@ fn expect_service(tree: &Tree) {
     server.terminate().expect_success();
 }
 
-/// A service manager listens where the unit says that programs connect, and hands that over with
-/// the first one.
+/// A service manager listens on the socket of the unit, and passes it to the server with the first
+/// program.
 fn expect_start_by_connection(tree: &Tree, tone: &Path) {
     let name = "listened-for";
     let unit =
@@ -151,7 +151,7 @@ fn expect_start_by_connection(tree: &Tree, tone: &Path) {
     assert!(refused.stderr.contains("ListenSequentialPacket="), "{}", refused.stderr);
 }
 
-/// `consort exec` has a program find the library of its own tree.
+/// A program under `consort exec` finds the library of the same tree.
 fn expect_own_library(tree: &Tree, tone: &Path) {
     let mut command = tree.command("bin/consort");
     command.args(["exec", "--", "ldd"]).arg(tone);
@@ -180,7 +180,7 @@ fn expect_plug_ins_and_control(tree: &Tree) {
     server.finish().expect_success();
 }
 
-/// At a server of the tree, what it records is the tone.
+/// A server of the tree records the tone.
 fn expect_sound(tree: &Tree, tone: &Path) -> Result<(), String> {
     let recording = tree.outside("recorded.wav");
     let mut command = tree.command("bin/consort");

@@ -17,7 +17,7 @@ fn root() -> &'static Path {
 /// run.
 pub(crate) struct Tree(TempDir);
 
-/// Where the tree is at last.
+/// Where the tree is moved to.
 const MOVED: &str = "elsewhere/moved";
 
 impl Tree {

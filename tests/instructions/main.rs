@@ -1,8 +1,8 @@
 //! What a cycle costs, counted in instructions: growth that no stopwatch on a shared machine would
 //! show.
 //!
-//! Of the build that tests run, which is not optimised: the figures say whether a cycle has grown,
-//! not how long it takes.
+//! The figures are of the build that tests run, which is not optimised: they show whether a cycle
+//! has grown, not how long it takes.
 #![forbid(unsafe_code)]
 
 use std::path::Path;
@@ -11,7 +11,7 @@ use std::process::Command;
 use harness::{Counts, Server};
 use tempfile::TempDir;
 
-/// Cycles over which is counted, at least: what happens once at the beginning is spread over them.
+/// Cycles to count over, at least: the cost of the start is spread over them.
 const CYCLES: u64 = 1000;
 /// Long enough for a server or client that valgrind slows down.
 const QUANTUM: [&str; 2] = ["--quantum", "512"];
@@ -22,11 +22,11 @@ const QUANTUM: [&str; 2] = ["--quantum", "512"];
 /// A client's part of a cycle, with one input from one source and one output: from the wake to the
 /// next sleep, without the program's callback.
 const CLIENT: u64 = 20_000;
-/// A cycle of a server without clients, and with each client more, in a row.
+/// A cycle of a server without clients, and the increase with each client in a row.
 const SERVER: u64 = 14_000;
 const SERVER_PER_CLIENT: u64 = 4_600;
 
-/// Has the command run under valgrind, which counts the instructions of these functions and of what
+/// Runs the command under valgrind, which counts the instructions of these functions and of what
 /// they call.
 fn counting(command: &mut Command, functions: &[&str], report: &Path) {
     let mut outer = Command::new("valgrind");

@@ -1,4 +1,4 @@
-//! Plug-ins that a server begins with: `-I` and `-C`, of jackd and of `consort run`.
+//! Plug-ins that a server loads at its start: `-I` and `-C`, of jackd and of `consort run`.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::plug_ins::{await_end, has_ports, hosts, let_cycles_pass, load};
 
 #[test]
-fn a_server_begins_with_its_plug_ins_and_they_end_with_it() {
+fn the_plug_ins_of_the_command_line_run_as_long_as_the_server() {
     let mut server =
         Server::start(&["--quantum", "256", "-I", "in:inprocess", "-I", "profiler/-c"]);
     server.await_connection("in:output", "system:playback_1");
@@ -40,10 +40,10 @@ fn plug_ins_end_with_a_server_that_is_killed() {
     server.start_again();
     server.await_connection("in:output", "system:playback_1");
     assert!(!has_ports(&server, "profiler"), "{}", server.lsp(&[]));
-    assert!(!has_ports(&server, "in-01"), "the one before has not come back beside it");
+    assert!(!has_ports(&server, "in-01"), "the previous one has not come back next to it");
 }
 
-/// `jackd` in a directory, with these words.
+/// `jackd` in a directory, with these arguments.
 fn jackd(directory: &Path, words: &[&str]) -> Command {
     let link = directory.join("jackd");
     if !link.exists() {
@@ -55,7 +55,7 @@ fn jackd(directory: &Path, words: &[&str]) -> Command {
 }
 
 #[test]
-fn jackd_loads_what_it_is_told_to_and_what_a_file_lists_and_connects_it() {
+fn jackd_loads_the_plug_ins_of_its_options_and_files() {
     let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let session = place.path().join("session");
     let lines = "# what to load\nl meter profiler -c\nc in:output \"system:playback_2\"\n";
@@ -75,7 +75,7 @@ fn jackd_loads_what_it_is_told_to_and_what_a_file_lists_and_connects_it() {
 }
 
 #[test]
-fn a_server_that_cannot_have_what_it_is_to_begin_with_says_so_and_ends() {
+fn a_server_whose_plug_in_cannot_be_loaded_does_not_start() {
     let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let file = |name: &str, text: &str| {
         let path = place.path().join(name);
@@ -85,7 +85,7 @@ fn a_server_that_cannot_have_what_it_is_to_begin_with_says_so_and_ends() {
     let nonsense = file("nonsense", "l profiler\nload\n");
     let nowhere = file("nowhere", "c system:capture_1 nobody:in\n");
     for (option, value, reason) in [
-        ("-I", "no_such_plug_in", "there is no plug-in no_such_plug_in.so"),
+        ("-I", "no_such_plug_in", "there is not a plug-in no_such_plug_in.so"),
         ("-I", "netmanager", "consort has no 'netmanager'"),
         ("-C", &nonsense, "line 2: not understood"),
         ("-C", &nowhere, "nobody:in"),
@@ -101,5 +101,5 @@ fn a_server_that_cannot_have_what_it_is_to_begin_with_says_so_and_ends() {
         );
     }
     let ended = Program::start(jackd(place.path(), &["-I", "/x", "-d", "dummy"])).finish();
-    assert!(ended.code == Some(2) && ended.stderr.contains("is no plug-in"), "{ended:?}");
+    assert!(ended.code == Some(2) && ended.stderr.contains("is not a plug-in"), "{ended:?}");
 }

@@ -1,11 +1,11 @@
-//! Plug-ins that go wrong: the program that loaded them gets an error, nothing of them is left, and
-//! all others go on.
+//! Plug-ins that fail: the program that loaded them gets an error, nothing of them is left, and all
+//! others continue.
 
 use harness::{Counts, Program, Server, eventually};
 
 use crate::plug_ins::{await_end, has_ports, hosts, let_cycles_pass, load, server, unload};
 
-/// A source and a checker that nothing is to happen to.
+/// A source and a checker that must not be disturbed.
 struct Bystanders {
     _source: Program,
     checker: Program,
@@ -20,7 +20,7 @@ impl Bystanders {
         }
     }
 
-    /// They are clients as before, and none of their samples was another's.
+    /// Checks that they are clients as before, and that none of their samples was another's.
     fn expect_well(self, server: &Server) {
         server.await_connection("checker:in", "bystander:out");
         let_cycles_pass(server);
@@ -53,7 +53,7 @@ fn a_plug_in_that_fails_in_jack_initialize_leaves_nothing() {
 }
 
 #[test]
-fn while_a_plug_in_hangs_in_jack_initialize_others_are_loaded_and_served() {
+fn a_plug_in_that_hangs_in_jack_initialize_delays_no_other() {
     let mut server = server(&[]);
     let mut hanging = server.spawn("jack_load", &["-i", "initialize-hang", "hanging", "plug_in"]);
     eventually("its process runs", || (hosts(&mut server).len() == 1).then_some(()));

@@ -30,7 +30,7 @@ fn debians_inprocess_carries_sound_until_it_is_unloaded() {
 }
 
 #[test]
-fn each_function_of_intclient_h_does_what_it_says_and_refuses_nonsense() {
+fn each_function_of_intclient_h_does_what_its_header_says() {
     let mut server = server(&[]);
     let plug_ins = server.directory().join("plug-ins");
     std::fs::write(plug_ins.join("no_object.so"), "no shared object").expect("a file");

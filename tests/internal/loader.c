@@ -40,7 +40,7 @@ static void loads_and_finds(void) {
     CHECK(jack_get_internal_client_name(client, first) == NULL);
     CHECK(jack_internal_client_handle(client, "first", &status) == 0);
     CHECK(status == (JackFailure | JackNoSuchClient));
-    /* Its own number is no other's. */
+    /* Its own id belongs to no other client. */
     jack_intclient_t third = jack_internal_client_load(client, "first", both, NULL, "plug_in", "");
     CHECK(third != 0 && third != first && third != second);
     CHECK(jack_internal_client_unload(client, third) == 0);

@@ -1,5 +1,5 @@
-//! Internal clients: plug-ins that the server runs, each in a process of its own, whatever goes
-//! wrong with them.
+//! Internal clients: plug-ins that the server runs, each in a process of its own, whatever
+//! fails in them.
 #![forbid(unsafe_code)]
 
 mod beginning;

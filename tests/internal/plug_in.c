@@ -1,4 +1,4 @@
-/* A plug-in that JACK2 would load, too: what it hears it passes on, and its parameters say what goes wrong with it:
+/* A plug-in that JACK2 would load, too: it passes its input on, and its parameters choose its fault:
  * refuse, crash or hang in jack_initialize; crash, exit or hang in a
  * cycle, once its input is connected; crash or hang in jack_finish. */
 #include <jack/jack.h>

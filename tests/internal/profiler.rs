@@ -16,7 +16,7 @@ fn ports(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn the_profiler_sends_what_its_parameters_ask_for() {
+fn the_profiler_sends_the_measures_of_its_parameters() {
     let server = Server::timer(256);
     let _source = server.probe(&["source", "source"]);
     let clients = ["source:duration", "source:scheduling"];

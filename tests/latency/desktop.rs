@@ -1,5 +1,5 @@
-//! PulseAudio and PipeWire, each in a runtime directory of its own with a sink that plays to
-//! nobody, whose monitor closes the way.
+//! PulseAudio and PipeWire, each in a runtime directory of its own with a null sink, whose monitor
+//! closes the loop.
 
 use harness::{Finished, Program, binary, command_in, eventually, in_three_attempts};
 use rustix::process::Signal;
@@ -13,7 +13,7 @@ struct Desktop {
     directory: TempDir,
 }
 
-/// PipeWire's parts find each other by the session's bus.
+/// The session bus, by which PipeWire's parts find each other.
 const PIPEWIRE: &str = "pipewire & wireplumber & pipewire-pulse & wait";
 /// Where Debian has PipeWire's libjack.
 const PIPEWIRE_LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/pipewire-0.3/jack/libjack.so.0";
@@ -63,7 +63,7 @@ impl Desktop {
         self.run("pactl", arguments, &[])
     }
 
-    /// What `consort latency` measures; a busy machine may keep such servers from it.
+    /// Returns what `consort latency` measures, which a busy machine may prevent.
     fn measure(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Value {
         let patient = ["--seconds", "2", "--longest", "8000", "--json"];
         let arguments = [&["latency"], arguments, &patient].concat();
@@ -77,7 +77,7 @@ impl Desktop {
     }
 }
 
-/// Demands a row of this interface with a latency.
+/// Asserts that the report has a row of this interface with a latency.
 fn demand(found: &Value, interface: &str) {
     let named = found["system"]["interface"].as_str().expect("a name");
     assert!(named.contains(interface), "{named}");
@@ -94,7 +94,7 @@ fn demand(found: &Value, interface: &str) {
 }
 
 #[test]
-fn pulseaudio_is_measured_by_its_own_library_and_by_sdl() {
+fn pulseaudio_is_measured_through_each_of_its_interfaces() {
     let mut desktop = Desktop::pulseaudio();
     let way = ["--sink", "null", "--source", "null.monitor", "--buffer", "4096"];
     demand(&desktop.measure(&[&["pulse"][..], &way].concat(), &[]), "pulseaudio 16");
@@ -119,7 +119,7 @@ fn pulseaudio_is_measured_by_its_own_library_and_by_sdl() {
 }
 
 #[test]
-fn pipewire_is_measured_by_its_libjack_by_pulseaudios_library_and_by_sdl() {
+fn pipewire_is_measured_through_each_of_its_interfaces() {
     let desktop = Desktop::pipewire();
     let way = ["--sink", "null", "--source", "null.monitor", "--buffer", "4096"];
     demand(&desktop.measure(&[&["pulse"][..], &way].concat(), &[]), "on PipeWire");

@@ -16,8 +16,8 @@ fn json(finished: Finished) -> Result<Value, String> {
     serde_json::from_str(&finished.stdout).map_err(|error| error.to_string())
 }
 
-/// Demands that `run` counts `frames`: of every impulse, unless the machine lost cycles meanwhile,
-/// as the recording then shows; else of the middle one.
+/// Asserts that `run` counts `frames` for every impulse; or for the middle one, if the recording
+/// shows that the machine lost cycles meanwhile.
 fn demand(server: &Server, options: &[&str], frames: u32) -> Value {
     let frames = f64::from(frames);
     in_three_attempts(|| {
@@ -38,14 +38,14 @@ fn demand(server: &Server, options: &[&str], frames: u32) -> Value {
     })
 }
 
-/// Whether neither the server nor the recording says that anything was lost.
+/// Whether neither the server nor the recording reports a loss.
 pub fn is_unbroken(found: &Value) -> bool {
     let none = |list: &Value| list.as_array().is_none_or(Vec::is_empty);
     let breaks = &found["found"];
     found["system"]["xruns"] == 0 && none(&breaks["dropouts"]) && none(&breaks["lost_at_frames"])
 }
 
-/// A loop's way is two quanta, the device's own; async adds the quantum by which the output waits.
+/// A loop takes the device's two quanta; async mode adds the quantum by which the output waits.
 fn demand_loop(quantum: u32, rate_hz: u32, mode: &[&str], quanta: u32) {
     let (quantum_text, rate) = (quantum.to_string(), rate_hz.to_string());
     let server =
@@ -71,7 +71,7 @@ fn a_loop_is_exactly_as_long_at_every_rate() {
 }
 
 #[test]
-fn every_signal_counts_the_same_and_the_graph_alone_is_one_quantum() {
+fn every_signal_measures_the_same_latency() {
     let server = Server::start(&["--loop", "--quantum", "256"]);
     for signal in ["marked", "impulses", "sequence", "sweeps"] {
         demand(&server, &["--signal", signal], 3 * 256);
@@ -89,7 +89,7 @@ fn a_quantum_that_changes_leaves_a_loop_of_the_new_length() {
 }
 
 #[test]
-fn the_recording_that_is_kept_says_the_same_as_the_run() {
+fn a_kept_recording_gives_the_same_latency_as_its_run() {
     let server = Server::start(&["--loop", "--quantum", "128"]);
     let path = server.directory().join("kept.wav");
     let path = path.to_string_lossy();
@@ -121,7 +121,7 @@ fn the_table_names_interface_device_buffer_format_kernel_and_scheduling() {
 }
 
 #[test]
-fn a_way_that_is_not_closed_is_said_and_no_number_is_printed() {
+fn an_open_path_is_reported_without_a_figure() {
     let server = Server::timer(512);
     let finished = measure(&server, &[]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));

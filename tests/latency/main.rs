@@ -1,4 +1,4 @@
-//! `consort latency`: the number that it gives is the true one, or there is none.
+//! `consort latency`: the figure that it prints is the true one, or there is none.
 #![forbid(unsafe_code)]
 
 mod desktop;

@@ -1,4 +1,4 @@
-//! What programs a test's program has started, and what they have started in turn.
+//! The processes that a test's program has started, and those that they have started in turn.
 
 use std::fs;
 

@@ -46,7 +46,7 @@ fn the_delay_of_a_recording_made_elsewhere_is_counted_to_the_frame() {
 }
 
 #[test]
-fn what_is_no_measurement_is_said_in_one_line_and_no_number_is_printed() {
+fn an_unusable_recording_is_reported_without_a_figure() {
     let directory = tempfile::tempdir().expect("a directory");
     let good = recording(Signal::Sequence, 500, 48_000);
     let silent = vec![0.0; good.channels[0].len()];

@@ -1,4 +1,4 @@
-//! Systems other than a running server of ours, and what they say when they are not there.
+//! Systems other than a running server of ours, and the errors for those that are missing.
 
 use std::process::Command;
 
@@ -20,7 +20,7 @@ fn consort_with(arguments: &[&str], prepare: impl FnOnce(&mut Command)) -> Finis
     Program::start(command).finish()
 }
 
-/// Demands `frames`, of every impulse unless the machine lost some.
+/// Asserts that `frames` are counted, for every impulse unless the machine lost some.
 fn demand(frames: f64, measure: impl Fn() -> Finished) -> Value {
     in_three_attempts(|| {
         let finished = measure();
@@ -54,7 +54,7 @@ fn the_baseline_is_as_long_as_its_buffer() {
 }
 
 #[test]
-fn a_server_of_its_own_runs_as_it_was_asked_to_and_ends() {
+fn a_server_started_for_a_measurement_ends_with_it() {
     for (options, quanta, mode) in [("--loop", 3.0, "async"), ("--loop --sync", 2.0, "sync")] {
         let arguments =
             ["run", "--start", options, "--quantum", "1024", "--seconds", "1", "--json"];
@@ -112,7 +112,7 @@ fn measuring_a_system_that_does_not_run_is_an_error() {
     for (arguments, part) in [
         (&["pulse"][..], "pa_simple_new failed: Connection refused"),
         (&["sdl"], "SDL_InitSubSystem failed"),
-        (&["portaudio", "--host", "Nonsense"], "no interface 'Nonsense'"),
+        (&["portaudio", "--host", "Nonsense"], "no host API 'Nonsense'"),
         (&["alsa", "--playback", "hw:77", "--capture", "hw:77"], "cannot open ALSA device hw:77"),
         (&["run", "--libjack", "/nowhere/libjack.so.0"], "cannot load /nowhere/libjack.so.0"),
     ] {
@@ -120,7 +120,7 @@ fn measuring_a_system_that_does_not_run_is_an_error() {
             command.env("SDL_AUDIODRIVER", "nonsense").env_remove("PULSE_SERVER");
         });
         assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""), "{arguments:?}");
-        // Libraries of others may have said something of their own before.
+        // Other projects' libraries may have printed something before.
         let line = finished.stderr.lines().last().unwrap_or_default();
         assert!(line.starts_with("consort: ") && line.contains(part), "{}", finished.stderr);
     }

@@ -9,7 +9,7 @@ fn start(server: &Server, name: &str, arguments: &[&str]) -> Program {
     program
 }
 
-/// Two seconds of what gain says, which must be the synth's tone at half its level.
+/// Checks two seconds of gain's output, which must be the synth's tone at half its level.
 fn record(server: &Server) -> Result<(), String> {
     let file = server.directory().join("recording.wav");
     let mut command = server.command(&example("recorder").to_string_lossy());

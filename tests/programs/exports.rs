@@ -1,4 +1,4 @@
-//! Hydrogen without a screen: it plays at the server, and exports its song.
+//! Hydrogen without a screen: it is a client of the server, and exports its song.
 
 use harness::{Program, Server, Sound};
 
@@ -15,13 +15,13 @@ fn hydrogen_exports_a_song_while_it_is_a_client() {
         .args(["-s", SONG, "-d", "jack", "-o", "export.wav"])
         .env("QT_QPA_PLATFORM", "offscreen");
     Program::start(command).finish().expect_success();
-    let told = |line: &str| monitor.stdout().lines().filter(|found| *found == line).count();
-    let told: Vec<usize> = ["Client Hydrogen registered"].into_iter().map(told).collect();
-    assert!(told[0] > 0, "{}", monitor.stdout());
+    let count = |line: &str| monitor.stdout().lines().filter(|found| *found == line).count();
+    let counts: Vec<usize> = ["Client Hydrogen registered"].into_iter().map(count).collect();
+    assert!(counts[0] > 0, "{}", monitor.stdout());
     let exported = Sound::read(&server.directory().join("export.wav"));
     assert_eq!(exported.channels.len(), 2);
-    // 12 bars in 4/4 at 120 beats per minute and more: the song's own length, whatever the machine
-    // was at.
+    // 12 bars in 4/4 at 120 beats per minute and more: the song's own length, however busy the
+    // machine was.
     assert!(exported.channels[0].len() > 10 * 44_100, "{}", exported.channels[0].len());
     assert!(
         exported.rms(0) > 0.01 && exported.peak(0) <= 1.0,

@@ -1,15 +1,15 @@
-//! Programs that make sound: what the server plays is what they are known to make.
+//! Programs that make sound: the server plays exactly what they make.
 
 use harness::{Program, Server, Sound};
 
-/// Silence for programs that are to be recorded without the loss of a frame: the server goes
-/// through it as fast as its clients can, and begins when a program hears it.
+/// Silence for programs that are recorded without the loss of a frame: the server plays it as fast
+/// as its clients can, from the first connection on.
 fn as_fast_as_possible(seconds: usize) -> Server {
     let silence = Sound::of(48_000, &[vec![0.0; seconds * 48_000]]);
     Server::playing(&silence, &["--quantum", "256", "--playback", "2", "--fast"])
 }
 
-/// Begins, waits for the end; what was recorded.
+/// Starts, and waits for the end; returns what was recorded.
 fn recorded_while_somebody_listens(server: Server) -> Sound {
     let _listener = server.probe(&["check", "listener", "--from", "system:capture_1"]);
     server.played()
@@ -67,7 +67,7 @@ fn jack_metro_beats_exactly_in_time() {
     let recorded = recorded_while_somebody_listens(server);
     let beats = beginnings(&recorded.channels[0], 1000);
     assert!(beats.len() >= 15, "4 in each of 4 seconds: {beats:?}");
-    // The recording may begin amid a beat.
+    // The recording may start within a beat.
     let in_time = beats[1..].windows(2).all(|pair| pair[1] - pair[0] == 12_000);
     assert!(in_time, "{beats:?}");
     let beat = recorded.channels[0][beats[1]..][..4800].to_vec();

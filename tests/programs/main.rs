@@ -1,4 +1,4 @@
-//! Programs of other projects, unmodified, against the server: each test looks at sound or
+//! Programs of other projects, unmodified, against the server: each test checks sound or
 //! state.
 #![forbid(unsafe_code)]
 

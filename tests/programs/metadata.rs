@@ -4,7 +4,7 @@ use harness::{Program, Server, eventually};
 
 const PRETTY_NAME: &str = "http://jackaudio.org/metadata/pretty-name";
 
-/// Runs `jack_property` with these words; what it printed.
+/// Runs `jack_property` with these arguments; returns what it printed.
 fn property(server: &Server, words: &[&str]) -> String {
     server.run("jack_property", words).expect_success().stdout
 }
@@ -13,7 +13,7 @@ fn property(server: &Server, words: &[&str]) -> String {
 const CAPTURE_2: &str = "4294967299";
 
 #[test]
-fn what_jack_property_sets_is_listed_until_it_is_deleted() {
+fn properties_of_jack_property_are_listed_until_deleted() {
     let server = Server::timer(256);
     assert_eq!(property(&server, &["-l"]), "");
     property(&server, &["-p", "-s", "system:capture_2", PRETTY_NAME, "Left & right", "text/plain"]);
@@ -42,7 +42,7 @@ fn what_jack_property_sets_is_listed_until_it_is_deleted() {
     assert_eq!(property(&server, &["-l"]), "");
 }
 
-/// Runs `jack_property` and expects that it fails with this as its last word.
+/// Runs `jack_property` and expects that it fails with this as the end of its output.
 fn refused(server: &Server, words: &[&str], reason: &str) {
     let ended = server.run("jack_property", words);
     let said = format!("{}{}", ended.stdout, ended.stderr);
@@ -51,7 +51,7 @@ fn refused(server: &Server, words: &[&str], reason: &str) {
 }
 
 #[test]
-fn jack_property_says_what_it_has_done_and_fails_for_what_is_not_there() {
+fn jack_property_fails_for_a_missing_property() {
     let server = Server::timer(256);
     let metro = server.spawn("jack_metro", &["-b", "120"]);
     server.await_port("metro:120_bpm");
@@ -109,7 +109,7 @@ fn properties_of_a_client_go_with_it() {
     property(&server, &["-p", "-s", "metro:240_bpm", PRETTY_NAME, "Click"]);
     property(&server, &["-p", "-s", "metro:240_bpm", PRETTY_NAME, "Clack"]);
     property(&server, &["-c", "-s", "metro", "icon", "metronome"]);
-    let told = |monitor: &mut Program| -> Vec<String> {
+    let changes = |monitor: &mut Program| -> Vec<String> {
         monitor
             .stdout()
             .lines()
@@ -121,8 +121,8 @@ fn properties_of_a_client_go_with_it() {
         line.split(" for ").nth(1).and_then(|rest| rest.split(' ').next()).map(str::to_owned)
     };
     metro.terminate();
-    let lines = eventually("both are told as gone", || {
-        let lines = told(&mut monitor);
+    let lines = eventually("both are reported as gone", || {
+        let lines = changes(&mut monitor);
         (lines.iter().filter(|line| line.starts_with("key [] ")).count() == 2).then_some(lines)
     });
     let port = subject(&lines[0]).expect("a uuid");

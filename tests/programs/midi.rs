@@ -16,7 +16,7 @@ fn connect(server: &Server, source: &str, destination: &str) {
     server.run("jack_connect", &[source, destination]).expect_success();
 }
 
-/// Begins, and waits for the end; what was recorded.
+/// Starts, and waits for the end; returns what was recorded.
 fn played(server: Server) -> Vec<f32> {
     let _listener = server.probe(&["check", "listener", "--from", "system:capture_1"]);
     server.played().channels.remove(0)
@@ -30,7 +30,7 @@ fn dumped(monitor: &mut Program, count: usize) -> Vec<(u64, String)> {
         let message: Vec<&str> = rest.split_whitespace().take_while(is_byte).collect();
         Some((frame.trim().parse().ok()?, message.join(" ")))
     };
-    eventually("so many events", || {
+    eventually("the events", || {
         let printed = monitor.stdout();
         // A line may have come in part.
         let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
@@ -43,7 +43,7 @@ fn dumped(monitor: &mut Program, count: usize) -> Vec<(u64, String)> {
 const SEQUENCE: [&str; 5] = ["sequence", "12000", "0", "60", "6000"];
 
 #[test]
-fn jack_midisine_plays_what_jack_midiseq_says_from_the_very_frame() {
+fn jack_midisine_plays_each_note_of_jack_midiseq_at_its_frame() {
     let server = patient(4);
     let _sequencer = server.spawn("jack_midiseq", &SEQUENCE);
     let _synth = server.spawn("jack_midisine", &[]);
@@ -52,7 +52,7 @@ fn jack_midisine_plays_what_jack_midiseq_says_from_the_very_frame() {
     connect(&server, "sequence:out", "midisine:midi_in");
     connect(&server, "midisine:audio_out", "system:playback_1");
     let recorded = played(server);
-    // A sine is 0 for single frames only, and for 6000 between notes.
+    // A sine is 0 for single frames only, but for 6000 frames between notes.
     let sounds = |frame: usize| {
         recorded[frame.saturating_sub(10)..=frame].iter().any(|sample| *sample != 0.0)
     };
@@ -64,7 +64,7 @@ fn jack_midisine_plays_what_jack_midiseq_says_from_the_very_frame() {
     }
     let begin = changes[if sounds(changes[1]) { 1 } else { 2 }];
     let note = Sound::of(48_000, &[recorded[begin..begin + 5900].to_vec()]);
-    // It plays an octave higher than it is told.
+    // It plays an octave higher than the notes that it receives.
     assert!((note.frequency_hz(0) - 523.25).abs() < 1.0, "C: {}", note.frequency_hz(0));
 }
 
@@ -99,15 +99,15 @@ fn jack_midi_latency_test_gets_back_every_message_one_cycle_later() {
     server.await_port("transpose:out");
     for size in ["3", "1000"] {
         let arguments = ["-s", "64", "-m", size, "-t", "30", "transpose:in", "transpose:out"];
-        let told = server.run("jack_midi_latency_test", &arguments).expect_success().stdout;
+        let printed = server.run("jack_midi_latency_test", &arguments).expect_success().stdout;
         for line in [
             "Messages sent: 64",
             "Messages received: 64",
             "Average latency: 5.33 ms (256.00 frames)",
         ] {
-            assert!(told.contains(line), "{size} bytes, {line}: {told}");
+            assert!(printed.contains(line), "{size} bytes, {line}: {printed}");
         }
-        assert!(!told.contains("Unexpected") && !told.contains("Xruns"), "{told}");
+        assert!(!printed.contains("Unexpected") && !printed.contains("Xruns"), "{printed}");
     }
 }
 
@@ -166,7 +166,7 @@ fn three_notes() -> Vec<u8> {
     [&header[..], b"MTrk", &length, &track].concat()
 }
 
-/// Starts Python's player of the file, which takes three seconds for a round.
+/// Starts the Python player of the file, which takes three seconds for each repetition.
 fn start_player(server: &Server, file: &Path) -> Program {
     let player = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs/clients/midi_file.py");
     let mut command = server.command(&python().to_string_lossy());
@@ -180,7 +180,7 @@ fn start_player(server: &Server, file: &Path) -> Program {
 }
 
 #[test]
-fn a_midi_file_that_python_sends_to_the_frame_arrives_so() {
+fn a_midi_file_sent_by_python_arrives_to_the_frame() {
     let server = patient(1);
     let file = server.directory().join("notes.mid");
     std::fs::write(&file, three_notes()).expect("written");
@@ -188,7 +188,7 @@ fn a_midi_file_that_python_sends_to_the_frame_arrives_so() {
     server.await_port("monitor:input");
     let _player = start_player(&server, &file);
     connect(&server, "player:out", "monitor:input");
-    // A round may have begun: one whole one is among these.
+    // A repetition may be under way: a whole one is among these events.
     let events = dumped(&mut monitor, 14);
     let begin = events.iter().position(|(_, message)| message == "c0 4f").expect("a round's begin");
     let round = &events[begin..begin + 7];

@@ -1,16 +1,16 @@
-//! `jack_evmon`: what a program is told of the others.
+//! `jack_evmon`: what a program is notified of.
 
 use harness::{Program, Server, eventually};
 use rustix::process::Signal;
 
-/// What happened to clients, ports and connections, without the news that the order changed:
-/// connections that are made together share one.
+/// The events of clients, ports and connections, without changes of the order: connections that are
+/// made together share one.
 fn events(monitor: &mut Program) -> Vec<String> {
     monitor.stdout().lines().filter(|line| *line != "Graph reordered").map(str::to_owned).collect()
 }
 
-/// How a client comes that connects two ports of its own to the playback ports, the 3rd and 4th of
-/// the server.
+/// The events of a new client that connects two ports of its own to the playback ports, the 3rd and
+/// 4th of the server.
 const COMES: [&str; 5] = [
     "Client simple registered",
     "Port 5 registered",
@@ -26,7 +26,7 @@ const GOES: [&str; 5] = [
     "Client simple unregistered",
 ];
 
-/// Waits until the monitor has been told of a new order since it printed `line`.
+/// Waits until the monitor has been notified of a new order since it printed `line`.
 fn await_new_order(monitor: &mut Program, line: &str) {
     eventually(&format!("a new order after '{line}'"), || {
         let lines = monitor.stdout().lines();
@@ -54,7 +54,7 @@ fn jack_evmon_reports_each_event_of_a_client_once_in_order() {
         client.finish();
         await_new_order(&mut monitor, GOES[1]);
         eventually(what, || (events(&mut monitor).len() >= COMES.len() + GOES.len()).then_some(()));
-        // Whatever is told twice comes before what happens next.
+        // A repeated event would come before the next one.
         const NEXT: &str = "Ports 1 and 3 connected";
         server.consort(&["connect", "system:capture_1", "system:playback_1"]).expect_success();
         await_new_order(&mut monitor, NEXT);

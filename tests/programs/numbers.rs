@@ -1,4 +1,4 @@
-//! Small tools that tell or change a number of the server, or wait for it.
+//! Small tools that print or change a setting of the server, or wait for it.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use harness::{Program, Server, Sound, Stretch, command_in, eventually, in_three_attempts, noise};
 
 /// What a tool prints, without the space around it.
-fn told(server: &Server, tool: &str) -> String {
+fn printed_by(server: &Server, tool: &str) -> String {
     server.run(tool, &[]).expect_success().stdout.trim().to_owned()
 }
 
@@ -16,8 +16,8 @@ fn jack_samplerate_and_jack_bufsize_print_the_servers_settings() {
     for (rate_hz, quantum) in [("44100", "64"), ("96000", "333"), ("48000", "8192")] {
         // The last one's first cycle comes only after 170 ms.
         let server = Server::start(&["--rate", rate_hz, "--quantum", quantum]);
-        assert_eq!(told(&server, "jack_samplerate"), rate_hz);
-        assert_eq!(told(&server, "jack_bufsize"), quantum);
+        assert_eq!(printed_by(&server, "jack_samplerate"), rate_hz);
+        assert_eq!(printed_by(&server, "jack_bufsize"), quantum);
     }
 }
 
@@ -33,8 +33,8 @@ fn a_running_client_sounds_on_after_jack_bufsize() {
         server.run("jack_connect", &["through:out", "system:playback_1"]).expect_success();
         server.run("jack_connect", &["system:capture_1", "through:in"]).expect_success();
         server.run("jack_bufsize", &["512"]).expect_success();
-        assert_eq!(told(&server, "jack_bufsize"), "512");
-        eventually("the client is told", || {
+        assert_eq!(printed_by(&server, "jack_bufsize"), "512");
+        eventually("the client is notified", || {
             client.stdout().contains("quantum 512\n").then_some(())
         });
         let recorded = server.played();

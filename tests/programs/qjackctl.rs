@@ -6,7 +6,7 @@ use harness::{Program, binary, command_in, eventually};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// Its settings: nothing that asks a question, and a server that differs from the default.
+/// Its settings: no dialogs, and a server that differs from the default.
 const SETTINGS: &str = "\
 [Options]
 AlsaSeqEnabled=false
@@ -28,7 +28,7 @@ SampleRate=44100
 Server=jackd
 ";
 
-/// What it has to connect as soon as it comes.
+/// The connections that it has to make as soon as it starts.
 const PATCHBAY: &str = r#"<!DOCTYPE patchbay>
 <patchbay name="bay" version="0.9.9">
  <output-sockets>

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use harness::{Program, Server, Sound, Stretch, in_three_attempts, noise};
 
-/// How long the server plays: longer than any program records, and than it takes to come.
+/// How long the server plays: longer than any program takes to start and to record.
 const SENT_FRAMES: usize = 8 * 48_000;
 const ONE_SECOND_FRAMES: usize = 48_000;
 
 /// Plays noise at `system:capture_1` while `record` runs a program that records at least 2 s of it
-/// to the file that it is given, and demands an unbroken second of the noise in it.
+/// to the file that it is given, and asserts that the file has an unbroken second of the noise.
 fn demand_a_second_of_what_was_sent(record: impl Fn(&Server, &str)) -> Sound {
     let sent = noise(1, SENT_FRAMES);
     in_three_attempts(|| {
@@ -36,7 +36,7 @@ fn jack_rec_records_what_was_sent() {
             .run("jack_rec", &["-f", file, "-d", "2", "-b", "16", "system:capture_1"])
             .expect_success();
     });
-    assert_eq!(recorded.channels[0].len(), 2 * ONE_SECOND_FRAMES, "as long as it was told to");
+    assert_eq!(recorded.channels[0].len(), 2 * ONE_SECOND_FRAMES, "as long as it was asked to");
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn jack_capture_records_what_was_sent() {
         let arguments = ["-d", "2", "-p", "system:capture_1", "-V", "-ns", file];
         server.run("jack_capture", &arguments).expect_success();
     });
-    assert_eq!(recorded.channels[0].len(), 2 * ONE_SECOND_FRAMES, "as long as it was told to");
+    assert_eq!(recorded.channels[0].len(), 2 * ONE_SECOND_FRAMES, "as long as it was asked to");
 }
 
 #[test]

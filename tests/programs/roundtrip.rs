@@ -1,4 +1,4 @@
-//! `jack_iodelay`: how long a sound is on its way, measured by its phase.
+//! `jack_iodelay`: the latency of a loop, measured by the sound's phase.
 
 use harness::{Program, Server, eventually};
 
@@ -8,7 +8,7 @@ fn measured(program: &mut Program) -> Vec<String> {
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// Loops `jack_iodelay` back to itself and demands that it measures the quantum, to a thousandth of
+/// Loops `jack_iodelay` back to itself and asserts that it measures the quantum, to a thousandth of
 /// a frame.
 fn demand_one_quantum(quantum: u32, options: &[&str]) {
     let text = quantum.to_string();

@@ -18,7 +18,7 @@ fn a_session_saved_by_jack_session_notify_comes_back() {
     server.await_connection("simple:input", "system:capture_1");
     server.await_connection("simple:output", "system:playback_1");
     server.run("jack_connect", &["simple:output", "system:playback_2"]).expect_success();
-    // One that knows nothing of sessions.
+    // A client that does not take part in sessions.
     let _metro = server.spawn("jack_metro", &["-b", "60"]);
     server.await_port("metro:60_bpm");
 
@@ -35,11 +35,11 @@ fn a_session_saved_by_jack_session_notify_comes_back() {
         .map(|(port, other)| format!(r#"jack_connect -u "{uuid}:{port}" "system:{other}""#));
     assert_eq!(ports, expected, "{script}");
 
-    // It takes no path for this; the client saves where the notifier is.
+    // It takes no path; the client saves in the notifier's directory.
     server.run("jack_session_notify", &["quit"]).expect_success();
     client.finish().expect_success();
     assert!(server.directory().join("simple").is_dir());
-    // So that the numbers of clients and ports are others now.
+    // So that clients and ports have other ids now.
     let _another = server.spawn("jack_metro", &["-b", "61"]);
     server.await_port("metro-01:61_bpm");
     let _client = server.spawn("jack_simple_session_client", &[&uuid]);

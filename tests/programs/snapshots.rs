@@ -1,4 +1,4 @@
-//! `aj-snapshot`, which stores connections, and `jack_alias`, which gives ports more names.
+//! `aj-snapshot`, which stores connections, and `jack_alias`, which gives ports further names.
 
 use harness::Server;
 
@@ -9,7 +9,7 @@ fn connected(server: &Server, output: &str, inputs: &[&str]) {
 }
 
 #[test]
-fn aj_snapshot_stores_connections_removes_them_and_restores_them() {
+fn aj_snapshot_restores_the_connections_that_it_stored() {
     let server = Server::timer(256);
     let [one, other] = ["system:capture_1", "system:capture_2"];
     for (source, destination) in

@@ -1,5 +1,4 @@
-//! Programs that pass on what they hear: what the server records is what it played, sample for
-//! sample.
+//! Programs that copy their input: the server records what it played, sample for sample.
 
 use std::path::Path;
 
@@ -9,7 +8,7 @@ use harness::{
 
 const FRAMES: usize = 5 * 48_000 + 77;
 
-/// Plays noise through a program, as fast as it can, and demands every frame of it at its place.
+/// Plays noise through a program, as fast as it can, and asserts that every frame is at its place.
 fn demand_every_frame(options: &[&str], ports: [&str; 2], start: impl Fn(&Server) -> Program) {
     let [input, output] = ports;
     for timing in [&["--quantum", "256"][..], &["--quantum", "333", "--sync"]] {
@@ -33,8 +32,8 @@ fn demand_every_frame(options: &[&str], ports: [&str; 2], start: impl Fn(&Server
 
 #[test]
 fn every_frame_passes_through_jack_thru() {
-    // It would connect itself, to the capture ports first: it is told that it has, and the test
-    // does it.
+    // It would connect itself, to the capture ports first. An option makes it believe that it has,
+    // and the test connects it.
     let options = ["--self-connect", "ignore-all", "--playback", "2"];
     demand_every_frame(&options, ["jack_thru:input_1", "jack_thru:output_1"], |server| {
         server.spawn("jack_thru", &[])
@@ -42,7 +41,7 @@ fn every_frame_passes_through_jack_thru() {
 }
 
 #[test]
-fn jack_thru_connects_itself_and_both_channels_pass() {
+fn both_channels_pass_through_jack_thru() {
     let sent = Sound::of(48_000, &[noise(1, 3 * 48_000), noise(2, 3 * 48_000)]);
     in_three_attempts(|| {
         let server = Server::playing(&sent, &["--quantum", "256"]);

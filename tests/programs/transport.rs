@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use harness::{Counts, Program, Server, binary, command_in, eventually};
 use rustix::process::Signal;
 
-/// `jack_transport` with these orders, one per line; what it printed.
+/// Runs `jack_transport` with these commands, one per line; returns what it printed.
 fn ordered(server: &Server, orders: &str) -> String {
     let script = format!("printf '{orders}\\nquit\\n' | jack_transport");
     server.run("sh", &["-c", &script]).expect_success().stdout
@@ -56,7 +56,7 @@ impl<'a> Prompt<'a> {
         self.server.run("sh", &["-c", &format!("echo '{text}' >{}", self.pipe)]).expect_success();
     }
 
-    /// Has it lead a transport that rolls.
+    /// Makes it the timebase master of a rolling transport.
     fn leads(&self) {
         self.order("tempo 90");
         // It is active already, without a process callback.
@@ -90,7 +90,7 @@ fn jack_showtime_shows_the_bar_and_beat_of_jack_transport() {
 }
 
 #[test]
-fn jack_transport_that_was_stopped_leads_again_when_it_goes_on() {
+fn a_stopped_jack_transport_is_the_master_again_when_continued() {
     let server = Server::timer(256);
     let prompt = Prompt::of(&server);
     prompt.leads();
@@ -100,7 +100,7 @@ fn jack_transport_that_was_stopped_leads_again_when_it_goes_on() {
     await_transport(&server, "/bbt/beats_per_minute", &90.0.into());
 }
 
-/// Lines that `jack_test` complains with and that say nothing about a server.
+/// Complaints of `jack_test` that mean nothing about a server.
 const NOT_OURS: [&str; 2] = [
     // It expects one for each of two connections that it makes with each port, at most one in each
     // cycle comes.
@@ -110,8 +110,8 @@ const NOT_OURS: [&str; 2] = [
     "jack_frame_time seems to return incorrect values",
 ];
 
-/// Whether it has heard of one port more than it has created. It unregisters one right before it
-/// sets its count to zero, and counts that too if it hears of it afterwards.
+/// Whether it was notified of one port more than it has created. It unregisters one right before it
+/// resets its count to zero, and also counts that one if the notification comes afterwards.
 fn is_one_more(line: &str) -> bool {
     let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let is_count = line.contains("ports have been created") && line.contains("callback reg ports");
@@ -145,7 +145,7 @@ fn jack_test_finds_no_error_but_its_own() {
 }
 
 #[test]
-fn jack_cpu_burns_half_of_each_cycle_and_ends_when_it_is_told() {
+fn jack_cpu_takes_half_of_each_cycle() {
     let server = Server::timer(1024);
     let ended = server.run("jack_cpu", &["-c", "50", "-t", "3"]).expect_success();
     assert!(ended.stdout.contains("Exiting after a 3 seconds run"), "{ended:?}");
@@ -153,7 +153,7 @@ fn jack_cpu_burns_half_of_each_cycle_and_ends_when_it_is_told() {
 }
 
 #[test]
-fn jack_cpu_that_burns_more_than_a_cycle_is_late_alone() {
+fn jack_cpu_that_takes_more_than_a_cycle_is_late_alone() {
     let server = Server::timer(1024);
     let _source = server.probe(&["source", "source"]);
     let check = server.probe(&["check", "check", "--from", "source:out"]);
@@ -171,7 +171,7 @@ fn jack_cpu_that_burns_more_than_a_cycle_is_late_alone() {
     assert!(counts.good > 50, "{counts:?}");
 }
 
-/// `consort run` in `place`, where another one was before.
+/// Starts `consort run` in `place`, where another server was before.
 fn run_server(place: &Path) -> Program {
     let mut command = command_in(place, &binary("consort"));
     command.args(["run", "--quantum", "256"]);
@@ -185,7 +185,7 @@ fn ports(place: &Path) -> String {
 }
 
 #[test]
-fn jack_multiple_metro_opens_five_clients_and_outlives_two_servers() {
+fn jack_multiple_metro_outlives_two_servers() {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let place = directory.path();
     let pipe = place.join("keys");

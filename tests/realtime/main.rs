@@ -11,7 +11,7 @@ use harness::{Guard, Program, Server, binary, command_in, eventually};
 use rustix::process::Signal;
 
 #[test]
-fn cycles_keep_the_rule_through_connects_quanta_and_deaths() {
+fn no_cycle_allocates_locks_or_blocks_while_the_graph_changes() {
     for options in [&["--quantum", "128"][..], &["--quantum", "128", "--sync"]] {
         let (mut server, guard) = Guard::server(options);
         let _source = guard.probe(&server, &["source", "source"]);
@@ -53,14 +53,14 @@ fn cycles_keep_the_rule_through_connects_quanta_and_deaths() {
 }
 
 #[test]
-fn cpus_sleep_no_deeper_than_the_quantum_bears_while_a_client_runs() {
+fn cpu_idle_states_are_limited_while_a_client_runs() {
     // No other test has this quantum, and the kernel gives the least of all limits.
     let server = Server::start(&["--quantum", "32"]);
     let limit_us = || {
         let device = std::fs::read("/dev/cpu_dma_latency").expect("the kernel's device, as root");
         i32::from_ne_bytes(device.try_into().expect("a 32-bit integer"))
     };
-    assert_ne!(limit_us(), 20, "nobody runs");
+    assert_ne!(limit_us(), 20, "no client runs");
     let client = server.probe(&["source", "source"]);
     assert!(limit_us() <= 20, "a thirty-second of 667 µs");
     drop(client);

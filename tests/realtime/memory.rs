@@ -1,11 +1,11 @@
-//! Memory that is there when a cycle needs it: touched before the first one, and locked.
+//! Memory that is present when a cycle needs it: touched before the first cycle, and locked.
 
 use std::ops::Range;
 use std::path::Path;
 
 use harness::{Program, Server, binary, command_in, eventually, in_three_attempts};
 
-/// What a server that is started by `prlimit` with these arguments says at first, and how many KiB
+/// The first output of a server that is started by `prlimit` with these arguments, and how many KiB
 /// it has locked.
 fn started_by_prlimit(arguments: &[&str]) -> (String, u64) {
     let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a temporary directory");
@@ -69,7 +69,7 @@ fn stack_end(process: u32, thread: &str) -> u64 {
 }
 
 #[test]
-fn what_a_real_time_client_touches_in_cycles_stays_in_memory() {
+fn memory_of_a_real_time_clients_cycles_stays_locked() {
     for (options, kept) in
         [(&["--quantum", "1024"][..], true), (&["--quantum", "1024", "--no-realtime"], false)]
     {

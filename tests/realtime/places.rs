@@ -4,8 +4,8 @@ use harness::{Program, Server, eventually};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// A probe that keeps itself on a CPU, in parallel with others, and takes a fifth of each cycle: so
-/// much that two of them belong on two CPUs.
+/// A probe that pins itself to a CPU, in parallel with others, and takes a fifth of each cycle, so
+/// that two of them belong on two CPUs.
 fn busy_probe_on(cpu: u64, server: &Server, name: &str) -> Program {
     let probe = server.probe_command(&["thru", name, "--fault", "fifth"]);
     let mut command = server.command("taskset");
@@ -20,7 +20,7 @@ fn status(server: &Server) -> Value {
     server.consort_json(&["status"])
 }
 
-/// The CPUs that clients are placed on, the driver's first; `None` if there is one only.
+/// The CPUs that clients are placed on, the driver's first; `None` if there is only one.
 fn cpus(server: &Server) -> Option<(u64, u64)> {
     let status = status(server);
     let cpus = status["placement"]["cpus"].as_array().expect("a real-time server places clients");
@@ -32,7 +32,7 @@ fn a_client_whose_own_mask_refuses_its_cpu_is_left_to_the_kernel() {
     let server = Server::start(&["--quantum", "1024"]);
     let Some((driver, _)) = cpus(&server) else { return };
     let _probes = ["one", "two"].map(|name| busy_probe_on(driver, &server, name));
-    let (refused, placed) = eventually("one of them is told to go to the other CPU", || {
+    let (refused, placed) = eventually("one of them is assigned to the other CPU", || {
         let clients = status(&server)["clients"].clone();
         let why = |client: &&Value, why: &str| client["place"]["why"] == why;
         let find =
@@ -46,7 +46,7 @@ fn a_client_whose_own_mask_refuses_its_cpu_is_left_to_the_kernel() {
 }
 
 #[test]
-fn of_cpus_that_were_asked_for_the_server_says_once_who_may_not_use_them() {
+fn a_client_that_may_not_use_its_cpus_is_reported_once() {
     let (driver, other) = match cpus(&Server::start(&[])) {
         Some(cpus) => cpus,
         None => return,
@@ -55,8 +55,8 @@ fn of_cpus_that_were_asked_for_the_server_says_once_who_may_not_use_them() {
     let _probe = busy_probe_on(driver, &server, "elsewhere");
     let expected =
         format!("client 'elsewhere' does not run on CPU {other}, which --cpus assigns to it");
-    eventually("it is said", || server.program().stderr().contains(&expected).then_some(()));
+    eventually("it is reported", || server.program().stderr().contains(&expected).then_some(()));
     server.await_cycles(500);
     assert_eq!(server.program().stderr().matches("which --cpus assigns to it").count(), 1);
-    assert_eq!(status(&server)["clients"][0]["place"]["cpu"], other, "it is still told");
+    assert_eq!(status(&server)["clients"][0]["place"]["cpu"], other, "it is still reported");
 }

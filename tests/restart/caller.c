@@ -3,7 +3,7 @@
  *   caller NAME LOOP        opens NAME with two ports. At SIGUSR1 it makes the calls below, one after the other, and
  *                           prints "call FUNCTION RESULT" when each has returned, then "all called".
  *                           With LOOP "activate" or "connect" it does that again and again instead, until SIGUSR2, and
- *                           then prints "loop N ok M failed": how often, and how often it was answered with an error.
+ *                           then prints "loop N ok M failed": how often, and how often with an error.
  *
  * Prints "ready" once. Ends at SIGTERM. */
 #include <jack/jack.h>

@@ -20,7 +20,7 @@ fn await_line(program: &mut Program, begin: &str) -> String {
     })
 }
 
-/// What a call answers: without any server to come, and with the next one.
+/// The results of a call: if no server comes, and with the next one.
 const CALLS: [(&str, &str, &str); 22] = [
     ("jack_get_sample_rate", "48000", "48000"),
     ("jack_get_buffer_size", "256", "256"),
@@ -35,7 +35,7 @@ const CALLS: [(&str, &str, &str); 22] = [
     ("jack_deactivate", "0", "0"),
     ("jack_port_set_latency_range", "0", "0"),
     ("jack_port_register", "0", "1"),
-    // Of an inactive client's port.
+    // An inactive client's port.
     ("jack_connect", "-1", "-1"),
     ("jack_disconnect", "-1", "-1"),
     ("jack_port_rename", "-1", "0"),
@@ -68,7 +68,7 @@ fn every_call_returns_while_there_is_no_server() {
 }
 
 #[test]
-fn calls_that_need_a_server_wait_for_the_next_one_and_are_answered_by_it() {
+fn calls_that_need_a_server_are_answered_by_the_next_one() {
     let mut server = Server::timer(256);
     let mut caller = caller(&server, "once", "60000");
     server.kill();
@@ -87,7 +87,7 @@ fn a_client_is_closed_at_once_while_there_is_no_server() {
     let mut server = Server::timer(256);
     let caller = caller(&server, "once", "60000");
     server.kill();
-    // Its end closes it.
+    // The end of its process closes it.
     caller.terminate().expect_success();
     server.start_again();
     eventually("newcomers are let in", || server.lsp(&[]).contains("system:").then_some(()));

@@ -1,4 +1,4 @@
-//! Beyond the grace, and after a word.
+//! The end of the grace period, and servers that stop in order.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::scenario::Witness;
 const GRACE_MS: u64 = 1500;
 
 #[test]
-fn the_shutdown_callback_is_called_when_the_grace_is_over_and_not_before() {
+fn the_shutdown_callback_comes_at_the_end_of_the_grace_period() {
     let grace = GRACE_MS.to_string();
     for (what, options, environment) in [
         ("the server's", vec!["--quantum", "256", "--grace", &grace], vec![]),
@@ -22,8 +22,8 @@ fn the_shutdown_callback_is_called_when_the_grace_is_over_and_not_before() {
         let before = Instant::now();
         server.kill();
         for witness in [&mut active, &mut idle] {
-            let told = witness.await_line("shutdown");
-            assert!(told.contains("no other took its place within 1.5 s"), "{what}: {told}");
+            let line = witness.await_line("shutdown");
+            assert!(line.contains("no other replaced it within 1.5 s"), "{what}: {line}");
             assert!(
                 before.elapsed() >= Duration::from_millis(GRACE_MS),
                 "{what}: after {:?}",
@@ -48,14 +48,14 @@ fn a_server_that_stops_in_order_is_a_shutdown_at_once() {
     let server = Server::timer(256);
     let mut witness = Witness::start_with(&server, &["witness"], &[long]);
     server.stop().expect_success();
-    let told = witness.await_line("shutdown");
-    assert!(told.contains("signal Terminate"), "{told}");
+    let line = witness.await_line("shutdown");
+    assert!(line.contains("signal Terminate"), "{line}");
     witness.seen();
     let server = Server::timer(256);
     let mut witness = Witness::start_with(&server, &["witness"], &[long]);
     server.consort(&["stop"]).expect_success();
-    let told = witness.await_line("shutdown");
-    assert!(told.contains("a program asked for it"), "{told}");
+    let line = witness.await_line("shutdown");
+    assert!(line.contains("a program asked for it"), "{line}");
     witness.seen();
 }
 
@@ -64,8 +64,8 @@ fn without_a_grace_period_a_dead_server_is_a_shutdown_at_once() {
     let mut server = Server::start(&["--quantum", "256", "--grace", "0"]);
     let mut witness = Witness::start(&server, &["witness"]);
     server.kill();
-    let told = witness.await_line("shutdown");
-    assert!(told.contains("the server has closed the connection"), "{told}");
+    let line = witness.await_line("shutdown");
+    assert!(line.contains("the server has closed the connection"), "{line}");
     witness.seen();
 }
 
@@ -79,8 +79,8 @@ fn a_server_that_takes_no_client_back_says_why() {
         let mut witness = Witness::start(&server, &["witness"]);
         server.kill();
         server.start_another(options);
-        let told = witness.await_line("shutdown");
-        assert!(told.contains("does not take the client back") && told.contains(words), "{told}");
+        let line = witness.await_line("shutdown");
+        assert!(line.contains("does not take the client back") && line.contains(words), "{line}");
         witness.seen();
         assert!(!server.lsp(&[]).contains("witness:"));
     }

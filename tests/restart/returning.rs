@@ -1,4 +1,4 @@
-//! Within the grace: all is as it was.
+//! Servers that come within the grace period: everything is as it was.
 
 use harness::{MODES, Program, Server, eventually};
 use proto::status::ClientStatus;
@@ -59,7 +59,7 @@ fn a_server_that_dies_while_clients_return_loses_nothing() {
 fn clients_with_replaced_signal_pages_return_as_well() {
     let mut scenario = Scenario::new(MODES[1]);
     let before = scenario.picture();
-    // With each that goes, they have a fresh signal page.
+    // Each client that leaves gives them a fresh signal page.
     for _ in 0..3 {
         let neighbour = scenario.server.probe(&["thru", "neighbour"]);
         scenario.server.await_port("neighbour:out");
@@ -80,13 +80,13 @@ fn clients_with_replaced_signal_pages_return_as_well() {
 }
 
 #[test]
-fn a_server_that_was_stopped_goes_on_without_a_shutdown() {
+fn a_stopped_server_continues_without_a_shutdown() {
     for mode in [MODES[1], MODES[3]] {
         let mut scenario = Scenario::new(mode);
         let before = scenario.picture();
         let counted = scenario.counted();
         scenario.server.program().signal(Signal::STOP);
-        // Longer than any wait of a client's for its turn.
+        // Longer than any client waits for its turn.
         std::thread::sleep(std::time::Duration::from_secs(2));
         scenario.server.program().signal(Signal::CONT);
         scenario.await_picture(&before);
@@ -95,7 +95,7 @@ fn a_server_that_was_stopped_goes_on_without_a_shutdown() {
     }
 }
 
-/// Programs of Debian's, and the connection by which each is known to be there.
+/// Programs from Debian, each with the connection that shows its presence.
 fn debian_programs(server: &Server) -> Vec<Program> {
     let bridge = {
         let mut command = server.command("meterbridge");
@@ -118,7 +118,7 @@ fn debian_programs(server: &Server) -> Vec<Program> {
 }
 
 #[test]
-fn programs_of_debian_go_on_with_the_next_server() {
+fn programs_of_debian_continue_with_the_next_server() {
     for mode in MODES {
         let mut server = Server::start(mode);
         let mut programs = debian_programs(&server);
@@ -149,7 +149,7 @@ fn programs_of_debian_go_on_with_the_next_server() {
 }
 
 #[test]
-fn a_witness_that_was_stopped_meanwhile_returns_when_it_is_continued() {
+fn a_stopped_client_returns_when_it_is_continued() {
     let mut scenario = Scenario::new(MODES[1]);
     let before = scenario.picture();
     let counted = scenario.counted();

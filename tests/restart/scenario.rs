@@ -1,4 +1,4 @@
-//! A server with clients in all positions, and what these say of themselves.
+//! A server with clients in all positions, and what they report about themselves.
 
 use harness::{Counts, Program, Server, c_program, eventually};
 use rustix::process::Signal;
@@ -14,15 +14,15 @@ pub(crate) struct Witness {
 pub(crate) struct WitnessCounts {
     /// Cycles that it ran.
     pub(crate) ran: u64,
-    /// Steps back of the frame time at the begin of cycles.
+    /// Backward steps of the frame time at the start of cycles.
     pub(crate) backwards: u64,
-    /// Steps back of the estimate of the frame that passes now.
+    /// Backward steps of the estimate of the current frame.
     pub(crate) estimates: u64,
     /// Threads that its process callback was called on.
     pub(crate) threads: u64,
-    /// Cycles of a length that its buffer-size callback was not told of.
+    /// Cycles of a length that its buffer-size callback was not called with.
     pub(crate) unknown: u64,
-    /// Xruns that it was told of.
+    /// Xruns that it was notified of.
     pub(crate) xruns: u64,
 }
 
@@ -45,7 +45,7 @@ impl Witness {
         witness
     }
 
-    /// Waits for a line that begins so; the rest of it.
+    /// Waits for a line with this prefix; returns the rest of it.
     pub(crate) fn await_line(&mut self, begin: &str) -> String {
         eventually(&format!("a witness says '{begin}'"), || {
             if let Some(line) = self.lines(begin).pop() {
@@ -56,14 +56,14 @@ impl Witness {
         })
     }
 
-    /// The rests of the lines that begin so and have come whole.
+    /// The rest of each complete line with this prefix.
     pub(crate) fn lines(&mut self, begin: &str) -> Vec<String> {
         let printed = self.program.stdout();
         let whole = printed.rfind('\n').map_or("", |end| &printed[..end]);
         whole.lines().filter_map(|line| line.strip_prefix(begin)).map(str::to_owned).collect()
     }
 
-    /// What it is to itself: name, numbers, ports, aliases, latencies, process thread.
+    /// Its own state: name, ids, ports, aliases, latencies, process thread.
     pub(crate) fn state(&mut self) -> String {
         self.program.signal(Signal::USR1);
         self.states += 1;
@@ -72,15 +72,15 @@ impl Witness {
         })
     }
 
-    /// As [`state`](Self::state), once the latency of a connection to a capture port of 256 frames
-    /// is known.
+    /// Like [`state`](Self::state), once the latency of a connection to a capture port of 256
+    /// frames is known.
     pub(crate) fn settled_state(&mut self) -> String {
         eventually("latencies are known", || {
             Some(self.state()).filter(|state| state.contains(" latency 256-256 "))
         })
     }
 
-    /// Ends it; what it has counted.
+    /// Ends it; returns what it has counted.
     pub(crate) fn seen(self) -> WitnessCounts {
         let printed = self.program.terminate().expect_success().stdout;
         let line = printed.lines().find(|line| line.starts_with("ran ")).expect("a line of counts");
@@ -92,18 +92,18 @@ impl Witness {
     }
 }
 
-/// `source -> before -> within -> check`, `source -> beside`, and a client that is not active.
+/// `source -> before -> within -> check`, `source -> bystander`, and a client that is not active.
 pub(crate) struct Scenario {
     pub(crate) server: Server,
     _source: Program,
     pub(crate) witnesses: Vec<Witness>,
     check: Program,
-    beside: Program,
+    bystander: Program,
     /// Cycles that the server had run before there were checkers.
     began: u64,
 }
 
-/// What there is for a person to see: ports by number, connections.
+/// What a user sees: ports by id, connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Picture {
     ports: serde_json::Value,
@@ -111,7 +111,7 @@ pub(crate) struct Picture {
 }
 
 impl Scenario {
-    /// Sets the scenario; everything sounds when this returns.
+    /// Starts the scenario. When this returns, every checker hears its source.
     pub(crate) fn new(options: &[&str]) -> Self {
         let server = Server::start(options);
         let source = server.probe(&["source", "source"]);
@@ -120,13 +120,13 @@ impl Scenario {
         let idle = Witness::start(&server, &["+idle"]);
         let began = server.cycles();
         let check = server.probe(&["check", "check", "--from", "after:out"]);
-        let beside = server.probe(&["check", "beside", "--from", "source:out"]);
+        let bystander = server.probe(&["check", "bystander", "--from", "source:out"]);
         let scenario = Self {
             server,
             _source: source,
             witnesses: vec![within, after, idle],
             check,
-            beside,
+            bystander,
             began,
         };
         scenario.await_cycles(100);
@@ -137,7 +137,7 @@ impl Scenario {
         self.server.cycles()
     }
 
-    /// As many cycles as checkers can have counted so far, in the life of the first server.
+    /// The most cycles that checkers can have counted so far, in the first server's lifetime.
     pub(crate) fn counted(&self) -> u64 {
         self.cycles() - self.began
     }
@@ -147,14 +147,14 @@ impl Scenario {
         self.server.await_cycles(cycles);
     }
 
-    /// What there is to be seen now.
+    /// What a user sees now.
     pub(crate) fn picture(&mut self) -> Picture {
         let mut ports = self.server.consort_json(&["ls"]);
         sort_peers(&mut ports);
         Picture { ports, states: self.witnesses.iter_mut().map(Witness::state).collect() }
     }
 
-    /// Waits until all is as it was.
+    /// Waits until everything is as it was.
     pub(crate) fn await_picture(&mut self, before: &Picture) {
         let end = std::time::Instant::now() + harness::PATIENCE;
         let mut now = self.picture();
@@ -165,8 +165,8 @@ impl Scenario {
         }
     }
 
-    /// Demands that no client has noticed more than missing cycles, and that more than `before`
-    /// cycles have sounded.
+    /// Asserts that no client has noticed more than missing cycles, and that more than `before`
+    /// cycles had sound.
     pub(crate) fn expect_sound_after(self, before: u64) {
         let mut all = Vec::new();
         for mut witness in self.witnesses {
@@ -176,13 +176,13 @@ impl Scenario {
             assert!(seen.threads <= 1, "one process thread all the time: {seen:?}");
             all.push(seen);
         }
-        for checker in [self.check, self.beside] {
+        for checker in [self.check, self.bystander] {
             let counts = Counts::of(checker);
-            // On a busy machine: who is late reads what its source writes for the next cycle.
+            // On a busy machine, a late client reads what its source writes for the next cycle.
             assert!(counts.wrong <= counts.cycles / 100, "{counts:?}");
             assert!(counts.good > before + 50, "it sounds again after {before} cycles: {counts:?}");
         }
-        // After an xrun the frame that passes now is estimated from the start, as in JACK.
+        // After an xrun, the estimate of the current frame starts again, as in JACK.
         let xruns = all.iter().map(|seen| seen.xruns).max().expect("witnesses");
         assert!(all.iter().all(|seen| seen.estimates <= xruns), "{all:?}");
     }

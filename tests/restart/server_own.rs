@@ -1,4 +1,4 @@
-//! What only the server knows: the position of the transport, and properties.
+//! State that only the server has: the position of the transport, and properties.
 
 use harness::{Server, eventually};
 use serde_json::Value;
@@ -15,7 +15,7 @@ fn transport(server: &Server) -> (String, u64) {
 }
 
 #[test]
-fn the_transport_stands_where_it_stood_and_rolls_on_if_it_rolled() {
+fn the_transport_keeps_its_position_and_state() {
     let mut server = Server::timer(256);
     let mut witness = Witness::start(&server, &["witness", "system:capture_1"]);
     let stands = ("stopped".to_owned(), 48_000);

@@ -1,14 +1,14 @@
-/* A client that outlives its server and says what it notices. In plain JACK: nothing here knows how the server works.
+/* A client that outlives its server and prints what it notices. In plain JACK: nothing here knows how the server works.
  *
  *   witness NAME [FROM]     in -> out, with aliases and latencies; connects FROM to its input once it is active.
  *                           NAME may be "+NAME": then it is never activated.
  *
- * Prints "ready" once; at SIGUSR1 what it is, in one line that begins with "state "; "shutdown CODE REASON" when the
+ * Prints "ready" once; at SIGUSR1 its state, in one line that begins with "state "; "shutdown CODE REASON" when the
  * shutdown callback is called; at SIGUSR2 it closes its client and prints "closed CODE". Ends at SIGTERM with
  *   ran N backwards N estimates N threads N unknown N xruns N
- * cycles; steps back of the frame time at a cycle's begin, and of the one that is estimated between; process threads
- * seen; cycles of a length that it was not told of; xruns that it was told of. "quantum N" is what its buffer-size
- * callback is told. */
+ * cycles; backward steps of the frame time at a cycle's start, and of the estimate in between; process threads
+ * seen; cycles of a length that it was not notified of; xruns that it was notified of. "quantum N" is what its
+ * buffer-size callback was called with. */
 #define _GNU_SOURCE
 #include <jack/jack.h>
 #include <jack/uuid.h>
@@ -52,7 +52,7 @@ static int run(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
-/* Looks at the clock all the time, as a program with a display does. */
+/* Reads the clock all the time, like a program with a display. */
 static void *look(void *unused) {
     jack_nframes_t last = jack_frame_time(client), last_begin = jack_last_frame_time(client);
     (void)unused;

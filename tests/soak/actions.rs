@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use harness::{Program, Server};
 use rustix::process::Signal;
 
-/// What victims do when they are struck; the last does nothing.
+/// What victims do when their fault is triggered; the last does nothing.
 const FAULTS: [&str; 14] = [
     "kill",
     "crash",
@@ -23,9 +23,9 @@ const FAULTS: [&str; 14] = [
     "no-descriptors",
     "none",
 ];
-/// Victims at once.
+/// Maximum number of victims at once.
 const VICTIMS: usize = 6;
-/// Actions for which a victim that was struck lives on at most.
+/// Maximum number of actions for which a faulty victim lives on.
 const AFTERLIFE: u64 = 6;
 
 /// Numbers that follow from a seed. Marsaglia, "Xorshift RNGs", 2003.
@@ -55,7 +55,7 @@ impl Chance {
 struct Victim {
     number: u64,
     fault: &'static str,
-    /// After how many more actions it is killed; `None`: it was not struck.
+    /// After how many more actions it is killed; `None`: its fault was not triggered.
     lives_for: Option<u64>,
     is_stopped: bool,
     program: Program,
@@ -66,10 +66,10 @@ struct Victim {
 pub(crate) struct Crowd {
     chance: Chance,
     victims: Vec<Victim>,
-    /// Made besides those with which victims are opened.
+    /// Connections other than those with which victims are opened.
     connections: Vec<[String; 2]>,
     opened: u64,
-    /// What was done, and when, `CLOCK_MONOTONIC` ns.
+    /// The actions with their times, `CLOCK_MONOTONIC` ns.
     pub(crate) history: Vec<(u64, String)>,
 }
 
@@ -84,7 +84,7 @@ impl Crowd {
         }
     }
 
-    /// Does one thing; gives how long to wait before the next, ms.
+    /// Takes one action; returns how long to wait before the next, in ms.
     pub(crate) fn act(&mut self, server: &Server) -> u64 {
         self.bury();
         match self.chance.below(10) {
@@ -108,16 +108,16 @@ impl Crowd {
         self.history.push((sys::clock::now_ns(), what.to_owned()));
     }
 
-    /// How often each thing was done.
+    /// How often each action was taken.
     pub(crate) fn counts(&self) -> BTreeMap<&str, u64> {
         let mut counts = BTreeMap::new();
         self.history.iter().for_each(|(_, what)| *counts.entry(what.as_str()).or_default() += 1);
         counts
     }
 
-    /// What was done in the second before `date_ns`.
-    pub(crate) fn done_before(&self, date_ns: u64) -> Vec<&str> {
-        let second = date_ns.saturating_sub(1_000_000_000)..=date_ns;
+    /// The actions in the second before `time_ns`.
+    pub(crate) fn done_before(&self, time_ns: u64) -> Vec<&str> {
+        let second = time_ns.saturating_sub(1_000_000_000)..=time_ns;
         self.history
             .iter()
             .filter(|(at, _)| second.contains(at))
@@ -125,7 +125,7 @@ impl Crowd {
             .collect()
     }
 
-    /// Kills those whose time is over, whatever they do.
+    /// Kills the victims whose time is over, whatever they do.
     fn bury(&mut self) {
         for victim in &mut self.victims {
             victim.lives_for = victim.lives_for.map(|actions| actions.saturating_sub(1));
@@ -137,7 +137,7 @@ impl Crowd {
         self.opened += 1;
         let name = format!("victim{}", self.opened);
         let fault = *self.chance.of(&FAULTS);
-        // Of the survivors', or of another victim's sound.
+        // Connects it to a survivor's sound, or to another victim's.
         let fed_by = match self.chance.below(2) {
             0 => "source:out".to_owned(),
             _ => "last:out".to_owned(),

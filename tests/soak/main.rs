@@ -11,13 +11,13 @@ use std::time::Duration;
 
 use run::Plan;
 
-/// The environment in which `cargo xtask soak` says what is wanted.
+/// Environment variables with the options of `cargo xtask soak`.
 fn wanted(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 
 const SHORT: Duration = Duration::from_secs(25);
-/// Of the time with faults: how long the long form watches the stream without any.
+/// How long the long form watches the stream without faults, as a fraction of the time with them.
 const CONTROL_DIVISOR: u32 = 4;
 /// The default.
 const SEED: u64 = 20_261_121;

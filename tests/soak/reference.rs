@@ -1,5 +1,5 @@
-//! What the machine takes from everybody: seen by threads that only the machine can keep from
-//! running.
+//! CPU time that the machine takes from all programs, measured by threads that only the machine can
+//! keep from running.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,10 +13,10 @@ use sys::thread::CpuSet;
 
 /// Above every thread of the server and of clients.
 const PRIORITY: u32 = 80;
-/// How often each thread looks.
+/// How often each thread wakes.
 const STEP_NS: u64 = 1_000_000;
 
-/// A time in which a CPU was not to be had, `CLOCK_MONOTONIC` ns.
+/// A time in which a CPU was not available, `CLOCK_MONOTONIC` ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stall {
     pub(crate) from_ns: u64,
@@ -29,7 +29,7 @@ pub(crate) struct Reference {
     stalls: Arc<Mutex<Vec<Stall>>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-    /// Its threads have the priority that the clients' have, and more.
+    /// Whether its threads have a higher priority than the clients'.
     pub(crate) is_realtime: bool,
 }
 
@@ -82,7 +82,7 @@ fn watch(cpu: usize, least_ns: u64, stalls: &Mutex<Vec<Stall>>, stop: &AtomicBoo
 }
 
 /// Names of programs with real-time threads that this process has not started: what they take looks
-/// like the server's fault to everybody here.
+/// like the server's fault to these tests.
 pub(crate) fn foreign_realtime() -> BTreeSet<String> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered =
@@ -103,7 +103,7 @@ fn foreign_name(process: &Path) -> Option<String> {
     is_realtime.then_some(stat.name)
 }
 
-/// Of a process or a thread, as in proc_pid_stat(5).
+/// The state of a process or a thread, as in proc_pid_stat(5).
 struct Stat {
     id: u32,
     name: String,

@@ -1,4 +1,4 @@
-//! One soak: the graph, the time, the judgement.
+//! One soak: the graph, the time, and the verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use harness::{Counts, Program, Server};
 use crate::actions::Crowd;
 use crate::reference::{Reference, Stall, foreign_realtime};
 
-/// What is to be done.
+/// The options of a soak.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
@@ -22,9 +22,9 @@ pub(crate) struct Plan {
 /// Cycles whose samples the monitor did not get as they were sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Lost {
-    /// While a thread above all of the server's and the clients' did not get its CPU either.
+    /// Lost while a thread above all of the server's and the clients' did not get its CPU either.
     pub(crate) machines: u64,
-    /// The others.
+    /// All other losses.
     pub(crate) servers: u64,
 }
 
@@ -33,10 +33,10 @@ pub(crate) struct Lost {
 struct Loss {
     kind: String,
     cycles: u64,
-    date_ns: u64,
+    time_ns: u64,
 }
 
-/// A CPU that is gone for this part of a cycle may cost it.
+/// A CPU that is taken for this fraction of a cycle may cost the cycle.
 const STALL_DIVISOR: u32 = 4;
 const RATE_HZ: u32 = 48_000;
 const SURVIVORS: [&str; 3] = ["first", "second", "last"];
@@ -68,19 +68,19 @@ impl Loss {
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix("lost ")?.split(' ');
         let (kind, cycles) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
-        let date_ns = words.nth(1)?.parse().ok()?;
-        Some(Self { kind, cycles, date_ns })
+        let time_ns = words.nth(1)?.parse().ok()?;
+        Some(Self { kind, cycles, time_ns })
     }
 
     /// Whether the machine took a CPU while this happened: in the cycles lost, or the two before.
     fn is_machines(&self, stalls: &[Stall], period_ns: u64) -> bool {
-        let from_ns = self.date_ns.saturating_sub((self.cycles + 2) * period_ns);
-        stalls.iter().any(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.date_ns)
+        let from_ns = self.time_ns.saturating_sub((self.cycles + 2) * period_ns);
+        stalls.iter().any(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.time_ns)
     }
 }
 
 impl Plan {
-    /// As many cycles of this time as the other tests of faults leave to a shared machine.
+    /// The cycles of this time that the other tests of faults concede to a shared machine.
     fn machines_share(&self, time: Duration) -> u64 {
         time.as_secs() * u64::from(RATE_HZ) / u64::from(self.quantum) / 100 + 2
     }
@@ -110,8 +110,8 @@ pub(crate) fn soak(plan: &Plan) -> Lost {
     run(plan).0
 }
 
-/// As the other tests of faults do, up to five attempts: a stream may lose what a shared machine
-/// takes from it at times, and losing more counts only where it loses no more in as long a time
+/// Makes up to five attempts, like the other tests of faults: a stream may lose what a shared
+/// machine takes from it at times, and losing more counts only if it loses less in as long a time
 /// without faults.
 ///
 /// # Panics
@@ -164,7 +164,7 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     }
     let ended_ns = now_ns();
     crowd.leave();
-    // The last of their ends are not yet the quiet time.
+    // The last of the clients' ends do not belong to the quiet time.
     std::thread::sleep(Duration::from_secs(1));
     let quiet_ns = now_ns();
     std::thread::sleep(*watched);
@@ -173,7 +173,7 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     let is_realtime = reference.is_realtime;
     let counts = Counts::of(stream.monitor);
     let (with, without): (Vec<Loss>, Vec<Loss>) =
-        losses.into_iter().partition(|loss| loss.date_ns < quiet_ns);
+        losses.into_iter().partition(|loss| loss.time_ns < quiet_ns);
     let during = |from_ns, until_ns| {
         stalls.iter().filter(|stall| stall.until_ns >= from_ns && stall.from_ns < until_ns).count()
     };
@@ -190,12 +190,12 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     println!("monitor: {counts:?}");
     let mut before_ns = 0;
     for loss in with.iter().filter(|loss| !loss.is_machines(&stalls, period_ns)) {
-        let after_s = loss.date_ns.saturating_sub(begun.1) as f64 / 1e9;
+        let after_s = loss.time_ns.saturating_sub(begun.1) as f64 / 1e9;
         // Those that follow each other have one cause.
-        let is_next = loss.date_ns < before_ns + 2 * period_ns;
-        let done = if is_next { Vec::new() } else { crowd.done_before(loss.date_ns) };
+        let is_next = loss.time_ns < before_ns + 2 * period_ns;
+        let done = if is_next { Vec::new() } else { crowd.done_before(loss.time_ns) };
         println!("  lost after {after_s:.3} s: {} {}  {}", loss.cycles, loss.kind, done.join(", "));
-        before_ns = loss.date_ns;
+        before_ns = loss.time_ns;
     }
     println!(
         "lost with faults: {} cycles by the server, {} in {} stalls of the machine",
@@ -218,7 +218,9 @@ fn run(plan: &Plan) -> (Lost, Lost) {
         );
     }
     if !is_realtime {
-        println!("stalls are not told from a busy machine: SCHED_FIFO is not allowed here");
+        println!(
+            "stalls cannot be distinguished from a busy machine: SCHED_FIFO is not allowed here"
+        );
     }
     (lost, control)
 }

@@ -11,7 +11,7 @@ fn file(server: &Server, name: &str) -> String {
 }
 
 #[test]
-fn what_is_saved_is_restored_by_another_server_with_the_same_programs() {
+fn a_saved_state_is_restored_by_another_server() {
     let first = Server::timer(256);
     let _metro = metro(&first);
     populate(&first);
@@ -30,7 +30,7 @@ fn what_is_saved_is_restored_by_another_server_with_the_same_programs() {
 }
 
 #[test]
-fn what_cannot_be_restored_is_named_with_the_reason() {
+fn entries_that_cannot_be_restored_are_named_with_the_reason() {
     let server = Server::timer(256);
     let path = file(&server, "song.json");
     let state = populated();
@@ -73,15 +73,15 @@ fn other_connections_stay_unless_the_state_is_to_be_restored_exactly() {
 }
 
 #[test]
-fn a_file_with_nonsense_in_it_changes_nothing_and_says_why() {
+fn an_invalid_state_file_is_refused_with_the_reason() {
     let server = Server::timer(256);
     let _metro = metro(&server);
     populate(&server);
     let before = saved(&server);
     let path = file(&server, "nonsense.json");
     for (nonsense, reason) in [
-        ("", "no state of consort's"),
-        ("\u{0}\u{1}", "no state of consort's"),
+        ("", "not a state of consort's"),
+        ("\u{0}\u{1}", "not a state of consort's"),
         ("{\"consort_state\": 9}", "version 9"),
         ("{\"consort_state\": 1, \"buffer_size\": 64, \"connections\": 7}", "invalid type"),
         (

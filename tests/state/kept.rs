@@ -1,5 +1,5 @@
-//! `consort run --state`: programs that come back have their connections, aliases and properties,
-//! from whichever server.
+//! `consort run --state`: programs that return have their connections, aliases and properties
+//! again, on any server.
 
 use std::path::Path;
 
@@ -22,7 +22,7 @@ pub(crate) fn end_server(server: &mut Server) {
 }
 
 #[test]
-fn a_program_that_comes_back_under_its_name_has_what_it_had() {
+fn a_program_that_returns_under_its_name_has_its_state_again() {
     let server = keeping();
     let first = metro(&server);
     populate(&server);
@@ -33,7 +33,7 @@ fn a_program_that_comes_back_under_its_name_has_what_it_had() {
 }
 
 #[test]
-fn a_connection_that_somebody_has_removed_does_not_come_back() {
+fn a_connection_that_a_user_removed_does_not_come_back() {
     let server = keeping();
     let first = metro(&server);
     for port in ["system:playback_1", "system:playback_2"] {
@@ -56,7 +56,7 @@ fn the_next_server_starts_with_the_state_of_the_last() {
     for _ in 0..2 {
         end_server(&mut server);
         server.start_again();
-        // What only the server had is there at once.
+        // State that only the server had is there at once.
         eventually("the transport stands there", || {
             (saved(&server)["transport"] == populated()["transport"]).then_some(())
         });
@@ -67,7 +67,7 @@ fn the_next_server_starts_with_the_state_of_the_last() {
 }
 
 #[test]
-fn what_is_kept_is_what_consort_restore_reads() {
+fn the_state_file_is_what_consort_restore_reads() {
     let mut server = keeping();
     let _first = metro(&server);
     populate(&server);
@@ -81,7 +81,7 @@ fn what_is_kept_is_what_consort_restore_reads() {
 }
 
 #[test]
-fn a_killed_server_has_written_what_it_was() {
+fn a_killed_server_has_written_its_state() {
     let mut server = keeping();
     let first = metro(&server);
     populate(&server);
@@ -97,14 +97,14 @@ fn a_killed_server_has_written_what_it_was() {
             .then_some(())
     });
     server.kill();
-    // It would return by itself, with what it knows.
+    // It would return by itself, with its own state.
     drop(first);
     server.start_again();
     let _second = metro(&server);
     await_state(&server, &expected);
 }
 
-/// What a server says that does not start.
+/// The error of a server that does not start.
 fn refused(directory: &Path, path: &Path) -> String {
     let mut command = command_in(directory, &binary("consort"));
     command.args(["run", "-n", "other", "--state"]).arg(path);

@@ -1,4 +1,4 @@
-//! The state of a server: saved, restored, kept, and given to clients that come back.
+//! The state of a server: saved, restored, remembered, and given back to clients that return.
 #![forbid(unsafe_code)]
 
 mod files;

@@ -1,4 +1,4 @@
-//! A server with programs of Debian's, and what it says of its state.
+//! A server with programs from Debian, and the state that it saves.
 
 use harness::{Program, Server, eventually};
 use serde_json::Value;
@@ -20,7 +20,7 @@ pub(crate) fn metro(server: &Server) -> Program {
 
 pub(crate) const METRO: &str = "metro:120_bpm";
 
-/// The metronome ends, and its port goes.
+/// Ends the metronome, and waits until its port is gone.
 pub(crate) fn end(server: &Server, metro: Program) {
     metro.terminate();
     eventually("the metronome is gone", || {
@@ -29,7 +29,7 @@ pub(crate) fn end(server: &Server, metro: Program) {
 }
 
 /// Gives the metronome a connection, an alias and properties, and the server another quantum and a
-/// place in the piece.
+/// transport position.
 pub(crate) fn populate(server: &Server) {
     server.run("jack_connect", &[METRO, "system:playback_2"]).expect_success();
     server.run("jack_alias", &[METRO, "click"]).expect_success();
@@ -45,7 +45,7 @@ pub(crate) fn populate(server: &Server) {
     });
 }
 
-/// What [`populate`] makes of a server.
+/// The state of a server after [`populate`].
 pub(crate) fn populated() -> Value {
     let property = |owner: Value| serde_json::json!({"owner": owner, "key": "urn:label", "value": "Ä label", "type": "text/plain"});
     serde_json::json!({
@@ -62,7 +62,7 @@ pub(crate) fn populated() -> Value {
     })
 }
 
-/// Waits until a server's state is this; what there are many of, in any order.
+/// Waits until a server has this state; lists may be in any order.
 pub(crate) fn await_state(server: &Server, expected: &Value) {
     let sorted = |mut state: Value| {
         for list in ["connections", "properties"] {

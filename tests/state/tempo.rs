@@ -1,4 +1,4 @@
-//! Bar, beat and tempo of the place where the transport stands.
+//! Bar, beat and tempo of the position where the transport is stopped.
 
 use harness::{Server, c_program, eventually};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::kept::{end_server, keeping};
 use crate::metronome::saved;
 
-/// Has a program move the transport to [`place`].
+/// Makes a program move the transport to [`place`].
 fn move_transport(server: &Server) {
     let program = c_program("state/reposition.c");
     let moved = server.run(&program, &[]);
@@ -40,13 +40,13 @@ fn bar_beat_and_tempo_are_saved_and_restored() {
     let second = Server::timer(256);
     second.consort(&["restore", &path]).expect_success();
     await_place(&second, &place());
-    // They are of that place, and of no other.
+    // They belong to that position only.
     second.consort(&["transport", "locate", "100"]).expect_success();
     await_place(&second, &json!({"rolling": false, "frame": 100}));
 }
 
 #[test]
-fn the_next_server_with_the_same_state_file_has_bar_beat_and_tempo_again() {
+fn the_next_server_with_the_state_file_has_its_tempo_again() {
     let mut server = keeping();
     move_transport(&server);
     await_place(&server, &place());

@@ -6,7 +6,7 @@ use harness::{Program, Server, binary, c_program, eventually};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// `consort sync` with these words, with its port there.
+/// Starts `consort sync` with these arguments and waits for its port.
 fn sync(server: &Server, words: &[&str]) -> Program {
     let mut command = server.command(&binary("consort").to_string_lossy());
     command.arg("sync").args(words);
@@ -18,7 +18,7 @@ fn sync(server: &Server, words: &[&str]) -> Program {
     program
 }
 
-/// The machine of `player.c`.
+/// Starts the MIDI machine of `player.c`.
 fn player(server: &Server, words: &[&str]) -> Program {
     let program = c_program("sync/player.c");
     let mut player = server.spawn(&program, words);
@@ -72,7 +72,7 @@ fn the_transport_follows_midi_clock() {
 }
 
 #[test]
-fn the_transport_rolls_with_midi_time_code_and_stops_with_it() {
+fn the_transport_follows_midi_time_code() {
     let server = Server::timer(256);
     let mut player = player(&server, &["mtc", "1"]);
     let _sync = sync(&server, &["follow", "mtc", "--from", "player:out"]);

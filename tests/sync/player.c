@@ -1,4 +1,4 @@
-/* A machine that other machines follow: plays MIDI at its port `out`, and goes on to the next step at each SIGUSR1.
+/* A machine that other machines follow: plays MIDI at its port `out`, and continues with the next step at each SIGUSR1.
  *
  *   player clock BPM   steps: start, stop, song position 8, continue; with the clock all the time
  *   player mtc HOURS   steps: quarter frames at 25 a second from that hour on, silence, a full frame of 10 s
@@ -33,7 +33,7 @@ static void say(void *buffer, jack_nframes_t time, const unsigned char *message,
     jack_midi_event_write(buffer, time, message, bytes);
 }
 
-/* Whether a step is to be said: at its begin, and again every three seconds, for who was late in that cycle. */
+/* Whether to announce a step: at its start, and again every three seconds, for a client that was late in that cycle. */
 static int is_due(int64_t now) {
     static int64_t said;
     int now_at = atomic_load(&step);
@@ -59,7 +59,7 @@ static void clock_steps(void *buffer, int64_t now) {
     }
 }
 
-/* A message each `interval` frames, at their dates whether or not a cycle was missed. */
+/* A message every `interval` frames, at its time whether or not a cycle was missed. */
 static void each(void *buffer, int64_t now, jack_nframes_t frames, double interval, void (*tell)(void *, jack_nframes_t)) {
     if (began < 0)
         began = now;

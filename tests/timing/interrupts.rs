@@ -1,4 +1,4 @@
-//! CPUs of the server's own: the processor set of the paper on timing.
+//! CPUs reserved for the server: the processor set of the timing paper.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ fn interrupts() -> BTreeMap<PathBuf, String> {
 }
 
 #[test]
-fn interrupts_leave_the_servers_cpus_and_are_back_when_it_ends() {
+fn interrupts_avoid_the_servers_cpus_as_long_as_it_runs() {
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
         eprintln!("skipped: one CPU");
         return;
@@ -41,16 +41,16 @@ fn interrupts_leave_the_servers_cpus_and_are_back_when_it_ends() {
         eprintln!("skipped: no right to move interrupts here");
         return;
     }
-    let told = server
+    let line = server
         .stderr()
         .lines()
         .find(|line| line.contains("interrupts moved"))
-        .expect("told")
+        .expect("a line")
         .to_owned();
-    let counts: Vec<usize> = told.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let counts: Vec<usize> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
     let now = interrupts();
     let left = now.iter().filter(|(list, cpus)| before.get(*list) != Some(*cpus)).count();
-    assert_eq!(Some(&left), counts.first(), "{told}");
+    assert_eq!(Some(&left), counts.first(), "{line}");
     server.terminate().expect_success();
     assert_eq!(interrupts(), before);
 }

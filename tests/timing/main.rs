@@ -1,5 +1,5 @@
-//! What the server tells of its cycles: recordings, plots, verdicts, and the programs that show
-//! them.
+//! What the server reports about its cycles: recordings, plots, verdicts, and the programs that
+//! show them.
 #![forbid(unsafe_code)]
 
 mod interrupts;

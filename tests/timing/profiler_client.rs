@@ -25,7 +25,7 @@ fn ports(server: &Server) -> Vec<String> {
 }
 
 #[test]
-fn ports_appear_and_go_as_clients_do() {
+fn the_profilers_ports_follow_the_clients() {
     let server = Server::timer(256);
     let first = server.probe(&["source", "first"]);
     let mut profiler = profiler(&server, &["-c", "-p", "-e"]);
@@ -50,7 +50,7 @@ fn ports_appear_and_go_as_clients_do() {
 }
 
 #[test]
-fn a_measure_is_one_value_for_a_whole_cycle_and_within_its_range() {
+fn a_measure_is_one_value_for_a_whole_cycle() {
     const QUANTUM: usize = 256;
     let server = Server::recording(&["--quantum", "256"]);
     let _first = server.probe(&["source", "first"]);

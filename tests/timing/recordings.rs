@@ -24,7 +24,7 @@ fn record(server: &Server, seconds: &str) {
         .expect_success();
 }
 
-/// The events of a trace of `run.rec` that last.
+/// The events with a duration in a trace of `run.rec`.
 fn spans(server: &Server) -> Vec<Value> {
     server.consort(&["profile", "trace", "run.rec", "--output", "run.json"]).expect_success();
     let text = std::fs::read_to_string(server.directory().join("run.json")).expect("a trace");
@@ -33,8 +33,8 @@ fn spans(server: &Server) -> Vec<Value> {
     events.into_iter().filter(|event| event["ph"] == "X").collect()
 }
 
-/// Begin and end of a span, µs.
-fn dates(span: &Value) -> (f64, f64) {
+/// Start and end of a span, µs.
+fn start_and_end(span: &Value) -> (f64, f64) {
     let number = |key: &str| span[key].as_f64().expect("a number");
     (number("ts"), number("ts") + number("dur"))
 }
@@ -55,7 +55,7 @@ fn a_recording_has_every_cycle_once_in_the_order_of_the_graph() {
     let mut clients: BTreeMap<u64, BTreeMap<&str, (f64, f64)>> = BTreeMap::new();
     for span in &spans {
         if let Some(name @ ("first" | "second" | "third")) = span["name"].as_str() {
-            clients.entry(cycle_of(span)).or_default().insert(name, dates(span));
+            clients.entry(cycle_of(span)).or_default().insert(name, start_and_end(span));
         }
     }
     let whole: Vec<_> = clients.values().filter(|clients| clients.len() == 3).collect();
@@ -147,7 +147,7 @@ fn refusal(server: &Server, arguments: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_no_whole_recording_is_refused_in_words() {
+fn an_incomplete_recording_is_refused_with_a_reason() {
     let server = Server::timer(256);
     record(&server, "1");
     let whole = std::fs::read(server.directory().join("run.rec")).expect("a recording");
@@ -161,8 +161,8 @@ fn what_is_no_whole_recording_is_refused_in_words() {
     write("empty", b"consrec\n\x01\0\0\0O\0\0\0\0\0E\0\0\0\0\0\0\0\0");
     for (name, part) in [
         ("cut", "cut off at byte"),
-        ("foreign", "no recording of consort's"),
-        ("nothing", "no recording of consort's"),
+        ("foreign", "not a recording of consort"),
+        ("nothing", "not a recording of consort"),
         ("empty", "no two cycles"),
         ("absent", "No such file"),
     ] {
@@ -183,7 +183,7 @@ fn without_a_server_there_is_nothing_to_record() {
     assert!(!server.directory().join("run.rec").exists());
 }
 
-/// Lets a signal end what records for an hour, as soon as it waits for one.
+/// Ends an hour's recording by a signal, as soon as the program waits for signals.
 fn interrupted(server: &Server, arguments: &[&str], signal: Signal) {
     let recording =
         server.spawn_consort(&[&["profile"], arguments, &["--seconds", "3600"]].concat());

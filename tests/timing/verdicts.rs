@@ -37,7 +37,7 @@ const FAULTS: [Fault; 6] = [
 const ROUNDS: usize = 3;
 
 impl Fault {
-    /// Who is late, and the word of the right verdict. `None`: any client.
+    /// The client that is late, and the right verdict. `None`: any client.
     fn answer(self) -> (Option<&'static str>, &'static str) {
         match self {
             Self::Busy => (Some("second"), "busy"),
@@ -63,7 +63,7 @@ fn culprit(server: &Server, arguments: &[&str]) -> Program {
 }
 
 impl Scenario {
-    /// Cycles of 21 ms: what this machine does by itself, busy as it is, is shorter.
+    /// Cycles of 21 ms: the disturbances of a busy machine are shorter.
     fn new() -> Self {
         let server = Server::start(&["--quantum", "1024", "--client-timeout", "3000"]);
         let client = |name: &str, load: &str, from: &str| {
@@ -84,25 +84,25 @@ impl Scenario {
         listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     }
 
-    /// A program that is told of xruns as they come.
+    /// A program that is notified of xruns as they come.
     fn follower(&self) -> Program {
         let mut command = self.server.command(&binary("consort").to_string_lossy());
         command.args(["xruns", "--follow", "--json"]);
         Program::start(command)
     }
 
-    /// It was told of each one, once, in their order, with its verdict.
+    /// Checks that it was notified of each one once, in order, with its verdict.
     fn expect_followed(&self, follower: &mut Program) {
         let last = self.xruns().last().expect("some")["number"].as_u64();
-        let told = eventually("the newest one is told", || {
-            let told =
+        let xruns = eventually("the newest one is reported", || {
+            let lines =
                 follower.stdout().lines().map(|line| serde_json::from_str(line).expect("JSON"));
-            let told: Vec<Value> = told.collect();
-            (told.last()?["number"].as_u64() >= last).then_some(told)
+            let xruns: Vec<Value> = lines.collect();
+            (xruns.last()?["number"].as_u64() >= last).then_some(xruns)
         });
-        assert!(told.iter().all(|xrun| xrun["verdict"].is_string()), "{told:?}");
-        let numbers: Vec<u64> = told.iter().filter_map(|xrun| xrun["number"].as_u64()).collect();
-        assert_eq!(numbers, (1..=told.len() as u64).collect::<Vec<_>>());
+        assert!(xruns.iter().all(|xrun| xrun["verdict"].is_string()), "{xruns:?}");
+        let numbers: Vec<u64> = xruns.iter().filter_map(|xrun| xrun["number"].as_u64()).collect();
+        assert_eq!(numbers, (1..=xruns.len() as u64).collect::<Vec<_>>());
     }
 
     /// Waits until no client has been late for some cycles, so that typical durations are known.
@@ -141,7 +141,7 @@ impl Scenario {
         }
     }
 
-    /// What the server says of the fault: the verdict on the one who must be late.
+    /// The server's verdict on the client that must be late.
     fn verdict_on(&self, fault: Fault) -> (String, Value) {
         let last = self.xruns().last().map_or(0, |xrun| xrun["number"].as_u64().expect("a number"));
         let (who, _) = fault.answer();
@@ -158,11 +158,11 @@ impl Scenario {
         };
         let is_judged = || about().filter(|xrun| !xrun["verdict"].is_null());
         // Once, unless it missed its cycle: then again.
-        let mut struck_at = None;
+        let mut triggered_at = None;
         let xrun = eventually(&format!("{fault:?} is noticed and judged"), || {
             let cycles = self.server.cycles();
-            if struck_at.is_none_or(|struck_at| cycles > struck_at + 60) {
-                struck_at = Some(cycles);
+            if triggered_at.is_none_or(|triggered_at| cycles > triggered_at + 60) {
+                triggered_at = Some(cycles);
                 self.cause(fault, || is_judged().is_some());
             }
             is_judged()
@@ -171,7 +171,7 @@ impl Scenario {
     }
 }
 
-/// Fisher and Yates', with any generator.
+/// Shuffles as by Fisher and Yates, with any generator.
 fn shuffle(faults: &mut [Fault], mut seed: u64) {
     for at in (1..faults.len()).rev() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -180,7 +180,7 @@ fn shuffle(faults: &mut [Fault], mut seed: u64) {
 }
 
 #[test]
-fn faults_caused_in_random_order_are_told_apart_by_the_kernels_counters() {
+fn faults_in_random_order_get_the_right_verdicts() {
     let scenario = Scenario::new();
     if scenario.server.status().realtime_priority.is_none() {
         eprintln!("skipped: no right to real-time priorities here");
@@ -207,13 +207,16 @@ fn faults_caused_in_random_order_are_told_apart_by_the_kernels_counters() {
     println!("{table}{confusions} of {} confused", FAULTS.len() * ROUNDS);
     // A busy machine adds causes of its own.
     assert!(confusions <= FAULTS.len() * ROUNDS / 4, "{confusions} confusions:\n{table}");
-    let told = scenario.server.consort(&["xruns"]).expect_success().stdout;
+    let printed = scenario.server.consort(&["xruns"]).expect_success().stdout;
     scenario.expect_followed(&mut follower);
-    assert!(told.contains("second, ") && told.contains("before it: first signaled"), "{told}");
+    assert!(
+        printed.contains("second, ") && printed.contains("before it: first signaled"),
+        "{printed}"
+    );
 }
 
 #[test]
-fn who_follows_xruns_ends_with_its_reader_though_none_comes() {
+fn following_xruns_ends_with_its_reader_without_an_xrun() {
     let server = Server::timer(1024);
     let mut shell = server.command("sh");
     shell.args(["-c", "\"$1\" xruns --follow | true", "sh"]).arg(binary("consort"));
@@ -221,7 +224,7 @@ fn who_follows_xruns_ends_with_its_reader_though_none_comes() {
 }
 
 #[test]
-fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
+fn who_had_the_cpu_is_named_where_switches_are_traced() {
     let options = ["--quantum", "1024", "--client-timeout", "3000", "--trace-switches"];
     let Some(server) = Server::tracing(&options) else {
         eprintln!("skipped: no tracefs here");
@@ -256,6 +259,6 @@ fn who_had_the_cpu_is_named_where_the_kernel_traces_switches() {
         ran_ns > 0 && ran_ns <= named["evidence"]["lost_ns"].as_u64().expect("a time"),
         "{named}"
     );
-    let told = server.consort(&["xruns"]).expect_success().stdout;
-    assert!(told.contains("its CPU had: hog-of-the-test ("), "{told}");
+    let printed = server.consort(&["xruns"]).expect_success().stdout;
+    assert!(printed.contains("its CPU had: hog-of-the-test ("), "{printed}");
 }

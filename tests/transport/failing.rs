@@ -1,4 +1,4 @@
-//! One client that fails never stops the transport beyond the sync timeout.
+//! One failing client never stops the transport for longer than the sync timeout.
 
 use harness::{Program, Server, eventually};
 use rustix::process::Signal;
@@ -33,7 +33,7 @@ fn a_client_that_is_never_ready_is_waited_for_until_the_sync_timeout() {
 }
 
 #[test]
-fn a_client_that_is_waited_for_and_dies_or_hangs_is_waited_for_no_more() {
+fn a_slow_sync_client_that_dies_or_hangs_is_not_waited_for() {
     for signal in [Signal::KILL, Signal::STOP] {
         let server = Server::timer(256);
         let never = never_ready(&server, "100000");
@@ -72,7 +72,9 @@ fn a_timebase_master_that_dies_takes_only_bar_and_beat_with_it() {
     eventually("the master is back", || (!bar_of(&server).is_null()).then_some(()));
 
     master.signal(Signal::KILL);
-    eventually("nobody leads", || transport(&server)["timebase"].is_null().then_some(()));
+    eventually("no client is the timebase master", || {
+        transport(&server)["timebase"].is_null().then_some(())
+    });
     eventually("no bar", || bar_of(&server).is_null().then_some(()));
     assert_eq!(transport(&server)["state"], "rolling");
     let _next = server.probe(&["lead", "next"]);
@@ -81,11 +83,11 @@ fn a_timebase_master_that_dies_takes_only_bar_and_beat_with_it() {
 }
 
 #[test]
-fn a_client_that_asks_in_its_last_cycle_and_leaves_is_heard() {
+fn a_transport_request_in_a_clients_last_cycle_takes_effect() {
     let server = Server::timer(1024);
     for _ in 0..10 {
         for (order, state) in [("play", "rolling"), ("stop", "stopped")] {
-            // It asks, and is gone at once.
+            // It sends the request and leaves at once.
             let script = format!("echo {order} | jack_transport");
             server.run("sh", &["-c", &script]).expect_success();
             await_state(&server, state);

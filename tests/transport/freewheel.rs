@@ -28,7 +28,7 @@ fn freewheel_cycles_do_not_wait_for_the_clock() {
 }
 
 #[test]
-fn after_freewheel_the_clock_is_back_without_xruns_and_clients_sound_on() {
+fn cycles_follow_the_clock_again_after_freewheel() {
     in_three_attempts(|| {
         let server = Server::timer(1024);
         let _source = server.probe(&["source", "source"]);
@@ -68,7 +68,7 @@ fn nothing_is_played_or_recorded_in_freewheel() {
 }
 
 #[test]
-fn freewheel_ends_when_it_is_told_to_even_if_a_client_hangs_in_it() {
+fn freewheel_ends_on_request_even_if_a_client_hangs_in_it() {
     let server = Server::timer(256);
     let _source = server.probe(&["source", "source"]);
     let victim = server.probe(&["thru", "victim", "--from", "source:out"]);
@@ -102,7 +102,7 @@ fn freewheel_waits_once_for_a_client_that_is_stopped() {
 }
 
 #[test]
-fn what_is_so_already_is_refused() {
+fn a_mode_that_is_already_in_force_is_refused() {
     let server = Server::timer(256);
     // The program does not tell whether it was.
     let complaint = server.run("jack_freewheel", &["n"]).expect_success().stderr;

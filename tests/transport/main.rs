@@ -1,5 +1,5 @@
-//! The transport and freewheel, by the samples that clients make of them and by what is left when
-//! one of them fails.
+//! The transport and freewheel, checked by the samples that clients make from them, and by what
+//! remains when a client fails.
 #![forbid(unsafe_code)]
 
 mod failing;

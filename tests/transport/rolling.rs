@@ -1,16 +1,17 @@
-//! All clients roll from the same frame, in the same cycle, wherever it is asked for.
+//! All clients roll from the same frame, in the same cycle, wherever the request comes
+//! from.
 
 use harness::{Guard, Program, Server, Sound};
 
 const QUANTUM: usize = 256;
 const CYCLES: usize = 160;
 
-/// What the conductor hears: a mark in the midst of each of these cycles.
+/// What the conductor hears: a mark in the middle of each of these cycles.
 const MARKS: [(usize, f32); 4] = [(20, 1.0), (60, 0.5), (100, 0.25), (120, 1.0)];
-/// Where the second mark moves the piece to.
+/// The frame to which the second mark moves the transport.
 const PLACE: usize = 100_000;
 
-/// As the probe's: a sample that tells its frame.
+/// A sample that encodes its frame, as the probe's.
 fn sample_of(frame: usize) -> f32 {
     ((frame & 0xf_ffff) + 1) as f32 / 2_097_152.0
 }
@@ -62,7 +63,7 @@ fn every_client_rolls_from_the_same_frame_in_the_same_cycle() {
 }
 
 #[test]
-fn all_clients_wait_for_the_slowest_and_roll_in_one_cycle() {
+fn all_clients_start_to_roll_with_the_slowest() {
     let expected = expected(5);
     for (channel, recorded) in played(5, &FAST).iter().enumerate() {
         let wrong = recorded.iter().zip(&expected).position(|(found, wanted)| found != wanted);

@@ -1,7 +1,7 @@
 /* Clients that are late on purpose, each time in another way, and a thread that takes a CPU from others.
  *
  *   culprit client NAME [--from PORT] [--load PERCENT]   in -> out; always computes for PERCENT of a cycle
- *   culprit hog PRIORITY MILLISECONDS                    takes all CPUs at once under SCHED_FIFO for so long, and ends
+ *   culprit hog PRIORITY MILLISECONDS                    takes all CPUs at once under SCHED_FIFO for this long; ends
  *
  * Signals to a client, each for one cycle: SIGRTMIN+1 computes for 1.7 cycles, SIGRTMIN+2 sleeps for 1.7 cycles,
  * SIGRTMIN+3 computes for 0.8 of a cycle. Prints "ready" once it is active and connected. */
@@ -35,7 +35,7 @@ static double used(void) {
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
 
-/* CPU time, not time that passes: whoever is preempted meanwhile still has it before him. */
+/* CPU time, not elapsed time: a thread that is preempted meanwhile still has to use it. */
 static void compute(double seconds) {
     double end = used() + seconds;
     while (used() < end)

@@ -1,10 +1,10 @@
 /* Clients for tests of faults and of sound, in plain JACK: nothing here knows how the server works.
  *
  *   probe source NAME          out: for each frame its number, so that a reader can tell every sample
- *   probe swap NAME --to PORT  out: as source; again and again its port goes, one that nobody hears comes, and then
+ *   probe swap NAME --to PORT  out: as source; again and again its port goes, one that no client hears comes, and then
  *                              another out, which it connects with PORT; prints "swapped" each time
  *   probe check NAME           in: counts cycles whose samples are the right ones, silence, or wrong
- *   probe monitor NAME         check that also prints each loss: "lost KIND CYCLES at DATE", CLOCK_MONOTONIC ns
+ *   probe monitor NAME         check that also prints each loss: "lost KIND CYCLES at TIME", CLOCK_MONOTONIC ns
  *   probe thru NAME            in -> out; at SIGUSR1 the fault that --fault names happens inside process;
  *                              with --fault write-input it makes what it hears silent once it has copied it,
  *                              and writes to address 0 at SIGUSR1; --handler before|after installs a handler for
@@ -21,7 +21,7 @@
  *
  *   probe follow NAME          out: for each frame of the piece its number while the transport rolls, else silence;
  *                              with --slow N it is ready to roll when it is asked for the Nth time;
- *                              with --sync-timeout S the transport waits for slow clients so many seconds
+ *                              with --sync-timeout S the transport waits for slow clients for S seconds
  *   probe conduct NAME         in: a sample of 1 starts the transport, 0.5 moves it to frame 100000, 0.25 stops it,
  *                              all from the process callback
  *   probe lead NAME            the timebase master: the piece has a bar for each 1000 frames
@@ -31,7 +31,7 @@
  * check, monitor, conduct and thru connect to the port given by --from once they are active. All print one line when they
  * are ready ("ready") and check and monitor print their counts at SIGTERM:
  *   cycles N good N silent N wrong N missed N
- * It ends with code 9 at once if it hears a port that is connected with nobody.
+ * It ends with code 9 at once if it hears a port that has no connection.
  * "missed" counts cycles that the client itself did not run, by the frame time. */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -71,7 +71,7 @@ enum { LOSSES = 65536 };
 static struct loss {
     const char *kind;
     unsigned long cycles;
-    long long date_ns;
+    long long time_ns;
 } losses[LOSSES];
 static atomic_uint lost;
 static int is_monitor;
@@ -89,7 +89,7 @@ static void note_loss(const char *kind, unsigned long count) {
 static void print_losses(void) {
     static unsigned printed;
     for (; printed < atomic_load(&lost); printed++)
-        printf("lost %s %lu at %lld\n", losses[printed].kind, losses[printed].cycles, losses[printed].date_ns);
+        printf("lost %s %lu at %lld\n", losses[printed].kind, losses[printed].cycles, losses[printed].time_ns);
     fflush(stdout);
 }
 
@@ -116,7 +116,7 @@ static int run_source(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
-/* What nobody is to hear, and is no sample of a source. */
+/* A sample that no client may hear, and that no source sends. */
 static const float UNHEARD = 0.75f;
 static atomic_ulong swap_cycles;
 

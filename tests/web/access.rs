@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Which requests the page accepts.
 
 use std::net::SocketAddr;
 
@@ -57,7 +57,7 @@ fn connections(server: &Server) -> u32 {
 }
 
 #[test]
-fn the_page_brings_everything_itself_and_is_shown_in_no_frame() {
+fn every_file_of_the_page_has_a_strict_content_policy() {
     let (_server, address) = served(&["--quantum", "1024"]);
     for path in ["/", "/page.css", "/main.js", "/icon.svg"] {
         let answer = get(address, path);
@@ -74,7 +74,7 @@ fn the_page_brings_everything_itself_and_is_shown_in_no_frame() {
     assert_eq!(get(address, "/order").status, 405);
 }
 
-/// A page alone, behind a token in a file.
+/// A page without a server, behind a token in a file.
 fn with_token(server: &Server) -> (Program, SocketAddr) {
     std::fs::write(server.directory().join("token"), format!("{SECRET}\n")).expect("a file");
     page_alone(server, &["--token-file", "token"])
@@ -151,7 +151,7 @@ fn a_page_for_other_machines_needs_a_token_that_cannot_be_guessed() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told_before_the_server_runs() {
+fn a_taken_port_is_reported_before_the_server_runs() {
     let (mut server, address) = served(&["--quantum", "1024"]);
     let finished = refused(&server, &["run", "-n", "other", "--web", &address.to_string()]);
     assert_eq!(finished.code, Some(1));

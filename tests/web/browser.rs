@@ -1,4 +1,4 @@
-//! Debian's Chromium, driven as the W3C's WebDriver says.
+//! Debian's Chromium, driven through the W3C's WebDriver protocol.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -81,13 +81,13 @@ impl Browser {
         self.driver(method, &format!("/session/{}{path}", self.session), body)
     }
 
-    /// Makes the page as large as said, in pixels, and opens it.
+    /// Opens the page at this size, in pixels.
     pub(crate) fn open(&self, url: &str, (width, height): (u32, u32)) {
         self.resize(width, height);
         self.ask("POST", "/url", &json!({ "url": url }));
     }
 
-    /// Makes the page as large as said, in pixels.
+    /// Resizes the page, in pixels.
     pub(crate) fn resize(&self, width: u32, height: u32) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600 });
         let set = json!({ "cmd": "Emulation.setDeviceMetricsOverride", "params": size });
@@ -106,7 +106,7 @@ impl Browser {
         });
     }
 
-    /// Clicks into the middle of what a CSS selector finds first.
+    /// Clicks into the middle of the first element that a CSS selector finds.
     pub(crate) fn click(&self, selector: &str) {
         // Between the query and the click the page may draw it again.
         eventually(&format!("{selector} is there to be clicked"), || {
@@ -123,7 +123,7 @@ impl Browser {
         });
     }
 
-    /// Has what is downloaded lie in `directory`.
+    /// Saves downloads in `directory`.
     pub(crate) fn keep_downloads_in(&self, directory: &Path) {
         let set = json!({ "behavior": "allow", "downloadPath": directory });
         let set = json!({ "cmd": "Browser.setDownloadBehavior", "params": set });
@@ -150,7 +150,7 @@ impl Browser {
         self.ask("POST", "/actions", &json!({ "actions": [keyboard] }));
     }
 
-    /// What the page and the browser complained of since the last call.
+    /// Errors of the page and of the browser since the last call.
     pub(crate) fn complaints(&self) -> Vec<String> {
         let log = self.ask("POST", "/se/log", &json!({ "type": "browser" }));
         let severe =

@@ -1,5 +1,5 @@
-//! Browsers that are many, deaf, slow, gone, or none at all: clear errors, and no effect on the
-//! sound.
+//! Browsers that are too many, do not read, are slow, vanish, or are no browsers: clear errors, and
+//! no effect on the sound.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use harness::eventually;
 use serde_json::json;
 
 use crate::http::{Events, connect, get, order, read_answer, request};
-use crate::served::{beside_sound, metric, served};
+use crate::served::{metric, served, with_sound};
 
 fn browsers(address: SocketAddr) -> f64 {
     metric(address, "consort_browsers").expect("counted")
@@ -16,7 +16,7 @@ fn browsers(address: SocketAddr) -> f64 {
 
 #[test]
 fn a_hundred_browsers_that_do_not_listen_cost_nothing() {
-    beside_sound(|_, address| {
+    with_sound(|_, address| {
         let mut all: Vec<Events> = (0..100).map(|_| Events::of(address)).collect();
         for events in &mut all {
             events.await_event("graph", "the graph", |graph| graph.is_array());
@@ -26,7 +26,9 @@ fn a_hundred_browsers_that_do_not_listen_cost_nothing() {
         let deaf: Vec<TcpStream> = (0..100).map(|_| asking_for_events(address)).collect();
         eventually("the deaf ones are counted", || (browsers(address) >= 200.0).then_some(()));
         for events in &mut all {
-            events.await_event("live", "the server, beside the deaf", |live| live["up"] == true);
+            events.await_event("live", "the server, next to browsers that do not read", |live| {
+                live["up"] == true
+            });
         }
         drop(deaf);
         all.into_iter().for_each(Events::end);
@@ -58,14 +60,14 @@ fn more_browsers_than_there_is_room_for_are_refused() {
     eventually("there is room again", || refusal_of(address).is_none().then_some(()));
 }
 
-/// What is said to one more browser that is not let in.
+/// The answer to one browser too many.
 fn refusal_of(address: SocketAddr) -> Option<crate::http::Answer> {
     let mut stream = connect(address);
     let _ = stream.write_all(request("GET", "/metrics", address, &[], "").as_bytes());
     read_answer(stream).filter(|answer| answer.status != 200)
 }
 
-/// Sends `bytes` and no more; the status of what is answered, if anything is.
+/// Sends only `bytes`; returns the status of the answer, if there is one.
 fn answered(address: SocketAddr, bytes: &[u8]) -> Option<u16> {
     let mut stream = connect(address);
     // It may be refused before all of it is sent.
@@ -77,12 +79,13 @@ fn answered(address: SocketAddr, bytes: &[u8]) -> Option<u16> {
     answer.split(' ').nth(1).and_then(|status| status.parse().ok())
 }
 
-/// What it is, its bytes, and the statuses that answer it; `None`: the end of the connection.
+/// A description, the bytes, and the statuses that may answer them; `None`: the connection is
+/// closed.
 type Case = (&'static str, Vec<u8>, &'static [Option<u16>]);
 
 #[test]
-fn nonsense_is_refused_and_the_sound_goes_on() {
-    beside_sound(|_, address| {
+fn malformed_requests_do_not_disturb_the_sound() {
+    with_sound(|_, address| {
         let post = |body: &str| {
             request("POST", "/order", address, &[("Content-Type", "application/json")], body)
                 .into_bytes()
@@ -153,7 +156,7 @@ fn cut(mut bytes: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn browsers_that_go_away_in_the_middle_leave_nothing_behind() {
-    beside_sound(|_, address| {
+    with_sound(|_, address| {
         for number in 0..200 {
             let mut stream = asking_for_events(address);
             match number % 3 {
@@ -168,13 +171,13 @@ fn browsers_that_go_away_in_the_middle_leave_nothing_behind() {
 }
 
 #[test]
-fn who_says_nothing_is_sent_away() {
+fn a_silent_connection_is_closed() {
     let (_server, address) = served(&["--quantum", "4096"]);
     let mut silent = connect(address);
     let mut slow = connect(address);
     slow.write_all(b"GET / HTTP/1.1\r\nHost: loc").expect("sent");
     for stream in [&mut silent, &mut slow] {
-        // Its end, or an answer and its end; the patience for it is the stream's own.
+        // The connection is closed, with or without an answer; the stream's own timeout applies.
         let mut rest = Vec::new();
         let ended = stream.read_to_end(&mut rest);
         let is_over = ended.is_ok()

@@ -1,4 +1,4 @@
-//! As much of HTTP as tests need, and all that no browser would send.
+//! As much of HTTP as the tests need, and requests that no browser would send.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -28,7 +28,7 @@ fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     headers.find(|(found, _)| found.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
 }
 
-/// A connection that nothing was sent on.
+/// A connection on which nothing has been sent.
 pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect_timeout(&address, PATIENCE).expect("the page listens");
     stream.set_read_timeout(Some(4 * PATIENCE)).expect("a positive time");
@@ -36,7 +36,7 @@ pub(crate) fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Sends a request; what is answered. Version 1.0: the answer ends with the connection, in one
+/// Sends a request; returns the answer. Version 1.0: the answer ends with the connection, in one
 /// piece.
 pub(crate) fn ask(
     address: SocketAddr,
@@ -55,7 +55,7 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     ask(address, "GET", path, &[], "")
 }
 
-/// An order, as our own page sends it.
+/// A command, as our own page sends it.
 pub(crate) fn order(address: SocketAddr, order: &Value) -> Answer {
     ask(address, "POST", "/order", &[("Content-Type", "application/json")], &order.to_string())
 }
@@ -96,14 +96,14 @@ pub(crate) fn read_answer(stream: TcpStream) -> Option<Answer> {
     Some(Answer { status, head, body: String::from_utf8_lossy(&body).into_owned() })
 }
 
-/// The stream of what is to be seen.
+/// The stream of events that the page shows.
 #[derive(Debug)]
 pub(crate) struct Events {
     reader: BufReader<TcpStream>,
 }
 
 impl Events {
-    /// Begins to listen.
+    /// Subscribes to the stream.
     pub(crate) fn of(address: SocketAddr) -> Self {
         let mut stream = connect(address);
         stream.write_all(request("GET", "/events", address, &[], "").as_bytes()).expect("sent");
@@ -144,7 +144,7 @@ impl Events {
             if found == name && is_wanted(&data) {
                 return data;
             }
-            assert!(std::time::Instant::now() < end, "never told: {what}; but {found}: {data}");
+            assert!(std::time::Instant::now() < end, "never received: {what}; but {found}: {data}");
         }
         panic!("the stream has ended before: {what}");
     }

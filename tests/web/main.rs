@@ -1,5 +1,5 @@
-//! The server's page: what it shows and orders, who may ask, and what a browser cannot do to the
-//! sound.
+//! The server's page: what it shows and controls, who may use it, and that no browser can disturb
+//! the sound.
 #![forbid(unsafe_code)]
 
 mod access;

@@ -1,4 +1,4 @@
-//! What the page tells and orders.
+//! What the page shows and controls.
 
 use harness::{Server, eventually};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ fn port<'a>(graph: &'a Value, name: &str) -> Option<&'a Value> {
 }
 
 #[test]
-fn connections_are_made_and_removed_and_every_browser_is_told() {
+fn every_browser_sees_each_change_of_a_connection() {
     let (server, address) = served(&["--quantum", "1024"]);
     let _source = server.probe(&["source", "first"]);
     let _check = server.probe(&["check", "second"]);
@@ -54,7 +54,7 @@ fn connections_are_made_and_removed_and_every_browser_is_told() {
 }
 
 #[test]
-fn the_transport_rolls_stops_and_goes_where_it_is_told() {
+fn the_page_controls_the_transport() {
     let (_server, address) = served(&["--quantum", "1024"]);
     let mut events = Events::of(address);
     assert_eq!(order(address, &json!({ "locate": { "frame": 480_000 } })).status, 200);
@@ -70,7 +70,7 @@ fn the_transport_rolls_stops_and_goes_where_it_is_told() {
 }
 
 #[test]
-fn each_cycle_shows_who_ran_in_it_and_when() {
+fn each_cycle_shows_its_clients_times() {
     let (server, address) = served(&["--quantum", "1024"]);
     let _source = server.probe(&["source", "first"]);
     let _check = server.probe(&["check", "second", "--from", "first:out"]);
@@ -78,15 +78,15 @@ fn each_cycle_shows_who_ran_in_it_and_when() {
     let in_order = |live: &Value| {
         let passes = live["latest"]["clients"].as_array()?;
         let [first, second] = &passes[..] else { return None };
-        let date = |pass: &Value, key: &str| pass[key].as_f64();
-        let dates = [
-            date(first, "signaled_us")?,
-            date(first, "awake_us")?,
-            date(first, "finished_us")?,
-            date(second, "awake_us")?,
-            date(second, "finished_us")?,
+        let time = |pass: &Value, key: &str| pass[key].as_f64();
+        let times = [
+            time(first, "signaled_us")?,
+            time(first, "awake_us")?,
+            time(first, "finished_us")?,
+            time(second, "awake_us")?,
+            time(second, "finished_us")?,
         ];
-        Some(dates.is_sorted())
+        Some(times.is_sorted())
     };
     let live =
         events.await_event("live", "a cycle that both finished", |live| in_order(live).is_some());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::browser::{Browser, DELETE, ENTER, TAB};
 use crate::served::served;
 
-/// A name that is markup wherever it is not taken for text.
+/// A name that would be markup if it were not escaped.
 const EVIL: &str = "<i id=evil>";
 
 /// A directory named here gets pictures of the page, for the documentation and for a developer who
@@ -33,8 +33,8 @@ fn keep_picture(browser: &Browser, name: &str) {
 }
 
 fn transport(server: &Server) -> Value {
-    let told = server.consort(&["transport", "show", "--json"]).expect_success().stdout;
-    serde_json::from_str(&told).expect("JSON")
+    let printed = server.consort(&["transport", "show", "--json"]).expect_success().stdout;
+    serde_json::from_str(&printed).expect("JSON")
 }
 
 /// Whether the source is connected with the checker.
@@ -123,7 +123,7 @@ fn the_page_fits_a_desktop_and_a_phone() {
         "document.querySelector('#list li')",
     );
     browser.await_true(
-        "the load is told",
+        "the load is shown",
         "/^DSP \\d/.test(document.querySelector('#load b').textContent)",
     );
     let overflow =
@@ -164,7 +164,7 @@ fn the_graph_and_the_transport_are_edited_by_mouse() {
         "the button says so",
         "document.querySelector('#roll').ariaPressed === 'false'",
     );
-    // What the server refuses is said.
+    // A refusal of the server is reported.
     scenario.browser.run("document.querySelector('#seconds').value = 'soon';");
     scenario.browser.click("#transport button:not([type])");
     scenario.browser.await_true("it is explained", "!document.querySelector('#error').hidden");
@@ -191,12 +191,12 @@ fn the_state_is_saved_to_a_file_and_restored_from_one() {
     browser.choose("#file", &file);
     scenario.await_connected(true);
     browser.await_true(
-        "it is told",
+        "it is reported",
         "/ is restored\\.$/.test(document.querySelector('#done').textContent)",
     );
     keep_picture(browser, "web-restored.png");
 
-    // What a file asks for that is not there.
+    // A file that names missing ports.
     let other = scenario.server.directory().join("other.json");
     let state = saved.replace("\"first:out\"", "\"<i>gone:out\"");
     std::fs::write(&other, state).expect("written");
@@ -217,13 +217,13 @@ fn the_state_is_saved_to_a_file_and_restored_from_one() {
     browser.click("#close");
     browser.await_true("it is closed", "!document.querySelector('#report').open");
 
-    // What is no state.
+    // A file that is no state.
     let picture = scenario.server.directory().join("picture.json");
     std::fs::write(&picture, [0x89, b'P', b'N', b'G']).expect("written");
     browser.choose("#file", &picture);
     browser.await_true(
         "it is explained",
-        "document.querySelector('#error').textContent.includes('no state of consort')",
+        "document.querySelector('#error').textContent.includes('not a state of consort')",
     );
     let refusals = browser.complaints();
     assert!(
@@ -233,7 +233,7 @@ fn the_state_is_saved_to_a_file_and_restored_from_one() {
 }
 
 #[test]
-fn everything_is_reached_and_done_by_keyboard() {
+fn the_whole_page_can_be_used_by_keyboard() {
     let scenario = Scenario::new();
     scenario.await_connected(true);
     scenario.focus(".wire");

@@ -6,7 +6,7 @@ use harness::{Counts, Program, Server, binary, eventually, in_three_attempts};
 
 use crate::http::get;
 
-/// Where the page is that a program has announced.
+/// The address of the page that a program has announced.
 pub(crate) fn address_in(stderr: &str) -> Option<SocketAddr> {
     let line = stderr.lines().find_map(|line| line.split_once("web page: http://"))?.1;
     line.split('/').next()?.parse().ok()
@@ -39,9 +39,9 @@ pub(crate) fn metric(address: SocketAddr, name: &str) -> Option<f64> {
     Some(value.parse().expect("a number"))
 }
 
-/// Runs `bad` beside two programs that hear each other, in cycles of 85 ms: they lose no more than
+/// Runs `bad` next to two programs that hear each other, in cycles of 85 ms: they lose no more than
 /// a busy machine takes from them, and nothing of what they hear is wrong.
-pub(crate) fn beside_sound(bad: impl Fn(&Server, SocketAddr)) {
+pub(crate) fn with_sound(bad: impl Fn(&Server, SocketAddr)) {
     in_three_attempts(|| {
         let (server, address) = served(&["--quantum", "4096"]);
         let _source = server.probe(&["source", "src"]);
@@ -49,7 +49,7 @@ pub(crate) fn beside_sound(bad: impl Fn(&Server, SocketAddr)) {
         let cycles = || metric(address, "consort_cycles_total").unwrap_or_default();
         let await_cycles = |more: f64| {
             let begin = cycles();
-            eventually("cycles go on", || (cycles() >= begin + more).then_some(()));
+            eventually("cycles continue", || (cycles() >= begin + more).then_some(()));
         };
         await_cycles(20.0);
         bad(&server, address);

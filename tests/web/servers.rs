@@ -1,4 +1,4 @@
-//! The page outlives no server of its own, and waits for those of others.
+//! A page ends with the server that started it, and otherwise waits for servers.
 
 use std::net::TcpStream;
 
@@ -19,7 +19,7 @@ fn the_page_ends_with_its_server_however_that_ends() {
         } else {
             server.stop().expect_success();
         }
-        eventually("nobody listens any more", || {
+        eventually("no process listens any more", || {
             TcpStream::connect(address).is_err().then_some(())
         });
         assert!(std::iter::from_fn(|| events.next()).count() < 1000, "the stream ends");
@@ -27,7 +27,7 @@ fn the_page_ends_with_its_server_however_that_ends() {
 }
 
 #[test]
-fn a_page_without_its_server_says_so_and_finds_the_next_one() {
+fn a_page_without_a_server_finds_the_next_one() {
     let mut server = Server::timer(1024);
     let (_page, address) = page_alone(&server, &[]);
     let mut events = Events::of(address);

@@ -34,8 +34,8 @@ fn not_restored(answer: &Answer) -> Vec<String> {
     lines.iter().map(|line| line.as_str().expect("a line").to_owned()).collect()
 }
 
-/// Two programs of which one hears the other, with aliases and properties, and a place in the
-/// piece.
+/// Two programs of which one hears the other, with aliases and properties, and a transport
+/// position.
 fn populated() -> (Server, SocketAddr, [Program; 2]) {
     let (server, address) = served(&["--quantum", "1024"]);
     let programs = [
@@ -112,19 +112,22 @@ fn the_page_reports_what_could_not_be_restored() {
     });
     let file = server.directory().join("song.json");
     std::fs::write(&file, state.to_string()).expect("a file");
-    let told = not_restored(&restore(address, state.to_string().as_bytes()));
+    let reported = not_restored(&restore(address, state.to_string().as_bytes()));
     server.await_connection("first:out", "system:playback_1");
     let by_command = server.consort(&["restore", &file.to_string_lossy()]).stderr;
     let by_command: Vec<&str> = by_command
         .lines()
         .map(|line| line.strip_prefix("consort: not restored: ").expect(line))
         .collect();
-    assert_eq!(told, by_command);
-    assert!(told.len() == 3 && told.iter().all(|line| line.contains("there is no ")), "{told:?}");
+    assert_eq!(reported, by_command);
+    assert!(
+        reported.len() == 3 && reported.iter().all(|line| line.contains("there is no ")),
+        "{reported:?}"
+    );
 }
 
 #[test]
-fn a_file_that_is_no_state_changes_nothing_and_says_why() {
+fn an_invalid_state_file_is_refused_by_the_page() {
     let (server, address, _programs) = populated();
     let before = saved(&server);
     let disconnecting = "\"buffer_size\": 512, \"transport\": {\"rolling\": true, \"frame\": 1}";
@@ -136,9 +139,9 @@ fn a_file_that_is_no_state_changes_nothing_and_says_why() {
     let unknown = format!("{{\"consort_state\": 1, {disconnecting}, \"more\": 1}}");
     let half = format!("{{\"consort_state\": 1, {disconnecting}");
     for (content, status, reason) in [
-        (&b""[..], 400, "no state of consort's"),
-        (b"\x89PNG\r\n\x1a\n", 400, "no text"),
-        (b"[]", 400, "no state of consort's"),
+        (&b""[..], 400, "not a state of consort's"),
+        (b"\x89PNG\r\n\x1a\n", 400, "not UTF-8 text"),
+        (b"[]", 400, "not a state of consort's"),
         (b"{\"tracks\": []}", 400, "'consort_state', is missing"),
         (newer.as_bytes(), 400, "of version 2, and this consort knows version 1"),
         (wrong.as_bytes(), 400, "destination"),
@@ -168,7 +171,7 @@ fn an_upload_that_stalls_delays_only_other_states() {
     let answer = read_answer(slow).expect("an answer");
     assert_eq!(answer.status, 408, "{}", answer.body);
     eventually("states are saved again", || (get(address, "/state").status == 200).then_some(()));
-    // One that goes away in the middle.
+    // A browser that disconnects in the middle.
     let mut gone = connect(address);
     gone.write_all(head.as_bytes()).expect("sent");
     gone.shutdown(std::net::Shutdown::Both).expect("open");

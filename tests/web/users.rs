@@ -1,4 +1,4 @@
-//! Who of this machine's users the page answers.
+//! Which of this machine's users the page answers.
 
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
@@ -32,8 +32,8 @@ fn as_user(user: &str, program: &str, arguments: &[&str]) -> Program {
     Program::start(command)
 }
 
-/// Sends a request as that user, `times` times, and does with the connection what `then` says, in
-/// the shell's words.
+/// Sends a request as that user, `times` times, and then runs the shell commands `then` on the
+/// connection.
 fn asking(user: &str, address: SocketAddr, request: &str, times: u32, then: &str) -> Finished {
     let request = request.replace('\\', "\\\\").replace('\r', "\\r").replace('\n', "\\n");
     let (host, port) = (address.ip(), address.port());
@@ -43,7 +43,7 @@ fn asking(user: &str, address: SocketAddr, request: &str, times: u32, then: &str
     as_user(user, "bash", &["-c", &script]).finish()
 }
 
-/// What is answered to a request of that user's.
+/// The answer to a request of that user.
 fn answer_to(user: &str, address: SocketAddr, request: &str) -> String {
     asking(user, address, request, 1, "cat <&3").expect_success().stdout
 }
@@ -52,7 +52,7 @@ fn page_request(address: SocketAddr, path: &str, headers: &[(&str, &str)]) -> St
     request("GET", path, address, headers, "")
 }
 
-/// An order that connects what the server has by itself.
+/// A command that connects two of the server's own ports.
 fn connecting(address: SocketAddr) -> String {
     let order =
         json!({ "connect": { "source": "system:capture_1", "destination": "system:playback_1" } });
@@ -72,12 +72,12 @@ fn without_a_token_another_user_neither_sees_nor_orders_anything() {
     for path in ["/", "/main.js", "/events", "/metrics", "/state"] {
         let answer = answer_to(NOBODY, address, &page_request(address, path, &[]));
         assert!(answer.starts_with("HTTP/1.1 403 "), "{path}: {answer}");
-        assert!(answer.contains("this page is for the user who runs it"), "{path}: {answer}");
+        assert!(answer.contains("this page is only for the user who runs it"), "{path}: {answer}");
     }
     let answer = answer_to(NOBODY, address, &connecting(address));
     assert!(answer.starts_with("HTTP/1.1 403 "), "{answer}");
     assert_eq!(connections(&server), 0);
-    // The same bytes, of our own user.
+    // The same bytes from our own user.
     let answer = answer_to("0", address, &connecting(address));
     assert!(answer.starts_with("HTTP/1.0 200 "), "{answer}");
     assert_eq!(connections(&server), 1);
@@ -85,14 +85,14 @@ fn without_a_token_another_user_neither_sees_nor_orders_anything() {
 }
 
 #[test]
-fn who_orders_and_is_gone_before_it_is_looked_at_is_nobody() {
+fn a_request_of_a_closed_connection_has_no_effect() {
     if !is_root() {
         return;
     }
     let (server, address) = served(&["--quantum", "1024"]);
-    // What a process has closed, the kernel may list as root's.
+    // The kernel may list a closed socket as root's.
     asking(NOBODY, address, &connecting(address), 500, "exec 3>&-").expect_success();
-    // Those before it have been looked at when this one is answered.
+    // The earlier connections have been checked when this one is answered.
     eventually("the page answers", || (get(address, "/metrics").status == 200).then_some(()));
     assert_eq!(connections(&server), 0);
 }
@@ -121,7 +121,7 @@ fn a_page_of_another_users_answers_that_user_and_root() {
 }
 
 #[test]
-fn with_a_token_users_are_who_has_it() {
+fn with_a_token_any_user_that_has_it_is_admitted() {
     if !is_root() {
         return;
     }

@@ -37,7 +37,7 @@ browser="chromium chromium-driver"
 # The tests on sound cards run under a kernel that has some, in a virtual machine: tools/vm-run.
 machine="qemu-system-x86 busybox-static kmod xz-utils"
 
-# Measured beside ours, each in a runtime directory of its own, and the load beside them.
+# Measured in comparison with ours, each in a runtime directory of its own, and the load for them.
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
 

@@ -39,7 +39,7 @@ pub fn run() -> Result<()> {
         "--examples",
         "--bins",
     ])?;
-    // Beside this program, wherever cargo builds: target/debug/xtask.
+    // Next to this program, wherever cargo builds: target/debug/xtask.
     let itself = std::env::current_exe().context("cannot find where cargo builds")?;
     let target = itself.ancestors().nth(2).context("xtask was not built by cargo")?.join("release");
     let directory = tempfile::tempdir()?;

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: every decoder against inputs that nobody would send.
+//! `cargo xtask fuzz`: every decoder against inputs that no program would send.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,8 +11,8 @@ const USAGE: &str = "usage: cargo xtask fuzz [--short | --seconds N] [TARGET…]
 
 /// How long each target runs.
 const SECONDS: u32 = 30;
-/// The short form is part of every test run: what it finds for one it finds for all, as nearly as
-/// time allows.
+/// The short form is part of every test run. Its seed is fixed, so that it finds the same for every
+/// developer, as nearly as time allows.
 const SHORT_SECONDS: u32 = 3;
 const SHORT_SEED: u32 = 20_261_121;
 
@@ -27,8 +27,8 @@ const RUSTFLAGS: &str = "--cfg fuzzing -Cpasses=sancov-module \
     -Zsanitizer=address";
 
 /// Builds the targets and runs each of them, or those that are named; fails at the first that
-/// crashes, after all have run. The short form leaves out those that need most of the project built
-/// anew.
+/// crashes, after all have run. The short form leaves out those that need most of the project
+/// rebuilt.
 ///
 /// # Errors
 /// If a target crashes, does not end, or cannot be built.
@@ -36,7 +36,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
     let fuzz = root().join("fuzz");
     let short = arguments.iter().any(|word| word == "--short");
     let all = targets(&fuzz, short)?;
-    let Asked { seconds, seed, chosen } = Asked::read(arguments, &all)?;
+    let Selection { seconds, seed, chosen } = Selection::read(arguments, &all)?;
     let host = host()?;
     let built = build(&fuzz, &host, short)?;
     let mut crashed = Vec::new();
@@ -59,14 +59,14 @@ pub fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-struct Asked {
+struct Selection {
     seconds: u32,
     /// 0: another each time.
     seed: u32,
     chosen: Vec<String>,
 }
 
-impl Asked {
+impl Selection {
     fn read(arguments: &[String], all: &[String]) -> Result<Self> {
         let mut asked = Self { seconds: SECONDS, seed: 0, chosen: Vec::new() };
         let mut words = arguments.iter();

@@ -28,14 +28,14 @@ Libs: -L${libdir} -ljack
 Cflags: -I${includedir}
 ";
 
-/// Has a session bus start `consort dbus`, which it finds as any program: by the PATH.
+/// The service file with which a session bus starts `consort dbus`, which it finds by the PATH.
 const DBUS_SERVICE: &str = "crates/dbus/org.jackaudio.service";
 
-/// Have systemd start a server, which it finds by the PATH, too: at login, or when a program looks
-/// for it.
+/// Units with which systemd starts a server, which it finds by the PATH as well: at login, or when
+/// a program connects.
 const SYSTEMD_UNITS: [&str; 2] = ["consort.service", "consort.socket"];
 
-/// The libraries, without their ends.
+/// The libraries, without their file endings.
 const LIBRARIES: [&str; 3] = ["libjack", "libjackserver", "libjacknet"];
 
 /// Shell, and where it looks for the completions of `consort`.
@@ -79,7 +79,7 @@ fn prefix(arguments: &[String]) -> anyhow::Result<PathBuf> {
     std::path::absolute(directory).with_context(|| format!("'{directory}' is no directory's name"))
 }
 
-/// Every file that building the packages makes, wherever cargo was told to put it.
+/// Every file that building the packages creates, wherever cargo is configured to put it.
 fn build() -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -104,7 +104,7 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
     files(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The files that cargo's messages, one JSON object a line, tell of.
+/// The files that cargo's messages name, one JSON object per line.
 fn files(messages: &str) -> anyhow::Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for line in messages.lines() {
@@ -187,8 +187,8 @@ impl Tree {
         })
     }
 
-    /// Makes a file beside `to` and moves it there, so that programs which have the old one open
-    /// keep it whole.
+    /// Creates a file next to `to` and renames it to `to`, so that programs which have the old one
+    /// open keep it whole.
     fn replace(
         &self,
         to: &str,
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn installing_twice_leaves_the_second_and_no_path_into_the_first_place() {
+    fn a_second_installation_replaces_the_first() {
         let tree = tree("twice");
         let source = tree.prefix.join("source");
         for content in ["first", "second"] {

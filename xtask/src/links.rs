@@ -1,4 +1,4 @@
-//! `cargo xtask links`: what the documents point at is there.
+//! `cargo xtask links`: everything that the documents refer to exists.
 //!
 //! Checked in every Markdown file of the repository, without a network: targets of relative links,
 //! the headings that fragments name, files named in code spans (`rt/src/turn.rs`, with or without
@@ -78,7 +78,7 @@ fn shortened(path: &Path) -> String {
         .fold(String::new(), |path, part| path + "/" + part)
 }
 
-/// What a Markdown file has and names.
+/// The headings of a Markdown file, and what it refers to.
 #[derive(Default)]
 struct Document {
     anchors: BTreeSet<String>,

@@ -32,7 +32,7 @@ Tasks:
   sanitize                 run the lock-free parts under ThreadSanitizer
   setup                    install the Debian packages that building and testing need (as root)
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
-                           a stream that must not lose a sample, beside clients that come, fault and go
+                           a stream that must not lose a sample, next to clients that come, fault and go
   width                    check that comments and documents are wrapped
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes

@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
         all().for_each(|mutation| eprintln!("  {}", mutation.name));
         return Ok(ExitCode::from(2));
     }
-    let copy = Copied::new()?;
+    let copy = CrateCopy::new()?;
     let begun = Instant::now();
     if !copy.models_pass(&chosen)? {
         return Ok(ExitCode::FAILURE);
@@ -124,12 +124,12 @@ fn choose(arguments: &[String]) -> Option<Vec<&'static Mutation>> {
 }
 
 /// A copy of the crate as its own workspace; removed on drop.
-struct Copied {
+struct CrateCopy {
     root: PathBuf,
     target: PathBuf,
 }
 
-impl Copied {
+impl CrateCopy {
     fn new() -> io::Result<Self> {
         let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let target = std::env::var_os("CARGO_TARGET_DIR")
@@ -211,7 +211,7 @@ impl Copied {
     }
 }
 
-impl Drop for Copied {
+impl Drop for CrateCopy {
     fn drop(&mut self) {
         // A temporary directory that stays behind is no reason to hide the result.
         let _ = fs::remove_dir_all(&self.root);
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn every_marker_has_one_mutation_and_every_mutation_one_marker() {
+    fn markers_and_mutations_match_one_to_one() {
         let sources = sources();
         let mut marked: Vec<&str> = sources
             .iter()

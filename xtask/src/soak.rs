@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: a stream that must not lose a sample, beside clients that come, fault and go
-//! at random.
+//! `cargo xtask soak`: a stream that must not lose a sample, next to clients that come, fault and
+//! go at random.
 
 use anyhow::{Context, Result, bail};
 

@@ -76,7 +76,7 @@ fn suites() -> Result<Vec<String>> {
 }
 
 /// Runs the long form of the tests on sound cards: what [`run`] leaves out. One machine after the
-/// other; at last those that need the server as it is released.
+/// other, and finally those that need the release build of the server.
 pub fn devices() -> Result<()> {
     let build = ["build", "--package", "consort", "--package", "consort-libjack", "--quiet"];
     let package = ["test", "--package", "consort-tests", "--test", "devices"];

@@ -1,5 +1,5 @@
 //! Connections among 50 clients: how long the call takes, when others see it, when the sound
-//! follows; and what the server weighs with those clients.
+//! follows; and how much memory the server uses with those clients.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub fn run(bench: Bench) -> Result<()> {
     for number in 0..arguments.connections_per_round() as usize {
         let pair = pair(number);
         let (source, target) = (format!("c{}:out_1", pair.0), format!("c{}:in_1", pair.1));
-        // Every second time nobody looks, so that looking cannot be what takes the time.
+        // Every second connection is not watched, so that watching cannot be what takes the time.
         let watched = number % 2 == 0;
         if watched {
             observer.watch(&source, &target)?;
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_connections_never_close_a_cycle_and_never_repeat_at_once() {
+    fn measured_connections_never_close_a_cycle() {
         for number in 0..5000 {
             let (source, target) = pair(number);
             assert!(source < target && target < CLIENTS);

@@ -23,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(10);
 pub fn run(bench: Bench) -> Result<()> {
     let Bench { candidate, programs, workplace, arguments, report, .. } = bench;
     for (kind, title) in FAULTS {
-        // A server each: what one fault leaves behind is not measured with the next.
+        // A server for each fault: what one leaves behind is not measured with the next.
         let settings = Settings::new(arguments.sync);
         let (server, mut patcher) = Server::start(candidate, programs, workplace, &settings)?;
         let source = server.node("source", &words("source 0 1"))?;
@@ -32,7 +32,7 @@ pub fn run(bench: Bench) -> Result<()> {
         faulty.ready()?;
         patcher.connect("source:out_0", "faulty:in_0")?;
         let subject = subject(&server, &source)?;
-        faulty.strike()?;
+        faulty.trigger_fault()?;
         for number in 0..arguments.opens_per_round() {
             match join(&server, &mut patcher, number) {
                 Ok(joined_ns) => {
@@ -50,7 +50,7 @@ pub fn run(bench: Bench) -> Result<()> {
                 }
             }
         }
-        // The server ends with its leash: it may be what the fault has made of it.
+        // The leash ends the server, which may no longer respond after the fault.
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::recording::{Recording, complete_cycles};
 use crate::report::Report;
 use crate::workplace::Workplace;
 
-/// Where the processes run: the word that `floor.c` knows, and the one in the table.
+/// Where the processes run: the word for `floor.c`, and the one for the table.
 const PLACEMENTS: [(&str, &str); 3] =
     [("one", "one CPU"), ("across", "across CPUs"), ("kernel", "kernel's choice")];
 

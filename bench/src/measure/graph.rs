@@ -120,12 +120,12 @@ pub fn start_nodes(
     Ok(nodes)
 }
 
-/// How long the kernel's own dates are taken: they cost time themselves, and so come after all
-/// others.
+/// How long the kernel's timestamps are recorded. Recording costs time itself, so it comes after
+/// all other measurements.
 const SWITCHES: Duration = Duration::from_secs(2);
 
 /// From the driver's wake-up to the first client's, and to the last client's sleep, where the
-/// kernel tells. `processes`: what drives the cycles, and the clients.
+/// kernel reports them. `processes`: what drives the cycles, and the clients.
 pub fn report_switches(
     title: &str,
     (driver, clients): (u32, &[u32]),
@@ -284,8 +284,8 @@ fn difference(after: Usage, before: Usage) -> Usage {
     }
 }
 
-/// From the exit of each client to the entry of its follower. Negative would be a follower that did
-/// not wait.
+/// From the exit of each client to the entry of its follower. A negative value would be a follower
+/// that did not wait.
 fn hops_ns(cycle: &[Record]) -> Vec<i64> {
     cycle.windows(2).map(|two| two[1].entry_ns as i64 - two[0].exit_ns as i64).collect()
 }
@@ -304,7 +304,7 @@ fn first_to_last_ns(cycle: &[Record]) -> u64 {
 }
 
 /// How far the first entries of two cycles are from the time that lies between their first frames.
-/// Without a date from the driver itself this is the nearest to its own regularity.
+/// Without a timestamp from the driver itself, this is the closest measure of its regularity.
 fn off_period_ns(cycle: &[Record], next: &[Record]) -> u64 {
     let first = |cycle: &[Record]| cycle.iter().map(|record| record.entry_ns).min().unwrap_or(0);
     let apart_ns = first(next) as i64 - first(cycle) as i64;
@@ -317,8 +317,8 @@ fn off_period_ns(cycle: &[Record], next: &[Record]) -> u64 {
 mod tests {
     use super::*;
 
-    fn cycle(frame: u32, dates: &[(u64, u64)]) -> Vec<Record> {
-        dates
+    fn cycle(frame: u32, times: &[(u64, u64)]) -> Vec<Record> {
+        times
             .iter()
             .map(|&(entry_ns, exit_ns)| Record { entry_ns, exit_ns, frame, heard: 0 })
             .collect()
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn first_to_last_is_by_date_whoever_comes_first() {
+    fn first_to_last_follows_the_clock_in_any_order() {
         assert_eq!(first_to_last_ns(&cycle(64, &[(120, 160), (100, 110), (130, 140)])), 60);
     }
 

@@ -1,4 +1,4 @@
-//! As many clients and ports as a large session has.
+//! The number of clients and ports that a large session has.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +10,8 @@ use crate::server::{Server, Settings};
 
 /// At 64 frames, one context switch for each client would already be most of a cycle.
 const QUANTUM_FRAMES: u32 = 1024;
-/// How long all clients together may take to open, and to close. What is not done by then counts as
-/// not done.
+/// How long all clients together may take to open, and to close. Clients that take longer
+/// are counted as not opened, or not closed.
 const OPEN_LIMIT: Duration = Duration::from_secs(60);
 const CLOSE_LIMIT: Duration = Duration::from_secs(60);
 /// How long all callbacks have time to run at least once more: far above a cycle, even one that

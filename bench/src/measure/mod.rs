@@ -29,7 +29,7 @@ use crate::workplace::Workplace;
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Part {
-    /// Opening clients beside a running stream
+    /// Opening clients next to a running stream
     Open,
     /// Connecting among 50 clients, and the server's memory with them
     Connect,
@@ -105,7 +105,7 @@ pub fn run(
         // Graph by graph, so that seconds lie between a server, its rivals and the floor, and not
         // minutes.
         Part::Graph => {
-            let _beside = arguments.cold_caches.then(|| take_caches(programs)).transpose()?;
+            let _cache_load = arguments.cold_caches.then(|| take_caches(programs)).transpose()?;
             for graph in GRAPHS {
                 let title = graph::title(graph, arguments);
                 if !arguments.has_graph(&title) {

@@ -1,5 +1,5 @@
-//! Graphs with work, placed by the server and left to the kernel: who is told where to run must
-//! never be the later.
+//! Graphs of clients with work, placed by the server and left to the kernel: the placed ones must
+//! never finish later.
 
 use std::process::Command;
 use std::time::Duration;
@@ -19,7 +19,7 @@ const SETTLE: Duration = Duration::from_millis(1500);
 /// Above that of drivers and clients.
 const LOAD_PRIORITY: u32 = 20;
 
-/// Who waits for whom.
+/// Which client waits for which.
 struct Shape {
     name: &'static str,
     clients: usize,
@@ -66,13 +66,13 @@ const SHAPES: [Shape; 5] = [
 ];
 /// What all clients take together, in hundredths of a cycle.
 const WORK_PERCENT: [u64; 4] = [0, 20, 50, 80];
-/// With which the loads are tried.
+/// The total work with which the loads are tried.
 const LOADED_PERCENT: u64 = 50;
 
-/// Four clients of a fifth of a cycle each: two CPUs have an optimum that can be said beforehand.
+/// Four clients of a fifth of a cycle each: on two CPUs, the optimum is known in advance.
 const FIFTHS: Shape = Shape { name: "4 in parallel", clients: 4, edges: &[] };
 
-/// What else the machine does.
+/// Other load on the machine.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Load {
     Nothing,
@@ -98,7 +98,7 @@ impl Load {
     }
 }
 
-/// Measures consort only: the others leave everybody to the kernel.
+/// Measures consort only: the others leave all clients to the kernel.
 pub fn run(mut bench: Bench) -> Result<()> {
     if bench.candidate.kind != Kind::Consort {
         return Ok(());
@@ -140,12 +140,12 @@ fn measure(
     let size = (shape.clients, 1);
     let work_ns = PERIOD_NS * percent / 100 / shape.clients as u64;
     let nodes = graph::start_nodes(&server, &mut patcher, &recording, size, shape.edges, work_ns)?;
-    let mut beside = load
+    let mut load_program = load
         .words()
         .map(|words| LineChild::spawn("load", Command::new(&programs.load).args(words)))
         .transpose()?;
-    if let Some(beside) = &beside {
-        beside.answer("loads")?;
+    if let Some(load_program) = &load_program {
+        load_program.answer("loads")?;
     }
     std::thread::sleep(SETTLE);
     let mut subject = subject(&server, &nodes[0])?;
@@ -157,8 +157,8 @@ fn measure(
     // A graph that begins early is no later for that: from the driver on, too.
     graph::report_switches(title, (server.pid, &pids), PERIOD_NS, workplace, &subject, report)?;
     window.report_lost(title, &subject, report);
-    if let Some(beside) = &mut beside {
-        beside.end();
+    if let Some(load_program) = &mut load_program {
+        load_program.end();
     }
     for node in nodes {
         node.close()?;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_shape_has_a_cycle_or_an_edge_to_nobody() {
+    fn every_shape_is_an_acyclic_graph_of_its_clients() {
         for Shape { name, clients, edges } in SHAPES.iter().chain([&FIFTHS]) {
             assert!(edges.iter().all(|(from, to)| from < to && to < clients), "{name}");
         }

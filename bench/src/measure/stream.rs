@@ -1,4 +1,4 @@
-//! A stream that runs beside a measurement and notices every interruption.
+//! A stream that runs during a measurement and notices every interruption.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::measure::words;
 use crate::report::{Report, Subject};
 use crate::server::Server;
 
-/// A source, and a checker that knows each sample to come.
+/// A source, and a checker that knows every sample in advance.
 pub struct Stream {
     source: Node,
     checker: Node,

@@ -99,8 +99,8 @@ fn name_parts(name: &str) -> Option<NameParts<'_>> {
         let keyed =
             KEYS.iter().enumerate().find_map(|(index, key)| Some((index, word.strip_prefix(key)?)));
         let (index, value) = keyed.unwrap_or((position, word));
-        // The library refuses what is left over.
-        values.get_mut(index).into_iter().for_each(|place| *place = Some(value));
+        // Surplus values are ignored here: the library refuses them.
+        values.get_mut(index).into_iter().for_each(|slot| *slot = Some(value));
     }
     let [card, device, subdevice] = values;
     Some(NameParts {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_that_lasts_has_the_subdevice_that_was_asked_for_and_no_other() {
+    fn a_lasting_name_keeps_only_the_requested_subdevice() {
         let (name, driver) = ("Loopback".to_owned(), "Loopback".to_owned());
         let card = Card { index: 1, id: "Loopback".into(), name, driver, devices: Vec::new() };
         let again = |asked| card.device_name(0, subdevice(asked));

@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_must_interrupt_has_never_a_period_as_long_as_what_is_queued() {
+    fn interrupt_driven_cards_have_periods_shorter_than_the_queue() {
         for (quantum, periods) in [(64, 2), (64, 3), (480, 2), (1024, 8)] {
             let request = request(quantum, quantum * periods);
             let TimedPeriod { near, longest } = TimedPeriod::of(&request, false);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_of_the_library_is_configured_for_a_timer_with_room_for_a_late_cycle() {
+    fn a_software_device_is_configured_with_room_for_a_late_cycle() {
         let mut device = Pcm::open("null", Direction::Playback).unwrap();
         let setup = device.configure(&request(64, 192)).unwrap();
         assert!(!setup.period_wakeups && setup.buffer_frames >= 384, "{setup:?}");

@@ -195,7 +195,7 @@ impl Values {
             ffi::snd_ctl_elem_value_set_index(record, element.key.index);
         }
         for (index, value) in (0..element.count.min(MOST_VALUES)).zip(values) {
-            // SAFETY: the record is valid, and has room for so many values.
+            // SAFETY: the record is valid, and has room for this many values.
             unsafe {
                 match element.kind {
                     Kind::Choices(_) => {
@@ -212,7 +212,7 @@ impl Values {
     /// Returns value `index` of the element, which is below its count.
     fn get(&self, element: &Element, index: u32) -> i64 {
         let index = index.min(MOST_VALUES - 1);
-        // SAFETY: the record is valid, and has room for so many values.
+        // SAFETY: the record is valid, and has room for this many values.
         unsafe {
             match element.kind {
                 Kind::Choices(_) => {

@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_library_answers_is_told_apart_by_what_there_is_to_do() {
+    fn library_errors_are_mapped_to_faults() {
         assert_eq!(Fault::from_result(-32), Fault::Xrun);
         assert_eq!(Fault::from_result(-86), Fault::Suspended);
         assert_eq!(Fault::from_result(-19), Fault::Gone);

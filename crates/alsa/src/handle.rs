@@ -57,7 +57,7 @@ pub fn disable_library_locks() {
 }
 
 /// A timestamp that differs by more than this from the current time is not of `CLOCK_MONOTONIC`.
-const DATE_RANGE_NS: u64 = 1_000_000_000;
+const TIMESTAMP_RANGE_NS: u64 = 1_000_000_000;
 
 impl Pcm {
     /// Opens the device that ALSA's configuration calls `name`, without waiting for one that is in
@@ -225,10 +225,12 @@ impl Pcm {
         let result = unsafe { ffi::snd_pcm_htimestamp(self.raw(), &mut stamped, &mut stamp) };
         let now_ns = sys::clock::now_ns();
         let seconds = u64::try_from(stamp.tv_sec).unwrap_or_default();
-        let date_ns = seconds.saturating_mul(1_000_000_000)
+        let stamp_ns = seconds.saturating_mul(1_000_000_000)
             + u64::try_from(stamp.tv_nsec).unwrap_or_default();
-        let dated = result >= 0 && date_ns <= now_ns && date_ns + DATE_RANGE_NS > now_ns;
-        let (avail, at_ns) = if dated { (stamped as i64, date_ns) } else { (avail, now_ns) };
+        let is_monotonic =
+            result >= 0 && stamp_ns <= now_ns && stamp_ns + TIMESTAMP_RANGE_NS > now_ns;
+        let (avail, at_ns) =
+            if is_monotonic { (stamped as i64, stamp_ns) } else { (avail, now_ns) };
         Ok(Position { avail_frames: u32::try_from(avail).unwrap_or(0), at_ns })
     }
 }

@@ -103,7 +103,7 @@ const SINGLE_SPEED_HZ: u32 = 48_000;
 
 /// The controls of a card.
 #[derive(Debug)]
-enum Controlled {
+enum MonitorControls {
     /// A switch for each input.
     Thru(Element),
     /// A gain for each input at each output; the channels' numbers in the mixer.
@@ -116,7 +116,7 @@ enum Controlled {
 #[derive(Debug)]
 struct Paths<E: Elements> {
     elements: E,
-    controlled: Controlled,
+    controlled: MonitorControls,
     /// For each monitored input, the previous setting of its path.
     before: BTreeMap<u32, i64>,
 }
@@ -129,16 +129,18 @@ impl<E: Elements> Paths<E> {
         let controlled = if let Some(thru) =
             elements.find(THRU).filter(|found| found.kind == Kind::Switches)
         {
-            Controlled::Thru(thru)
+            MonitorControls::Thru(thru)
         } else if let Some(matrix) = elements.find(MATRIX).filter(is_matrix) {
-            Controlled::Matrix(matrix, matrix_channels(long_name))
+            MonitorControls::Matrix(matrix, matrix_channels(long_name))
         } else {
             let found = (0..MOST_ROUTES).map_while(|index| elements.find(Key { index, ..ROUTE }));
-            Controlled::Routes(found.filter_map(own_input).collect())
+            MonitorControls::Routes(found.filter_map(own_input).collect())
         };
         match &controlled {
-            Controlled::Routes(routes) if routes.is_empty() => return Err(MonitoringError::None),
-            Controlled::Thru(_) | Controlled::Matrix(..) if rate_hz > SINGLE_SPEED_HZ => {
+            MonitorControls::Routes(routes) if routes.is_empty() => {
+                return Err(MonitoringError::None);
+            }
+            MonitorControls::Thru(_) | MonitorControls::Matrix(..) if rate_hz > SINGLE_SPEED_HZ => {
                 return Err(MonitoringError::Rate);
             }
             _ => {}
@@ -148,9 +150,9 @@ impl<E: Elements> Paths<E> {
 
     fn has(&self, input: u32) -> bool {
         match &self.controlled {
-            Controlled::Thru(thru) => input < thru_inputs(thru.count),
-            Controlled::Matrix(_, channels) => (input as usize) < channels.len(),
-            Controlled::Routes(routes) => routes.contains_key(&input),
+            MonitorControls::Thru(thru) => input < thru_inputs(thru.count),
+            MonitorControls::Matrix(_, channels) => (input as usize) < channels.len(),
+            MonitorControls::Routes(routes) => routes.contains_key(&input),
         }
     }
 
@@ -193,8 +195,8 @@ impl<E: Elements> Paths<E> {
 
     fn is_there(&self) -> bool {
         let first = match &self.controlled {
-            Controlled::Thru(_) | Controlled::Matrix(..) => 0,
-            Controlled::Routes(routes) => routes.keys().next().copied().unwrap_or_default(),
+            MonitorControls::Thru(_) | MonitorControls::Matrix(..) => 0,
+            MonitorControls::Routes(routes) => routes.keys().next().copied().unwrap_or_default(),
         };
         self.read(first) != Err(MonitoringError::Gone)
     }
@@ -202,9 +204,9 @@ impl<E: Elements> Paths<E> {
     /// Returns the setting of an input's path while it is monitored.
     fn heard(&self, input: u32) -> i64 {
         match &self.controlled {
-            Controlled::Thru(_) => 1,
-            Controlled::Matrix(..) => MATRIX_UNITY,
-            Controlled::Routes(routes) => routes.get(&input).map_or(0, |(_, choice)| *choice),
+            MonitorControls::Thru(_) => 1,
+            MonitorControls::Matrix(..) => MATRIX_UNITY,
+            MonitorControls::Routes(routes) => routes.get(&input).map_or(0, |(_, choice)| *choice),
         }
     }
 
@@ -212,8 +214,10 @@ impl<E: Elements> Paths<E> {
     fn read(&self, input: u32) -> Result<i64, MonitoringError> {
         let none = MonitoringError::None;
         match &self.controlled {
-            Controlled::Thru(thru) => self.switches(thru)?.get(input as usize).copied().ok_or(none),
-            Controlled::Matrix(matrix, channels) => {
+            MonitorControls::Thru(thru) => {
+                self.switches(thru)?.get(input as usize).copied().ok_or(none)
+            }
+            MonitorControls::Matrix(matrix, channels) => {
                 let channel = *channels.get(input as usize).ok_or(none)?;
                 let mut cell = [channel, channel, 0];
                 self.elements.read(matrix, &mut cell).map_err(MonitoringError::from_errno)?;
@@ -221,7 +225,7 @@ impl<E: Elements> Paths<E> {
                 // for.
                 if cell[..2] == [channel, channel] { Ok(cell[2]) } else { Err(none) }
             }
-            Controlled::Routes(routes) => {
+            MonitorControls::Routes(routes) => {
                 let (route, _) = routes.get(&input).ok_or(none)?;
                 let mut choice = [0];
                 self.elements.read(route, &mut choice).map_err(MonitoringError::from_errno)?;
@@ -233,18 +237,18 @@ impl<E: Elements> Paths<E> {
     fn write(&self, input: u32, value: i64) -> Result<(), MonitoringError> {
         let none = MonitoringError::None;
         let written = match &self.controlled {
-            Controlled::Thru(thru) => {
+            MonitorControls::Thru(thru) => {
                 // The switches of other inputs stay as they are, even if another program has set
                 // them.
                 let mut switches = self.switches(thru)?;
                 *switches.get_mut(input as usize).ok_or(none)? = value;
                 self.elements.write(thru, &switches)
             }
-            Controlled::Matrix(matrix, channels) => {
+            MonitorControls::Matrix(matrix, channels) => {
                 let channel = *channels.get(input as usize).ok_or(none)?;
                 self.elements.write(matrix, &[channel, channel, value])
             }
-            Controlled::Routes(routes) => {
+            MonitorControls::Routes(routes) => {
                 let (route, _) = routes.get(&input).ok_or(none)?;
                 self.elements.write(route, &[value])
             }

@@ -62,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_owner_is_read_from_a_status_and_a_closed_one_has_none() {
+    fn only_an_open_substream_has_an_owner() {
         let open = "state: RUNNING\nowner_pid   : 4294967\ntrigger_time: 26.8\n";
         assert_eq!(owner(open), Some(4_294_967));
         assert_eq!(owner("closed\n"), None);
     }
 
     #[test]
-    fn a_holder_is_named_by_its_program_where_that_can_be_told() {
+    fn a_holder_is_named_by_its_program_if_that_is_known() {
         let own = Holder::of_thread(std::process::id());
         assert!(
             own.program.is_some()
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_does_not_exist_is_held_by_nobody() {
+    fn a_missing_card_has_no_holder() {
         assert_eq!(holder(31, 31, Direction::Playback), None);
     }
 }

@@ -1,9 +1,9 @@
 //! Sound cards: safe types over every part of libasound that the drivers use.
 //!
-//! A crate of its own, apart from `sys`, so that `libjack.so.0` never loads libasound into other
-//! programs. [`Pcm`] is one direction of one device. Ordinary threads open, query and configure it;
-//! what the cycle thread calls is marked, and neither allocates, locks nor blocks on `hw:` devices.
-//! Frames are counted at the device's rate; times are `CLOCK_MONOTONIC` nanoseconds.
+//! A separate crate from `sys`, so that `libjack.so.0` never loads libasound into other programs.
+//! [`Pcm`] is one direction of one device. Ordinary threads open, query and configure it; what the
+//! cycle thread calls is marked, and neither allocates, locks nor blocks on `hw:` devices. Frames
+//! are counted at the device's rate; times are `CLOCK_MONOTONIC` nanoseconds.
 
 mod cards;
 mod configure;

@@ -29,7 +29,7 @@ pub struct RawMidi {
 /// Returns all inputs and outputs, in the order of their numbers.
 ///
 /// # Errors
-/// Those of reading the list: `NotFound` if this kernel has no sound.
+/// The errors of reading the list: `NotFound` if this kernel has no sound.
 pub fn raw_midi() -> io::Result<Vec<RawMidi>> {
     let mut found = Vec::new();
     for card in fs::read_dir(LISTED)?.flatten() {
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_output_and_input_is_listed_with_who_has_it() {
+    fn each_output_and_input_is_listed_with_its_holder() {
         let text = "Keystation\n\nType: Legacy\nOutput 0\n  Tx bytes     : 0\nInput 0\n  Rx bytes     : 17\n  Owner PID    : \
                     4294967\n  Mode         : native\n  Buffer size  : 4096\n  Avail        : 0\n  Overruns     : 0\nInput 1\n";
         let found = ends(text, 3, 1);

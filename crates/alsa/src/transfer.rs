@@ -312,7 +312,7 @@ impl ReadBlock<'_> {
                     let Some(found) = part.channel_bytes(channel, &self.setup) else { continue };
                     // SAFETY: the bytes lie in the mapped memory, in frames that the device has
                     // filled and does not touch again before they are committed. (A device that
-                    // overruns stops; what it overwrote until then is heard as noise of that one
+                    // overruns stops; what it overwrote until then is heard as noise in that one
                     // cycle, which is an xrun.)
                     let from = unsafe { slice::from_raw_parts(found.start, found.bytes) };
                     read(part.frames, from, found.channel, found.channels);
@@ -357,7 +357,7 @@ mod tests {
         }
     }
 
-    /// Areas over `memory`, as a device describes them: side by side, or one after the other.
+    /// Areas over `memory`, as a device describes them: interleaved, or one after the other.
     fn areas(
         memory: &mut [u8],
         width: usize,
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn silence_is_what_a_conversion_of_zeros_makes_and_only_of_its_channel() {
+    fn silence_equals_converted_zeros_in_its_channel() {
         for format in Format::ALL {
             let (channels, width) = (CHANNELS as usize, format.bytes_per_sample());
             for channel in 0..channels {

@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_and_parts_of_the_way_are_inverse_to_each_other_and_stay_in_range() {
+    fn mixer_steps_survive_conversion_to_a_level_and_back() {
         for range in [(0, 74), (-50, 100), (0, 1)] {
             for step in range.0..=range.1 {
                 assert_eq!(step_at(range, part_of(range, step)), step, "{range:?}");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_change_moves_the_coarsest_control_by_a_step_and_never_out_of_range() {
+    fn the_smallest_change_moves_the_coarsest_control_by_one_step() {
         assert_eq!(step_by((0, 20), 7, 0.01), 8);
         assert_eq!(step_by((0, 20), 7, -0.01), 6);
         assert_eq!(step_by((0, 20), 7, 0.25), 12);

@@ -1,5 +1,5 @@
-//! What consort's commands share, in whichever crate they live: standard output, wrong command
-//! lines, error messages, and a server that ends with the command that started it.
+//! Code shared by consort's commands in all crates: standard output, wrong command lines, error
+//! messages, and a server that ends with the command that started it.
 #![forbid(unsafe_code)]
 
 mod errors;

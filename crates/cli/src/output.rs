@@ -7,7 +7,7 @@ use std::time::Duration;
 /// Prints `text`. A reader that has closed its end (`consort ls | head -1`) is no error.
 ///
 /// # Errors
-/// Those of the write, except a closed pipe.
+/// The write fails, except for a closed pipe.
 pub fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     unless_closed(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
@@ -31,7 +31,7 @@ pub fn is_standard(file: &Path) -> bool {
 /// has.
 ///
 /// # Errors
-/// Those of polling.
+/// Standard output cannot be polled.
 pub fn is_closed_after(time: Duration) -> io::Result<bool> {
     let time_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     sys::poll::wait_for_end(io::stdout(), sys::clock::now_ns().saturating_add(time_ns))

@@ -66,7 +66,7 @@ impl TemporaryServer {
     /// Ends the server and waits until it has ended.
     ///
     /// # Errors
-    /// Those of waiting for the process.
+    /// The process cannot be waited for.
     pub fn end(&mut self) -> io::Result<()> {
         self.process.end().map(drop)
     }

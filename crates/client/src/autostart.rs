@@ -57,10 +57,10 @@ fn for_server(mut words: Vec<String>, server: &str) -> Vec<String> {
 
 /// Returns the `jackd` of the installation that this library belongs to, or else `jackd` in `PATH`.
 fn default_program() -> String {
-    let beside = loaded_from(&["libjack.so", "libjackserver.so"])
+    let installed = loaded_from(&["libjack.so", "libjackserver.so"])
         .and_then(|library| Some(library.parent()?.parent()?.join("bin/jackd")))
         .filter(|program| program.is_file());
-    beside
+    installed
         .and_then(|program| program.to_str().map(str::to_owned))
         .unwrap_or_else(|| "jackd".to_owned())
 }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_started_server_is_temporary_and_has_the_name_that_was_asked_for() {
+    fn a_started_server_is_temporary() {
         let words = ["jackd", "-d", "alsa"].map(str::to_owned).to_vec();
         assert_eq!(for_server(words, "studio"), ["jackd", "-T", "-nstudio", "-d", "alsa"]);
     }

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_session_file_lists_plug_ins_and_connections_and_the_first_nonsense_is_named() {
+    fn a_session_file_lists_plug_ins_and_connections() {
         let text = "# mine\n\n l in inprocess\nload meter profiler -c \"-p\"\nl alone\nc \"a b:out\" c:in\ncon x:y z:w\n";
         let connect = |source: &str, destination: &str| Line::Connect {
             source: source.into(),

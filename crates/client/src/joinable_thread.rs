@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_ends_gives_its_result_and_one_that_does_not_is_left() {
+    fn a_thread_that_does_not_end_is_left_running() {
         let ends = JoinableThread::spawn("ends", 1 << 18, || 7).unwrap();
         assert_eq!(ends.join(Duration::from_secs(60), || {}), Some(7));
         let (release, wait) = channel::<()>();

@@ -21,7 +21,7 @@ pub(crate) enum Notice {
     Activated,
     /// An event from the server that the program may have a callback for.
     Event(Event),
-    /// The process thread has ended without being asked to.
+    /// The process thread has ended by itself.
     ProcessEnded {
         /// Number of the activation that the thread belongs to.
         activation: u32,

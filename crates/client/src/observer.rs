@@ -45,7 +45,7 @@ impl Observer {
     /// Connects to the server `server` through its control socket, wherever that is.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open).
+    /// See [`open`](Self::open).
     pub fn open_at(socket: &Path, server: &str) -> Result<Self, Error> {
         let introduction = introduce_at(socket, server, Role::Observer)?;
         Self::new(server.to_owned(), introduction)

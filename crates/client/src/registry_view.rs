@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_port_is_found_by_its_name_and_by_its_aliases_only() {
+    fn a_port_is_found_only_by_its_full_names() {
         let registry = registry();
         registry.port(2).unwrap().write(|entry| entry.aliases[1].set("hw:2"));
         registry.port(4).unwrap().write(|entry| entry.state.store(FREE, Relaxed));
@@ -316,7 +316,7 @@ mod tests {
         for (case, name, expected) in [
             ("name", "synth:right", Some(2)),
             ("alias", "hw:2", Some(2)),
-            ("begin of a name", "synth:", None),
+            ("start of a name", "synth:", None),
             ("a port that is gone", "mixer:b", None),
             ("no alias", "", None),
         ] {
@@ -327,7 +327,7 @@ mod tests {
         assert!(view.port(4).is_none());
         assert!(
             view.port_name_ptr(4).is_some(),
-            "who is told that a port is gone asks for its name"
+            "programs ask for the name of a port that is gone"
         );
     }
 }

@@ -137,7 +137,7 @@ pub trait Requester {
     /// Unloads a plug-in and waits until its process has ended.
     ///
     /// # Errors
-    /// As [`load_internal`](Self::load_internal).
+    /// See [`load_internal`](Self::load_internal).
     fn unload_internal(&self, handle: u64) -> Result<(), Error> {
         self.request(Request::Internal(InternalRequest::Unload { handle }))
     }
@@ -145,7 +145,7 @@ pub trait Requester {
     /// Returns the internal client with the name `name`.
     ///
     /// # Errors
-    /// As [`load_internal`](Self::load_internal).
+    /// See [`load_internal`](Self::load_internal).
     fn find_internal(&self, name: &str) -> Result<InternalClient, Error> {
         let name = name.to_owned();
         internal_client(self.ask(Request::Internal(InternalRequest::Find { name }))?)
@@ -154,7 +154,7 @@ pub trait Requester {
     /// Returns the internal client with the handle `handle`.
     ///
     /// # Errors
-    /// As [`load_internal`](Self::load_internal).
+    /// See [`load_internal`](Self::load_internal).
     fn internal(&self, handle: u64) -> Result<InternalClient, Error> {
         internal_client(self.ask(Request::Internal(InternalRequest::Describe { handle }))?)
     }

@@ -167,9 +167,8 @@ impl Requests {
             let received = self.socket.receive_until(&mut exchange.buffer, deadline_ns)?;
             let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
             let reply: Numbered<Reply> = decode(packet).map_err(|_| Failure::Malformed)?;
-            // Any other number belongs to a request that was given up. Number 0 answers a packet
-            // that the server could not read: too long, or with more descriptors than it had room
-            // for.
+            // Any other number belongs to an abandoned request. Number 0 answers a packet that the
+            // server could not read: too long, or with more descriptors than it had room for.
             if reply.number == exchange.number || reply.number == 0 {
                 return Ok(reply.message);
             }
@@ -247,8 +246,8 @@ mod tests {
     }
 
     #[test]
-    fn nobody_listening_is_a_missing_server() {
-        let path = std::env::temp_dir().join(format!("consort-nobody-{}", std::process::id()));
+    fn a_socket_without_a_listener_is_a_missing_server() {
+        let path = std::env::temp_dir().join(format!("consort-missing-{}", std::process::id()));
         let error = introduce_at(&path, "studio", Role::Observer).unwrap_err();
         assert!(matches!(error, Error::NoServer { server, .. } if server == "studio"));
     }

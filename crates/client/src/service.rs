@@ -108,7 +108,7 @@ impl Service {
             let settles_ns = unsettled.then(|| now_ns() + POLL_NS);
             let deadline_ns = settles_ns.into_iter().chain(retry_at_ns).min();
             if let Err(error) = self.poller.wait(&mut events, deadline_ns) {
-                crate::log::warn(&format!("cannot listen to the server any more: {error}"));
+                crate::log::warn(&format!("cannot listen to the server any longer: {error}"));
                 return;
             }
             for event in &events {
@@ -161,7 +161,7 @@ impl Service {
                 let reason = "the server has closed the connection".to_owned();
                 self.end(&core, Shutdown { orderly, reason });
             }
-            End::Told(shutdown) => self.end(&core, shutdown),
+            End::Announced(shutdown) => self.end(&core, shutdown),
         }
     }
 
@@ -197,9 +197,8 @@ impl Service {
                     locked(&self.clients).by_token.get(&token).map(|member| member.retry_until_ns);
                 if until_ns.is_some_and(|until_ns| until_ns <= now_ns()) {
                     let seconds = core.grace().as_secs_f32();
-                    let reason = format!(
-                        "the server is gone, and no other took its place within {seconds} s"
-                    );
+                    let reason =
+                        format!("the server is gone, and no other replaced it within {seconds} s");
                     self.end(core, Shutdown { orderly: false, reason });
                 }
             }
@@ -246,7 +245,7 @@ enum End {
     /// The socket was closed without a shutdown notice.
     Silent,
     /// With a shutdown notice, or with an error to report.
-    Told(Shutdown),
+    Announced(Shutdown),
 }
 
 /// Handles pending events. An error means the end of the server.
@@ -263,12 +262,12 @@ fn take_events(core: &Core, events: &Connection, buffer: &mut [u8]) -> Result<()
         let packet = buffer.get(..received.bytes).unwrap_or_default();
         match proto::decode::<Event>(packet) {
             Ok(Event::Shutdown { reason }) => {
-                return Err(End::Told(Shutdown { orderly: true, reason }));
+                return Err(End::Announced(Shutdown { orderly: true, reason }));
             }
             Ok(event) => core.take(event, received.descriptors),
             Err(_) => {
                 let reason = "the server and this program are not of one release".to_owned();
-                return Err(End::Told(Shutdown { orderly: false, reason }));
+                return Err(End::Announced(Shutdown { orderly: false, reason }));
             }
         }
     }

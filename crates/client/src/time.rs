@@ -91,7 +91,7 @@ impl Session {
         }
         let memory = core.memory();
         let info = memory.engine.info()?;
-        // Check the end of this very server: another one may have replaced it meanwhile.
+        // Check the end of this server: another one may have replaced it meanwhile.
         let is_current =
             memory.end.get().is_none() && info.cycle != 0 && memory.own.awake() == info.cycle;
         is_current.then_some(info)
@@ -125,8 +125,8 @@ impl Session {
     }
 
     /// Returns the frame at a time in ns.
-    pub fn time_to_frames(&self, date_ns: u64) -> u32 {
-        self.info().map_or(0, |info| wrapped(info.frame_at(date_ns)))
+    pub fn time_to_frames(&self, time_ns: u64) -> u32 {
+        self.info().map_or(0, |info| wrapped(info.frame_at(time_ns)))
     }
 }
 

@@ -58,7 +58,7 @@ impl Session {
     /// Stops the transport. Thread: any.
     ///
     /// # Errors
-    /// Those of [`start_transport`](Self::start_transport).
+    /// See [`start_transport`](Self::start_transport).
     pub fn stop_transport(&self) -> Result<(), Error> {
         self.request_transport(TransportRequest {
             roll: Some(false),
@@ -69,7 +69,7 @@ impl Session {
     /// Moves the transport. If it rolls, it starts again from there. Thread: any.
     ///
     /// # Errors
-    /// Those of [`start_transport`](Self::start_transport); [`Error::TransportBusy`].
+    /// See [`start_transport`](Self::start_transport); [`Error::TransportBusy`].
     pub fn locate_transport(&self, position: &Position) -> Result<(), Error> {
         self.request_transport(TransportRequest {
             position: Some(*position),
@@ -80,7 +80,7 @@ impl Session {
     /// Sets how long the transport waits for slow-sync clients, in µs. Thread: any.
     ///
     /// # Errors
-    /// Those of [`start_transport`](Self::start_transport).
+    /// See [`start_transport`](Self::start_transport).
     pub fn set_sync_timeout(&self, timeout_us: u64) -> Result<(), Error> {
         self.request_transport(TransportRequest {
             sync_timeout_us: Some(timeout_us),
@@ -156,7 +156,7 @@ impl Session {
     /// run. Returns when the change is in effect and all clients have been notified.
     ///
     /// # Errors
-    /// Those of [`Requester`]; refused if there is nothing to change.
+    /// See [`Requester`]; refused if there is nothing to change.
     pub fn set_freewheel(&self, on: bool) -> Result<(), Error> {
         self.request(Request::SetFreewheel { on })
     }

@@ -58,7 +58,7 @@ pub fn command() -> clap::Command {
 }
 
 impl Arguments {
-    /// Does what was asked.
+    /// Runs the command.
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let server = server_name(self.server, std::env::var("JACK_DEFAULT_SERVER").ok())?;
         match self.command {

@@ -53,11 +53,11 @@ impl Server for Observer {
     }
 }
 
-/// What to do about a port that is not there, where the server itself has no name like it to offer.
+/// Adds what to do about a missing port, unless the server already suggests a similar name.
 fn with_hint(error: client::Error) -> anyhow::Error {
     match &error {
         client::Error::Refused(RequestError::UnknownPort { nearest: None, .. }) => {
-            anyhow!("{error}: `consort ls` names those that there are")
+            anyhow!("{error}: `consort ls` lists the ports")
         }
         _ => error.into(),
     }

@@ -1,4 +1,4 @@
-//! From the words of the command line to the exit code.
+//! Runs a command line and turns its result into an exit code.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -11,9 +11,9 @@ use cli::{error_chain, in_one_line, output};
 use crate::arguments::Arguments;
 use crate::{exit, jackd};
 
-/// Runs the program that `words` ask for; the first is the name that it was called by, `jackd` and
-/// `jackdmp` being JACK's server with its own options. Says on standard error what went wrong, in
-/// one line.
+/// Runs the command line `words`. Its first word is the name that the program was called by: as
+/// `jackd` or `jackdmp` it takes the options of JACK's server. Errors are printed on standard error
+/// in one line.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let words: Vec<OsString> = words.into_iter().collect();
     let name = words.first().and_then(|word| Path::new(word).file_name()).unwrap_or_default();
@@ -35,7 +35,7 @@ fn run_consort(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Err(error) if is_usage_error(error.kind()) => {
             Err(cli::UsageError(in_one_line(&error)).into())
         }
-        // Help and version, asked for or for want of a command.
+        // Help and version, asked for or because there is no command.
         Err(error) => {
             output::unless_closed(error.print())?;
             Ok(ExitCode::from(if error.use_stderr() { exit::USAGE } else { 0 }))

@@ -1,8 +1,8 @@
-//! What the exit code says.
+//! The exit codes.
 
 use cli::UsageError;
 
-/// The request was refused, or failed on its way.
+/// The request was refused, or failed.
 pub(crate) const REFUSED: u8 = 1;
 /// The command line makes no sense.
 pub(crate) const USAGE: u8 = 2;
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_exit_code_tells_a_missing_server_from_a_refusal_and_from_a_wrong_command_line() {
+    fn each_kind_of_failure_has_its_own_exit_code() {
         let missing = client::Error::NoServer { server: "x".into(), path: "/x".into() };
         let refused = client::Error::Refused(RequestError::Quantum(0));
         for (error, expected) in [

@@ -23,8 +23,8 @@ const RESERVE_TIMEOUT_NS: u64 = 6_000_000_000;
 const RELEASE_TIMEOUT_NS: u64 = 2_000_000_000;
 /// Time limit for `consort realtime-kit` to start and find the bus, and for one answer.
 const PRIORITY_TIMEOUT_NS: u64 = 5_000_000_000;
-/// Requests without an answer at most: their bytes fit into a pipe.
-const MOST_REQUESTED: u32 = 256;
+/// Maximum number of requests without an answer: their bytes fit into a pipe.
+const MAX_REQUESTED: u32 = 256;
 
 /// This program's file.
 #[derive(Debug, Clone)]
@@ -35,7 +35,7 @@ impl OwnProgram {
         Ok(Self(std::env::current_exe().context("cannot find consort's own file")?))
     }
 
-    /// What a server that runs in this process uses.
+    /// Returns the platform of a server that runs in this process.
     pub(crate) fn platform() -> anyhow::Result<Platform> {
         let program = Self::find()?;
         Ok(Platform {
@@ -70,10 +70,10 @@ impl PriorityBroker for OwnProgram {
         let mut command = self.command();
         command.arg("realtime-kit");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-        // It would end with its standard input, but may be waiting for the bus.
+        // It ends with its standard input, but not while it waits for the bus.
         let process = Helper::spawn(&mut command, Ending::Kill);
         let mut process = process.map_err(|error| error.to_string())?;
-        let lines = process.lines().ok_or("the process that asks it has no pipes")?;
+        let lines = process.lines().ok_or("the helper process has no pipes")?;
         let mut kit = RealtimeKit { process, lines, requested: 0, highest: 0 };
         let first = kit.answer()?;
         let highest = first.strip_prefix(HIGHEST).and_then(|highest| highest.parse().ok());
@@ -122,7 +122,7 @@ impl BrokerConnection for RealtimeKit {
             self.requested -= 1;
         }
         // A process that does not answer gets no further requests: its pipe would fill up.
-        if self.requested < MOST_REQUESTED && self.send(process, thread, priority).is_ok() {
+        if self.requested < MAX_REQUESTED && self.send(process, thread, priority).is_ok() {
             self.requested += 1;
         }
     }

@@ -1,4 +1,4 @@
-//! Plug-ins that a server begins with.
+//! Plug-ins that a server loads at its start.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -14,8 +14,8 @@ use sys::signals::TerminationSignals;
 
 use crate::exit;
 
-/// Between two looks whether the server takes programs in.
-const LOOK_NS: u64 = 10_000_000;
+/// Interval at which a connection to the server is tried.
+const RETRY_NS: u64 = 10_000_000;
 
 /// A plug-in as jackd's `-I` names it: `[NAME:]OBJECT[/PARAMETERS]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,35 +32,35 @@ impl FromStr for InternalClient {
         let (names, parameters) = text.split_once('/').unwrap_or((text, ""));
         let (name, object) = names.split_once(':').unwrap_or((names, names));
         if name.is_empty() || object.is_empty() {
-            return Err(format!("'{text}' is no plug-in: write [NAME:]OBJECT[/PARAMETERS]"));
+            return Err(format!("'{text}' is not a plug-in: write [NAME:]OBJECT[/PARAMETERS]"));
         }
         Ok(Self { name: name.into(), object: object.into(), parameters: parameters.into() })
     }
 }
 
-/// What is loaded as soon as the server runs: the plug-ins, and then what the file says.
+/// What is loaded as soon as the server runs: the plug-ins, then the contents of the file.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Beginning {
+pub(crate) struct StartupLoad {
     pub(crate) plug_ins: Vec<InternalClient>,
     /// A file as `jackctl_server_load_session_file` reads it.
     pub(crate) session: Option<PathBuf>,
 }
 
-/// The thread that waits for the server of this process and loads them. If one of them fails, it
-/// has the server end.
-pub(crate) struct Loading {
-    /// Whether all was loaded, as far as the server ran.
+/// The thread that waits for the server of this process and then loads everything. If anything
+/// fails, it stops the server.
+pub(crate) struct StartupLoader {
+    /// Returns false if anything failed while the server ran.
     thread: JoinHandle<bool>,
     has_ended: Arc<AtomicBool>,
-    // Those of the thread are the same: it must not be one that a signal kills.
+    // The thread inherits the blocked signals; otherwise one could kill it.
     _signals: TerminationSignals,
 }
 
-impl Loading {
-    /// Begins to wait, if there is something to load. To be called by the main thread before it
-    /// makes another.
-    pub(crate) fn start(server: &str, beginning: Beginning) -> anyhow::Result<Option<Self>> {
-        if beginning == Beginning::default() {
+impl StartupLoader {
+    /// Starts the thread, if there is something to load. Must be called by the main thread before
+    /// it starts another.
+    pub(crate) fn start(server: &str, startup: StartupLoad) -> anyhow::Result<Option<Self>> {
+        if startup == StartupLoad::default() {
             return Ok(None);
         }
         let signals = TerminationSignals::block().context("cannot block signals")?;
@@ -68,16 +68,16 @@ impl Loading {
         let (server, ended) = (server.to_owned(), Arc::clone(&has_ended));
         let thread = std::thread::Builder::new().name("plug-ins".into());
         let thread = thread.spawn(move || match running(&server, &ended) {
-            Some(server) => beginning.load_or_stop(&server),
+            Some(server) => startup.load_or_stop(&server),
             None => true,
         })?;
         Ok(Some(Self { thread, has_ended, _signals: signals }))
     }
 
-    /// The server has ended; says whether that was in order. What could not be loaded has been said
-    /// before.
+    /// Ends the thread after the server has ended. Returns failure if something could not be
+    /// loaded, which the thread has printed.
     pub(crate) fn finish(self) -> ExitCode {
-        // Relaxed: it says nothing of other memory.
+        // Relaxed: it guards no other memory.
         self.has_ended.store(true, Ordering::Relaxed);
         match self.thread.join() {
             Ok(true) => ExitCode::SUCCESS,
@@ -86,7 +86,7 @@ impl Loading {
     }
 }
 
-/// The server of this very process; `None`: it has ended.
+/// Waits for the server of this process; `None`: it has ended.
 fn running(name: &str, has_ended: &AtomicBool) -> Option<Observer> {
     while !has_ended.load(Ordering::Relaxed) {
         if let Ok(server) = Observer::open(Some(name))
@@ -94,18 +94,18 @@ fn running(name: &str, has_ended: &AtomicBool) -> Option<Observer> {
         {
             return Some(server);
         }
-        sys::clock::sleep_until(sys::clock::now_ns() + LOOK_NS);
+        sys::clock::sleep_until(sys::clock::now_ns() + RETRY_NS);
     }
     None
 }
 
-impl Beginning {
-    /// Loads them, or says why not and has the server end.
+impl StartupLoad {
+    /// Loads everything, or prints why it could not and stops the server.
     fn load_or_stop(&self, server: &Observer) -> bool {
         let Err(error) = self.load(server) else { return true };
-        // Before the server says that somebody has asked it to end.
+        // Printed before the server logs that it was asked to end.
         eprintln!("consort: {}", error_chain(&error));
-        // A server that has ended meanwhile needs not be told.
+        // An error here means that the server has already ended.
         let _ = server.stop();
         false
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plug_in_is_named_by_its_object_with_a_name_before_it_and_parameters_after_it() {
+    fn a_plug_in_is_an_object_with_an_optional_name_and_parameters() {
         for (text, name, object, parameters) in [
             ("profiler", "profiler", "profiler", ""),
             ("meter:profiler", "meter", "profiler", ""),

@@ -1,5 +1,5 @@
-//! Real-time priorities of threads whose user has no right to them, from RealtimeKit on the system
-//! bus.
+//! Real-time priorities from RealtimeKit on the system bus, for threads whose user may not set
+//! them.
 //!
 //! Source: README and org.freedesktop.RealtimeKit1.xml of rtkit 0.13.
 
@@ -10,14 +10,15 @@ use std::time::Duration;
 use zbus::Connection;
 use zbus::connection::Builder;
 
-/// What the process prints before the highest priority that there is, in its first line.
+/// What the process prints before the highest available priority, in its first line.
 pub(crate) const HIGHEST: &str = "highest ";
-/// What it prints for each thread that was given its priority; anything else says why it was not.
+/// What it prints for each thread that was given its priority; any other line is the reason why it
+/// was not.
 pub(crate) const GIVEN: &str = "given";
 const NAME: &str = "org.freedesktop.RealtimeKit1";
 const OBJECT: &str = "/org/freedesktop/RealtimeKit1";
-/// For one answer; its own policy may have to be asked for, which starts other programs.
-const PATIENCE: Duration = Duration::from_secs(4);
+/// Time limit for one answer: RealtimeKit may have to consult polkit, which starts other programs.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A thread that is to have a priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,11 +40,11 @@ impl Wanted {
     }
 }
 
-/// `consort realtime-kit`: says what there is, then has each thread that a line of standard input
-/// names given its priority.
+/// `consort realtime-kit`: prints the highest priority, then asks RealtimeKit for the priority of
+/// each thread that a line of standard input names.
 ///
 /// # Errors
-/// If there is no system bus, or nobody listens any more.
+/// Standard input or output fails.
 pub(crate) fn ask() -> anyhow::Result<ExitCode> {
     let mut output = std::io::stdout();
     let kit = match Kit::find() {
@@ -59,7 +60,7 @@ pub(crate) fn ask() -> anyhow::Result<ExitCode> {
         let answer = match Wanted::read(&line).map(|wanted| kit.give(wanted)) {
             Some(Ok(())) => GIVEN.to_owned(),
             Some(Err(error)) => in_one_line(&error),
-            None => format!("'{line}' is no PROCESS THREAD PRIORITY"),
+            None => format!("'{line}' is not PROCESS THREAD PRIORITY"),
         };
         writeln!(output, "{answer}").and_then(|()| output.flush())?;
     }
@@ -73,15 +74,15 @@ fn in_one_line(error: &dyn std::error::Error) -> String {
 struct Kit {
     bus: Connection,
     highest: u32,
-    /// How long a real-time thread may run without sleeping, in µs; it wants that limit to be set
-    /// before.
+    /// How long a real-time thread may run without sleeping, in µs. RealtimeKit requires that the
+    /// process already has this limit.
     longest_us: u64,
 }
 
 impl Kit {
     fn find() -> zbus::Result<Self> {
         zbus::block_on(async {
-            let bus = Builder::system().method_timeout(PATIENCE).build().await?;
+            let bus = Builder::system().method_timeout(ANSWER_TIMEOUT).build().await?;
             let highest: i32 = property(&bus, "MaxRealtimePriority").await?;
             let longest_us: i64 = property(&bus, "RTTimeUSecMax").await?;
             let (highest, longest_us) = (u32::try_from(highest), u64::try_from(longest_us));
@@ -91,7 +92,7 @@ impl Kit {
 
     fn give(&self, wanted: Wanted) -> zbus::Result<()> {
         let Wanted { process, thread, priority } = wanted;
-        // Refused where there is a lower limit already; whether that will do is answered below.
+        // Fails where the limit is already lower; RealtimeKit decides below whether that will do.
         let _ = sys::process::limit_realtime(process, self.longest_us);
         let arguments = (u64::from(process), u64::from(thread), priority);
         zbus::block_on(async {
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_names_a_process_a_thread_and_a_priority_and_nothing_else() {
+    fn a_line_names_a_process_a_thread_and_a_priority() {
         assert_eq!(Wanted::read("7 8 5"), Some(Wanted { process: 7, thread: 8, priority: 5 }));
         for line in ["", "7 8", "7 8 5 6", "7 8 -5", "7  8 5", "a b c"] {
             assert_eq!(Wanted::read(line), None, "{line:?}");

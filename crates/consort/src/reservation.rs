@@ -1,8 +1,8 @@
-//! Cards that other sound servers let go while this one has them.
+//! Reservation of sound cards against other sound servers.
 //!
 //! A desktop's sound server keeps every card open. On the session bus it owns a name for each, and
-//! gives the card up when it is asked to by somebody more important. Whoever owns the name has the
-//! card, until it leaves the bus.
+//! releases the card when a program of higher priority asks for it. The program that owns the name
+//! has the card until it leaves the bus.
 //!
 //! Source: "A simple device reservation scheme with D-Bus", reserve.txt of
 //! git.0pointer.net/reserve.git.
@@ -17,31 +17,31 @@ use zbus::fdo::RequestNameFlags;
 use zbus::{Connection, interface};
 
 const INTERFACE: &str = "org.freedesktop.ReserveDevice1";
-/// Above everybody's: music is not interrupted for a notification.
+/// Highest priority: music is not interrupted for a notification.
 const PRIORITY: i32 = i32::MAX;
 /// What the process prints before the name of an owner that does not release the card; anything
 /// else says that the card is reserved.
 pub(crate) const REFUSED: &str = "refused ";
-/// For the owner's answer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// Time limit for the owner's answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// What became of the wish for a card.
+/// Result of a reservation.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
-    /// It is ours while the connection lives.
+    /// The card is ours while the connection lives.
     Ours,
-    /// Its owner, as it calls itself, does not let it go.
+    /// Its owner, by the name it gives itself, does not release it.
     Refused(String),
 }
 
-/// What others see of the owner of a card.
+/// The object that other programs see for a card that we own.
 struct Reservation {
     card: u32,
 }
 
 #[interface(name = "org.freedesktop.ReserveDevice1")]
 impl Reservation {
-    /// Nobody is more important.
+    /// Refuses: no program has a higher priority.
     fn request_release(&self, _priority: i32) -> bool {
         false
     }
@@ -62,11 +62,11 @@ impl Reservation {
     }
 }
 
-/// `consort reserve`: asks for the card, says what became of it, and keeps it until standard input
+/// `consort reserve`: reserves the card, prints the result, and keeps the card until standard input
 /// ends.
 ///
 /// # Errors
-/// If there is no session bus.
+/// There is no session bus.
 pub(crate) fn keep(card: u32) -> anyhow::Result<ExitCode> {
     let (connection, answer) = reserve(card).context("no session bus")?;
     let line = match answer {
@@ -80,15 +80,15 @@ pub(crate) fn keep(card: u32) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Asks for a card, and its owner to let it go.
+/// Takes the card's name on the bus; if it is taken, asks its owner to release it first.
 ///
 /// # Errors
-/// If there is no session bus, or it does not do what a bus does.
+/// There is no session bus, or it fails.
 fn reserve(card: u32) -> zbus::Result<(Connection, Answer)> {
     zbus::block_on(async {
         let (name, path) = (format!("{INTERFACE}.Audio{card}"), path(card));
         let connection = Builder::session()
-            .method_timeout(PATIENCE)
+            .method_timeout(ANSWER_TIMEOUT)
             .serve_at(path.as_str(), Reservation { card })
             .build()
             .await?;
@@ -98,14 +98,14 @@ fn reserve(card: u32) -> zbus::Result<(Connection, Answer)> {
             Err(zbus::Error::NameTaken) => {}
             asked => return asked.map(|_| (connection, Answer::Ours)),
         }
-        // An owner that has just left, or does not know the method, has not agreed.
-        if !lets_go(&connection, &name, &path).await.unwrap_or(false) {
+        // No answer counts as a refusal: the owner has just left, or does not know the method.
+        if !request_release(&connection, &name, &path).await.unwrap_or(false) {
             let owner = owner(&connection, &name, &path).await.unwrap_or_else(|_| name.clone());
             return Ok((connection, Answer::Refused(owner)));
         }
         let flags = RequestNameFlags::DO_NOT_QUEUE | RequestNameFlags::REPLACE_EXISTING;
         match connection.request_name_with_flags(name.as_str(), flags).await {
-            // Somebody else was quicker.
+            // Another program was quicker.
             Err(zbus::Error::NameTaken) => Ok((connection, Answer::Refused(name))),
             asked => asked.map(|_| (connection, Answer::Ours)),
         }
@@ -116,14 +116,14 @@ fn path(card: u32) -> String {
     format!("/org/freedesktop/ReserveDevice1/Audio{card}")
 }
 
-async fn lets_go(connection: &Connection, name: &str, path: &str) -> zbus::Result<bool> {
+async fn request_release(connection: &Connection, name: &str, path: &str) -> zbus::Result<bool> {
     let answer = connection
         .call_method(Some(name), path, Some(INTERFACE), "RequestRelease", &PRIORITY)
         .await?;
     answer.body().deserialize()
 }
 
-/// What the owner of a name calls itself.
+/// Returns the application name of a card's owner.
 async fn owner(connection: &Connection, name: &str, path: &str) -> zbus::Result<String> {
     let properties = "org.freedesktop.DBus.Properties";
     let asked = (INTERFACE, "ApplicationName");

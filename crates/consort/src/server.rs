@@ -1,4 +1,4 @@
-//! What the commands ask of a running server.
+//! The interface through which commands use a running server.
 
 use client::Transport;
 use proto::port_flags::OUTPUT;
@@ -25,17 +25,17 @@ pub(crate) struct Port {
     /// `JackPortFlags`.
     pub(crate) flags: u32,
     pub(crate) aliases: Vec<String>,
-    /// What programs have said of it.
+    /// Properties that programs have set.
     pub(crate) properties: Vec<Property>,
     /// Full names of the ports at the other ends.
     pub(crate) peers: Vec<String>,
-    /// From the capture side to here.
+    /// Latency from the capture side to the port.
     pub(crate) capture_latency: Latency,
-    /// From here to the playback side.
+    /// Latency from the port to the playback side.
     pub(crate) playback_latency: Latency,
 }
 
-/// The transport, with what it is read by.
+/// The transport, with what is needed to interpret it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TransportView {
     pub(crate) transport: Transport,
@@ -69,23 +69,23 @@ impl Port {
     }
 }
 
-/// A connection to a server. All calls wait for the answer, boundedly.
+/// A connection to a server. Every call waits for the answer, for a bounded time.
 pub(crate) trait Server {
     /// All ports, by id.
     fn ports(&self) -> anyhow::Result<Vec<Port>>;
-    /// How it is.
+    /// State of the server and its clients.
     fn status(&self) -> anyhow::Result<Status>;
     /// Connects two ports, by names or aliases.
     fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()>;
     /// Removes a connection, by names or aliases.
     fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()>;
-    /// Where the transport stands.
+    /// State of the transport.
     fn transport(&self) -> anyhow::Result<TransportView>;
-    /// Has the transport roll or stand still.
+    /// Starts or stops the transport.
     fn roll(&self, roll: bool) -> anyhow::Result<()>;
     /// Moves the transport to a frame.
     fn locate(&self, frame: u32) -> anyhow::Result<()>;
-    /// Asks it to end.
+    /// Requests that the server end.
     fn stop(&self) -> anyhow::Result<()>;
 }
 
@@ -93,7 +93,7 @@ pub(crate) trait Server {
 pub(crate) mod tests {
     use super::*;
 
-    /// A port of no connections and no latency.
+    /// A port without connections and latency.
     pub(crate) fn port(id: u32, name: &str, flags: u32) -> Port {
         Port {
             id,

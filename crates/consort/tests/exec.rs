@@ -17,9 +17,9 @@ impl Installation {
         for directory in ["", "bin", "lib"] {
             fs::DirBuilder::new().mode(0o700).create(root.join(directory)).expect("a directory");
         }
-        // By another process: a descriptor that is open for writing here would be inherited by what
-        // other tests start meanwhile, and a program that somebody has open for writing cannot be
-        // started.
+        // Copied by another process: programs that other tests start meanwhile would inherit a
+        // descriptor that is open for writing here, and a program file that is open for writing
+        // cannot be executed.
         let copied = Command::new("cp")
             .arg(env!("CARGO_BIN_EXE_consort"))
             .arg(root.join("bin/consort"))
@@ -30,7 +30,7 @@ impl Installation {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        // Whoever runs the tests may ignore some of these, and children inherit that.
+        // The process that runs the tests may ignore some of these, and children inherit that.
         let mut command = Command::new("env");
         command
             .arg("--default-signal=HUP,INT,TERM")
@@ -59,7 +59,7 @@ impl Drop for Installation {
 }
 
 #[test]
-fn a_program_finds_the_library_and_a_server_that_ends_with_it() {
+fn a_program_finds_our_library_on_a_temporary_server() {
     let installation = Installation::new("finds");
     let output = installation.exec(
         "studio",
@@ -74,7 +74,7 @@ fn a_program_finds_the_library_and_a_server_that_ends_with_it() {
 }
 
 #[test]
-fn a_server_that_runs_already_is_used_and_left_running() {
+fn a_server_that_is_already_running_outlives_the_program() {
     let installation = Installation::new("uses");
     let script = r#"
         before=$("$CONSORT" status | head -1)
@@ -104,7 +104,7 @@ fn a_signal_that_asks_to_end_is_passed_on_as_shells_report_it() {
 }
 
 #[test]
-fn a_program_that_cannot_run_is_told_apart_as_by_a_shell() {
+fn a_program_that_cannot_run_gives_the_exit_codes_of_a_shell() {
     let installation = Installation::new("cannot");
     for (program, code) in [("/nonexistent", 127), ("/etc/passwd", 126)] {
         let output = installation.command(&["exec", "--", program]).output().expect("runs");
@@ -116,7 +116,7 @@ fn a_program_that_cannot_run_is_told_apart_as_by_a_shell() {
 #[test]
 fn the_server_does_not_outlive_a_killed_exec() {
     let installation = Installation::new("killed");
-    // The program goes on until its input ends, which is when this test drops it.
+    // The program runs until its input ends, which is when this test drops it.
     let mut exec = installation
         .command(&["exec", "--", "/bin/sh", "-c", r#""$CONSORT" ls; exec cat"#])
         .stdin(Stdio::piped())
@@ -138,7 +138,7 @@ fn the_server_does_not_outlive_a_killed_exec() {
 #[test]
 fn a_request_to_end_goes_on_to_the_program() {
     let installation = Installation::new("forward");
-    // The shell says that it was asked to end, and with which code it did.
+    // The exit code shows that the shell received the signal.
     let script = r#"trap 'exit 5' TERM; echo ready; while :; do sleep 0.01; done"#;
     let mut exec = installation
         .command(&["exec", "--", "/bin/sh", "-c", script])

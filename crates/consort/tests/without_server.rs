@@ -45,7 +45,7 @@ fn assert_ends(output: &Output, code: i32, beginning: &str, what: &str) {
 }
 
 #[test]
-fn every_command_that_needs_a_server_says_that_there_is_none_and_ends_with_3() {
+fn a_command_that_needs_a_server_exits_with_3_if_there_is_none() {
     let runtime = Runtime::new("none");
     for words in [
         "status",
@@ -78,7 +78,7 @@ fn every_command_that_needs_a_server_says_that_there_is_none_and_ends_with_3() {
 }
 
 #[test]
-fn a_command_line_that_makes_no_sense_ends_with_2() {
+fn a_command_line_that_makes_no_sense_exits_with_2() {
     let runtime = Runtime::new("usage");
     for words in [
         "lst",
@@ -102,7 +102,7 @@ fn a_command_line_that_makes_no_sense_ends_with_2() {
 }
 
 #[test]
-fn what_a_command_line_lacks_is_named() {
+fn a_refusal_names_what_the_command_line_lacks() {
     let runtime = Runtime::new("lacks");
     for (words, part) in [
         ("disconnect a", "--all"),
@@ -118,14 +118,14 @@ fn what_a_command_line_lacks_is_named() {
 }
 
 #[test]
-fn a_policy_that_cannot_be_read_is_a_failure_and_no_wrong_command_line() {
+fn a_policy_that_cannot_be_read_exits_with_1() {
     let runtime = Runtime::new("policy");
     let output = runtime.run(consort(), "run --policy /no/such/policy");
     assert_ends(&output, 1, "consort: cannot read /no/such/policy: No such file", "a missing file");
 }
 
 #[test]
-fn what_needs_no_server_ends_with_0() {
+fn a_command_that_needs_no_server_exits_with_0() {
     let runtime = Runtime::new("zero");
     for words in [
         "--help",
@@ -148,7 +148,7 @@ fn what_needs_no_server_ends_with_0() {
 }
 
 #[test]
-fn by_the_name_of_jackd_it_takes_jackds_options() {
+fn called_as_jackd_the_program_takes_jackds_options() {
     let runtime = Runtime::new("jackd");
     for name in ["jackd", "jackdmp"] {
         let jackd = runtime.0.join(name);

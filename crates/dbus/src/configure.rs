@@ -24,7 +24,7 @@ fn listed(parameter: &Parameter) -> Listed {
     (letter, parameter.name.into(), parameter.text.into(), parameter.text.into())
 }
 
-/// Fails for file descriptors alone, which no parameter is.
+/// Fails only for file descriptors, which no parameter is.
 fn owned(value: &Value) -> zbus::fdo::Result<OwnedVariant> {
     OwnedVariant::try_from(to_variant(value))
         .map_err(|error| zbus::fdo::Error::Failed(error.to_string()))

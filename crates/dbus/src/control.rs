@@ -8,7 +8,7 @@ use zbus::object_server::SignalEmitter;
 
 // The macro recognizes a fallible method by this name of its return type.
 use crate::failure::{Answer as Result, Failure};
-use crate::service::{News, Service};
+use crate::service::{Service, ServiceEvent};
 
 /// The interface.
 pub(crate) struct JackControl(pub(crate) Arc<Service>);
@@ -34,7 +34,7 @@ impl JackControl {
     }
 
     fn exit(&self) {
-        self.0.report(News::Exit);
+        self.0.report(ServiceEvent::Exit);
     }
 
     /// Switches the running server to the driver and the parameters that are set. Clients stay.

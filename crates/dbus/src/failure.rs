@@ -2,7 +2,7 @@
 
 use proto::request::RequestError;
 
-/// An error with a name of jackdbus's. Nothing was changed.
+/// An error with one of jackdbus's names. Nothing was changed.
 #[derive(Debug, zbus::DBusError)]
 #[zbus(prefix = "org.jackaudio.Error")]
 pub(crate) enum Failure {
@@ -39,6 +39,6 @@ impl From<client::Error> for Failure {
 
 impl Failure {
     pub(crate) fn not_running() -> Self {
-        Self::ServerNotRunning("the server does not run: start it with StartServer".into())
+        Self::ServerNotRunning("the server is not running: start it with StartServer".into())
     }
 }

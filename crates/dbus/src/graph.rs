@@ -50,7 +50,7 @@ pub(crate) struct VersionedGraph {
 
 impl Default for VersionedGraph {
     fn default() -> Self {
-        // Version 0 is what programs say that know none.
+        // Programs that know no version yet send version 0.
         Self { version: 1, graph: Graph::default(), numbers: BTreeMap::new(), last_number: 0 }
     }
 }
@@ -190,7 +190,7 @@ fn ids((source, destination): (&Port, &Port)) -> (u32, u32) {
     (source.info.id, destination.info.id)
 }
 
-/// Name after the colon.
+/// The name after the colon.
 fn short_name(port: &PortInfo) -> String {
     proto::names::short(&port.name).to_owned()
 }
@@ -206,8 +206,8 @@ fn client_of(graph: &Graph, port: &PortInfo) -> (u64, String) {
     (u64::from(port.owner), name.unwrap_or_default())
 }
 
-/// Whether `id` is the same client in both graphs. The server gives the id of a client that has
-/// gone to another one.
+/// Whether `id` is the same client in both graphs. The server reuses the ids of clients that have
+/// left.
 fn is_same_client(old: &Graph, new: &Graph, id: u32) -> bool {
     match (old.client(id), new.client(id)) {
         (Some(old), Some(new)) => (&old.name, old.process) == (&new.name, new.process),
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_becomes_active_is_no_change() {
+    fn a_client_that_becomes_active_is_not_a_change() {
         let mut versioned = VersionedGraph::default();
         versioned.update(Graph::new([ClientInfo { active: false, ..client(1, "a") }], []));
         assert_eq!(versioned.update(Graph::new([client(1, "a")], [])), []);

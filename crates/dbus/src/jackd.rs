@@ -1,4 +1,4 @@
-//! What the service leaves to the program that it is part of.
+//! What the service needs from the program that it is part of.
 
 use std::fmt::Debug;
 use std::process::Command;
@@ -12,13 +12,13 @@ pub trait Jackd: Debug + Send + Sync {
     /// Returns the command that starts a server with these arguments of jackd.
     ///
     /// # Errors
-    /// If the program's own file cannot be found.
+    /// The program's own file cannot be found.
     fn command(&self, arguments: &[String]) -> std::io::Result<Command>;
 
     /// Reads the driver that a command line of jackd asks for.
     ///
     /// # Errors
-    /// If it asks for none, or for one that cannot be.
+    /// It asks for none, or for one that is impossible.
     fn driver(&self, arguments: &[String]) -> anyhow::Result<DriverSwitch>;
 
     /// Returns whether a driver can be a slave driver: one that adds a device to a server.
@@ -27,20 +27,20 @@ pub trait Jackd: Debug + Send + Sync {
     /// Checks the options of a slave driver.
     ///
     /// # Errors
-    /// If no device can be added with them.
+    /// No device can be added with them.
     fn check_slave(&self, driver: &str, options: &[String]) -> anyhow::Result<()>;
 
     /// Adds the device of a slave driver to a running server. Returns the name of the device's
     /// client.
     ///
     /// # Errors
-    /// If the device cannot be opened, or cannot join the server.
+    /// The device cannot be opened, or cannot join the server.
     fn add_slave(&self, server: &str, driver: &str, options: &[String]) -> anyhow::Result<String>;
 
     /// Ends the device of this client, and waits until it has ended.
     ///
     /// # Errors
-    /// If the client is no device, or its process does not end.
+    /// The client is not a device, or its process does not end.
     fn remove_slave(&self, server: &Observer, client: &str) -> anyhow::Result<()>;
 }
 
@@ -58,7 +58,7 @@ pub(crate) mod tests {
         }
 
         fn driver(&self, _: &[String]) -> anyhow::Result<DriverSwitch> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by these tests")
         }
 
         fn is_slave_driver(&self, driver: &str) -> bool {
@@ -70,11 +70,11 @@ pub(crate) mod tests {
         }
 
         fn add_slave(&self, _: &str, _: &str, _: &[String]) -> anyhow::Result<String> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by these tests")
         }
 
         fn remove_slave(&self, _: &Observer, _: &str) -> anyhow::Result<()> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by these tests")
         }
     }
 }

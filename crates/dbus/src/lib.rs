@@ -35,11 +35,11 @@ const PATH: &str = "/org/jackaudio/Controller";
 /// name unless the parameter `name` is set.
 ///
 /// # Errors
-/// If there is no session bus, or another program has the name on it.
+/// There is no session bus, or another program has the name on it.
 pub fn run(server: &str, jackd: Arc<dyn Jackd>) -> anyhow::Result<()> {
-    // Before any thread is started: all of them inherit the blocked signals.
+    // Blocked before any thread is started: all of them inherit the blocked signals.
     let signals = sys::signals::TerminationSignals::block().context("cannot block signals")?;
-    let (service, news) = Service::new(server, jackd);
+    let (service, events) = Service::new(server, jackd);
     let service = Arc::new(service);
     let connection = zbus::block_on(async {
         Builder::session()
@@ -49,7 +49,7 @@ pub fn run(server: &str, jackd: Arc<dyn Jackd>) -> anyhow::Result<()> {
             .serve_at(PATH, session_manager::SessionManager(Arc::clone(&service)))
             .serve_at(PATH, control::JackTransport)
             .name(NAME)
-            // A service that runs already goes on, with the server that it has started.
+            // A service that is already running keeps the name, and the server that it has started.
             .replace_existing_names(false)
             .allow_name_replacements(false)
             .build()
@@ -62,6 +62,6 @@ pub fn run(server: &str, jackd: Arc<dyn Jackd>) -> anyhow::Result<()> {
         ),
         made => made.with_context(|| format!("cannot serve as {NAME} on the session bus"))?,
     };
-    watch::until_the_end(&service, connection, &news, &signals);
+    watch::until_the_end(&service, connection, &events, &signals);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The parameters that the next server is started with: a tree, of which some leaves are set.
+//! The parameters that the next server is started with: a tree whose leaves may be set.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ enum Container {
 /// All parameters.
 #[derive(Debug)]
 pub(crate) struct Parameters {
-    /// Those that are set.
+    /// The parameters that are set.
     set: BTreeMap<(Container, &'static str), Value>,
     /// The server's name unless the parameter is set.
     server: String,
@@ -51,7 +51,7 @@ pub(crate) fn to_variant(value: &Value) -> Variant<'static> {
     }
 }
 
-/// Reads a value of the bus that is to be of this type.
+/// Reads a value from the bus, which must be of this type.
 fn read(value: &Variant<'_>, kind: Kind) -> Answer<Value> {
     let read = match (value, kind) {
         (Variant::Bool(value), Kind::Bool) => Value::Bool(*value),
@@ -107,7 +107,7 @@ fn no_such(address: &[String]) -> Failure {
 }
 
 impl Parameters {
-    /// Parameters of which none is set.
+    /// Creates the parameters, none of which is set.
     pub(crate) fn new(server: &str, jackd: Arc<dyn Jackd>) -> Self {
         Self { set: BTreeMap::new(), server: server.into(), jackd }
     }
@@ -337,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_becomes_arguments_of_jackd() {
+    fn parameters_that_are_set_become_arguments_of_jackd() {
         for (set, expected) in [
             (&[][..], "-n default -d dummy"),
             (&[(&["engine", "realtime"][..], Variant::from(false))], "-n default -r -d dummy"),
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_is_refused_with_the_reason_and_changes_nothing() {
+    fn an_impossible_value_is_refused_with_the_reason() {
         let mut parameters = parameters(&[(&["driver", "rate"], Variant::from(44_100_u32))]);
         for (address, value, reason) in [
             (&[][..], Variant::from(1), "nothing at"),
@@ -408,8 +408,8 @@ mod tests {
             (&["drivers", "alsa", "device"], Variant::from("hw\n"), "not a valid name"),
         ] {
             let refused = parameters.set(&at(address), &value).expect_err(reason);
-            let Failure::InvalidArgs(said) = refused else { panic!("{refused:?}") };
-            assert!(said.contains(reason), "{address:?} {value:?}: {said}");
+            let Failure::InvalidArgs(text) = refused else { panic!("{refused:?}") };
+            assert!(text.contains(reason), "{address:?} {value:?}: {text}");
         }
         assert_eq!(parameters.arguments().join(" "), "-n default -d dummy -r 44100");
     }
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_is_named_to_jackd_whatever_its_name() {
+    fn a_card_is_passed_to_jackd_even_if_it_has_the_default_name() {
         let parameters = parameters(&[
             (&["engine", "driver"], Variant::from("alsa")),
             (&["driver", "device"], Variant::from("hw:0")),

@@ -17,7 +17,7 @@ use crate::settings::Settings;
 
 /// An event that the main loop signals on the bus.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum ServiceEvent {
     Started,
     Stopped,
     Graph(GraphSignal),
@@ -31,11 +31,11 @@ pub(crate) enum News {
 #[derive(Debug)]
 pub(crate) struct Service {
     state: Mutex<State>,
-    news: Mutex<Sender<News>>,
+    events: Mutex<Sender<ServiceEvent>>,
     jackd: Arc<dyn Jackd>,
 }
 
-/// What calls and polls change.
+/// The state that calls and polls change.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) parameters: Parameters,
@@ -54,14 +54,15 @@ pub(crate) struct State {
     pub(crate) slaves: Vec<(String, String)>,
 }
 
-/// How long a server may take to start, and to stop.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit for a server to start, and to stop.
+const TIMEOUT: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(10);
 
 impl Service {
-    /// A service with the user's settings, which has not polled yet, and the receiver of its news.
-    pub(crate) fn new(server: &str, jackd: Arc<dyn Jackd>) -> (Self, Receiver<News>) {
-        let (news, receiver) = channel();
+    /// Creates a service with the user's settings, which has not polled yet, and the receiver of
+    /// its events.
+    pub(crate) fn new(server: &str, jackd: Arc<dyn Jackd>) -> (Self, Receiver<ServiceEvent>) {
+        let (sender, receiver) = channel();
         let mut parameters = Parameters::new(server, Arc::clone(&jackd));
         let settings = Settings::read(&mut parameters);
         let state = State {
@@ -75,7 +76,7 @@ impl Service {
             process: None,
             slaves: Vec::new(),
         };
-        (Self { state: Mutex::new(state), news: Mutex::new(news), jackd }, receiver)
+        (Self { state: Mutex::new(state), events: Mutex::new(sender), jackd }, receiver)
     }
 
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
@@ -86,23 +87,23 @@ impl Service {
         &*self.jackd
     }
 
-    /// Passes news to the main loop.
-    pub(crate) fn report(&self, news: News) {
+    /// Passes an event to the main loop.
+    pub(crate) fn report(&self, event: ServiceEvent) {
         // Fails only if the service has ended.
-        let _ = self.news.lock().unwrap_or_else(PoisonError::into_inner).send(news);
+        let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
     }
 
     /// Sets [`State::saving`].
     pub(crate) fn note_session(&self, kind: u32, target: &str) {
         self.state().saving = (kind, target.to_owned());
-        self.report(News::Session(kind, target.to_owned()));
+        self.report(ServiceEvent::Session(kind, target.to_owned()));
     }
 
     /// Polls whether there is a server, and whether its graph has changed; `thoroughly`, also
     /// whether it still answers.
     pub(crate) fn poll(&self, thoroughly: bool) {
-        let news = self.state().poll(thoroughly);
-        news.into_iter().for_each(|news| self.report(news));
+        let events = self.state().poll(thoroughly);
+        events.into_iter().for_each(|event| self.report(event));
     }
 
     /// Calls `ask` with the server; fails if there is none.
@@ -133,7 +134,7 @@ impl Service {
             let parameters = &self.state().parameters;
             (parameters.arguments(), parameters.slaves())
         };
-        // Before anything is started: if one of them cannot be added, there is no server.
+        // Checked before anything is started: if one of them cannot be added, no server starts.
         let slaves: Vec<_> = slaves
             .into_iter()
             .map(|name| Ok((self.slave_options(&name)?, name)))
@@ -189,13 +190,13 @@ impl Service {
     }
 
     fn wait(&self, what: &str, mut done: impl FnMut(&Self) -> Option<Answer<()>>) -> Answer<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             if let Some(answer) = done(self) {
                 return answer;
             }
             if Instant::now() > end {
-                let seconds = PATIENCE.as_secs();
+                let seconds = TIMEOUT.as_secs();
                 return Err(Failure::Generic(format!(
                     "the server did not {what} within {seconds} s"
                 )));
@@ -213,8 +214,8 @@ impl State {
         answer
     }
 
-    fn poll(&mut self, thoroughly: bool) -> Vec<News> {
-        let mut news = Vec::new();
+    fn poll(&mut self, thoroughly: bool) -> Vec<ServiceEvent> {
+        let mut events = Vec::new();
         let name = self.parameters.server();
         let is_lost = self.server.as_ref().is_some_and(|server| {
             let silent = || matches!(server.status(), Err(client::Error::ServerGone));
@@ -226,8 +227,8 @@ impl State {
             (self.server, self.follower) = (None, GraphFollower::default());
             // Devices end with their server.
             self.slaves.clear();
-            news.extend(self.graph.update(Graph::default()).into_iter().map(News::Graph));
-            news.push(News::Stopped);
+            events.extend(self.graph.update(Graph::default()).into_iter().map(ServiceEvent::Graph));
+            events.push(ServiceEvent::Stopped);
         }
         if self.server.is_none()
             && let Ok(server) = Observer::open(Some(&name))
@@ -235,13 +236,13 @@ impl State {
         {
             self.forgotten_xruns = 0;
             self.server = Some(server);
-            news.push(News::Started);
+            events.push(ServiceEvent::Started);
         }
         if let Some(server) = &self.server
             && let Some(graph) = self.follower.poll(server.registry())
         {
-            news.extend(self.graph.update(graph).into_iter().map(News::Graph));
+            events.extend(self.graph.update(graph).into_iter().map(ServiceEvent::Graph));
         }
-        news
+        events
     }
 }

@@ -22,7 +22,7 @@ fn kind(number: u32) -> Result<SessionKind> {
         2 => Ok(SessionKind::SaveAndQuit),
         3 => Ok(SessionKind::SaveTemplate),
         _ => Err(Failure::InvalidArgs(format!(
-            "{number} is no kind of session: 1 save, 2 save and quit, 3 template"
+            "{number} is not a kind of session: 1 save, 2 save and quit, 3 template"
         ))),
     }
 }
@@ -34,7 +34,7 @@ fn no_client(name: &str) -> Failure {
 fn uuid(text: &str) -> Result<u64> {
     let number = text
         .parse()
-        .map_err(|_| Failure::InvalidArgs(format!("'{}' is no uuid", text.escape_debug())))?;
+        .map_err(|_| Failure::InvalidArgs(format!("'{}' is not a uuid", text.escape_debug())))?;
     Ok(number)
 }
 
@@ -45,14 +45,14 @@ fn uuid_of(server: &Observer, name: &str) -> Result<u64> {
 
 #[interface(name = "org.jackaudio.SessionManager")]
 impl SessionManager {
-    /// Asks clients to save in a directory, and waits for their answers, as long as the server
-    /// does. One session is saved at a time, so that calls are queued whether `queue` asks for it
-    /// or not.
+    /// Asks clients to save in a directory, and waits for their answers as long as the server does.
+    /// One session is saved at a time, so calls are queued whether or not `queue` asks for it.
     fn notify(&self, queue: bool, target: &str, r#type: u32, path: &str) -> Result<Vec<Answered>> {
         let _ = queue;
         let kind = kind(r#type)?;
         let client = Some(target).filter(|target| !target.is_empty());
-        // On another connection to the server: it may take long, and other calls must not wait.
+        // Uses a separate connection to the server: saving may take long, and other calls must not
+        // wait.
         let name = self.0.state().parameters.server();
         let server = Observer::open(Some(&name))?;
         self.0.note_session(r#type, target);

@@ -1,4 +1,5 @@
-//! The file in which parameters outlive the service: a line for each that differs from its default.
+//! The file that keeps parameters beyond the service's end: a line for each that differs from its
+//! default.
 
 use std::fs::{DirBuilder, File, Metadata};
 use std::io::{self, Read};
@@ -10,7 +11,7 @@ use crate::parameters::Parameters;
 /// The file, below the directory of the user's settings.
 const FILE: &str = "consort/dbus.conf";
 /// Limit of the file, far above what the service writes.
-const MOST_BYTES: u64 = 64 * 1024;
+const MAX_BYTES: u64 = 64 * 1024;
 const HEAD: &str = "# What the next server is started with, as set over D-Bus (jack_control, QjackCtl).\n\
                     # Written whenever a parameter is set; 'consort dbus' reads it when it starts.\n";
 
@@ -59,8 +60,8 @@ impl Settings {
         Self { path: Some(path.into()), text }
     }
 
-    /// Writes the parameters that are set, if they have changed. Reports a failure; then they hold
-    /// until the service ends.
+    /// Writes the parameters that are set, if they have changed. If that fails, reports it; the
+    /// parameters then last until the service ends.
     pub(crate) fn write(&mut self, parameters: &Parameters) {
         let Some(path) = &self.path else { return };
         let text =
@@ -94,19 +95,19 @@ fn read(path: &Path) -> io::Result<String> {
     };
     check(&about).map_err(io::Error::other)?;
     let mut text = String::new();
-    File::open(path)?.take(MOST_BYTES).read_to_string(&mut text)?;
+    File::open(path)?.take(MAX_BYTES).read_to_string(&mut text)?;
     Ok(text)
 }
 
 fn check(about: &Metadata) -> Result<(), &'static str> {
     if !about.is_file() {
-        return Err("it is no file");
+        return Err("it is not a regular file");
     }
-    if about.len() >= MOST_BYTES {
+    if about.len() >= MAX_BYTES {
         return Err("it is too large for settings");
     }
     if about.uid() != sys::process::real_user_id() {
-        return Err("it is another user's");
+        return Err("it belongs to another user");
     }
     Ok(())
 }
@@ -132,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_is_read_again_and_what_makes_no_sense_changes_nothing() {
+    fn parameters_are_read_back_as_they_were_set() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("made").join("dbus.conf");
         let (mut settings, mut parameters) = parameters_of(&path);
@@ -164,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_settings_file_is_left_alone() {
+    fn a_file_that_is_not_settings_is_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("dbus.conf");
-        let large = "#".repeat(usize::try_from(MOST_BYTES).unwrap());
+        let large = "#".repeat(usize::try_from(MAX_BYTES).unwrap());
         for bytes in [&b"\xff\xfe"[..], large.as_bytes()] {
             std::fs::write(&path, bytes).unwrap();
             let (mut settings, mut parameters) = parameters_of(&path);
@@ -181,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_lie_where_the_user_keeps_settings() {
+    fn settings_are_in_the_users_configuration_directory() {
         let found = |settings: Option<&str>, home: Option<&str>| {
             path(settings.map(PathBuf::from), home.map(PathBuf::from))
         };

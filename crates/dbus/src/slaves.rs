@@ -1,4 +1,4 @@
-//! Slave drivers: devices besides the server's own, which are clients of it.
+//! Slave drivers: devices in addition to the server's own, which are clients of it.
 
 use crate::failure::{Answer, Failure};
 use crate::service::Service;

@@ -23,7 +23,7 @@ static DRIVER_NAMES: &[(Value, &str)] = &[
     (Value::Text(std::borrow::Cow::Borrowed("alsa")), "alsa"),
 ];
 
-/// Returns a parameter that is no option of jackd.
+/// Returns a parameter that is not an option of jackd.
 const fn own(
     name: &'static str,
     default: &'static str,

@@ -11,7 +11,7 @@ use crate::PATH;
 use crate::control::JackControl;
 use crate::graph::{ConnectionEnds, GraphSignal};
 use crate::patchbay::JackPatchbay;
-use crate::service::{News, Service};
+use crate::service::{Service, ServiceEvent};
 use crate::session_manager::SessionManager;
 
 /// How often the server is polled: a change is signaled after this time at the latest.
@@ -24,12 +24,12 @@ const THOROUGH: u32 = 10;
 pub(crate) fn until_the_end(
     service: &Service,
     connection: Connection,
-    news: &Receiver<News>,
+    events: &Receiver<ServiceEvent>,
     signals: &TerminationSignals,
 ) {
     for count in 0_u32.. {
         service.poll(count % THOROUGH == 0);
-        if !send_all(&connection, news)
+        if !send_all(&connection, events)
             || matches!(signals.read(), Ok(Some(_)))
             || connection.is_closed()
         {
@@ -42,30 +42,30 @@ pub(crate) fn until_the_end(
     }
 }
 
-/// Waits up to [`POLL`] for news and sends its signals. Returns false if the service is to end.
-fn send_all(connection: &Connection, news: &Receiver<News>) -> bool {
-    let mut next = news.recv_timeout(POLL).ok();
-    while let Some(what) = next {
-        if what == News::Exit || send(connection, what).is_err() {
+/// Waits up to [`POLL`] for events and sends their signals. Returns false if the service is to end.
+fn send_all(connection: &Connection, events: &Receiver<ServiceEvent>) -> bool {
+    let mut next = events.recv_timeout(POLL).ok();
+    while let Some(event) = next {
+        if event == ServiceEvent::Exit || send(connection, event).is_err() {
             return false;
         }
-        next = news.try_recv().ok();
+        next = events.try_recv().ok();
     }
     true
 }
 
 /// Sends one signal. Fails if the bus is gone.
-fn send(connection: &Connection, news: News) -> zbus::Result<()> {
+fn send(connection: &Connection, event: ServiceEvent) -> zbus::Result<()> {
     let emitter = &SignalEmitter::new(connection, PATH)?;
     zbus::block_on(async {
-        match news {
-            News::Started => JackControl::server_started(emitter).await,
-            News::Stopped => JackControl::server_stopped(emitter).await,
-            News::Session(kind, target) => {
+        match event {
+            ServiceEvent::Started => JackControl::server_started(emitter).await,
+            ServiceEvent::Stopped => JackControl::server_stopped(emitter).await,
+            ServiceEvent::Session(kind, target) => {
                 SessionManager::state_changed(emitter, kind, &target).await
             }
-            News::Graph(signal) => send_of_graph(emitter, signal).await,
-            News::Exit => Ok(()),
+            ServiceEvent::Graph(signal) => send_of_graph(emitter, signal).await,
+            ServiceEvent::Exit => Ok(()),
         }
     })
 }

@@ -1,8 +1,8 @@
-//! One direction between a device and the graph, each with a clock of its own.
+//! One direction between a device and the graph, which have separate clocks.
 //!
-//! Everything is put where it belongs on the graph's clock: what a device captures at the graph's
-//! frame `x` is heard in the cycle that has frame `x + latency`, and what programs play at frame
-//! `x` leaves the device when the graph is at `x + latency`. A loop per direction keeps it there,
+//! All samples are aligned with the graph's clock: what a device captures at the graph's frame `x`
+//! is heard in the cycle that has frame `x + latency`, and what programs play at frame `x` leaves
+//! the device when the graph is at `x + latency`. A control loop per direction keeps them aligned
 //! to a fraction of a frame.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::resampler::{Fixed, Resampler};
 use crate::steering::Steering;
 use crate::timeline::Timeline;
 
-/// Rates and lengths of a device and of the graph that it is to be part of.
+/// Rates and lengths of a device and of the graph that it joins.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layout {
     /// Channels of this direction.
@@ -20,30 +20,30 @@ pub struct Layout {
     pub graph_hz: f64,
     /// The device's rate, Hz.
     pub device_hz: f64,
-    /// Frames of the device that are moved at once.
+    /// Frames that the device moves at once.
     pub device_quantum: u32,
-    /// Frames that wait in the device when they have been moved.
+    /// Frames that are queued in the device after a move.
     pub device_queue: u32,
-    /// Frames of the graph that either side may be late by.
+    /// Frames of the graph by which either side may be late.
     pub margin: u32,
 }
 
 impl Layout {
-    /// Frames of the graph for a frame of the device.
+    /// Frames of the graph per frame of the device.
     fn ratio(&self) -> f64 {
         self.graph_hz / self.device_hz
     }
 
-    /// Frames from the device to the graph, for cycles of `quantum` frames: the quantum that a
-    /// cycle is ahead of its first frame, the one that the device collects, the filter, the margin.
+    /// Returns the latency from the device to the graph, in frames, for cycles of `quantum` frames:
+    /// the quantum of the cycle, the one that the device collects, the filter, the margin.
     #[must_use]
     pub fn capture_latency(&self, quantum: u32) -> u32 {
         let device = (f64::from(self.device_quantum) + Resampler::DELAY) * self.ratio();
         quantum + device.ceil() as u32 + self.margin
     }
 
-    /// Frames from the graph to the device: the quantum that is computed, the device's queue, the
-    /// filter, the margin.
+    /// Returns the latency from the graph to the device, in frames: the quantum that is computed,
+    /// the device's queue, the filter, the margin.
     #[must_use]
     pub fn playback_latency(&self, quantum: u32) -> u32 {
         let device = f64::from(self.device_queue) * self.ratio()
@@ -53,14 +53,14 @@ impl Layout {
     }
 }
 
-/// What a direction has been through.
+/// Statistics of one direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BridgeStats {
-    /// How often it was put to its place anew: at starts, after xruns, at new quanta.
+    /// How often it was aligned again: at starts, after xruns, at new quanta.
     pub locks: u64,
-    /// Frames that it was off its place in the newest cycle.
+    /// Alignment error in the newest cycle, in frames.
     pub off_frames: f64,
-    /// How much faster the device runs than it says, relative, against the graph's clock.
+    /// How much faster the device runs than its nominal rate, relative to the graph's clock.
     pub drift: f64,
 }
 
@@ -71,17 +71,17 @@ pub struct CaptureBridge {
     timeline: Arc<Timeline>,
     resampler: Resampler,
     steering: Steering,
-    /// Where on the timeline the next frame is written; `None`: not locked.
+    /// Position on the timeline where the next frame is written; `None`: not locked.
     at: Option<u64>,
     latency: u32,
     stats: BridgeStats,
 }
 
 impl CaptureBridge {
-    /// Thread: not the cycle's.
+    /// Allocates: not for a cycle.
     ///
     /// # Errors
-    /// Rates that cannot be converted into each other.
+    /// If the rates cannot be converted into each other.
     pub fn new(layout: Layout, timeline: Arc<Timeline>) -> Result<Self, String> {
         let chunk = layout.device_quantum as usize;
         let resampler = Resampler::new(
@@ -103,22 +103,22 @@ impl CaptureBridge {
         })
     }
 
-    /// The device has lost frames, or the graph has another quantum: it is put to its place with
-    /// the next cycle.
+    /// Aligns again with the next cycle: the device has lost frames, or the graph has another
+    /// quantum.
     pub fn unlock(&mut self) {
         self.at = None;
     }
 
-    /// A channel's place for the device's next frames, `device_quantum` of them. Thread: the
+    /// Returns a channel's buffer for the device's next `device_quantum` frames. Thread: the
     /// card's.
     pub fn channel(&mut self, channel: usize) -> Option<&mut [f32]> {
         let frames = self.layout.device_quantum as usize;
         self.resampler.input.get_mut(channel * frames..(channel + 1) * frames)
     }
 
-    /// Takes the frames in [`channel`](Self::channel), the last of which the device had when the
-    /// graph was at `graph_position`. `latency`: how much later the graph hears them. Thread: the
-    /// card's.
+    /// Takes the frames in [`channel`](Self::channel), of which the device captured the last when
+    /// the graph was at `graph_position`. `latency`: how much later the graph hears them. Thread:
+    /// the card's.
     pub fn cycle(&mut self, graph_position: f64, latency: u32) {
         let frames = f64::from(self.layout.device_quantum);
         if latency != self.latency {
@@ -127,7 +127,7 @@ impl CaptureBridge {
         if self.at.is_none() {
             self.resampler.reset();
         }
-        // Where the next frame that is put out belongs.
+        // The correct position of the next output frame.
         let ratio = self.layout.ratio() * (1.0 + self.steering.drift());
         let due = graph_position + f64::from(latency) - (frames + self.resampler.lag()) * ratio;
         let margin = f64::from(self.layout.margin.max(1));
@@ -157,7 +157,7 @@ impl CaptureBridge {
         self.at = Some(at + made as u64);
     }
 
-    /// What it has been through.
+    /// Returns the statistics.
     #[must_use]
     pub fn stats(&self) -> BridgeStats {
         self.stats
@@ -171,7 +171,7 @@ pub struct PlaybackBridge {
     timeline: Arc<Timeline>,
     resampler: Resampler,
     steering: Steering,
-    /// From where on the timeline the next frame is read; `None`: not locked.
+    /// Position on the timeline where the next frame is read; `None`: not locked.
     at: Option<u64>,
     latency: u32,
     stats: BridgeStats,
@@ -179,10 +179,10 @@ pub struct PlaybackBridge {
 }
 
 impl PlaybackBridge {
-    /// Thread: not the cycle's.
+    /// Allocates: not for a cycle.
     ///
     /// # Errors
-    /// Rates that cannot be converted into each other.
+    /// If the rates cannot be converted into each other.
     pub fn new(layout: Layout, timeline: Arc<Timeline>) -> Result<Self, String> {
         let chunk = layout.device_quantum as usize;
         let resampler = Resampler::new(
@@ -197,15 +197,15 @@ impl PlaybackBridge {
         Ok(Self { layout, timeline, resampler, steering, at: None, latency: 0, stats, made: 0 })
     }
 
-    /// The device has lost frames, or the graph has another quantum: it is put to its place with
-    /// the next cycle.
+    /// Aligns again with the next cycle: the device has lost frames, or the graph has another
+    /// quantum.
     pub fn unlock(&mut self) {
         self.at = None;
     }
 
-    /// Makes the device's next frames, which follow `device_queue` frames less a quantum that it
-    /// still has when the graph is at `graph_position`. `latency`: how much later than the graph it
-    /// plays them. Thread: the card's.
+    /// Computes the device's next frames. When the graph is at `graph_position`, the device still
+    /// has `device_queue` frames less a quantum queued before them. `latency`: how much later than
+    /// the graph it plays them. Thread: the card's.
     pub fn cycle(&mut self, graph_position: f64, latency: u32) {
         let Layout { device_quantum, device_queue, channels, .. } = self.layout;
         if latency != self.latency {
@@ -213,12 +213,12 @@ impl PlaybackBridge {
         }
         let ratio = self.layout.ratio() * (1.0 + self.steering.drift());
         let ahead = f64::from(device_queue.saturating_sub(device_quantum)) * ratio;
-        // Where the next frame that is put out is to come from.
+        // The correct position of the next frame to read.
         let due = graph_position + ahead - f64::from(latency);
         let margin = f64::from(self.layout.margin.max(1));
-        let place = |at: u64, resampler: &Resampler| at as f64 - resampler.lag();
+        let position = |at: u64, resampler: &Resampler| at as f64 - resampler.lag();
         let at = match self.at {
-            Some(at) if (due - place(at, &self.resampler)).abs() <= margin => at,
+            Some(at) if (due - position(at, &self.resampler)).abs() <= margin => at,
             _ => {
                 self.resampler.reset();
                 self.steering.lock();
@@ -226,10 +226,10 @@ impl PlaybackBridge {
                 (due + self.resampler.lag()).round().max(0.0) as u64
             }
         };
-        let off = due - place(at, &self.resampler);
+        let off = due - position(at, &self.resampler);
         let more = self.steering.update(off, f64::from(device_quantum) / self.layout.device_hz);
         self.stats = BridgeStats { off_frames: off, drift: -self.steering.drift(), ..self.stats };
-        // To take more is to put out less for what it takes.
+        // Taking more input means fewer output frames per input frame.
         self.resampler.set_more(1.0 / (1.0 + more) - 1.0);
         let wanted = self.resampler.wanted();
         let input = &mut self.resampler.input;
@@ -240,14 +240,14 @@ impl PlaybackBridge {
         self.at = Some(at + wanted as u64);
     }
 
-    /// The frames that [`cycle`](Self::cycle) made of a channel. Thread: the card's.
+    /// Returns the frames that [`cycle`](Self::cycle) computed for a channel. Thread: the card's.
     #[must_use]
     pub fn channel(&self, channel: usize) -> &[f32] {
         let range = channel * self.made..(channel + 1) * self.made;
         self.resampler.output.get(range).unwrap_or_default()
     }
 
-    /// What it has been through.
+    /// Returns the statistics.
     #[must_use]
     pub fn stats(&self) -> BridgeStats {
         self.stats

@@ -110,7 +110,7 @@ impl Card {
             > CAPACITY_FRAMES / 4
         {
             anyhow::bail!(
-                "{} frames × {} are too long a way: use fewer",
+                "{} frames × {} are too long a delay: use fewer",
                 options.quantum,
                 options.alsa.periods
             );
@@ -329,8 +329,8 @@ fn run(mut driver: AlsaDriver, mut bridges: BridgePair, session: &Session, share
         good = if xrun_us.is_some() { 0 } else { good + 1 };
         stumbles = if good > GOOD_CYCLES { 0 } else { stumbles + u32::from(xrun_us.is_some()) };
         if stumbles == MOST_STUMBLES {
-            // The machine is too slow for it: a card with gaps is better than a machine that does
-            // not respond.
+            // The machine is too slow for the card: gaps are better than a machine that does not
+            // respond.
             let _ = sys::thread::set_other(0);
         }
         if xrun_us.is_some() || is_away {

@@ -1,10 +1,11 @@
 //! MIDI hardware in a graph: each port of ALSA's sequencer, or each raw device, is a MIDI port of
 //! one client.
 //!
-//! What arrives is dated by the kernel, or else as soon as it is read, and heard exactly a quantum
-//! later; what the graph says leaves a quantum after its frame. Three threads share the work: the
-//! process callback moves messages between ports and rings, the carrier between rings and
-//! [`Cables`](carrier::Cables), and the hotplug has ports come and go.
+//! Messages that arrive are timestamped by the kernel, or else as soon as they are read, and heard
+//! exactly a quantum later. Messages of the graph leave a quantum after their frame. Three threads
+//! share the work: the process callback moves messages between ports and rings, the carrier moves
+//! them between rings and [`Cables`](carrier::Cables), and the hotplug thread registers and
+//! unregisters ports.
 
 mod carrier;
 mod hotplug;
@@ -31,11 +32,11 @@ use process::Ports;
 
 use crate::notifications::{GraphListener, GraphState};
 
-/// Ports in each direction.
+/// The most ports in each direction.
 const MOST_PORTS: usize = 256;
-/// The longest message that a port's buffer holds, and more.
+/// Room for the longest message that a port's buffer can hold.
 const ROOM_BYTES: usize = rt::midi::MIDI_WORDS * size_of::<u32>();
-/// Messages on their way between two threads, per port.
+/// Size of the ring between two threads, per port.
 const RING_BYTES: usize = 4 * ROOM_BYTES;
 const STACK_BYTES: usize = 512 * 1024;
 
@@ -53,11 +54,11 @@ pub enum MidiHardware {
 struct Endpoint {
     /// The sequencer's client, or the card.
     owner: u32,
-    /// Which of its ends.
+    /// Number of the end at its owner.
     end: u32,
 }
 
-/// What the threads know of each other.
+/// The state that the threads share.
 #[derive(Debug)]
 struct Shared {
     waker: Waker,
@@ -66,10 +67,10 @@ struct Shared {
     /// Messages for which there was no room, or that the hardware did not take.
     lost: AtomicU64,
     worst_late_ns: AtomicU64,
-    /// The kernel has dated something.
+    /// The kernel timestamps messages.
     has_kernel_timestamps: AtomicBool,
     worst_read_ns: AtomicU64,
-    /// Places that cannot be had, and why.
+    /// Endpoints that cannot be used, and why.
     refusals: Mutex<BTreeMap<Endpoint, String>>,
 }
 
@@ -82,23 +83,22 @@ pub struct Midi {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// How it is.
+/// The state of the MIDI hardware.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MidiState {
-    /// There is no server any more.
+    /// The server is gone for good.
     pub has_left: bool,
     /// Ports in the graph.
     pub ports: u64,
     /// Messages that did not get through.
     pub lost: u64,
-    /// What cannot be had, a sentence each.
+    /// Why endpoints cannot be used, a sentence each.
     pub refusals: Vec<String>,
-    /// How late the worst message left, µs: all of what is not constant between a frame and its
-    /// message.
+    /// How late the worst message left, µs: the jitter between a frame and its message.
     pub worst_late_us: u64,
-    /// How long the worst message waited from the kernel's date until it was read, µs; that date is
-    /// its frame, so this is heard only of what waits longer than a quantum. `None`: the kernel has
-    /// dated none.
+    /// How long the worst message waited from the kernel's timestamp until it was read, µs. The
+    /// timestamp determines its frame, so the wait is heard only if it is longer than a quantum.
+    /// `None`: the kernel has timestamped none.
     pub worst_read_us: Option<u64>,
 }
 
@@ -129,7 +129,7 @@ impl Midi {
     /// Opens the hardware and joins the graph with all of its ports.
     ///
     /// # Errors
-    /// Why it cannot. A server that is not there is [`client::Error::NoServer`].
+    /// A sentence that says why not. A missing server is [`client::Error::NoServer`].
     pub fn start(hardware: MidiHardware, name: &str, open: &OpenOptions) -> anyhow::Result<Self> {
         let client = Client::open_with(name, open)?;
         let (shared, poller) = (Arc::new(Shared::new()?), Arc::new(Poller::new()?));
@@ -158,7 +158,7 @@ impl Midi {
         );
         let (of_carrier, of_session) = (Arc::clone(&shared), Arc::clone(&session));
         let carry = move || {
-            // Without memory for it there is nothing to be carried.
+            // Without memory for it there are no messages to carry.
             let Ok(cables) = cables() else { return };
             Carrier::new(cables).run(&poller, &lines, &of_carrier, &of_session, &news);
         };
@@ -169,13 +169,13 @@ impl Midi {
         Ok(Self { session, shared, graph, threads })
     }
 
-    /// The layer below the client.
+    /// Returns the session under the client.
     #[must_use]
     pub fn session(&self) -> Option<&Arc<Session>> {
         Some(&self.session)
     }
 
-    /// How it is now.
+    /// Returns the current state.
     #[must_use]
     pub fn state(&self) -> MidiState {
         let us = |ns: &AtomicU64| ns.load(Ordering::Relaxed) / 1000;
@@ -199,13 +199,13 @@ impl Drop for Midi {
         self.shared.stop.store(true, Ordering::Relaxed);
         self.shared.waker.wake();
         for thread in self.threads.drain(..) {
-            // A panic there has been printed, and there is nothing more to do for it.
+            // A panic of that thread has been printed, and nothing else can be done about it.
             let _ = thread.join();
         }
     }
 }
 
-/// Both directions take a quantum.
+/// Sets the ports' latencies: a quantum in both directions.
 fn state_latencies(
     client: &Client<client::Inactive>,
     graph: &Arc<GraphState>,
@@ -219,12 +219,12 @@ fn state_latencies(
             let own: Vec<u32> = session
                 .registry()
                 .ports()
-                // Captured: what comes out of output ports; played: what goes into input ports.
+                // Output ports have a capture latency, input ports a playback latency.
                 .filter(|port| session.is_own_port(port.id) && port.is_output() == capture)
                 .map(|port| port.id)
                 .collect();
             for port in own {
-                // A server that is gone asks again when it is back.
+                // A server that is gone requests them again when it is back.
                 let _ = session.request(Request::SetLatency {
                     port,
                     capture,

@@ -1,4 +1,4 @@
-//! What the threads of a device need to know of the graph, as its server notifies it.
+//! What the threads of a device need to know about the graph, from the server's notifications.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};

@@ -30,7 +30,7 @@ pub(crate) struct Resampler {
     nominal: f64,
     ratio: f64,
     /// Input position of the next output frame.
-    place: f64,
+    position: f64,
     /// Number of input frames.
     taken: f64,
     /// One channel after the other.
@@ -71,13 +71,22 @@ impl Resampler {
             .map_err(|error| format!("cannot resample {from_hz} Hz to {to_hz} Hz: {error}"))?;
         let input = vec![0.0; channels * inner.input_frames_max()];
         let output = vec![0.0; channels * inner.output_frames_max()];
-        Ok(Self { inner, channels, nominal, ratio: nominal, place: 0.0, taken: 0.0, input, output })
+        Ok(Self {
+            inner,
+            channels,
+            nominal,
+            ratio: nominal,
+            position: 0.0,
+            taken: 0.0,
+            input,
+            output,
+        })
     }
 
     /// Forgets all input.
     pub(crate) fn reset(&mut self) {
         self.inner.reset();
-        (self.place, self.taken, self.ratio) = (0.0, 0.0, self.nominal);
+        (self.position, self.taken, self.ratio) = (0.0, 0.0, self.nominal);
     }
 
     /// Changes the number of output frames by `more`, relative to the nominal ratio. Thread: the
@@ -99,7 +108,7 @@ impl Resampler {
     pub(crate) fn lag(&self) -> f64 {
         // The library steps before each output frame, and its filters begin one of their own steps
         // late.
-        self.taken - self.place + (TAPS / 2) as f64 - 1.0 / self.ratio - 1.0 / STEPS as f64
+        self.taken - self.position + (TAPS / 2) as f64 - 1.0 / self.ratio - 1.0 / STEPS as f64
     }
 
     /// Resamples `input` and returns the number of frames in `output`. Thread: the card's.
@@ -115,10 +124,10 @@ impl Resampler {
             return 0;
         };
         self.taken += taken as f64;
-        self.place += made as f64 / ratio;
+        self.position += made as f64 / ratio;
         // Small numbers keep their precision.
-        let whole = self.place.floor();
-        (self.taken, self.place) = (self.taken - whole, self.place - whole);
+        let whole = self.position.floor();
+        (self.taken, self.position) = (self.taken - whole, self.position - whole);
         made
     }
 }

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drift_is_found_and_followed_without_a_rest() {
+    fn a_drift_is_followed_without_a_remaining_error() {
         for drift in [-200e-6, 3e-6, 200e-6] {
             let (mut steering, mut behind, mut worst) = (Steering::new(48_000.0), 0.3, 0.0_f64);
             for cycle in 0..40_000 {

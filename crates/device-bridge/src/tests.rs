@@ -1,4 +1,4 @@
-//! Both directions with simulated clocks: the graph's is the true one.
+//! Both directions with simulated clocks: the graph's is the reference.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use super::*;
 const TAU: f64 = std::f64::consts::TAU;
 const GRAPH_QUANTUM: u32 = 1024;
 
-/// A device of that nominal rate whose clock is off by `drift`, and whose dates are late by up to
+/// A device whose clock is off its nominal rate by `drift`, and whose timestamps are late by up to
 /// `jitter_frames` of the graph.
 #[derive(Clone, Copy)]
 struct Clock {
@@ -20,14 +20,14 @@ struct Clock {
 }
 
 impl Clock {
-    /// The graph's frame at the device's frame `frame`, in truth.
+    /// The true frame of the graph at the device's frame `frame`.
     fn graph_at(&self, frame: f64) -> f64 {
         12_345.6 + frame * self.graph_hz / (self.nominal_hz * (1.0 + self.drift))
     }
 
-    /// The same as it is dated.
+    /// The frame of the graph according to the device's timestamp.
     fn observed(&self, frame: u64) -> f64 {
-        // A number that looks as if it came by chance.
+        // A pseudo-random number.
         let mixed = frame.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let noise = (mixed ^ mixed >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93) >> 40;
         self.graph_at(frame as f64) + self.jitter_frames * noise as f64 / f64::from(1_u32 << 24)
@@ -45,8 +45,8 @@ impl Clock {
     }
 }
 
-/// Fills `samples` with that tone, whose first sample is at the graph's frame `at` and each other
-/// `step` later.
+/// Fills `samples` with a tone of `turns` per frame, from the graph's frame `at` on, in steps of
+/// `step`.
 fn fill(samples: &mut [f32], at: f64, step: f64, turns: f64) {
     let (sine, cosine) = (TAU * step * turns).sin_cos();
     let (mut y, mut x) = (TAU * (at * turns).fract()).sin_cos();
@@ -56,9 +56,8 @@ fn fill(samples: &mut [f32], at: f64, step: f64, turns: f64) {
     }
 }
 
-/// A tone of so many turns per frame of the graph that a device captures for so many seconds, as
-/// the graph hears it: called for each of the graph's cycles with its first frame, less the
-/// latency, and its samples.
+/// Captures a tone of `turns` per frame of the graph for some seconds, and calls back for each
+/// cycle of the graph with its first frame, less the latency, and its samples.
 fn capture(
     clock: Clock,
     quantum: u32,
@@ -95,9 +94,8 @@ fn capture(
     bridge.stats()
 }
 
-/// A tone that programs play for so many seconds, as it leaves a device: called for each of its
-/// cycles with the graph's frame at its first one, less the latency, the same of its second, and
-/// its samples.
+/// Plays such a tone for some seconds, and calls back for each cycle of the device with the graph's
+/// frames at its first and its second frame, less the latency, and its samples.
 fn playback(
     clock: Clock,
     quantum: u32,
@@ -131,8 +129,8 @@ fn playback(
     bridge.stats()
 }
 
-/// How many frames later than it says a tone is, that begins at the graph's frame `at` and has
-/// `step` of its frames between two samples.
+/// Returns by how many frames a tone is late that should begin at the graph's frame `at`, with
+/// `step` frames of the graph between two samples.
 fn lateness(samples: &[f32], at: f64, step: f64, turns: f64) -> f64 {
     let (mut sine, mut cosine) = (0.0, 0.0);
     for (index, sample) in samples.iter().enumerate() {
@@ -144,7 +142,7 @@ fn lateness(samples: &[f32], at: f64, step: f64, turns: f64) -> f64 {
     -cosine.atan2(sine) / TAU / turns
 }
 
-/// The part of `samples` that is no tone of so many turns per sample, in dB of the tone.
+/// Everything in `samples` but a tone of `turns` per sample, in dB relative to the tone.
 fn distortion_db(samples: &[f32], turns: f64) -> f64 {
     let count = samples.len();
     let mut input: Vec<f64> = samples
@@ -152,8 +150,7 @@ fn distortion_db(samples: &[f32], turns: f64) -> f64 {
         .enumerate()
         .map(|(index, sample)| {
             let place = TAU * index as f64 / count as f64;
-            // Blackman and Harris, four terms: -92 dB beside it, and out of the way after a few
-            // bins.
+            // Blackman-Harris, four terms: side lobes at -92 dB, and a main lobe of a few bins.
             let window = 0.35875 - 0.48829 * place.cos() + 0.14128 * (2.0 * place).cos()
                 - 0.01168 * (3.0 * place).cos();
             f64::from(*sample) * window
@@ -163,7 +160,7 @@ fn distortion_db(samples: &[f32], turns: f64) -> f64 {
     let mut bins = transform.make_output_vec();
     transform.process(&mut input, &mut bins).unwrap();
     let middle = (turns * count as f64).round() as usize;
-    // 20 Hz of 48 kHz to both sides, as the notch of an analyser has.
+    // 20 Hz at 48 kHz to both sides, like the notch of an analyser.
     let notch = (20.0 / 48_000.0 * count as f64).ceil() as usize;
     let (mut tone, mut rest) = (0.0, 0.0);
     for (index, bin) in bins.iter().enumerate().skip(notch) {
@@ -177,8 +174,8 @@ const FAST: Clock =
     Clock { graph_hz: 48_000.0, nominal_hz: 48_000.0, drift: 200e-6, jitter_frames: 0.0 };
 const SLOW: Clock = Clock { drift: -200e-6, ..FAST };
 
-/// Of an hour, how far the latency is off what it says once the loop has found the drift. Dates are
-/// late by up to `JITTER_FRAMES`, and so by half of that on the whole.
+/// The largest error of the stated latency in an hour, once the loop has found the drift.
+/// Timestamps are late by up to `JITTER_FRAMES`, and so by half of that on average.
 struct Hour {
     cycles: u32,
     worst: f64,
@@ -187,8 +184,7 @@ struct Hour {
 const JITTER_FRAMES: f64 = 2.4;
 const HOUR_S: f64 = 3_600.0;
 const TONE_TURNS: f64 = 1.0 / 48.0;
-/// An hour of few frames, for the sake of the machine that computes it: all that counts is in
-/// frames.
+/// A low rate, so that the hour is computed quickly: all results are in frames.
 const HOUR_HZ: f64 = 8_000.0;
 
 impl Hour {
@@ -196,17 +192,17 @@ impl Hour {
         Self { cycles: 0, worst: 0.0 }
     }
 
-    fn note(&mut self, samples: &[f32], at: f64, step: f64, late_on_the_whole: f64) {
+    fn note(&mut self, samples: &[f32], at: f64, step: f64, average_lateness: f64) {
         self.cycles += 1;
         if self.cycles > 500 && self.cycles.is_multiple_of(4) {
-            let off = lateness(samples, at, step, TONE_TURNS) - late_on_the_whole;
+            let off = lateness(samples, at, step, TONE_TURNS) - average_lateness;
             self.worst = self.worst.max(off.abs());
         }
     }
 }
 
 #[test]
-fn over_an_hour_the_latency_of_captured_sound_stays_what_it_says_to_a_sample() {
+fn capture_latency_stays_exact_to_a_sample_over_an_hour() {
     let (clock, mut hour) = (
         Clock { graph_hz: HOUR_HZ, nominal_hz: HOUR_HZ, jitter_frames: JITTER_FRAMES, ..SLOW },
         Hour::new(),
@@ -225,7 +221,7 @@ fn over_an_hour_the_latency_of_captured_sound_stays_what_it_says_to_a_sample() {
 }
 
 #[test]
-fn over_an_hour_the_latency_of_played_sound_stays_what_it_says_to_a_sample() {
+fn playback_latency_stays_exact_to_a_sample_over_an_hour() {
     let (clock, mut hour) = (
         Clock { graph_hz: HOUR_HZ, nominal_hz: HOUR_HZ, jitter_frames: JITTER_FRAMES, ..FAST },
         Hour::new(),
@@ -244,7 +240,7 @@ fn over_an_hour_the_latency_of_played_sound_stays_what_it_says_to_a_sample() {
 }
 
 #[test]
-fn a_tone_comes_through_with_less_than_a_hundred_thousandth_of_anything_else() {
+fn a_resampled_tone_has_less_than_100_db_of_distortion() {
     const COUNT: usize = 1 << 17;
     for (clock, jitter_frames) in
         [(FAST, 0.0), (SLOW, 2.0), (Clock { nominal_hz: 44_100.0, ..FAST }, 0.0)]
@@ -257,7 +253,7 @@ fn a_tone_comes_through_with_less_than_a_hundred_thousandth_of_anything_else() {
             let captured = distortion_db(&captured[captured.len() - COUNT..], turns);
             let mut played = Vec::new();
             playback(clock, 256, 30.0, turns, |_, _, samples| played.extend_from_slice(samples));
-            // Heard at the device's rate, and with its clock.
+            // The tone's frequency at the device's rate and by its clock.
             let seen = hz / (clock.nominal_hz * (1.0 + clock.drift));
             let played = distortion_db(&played[played.len() - COUNT..], seen);
             assert!(captured < -100.0 && played < -100.0, "{hz} Hz: {captured} dB, {played} dB");

@@ -1,30 +1,31 @@
-//! Samples by their place on the graph's clock, between one thread that writes and one that reads.
+//! Samples by their position on the graph's clock, between one thread that writes and one that
+//! reads.
 //!
-//! Neither waits for the other: who reads what has not been written yet, or no longer is there,
-//! gets silence.
+//! Neither waits for the other: frames that have not been written yet, or are no longer there, read
+//! as silence.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// Frames that are remembered: several times the longest quantum and the deepest device.
+/// Capacity in frames: several times the longest quantum and the deepest device buffer.
 pub const CAPACITY_FRAMES: u64 = 1 << 16;
 
-/// A longer gap than this is not filled with silence: what came before it is forgotten.
+/// Longer gaps are not filled with silence: everything before them is forgotten.
 const LONGEST_GAP_FRAMES: u64 = CAPACITY_FRAMES / 4;
 
-/// The last so many frames of some channels, addressed by the graph's frame count.
+/// The last [`CAPACITY_FRAMES`] frames of several channels, addressed by the graph's frame count.
 #[derive(Debug)]
 pub struct Timeline {
-    /// Bits of samples. Relaxed everywhere: `end` orders them, and a writer that laps a reader,
-    /// which takes more than a second, is heard and does no other harm.
+    /// The samples as bits. Relaxed everywhere: `end` orders them, and a writer that laps a reader,
+    /// which takes more than a second, is audible but does no other harm.
     channels: Box<[Box<[AtomicU32]>]>,
-    /// The first frame that is there.
+    /// The first available frame.
     begin: AtomicU64,
-    /// The frame after the last that is there.
+    /// The frame after the last available one.
     end: AtomicU64,
 }
 
 impl Timeline {
-    /// A timeline on which nothing has happened.
+    /// Returns an empty timeline.
     #[must_use]
     pub fn new(channels: usize) -> Self {
         let silence = || (0..CAPACITY_FRAMES).map(|_| AtomicU32::new(0)).collect();
@@ -35,21 +36,21 @@ impl Timeline {
         }
     }
 
-    fn place(frame: u64) -> usize {
+    fn index_of(frame: u64) -> usize {
         (frame % CAPACITY_FRAMES) as usize
     }
 
-    /// Makes room for what begins at `at`, with silence where nothing was written. To be followed
+    /// Makes room for samples from `at` on, with silence where nothing was written. To be followed
     /// by [`put`](Self::put) and [`publish`](Self::publish). Thread: cycle, the writer's.
     pub fn begin_at(&self, at: u64) {
         // Relaxed: only this thread writes it.
         let end = self.end.load(Ordering::Relaxed);
         if at < end {
-            // Written once more.
+            // These frames are written again.
             self.end.store(at, Ordering::Relaxed);
         } else if at - end > LONGEST_GAP_FRAMES {
-            // Relaxed: a reader that sees the one without the other gets a cycle of older sound, or
-            // silence.
+            // Relaxed: a reader that sees only one of the two changes reads a cycle of older sound,
+            // or silence.
             self.begin.store(at, Ordering::Relaxed);
         } else {
             for channel in &self.channels {
@@ -68,16 +69,16 @@ impl Timeline {
         }
     }
 
-    /// Everything before `end` is there now. Thread: cycle, the writer's.
+    /// Makes everything before `end` available. Thread: cycle, the writer's.
     pub fn publish(&self, end: u64) {
-        // Release: whoever sees it sees the samples.
+        // Release: a reader that sees it sees the samples.
         self.end.store(end, Ordering::Release);
     }
 
-    /// Reads a channel from frame `at` on; where nothing is there, silence. How many frames were
-    /// there. Thread: cycle, the reader's.
+    /// Reads a channel from frame `at` on, with silence for missing frames. Returns how many frames
+    /// were available. Thread: cycle, the reader's.
     pub fn get(&self, channel: usize, at: u64, samples: &mut [f32]) -> usize {
-        // Acquire: the samples that were published with it.
+        // Acquire: pairs with `publish`, so that the samples are visible.
         let end = self.end.load(Ordering::Acquire);
         let begin = self.begin.load(Ordering::Relaxed).max(end.saturating_sub(CAPACITY_FRAMES));
         let Some(channel) = self.channels.get(channel) else {
@@ -95,14 +96,14 @@ impl Timeline {
 }
 
 fn store(channel: &[AtomicU32], frame: u64, sample: f32) {
-    if let Some(cell) = channel.get(Timeline::place(frame)) {
+    if let Some(cell) = channel.get(Timeline::index_of(frame)) {
         cell.store(sample.to_bits(), Ordering::Relaxed);
     }
 }
 
 fn load(channel: &[AtomicU32], frame: u64) -> f32 {
     channel
-        .get(Timeline::place(frame))
+        .get(Timeline::index_of(frame))
         .map_or(0.0, |cell| f32::from_bits(cell.load(Ordering::Relaxed)))
 }
 
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_at_its_place_and_silence_elsewhere() {
+    fn samples_are_read_at_the_position_where_they_were_written() {
         let timeline = Timeline::new(1);
         write(&timeline, 1_000_000, &[1.0, 2.0, 3.0]);
         assert_eq!(read(&timeline, 999_999), ([0.0, 1.0, 2.0, 3.0, 0.0], 3));
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_silence_and_what_came_before_it_stays() {
+    fn a_gap_reads_as_silence() {
         let timeline = Timeline::new(1);
         write(&timeline, CAPACITY_FRAMES - 2, &[1.0, 2.0]);
         write(&timeline, CAPACITY_FRAMES + 2, &[3.0]);
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn after_a_long_gap_and_after_many_frames_the_old_is_gone() {
+    fn old_frames_are_gone_after_a_long_gap() {
         let timeline = Timeline::new(1);
         write(&timeline, 0, &[1.0]);
         write(&timeline, CAPACITY_FRAMES, &[2.0]);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_again_is_read_as_it_is_now() {
+    fn rewritten_frames_are_read_with_their_new_samples() {
         let timeline = Timeline::new(1);
         write(&timeline, 10, &[1.0, 2.0, 3.0]);
         write(&timeline, 11, &[4.0]);

@@ -362,8 +362,8 @@ pub fn may_share(options: &AlsaOptions, devices: &[String]) -> bool {
         requested == held || (options.hardware_monitoring && requested.0 == held.0)
     };
     let is = |name: &str, device: &String| {
-        let places = alsa::locate(name).zip(alsa::locate(device));
-        name == device || places.is_some_and(|(wanted, held)| same(wanted, held))
+        let locations = alsa::locate(name).zip(alsa::locate(device));
+        name == device || locations.is_some_and(|(wanted, held)| same(wanted, held))
     };
     let recipe = Recipe::new(options);
     recipe.is_some_and(|recipe| {

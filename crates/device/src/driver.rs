@@ -144,7 +144,7 @@ pub trait Driver: Send {
     /// Stops after everything written so far has reached the device.
     fn stop(&mut self) {}
 
-    /// Returns a summary for users once it has stopped, if there is one.
+    /// Returns a summary for users once the driver has stopped, if there is one.
     fn report(&self) -> Option<String> {
         None
     }

@@ -35,8 +35,8 @@ const DEFAULT_PLAYBACK_CHANNELS: u32 = 2;
 const DISK_LIMIT_NS: u64 = 30_000_000_000;
 /// Interval at which the rings are polled meanwhile.
 const DISK_POLL_NS: u64 = 200_000;
-/// Longest pause between two cycles before the gate opens: the longest that a client may have to
-/// wait.
+/// Longest pause between two cycles before the gate opens, and so the longest that a client may
+/// have to wait.
 const CLOSED_GATE_REST_NS: u64 = 10_000_000;
 
 /// What a file driver plays and records.
@@ -51,7 +51,7 @@ pub struct FileOptions {
     pub sample_rate_hz: Option<u32>,
     /// Playback ports; `None`: as many as the input has channels, or 2.
     pub playback_channels: Option<u32>,
-    /// Whether cycles run in real time, or as fast as the graph can without losing a frame.
+    /// Whether cycles run in real time, or without pauses and without losing a frame.
     pub pacing: Pacing,
     /// Frames for which cycles continue and are recorded after the end of the input: room for
     /// reverberation.
@@ -114,7 +114,7 @@ impl FileDriver {
         }
         let poll = thread::ring_poll(options.pacing);
         let output = options.output.map(|path| {
-            // Too many channels are refused like the largest number that is too many.
+            // A count that does not fit is refused like the largest one that does.
             let count = u16::try_from(channels.playback).unwrap_or(u16::MAX);
             let writer = Writer::create(&path, count, sample_rate_hz)?;
             Output::start(path, writer, usize::from(count), sample_rate_hz, poll)
@@ -187,8 +187,7 @@ impl FileDriver {
         true
     }
 
-    /// Pauses before the gate opens: a graph that runs as fast as it can would only keep clients
-    /// from connecting.
+    /// Pauses before the gate opens: cycles without pauses would only keep clients from connecting.
     fn rest_before_the_gate(&self) {
         let period_ns = CycleInfo::nominal_period_ns(self.quantum, self.sample_rate_hz) as u64;
         sys::clock::sleep_until(sys::clock::now_ns() + period_ns.min(CLOSED_GATE_REST_NS));

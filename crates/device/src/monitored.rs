@@ -94,7 +94,7 @@ impl Driver for Monitored {
             if capture.is_heard(monitor)
                 && let Some(port) = capture.channel(monitor)
             {
-                // A cycle that is longer than the one before ends in silence.
+                // If the cycle is longer than the one before, its end is silent.
                 dsp::copy(PeerSamples::from_slice(&played[..self.frames]), port);
             }
         }
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn monitors_hear_in_a_cycle_what_was_played_in_the_one_before_and_the_driver_plays_the_same() {
+    fn monitor_ports_repeat_what_was_played_in_the_cycle_before() {
         let mut monitored = monitored();
         assert_eq!(monitored.channels(), Channels { capture: 1, playback: 2, monitors: 2 });
         assert_eq!(read(&mut monitored, 4), vec![vec![0.0; 4]; 3], "nothing was played yet");
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_cycle_than_was_played_ends_in_silence_and_after_a_pause_all_is() {
+    fn a_cycle_longer_than_the_last_ends_in_silence() {
         let mut monitored = monitored();
         monitored.write(2, &mut Ramp { cycle: 2.0 });
         assert_eq!(read(&mut monitored, 4)[1], [200.0, 201.0, 0.0, 0.0]);

@@ -1,4 +1,4 @@
-//! Cards that other sound servers release while a driver has them.
+//! Reservation of cards, so that other sound servers release them while a driver has them.
 
 use std::fmt::Debug;
 
@@ -10,7 +10,7 @@ pub trait CardReservation: Send + Sync {
     fn reserve(&self, card: u32) -> Option<Reservation>;
 }
 
-/// What was answered for one card.
+/// The answer for one card.
 #[derive(Debug)]
 pub struct Reservation {
     /// The program that does not release the card, as it calls itself. The card may be in use:
@@ -27,7 +27,7 @@ pub(crate) fn reserve_all(cards: &[u32], reservations: &dyn CardReservation) -> 
         let reservation = reservations.reserve(*card)?;
         if let Some(owner) = &reservation.refused_by {
             eprintln!(
-                "consort: sound card {card} is reserved by '{owner}', which does not let it go"
+                "consort: sound card {card} is reserved by '{owner}', which does not release it"
             );
         }
         Some(reservation)

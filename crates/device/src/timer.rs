@@ -48,8 +48,8 @@ impl Timer {
     /// Returns this timer with every playback channel connected to the capture channel of the same
     /// number.
     ///
-    /// The way back is as long as through a device: the playback of a period takes a quantum, and
-    /// so does its capture. If the timer misses a cycle, the frames in the cable are lost, as in a
+    /// The delay is the same as through a device: the playback of a period takes a quantum, and so
+    /// does its capture. If the timer misses a cycle, the frames in the cable are lost, as in a
     /// device that underruns.
     #[must_use]
     pub fn looped(self) -> Self {
@@ -169,18 +169,18 @@ mod tests {
     use crate::file::tests::Ports;
 
     #[test]
-    fn the_date_that_is_foreseen_for_a_cycle_is_the_one_that_it_is_due_at() {
+    fn the_predicted_due_time_of_a_cycle_is_its_actual_one() {
         let mut timer = Timer::new(Channels { capture: 0, playback: 0, monitors: 0 }, 44_100);
         timer.take_over(123_456_789, 64);
         for cycle in 0..10_000 {
-            let foreseen_ns = timer.due_ns_after(64);
+            let predicted_ns = timer.due_ns_after(64);
             timer.frames += 64;
-            assert_eq!(timer.due_ns(), foreseen_ns, "cycle {cycle}");
+            assert_eq!(timer.due_ns(), predicted_ns, "cycle {cycle}");
         }
     }
 
     #[test]
-    fn what_lies_in_the_capture_ports_of_another_driver_is_not_heard_again() {
+    fn samples_of_another_driver_are_not_heard_again() {
         let timer = Timer::new(Channels { capture: 3, playback: 1, monitors: 0 }, 48_000);
         let looped = Timer::new(timer.channels(), 48_000).looped();
         for mut timer in [timer, looped] {

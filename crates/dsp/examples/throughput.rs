@@ -24,7 +24,7 @@ fn main() {
         println!();
     }
     println!(
-        "{CHANNELS} channels of {FRAMES} frames, from and to memory that no cache holds; the time beside that of a memcpy of as many samples:"
+        "{CHANNELS} channels of {FRAMES} frames, from and to memory that no cache holds; the time relative to a memcpy of as many samples:"
     );
     many_channels();
 }
@@ -94,22 +94,24 @@ fn many_channels() {
             black_box(into).copy_from_slice(black_box(from));
         }
     };
-    beside(&mut *into, memcpy, "memcpy, line by line", |into| copy_side_by_side(samples, into));
+    print_relative(&mut *into, memcpy, "memcpy, line by line", |into| {
+        copy_side_by_side(samples, into)
+    });
     for format in Format::ALL {
         let width = format.bytes_per_sample();
         let mut bytes = Paged::new(1, BLOCKS * BLOCK * width);
         let bytes = bytes.get();
-        beside(&mut *into, memcpy, &format!("encode {format:?}"), |_| {
+        print_relative(&mut *into, memcpy, &format!("encode {format:?}"), |_| {
             for (from, into) in samples.chunks(FRAMES).zip(bytes.chunks_mut(FRAMES * width)) {
                 dsp::encode(format, from, into, 0, black_box(1));
             }
         });
-        beside(&mut *into, memcpy, &format!("decode {format:?}"), |into| {
+        print_relative(&mut *into, memcpy, &format!("decode {format:?}"), |into| {
             for (from, into) in bytes.chunks(FRAMES * width).zip(into.chunks_mut(FRAMES)) {
                 dsp::decode(format, from, into, 0, black_box(1));
             }
         });
-        beside(&mut *into, memcpy, &format!("interleave {format:?}"), |_| {
+        print_relative(&mut *into, memcpy, &format!("interleave {format:?}"), |_| {
             for (from, into) in samples.chunks(BLOCK).zip(bytes.chunks_mut(BLOCK * width)) {
                 for first in (0..CHANNELS).step_by(LANES) {
                     let planes =
@@ -118,7 +120,7 @@ fn many_channels() {
                 }
             }
         });
-        beside(&mut *into, memcpy, &format!("deinterleave {format:?}"), |into| {
+        print_relative(&mut *into, memcpy, &format!("deinterleave {format:?}"), |into| {
             for (from, into) in bytes.chunks(BLOCK * width).zip(into.chunks_mut(BLOCK)) {
                 let mut planes = into.chunks_exact_mut(FRAMES);
                 for first in (0..CHANNELS).step_by(LANES) {
@@ -133,7 +135,7 @@ fn many_channels() {
 /// Runs a copy and an operation in turn, and prints the median of the operation's time relative to
 /// the copy just before it. The ratio is taken pairwise because memory that other programs use as
 /// well is at times twice as slow.
-fn beside(
+fn print_relative(
     into: &mut [f32],
     copy: impl Fn(&mut [f32]),
     name: &str,

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn the_average_begins_with_the_first_duration_and_follows_lasting_changes() {
+    fn the_average_follows_lasting_changes_from_the_first_duration_on() {
         assert_eq!(averaged([]), 0);
         assert_eq!(averaged([40_000]), 40_000);
         let before = [1_000; 100];

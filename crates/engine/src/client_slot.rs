@@ -22,7 +22,7 @@ use crate::times::Times;
 
 /// The assignment as it was written last, so that an unchanged client costs nothing.
 #[derive(Debug)]
-struct Issued {
+struct IssuedAssignment {
     words: Vec<u32>,
     valid_from: u64,
 }
@@ -31,7 +31,7 @@ struct Issued {
 #[derive(Debug)]
 pub struct ClientMemory {
     assignments: Shared<Assignments>,
-    issued: Issued,
+    issued: IssuedAssignment,
     /// Its own page.
     pub own: Arc<Shared<OwnPage>>,
     /// Its signal pages.
@@ -41,8 +41,8 @@ pub struct ClientMemory {
 }
 
 impl ClientMemory {
-    /// Creates memory, and the descriptors that the client receives besides its signal page: of its
-    /// assignments and of its own page.
+    /// Creates memory, and the descriptors of its assignments and of its own page. The client
+    /// receives both, and its signal page.
     ///
     /// # Errors
     /// [`SegmentError`] if the kernel has none.
@@ -50,7 +50,7 @@ impl ClientMemory {
         let (assignments, assignments_fd) = Shared::for_readers("consort-assignments")?;
         let (own, own_fd) = Shared::for_writers("consort-own")?;
         let signals = SignalPages::create()?;
-        let issued = Issued { words: Vec::new(), valid_from: 0 };
+        let issued = IssuedAssignment { words: Vec::new(), valid_from: 0 };
         Ok((
             Self { assignments, issued, own: Arc::new(own), signals, slabs: Vec::new() },
             [assignments_fd, own_fd],
@@ -69,7 +69,7 @@ impl ClientMemory {
             self.assignments.publish(generation, &words)
         };
         debug_assert!(written, "the builder keeps to the room");
-        self.issued = Issued { words, valid_from: generation };
+        self.issued = IssuedAssignment { words, valid_from: generation };
     }
 
     /// Assigns nothing to the client.
@@ -82,7 +82,7 @@ impl ClientMemory {
 
 /// Measured durations of a client.
 #[derive(Debug, Default)]
-pub struct Measured {
+pub struct MeasuredTimes {
     /// Signaled to awake.
     scheduling: Times,
     /// Awake to finished.
@@ -92,16 +92,17 @@ pub struct Measured {
     average: Average,
 }
 
-impl Measured {
-    /// Notes the cycle that began at `date_ns`: the times from signaled to awake and from awake to
+impl MeasuredTimes {
+    /// Notes the cycle that began at `began_ns`: the times from signaled to awake and from awake to
     /// finished, and the CPU.
-    pub fn note(&mut self, date_ns: u64, scheduling_ns: Option<u64>, duration_ns: u64, cpu: u16) {
-        // What a client says of itself is a hint: a time in the far future is none.
+    pub fn note(&mut self, began_ns: u64, scheduling_ns: Option<u64>, duration_ns: u64, cpu: u16) {
+        // The client writes its own times, so they are hints: one in the far future is not
+        // believed.
         let duration_ns = duration_ns.min(LONGEST_NS);
         if let Some(scheduling_ns) = scheduling_ns {
-            self.scheduling.note(date_ns, scheduling_ns.min(LONGEST_NS));
+            self.scheduling.note(began_ns, scheduling_ns.min(LONGEST_NS));
         }
-        self.duration.note(date_ns, duration_ns);
+        self.duration.note(began_ns, duration_ns);
         self.cpu = Some(u32::from(cpu));
         self.average.note(duration_ns);
     }
@@ -120,17 +121,17 @@ impl Measured {
     }
 }
 
-/// No duration is counted as longer: it spans more cycles than any client is waited for.
+/// Longer durations are counted as this one: no client is waited for through so many cycles.
 const LONGEST_NS: u64 = 100_000_000_000;
 
 /// Where a client comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Past {
-    /// This server has opened it.
+pub enum Origin {
+    /// Opened on this server.
     New,
-    /// It was another server's, and is saying what it was there.
+    /// Comes from another server, and is stating what it was there.
     Returning,
-    /// It was another server's, and is again what it was there.
+    /// Came from another server, and is what it was there again.
     Returned,
 }
 
@@ -150,10 +151,10 @@ pub struct ClientSlot {
     /// What it stated when it became active.
     pub activation: Option<Activation>,
     /// Where it comes from.
-    pub past: Past,
-    /// The quantum that its buffer-size callback, if it has one, knows of.
-    pub told_quantum: u32,
-    /// How it keeps up.
+    pub origin: Origin,
+    /// The quantum that its buffer-size callback, if it has one, was last called with.
+    pub known_quantum: u32,
+    /// Whether it keeps up.
     pub health: Arc<ClientHealth>,
     /// Where it sleeps in the plan in force.
     pub sleep: Sleep,
@@ -166,15 +167,15 @@ pub struct ClientSlot {
     /// The kernel's counters of its process thread.
     pub probe: Option<ThreadProbe>,
     /// Its durations.
-    pub measured: Measured,
+    pub measured: MeasuredTimes,
 }
 
 impl ClientSlot {
-    /// A client that has just connected, and knows of cycles of `told_quantum` frames.
+    /// Creates a client that has just connected, and knows of cycles of `known_quantum` frames.
     pub fn new(
         (peer, process, permissions): (u64, Option<u32>, Permissions),
         memory: ClientMemory,
-        (past, told_quantum): (Past, u32),
+        (origin, known_quantum): (Origin, u32),
         supervision: ClientSupervision,
     ) -> Self {
         Self {
@@ -184,15 +185,15 @@ impl ClientSlot {
             outbox: Outbox::default(),
             memory,
             activation: None,
-            past,
-            told_quantum,
+            origin,
+            known_quantum,
             health: Arc::default(),
             sleep: Sleep::Absent,
             pages: MappedTable::default(),
             slabs: MappedTable::default(),
             supervision,
             probe: None,
-            measured: Measured::default(),
+            measured: MeasuredTimes::default(),
         }
     }
 
@@ -200,12 +201,12 @@ impl ClientSlot {
     pub fn runs(&self, quantum: u32) -> bool {
         let has_thread =
             self.activation.is_some_and(|activation| activation.process_thread.is_some());
-        has_thread && !self.supervision.is_suspended() && !self.must_be_told(quantum)
+        has_thread && !self.supervision.is_suspended() && !self.must_be_notified(quantum)
     }
 
     /// Returns whether it has a buffer-size callback that has not been called for `quantum`.
-    pub fn must_be_told(&self, quantum: u32) -> bool {
+    pub fn must_be_notified(&self, quantum: u32) -> bool {
         let has_callback = self.activation.is_some_and(|activation| activation.quantum_callback);
-        has_callback && self.told_quantum != quantum
+        has_callback && self.known_quantum != quantum
     }
 }

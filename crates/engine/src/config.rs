@@ -10,7 +10,7 @@ use crate::policy::Policy;
 
 use proto::driver::DriverChoice;
 
-/// Everything that can be said when a server starts.
+/// Everything that can be configured when a server starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// Its name.
@@ -23,44 +23,43 @@ pub struct Config {
     pub sync: bool,
     /// `SCHED_FIFO` priority of the driver thread; `None`: nothing is real-time.
     pub realtime_priority: Option<u32>,
-    /// How long a client may be late before it is left out; `None`: three quanta, and 20 ms at
-    /// least.
+    /// How long a client may be late before it is suspended; `None`: 3 quanta, at least 20 ms.
     pub client_timeout_ms: Option<u32>,
-    /// How long clients wait for another server when this one is gone without a word.
+    /// How long clients wait for another server after this one has crashed.
     pub grace_ms: u32,
-    /// Ports at once.
+    /// The most ports at any time.
     pub port_max: u32,
-    /// ... of one client; `None`: three quarters of them, so that one client cannot keep all others
-    /// out.
+    /// The most ports of one client; `None`: three quarters of `port_max`, so that one client
+    /// cannot use up all ports.
     pub client_ports: Option<u32>,
     /// Stop when the last client has left.
     pub temporary: bool,
     /// Loops in the graph become feedback; otherwise a connection that closes one is refused.
     pub feedback: bool,
-    /// Say more.
+    /// Log more.
     pub verbose: bool,
-    /// Trace which threads run on the CPUs, so that xruns say who had them.
+    /// Trace which threads run on the CPUs, so that an xrun report can name them.
     pub trace_switches: bool,
     /// What a client may do with its own ports.
     pub self_connect: SelfConnect,
-    /// Process threads are told on which CPU to run; otherwise the kernel decides.
+    /// The server assigns a CPU to each process thread; otherwise the kernel decides.
     pub placement: bool,
-    /// Members of this group may be clients, too.
+    /// Members of this group may open clients, too.
     pub group: Option<String>,
     /// What programs are trusted with.
     pub policy: Policy,
     /// The CPUs that driver and clients may use; `None`: those that the server may.
     pub cpus: Option<Box<CpuSet>>,
-    /// Where the server's state is kept; `None`: nowhere.
+    /// Where the server's state is saved; `None`: nowhere.
     pub state: Option<Box<KeptState>>,
 }
 
-/// A state that is kept in a file.
+/// A state that is saved in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptState {
     /// The file.
     pub path: PathBuf,
-    /// What it says at the start. The quantum is [`Config::quantum`]'s to say.
+    /// The state that it holds at the start. The quantum comes from [`Config::quantum`] instead.
     pub state: State,
 }
 
@@ -113,15 +112,15 @@ impl Config {
 /// What happens when a client connects its own ports (jackd's `-a`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SelfConnect {
-    /// It is done.
+    /// The connection is made.
     #[default]
     Allow,
     /// Connections to other clients' ports are refused.
     FailExternal,
-    /// Connections to other clients' ports are not made, and the client is told that they were.
+    /// Connections to other clients' ports are not made, but reported to the client as made.
     IgnoreExternal,
     /// All are refused.
     FailAll,
-    /// None is made, and the client is told that they were.
+    /// None is made, but all are reported to the client as made.
     IgnoreAll,
 }

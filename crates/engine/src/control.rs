@@ -18,8 +18,8 @@
 //! | [`Persistence`] | the state file, and the clients of a server before this one |
 //! | [`Services`] | plug-in processes, RealtimeKit, hardware monitoring, idle limit, sessions |
 //!
-//! An owner sees of the others only what it is passed. The methods of [`Control`] in the files
-//! beside the owners are the glue: they pass it, and carry out what comes of it.
+//! An owner sees of the others only what it is passed. The methods of [`Control`] are the glue:
+//! they pass it, and carry out the results.
 
 mod changes;
 mod clients;
@@ -82,7 +82,7 @@ pub struct Control {
     model: Model,
     registry: Mirror,
     peers: Peers,
-    /// Room for a packet that is being received.
+    /// Buffer for a packet that is being received.
     packet: Vec<u8>,
     clients: Clients,
     publisher: PlanPublisher,
@@ -92,7 +92,7 @@ pub struct Control {
     supervisor: Supervisor,
     persistence: Persistence,
     services: Services,
-    /// When cycles and threads were checked by the clock.
+    /// When cycles and threads were last checked because [`TICK_NS`] had passed.
     polled_ns: u64,
     /// The driver thread has called.
     driver_called: bool,
@@ -104,14 +104,14 @@ const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 const SIGNALS: u64 = 2;
 const GROUP_LISTENER: u64 = 3;
-/// Tokens from here on are peers': two for each.
+/// Tokens from here on belong to peers, two for each.
 const FIRST_PEER: u64 = 16;
 
-/// The longest time between two polls of the cycles, and of what is due by the clock.
+/// The longest time between two polls of the cycles and of timeouts.
 const TICK_NS: u64 = 40_000_000;
 
 impl Control {
-    /// Serves until the server is told to stop or its driver ends; gives the reason.
+    /// Serves until the server is asked to stop or its driver ends; returns the reason.
     ///
     /// # Errors
     /// If the kernel refuses to poll.
@@ -158,8 +158,7 @@ impl Control {
         }
     }
 
-    /// Does what follows from events, and what is due by the clock. Each step may rely on those
-    /// before it:
+    /// Does what follows from events and timeouts. Each step may rely on those before it:
     ///
     /// 1. The driver thread's plans are taken back: which plan runs decides most of what follows.
     /// 2. The change of driver, quantum or freewheel goes on. It may need a plan, so it comes
@@ -212,7 +211,7 @@ impl Control {
         if ticks {
             self.polled_ns = now_ns;
             self.probe_threads();
-            self.look_at_places();
+            self.review_placement();
             self.ask_for_priorities(now_ns);
         }
         is_due

@@ -48,7 +48,7 @@ pub struct CycleShared {
     pub waker: Waker,
     /// Id of the driver thread; 0 before it runs.
     pub driver_thread: AtomicU32,
-    /// 1: the driver thread shall end, or has ended.
+    /// 1: the driver thread is to end, or has ended.
     pub stop: AtomicU32,
     /// Where the frame clock continues, if clients of another server have returned.
     pub resume: Resume,
@@ -117,7 +117,7 @@ struct State {
     accounting: Average,
 }
 
-/// Tells the control thread on drop that there are no more cycles.
+/// Notifies the control thread on drop that there are no more cycles.
 struct Ended(Arc<CycleShared>);
 
 impl Drop for Ended {
@@ -316,7 +316,7 @@ impl CycleThread {
         };
         let frames = state.info.frames.wrapping_add(u64::from(state.info.quantum));
         let resumed = self.shared.resume.frame_at(wakeup_ns, sample_rate_hz, &mut self.resumed);
-        // A quantum more than was counted: no client's estimate may be ahead of it.
+        // One quantum ahead of the count, so that no client's estimate is ahead of the clock.
         let frames = resumed
             .map_or(frames, |resumed| frames.max(resumed.saturating_add(u64::from(quantum))));
         state.info = CycleInfo {
@@ -350,7 +350,7 @@ impl CycleThread {
             self.plan.seats.iter().filter(move |seat| seat.health.late_cycles() <= most_late)
         };
         if self.pacing() == Pacing::RealTime {
-            // A client that has been late for more than a cycle has been given up already.
+            // Clients that have been late for more than one cycle are not waited for.
             await_end(awaited(1), info.cycle, self.driver.next_due_ns(), &Futex);
             return;
         }

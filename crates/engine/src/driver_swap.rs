@@ -1,5 +1,4 @@
-//! A driver that changes hands: to the driver thread with a plan, and back with the plan that
-//! retires.
+//! A driver on its way to the driver thread with a plan, or back with the plan that retires.
 
 use std::fmt;
 use std::mem;
@@ -13,7 +12,7 @@ use crate::error::ServerError;
 use crate::opening::StartTrigger;
 use crate::slab::Slab;
 
-/// A driver that changes hands, and what it brings.
+/// A driver on its way between the two threads, and what it brings.
 pub struct DriverSwap {
     /// On the way to the driver thread, the new driver: started, and in no cycle yet. On the way
     /// back, the one that was in force.
@@ -26,8 +25,8 @@ pub struct DriverSwap {
 }
 
 impl DriverSwap {
-    /// Creates the swap to `driver`, with the slabs `added` that it needs besides the `existing`
-    /// ones. Control thread.
+    /// Creates the swap to `driver`, with the slabs `added` that it needs in addition to the
+    /// `existing` ones. Control thread.
     pub fn new(
         driver: Box<dyn Driver>,
         start_trigger: StartTrigger,

@@ -2,7 +2,7 @@
 //!
 //! One pass goes over the clients in topological order (backwards for playback). A client with a
 //! latency callback is asked once everything before it is known. For all others, the rule of
-//! `jack.h` holds: what leaves the client has the smallest and the largest latency of what enters.
+//! `jack.h` holds: outputs have the smallest and the largest latency of the inputs.
 
 use rt::shm::LatencyRange;
 

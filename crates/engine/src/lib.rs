@@ -38,7 +38,7 @@ mod transport;
 
 pub use config::{Config, KeptState, SelfConnect};
 pub use error::ServerError;
-/// The graph alone, for its fuzz target.
+/// Exported for the fuzz target of the graph.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};
 pub use platform::{Platform, PluginLaunch, PluginLauncher};

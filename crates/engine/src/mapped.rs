@@ -1,4 +1,5 @@
-//! What one client has mapped of others' memory: the indexes by which its assignments name it.
+//! The memory of others that one client has mapped, and the indexes by which its assignments name
+//! it.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,12 +12,12 @@ enum State {
     Mapped,
 }
 
-/// Before every plan's generation.
+/// Less than every plan's generation.
 const NO_PLAN: u64 = 0;
 
 /// Indexes for keys of type `K` (a client whose signal page it is, a slab).
 ///
-/// An index whose key is gone is used again only when no plan in force can name it.
+/// The index of a key that is gone is reused only when no plan in force can name it.
 #[derive(Debug)]
 pub struct MappedTable<K> {
     entries: HashMap<K, (u32, State)>,
@@ -42,8 +43,8 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         !self.entries.contains_key(&key)
     }
 
-    /// Notes that the client is asked to map `key`; gives the index. `in_force`: generation of that
-    /// plan.
+    /// Notes that the client is asked to map `key`; returns the index. `in_force`: generation of
+    /// the plan in force.
     pub fn ask(&mut self, key: K, in_force: u64) -> u32 {
         let reusable = self.freed.iter().position(|(_, generation)| *generation < in_force);
         let index = reusable.map_or_else(
@@ -57,8 +58,8 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         index
     }
 
-    /// Notes the client's answer: assignments may name `key` from now on, or the edge stays silent
-    /// and the client is asked again with the next plan. Returns true if they may name it.
+    /// Notes the client's answer. Returns true if assignments may name `key` from now on; otherwise
+    /// the edge stays silent, and the client is asked again with the next plan.
     pub fn answer(&mut self, key: K, mapped: bool) -> bool {
         if !mapped {
             self.forget(key, NO_PLAN);
@@ -69,7 +70,7 @@ impl<K: Copy + Eq + Hash> MappedTable<K> {
         true
     }
 
-    /// Forgets `key`, whose memory is gone; gives its index. `newest`: generation of the newest
+    /// Forgets `key`, whose memory is gone; returns its index. `newest`: generation of the newest
     /// plan.
     pub fn forget(&mut self, key: K, newest: u64) -> Option<u32> {
         let (index, _) = self.entries.remove(&key)?;
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_index_is_named_only_between_the_answer_and_the_end() {
+    fn an_index_is_used_only_between_the_answer_and_the_unmapping() {
         let mut table = MappedTable::default();
         assert!(table.is_unknown('a'));
         assert_eq!((table.ask('a', 1), table.ask('b', 1)), (0, 1));

@@ -1,6 +1,6 @@
 //! The graph: clients, ports, connections and devices. Pure: no process, no memory, no socket.
 //!
-//! Every operation either does all of what it says and notes it as [`Change`]s, or refuses and does
+//! Every operation either succeeds as a whole and notes its [`Change`]s, or is refused and does
 //! nothing.
 
 mod change;
@@ -39,7 +39,7 @@ const ALIASES: usize = 2;
 pub struct Client {
     /// Its id.
     pub id: u32,
-    /// Its uuid: made from its id, unless it came with one of a session.
+    /// Its uuid: made from its id, unless a session assigned one.
     pub uuid: u64,
     /// Its name.
     pub name: String,
@@ -49,7 +49,7 @@ pub struct Client {
     pub ports: Vec<u32>,
 }
 
-/// How many of each there can be.
+/// The largest number of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Clients at once.
@@ -77,7 +77,7 @@ pub struct Model {
     connections: u32,
     next_age: u64,
     metadata: Metadata,
-    /// Names, by the uuid that they are kept for.
+    /// Reserved names, by the uuid that they are reserved for.
     reserved: BTreeMap<u64, String>,
     remembered: RememberedGraph,
     changes: Vec<Change>,
@@ -136,7 +136,7 @@ impl Model {
         ids.iter().filter_map(|id| self.ports.get(id))
     }
 
-    /// Opens a client under `name`, or under a numbered one if that is taken and need not be exact.
+    /// Opens a client under `name`, or under a numbered name if that is taken and `exact` is false.
     pub fn open_client(&mut self, name: &str, exact: bool) -> Result<u32, RequestError> {
         self.open_client_as(name, exact, None)
     }
@@ -174,7 +174,7 @@ impl Model {
         found.ok_or_else(|| RequestError::NameTaken(name.into()))
     }
 
-    /// Makes a client's ports connectable, or not: then its connections go.
+    /// Makes a client's ports connectable; or not, which removes their connections.
     pub fn set_active(&mut self, client: u32, active: bool) {
         if self.clients.get(&client).is_none_or(|client| client.active == active) {
             return;
@@ -372,7 +372,7 @@ impl Model {
             .is_some_and(|port| port.links.iter().any(|link| link.other == destination))
     }
 
-    /// Whether a connection exists, by the very names of its ports.
+    /// Whether a connection exists, by the exact names of its ports.
     pub fn are_connected_by_name(&self, source: &str, destination: &str) -> bool {
         let ports = self.port_named(source).zip(self.port_named(destination));
         ports.is_some_and(|(source, destination)| self.are_connected(source.id, destination.id))
@@ -397,7 +397,7 @@ impl Model {
         Ok(())
     }
 
-    /// Removes all connections of a port that goes; they are kept for when it comes back.
+    /// Removes all connections of a port that is being removed; they are remembered for its return.
     fn take_connections(&mut self, id: u32) {
         self.cut_all(id, Self::keep_connection);
     }
@@ -475,7 +475,7 @@ impl Model {
         self.changes.push(Change::PortAliases(id));
     }
 
-    /// States a port's latency; true if it is another one than before.
+    /// Sets a port's latency; returns true if it has changed.
     pub fn set_latency(&mut self, id: u32, capture: bool, range: rt::shm::LatencyRange) -> bool {
         let Some(port) = self.ports.get_mut(&id) else { return false };
         let place = port.latency_mut(capture);

@@ -1,5 +1,5 @@
-//! How drivers are opened, when the server starts and while it runs. Not for the driver thread: it
-//! takes as long as a device or a disk does.
+//! How drivers are opened, when the server starts and while it runs. Not on the driver thread:
+//! opening takes as long as a device or a disk does.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -20,14 +20,14 @@ use device::{
 /// Starts a driver that waits until it has listeners. `None`: the driver does not wait.
 pub type StartTrigger = Option<Box<dyn FnMut() + Send>>;
 
-/// Tells a card which of its inputs, numbered from 0, it is to play at its outputs by itself
-/// (hardware monitoring). `None`: the card cannot.
+/// Sets which of a card's inputs, numbered from 0, it plays at its outputs by itself (hardware
+/// monitoring). `None`: the card cannot.
 pub type HardwareMonitor = Option<Box<dyn Fn(BTreeSet<u32>) + Send>>;
 
 /// What the control thread knows of the driver.
 #[derive(Debug)]
 pub struct DriverFacts {
-    /// For people.
+    /// Description for the user.
     pub description: String,
     /// Its channels.
     pub channels: Channels,
@@ -37,9 +37,9 @@ pub struct DriverFacts {
     pub latency: DeviceLatency,
     /// Cycles wait for the graph, so no client is late.
     pub when_done: bool,
-    /// Quanta that it can do, frames, as far as is known.
+    /// Quanta that it supports, frames, as far as is known.
     pub quanta: RangeInclusive<u32>,
-    /// ALSA's names of the devices that it may keep others from opening.
+    /// ALSA's names of the devices that it may keep other programs from opening.
     pub devices: Vec<String>,
     /// Why its device does not come back, while it is away.
     pub why_away: Arc<WhyAway>,
@@ -76,7 +76,7 @@ impl NewDriver {
         Self { driver: Box::new(driver), facts, start_trigger, hardware_monitor: None }
     }
 
-    /// With ports that hear what is played.
+    /// Adds monitor ports.
     fn monitored(mut self) -> Self {
         let driver = Monitored::new(self.driver);
         self.facts.channels = driver.channels();
@@ -86,9 +86,9 @@ impl NewDriver {
 
 /// Default sample rate, Hz.
 const SAMPLE_RATE: u32 = 48_000;
-/// What a timer has that stands in for a card.
+/// Channels in each direction of a timer that stands in for a card.
 const CHANNELS_WITHOUT_CARD: u32 = 2;
-/// Quanta that may wait in a card: its memory is as long.
+/// The most quanta that a card's buffer may hold.
 const MOST_PERIODS: u32 = 1024;
 
 /// Opens a driver for cycles of `quantum` frames, after `cards` has made other sound servers
@@ -150,7 +150,7 @@ pub fn without_card(options: &AlsaOptions) -> DriverChoice {
     }
 }
 
-/// Whether a server of `port_max` ports can be asked for this driver.
+/// Checks whether a server of `port_max` ports can have this driver.
 ///
 /// # Errors
 /// [`ServerError::OutOfRange`]
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_of_no_rate_takes_the_servers_and_one_of_another_is_refused() {
+    fn a_driver_of_another_sample_rate_is_refused() {
         assert_eq!(at_rate(timer(None), 44_100), Ok(timer(Some(44_100))));
         assert_eq!(at_rate(timer(Some(44_100)), 44_100), Ok(timer(Some(44_100))));
         assert!(at_rate(timer(Some(48_000)), 44_100).unwrap_err().contains("44100"));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_take_more_than_the_servers_ports_or_a_cards_memory_is_out_of_range() {
+    fn drivers_beyond_the_port_or_period_limits_are_out_of_range() {
         assert!(check(&timer(None), 64).is_ok());
         let wide = DriverChoice::Timer {
             capture: 33,
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_recorded_is_neither_played_nor_recorded_by_another_driver() {
+    fn a_file_being_recorded_is_refused_to_another_driver() {
         let directory = tempfile::tempdir().unwrap();
         let file = |name: &str| {
             let path = directory.path().join(name);

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::model::Model;
 
-/// Who feeds whom among clients, in an order in which all of them could run one after the other.
+/// Which client feeds which, in an order in which all could run one after the other.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Order {
     /// The clients; each one after those that it waits for.
@@ -18,7 +18,7 @@ pub struct Order {
 /// Orders `members`; connections with other clients do not count.
 ///
 /// A loop is cut at its youngest connection, as the 2004 paper and JACK2 do: what was connected
-/// first keeps its timing. A connection of a client with itself never makes anybody wait.
+/// first keeps its timing. A client that is connected with itself never waits for itself.
 pub fn order(model: &Model, members: &[u32]) -> Order {
     let edges = edges_by_age(model, members);
     if let Some(clients) = sorted(members, &edges) {
@@ -162,14 +162,14 @@ mod tests {
     }
 
     #[test]
-    fn clients_that_are_left_out_make_nobody_wait() {
+    fn no_client_waits_for_clients_that_are_left_out() {
         let order = order(&graph(3, &[(1, 2), (2, 3)]), &[1, 3]);
         assert_eq!((order.clients, order.edges), (vec![1, 3], vec![]));
     }
 
     proptest! {
         #[test]
-        fn everybody_runs_once_and_after_those_that_it_waits_for(
+        fn each_client_runs_once_after_its_predecessors(
             edges in prop::collection::vec((1..9_u32, 1..9_u32), 0..40),
         ) {
             let model = graph(8, &edges);

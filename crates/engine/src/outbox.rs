@@ -8,10 +8,11 @@ use proto::encode;
 use proto::event::Event;
 use sys::socket::SocketError;
 
-/// The most notifications that wait for a client; more are lost, and it is notified how many.
+/// The most notifications that wait for a client. Further ones are lost, and the client is notified
+/// how many.
 const LIMIT: usize = 4096;
-/// The most events that wait in all. Questions to this client find room beyond [`LIMIT`]: without
-/// an answer it may not go on. There are a few at a time, unless the client answers none.
+/// The most events that wait in total. Questions to this client have room beyond [`LIMIT`], because
+/// the server may need the answers. There are few at a time, unless the client answers none.
 const OWN_LIMIT: usize = 2 * LIMIT;
 
 /// A packet, and the memory that goes with it, with the token of the answer.
@@ -22,16 +23,16 @@ type Waiting = (Arc<[u8]>, Option<(u64, Arc<OwnedFd>)>);
 pub struct Outbox {
     waiting: VecDeque<Waiting>,
     lost: u32,
-    /// The socket was full: the poller reports when it is not.
+    /// The socket was full: the poller reports when it has room.
     blocked: bool,
 }
 
 /// How sending went.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flushed {
+pub enum FlushOutcome {
     /// No event waits.
     All,
-    /// The system has no room for more, for any client: to be tried again after a while.
+    /// The system has no memory for any client's events: to be tried again after a while.
     Later,
     /// The socket is full: to be tried again when it is writable.
     Waiting,
@@ -64,7 +65,7 @@ impl Outbox {
         self.waiting.push_back((encode(event).into(), Some((token, memory))));
     }
 
-    /// Returns whether the event with memory that is answered with `token` has not been sent.
+    /// Returns whether the event with memory and this `token` has not been sent.
     pub fn holds(&self, token: u64) -> bool {
         self.waiting.iter().any(|waiting| is_for(waiting, token))
     }
@@ -83,30 +84,30 @@ impl Outbox {
     pub fn flush(
         &mut self,
         send: impl FnMut(&[u8], &[BorrowedFd<'_>]) -> Result<(), SocketError>,
-    ) -> Flushed {
+    ) -> FlushOutcome {
         let flushed = self.send_waiting(send);
-        self.blocked = flushed == Flushed::Waiting;
+        self.blocked = flushed == FlushOutcome::Waiting;
         flushed
     }
 
     fn send_waiting(
         &mut self,
         mut send: impl FnMut(&[u8], &[BorrowedFd<'_>]) -> Result<(), SocketError>,
-    ) -> Flushed {
+    ) -> FlushOutcome {
         loop {
             if self.lost > 0 && self.waiting.len() < LIMIT {
                 self.waiting.push_back((encode(&Event::Lost { events: self.lost }).into(), None));
                 self.lost = 0;
             }
-            let Some((packet, memory)) = self.waiting.front() else { return Flushed::All };
+            let Some((packet, memory)) = self.waiting.front() else { return FlushOutcome::All };
             let memory: Option<BorrowedFd<'_>> = memory.as_ref().map(|(_, memory)| memory.as_fd());
             match send(packet, memory.as_slice()) {
                 Ok(()) => drop(self.waiting.pop_front()),
-                Err(SocketError::NotReady) => return Flushed::Waiting,
-                // No memory, or too many descriptors of this user on their way between programs:
-                // not this client's doing.
-                Err(SocketError::Io(_)) => return Flushed::Later,
-                Err(_) => return Flushed::Closed,
+                Err(SocketError::NotReady) => return FlushOutcome::Waiting,
+                // No memory, or too many descriptors of this user in flight: not the client's
+                // fault.
+                Err(SocketError::Io(_)) => return FlushOutcome::Later,
+                Err(_) => return FlushOutcome::Closed,
             }
         }
     }
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_finds_room_besides_the_notifications_that_a_client_does_not_read() {
+    fn unread_notifications_leave_room_for_a_question() {
         let mut outbox = Outbox::default();
         let notification: Arc<[u8]> = encode(&Event::GraphOrder).into();
         for _ in 0..LIMIT + 3 {
@@ -140,7 +141,7 @@ mod tests {
                 heard.push(proto::decode(packet).unwrap());
                 Ok(())
             });
-            assert!(matches!(flushed, Flushed::All | Flushed::Waiting));
+            assert!(matches!(flushed, FlushOutcome::All | FlushOutcome::Waiting));
         }
         let questions = heard.iter().filter(|event| matches!(event, Event::Quantum { .. })).count();
         assert_eq!((questions, heard.len()), (1, LIMIT + 2));

@@ -30,15 +30,16 @@ pub struct PlanSeat {
     pub own: Arc<Shared<OwnPage>>,
     /// Its signal page.
     pub signals: Arc<Shared<SignalPage>>,
-    /// The one that it may sleep on until it is woken into this plan.
+    /// The signal page that it may sleep on until it is woken into this plan.
     pub left: Option<Arc<Shared<SignalPage>>>,
     /// Its predecessors.
     pub edges: Edges,
     /// Its followers.
     pub followers: Vec<Follower>,
-    /// It must be woken on its own page: it slept there, or in no plan, and waits elsewhere now.
+    /// It must be woken on its signal page: it slept there, or was in no plan, and waits elsewhere
+    /// now.
     pub enters: bool,
-    /// How it keeps up.
+    /// Whether it keeps up.
     pub health: Arc<ClientHealth>,
     /// Transport requests on its own page count: it has the permission to control.
     pub controls: bool,
@@ -58,7 +59,7 @@ pub struct Plan {
     pub generation: u64,
     /// Length of a cycle, frames.
     pub quantum: u32,
-    /// Cycles follow each other as fast as the graph can, and the driver rests.
+    /// Cycles follow each other without a pause, and the driver rests.
     pub freewheels: bool,
     /// The clients that run; each after its predecessors.
     pub seats: Vec<PlanSeat>,
@@ -102,7 +103,7 @@ impl Seat for PlanSeat {
 }
 
 impl PlaybackSource {
-    /// What port `slot` of `slab` sends.
+    /// The output of port `slot` of `slab`.
     pub fn new(slab: Arc<PeerSlab>, slot: u32) -> Self {
         Self { slab, slot }
     }
@@ -116,7 +117,7 @@ impl PlaybackSource {
 }
 
 impl Plan {
-    /// Lets go of everything that the plan kept mapped. Control thread, when the plan has retired.
+    /// Releases everything that the plan kept mapped. Control thread, when the plan has retired.
     pub fn clear(&mut self) {
         self.seats.clear();
         self.playback.clear();

@@ -26,7 +26,7 @@ pub trait PluginLauncher: Send {
     /// it exchanges `proto::internal`'s messages with the server, and it ends with the server.
     ///
     /// # Errors
-    /// Those of starting a process.
+    /// The errors of starting a process.
     fn launch(&self, launch: &PluginLaunch<'_>, socket: OwnedFd) -> io::Result<Helper>;
 }
 

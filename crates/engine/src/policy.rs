@@ -1,4 +1,4 @@
-//! The policy: what a program may do, by rules that match what the kernel says of it.
+//! The policy: what a program may do, by rules that match what the kernel reports about it.
 
 use proto::request::RequestError;
 
@@ -7,7 +7,7 @@ use proto::request::RequestError;
 pub struct Permissions {
     /// Connect and disconnect its own ports.
     pub connect: bool,
-    /// Connect and disconnect others' ports, too, and name and describe them.
+    /// Also connect and disconnect other clients' ports, and set their names and properties.
     pub patch: bool,
     /// Hear other clients.
     pub record: bool,
@@ -20,10 +20,11 @@ pub struct Permissions {
 }
 
 impl Permissions {
-    /// Without a policy.
+    /// The permissions without a policy.
     pub const ALL: Self =
         Self { connect: true, patch: true, record: true, capture: true, control: true, load: true };
-    /// Only ports of its own, which other programs may connect as far as it hears nothing by that.
+    /// Only ports of its own. Other programs may connect them as long as this one hears nothing
+    /// that way.
     pub const NONE: Self = Self {
         connect: false,
         patch: false,
@@ -52,10 +53,10 @@ impl Permissions {
     }
 }
 
-/// What the kernel says of a program that has connected.
+/// What the kernel reports about a program that has connected.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
-    /// Its user, by the kernel, when it connected.
+    /// Its user when it connected.
     pub user_id: u32,
     /// Its groups, likewise.
     pub group_ids: Vec<u32>,
@@ -83,7 +84,7 @@ struct Rule {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy(Vec<Rule>);
 
-/// A line that is no rule.
+/// A line that is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} is no rule: {why}")]
 pub struct PolicyError {
@@ -94,10 +95,10 @@ pub struct PolicyError {
 }
 
 impl Policy {
-    /// Reads rules, one in a line: permissions, and then conditions that must all hold.
+    /// Parses rules, one per line: permissions, and then conditions that must all hold.
     ///
     /// # Errors
-    /// [`PolicyError`]: the first line that is no rule.
+    /// [`PolicyError`]: the first line that is not a rule.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         let lines =
             (1..).zip(text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()));
@@ -106,7 +107,7 @@ impl Policy {
         rules.map(rule).collect::<Result<_, _>>().map(Self)
     }
 
-    /// Returns whether a rule needs more of a process than its socket tells.
+    /// Returns whether a rule needs to know more about a process than its socket reveals.
     pub fn looks_at_process(&self) -> bool {
         let looks = |condition: &Condition| {
             matches!(condition, Condition::Executable(_) | Condition::Cgroup(_))
@@ -114,7 +115,7 @@ impl Policy {
         self.0.iter().flat_map(|rule| &rule.conditions).any(looks)
     }
 
-    /// Returns what a program may do: nothing, if a rule cannot be told to match or not.
+    /// Returns what a program may do: nothing if it is unknown whether a rule matches.
     pub fn decide(&self, facts: &Facts) -> Permissions {
         for rule in &self.0 {
             let fits: Vec<Option<bool>> =
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rule_that_fits_decides_and_without_one_everything_is_allowed() {
+    fn the_first_matching_rule_decides() {
         let text = "# who may do what\n\
             everything exe=/usr/bin/qjackctl  # by the user\n\
             \n\
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn who_cannot_be_told_from_those_that_a_rule_is_about_may_do_nothing() {
+    fn a_program_that_may_match_a_rule_may_do_nothing() {
         let policy = Policy::parse("everything exe=/usr/bin/a\nconnect uid=7\n").unwrap();
         assert!(policy.looks_at_process());
         assert_eq!(policy.decide(&facts(7, None)), Permissions::NONE);
@@ -224,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn who_may_patch_may_connect_its_own_ports() {
+    fn the_permission_to_patch_includes_connecting_own_ports() {
         assert_eq!(Permissions::parse("patch").map(|permissions| permissions.connect), Some(true));
     }
 

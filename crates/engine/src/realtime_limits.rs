@@ -3,15 +3,16 @@
 use crate::config::Config;
 use crate::priority_broker::{BrokeredPriorities, PriorityBroker};
 
-/// The configuration as far as it is allowed, and who gives real-time priorities where the kernel
-/// itself refuses them. If nobody does, that is said: then nothing of the server or its clients is
-/// real-time, and no thread is bound to a CPU where it could only wait behind others.
+/// Returns the configuration as far as it is allowed, and the service that gives real-time
+/// priorities where the kernel refuses them. If there is none, that is logged: then the server and
+/// its clients are not real-time, and no thread is pinned to a CPU where it could only wait behind
+/// others.
 pub fn granted(
     mut config: Config,
     broker: &dyn PriorityBroker,
 ) -> (Config, Option<BrokeredPriorities>) {
     let Some(priority) = config.realtime_priority else { return (config, None) };
-    // On a thread of its own: the calling one is to stay as it is.
+    // Tried on a separate thread: the calling one must stay as it is.
     let tried = std::thread::spawn(move || sys::thread::set_fifo(0, priority)).join();
     let Ok(Err(error)) = tried else {
         warnings(priority, &RealtimeRules::of_kernel())
@@ -38,13 +39,13 @@ pub fn granted(
     }
 }
 
-/// Keeps the server's memory, and with it what it shares with clients, where it is: a page that was
-/// written to disk is missing in the cycle that needs it. Says it if that is not allowed.
+/// Locks the server's memory, including what it shares with clients: a page that was swapped out is
+/// missing in the cycle that needs it. Logs it if that is not allowed.
 pub fn lock_memory() {
     if sys::process::lock_all_memory_on_fault().is_err() {
         let limit_kib = sys::process::memlock_limit().unwrap_or(0) / 1024;
         eprintln!(
-            "consort: its memory may be paged out where memory runs short: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in anew as a member of the group audio"
+            "consort: its memory may be paged out where memory runs short: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in again as a member of the group audio"
         );
     }
 }
@@ -52,7 +53,7 @@ pub fn lock_memory() {
 /// The kernel's rules for real-time threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct RealtimeRules {
-    /// The part of each CPU that they have at most.
+    /// The largest part of each CPU that they can use.
     most: f64,
     /// Interrupts are handled by threads, as under `PREEMPT_RT`.
     threads_interrupts: bool,
@@ -60,8 +61,8 @@ struct RealtimeRules {
 
 /// Priority of the threads that handle interrupts.
 const INTERRUPT_PRIORITY: u32 = 50;
-/// The part that the kernel leaves them by default.
-const USUAL_MOST: f64 = 0.95;
+/// The kernel's default for that part.
+const DEFAULT_MOST: f64 = 0.95;
 
 impl RealtimeRules {
     fn of_kernel() -> Self {
@@ -81,10 +82,9 @@ impl RealtimeRules {
     }
 }
 
-/// What whoever started a server that drives its cycles with this priority should know of the
-/// kernel.
+/// Warnings about the kernel's rules for a server that drives its cycles with this priority.
 fn warnings(priority: u32, rules: &RealtimeRules) -> impl Iterator<Item = String> {
-    let throttled = (rules.most < USUAL_MOST).then(|| {
+    let throttled = (rules.most < DEFAULT_MOST).then(|| {
         format!(
             "the kernel stops real-time threads when they have had {:.0} % of a CPU (sched_rt_runtime_us), which is little: \
              expect xruns where programs take longer",
@@ -100,9 +100,9 @@ fn warnings(priority: u32, rules: &RealtimeRules) -> impl Iterator<Item = String
     throttled.into_iter().chain(above)
 }
 
-/// Gives up what root can that the server does not need once its sockets and its driver's files are
-/// open: it goes on with what programs send it. Called before the threads that deal with them are
-/// made.
+/// Gives up root's rights that the server does not need once its sockets and its driver's files are
+/// open: from then on it handles what programs send. Called before the threads that handle it
+/// exist.
 pub fn drop_unneeded(config: &Config) {
     if let Err(error) = sys::process::drop_rights(config.policy.looks_at_process()) {
         eprintln!("consort: runs with all the rights that it was started with: {error}");
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_unusual_rules_of_the_kernel_are_told_of() {
+    fn only_unusual_kernel_rules_are_reported() {
         let warned = |priority, most, threads_interrupts| {
             warnings(priority, &RealtimeRules { most, threads_interrupts }).collect::<Vec<_>>()
         };

@@ -49,7 +49,7 @@ impl Mirror {
         });
     }
 
-    /// Carries one change over. `model` is the state after all changes.
+    /// Applies one change. `model` is the state after all changes.
     pub fn apply(&mut self, model: &Model, change: &Change) {
         match change {
             Change::ClientOpened(client) => self.write_client(model, *client),
@@ -75,7 +75,7 @@ impl Mirror {
             }
             Change::Connected { source, destination } => {
                 let links = model.port(*source).into_iter().flat_map(|port| &port.links);
-                // A later change may have removed the connection: then it also frees the cell.
+                // A later change may have removed the connection; that change also frees the cell.
                 let age =
                     links.filter(|link| link.other == *destination).map(|link| link.age).next();
                 self.link(*source, *destination, age.unwrap_or(0));

@@ -1,4 +1,4 @@
-//! The frame clock of a server that takes the place of another: it goes on where the clients stand.
+//! The frame clock of a server that replaces another: it continues where the clients are.
 
 use proto::limits::SAMPLE_RATE_HZ;
 use rt::rate::frames_in;
@@ -9,30 +9,30 @@ use rt::shm::Snapshot;
 pub struct Resume(Snapshot<3>);
 
 impl Resume {
-    /// The frame clock is to be no further back than that frame `frames` passed at `at_ns`.
-    /// `count`: more than the time before. Control thread.
+    /// Sets the frame clock forward, so that frame `frames` passed at `at_ns` at the latest.
+    /// `count` grows with each call. Control thread.
     pub fn leave(&self, frames: u64, at_ns: u64, count: u32) {
         self.0.write(&[frames, at_ns, u64::from(count)]);
     }
 
-    /// The frame that passes at `date_ns` by what was left, if it is new: `seen` counts. Thread:
-    /// cycle.
-    pub fn frame_at(&self, date_ns: u64, sample_rate_hz: u32, seen: &mut u32) -> Option<u64> {
-        // While it is being written it is for the next cycle.
+    /// The frame that passes at `time_ns` by the last call of [`leave`](Self::leave), if `seen`
+    /// says that it is new. Thread: cycle.
+    pub fn frame_at(&self, time_ns: u64, sample_rate_hz: u32, seen: &mut u32) -> Option<u64> {
+        // While it is being written, it waits for the next cycle.
         let [frames, at_ns, count] = self.0.read()?;
         let count = u32::try_from(count).ok().filter(|count| count != seen)?;
         *seen = count;
-        Some(frame_after(frames, at_ns, date_ns, sample_rate_hz))
+        Some(frame_after(frames, at_ns, time_ns, sample_rate_hz))
     }
 }
 
-/// The frame that passes at `date_ns`, if `frames` passed at `at_ns`.
-pub fn frame_after(frames: u64, at_ns: u64, date_ns: u64, sample_rate_hz: u32) -> u64 {
-    frames.saturating_add(frames_in(date_ns.saturating_sub(at_ns), sample_rate_hz))
+/// The frame that passes at `time_ns`, if `frames` passed at `at_ns`.
+pub fn frame_after(frames: u64, at_ns: u64, time_ns: u64, sample_rate_hz: u32) -> u64 {
+    frames.saturating_add(frames_in(time_ns.saturating_sub(at_ns), sample_rate_hz))
 }
 
-/// Whether frame `frames` can have passed at `at_ns`, seen from `now_ns`: no server counts faster
-/// than the highest rate from when the machine was started on.
+/// Whether frame `frames` can have passed at `at_ns`, as judged at `now_ns`: no server counts
+/// faster than at the highest rate since the machine started.
 pub fn is_plausible(frames: u64, at_ns: u64, now_ns: u64) -> bool {
     at_ns <= now_ns && frames <= frames_in(at_ns, *SAMPLE_RATE_HZ.end())
 }
@@ -56,12 +56,12 @@ mod tests {
         assert_eq!(
             resume.frame_at(1_000_000_000, 48_000, &mut seen),
             Some(1_000),
-            "a date before is no way back"
+            "an earlier time does not set it back"
         );
     }
 
     #[test]
-    fn a_frame_that_cannot_have_passed_is_told_from_one_that_can() {
+    fn a_frame_that_cannot_have_passed_is_implausible() {
         for (case, frames, at_ns, plausible) in [
             ("a second after the machine's start", 48_000, 1_000_000_000, true),
             ("too many", 768_001, 1_000_000_000, false),

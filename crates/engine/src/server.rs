@@ -41,7 +41,7 @@ use crate::transport::TransportEngine;
 /// Distance from the driver's priority to its clients', as in JACK.
 const CLIENT_PRIORITY_DISTANCE: u32 = 5;
 
-/// Runs a server in this thread until it is told to stop. `platform` starts other programs for it.
+/// Runs a server in this thread until it is asked to stop. `platform` starts other programs for it.
 ///
 /// # Errors
 /// [`ServerError`]: why it did not start.
@@ -197,11 +197,11 @@ fn start(
     }
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
     eprintln!("{announcement}");
-    // Where a service manager waits for it; a server that cannot tell it runs all the same.
+    // For a service manager that waits for it. A server that cannot notify one runs all the same.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
     let ended = control.run();
-    // Release: as the driver thread's own, which it may have stored by itself.
+    // Release: like the driver thread's own store, which may have come first.
     shared.stop.store(1, Ordering::Release);
     match thread.join() {
         Ok(report) => report.into_iter().for_each(|report| eprintln!("consort: {report}")),
@@ -214,7 +214,7 @@ fn start(
     ended.map_err(|source| ServerError::Kernel { what: "to poll", source })
 }
 
-/// The engine segment, with what programs may ask of it before the first cycle.
+/// The engine segment, with what programs may read there before the first cycle.
 fn described_engine(
     config: &Config,
     facts: &DriverFacts,
@@ -227,7 +227,7 @@ fn described_engine(
     let realtime = config.realtime_priority.is_some();
     let flags = ServerFlags { realtime, sync: config.sync, gives_priorities };
     engine.describe(flags, priorities, sys::process::process_id());
-    // Two servers of one name never start at the same time: the lock's file sees to that.
+    // The lock file prevents two servers of one name from starting at the same time.
     engine.identify(sys::clock::now_ns(), config.grace_ms);
     let (quantum, sample_rate_hz) = (config.quantum, facts.sample_rate_hz);
     engine.publish(CycleInfo { quantum, sample_rate_hz, ..CycleInfo::default() });
@@ -237,7 +237,7 @@ fn described_engine(
 /// The name of the device that drives, as JACK programs know it.
 const DRIVER_NAME: &str = "system";
 
-/// A graph of nothing but the driver's ports, and the id of the driver.
+/// A graph with only the driver's ports, and the id of the driver.
 fn model_of(limits: Limits, channels: &Channels) -> Result<(Model, u32), ServerError> {
     let mut model = Model::new(limits);
     let driver = model.open_device(DRIVER_NAME);
@@ -255,12 +255,12 @@ fn announcement(config: &Config, facts: &DriverFacts) -> String {
     )
 }
 
-/// What clients of the server before leave to this one without carrying it themselves.
+/// What the previous server saved for clients that do not restore it by themselves.
 const UNCARRIED_FILE: &str = "properties.json";
-/// For how long whoever comes may have been one of them.
+/// How long a new client may have been a client of the previous server.
 const EXPECTED_NS: u64 = 10_000_000_000;
 
-/// Has the model know what was kept, and what there is kept from now on.
+/// Loads the saved state into the model, and lets it be saved from now on.
 fn remember(
     config: &Config,
     directory: &Path,
@@ -272,13 +272,12 @@ fn remember(
         StateWriter::start(path).map_err(|source| ServerError::Kernel { what: "a thread", source })
     };
     if let Some(KeptState { path, state }) = config.state.as_deref() {
-        // Now rather than later, so that whoever starts the server is told if it cannot be kept
-        // there.
+        // Written at once, so that the user sees an error if it cannot be saved there.
         state::write(path, state)?;
         model.keep_what_goes();
         model.expect(state);
         if let Some(place) = state.transport {
-            // Refused only while somebody else moves it, who is not there yet.
+            // Refused only while another request moves it, and there is none yet.
             let _ = shared.transport.request_position(&place.position());
         }
         return Ok(StatePersistence::all(start(path.clone())?, state.transport));
@@ -287,7 +286,7 @@ fn remember(
     if after_crash && let Ok(State { properties, .. }) = state::read(&path) {
         model.expect(&State { properties, ..State::default() });
     }
-    // A model that is told nothing has nothing to forget.
+    // A model without a saved state has nothing to forget.
     Ok(StatePersistence::uncarried(start(path)?, sys::clock::now_ns() + EXPECTED_NS))
 }
 
@@ -298,7 +297,7 @@ fn placement(config: &Config) -> Option<PlacementConfig> {
     if !config.placement || config.realtime_priority.is_none() {
         if let Some(named) = named {
             eprintln!(
-                "consort: nobody is kept on the CPUs {named}: that takes --placement on, and real-time priorities"
+                "consort: no client is kept on the CPUs {named}: this needs --placement on and real-time priorities"
             );
         }
         return None;
@@ -306,7 +305,7 @@ fn placement(config: &Config) -> Option<PlacementConfig> {
     let own = sys::thread::affinity().ok()?;
     let cpus = match named {
         None => sys::topology::undisturbed(&own),
-        // Whoever names them knows why, and isolated ones are in nobody's mask.
+        // The user has named them for a reason, and isolated CPUs are in no thread's mask.
         Some(named) => {
             let isolated = sys::topology::isolated();
             let usable = named.iter().filter(|cpu| own.contains(*cpu) || isolated.contains(*cpu));

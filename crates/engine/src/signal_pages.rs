@@ -1,5 +1,4 @@
-//! A client's signal page, and the one that replaces it when a client that is no neighbour any more
-//! has it mapped.
+//! A client's signal page, and the one that replaces it when a former neighbour has it mapped.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -10,24 +9,24 @@ use sys::memory::{SegmentError, Shared};
 /// One page.
 #[derive(Debug)]
 pub struct Page {
-    /// Counts the client's pages.
+    /// Number among the client's pages.
     pub number: u32,
     /// For the client, and for its predecessors.
     pub memory: Arc<OwnedFd>,
     /// For the server itself.
     pub shared: Arc<Shared<SignalPage>>,
-    /// A client that is no neighbour any more has it mapped.
+    /// A former neighbour has it mapped.
     must_be_replaced: bool,
 }
 
 /// The pages of one client.
 #[derive(Debug)]
 pub struct SignalPages {
-    /// The one that the next plan gives it.
+    /// The page that the next plan gives the client.
     current: Page,
-    /// The one after that, and whether the client has mapped it.
+    /// The page after that, and whether the client has mapped it.
     coming: Option<(Page, bool)>,
-    /// The one of the plan in force: the client may sleep there. Also its number.
+    /// Number and memory of the page of the plan in force, where the client may sleep.
     in_force: (u32, Arc<Shared<SignalPage>>),
 }
 
@@ -64,7 +63,7 @@ impl SignalPages {
         self.coming.as_ref().map(|(page, _)| page)
     }
 
-    /// The page that the next plan's cycles leave, if that is another.
+    /// The page that the next plan's cycles leave, if they use another one.
     pub fn left(&self) -> Option<&Arc<Shared<SignalPage>>> {
         (self.in_force.0 != self.current.number).then_some(&self.in_force.1)
     }
@@ -75,7 +74,7 @@ impl SignalPages {
         self.left().into_iter().for_each(|left| left.wake_unconditionally(park));
     }
 
-    /// Notes that a client which is no neighbour any more has page `number` mapped.
+    /// Notes that a former neighbour has page `number` mapped.
     pub fn revoke(&mut self, number: u32) {
         let coming = self.coming.as_mut().map(|(page, _)| page);
         for page in coming.into_iter().chain([&mut self.current]) {
@@ -96,7 +95,8 @@ impl SignalPages {
         self.coming()
     }
 
-    /// The client has mapped the coming page, or cannot: then another is made for the next plan.
+    /// Notes whether the client has mapped the coming page. If it cannot, another one is made for
+    /// the next plan.
     pub fn answered(&mut self, is_mapped: bool) {
         match &mut self.coming {
             Some((_, mapped)) if is_mapped => *mapped = true,
@@ -109,15 +109,15 @@ impl SignalPages {
         self.coming.as_ref().is_some_and(|(_, is_mapped)| *is_mapped)
     }
 
-    /// From the next plan on the coming page is the client's.
+    /// Makes the coming page the client's from the next plan on.
     pub fn advance(&mut self) {
         if let Some((page, _)) = self.coming.take() {
             self.current = page;
         }
     }
 
-    /// The driver runs a plan in which the client has its current page; gives the number of the
-    /// page that it has left.
+    /// Notes that the driver runs a plan in which the client has its current page; returns the
+    /// number of the page that it has left.
     pub fn adopted(&mut self) -> Option<u32> {
         let left = self.left().is_some().then_some(self.in_force.0);
         self.in_force = (self.current.number, Arc::clone(&self.current.shared));
@@ -134,7 +134,7 @@ mod tests {
         let mut pages = SignalPages::create().unwrap();
         assert!(pages.replace_if_revoked().is_none());
         pages.revoke(7);
-        assert!(pages.replace_if_revoked().is_none(), "a page of long ago");
+        assert!(pages.replace_if_revoked().is_none(), "a page from long before");
         pages.revoke(0);
         assert_eq!(pages.replace_if_revoked().map(Page::place), Some(1));
         assert!(pages.replace_if_revoked().is_none(), "one at a time");

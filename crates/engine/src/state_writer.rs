@@ -1,4 +1,4 @@
-//! The thread that writes a server's state down, so that nobody waits for a disk.
+//! The thread that writes a server's state to a file, so that no other thread waits for a disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use state::State;
 
-/// Writes what it is given to one file, the newest only.
+/// Writes the newest state that it is given to a file.
 #[derive(Debug)]
 pub struct StateWriter {
     path: PathBuf,
@@ -15,7 +15,7 @@ pub struct StateWriter {
     ended: Receiver<()>,
 }
 
-/// How long the end of a server waits for its last state to be on the disk.
+/// How long a stopping server waits for its last state to be on the disk.
 const LAST: Duration = Duration::from_secs(5);
 
 impl StateWriter {
@@ -27,24 +27,24 @@ impl StateWriter {
         let (states, given) = channel();
         let (ends, ended) = channel();
         let file = path.clone();
-        std::thread::Builder::new().name("consort-keeper".into()).spawn(move || {
+        std::thread::Builder::new().name("consort-state".into()).spawn(move || {
             keep(&file, &given);
             drop::<Sender<()>>(ends);
         })?;
         Ok(Self { path, states, ended })
     }
 
-    /// Has a state written soon. Does not wait.
+    /// Queues a state to be written. Does not wait.
     pub fn give(&self, state: State) {
-        // Fails only if the thread is gone, which it is not while this lives.
+        // Fails only if the thread is gone, which it is not while this exists.
         let _ = self.states.send(state);
     }
 
-    /// Has all written that was given, in bounded time; gives the file.
+    /// Waits for a bounded time until everything is written; returns the file.
     pub fn finish(self) -> PathBuf {
         let Self { path, states, ended } = self;
         drop(states);
-        // An answer never comes, only its end.
+        // The channel carries no message; it closes when the thread ends.
         let _ = ended.recv_timeout(LAST);
         path
     }
@@ -68,21 +68,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_state_that_was_given_is_on_the_disk_when_the_keeper_has_ended() {
+    fn the_last_state_that_was_given_is_on_the_disk_when_the_writer_has_ended() {
         let directory = tempfile::tempdir().unwrap();
-        let keeper = StateWriter::start(directory.path().join("state.json")).unwrap();
+        let writer = StateWriter::start(directory.path().join("state.json")).unwrap();
         for quantum in 1..100 {
-            keeper.give(State { quantum: Some(quantum), ..State::default() });
+            writer.give(State { quantum: Some(quantum), ..State::default() });
         }
-        let path = keeper.finish();
+        let path = writer.finish();
         assert_eq!(state::read(&path).unwrap().quantum, Some(99));
     }
 
     #[test]
-    fn a_file_that_cannot_be_written_ends_nobody() {
+    fn a_file_that_cannot_be_written_does_not_end_the_thread() {
         let directory = tempfile::tempdir().unwrap();
-        let keeper = StateWriter::start(directory.path().join("none/state.json")).unwrap();
-        keeper.give(State::default());
-        assert!(!keeper.finish().exists());
+        let writer = StateWriter::start(directory.path().join("none/state.json")).unwrap();
+        writer.give(State::default());
+        assert!(!writer.finish().exists());
     }
 }

@@ -67,14 +67,14 @@ pub enum Event {
         /// The CPU that the plan says.
         assigned: u32,
     },
-    /// Its suspension was due for a check.
+    /// A check of its suspension was due.
     Checked(Poll),
     /// Its program has activated it.
     Activated,
 }
 
-/// What a client's own page says of whether it is alive: a hint. A client that writes nonsense
-/// there is reinstated too early, and late again.
+/// A hint from the client's own page that it is alive. A client that writes nonsense there is
+/// reinstated too early, and late again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Poll {
     /// How often it has polled for its turn so far; wraps. A stopped client does not.
@@ -89,8 +89,8 @@ pub enum Action {
     /// Publish another plan: the client is unpinned.
     Unpin,
     /// Take the client's priority, and publish a plan without it. The driver thread does not
-    /// supervise a client that is in no plan, and it may be about to begin a cycle that it never
-    /// ends.
+    /// supervise a client that is in no plan, and that client may be about to begin a cycle that it
+    /// never ends.
     Suspend,
     /// Publish a plan with the client.
     Reinstate,
@@ -106,7 +106,7 @@ pub enum Action {
 /// Why a client is unpinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UnpinReason {
-    /// It was late too often: its CPU may have other work, of which a schedule knows nothing.
+    /// It was late too often: its CPU may have other work, which the schedule does not know.
     Late,
     /// It does not run on this CPU, which was assigned to it: its own affinity or its cpuset may
     /// exclude the CPU.

@@ -157,7 +157,7 @@ mod tests {
     const CYCLE_NS: u64 = 1_000_000;
 
     #[test]
-    fn a_bucket_holds_its_values_and_is_at_most_three_percent_wide() {
+    fn a_bucket_is_at_most_three_percent_wide() {
         let values =
             (0..5_000).chain((0..60).map(|power| 1 << power)).chain([u64::MAX, 123_456_789_012]);
         for value in values {
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peak_leaves_the_second_after_a_second_and_the_minute_after_a_minute_but_never_the_whole() {
+    fn a_peak_leaves_each_window_when_its_time_has_passed() {
         let mut times = Times::default();
         let mut time_ns = 5 * CYCLE_NS;
         let mut run = |times: &mut Times, cycles: u64| {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_idle_for_an_hour_has_empty_windows_and_its_past() {
+    fn an_idle_client_keeps_only_its_total_counts() {
         let mut times = Times::default();
         times.note(1, 5);
         let windows = times.windows(3_600_000_000_000);

@@ -22,7 +22,7 @@ pub struct CycleStart {
     pub wakeup_ns: u64,
 }
 
-/// What clients and programs asked and stated since the previous cycle began.
+/// What clients and programs have requested and stated since the previous cycle began.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct TransportInputs {
     /// Requests, combined.
@@ -81,7 +81,7 @@ impl TransportEngine {
         self.now
     }
 
-    /// Where the coming cycle begins.
+    /// Returns the position at which the coming cycle begins.
     fn position(&self, inputs: TransportInputs) -> Position {
         if let Some(asked) = inputs.request.position {
             return asked.checked();
@@ -183,7 +183,7 @@ mod tests {
     use TransportState::{Rolling, Starting, Stopped};
 
     #[test]
-    fn it_starts_for_one_cycle_rolls_a_quantum_a_cycle_and_stops_where_the_next_would_have_begun() {
+    fn a_rolling_transport_advances_one_quantum_per_cycle() {
         let mut stage = Stage::default();
         assert_eq!(stage.quiet(), (Stopped, 0));
         assert_eq!(stage.asked(roll(true)), (Starting, 0));
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_jump_stops_nothing_that_stands_and_starts_anew_what_rolls() {
+    fn a_jump_restarts_only_a_rolling_transport() {
         let mut stage = Stage::default();
         assert_eq!(stage.asked(locate(7000)), (Stopped, 7000));
         assert_eq!(stage.quiet(), (Stopped, 7000));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn each_start_and_each_jump_is_a_round_of_its_own_and_a_stop_ends_the_asking() {
+    fn every_start_or_jump_begins_a_new_round() {
         let mut stage = Stage::default();
         let mut rounds = Vec::new();
         for request in [locate(1), roll(true), locate(2), roll(false), locate(3), roll(false)] {
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_needs_time_is_waited_for_until_the_timeout_and_no_longer() {
+    fn a_slow_client_is_waited_for_until_the_timeout() {
         let held_up = TransportInputs { held_up: true, ..TransportInputs::default() };
         for (timeout_us, waits) in [(0, 0), (1, 0), (250_000, 2), (1_000_000, 9)] {
             let mut stage = Stage::default();
@@ -258,15 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_master_states_holds_for_its_cycle_and_goes_with_it() {
+    fn a_stated_position_is_lost_with_the_timebase_master() {
         let stated = Position { frame: 999, valid: valid::BBT, bar: 4, ..Position::default() };
         let led = TransportInputs { master: 7, stated: Some(stated), ..TransportInputs::default() };
         let silent = TransportInputs { master: 7, ..TransportInputs::default() };
         let mut stage = Stage::default();
         stage.decide(silent);
-        let told = stage.decide(led).position;
+        let position = stage.decide(led).position;
         assert_eq!(
-            (told.frame, told.bar, told.valid),
+            (position.frame, position.bar, position.valid),
             (0, 4, valid::BBT),
             "but the frame is not its to say"
         );
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(
             stage.decide(TransportInputs::default()).position,
             Position::at(300),
-            "a master that went"
+            "a master that has gone"
         );
     }
 

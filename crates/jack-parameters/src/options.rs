@@ -32,7 +32,7 @@ pub struct Spec<Id> {
 pub struct Found<'a, Id> {
     /// What it stands for.
     pub id: Id,
-    /// As it was written, for messages.
+    /// The option as it was written, for messages.
     pub written: String,
     /// Its value.
     pub value: Option<&'a str>,
@@ -56,7 +56,7 @@ impl<'a> OptionReader<'a> {
     /// Returns the next option, or `None` at the end.
     ///
     /// # Errors
-    /// A sentence that names the word that makes no sense.
+    /// A sentence that names the wrong word.
     pub fn next_option<Id: Copy>(
         &mut self,
         specs: &[Spec<Id>],

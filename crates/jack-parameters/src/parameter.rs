@@ -1,4 +1,4 @@
-//! What the table says of a parameter.
+//! A parameter as the table describes it.
 
 use crate::value::Value;
 
@@ -36,7 +36,7 @@ impl Constraint {
     }
 }
 
-/// How a parameter is an option of `jackd`.
+/// What a parameter does as an option of `jackd`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effect {
     /// The option has no value and makes it true.
@@ -93,8 +93,8 @@ impl Parameter {
         help_line(option.trim_end(), &format!("{}{default}", self.text))
     }
 
-    /// Returns the words of a command line of `jackd` that set it to `value`. The words of its
-    /// default are none, except that a flag that is true can be repeated.
+    /// Returns the words of a command line of `jackd` that set it to `value`: none for its default,
+    /// except for a flag that is true.
     #[must_use]
     pub fn words(&self, value: &Value) -> Vec<String> {
         let Some(letter) = self.letter else { return Vec::new() };
@@ -147,7 +147,7 @@ const COLUMNS: usize = 100;
 pub fn help_line(option: &str, text: &str) -> String {
     let mut lines = format!("    {option:<OPTION_COLUMNS$}");
     let mut column = lines.chars().count();
-    // Two spaces end the option, as the man page is made of these lines.
+    // Two spaces end the option: the man page is generated from these lines.
     let mut separator = "  ";
     for word in text.split(' ') {
         let columns = word.chars().count();

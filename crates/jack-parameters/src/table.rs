@@ -135,7 +135,7 @@ pub static SERVER: &[Parameter] = &[
         Bool(false),
         Any,
         IfTrue,
-        "Play in each cycle what was computed in it: one quantum less latency"
+        "Play the result of each cycle in the same cycle: one quantum less latency"
     ),
     Parameter {
         letter: Some('a'),
@@ -184,7 +184,7 @@ const MONITOR: Parameter = parameter!(
     Bool(false),
     Any,
     IfTrue,
-    "A capture port for each playback port that gets the same samples: monitor_1 and on"
+    "Add a capture port monitor_N for each playback port, with the same samples"
 );
 
 /// Returns a number of ports or frames.
@@ -264,7 +264,7 @@ pub static ALSA: &[Parameter] = &[
         &["nperiods"],
         defaults::PERIODS,
         PERIODS,
-        "Quanta that wait in the card",
+        "Quanta buffered in the card",
     ),
     parameter!(
         'H',
@@ -346,7 +346,7 @@ pub static ALSA: &[Parameter] = &[
         OneOf(MIDI_DRIVERS),
         Valued,
         "MIDI ports: seq (ALSA's sequencer: hardware and programs), raw (the hardware itself, which no \
-         other program can use meanwhile), or none"
+         other program can then use), or none"
     ),
 ];
 

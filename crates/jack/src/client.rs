@@ -56,7 +56,7 @@ pub unsafe extern "C" fn jack_client_open(
         unsafe { (text(name), options::OpenOptions::read(options, [server_name, session_id])) };
     let opened = match (name, options) {
         (_, Err(options::InvalidOption)) => {
-            messages::error(format_args!("jack_client_open: an option that it does not have"));
+            messages::error(format_args!("jack_client_open: unsupported option"));
             Err(status::FAILURE | status::INVALID_OPTION)
         }
         (None, _) => {

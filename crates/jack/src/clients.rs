@@ -1,10 +1,10 @@
 //! Handles of clients: numbers that are looked up, never addresses that are dereferenced.
 //!
 //! A `jack_client_t *` is the index of a slot and the slot's generation, so that null, foreign and
-//! closed handles can be told from open ones. A lookup pins the slot: an atomic addition and later
-//! a subtraction, allowed within a cycle. The client behind a closed handle is dropped when its
-//! last pin is gone, so that a call may race with `jack_client_close`. If that takes long, the next
-//! open or close drops it.
+//! closed handles can be distinguished from open ones. A lookup pins the slot: an atomic addition
+//! and later a subtraction, allowed within a cycle. The client behind a closed handle is dropped
+//! when its last pin is gone, so that a call may race with `jack_client_close`. If that takes long,
+//! the next open or close drops it.
 
 use std::ffi::CString;
 use std::ops::Deref;

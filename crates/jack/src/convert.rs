@@ -118,7 +118,7 @@ pub fn refuse(why: &str) -> c_int {
 
 /// A message for [`refuse`].
 pub const NO_SUCH_PORT: &str =
-    "the port handle is none of an open client's server, or a text is missing";
+    "the port handle does not belong to an open client's server, or a text is missing";
 
 /// Reports an error to the program. Not within a cycle, where nothing may be formatted or printed.
 pub fn complain(error: &Error) {

@@ -85,7 +85,7 @@ mod tests {
 
     // One test for both variables, because they are the process's.
     #[test]
-    fn messages_reach_the_function_that_is_set_and_no_other() {
+    fn messages_reach_only_the_function_that_is_set() {
         jack_set_error_function(Some(hear));
         error(format_args!("port {} is\0 gone", 3));
         info(format_args!("only printed"));

@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_description_is_a_copy_for_the_program_and_is_emptied_when_it_is_freed() {
+    fn a_freed_description_is_empty() {
         let mut description =
             describe(7, &[property("k", "v", ""), property("l", "w", "text/plain")]);
         // SAFETY: made by `describe`, with this number of properties, and freed once.
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_client_a_key_or_a_place_for_the_answer_everything_fails_and_nothing_is_written() {
+    fn invalid_metadata_calls_write_nothing() {
         let key = c"k".as_ptr();
         for client in [ClientHandle::NONE, ClientHandle::from_number(0x1234_5678)] {
             // SAFETY: null, constants, or variables of this test.

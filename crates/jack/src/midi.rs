@@ -32,14 +32,14 @@ unsafe fn words<'a>(buffer: *mut c_void) -> Option<&'a MidiWords> {
 }
 
 /// # Safety
-/// As [`words`].
+/// See [`words`].
 unsafe fn reader<'a>(buffer: *mut c_void) -> Option<MidiReader<'a>> {
     // SAFETY: the same contract.
     unsafe { words(buffer) }.and_then(MidiReader::of)
 }
 
 /// # Safety
-/// As [`words`].
+/// See [`words`].
 unsafe fn writer<'a>(buffer: *mut c_void) -> Option<MidiWriter<'a>> {
     // SAFETY: the same contract.
     unsafe { words(buffer) }.and_then(MidiWriter::of)
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn jack_midi_clear_buffer(buffer: *mut c_void) {
 /// Like [`jack_midi_clear_buffer`]. Thread: cycle.
 ///
 /// # Safety
-/// As [`jack_midi_clear_buffer`].
+/// See [`jack_midi_clear_buffer`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_midi_reset_buffer(buffer: *mut c_void) {
     // SAFETY: the same contract.
@@ -137,7 +137,7 @@ pub unsafe extern "C" fn jack_midi_event_reserve(
 /// cycle.
 ///
 /// # Safety
-/// As [`jack_midi_event_reserve`]; `data` is null or may be read for `size` bytes.
+/// See [`jack_midi_event_reserve`]; `data` is null or may be read for `size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_midi_event_write(
     buffer: *mut c_void,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_or_filled_in_after_a_reservation_is_read() {
+    fn written_and_reserved_events_are_read_back() {
         let buffer = Buffer::new();
         let system_exclusive: Vec<u8> = (0..=255).collect();
         assert_eq!(
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_midi_buffer_is_answered_with_errors() {
+    fn memory_that_is_not_a_midi_buffer_yields_errors() {
         let silence: Box<MidiWords> = Box::new(std::array::from_fn(|_| Default::default()));
         let silence: *mut c_void = silence.as_ptr().cast_mut().cast();
         for (what, buffer) in [

@@ -75,13 +75,13 @@ impl<'a> OpenOptions<'a> {
     /// Reads the arguments that `options` announces.
     ///
     /// # Safety
-    /// As many of `arguments`, from the first, as `options` announces are null or C strings that
-    /// live for `'a`. The others may be anything.
+    /// The arguments that `options` announces, from the first on, are null or C strings that live
+    /// for `'a`. The others may be anything.
     pub unsafe fn read(options: u32, arguments: [Argument; 2]) -> Result<Self, InvalidOption> {
         if options & !option::OPEN != 0 {
             return Err(InvalidOption);
         }
-        let mut arguments = Announced { options, rest: arguments.into_iter() };
+        let mut arguments = AnnouncedArguments { options, rest: arguments.into_iter() };
         // SAFETY: the caller's promise; in the order in which the headers list the arguments.
         let (server_name, session_id) =
             unsafe { (arguments.take(option::SERVER_NAME), arguments.take(option::SESSION_ID)) };
@@ -98,12 +98,12 @@ impl<'a> LoadOptions<'a> {
     /// Reads the arguments that `options` announces.
     ///
     /// # Safety
-    /// As [`OpenOptions::read`].
+    /// See [`OpenOptions::read`].
     pub unsafe fn read(options: u32, arguments: [Argument; 2]) -> Result<Self, InvalidOption> {
         if options & !option::LOAD != 0 {
             return Err(InvalidOption);
         }
-        let mut arguments = Announced { options, rest: arguments.into_iter() };
+        let mut arguments = AnnouncedArguments { options, rest: arguments.into_iter() };
         // SAFETY: the caller's promise; in the order in which the headers list the arguments.
         let (load_name, load_init) =
             unsafe { (arguments.take(option::LOAD_NAME), arguments.take(option::LOAD_INIT)) };
@@ -112,12 +112,12 @@ impl<'a> LoadOptions<'a> {
 }
 
 /// The arguments that have not been taken yet.
-struct Announced {
+struct AnnouncedArguments {
     options: u32,
     rest: std::array::IntoIter<Argument, 2>,
 }
 
-impl Announced {
+impl AnnouncedArguments {
     /// Takes the next argument if `bit` announces one. Arguments that are not announced are not
     /// even compared with null.
     ///
@@ -262,10 +262,10 @@ mod tests {
     }
 
     #[test]
-    fn options_of_the_other_function_and_unknown_ones_are_refused() {
+    fn unsupported_options_are_refused() {
         for bit in (0..32).map(|shift| 1 << shift) {
             let texts = [c"a".as_ptr(), c"b".as_ptr()];
-            // SAFETY: C strings that live for ever.
+            // SAFETY: C strings that live forever.
             let (open, load) =
                 unsafe { (OpenOptions::read(bit, texts), LoadOptions::read(bit, texts)) };
             assert_eq!(open.is_ok(), [0x01, 0x02, 0x04, 0x20].contains(&bit), "open with {bit:#x}");

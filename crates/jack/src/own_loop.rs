@@ -2,8 +2,8 @@
 //!
 //! Such a loop is written to run forever: `jack_cycle_wait` must end the thread. Ending it like
 //! `pthread_exit` would unwind through the Rust frames below the program's, which is not allowed.
-//! So the program's function runs on a separate stack, and the thread continues where it entered
-//! that stack; whatever the function has on it is abandoned, as with `longjmp`.
+//! Therefore the program's function runs on a separate stack, and the thread continues where it
+//! entered that stack; whatever the function has on it is abandoned, as with `longjmp`.
 
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
@@ -14,7 +14,7 @@ use crate::callbacks::{Context, ThreadCallback};
 use crate::clients::ClientHandle;
 use crate::messages;
 
-/// As large as the stacks of process threads.
+/// Size of the stack, the same as that of process threads.
 const STACK_BYTES: usize = 512 * 1024;
 const PAGE_BYTES: usize = 4096;
 
@@ -39,7 +39,7 @@ impl Stack {
 
     fn new() -> Option<Self> {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_STACK | libc::MAP_POPULATE;
-        // SAFETY: a new mapping where the kernel likes it.
+        // SAFETY: a new mapping at an address of the kernel's choice.
         let mapped = unsafe {
             libc::mmap(
                 null_mut(),
@@ -149,7 +149,7 @@ mod tests {
     extern "C" fn for_ever(context: *mut c_void) -> *mut c_void {
         loop {
             ROUNDS.fetch_add(1, Ordering::Relaxed);
-            // Nothing is to be run any more: not the handle of a client.
+            // Not the handle of a client, so that there are no more cycles to run.
             jack_cycle_wait(ClientHandle::NONE);
             assert!(context.is_null());
         }
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_never_returns_ends_at_its_wait_and_one_that_returns_ends_there() {
+    fn a_loop_that_never_returns_ends_at_its_wait() {
         run(for_ever, Context(null_mut()));
         assert_eq!(ROUNDS.load(Ordering::Relaxed), 1);
         run(returning, Context(null_mut()));

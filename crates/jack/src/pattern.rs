@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_are_extended_regular_expressions_that_need_not_match_the_whole() {
+    fn patterns_are_unanchored_extended_regular_expressions() {
         for (case, pattern, text, expected) in [
             ("empty", c"", "anything", true),
             ("a part", c"play", "system:playback_1", true),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_pattern_is_refused() {
+    fn an_invalid_pattern_is_refused() {
         for broken in [c"(", c"[a", c"a{2,1}"] {
             assert!(Pattern::new(broken).is_none(), "{broken:?}");
         }

@@ -26,7 +26,7 @@ struct Server {
     identity: OnceLock<Identity>,
     /// The client on this server that was found last.
     any: AtomicU64,
-    /// By port id: the handle of the client that registered it. May be outdated.
+    /// The handle of the client that registered each port, by port id. May be outdated.
     owners: ChunkedList<AtomicU64>,
 }
 

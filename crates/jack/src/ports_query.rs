@@ -67,7 +67,7 @@ pub unsafe extern "C" fn jack_get_ports(
     let patterns = unsafe { [pattern(name_pattern), pattern(type_pattern)] };
     let [Some(name), Some(port_type)] = patterns else {
         messages::error(format_args!(
-            "jack_get_ports: a pattern is no extended regular expression (regex(7))"
+            "jack_get_ports: a pattern is not an extended regular expression (regex(7))"
         ));
         return null();
     };

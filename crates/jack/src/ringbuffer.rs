@@ -178,7 +178,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read_space(ring: *const RingBuffer) -> 
 /// Returns the number of bytes that can be written. For the writer. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`].
+/// See [`jack_ringbuffer_read_space`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_write_space(ring: *const RingBuffer) -> usize {
     // SAFETY: the caller's promise.
@@ -188,7 +188,7 @@ pub unsafe extern "C" fn jack_ringbuffer_write_space(ring: *const RingBuffer) ->
 /// Reads up to `count` bytes and returns their number. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_peek`].
+/// See [`jack_ringbuffer_peek`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_read(
     ring: *mut RingBuffer,
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read(
 /// Copies up to `count` bytes without consuming them and returns their number. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; only one thread reads; `destination` has `count` bytes that
+/// See [`jack_ringbuffer_read_space`]; only one thread reads; `destination` has `count` bytes that
 /// it may write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_peek(
@@ -230,7 +230,7 @@ pub unsafe extern "C" fn jack_ringbuffer_peek(
 /// Puts up to `count` bytes in and returns how many. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; only one thread writes; `source` has `count` bytes.
+/// See [`jack_ringbuffer_read_space`]; only one thread writes; `source` has `count` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_write(
     ring: *mut RingBuffer,
@@ -255,7 +255,7 @@ pub unsafe extern "C" fn jack_ringbuffer_write(
 /// Describes what can be read in place, in two stretches. For the reader. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
+/// See [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_get_read_vector(
     ring: *const RingBuffer,
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn jack_ringbuffer_get_read_vector(
 /// Describes where bytes can be written in place, in two stretches. For the writer. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
+/// See [`jack_ringbuffer_read_space`]; `vector` has room for two stretches.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_get_write_vector(
     ring: *const RingBuffer,
@@ -281,7 +281,7 @@ pub unsafe extern "C" fn jack_ringbuffer_get_write_vector(
 /// Drops `count` bytes that have been read in place. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; only one thread reads; that many bytes can be read.
+/// See [`jack_ringbuffer_read_space`]; only one thread reads; that many bytes can be read.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_read_advance(ring: *mut RingBuffer, count: usize) {
     // SAFETY: the caller's promise.
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn jack_ringbuffer_read_advance(ring: *mut RingBuffer, cou
 /// Hands `count` bytes that have been written in place to the reader. Thread: any.
 ///
 /// # Safety
-/// As [`jack_ringbuffer_read_space`]; only one thread writes; that many bytes can be written.
+/// See [`jack_ringbuffer_read_space`]; only one thread writes; that many bytes can be written.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_ringbuffer_write_advance(ring: *mut RingBuffer, count: usize) {
     // SAFETY: the caller's promise.

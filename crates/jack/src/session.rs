@@ -111,7 +111,7 @@ pub unsafe extern "C" fn jack_session_reply(client: ClientHandle, event: *mut Ev
         0
     } else {
         refuse(
-            "the session reply was not sent: nothing was asked, or the command is no UTF-8 or longer than 2 KiB",
+            "the session reply was not sent: nothing was asked, or the command is not UTF-8 or longer than 2 KiB",
         )
     }
 }
@@ -158,7 +158,7 @@ pub unsafe extern "C" fn jack_session_notify(
     // Debian's jack_session_notify passes null when it asks programs to quit.
     let path = if path.is_null() { Some(".") } else { given_path };
     let (Some(kind), Some(path), true) = (kind, path, name.is_some() || target.is_null()) else {
-        refuse("jack_session_notify: no such type, or a text is missing or no UTF-8");
+        refuse("jack_session_notify: no such type, or a text is missing or not UTF-8");
         return null_mut();
     };
     // The other clients may have other working directories.

@@ -68,7 +68,7 @@ pub unsafe extern "C" fn jack_acquire_real_time_scheduling(
 /// Puts a thread under ordinary scheduling. Returns 0, or the system's error number.
 ///
 /// # Safety
-/// As [`jack_acquire_real_time_scheduling`].
+/// See [`jack_acquire_real_time_scheduling`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_drop_real_time_scheduling(thread: pthread_t) -> c_int {
     // SAFETY: the caller's promise.
@@ -138,7 +138,7 @@ pub unsafe extern "C" fn jack_client_stop_thread(
 /// Cancels a thread and waits for it to end. Returns 0, or the system's error number.
 ///
 /// # Safety
-/// As [`jack_client_stop_thread`].
+/// See [`jack_client_stop_thread`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_client_kill_thread(client: ClientHandle, thread: pthread_t) -> c_int {
     if thread == 0 {

@@ -59,8 +59,8 @@ pub extern "C" fn jack_frames_to_time(client: ClientHandle, frame: u32) -> u64 {
 
 /// Returns the frame at a time in µs. Thread: any.
 #[unsafe(no_mangle)]
-pub extern "C" fn jack_time_to_frames(client: ClientHandle, date_us: u64) -> u32 {
+pub extern "C" fn jack_time_to_frames(client: ClientHandle, time_us: u64) -> u32 {
     client
         .pin()
-        .map_or(0, |client| client.session.time_to_frames(date_us.saturating_mul(NS_PER_US)))
+        .map_or(0, |client| client.session.time_to_frames(time_us.saturating_mul(NS_PER_US)))
 }

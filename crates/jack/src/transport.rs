@@ -181,10 +181,10 @@ pub unsafe extern "C" fn jack_transport_query(
     position: *mut Position,
 ) -> u32 {
     let found = client.pin().and_then(|client| transport_of(&client));
-    let told =
+    let result =
         found.map(|(transport, rate_hz)| Position::of(&transport.position, &transport, rate_hz));
     // SAFETY: the caller's promise.
-    unsafe { store(position, told.unwrap_or_default()) };
+    unsafe { store(position, result.unwrap_or_default()) };
     found.map_or(TransportState::Stopped, |(transport, _)| transport.state) as u32
 }
 
@@ -309,7 +309,7 @@ const OLD_BBT: u32 = 1 << 4;
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mut OldInfo) {
     let found = client.pin().and_then(|client| transport_of(&client));
-    let told = found.map(|(transport, frame_rate)| {
+    let result = found.map(|(transport, frame_rate)| {
         let place = transport.position;
         OldInfo {
             frame_rate,
@@ -333,9 +333,9 @@ pub unsafe extern "C" fn jack_get_transport_info(client: ClientHandle, info: *mu
         // packed struct begins.
         unsafe { info.cast::<u8>().write_bytes(0, size_of::<OldInfo>()) };
     }
-    if let Some(told) = told {
+    if let Some(result) = result {
         // SAFETY: the caller's promise.
-        unsafe { store(info, told) };
+        unsafe { store(info, result) };
     }
 }
 

@@ -74,7 +74,7 @@ pub unsafe extern "C" fn jack_uuid_copy(destination: *mut Uuid, uuid: Uuid) {
 /// Clears `*uuid`, so that it names nothing. Thread: any.
 ///
 /// # Safety
-/// As [`jack_uuid_copy`].
+/// See [`jack_uuid_copy`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn jack_uuid_clear(uuid: *mut Uuid) {
     // SAFETY: the same contract.
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_uuid_is_refused_and_nothing_is_stored() {
+    fn an_invalid_uuid_text_is_refused() {
         for (what, text) in [
             ("empty", c""),
             ("a number below the first uuid", c"4294967295"),

@@ -151,7 +151,7 @@ fn check_master(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
 
 fn check_own(server: &Server, driver: &Arc<Part>) -> Result<(), String> {
     let is_own = server.drivers.iter().any(|known| Arc::ptr_eq(known, driver));
-    if is_own { Ok(()) } else { Err("the driver is another server's".into()) }
+    if is_own { Ok(()) } else { Err("the driver belongs to another server".into()) }
 }
 
 /// Returns the server's name: the one that was set, else the environment's, else `default`.
@@ -328,7 +328,7 @@ fn switch(server: &Server, state: &mut State, driver: &Arc<Part>) -> Result<(), 
     check_master(server, driver)?;
     let process = state.process.as_mut().ok_or("the server does not run")?;
     if !process.is_running() {
-        return Err("the server does not run any more".into());
+        return Err("the server no longer runs".into());
     }
     let wanted = device(driver);
     let asked = wanted.as_deref().filter(|_| wanted != state.device);

@@ -1,6 +1,6 @@
 //! A plug-in's process: loads the plug-in, opens its client, and finishes it when the server asks.
 //!
-//! The plug-in is linked to this very library, whichever of JACK's two libraries it was built with.
+//! The plug-in is linked to this library, whichever of JACK's two libraries it was built with.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -46,7 +46,10 @@ pub unsafe extern "C" fn consort_host(
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
     let Ok(line) = HostSocket::listen(socket.into()) else { return 1 };
     if count != ARGUMENTS as c_int {
-        line.failed(InternalFailure::Load, "consort and libjackserver.so.0 are of two releases");
+        line.failed(
+            InternalFailure::Load,
+            "consort and libjackserver.so.0 are from different releases",
+        );
         return 1;
     }
     // SAFETY: the caller's promise, and the count has been checked.
@@ -99,7 +102,7 @@ unsafe fn start(
     let answer = unsafe { (plug_in.initialize)(client, parameters) };
     if answer != 0 {
         jack_client_close(client);
-        let reason = format!("jack_initialize of {} answered {answer}", object.to_string_lossy());
+        let reason = format!("jack_initialize of {} returned {answer}", object.to_string_lossy());
         return Err((InternalFailure::Start, reason));
     }
     Ok((plug_in, client))
@@ -115,7 +118,7 @@ fn load(object: &CStr) -> Result<EntryPoints, String> {
         // SAFETY: an open handle and a terminated string.
         let found = unsafe { libc::dlsym(handle, name.as_ptr()) };
         if found.is_null() {
-            Err(format!("no plug-in of JACK's: {}", loader_words()))
+            Err(format!("not a JACK plug-in: {}", loader_words()))
         } else {
             Ok(found)
         }

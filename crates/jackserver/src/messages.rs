@@ -22,10 +22,10 @@ const MESSAGE_BYTES: usize = 2048;
 
 /// # Safety
 /// `format` is a format of `printf`, and `arguments` a `va_list` of what it names.
-unsafe fn tell(
+unsafe fn report(
     format: *const c_char,
     arguments: *mut c_void,
-    tell: impl FnOnce(std::fmt::Arguments<'_>),
+    pass_on: impl FnOnce(std::fmt::Arguments<'_>),
 ) {
     let mut buffer = [0_u8; MESSAGE_BYTES];
     if format.is_null() {
@@ -34,25 +34,25 @@ unsafe fn tell(
     // SAFETY: the buffer has `MESSAGE_BYTES` bytes; the rest is the caller's promise.
     let printed = unsafe { vsnprintf(buffer.as_mut_ptr().cast(), buffer.len(), format, arguments) };
     if let (0.., Ok(text)) = (printed, CStr::from_bytes_until_nul(&buffer)) {
-        tell(format_args!("{}", text.to_string_lossy().trim_end_matches('\n')));
+        pass_on(format_args!("{}", text.to_string_lossy().trim_end_matches('\n')));
     }
 }
 
-unsafe extern "C" fn tell_error(format: *const c_char, arguments: *mut c_void) {
+unsafe extern "C" fn report_error(format: *const c_char, arguments: *mut c_void) {
     // SAFETY: what `jack_error` was called with.
-    unsafe { tell(format, arguments, jack::messages::error) };
+    unsafe { report(format, arguments, jack::messages::error) };
 }
 
-unsafe extern "C" fn tell_info(format: *const c_char, arguments: *mut c_void) {
+unsafe extern "C" fn report_info(format: *const c_char, arguments: *mut c_void) {
     // SAFETY: what `jack_info` was called with.
-    unsafe { tell(format, arguments, jack::messages::info) };
+    unsafe { report(format, arguments, jack::messages::info) };
 }
 
 /// Prints debug messages, only when they are enabled.
-unsafe extern "C" fn tell_log(format: *const c_char, arguments: *mut c_void) {
+unsafe extern "C" fn report_log(format: *const c_char, arguments: *mut c_void) {
     if std::env::var_os("JACK_CLIENT_DEBUG").is_some_and(|value| value == "on") {
         // SAFETY: what `jack_log` was called with.
-        unsafe { tell(format, arguments, jack::messages::info) };
+        unsafe { report(format, arguments, jack::messages::info) };
     }
 }
 
@@ -153,13 +153,13 @@ macro_rules! variadic {
 
 variadic! {
     /// Reports an error to the function set with `jack_set_error_function`.
-    jack_error, tell_error
+    jack_error, report_error
 }
 variadic! {
     /// Reports information to the function set with `jack_set_info_function`.
-    jack_info, tell_info
+    jack_info, report_info
 }
 variadic! {
     /// Like [`jack_info`], if `JACK_CLIENT_DEBUG` is `on`.
-    jack_log, tell_log
+    jack_log, report_log
 }

@@ -44,7 +44,7 @@ impl Process {
                 .map_err(|error| format!("cannot start {}: {error}", program.display()))?;
         let mut process = Self { process, name: name.into() };
         let end = Instant::now() + STARTING;
-        while !process.takes_programs_in() {
+        while !process.accepts_clients() {
             match process.process.status() {
                 Ok(None) => {}
                 Ok(Some(status)) => {
@@ -53,15 +53,15 @@ impl Process {
                 Err(error) => return Err(error.to_string()),
             }
             if Instant::now() > end {
-                return Err(format!("the server '{name}' does not take programs in"));
+                return Err(format!("the server '{name}' does not accept clients"));
             }
             std::thread::sleep(LOOK);
         }
         Ok(process)
     }
 
-    /// Returns whether this very server accepts clients, and no other with its name.
-    fn takes_programs_in(&self) -> bool {
+    /// Returns whether this server, and not another one of its name, accepts clients.
+    fn accepts_clients(&self) -> bool {
         let status = Observer::open(Some(&self.name)).and_then(|observer| observer.status());
         status.is_ok_and(|status| status.process == self.process.id())
     }
@@ -76,7 +76,7 @@ impl Process {
     /// # Errors
     /// The server's message. The previous driver then continues.
     pub fn switch(&self, words: &[String]) -> Result<(), String> {
-        self.tell("jackd", &["--switch", "-n", &self.name], words).map(drop)
+        self.run_command("jackd", &["--switch", "-n", &self.name], words).map(drop)
     }
 
     /// Adds the device described by these words of `jackd`'s command line, and waits until it has
@@ -85,7 +85,7 @@ impl Process {
     /// # Errors
     /// A message for the user.
     pub fn add_slave(&self, words: &[String]) -> Result<String, String> {
-        self.tell("jackd", &["--add-slave", "-n", &self.name], words)
+        self.run_command("jackd", &["--add-slave", "-n", &self.name], words)
     }
 
     /// Removes an added device by the name of its client, and waits until it is gone.
@@ -94,11 +94,16 @@ impl Process {
     /// A message for the user. The device may have left by itself.
     pub fn remove_slave(&self, client: &str) -> Result<(), String> {
         let words = ["remove".to_owned(), client.to_owned()];
-        self.tell("consort", &["--server", &self.name, "device"], &words).map(drop)
+        self.run_command("consort", &["--server", &self.name, "device"], &words).map(drop)
     }
 
     /// Runs the server's program under the name `called` and returns its output.
-    fn tell(&self, called: &str, options: &[&str], words: &[String]) -> Result<String, String> {
+    fn run_command(
+        &self,
+        called: &str,
+        options: &[&str],
+        words: &[String],
+    ) -> Result<String, String> {
         let program = program();
         let output = Command::new(&program)
             .arg0(called)

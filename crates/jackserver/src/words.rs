@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_and_nothing_else_is_on_jackds_command_line() {
+    fn only_set_parameters_are_on_jackds_command_line() {
         let server = objects::server(objects::create(None, None)).expect("a server");
         let driver = &server.drivers[1];
         assert_eq!(command_line(&server, driver), ["-d", "dummy"]);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn no_card_and_no_file_are_as_if_they_were_not_set() {
+    fn empty_card_or_file_names_count_as_not_set() {
         let server = objects::server(objects::create(None, None)).expect("a server");
         let alsa = &server.drivers[0];
         assert!(parse(alsa, &line(&["-Pnone", "-C", "hw:1", "-D", "--shorts=0"])));

@@ -1,7 +1,7 @@
-//! From a recording to its latency: how many samples lie between a sound and the same sound after
-//! it has gone through a system.
+//! Finds the latency in a recording: how many samples lie between a sound and the same sound after
+//! it has passed through a system.
 //!
-//! Nothing here touches a device, a file or a clock.
+//! This module uses no device, file or clock.
 
 mod correlation;
 mod delays;
@@ -22,7 +22,7 @@ pub use trend::{Distribution, Drift, Step};
 
 use dropout::Copy;
 
-/// Everything that a recording says of the system under test.
+/// Everything that a recording shows about the system under test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Analysis {
     /// Hz.
@@ -31,61 +31,60 @@ pub struct Analysis {
     pub recorded_frames: usize,
     /// How delays were measured.
     pub method: Method,
-    /// Every delay, in the order of its instant.
+    /// All delays, ordered by their position in the recording.
     pub delays: Vec<Delay>,
-    /// Frames of the left channel whose sound was not found again.
+    /// Frames of the left channel whose sound is not in the right channel.
     pub lost: Vec<usize>,
-    /// Shortest to longest.
+    /// Shortest to longest delay.
     pub distribution: Distribution,
     /// Where the delay changed.
     pub steps: Vec<Step>,
-    /// How it grows, if the two channels have clocks of their own.
+    /// How the delay grows, if the two channels have different clocks.
     pub drift: Option<Drift>,
-    /// Whether every stretch that was measured is a copy, sample for sample, so that delays are
-    /// whole numbers.
+    /// Whether every measured stretch is a sample-exact copy, so that delays are whole numbers.
     pub copied: bool,
     /// Whether anything broke the sound.
     pub continuity: Continuity,
 }
 
-/// What is known of breaks in the sound.
+/// What is known about breaks in the sound.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Continuity {
     /// Every sample was compared.
     Compared {
-        /// How many.
+        /// Number of frames compared.
         frames: usize,
-        /// Where they differ.
+        /// Where the channels differ.
         dropouts: Vec<Dropout>,
     },
-    /// The left channel is mostly silent, so that most breaks of the right one cannot be seen.
+    /// The left channel is mostly silent, so most breaks in the right one cannot be seen.
     Sparse,
-    /// The right channel is no copy, sample for sample, of the left one.
+    /// The right channel is not a sample-exact copy of the left one.
     NotACopy,
 }
 
-/// A break may lead to a delay this much longer or shorter, seconds.
+/// Largest change of the delay at a break, seconds.
 const LONGEST_S: i64 = 12;
-/// Frames on each side of an instant by which the copy is described: many, or few where a break is
-/// near.
+/// Frames on each side of a delay from which the copy's gain and offset are estimated: many, or few
+/// where a break is near.
 const RADII: [usize; 2] = [4096, 64];
 /// The last bit of the coarsest format in use.
 const SIXTEEN_BITS: f64 = 1.0 / 32_768.0;
 
 impl Analysis {
-    /// The latency, frames: the middle one, or with drift that at [`Drift::at_frame`].
+    /// The latency, frames: the median delay, or, with drift, the delay at [`Drift::at_frame`].
     #[must_use]
     pub fn frames(&self) -> f64 {
         self.drift.map_or(self.distribution.median, |drift| drift.frames)
     }
 
-    /// Frames as milliseconds of the recording's clock.
+    /// Converts frames to milliseconds of the recording's clock.
     #[must_use]
     pub fn milliseconds(&self, frames: f64) -> f64 {
         frames * 1000.0 / f64::from(self.sample_rate_hz)
     }
 
-    /// What the right channel has of the left, dB, and whether the other way up.
+    /// Gain from the left channel to the right one, dB, and whether the right one is inverted.
     #[must_use]
     pub fn gain(&self) -> (f64, bool) {
         let mut gains: Vec<f64> = self.delays.iter().map(|delay| delay.gain).collect();
@@ -101,8 +100,7 @@ impl Analysis {
         unbroken && self.steps.is_empty() && self.lost.is_empty() && self.damaged() == 0
     }
 
-    /// Impulses or stretches that came back otherwise than they were sent, where most are copies,
-    /// sample for sample.
+    /// Number of impulses or stretches that came back altered, where most are sample-exact copies.
     #[must_use]
     pub fn damaged(&self) -> usize {
         let damaged = self.delays.iter().filter(|delay| !delay.copied).count();
@@ -110,11 +108,11 @@ impl Analysis {
     }
 }
 
-/// Measures how much later the right channel has the sound of the left one.
+/// Measures how much later the sound of the left channel occurs in the right one.
 ///
 /// # Errors
-/// [`LatencyError`]: `NotFound`, `Ambiguous`, `Chance`, `Swapped`. No number is better than one
-/// that was not measured.
+/// [`LatencyError`]: `NotFound`, `Ambiguous`, `Chance`, `Swapped`. An uncertain result is an error
+/// rather than a guess.
 pub fn analyse(recording: &Recording) -> Result<Analysis, LatencyError> {
     let measured = delays::measure(recording)?;
     let (steps, drift) = trend::steps_and_drift(&measured.delays, measured.method);
@@ -146,8 +144,8 @@ fn continuity(recording: &Recording, delays: &[Delay]) -> Continuity {
     Continuity::Compared { frames, dropouts }
 }
 
-/// How the right channel copies the left around a delay that was measured: exact up to the noise
-/// that is found there.
+/// Describes how the right channel copies the left one around a measured delay, exact up to the
+/// noise found there.
 fn copy_near<'a>(
     recording: &'a Recording,
     measured: &Delay,
@@ -166,8 +164,8 @@ fn copy_near<'a>(
     let noise = (pairs().map(|pair| rest(pair).powi(2)).sum::<f64>() / count).sqrt();
     let level =
         (sent.iter().map(|sample| (measured.gain * sample).powi(2)).sum::<f64>() / count).sqrt();
-    // Eight deviations of a noise are reached once in 10^15 samples; a float is rounded, and an
-    // integer more so.
+    // Gaussian noise exceeds eight standard deviations once in 10^15 samples. Floats are rounded,
+    // and integers more so.
     let last_bit = if noise > 1e-6 * level { SIXTEEN_BITS.min(level / 8.0) } else { 0.0 };
     let rounding = 1e-5 * level + last_bit;
     let tolerance = 8.0 * noise + rounding;

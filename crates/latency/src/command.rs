@@ -26,9 +26,10 @@ use measure::Single;
 
 /// Measure latency in recorded samples
 ///
-/// As in "Audio Latency Measurements of Desktop Operating Systems" (MacMillan, Droettboom,
-/// Fujinaga, 2001): a sound is recorded directly on one channel and through the system under test
-/// on another, and the samples between the two are counted. Only recorded samples enter the result.
+/// A sound is recorded directly on one channel and through the system under test on another, and
+/// the samples between the two are counted. Only recorded samples enter the result. The method is
+/// that of "Audio Latency Measurements of Desktop Operating Systems" (MacMillan, Droettboom,
+/// Fujinaga, 2001).
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort latency run

@@ -1,4 +1,4 @@
-//! The latency tool: how many samples later a sound comes out of a system than it went in.
+//! The latency tool: measures how many samples a sound takes through a system.
 //!
 //! The method is that of "Audio Latency Measurements of Desktop Operating Systems" (MacMillan,
 //! Droettboom, Fujinaga, 2001): a [`Signal`] goes directly onto the left channel of a [`Recording`]

@@ -1,4 +1,4 @@
-//! What is no measurement gives a sentence, never a number.
+//! Recordings that cannot be measured: the result is an error, never a number.
 
 mod support;
 
@@ -20,7 +20,7 @@ fn sequence() -> Vec<f32> {
 }
 
 #[test]
-fn a_recording_that_cannot_be_one_is_refused_with_its_reason() {
+fn an_impossible_recording_is_refused_with_the_reason() {
     let sound = sequence();
     let channels = |count: usize| Recording::new(&vec![sound.clone(); count], RATE_HZ).unwrap_err();
     assert_eq!(channels(1), LatencyError::NotStereo { channels: 1 });
@@ -58,7 +58,7 @@ fn a_damaged_silent_or_clipped_channel_is_named() {
 }
 
 #[test]
-fn one_sample_at_full_scale_is_an_impulse_and_not_clipped() {
+fn one_sample_at_full_scale_does_not_count_as_clipped() {
     let mut left = vec![0.0; 10_000];
     left[3_000] = 1.0;
     let recording = Recording::new(&[left.clone(), delayed(&left, 77)], RATE_HZ).unwrap();
@@ -80,13 +80,13 @@ fn a_delay_longer_than_the_recording_is_not_found() {
 }
 
 #[test]
-fn channels_the_wrong_way_round_are_told() {
+fn swapped_channels_are_reported() {
     let left = sequence();
     assert_eq!(error(&delayed(&left, 480), &left), LatencyError::Swapped { frames: 480 });
 }
 
 #[test]
-fn a_sound_that_repeats_itself_from_end_to_end_has_no_one_delay() {
+fn a_sound_that_repeats_itself_throughout_is_ambiguous() {
     let tone = |shift: usize| -> Vec<f32> {
         (0..96_000).map(|frame| ((frame + shift) as f32 * 0.13).sin() * 0.3).collect()
     };
@@ -105,7 +105,7 @@ fn a_sound_that_repeats_itself_from_end_to_end_has_no_one_delay() {
 }
 
 #[test]
-fn two_clicks_that_agree_only_about_are_no_measurement() {
+fn two_clicks_that_agree_only_roughly_are_not_a_measurement() {
     let clicks = |places: [usize; 2]| -> Vec<f32> {
         let mut samples = vec![0.0; 96_000];
         places.iter().for_each(|frame| samples[*frame] = 0.5);

@@ -1,4 +1,4 @@
-//! Delays that a test inserted, and what the analysis says of them.
+//! Delays that a test inserts, and the analysis must find.
 
 mod support;
 
@@ -13,8 +13,8 @@ fn measured(left: &[f32], right: &[f32], rate_hz: u32) -> Result<Analysis, Laten
     analyse(&Recording::new(&[left, right], rate_hz)?)
 }
 
-/// Demands that every delay is `delay`, exactly.
-fn demand_exactly(found: &Analysis, delay: usize) {
+/// Asserts that every delay is exactly `delay`.
+fn assert_exactly(found: &Analysis, delay: usize) {
     let figures = found.distribution;
     assert_eq!([figures.minimum, figures.median, figures.p99, figures.maximum], [delay as f64; 4]);
     assert!(
@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn a_digital_delay_is_the_true_number_of_samples_whatever_gain_polarity_and_offset(
+    fn a_digital_delay_is_found_exactly_at_any_gain_or_polarity(
         signal in prop::sample::select(&ALL[..]),
         rate_hz in prop::sample::select(&RATES_HZ[..]),
         delay_s in prop_oneof![Just(0.0), Just(10.0), 0.0..0.01_f64, 0.01..0.5_f64, 0.5..10.0_f64],
@@ -42,7 +42,7 @@ proptest! {
         let gain = 10_f64.powf(gain_db / 20.0) * if inverted { -1.0 } else { 1.0 };
         let right = received(&delayed(&left, delay), gain, offset, 0.0, 1);
         let found = measured(&left, &right, rate_hz).unwrap();
-        demand_exactly(&found, delay);
+        assert_exactly(&found, delay);
         let (found_db, found_inverted) = found.gain();
         prop_assert!((found_db - gain_db).abs() < 0.1 && found_inverted == inverted, "{found_db} dB");
     }
@@ -61,7 +61,7 @@ proptest! {
     }
 
     #[test]
-    fn in_noise_20_db_above_the_sound_the_delay_is_within_a_sample_or_there_is_none(
+    fn in_noise_20_db_above_the_sound_no_delay_is_off_by_over_a_sample(
         signal in prop::sample::select(&ALL[..]),
         delay in 0..48_000_usize,
         seed: u64,
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn drift_and_delay_are_reported_apart(
+    fn drift_is_reported_separately_from_the_delay(
         signal in prop::sample::select(&ALL[..]),
         rate_hz in prop::sample::select(&RATES_HZ[..]),
         delay in 200.0..10_000.0_f64,
@@ -89,7 +89,7 @@ proptest! {
         let right = resampled(&left, delay, ppm);
         let found = measured(&left, &right, rate_hz).unwrap();
         let drift = found.drift.expect("it drifts");
-        // Frame n of the right channel has what frame (n - delay)(1 - ppm) of the left one had.
+        // Frame n of the right channel is frame (n - delay)(1 - ppm) of the left one.
         let at = drift.at_frame as f64;
         let expected = at / (1.0 - ppm * 1e-6) + delay - at;
         prop_assert!((drift.frames - expected).abs() < 1.0, "{} for {expected}", drift.frames);
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn one_frame_inserted_in_secret_shows_whatever_is_sent(
+    fn one_inserted_frame_is_noticed_with_every_signal(
         signal in prop::sample::select(&ALL[..]),
         rate_hz in prop::sample::select(&RATES_HZ[..]),
         delay in 0..5_000_usize,
@@ -147,18 +147,18 @@ fn delays_up_to_ten_seconds_are_found_at_every_rate() {
             let delay = seconds * rate_hz as usize - 7;
             for signal in [Signal::Impulses, Signal::Marked] {
                 let left = direct(signal, 100, rate_hz as usize, delay + 1000, rate_hz);
-                demand_exactly(&measured(&left, &delayed(&left, delay), rate_hz).unwrap(), delay);
+                assert_exactly(&measured(&left, &delayed(&left, delay), rate_hz).unwrap(), delay);
             }
         }
     }
 }
 
 #[test]
-fn one_impulse_is_enough_and_a_steady_train_from_silence_too() {
+fn one_impulse_or_a_steady_train_is_enough() {
     let mut left = vec![0.0; 48_000];
     left[10_000] = 0.7;
     let found = measured(&left, &delayed(&left, 119), 48_000).unwrap();
-    demand_exactly(&found, 119);
+    assert_exactly(&found, 119);
     assert_eq!(
         (found.method, found.distribution.count, found.continuity),
         (Method::Onsets, 1, Continuity::Sparse)
@@ -167,7 +167,7 @@ fn one_impulse_is_enough_and_a_steady_train_from_silence_too() {
         left[frame] = 0.7;
     }
     for delay in [119, 2_000, 5_119] {
-        demand_exactly(&measured(&left, &delayed(&left, delay), 48_000).unwrap(), delay);
+        assert_exactly(&measured(&left, &delayed(&left, delay), 48_000).unwrap(), delay);
     }
 }
 
@@ -178,5 +178,5 @@ fn sixteen_bits_are_enough() {
         .iter()
         .map(|sample| (sample * -0.5 * 32_768.0).round() / 32_768.0)
         .collect();
-    demand_exactly(&measured(&left, &right, 48_000).unwrap(), 1_027);
+    assert_exactly(&measured(&left, &right, 48_000).unwrap(), 1_027);
 }

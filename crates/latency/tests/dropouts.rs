@@ -1,4 +1,4 @@
-//! Breaks that a test made, and where the analysis finds them.
+//! Breaks that a test makes, and the analysis must find.
 
 mod support;
 
@@ -41,7 +41,7 @@ impl Break {
         right.resize(length, 0.0);
     }
 
-    /// Fault, frames, shift.
+    /// The expected fault, frames and shift.
     fn expected(self) -> (Fault, usize, i64) {
         match self {
             Self::Cut(frames) => (Fault::Missing, frames, -(frames as i64)),
@@ -78,7 +78,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn every_break_is_named_counted_and_located(
+    fn every_break_is_found_with_its_kind_length_and_position(
         signal in prop::sample::select(&[Signal::Sequence, Signal::Marked][..]),
         first in any_break(),
         second in any_break(),
@@ -87,7 +87,7 @@ proptest! {
     ) {
         let left = direct(signal, 200, 96_000, 16_000, RATE_HZ);
         let mut right = delayed(&left, delay);
-        // The later one first: what comes before does not move its place.
+        // The later one first, so that the earlier one does not move.
         let second_at = at + 30_000;
         second.apply(&mut right, second_at);
         first.apply(&mut right, at);
@@ -96,8 +96,8 @@ proptest! {
         let figures: Vec<_> = found.iter().map(|found| (found.fault, found.frames, found.shift_frames)).collect();
         prop_assert_eq!(&figures, &[first.expected(), second.expected()]);
         for (found, expected) in found.iter().zip([at as i64, second_at as i64 + moved]) {
-            // Samples on both sides of a cut may agree by chance, of a two-valued sequence each
-            // with one half.
+            // Samples on both sides of a cut may agree by chance; in a two-valued sequence half of
+            // them do.
             let off = found.at_frame as i64 - expected;
             prop_assert!((0..40).contains(&off), "{off} frames off: {found:?}");
         }
@@ -105,13 +105,13 @@ proptest! {
 }
 
 #[test]
-fn a_whole_recording_is_compared_and_a_whole_copy_has_no_break() {
+fn an_intact_copy_has_no_break() {
     let left = direct(Signal::Marked, 200, 480_000, 3_000, RATE_HZ);
     assert_eq!(dropouts(&left, &delayed(&left, 2_500)), (vec![], 480_000));
 }
 
 #[test]
-fn the_delay_before_and_after_a_break_is_exact_and_the_step_is_located() {
+fn the_delays_around_a_break_are_exact() {
     let left = direct(Signal::Marked, 200, 96_000, 3_000, RATE_HZ);
     let mut right = delayed(&left, 256);
     Break::Insert.apply(&mut right, 50_000);

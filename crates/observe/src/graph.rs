@@ -1,4 +1,4 @@
-//! The graph as one picture: clients, ports and connections at one moment.
+//! A snapshot of the graph: clients, ports and connections at one moment.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Port {
 
 /// Clients, ports and connections at one moment, by the server's ids.
 ///
-/// Consistent in itself: the client of each port is part of it, and so are both ends of each
+/// It is consistent: the client of each port is part of it, and so are both ends of each
 /// connection.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Graph {
@@ -29,8 +29,8 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Reads the registry. The server may change it meanwhile: what was seen only in part, such as
-    /// a port whose client was not there yet, is left out, and the next reading has it.
+    /// Reads the registry. The server may change it meanwhile: an incomplete item, such as a port
+    /// whose client was not there yet, is left out until the next reading.
     #[must_use]
     pub fn read(registry: RegistryView<'_>) -> Self {
         let port = |info: PortInfo| Port {
@@ -111,14 +111,14 @@ impl Graph {
 /// Takes a snapshot of the graph when the registry has changed.
 #[derive(Debug, Default)]
 pub struct GraphFollower {
-    /// The registry's count of changes before it was read last.
+    /// The registry's count of changes before it was last read.
     seen: Option<u64>,
 }
 
 impl GraphFollower {
     /// Returns the graph if it has changed since the previous call, and at the first call.
     pub fn poll(&mut self, registry: RegistryView<'_>) -> Option<Graph> {
-        // Before the registry is read: a change during the reading is seen by the next poll.
+        // Taken before the registry is read: the next poll sees a change during the reading.
         let changes = registry.changes();
         if self.seen == Some(changes) {
             return None;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_seen_only_in_part_is_left_out() {
+    fn incomplete_items_are_left_out() {
         let ports =
             [port(1, 1, OUTPUT, &[2, 3, 9]), port(2, 2, INPUT, &[1]), port(3, 5, INPUT, &[1])];
         let graph = Graph::new([client(1), client(2)], ports);

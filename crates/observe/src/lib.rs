@@ -1,12 +1,12 @@
 //! What a running server shows to a process outside of its cycles: its graph, its recording and its
-//! state. The command line, the web page and the D-Bus service are made of it.
+//! state. The command line, the web page and the D-Bus service build on it.
 //!
 //! [`Graph`] is one snapshot of clients, ports and connections; [`GraphFollower`] takes a new one
-//! when the registry has changed. [`RecordingFollower`] reads what was recorded of every cycle.
+//! when the registry has changed. [`RecordingFollower`] reads the recording of every cycle.
 //! [`save`] and [`restore`] convert between a running server and a [`State`](::state::State).
 //!
-//! Everything goes through an [`Observer`](client::Observer), which is no client: the server needs
-//! no memory, thread or cycle time for it. Thread: any but those of cycles.
+//! Everything goes through an [`Observer`](client::Observer), which is not a client: the server
+//! needs no memory, thread or cycle time for it. Thread: any except those that run cycles.
 #![forbid(unsafe_code)]
 
 mod graph;

@@ -25,19 +25,19 @@ pub struct RecordingFollower {
     recording: Shared<Recording>,
     cursor: RecordCursor,
     names: HashMap<u32, String>,
-    /// The registry's count of changes before its names were read last.
+    /// The registry's count of changes before its names were last read.
     changes: Option<u64>,
 }
 
 impl RecordingFollower {
-    /// How often to call [`catch_up`](Self::catch_up): well below the time in which the ring of
-    /// records turns round.
+    /// Interval at which to call [`catch_up`](Self::catch_up): well below the time in which the
+    /// ring of records wraps.
     pub const POLL: Duration = Duration::from_millis(20);
 
     /// Follows the recording of the server `server`, from its newest record on.
     ///
     /// # Errors
-    /// Those of [`Observer::open`] and [`Observer::recording`].
+    /// Same as [`Observer::open`] and [`Observer::recording`].
     pub fn open(server: &str) -> Result<Self, Error> {
         let observer = Observer::open(Some(server))?;
         let recording = observer.recording()?;
@@ -53,7 +53,7 @@ impl RecordingFollower {
     /// Reports everything that was recorded since the previous call.
     ///
     /// # Errors
-    /// Those of `report`.
+    /// The error that `report` returned.
     pub fn catch_up<E>(
         &mut self,
         mut report: impl FnMut(Recorded<'_>) -> Result<(), E>,

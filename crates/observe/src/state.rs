@@ -21,7 +21,7 @@ pub enum Unlisted {
 /// Reads the state of a server.
 ///
 /// # Errors
-/// Those of a request to the server.
+/// A request to the server fails.
 pub fn save(server: &Observer) -> Result<State, Error> {
     let graph = Graph::read(server.registry());
     let transport = server.transport();
@@ -65,7 +65,7 @@ fn owners(graph: &Graph) -> impl Iterator<Item = (Owner, u64)> {
 /// restored, with the reason.
 ///
 /// # Errors
-/// Those of a request to the server, except refusals.
+/// A request to the server fails, other than by a refusal.
 pub fn restore(server: &Observer, state: &State, unlisted: Unlisted) -> Result<Vec<String>, Error> {
     let mut failures = Failures::default();
     if let Some(frames) = state.quantum.filter(|frames| Some(*frames) != quantum(server)) {
@@ -171,13 +171,12 @@ fn absent(owner: &Owner) -> Error {
     Error::Refused(RequestError::Property(format!("there is no {owner}")))
 }
 
-/// What could not be restored, and why, a line for each.
+/// Lines that say what could not be restored, and why.
 #[derive(Debug, Default)]
 struct Failures(Vec<String>);
 
 impl Failures {
-    /// Notes a refusal and goes on. Any other failure, such as a server that has gone, ends the
-    /// restoring.
+    /// Notes a refusal and continues. Returns any other failure, such as a server that has gone.
     fn note(
         &mut self,
         what: std::fmt::Arguments<'_>,

@@ -34,7 +34,7 @@ pub trait Picture {
     /// Paints it on a white area.
     ///
     /// # Errors
-    /// Those of the backend.
+    /// The backend cannot draw.
     fn paint<B: DrawingBackend>(&self, area: &DrawingArea<B, Shift>) -> Result<(), Box<dyn Error>>
     where
         B::ErrorType: 'static;

@@ -1,4 +1,4 @@
-//! `consort profile`: what each cycle was like, live or from a recording.
+//! `consort profile`: timing of every cycle, live or from a recording.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -22,7 +22,7 @@ use crate::{draw, jack_log, plots, trace};
 /// Interval of the polls of the recording.
 const POLL_NS: u64 = RecordingFollower::POLL.as_nanos() as u64;
 
-/// Record, draw and export what each cycle was like
+/// Record, plot and export the timing of every cycle
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort profile show
@@ -58,14 +58,14 @@ enum What {
         #[arg(long, value_name = "DIR")]
         output: PathBuf,
         /// End of the time axis in µs, so that plots of several runs can be compared; longer times
-        /// lie on the end [default: a fifth above the longest time]
+        /// are drawn at the end [default: a fifth above the longest time]
         #[arg(long, value_name = "US", value_parser = clap::value_parser!(u32).range(1..))]
         y_max: Option<u32>,
         /// Also write JACK2's JackEngineProfiling.log and its Gnuplot scripts
         #[arg(long)]
         jack_log: bool,
     },
-    /// Run a client whose ports send what is measured as signals, one value per cycle, until the
+    /// Run a client whose ports send the measurements as signals, one value per cycle, until the
     /// server ends
     Ports {
         /// Send the DSP load, 0 to 1, as cpu_load
@@ -233,7 +233,7 @@ fn show(server: &str) -> anyhow::Result<()> {
         "client", "", "", "cycles", "p50", "p99", "p99.9", "max"
     );
     for client in observer.registry().clients() {
-        // A client that has left meanwhile has no times, nor has the server's own.
+        // A client that has left meanwhile has no times, and neither has the server's own.
         let Ok(timing) = observer.timing(client.id) else { continue };
         let name: String = client.name.chars().take(24).collect();
         for (what, windows) in [("scheduling", timing.scheduling), ("duration", timing.duration)] {
@@ -256,7 +256,7 @@ fn line(name: &str, what: &str, window: &str, quantiles: &Quantiles) -> String {
     )
 }
 
-/// Reads bytes as a recording and makes everything of it that can be made, for the fuzz target.
+/// Reads bytes as a recording and exports it in every way, for the fuzz target.
 #[cfg(fuzzing)]
 pub fn read_recording(bytes: &[u8]) {
     let timeline = match file::read(bytes) {

@@ -58,7 +58,7 @@ fn log(timeline: &Timeline, clients: &[usize]) -> String {
     let mut log = String::new();
     for (run, next) in timeline.pairs() {
         let after_us = |time_ns: u64| time_ns.saturating_sub(run.cycle.woken_ns) / 1000;
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(log, "{}\t{}", after_us(next.cycle.woken_ns), after_us(run.cycle.end_ns));
         for client in clients {
             let found = run.clients.iter().find(|(index, _)| index == client);

@@ -1,7 +1,7 @@
-//! The profiler: what each cycle of a server was like, live and from recordings.
+//! The profiler: timing of every cycle of a server, live and from recordings.
 //!
 //! [`Profile`] is the command `consort profile`, [`Top`] is `consort top`, and [`ports`] is the
-//! client that sends what is measured as signals, which is also the plug-in `profiler`.
+//! client that sends the measurements as signals, which is also the plug-in `profiler`.
 #![forbid(unsafe_code)]
 
 mod command;

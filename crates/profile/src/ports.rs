@@ -1,4 +1,4 @@
-//! The profiler client: sends what is measured as signals, one value per cycle (section 3 of "JACK2
+//! The profiler client: sends the measurements as signals, one value per cycle (section 3 of "JACK2
 //! timing measurements", Letz et al.).
 //!
 //! The process callback reads the recording up to its newest cycle. Ports are registered and
@@ -19,7 +19,7 @@ use sys::memory::Shared;
 pub struct ServerPorts {
     /// The DSP load, as `cpu_load`.
     pub cpu_load: bool,
-    /// By how much a cycle is longer or shorter than it should be, as `driver_period`.
+    /// How much longer or shorter a cycle is than it should be, as `driver_period`.
     pub driver_period: bool,
     /// When the driver has done its part of the cycle, as `driver_end_time`.
     pub driver_end_time: bool,
@@ -72,8 +72,8 @@ fn fraction(time_ns: u64, period_ns: u64) -> f32 {
     (time_ns as f64 / period_ns.max(1) as f64).clamp(0.0, 1.0) as f32
 }
 
-/// Returns by how much a cycle was longer or shorter than it should be, as a fraction of its
-/// nominal length, -1 to 1.
+/// Returns how much longer or shorter a cycle was than it should be, as a fraction of its nominal
+/// length, -1 to 1.
 fn variation(period_ns: u64, ideal_ns: u64) -> f32 {
     let difference = period_ns as f64 - ideal_ns as f64;
     (difference / ideal_ns.max(1) as f64).clamp(-1.0, 1.0) as f32

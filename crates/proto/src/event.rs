@@ -20,8 +20,8 @@ pub enum Event {
     /// Asks to map a signal page that will replace the client's own. One descriptor.
     /// [`Answer::Mapped`].
     MapOwnSignals {
-        /// Number by which assignments refer to it, 0 or 1. They do not refer to the page mapped
-        /// there before any more.
+        /// Number by which assignments refer to it, 0 or 1. They no longer refer to the page mapped
+        /// there before.
         place: u32,
         /// Token for the answer.
         token: u64,
@@ -127,7 +127,7 @@ pub enum Event {
         /// Number of lost events.
         events: u32,
     },
-    /// The server stops in order.
+    /// The server stops cleanly.
     Shutdown {
         /// The reason.
         reason: String,
@@ -155,7 +155,7 @@ pub enum Answer {
         /// Token of the event.
         token: u64,
     },
-    /// The program has done what the session manager asked for.
+    /// The program has done what the session manager requested.
     Session {
         /// Token of the event.
         token: u64,

@@ -62,12 +62,12 @@ pub struct Returning {
     /// The largest port id that was in use.
     pub last_port: u32,
     /// State of the transport; `None` if it never changed.
-    pub transport: Option<Seen>,
+    pub transport: Option<TransportSnapshot>,
 }
 
-/// The transport as a client saw it last.
+/// The transport as a client last saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct TransportSnapshot {
     /// Whether it rolled.
     pub rolls: bool,
     /// Position at which the next cycle would have begun, packed as in shared memory.
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_of_other_versions_are_told_which_version_they_met() {
+    fn an_error_names_both_protocol_versions() {
         let hello = Hello {
             layout: 1,
             role: Role::Client { name: "metro".into(), exact: false, session: None },

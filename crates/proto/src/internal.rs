@@ -1,4 +1,4 @@
-//! Internal clients: plug-ins, each of which the server runs in a process of its own.
+//! Internal clients: plug-ins, which the server runs in separate processes.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,9 +41,9 @@ pub enum InternalRequest {
 /// Why a request about an internal client failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum InternalFailure {
-    /// There is none of this name or handle.
+    /// No internal client has this name or handle.
     Unknown,
-    /// The plug-in does not exist, or the file is no plug-in.
+    /// The plug-in does not exist, or the file is not a plug-in.
     Load,
     /// Another client has the name.
     NameTaken,

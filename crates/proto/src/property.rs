@@ -113,10 +113,10 @@ pub enum PropertyChange {
     Deleted,
 }
 
-/// Whether a property may have this key, value and type; if not, what is wrong, in words.
+/// Checks whether a property may have this key, value and type.
 ///
 /// # Errors
-/// The reason.
+/// A sentence that says what is wrong.
 pub fn check_texts(key: &str, value: &str, type_name: &str) -> Result<(), String> {
     for (what, text, limit) in [
         ("key", key, PROPERTY_KEY_BYTES),
@@ -143,7 +143,7 @@ pub fn check_texts(key: &str, value: &str, type_name: &str) -> Result<(), String
 }
 
 impl Property {
-    /// Bytes that it counts for.
+    /// Returns the bytes that it counts for.
     pub const fn bytes(&self) -> usize {
         self.key.len() + self.value.text.len() + self.value.type_name.len()
     }
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn uuids_are_those_of_jack_and_are_read_back() {
+    fn uuids_have_jacks_format() {
         assert_eq!((client_uuid(1), port_uuid(0)), (8_589_934_593, 4_294_967_297));
         for (uuid, subject) in [
             (client_uuid(7), Some(Subject::Client(7))),

@@ -169,19 +169,19 @@ pub enum Request {
     RegisterPort(NewPort),
     /// Adds a slab for the client's output buffers. One descriptor. [`Reply::Done`].
     AddSlab,
-    /// [`Reply::Done`].
+    /// Unregisters a port. [`Reply::Done`].
     UnregisterPort {
         /// Its id.
         port: u32,
     },
-    /// By name or alias. [`Reply::Done`].
+    /// Connects two ports, by name or alias. [`Reply::Done`].
     Connect {
         /// An output port.
         source: String,
         /// An input port.
         destination: String,
     },
-    /// By name or alias. [`Reply::Done`].
+    /// Disconnects two ports, by name or alias. [`Reply::Done`].
     Disconnect {
         /// An output port.
         source: String,
@@ -200,21 +200,21 @@ pub enum Request {
         /// The new short name.
         name: String,
     },
-    /// [`Reply::Done`].
+    /// Adds an alias to a port. [`Reply::Done`].
     SetAlias {
         /// Its id.
         port: u32,
         /// A full name.
         alias: String,
     },
-    /// [`Reply::Done`].
+    /// Removes an alias of a port. [`Reply::Done`].
     UnsetAlias {
         /// Its id.
         port: u32,
         /// The alias.
         alias: String,
     },
-    /// [`Reply::Done`].
+    /// Sets the latency of a port. [`Reply::Done`].
     SetLatency {
         /// Its id.
         port: u32,
@@ -225,83 +225,85 @@ pub enum Request {
         /// Frames.
         max: u32,
     },
-    /// Computes all latencies anew. [`Reply::Done`].
+    /// Recomputes all latencies. [`Reply::Done`].
     RecomputeLatencies,
-    /// [`Reply::Done`], once every client was told and the driver runs it.
+    /// Changes the quantum. [`Reply::Done`], once every client was notified and the driver runs it.
     SetQuantum {
         /// Frames.
         frames: u32,
     },
-    /// Asks the transport for what is given. [`Reply::Done`], before the cycle that decides it.
+    /// Requests the given changes of the transport. [`Reply::Done`], before the cycle that decides
+    /// them.
     Transport {
-        /// To start, or to stop.
+        /// Whether to start (true) or to stop.
         roll: Option<bool>,
-        /// To go there: a position, packed as in shared memory.
+        /// The position to go to, packed as in shared memory.
         position: Option<[u64; POSITION_WORDS]>,
         /// How long the transport waits for clients that need time, µs.
         sync_timeout_us: Option<u64>,
     },
     /// Becomes the timebase master. [`Reply::Done`].
     TakeTimebase {
-        /// Not if there is one.
+        /// Whether to fail if there is a timebase master.
         conditional: bool,
     },
-    /// Is the timebase master no more. [`Reply::Done`].
+    /// Stops being the timebase master. [`Reply::Done`].
     ReleaseTimebase,
-    /// Cycles as fast as the graph can, or by the driver's clock. [`Reply::Done`], once every
-    /// client was told and the driver does it.
+    /// Begins or ends freewheel. [`Reply::Done`], once every client was notified and the driver
+    /// follows.
     SetFreewheel {
-        /// As fast as the graph can.
+        /// Whether cycles follow each other without a pause; otherwise by the driver's clock.
         on: bool,
     },
-    /// About properties of clients and ports. The answer is its own.
+    /// A request about properties of clients and ports, which documents its reply.
     Property(PropertyRequest),
-    /// About sessions. The answer is its own.
+    /// A request about sessions, which documents its reply.
     Session(SessionRequest),
-    /// Asks for a port's input to be heard at the device's output, or not any more.
+    /// Requests that a port's input is heard at the device's output, or takes that back.
     /// [`Reply::Done`].
     Monitor {
         /// Its id.
         port: u32,
-        /// Heard.
+        /// Whether it is to be heard.
         on: bool,
-        /// Whatever others have asked for before; otherwise requests are counted.
+        /// Whether to override earlier requests; otherwise requests are counted.
         ensure: bool,
     },
     /// Forgets the longest delay. [`Reply::Done`].
     ResetMaxDelay,
-    /// [`Reply::Status`].
+    /// Reads the status of the server. [`Reply::Status`].
     Status,
-    /// [`Reply::Timing`].
+    /// Reads a client's durations. [`Reply::Timing`].
     Timing {
         /// Id of the client.
         client: u32,
     },
-    /// [`Reply::Xruns`]: the oldest ones that are remembered and newer than this.
+    /// Reads the oldest remembered xruns that are newer than `after`. [`Reply::Xruns`].
     Xruns {
         /// Number of an xrun; 0 is older than all.
         after: u64,
     },
     /// Stops the server. [`Reply::Done`].
     Stop,
-    /// Ends the client in order. [`Reply::Done`]; the server closes the connection after it.
+    /// Closes the client. [`Reply::Done`]; the server closes the connection after it.
     Close,
     /// One of the ports of a client that returns. [`Reply::Done`].
     ReturnPort(ReturningPort),
-    /// [`Reply::Done`], once the frame clock has gone on from where the returning client stands.
+    /// Sets the frame clock. [`Reply::Done`], once it has continued from the returning client's
+    /// frame.
     ReturnClock,
-    /// Connections of a client that returns; those whose other end is not back are left to that
-    /// end's client. [`Reply::Done`].
+    /// Connections of a client that returns. If the other end is not back yet, its client restores
+    /// the connection. [`Reply::Done`].
     ReturnConnections(Vec<ReturningConnection>),
-    /// All has been said: from here on the client is like any other. [`Reply::Done`].
+    /// Ends the return: from here on the client is like any other. [`Reply::Done`].
     Returned,
-    /// About internal clients. The answer is its own.
+    /// A request about internal clients, which documents its reply.
     Internal(InternalRequest),
-    /// Another driver. [`Reply::Done`], once it starts the cycles.
+    /// Switches to another driver. [`Reply::Done`], once it starts the cycles.
     SwitchDriver(Box<DriverSwitch>),
-    /// [`Reply::Clients`]: those with greater ids.
+    /// Reads the status of the clients with greater ids. [`Reply::Clients`].
     Clients {
-        /// Id of a client, which need not be there any more.
+        /// Id of a client, which may have gone.
         after: u32,
     },
 }
@@ -312,7 +314,7 @@ pub const POSITION_WORDS: usize = 11;
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done; whoever reads the registry sees it.
+    /// The request has been carried out; the registry shows it.
     Done,
     /// The port's id.
     Port(u32),
@@ -320,22 +322,22 @@ pub enum Reply {
     Property(PropertyValue),
     /// Some properties, by subject and key.
     Properties {
-        /// As many as fit.
+        /// The properties, as many as fit.
         properties: Vec<Property>,
-        /// There are more after the last of these.
+        /// Whether there are more after the last of these.
         more: bool,
     },
-    /// What the clients of a session answered.
+    /// The answers of the clients of a session.
     Session(Vec<SessionCommand>),
-    /// So many were concerned.
+    /// The number of affected items.
     Count(u32),
-    /// How the server is.
+    /// The status of the server.
     Status(Box<Status>),
     /// How long a client takes.
     Timing(Box<ClientTiming>),
-    /// Xruns, oldest first; not all of them, if they are many.
+    /// Xruns, oldest first. If there are many, only the first ones.
     Xruns(Vec<Xrun>),
-    /// Nothing was changed.
+    /// The request was refused, and nothing was changed.
     Error(RequestError),
     /// An internal client.
     Internal {
@@ -344,8 +346,8 @@ pub enum Reply {
         /// Its client's name.
         name: String,
     },
-    /// How some clients are, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or fewer
-    /// if there are no more.
+    /// The status of some clients, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or
+    /// fewer if there are no more.
     Clients(Vec<ClientStatus>),
 }
 
@@ -353,27 +355,27 @@ pub enum Reply {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// A packet that is no request.
+    /// The packet is not a request.
     #[error("the server did not understand the message: {0}")]
     Malformed(String),
     /// Programs and server are from different releases.
     #[error("{0}")]
     Version(String),
-    /// A name that cannot be.
+    /// The name is not allowed.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// Another client has it.
+    /// Another client has the name.
     #[error("the name '{0}' is taken: choose another, or let the server number it")]
     NameTaken(String),
-    /// No such port.
+    /// There is no such port.
     #[error("there is no port '{name}'{}", nearest.as_ref().map(|name| format!(": did you mean '{name}'?")).unwrap_or_default())]
     UnknownPort {
-        /// What was asked for.
+        /// The requested name.
         name: String,
         /// The most similar name that exists.
         nearest: Option<String>,
     },
-    /// No such client.
+    /// There is no such client.
     #[error("there is no client {0}")]
     UnknownClient(u32),
     /// The port belongs to another client.
@@ -416,46 +418,46 @@ pub enum RequestError {
         /// The input port.
         destination: String,
     },
-    /// A limit of the server.
+    /// A limit of the server is reached.
     #[error("no room for another {what}: the limit is {limit}; {advice}")]
     Full {
-        /// What there is too much of.
+        /// What the limit applies to.
         what: String,
-        /// How many fit.
+        /// The limit.
         limit: u32,
-        /// How to raise it.
+        /// How to avoid or raise it.
         advice: String,
     },
-    /// A quantum that no port could hold.
+    /// No buffer can hold this quantum.
     #[error("a quantum of {0} frames is out of range: {least} to {most}", least = QUANTUM_FRAMES.start(), most = QUANTUM_FRAMES.end())]
     Quantum(u32),
-    /// Conditional, and there is one.
+    /// The request was conditional, and there is a timebase master.
     #[error("'{0}' is the timebase master, and was not to be replaced")]
     TimebaseTaken(String),
-    /// Only the master can give it back.
+    /// The client is not the timebase master.
     #[error("this client is not the timebase master")]
     NotTimebase,
-    /// There is no such property, or it cannot be.
+    /// There is no such property, or it is not allowed.
     #[error("{0}")]
     Property(String),
-    /// The driver cannot do it.
+    /// The driver does not support the request.
     #[error("{0}")]
     Driver(String),
-    /// Memory that a client offered is not as it must be.
+    /// Memory that a client offered does not have the required form.
     #[error("the memory that was offered cannot be used: {0}")]
     Memory(String),
-    /// Only clients may ask this, or only active ones.
+    /// Only clients, or only active ones, may send this request.
     #[error("{0}")]
     NotAllowed(String),
-    /// The server is going down or could not do it in time.
+    /// The server is stopping, or could not do it in time.
     #[error("the server did not do it: {0}")]
     Failed(String),
     /// There is no such internal client, or it cannot be loaded.
     #[error("{reason}")]
     Internal {
-        /// Of what kind.
+        /// Kind of failure.
         failure: InternalFailure,
-        /// In words.
+        /// The reason, for people.
         reason: String,
     },
 }

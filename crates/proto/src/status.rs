@@ -133,7 +133,7 @@ mod tests {
     use crate::request::Reply;
 
     #[test]
-    fn as_many_clients_as_are_told_at_once_fit_a_packet_however_long_all_is() {
+    fn the_largest_status_reply_fits_a_packet() {
         let name = "n".repeat(CLIENT_NAME_BYTES);
         let client = ClientStatus {
             id: u32::MAX,

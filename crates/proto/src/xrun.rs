@@ -145,7 +145,7 @@ impl Verdict {
                 return format!("signaled late, because of {by}");
             }
             Self::SignaledLate { by: None } => "signaled late",
-            Self::NotRunning => "ready, but not running: others had the CPU",
+            Self::NotRunning => "ready, but not running: other threads had the CPU",
             Self::Busy => "long in its own code",
             Self::Blocked => "blocked in its own code: it slept though it was its turn",
             Self::NotWoken => "not woken: the timer, the device or the machine was late",

@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p consort-rt --example recording`. Another thread plays the clients: it
 //! writes their pages in every cycle, so that the driver finds them in another CPU's cache, as in a
-//! server. Every other cycle is recorded, and the rest only does what it would do without a
+//! server. Every other cycle is recorded; the others do only what they would do without a
 //! recording. The difference between the two is the cost.
 
 use std::hint::black_box;

@@ -77,10 +77,7 @@ fn signed_difference(left: u64, right: u64) -> f64 {
 }
 
 /// Rounds half away from zero. `core` has no such function for floats.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "saturates, which is what is wanted of far times"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "saturates, which is right for distant times")]
 fn rounded(value: f64) -> i64 {
     (if value < 0.0 { value - 0.5 } else { value + 0.5 }) as i64
 }

@@ -10,7 +10,6 @@
 //! most four, or the index of their first word. Longer data fill the slot from its end. Records,
 //! header and slot are as large as JACK2's, so that as many events fit. All orderings are
 //! `Relaxed`: the mark of the slab says when a buffer is complete.
-//! buffer is complete.
 
 mod merge;
 mod read;

@@ -12,7 +12,7 @@ pub enum Record {
     Client(ClientRecord),
 }
 
-/// CPU number of a thread that has not said where it runs.
+/// CPU number of a thread whose CPU is unknown.
 pub const UNKNOWN_CPU: u16 = u16::MAX;
 
 /// The driver's part of a cycle. Times are `CLOCK_MONOTONIC` ns.
@@ -32,7 +32,7 @@ pub struct CycleRecord {
     pub woken_ns: u64,
     /// When the driver released the first clients.
     pub released_ns: u64,
-    /// When the driver had done its part; in sync mode, after all clients.
+    /// When the driver finished its part; in sync mode, after all clients.
     pub end_ns: u64,
     /// CPU that the driver ran on, or [`UNKNOWN_CPU`].
     pub cpu: u16,
@@ -227,7 +227,7 @@ mod tests {
     };
 
     #[test]
-    fn records_come_back_from_their_words_and_foreign_words_are_none() {
+    fn records_survive_encoding() {
         let cycle = CycleRecord {
             cycle: u32::MAX,
             plan: u64::MAX,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_another_cycle_are_none_of_this_one() {
+    fn timestamps_of_another_cycle_are_ignored() {
         let (own, signals) = (OwnPage::default(), SignalPage::default());
         let edges = Edges::new(1).expect("one");
         let record = || {

@@ -129,7 +129,7 @@ const fn halves(word: u64) -> (u32, u32) {
 }
 
 impl Position {
-    /// Encodes the transport for shared memory.
+    /// Encodes the position for shared memory.
     #[must_use]
     pub fn to_words(&self) -> [u64; POSITION_WORDS] {
         [
@@ -184,8 +184,8 @@ impl Position {
         }
     }
 
-    /// Returns the position without values that no program should have to expect: members that are
-    /// not marked valid become 0, and so do groups that contain a NaN or an infinity.
+    /// Returns the position with only the values that programs can expect: members that are not
+    /// marked valid become 0, and so do groups that contain a NaN or an infinity.
     #[must_use]
     pub fn checked(self) -> Self {
         let musical = [
@@ -234,7 +234,7 @@ impl Position {
 }
 
 impl Transport {
-    /// Encodes the position for shared memory.
+    /// Encodes the transport for shared memory.
     #[must_use]
     pub fn to_words(&self) -> [u64; TRANSPORT_WORDS] {
         let mut words = [0; TRANSPORT_WORDS];
@@ -246,7 +246,7 @@ impl Transport {
         words
     }
 
-    /// From words of shared memory.
+    /// Decodes words of shared memory.
     #[must_use]
     pub fn from_words(words: &[u64; TRANSPORT_WORDS]) -> Self {
         let (state, cycle) = halves(words[0]);
@@ -264,8 +264,8 @@ impl Transport {
         }
     }
 
-    /// Position at the first frame of the next cycle, if the transport is neither stopped nor
-    /// moved.
+    /// Returns the position at the first frame of the next cycle, if the transport is neither
+    /// stopped nor moved.
     #[must_use]
     pub fn next_frame(&self, quantum: u32) -> u32 {
         if self.state.passes() {
@@ -275,8 +275,8 @@ impl Transport {
         }
     }
 
-    /// The frame that passes at `time_ns`, estimated; none of a later cycle than this one, which
-    /// has `quantum` frames: it may be longer than the clock says.
+    /// Returns the estimated frame at `time_ns`. Never a frame of a later cycle than this one,
+    /// which has `quantum` frames and may last longer than the clock says.
     #[must_use]
     pub fn frame_at(&self, time_ns: u64, quantum: u32, sample_rate_hz: u32) -> u32 {
         if !self.state.passes() {
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn every_member_of_a_position_and_of_a_transport_survives_the_way_through_shared_memory() {
+    fn positions_and_transports_survive_the_way_through_shared_memory() {
         assert_eq!(Position::from_words(&full().to_words()), full());
         let transport = Transport {
             cycle: 7,
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checked_position_has_no_group_with_a_number_that_is_none_and_nothing_that_is_not_valid() {
+    fn a_checked_position_contains_only_valid_groups() {
         let spoilt =
             Position { beats_per_minute: f64::NAN, frame_time: f64::INFINITY, ..full() }.checked();
         assert_eq!(spoilt.valid, valid::VIDEO_RATIO | valid::VIDEO_OFFSET);

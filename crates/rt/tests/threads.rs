@@ -3,8 +3,8 @@
 //!
 //! Loom explores every order of small models; this runs the code itself, compiled as it is shipped.
 //! A weakened ordering is a data race on the memory that it should have published, which
-//! ThreadSanitizer reports even if this processor never reorders the two. There is no libtest here:
-//! its threads use a standard library that is not instrumented, and would be reported.
+//! ThreadSanitizer reports even if this processor never reorders the two. It does not use libtest,
+//! whose threads use a standard library that is not instrumented, and would be reported.
 
 #![allow(
     unsafe_code,
@@ -17,7 +17,7 @@ use std::thread;
 
 use consort_rt::shm::{Edges, Handover, SignalPage, Snapshot};
 
-/// Cycles of each run; the number of the current one is what every buffer holds.
+/// Cycles of each run; every buffer holds the number of the current one.
 const CYCLES: u32 = 20_000;
 
 fn main() {
@@ -36,7 +36,7 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     fn write(&self, value: u32) {
-        // SAFETY: only this client's thread is between its ready and its signal.
+        // SAFETY: only this client's thread runs between its becoming ready and its signal.
         unsafe { *self.0.get() = value }
     }
 

@@ -13,11 +13,11 @@ use std::os::unix::fs::FileExt as _;
 const NO_SIZE: u32 = u32::MAX;
 /// Maximum number of chunks searched before the sound: real files have a dozen.
 const CHUNK_LIMIT: usize = 1000;
-/// Offset and block size, which an AIFF counts as sound.
+/// Size of the offset and block size fields, which an AIFF counts as sound.
 const SSND_HEADER_BYTES: u64 = 8;
 
-/// Returns the announced bytes of sound if the file ends before them. `None` also for other
-/// formats.
+/// Returns the announced bytes of sound if the file ends before them. `None` if it does not, and
+/// for other formats.
 pub(crate) fn bytes_of_a_cut_file(file: &File) -> io::Result<Option<u64>> {
     let length = file.metadata()?.len();
     let Some(form) = bytes_at::<12>(file, 0)? else { return Ok(None) };

@@ -1,6 +1,6 @@
 //! libsndfile: a sound file that is open in it.
 //!
-//! Names, layouts and promises are those of its header `sndfile.h`
+//! Names, layouts and guarantees are those of its header `sndfile.h`
 //! (<https://libsndfile.github.io/libsndfile/api.html>), as of version 1.2.
 
 mod functions;
@@ -48,7 +48,7 @@ static OPENING: Mutex<()> = Mutex::new(());
 pub(crate) enum Refusal {
     /// There is no libsndfile.
     Library(String),
-    /// The system does not let it be read or written.
+    /// The system does not allow it to be read or written.
     System(io::Error),
     /// libsndfile does not recognise the file.
     Unrecognised,
@@ -73,7 +73,7 @@ pub(crate) struct SoundFile {
 // `Sync`: calls may not overlap.
 unsafe impl Send for SoundFile {}
 
-/// What the header of a file says.
+/// The information in the header of a file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     /// At least 1.
@@ -82,7 +82,7 @@ pub(crate) struct Shape {
     pub(crate) sample_rate_hz: u32,
     /// Number of frames, if the library knows it.
     pub(crate) frames: Option<u64>,
-    /// Bytes of a sample, if all samples have the same size.
+    /// Size of a sample in bytes, if all samples have the same size.
     pub(crate) bytes_per_sample: Option<u64>,
     /// Whether the last page of an Ogg, which counts its frames, is missing.
     pub(crate) lacks_last_page: bool,
@@ -104,7 +104,7 @@ impl SoundFile {
         Ok((sound, shape))
     }
 
-    /// Makes a file of 32-bit floating point: WAV, as long as that is enough, then RF64.
+    /// Creates a file of 32-bit floating point: WAV, as long as that is enough, then RF64.
     pub(crate) fn write_to(
         file: File,
         channels: u16,
@@ -148,8 +148,7 @@ impl SoundFile {
             (NonNull::new(handle), error)
         };
         let Some(handle) = handle else {
-            // SAFETY: from `Box::leak` above; without a handle the library has no use for it any
-            // more.
+            // SAFETY: from `Box::leak` above; without a handle the library no longer uses it.
             let stream = unsafe { Box::from_raw(stream.as_ptr()) };
             return Err(match (stream.failure.take(), error) {
                 (Some(failure), _) => Refusal::System(failure),
@@ -233,8 +232,8 @@ impl SoundFile {
     }
 
     fn stream(&self) -> &Stream {
-        // SAFETY: alive until `Drop`, and only ever shared: the callbacks take no more than
-        // `&Stream`, too.
+        // SAFETY: alive until `Drop`, and only ever shared: the callbacks, too, only take
+        // `&Stream`.
         unsafe { self.stream.as_ref() }
     }
 }

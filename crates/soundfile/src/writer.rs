@@ -77,7 +77,7 @@ impl Writer {
     /// tens.
     ///
     /// # Errors
-    /// [`SoundFileError`]: `Write`, `DiskFull`. The file then is as before the call, and the same
+    /// [`SoundFileError`]: `Write`, `DiskFull`. The file is then as before the call, and the same
     /// block may be tried again.
     pub fn write(&mut self, planes: &[impl AsRef<[f32]>]) -> Result<(), SoundFileError> {
         let frames = planes.iter().map(|plane| plane.as_ref().len()).min().unwrap_or(0);
@@ -91,8 +91,8 @@ impl Writer {
             let into = self.interleaved.iter_mut().skip(channel).step_by(channels);
             into.zip(plane.as_ref()).for_each(|(into, sample)| *into = *sample);
         }
-        // First the sound, then the header that counts it: a process killed in between leaves the
-        // previous file.
+        // The sound is written before the header that counts it: a process killed in between leaves
+        // the previous file.
         let written = self.sound.write(&self.interleaved);
         if written == frames {
             self.sound.update_header();
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recording_goes_on_beyond_4_gib_and_is_whole_after_every_block() {
+    fn a_recording_beyond_4_gib_is_complete_after_every_block() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("long.wav");
         let mut writer = nearly_full(&path);
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn an_rf64_that_lost_its_end_is_read_as_far_as_it_goes_and_said_to_be_truncated() {
+    fn an_rf64_that_lost_its_end_is_reported_as_truncated() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("long.wav");
         let mut writer = nearly_full(&path);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_killed_between_sound_and_header_leaves_the_file_of_before() {
+    fn a_writer_killed_before_the_header_leaves_the_previous_file() {
         let directory = tempfile::tempdir().unwrap();
         for (name, begin) in [("short.wav", 0), ("long.wav", LAST_WAV_FRAME + 500)] {
             let path = directory.path().join(name);

@@ -25,7 +25,7 @@ fn integers(bits: u32) -> Vec<i32> {
         .collect()
 }
 
-/// What the reader should make of interleaved integers of `bits`: one plane per channel.
+/// The samples expected from interleaved integers of `bits`: one plane per channel.
 fn expected(integers: &[i32], bits: u32) -> Vec<Vec<f32>> {
     let full_scale = 2_f64.powi(bits as i32 - 1);
     (0..CHANNELS)
@@ -84,7 +84,7 @@ fn read(path: &Path, block_frames: usize) -> (Vec<Vec<f32>>, Option<SoundFileErr
 type Encoder = fn(&Path, &[i32], u32);
 
 #[test]
-fn integers_of_every_width_are_read_to_the_last_bit_in_blocks_of_any_size() {
+fn integers_are_read_to_the_last_bit_in_blocks_of_any_size() {
     let directory = tempfile::tempdir().unwrap();
     for (case, bits, encode) in [
         ("16-bit WAV", 16, write_wav as Encoder),
@@ -109,7 +109,7 @@ fn integers_of_every_width_are_read_to_the_last_bit_in_blocks_of_any_size() {
 }
 
 #[test]
-fn planes_beyond_the_channels_are_silent_and_channels_without_a_plane_are_left_out() {
+fn planes_beyond_the_channels_are_silent() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
     let integers = integers(16);
@@ -126,7 +126,7 @@ fn planes_beyond_the_channels_are_silent_and_channels_without_a_plane_are_left_o
 }
 
 #[test]
-fn a_truncated_file_is_read_as_far_as_it_goes_and_then_said_to_be_truncated() {
+fn a_truncated_file_is_read_up_to_where_it_ends() {
     let directory = tempfile::tempdir().unwrap();
     for (case, encode, granularity) in
         [("truncated.wav", write_wav as Encoder, 1), ("truncated.flac", write_flac, 4096)]
@@ -135,7 +135,7 @@ fn a_truncated_file_is_read_as_far_as_it_goes_and_then_said_to_be_truncated() {
         let integers = integers(16);
         encode(&path, &integers, 16);
         let whole = fs::read(&path).unwrap();
-        // Not at a frame's border.
+        // The cut is not at a frame's boundary.
         fs::write(&path, &whole[..whole.len() - 4001]).unwrap();
 
         let (samples, error) = read(&path, 100);
@@ -178,7 +178,7 @@ fn damage_in_the_middle_of_a_flac_file_is_not_passed_off_as_sound() {
 }
 
 #[test]
-fn what_is_no_sound_file_is_refused_with_its_name() {
+fn a_file_that_is_not_a_sound_file_is_refused_by_name() {
     let directory = tempfile::tempdir().unwrap();
     let make = |name: &str, content: &[u8]| -> PathBuf {
         let path = directory.path().join(name);
@@ -266,7 +266,7 @@ fn wav(channels: u16, sample_rate_hz: u32, data_bytes: u32, sound: &[u8]) -> Vec
 }
 
 #[test]
-fn absurd_headers_are_refused_or_taken_at_their_word_but_never_crash() {
+fn absurd_headers_never_crash_the_reader() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("absurd.wav");
     for (case, bytes) in [
@@ -290,7 +290,7 @@ fn absurd_headers_are_refused_or_taken_at_their_word_but_never_crash() {
 }
 
 #[test]
-fn a_wav_from_a_pipe_which_states_no_length_is_read_to_its_end() {
+fn a_wav_without_a_stated_length_is_read_to_its_end() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("piped.wav");
     fs::write(&path, wav(2, 48_000, u32::MAX, &[0x40; 400])).unwrap();
@@ -300,7 +300,7 @@ fn a_wav_from_a_pipe_which_states_no_length_is_read_to_its_end() {
 }
 
 #[test]
-fn an_aiff_is_read_and_told_to_be_truncated_where_it_is() {
+fn a_truncated_aiff_is_reported_as_truncated() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.aiff");
     let mut bytes = b"FORM\0\0\0\x56AIFFCOMM\0\0\0\x12\0\x02\0\0\0\x0a\0\x10".to_vec();
@@ -319,8 +319,9 @@ fn an_aiff_is_read_and_told_to_be_truncated_where_it_is() {
     fs::write(&path, &bytes[..bytes.len() - 9]).unwrap();
     let (samples, error) = read(&path, 4);
     assert_eq!(samples, [expected(7, 0), expected(7, 1)] as [Vec<f32>; 2]);
-    let told = matches!(error, Some(SoundFileError::Truncated { frame: 7, frames: 10, .. }));
-    assert!(told, "{error:?}");
+    let is_truncated =
+        matches!(error, Some(SoundFileError::Truncated { frame: 7, frames: 10, .. }));
+    assert!(is_truncated, "{error:?}");
 }
 
 /// Real files of every kind that can be made here, small.
@@ -344,7 +345,7 @@ fn real_files(directory: &Path) -> Vec<Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn damage_anywhere_is_read_over_or_refused_in_words(
+    fn damage_is_read_over_or_refused_with_a_reason(
         which in 0_usize..5,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), any::<bool>()), 1..20),
         cut in prop::option::of(any::<prop::sample::Index>()),
@@ -400,7 +401,7 @@ fn without_libsndfile_the_error_names_what_to_install() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
     write_wav(&path, &[0; 10], 16);
-    // What the dynamic linker finds first under that name is no library.
+    // The first file that the dynamic linker finds under that name is not a library.
     fs::write(directory.path().join("libsndfile.so.1"), "no library").unwrap();
     let name = "without_libsndfile_the_error_names_what_to_install";
     let inner = Command::new(std::env::current_exe().unwrap())
@@ -409,8 +410,8 @@ fn without_libsndfile_the_error_names_what_to_install() {
         .env(INNER, &path)
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&inner.stdout).into_owned();
-    assert!(inner.status.success() && said.contains("1 passed"), "{said}");
+    let output = String::from_utf8_lossy(&inner.stdout).into_owned();
+    assert!(inner.status.success() && output.contains("1 passed"), "{output}");
 }
 
 #[test]

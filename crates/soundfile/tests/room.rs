@@ -60,7 +60,7 @@ fn write_against_the_limit(path: &Path) {
 }
 
 #[test]
-fn a_block_without_room_leaves_the_file_as_it_was_and_is_written_when_there_is_room() {
+fn a_block_that_did_not_fit_can_be_written_once_there_is_room() {
     if let Some(directory) = std::env::var_os(INNER) {
         return write_against_the_limit(&Path::new(&directory).join("sound.wav"));
     }
@@ -69,11 +69,11 @@ fn a_block_without_room_leaves_the_file_as_it_was_and_is_written_when_there_is_r
     let inner = Command::new("sh")
         .args(["-c", "trap '' XFSZ; exec \"$0\" --exact \"$1\" --nocapture"])
         .arg(std::env::current_exe().unwrap())
-        .arg("a_block_without_room_leaves_the_file_as_it_was_and_is_written_when_there_is_room")
+        .arg("a_block_that_did_not_fit_can_be_written_once_there_is_room")
         .env(INNER, directory.path())
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&inner.stdout) + String::from_utf8_lossy(&inner.stderr);
-    assert!(inner.status.success() && said.contains("1 passed"), "{said}");
+    let output = String::from_utf8_lossy(&inner.stdout) + String::from_utf8_lossy(&inner.stderr);
+    assert!(inner.status.success() && output.contains("1 passed"), "{output}");
     assert!(fs::metadata(directory.path().join("sound.wav")).unwrap().len() > LIMIT_BYTES);
 }

@@ -1,4 +1,4 @@
-//! What the writer writes, as the reader and an independent WAV library read it.
+//! The writer's files, as the reader and an independent WAV library read them.
 
 use std::fs;
 use std::path::Path;
@@ -35,7 +35,7 @@ fn ramp(channel: usize, frames: usize) -> Vec<f32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn what_is_written_in_any_blocks_is_read_back_bit_by_bit_in_any_blocks(
+    fn samples_are_read_back_bit_by_bit_in_blocks_of_any_size(
         channels in 1_usize..5,
         samples in prop::collection::vec(any::<f32>(), 0..6000),
         written_frames in 1_usize..1500,
@@ -59,7 +59,7 @@ proptest! {
 }
 
 #[test]
-fn samples_that_are_no_numbers_keep_their_bits() {
+fn samples_that_are_not_numbers_keep_their_bits() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
     let odd = [
@@ -125,7 +125,7 @@ fn a_file_with_many_channels_is_read_back() {
 }
 
 #[test]
-fn a_channel_without_a_plane_is_silent_and_the_shortest_plane_counts() {
+fn a_channel_without_a_plane_is_silent() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("sound.wav");
     Writer::create(&path, 3, 48_000).unwrap().write(&[ramp(0, 20), ramp(1, 10)]).unwrap();

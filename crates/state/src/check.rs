@@ -6,7 +6,7 @@ use proto::property::check_texts;
 
 use crate::{Owner, State};
 
-/// Aliases that a port can have.
+/// Maximum number of aliases of a port.
 const ALIASES: usize = 2;
 
 impl State {

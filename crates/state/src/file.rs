@@ -13,7 +13,7 @@ pub const MAX_FILE_BYTES: usize = 64 * 1024 * 1024;
 /// Reads a state from a file.
 ///
 /// # Errors
-/// [`StateError`] if the file cannot be read, or contains no state.
+/// [`StateError`]: the file cannot be read, or contains no state.
 pub fn read(path: &Path) -> Result<State, StateError> {
     let file = File::open(path).map_err(|source| failed("read", path, source))?;
     read_from(file, path)
@@ -22,7 +22,7 @@ pub fn read(path: &Path) -> Result<State, StateError> {
 /// Reads a state from an open file or pipe; `name` is its name in errors.
 ///
 /// # Errors
-/// Those of [`read`].
+/// Same as [`read`].
 pub fn read_from(from: impl Read, name: &Path) -> Result<State, StateError> {
     let mut text = String::new();
     let limit = MAX_FILE_BYTES as u64 + 1;
@@ -35,17 +35,18 @@ pub fn read_from(from: impl Read, name: &Path) -> Result<State, StateError> {
 /// Writes a state to a file, as [`replace`] does.
 ///
 /// # Errors
-/// [`StateError::File`]. The old file is unchanged then.
+/// [`StateError::File`]. The old file is then unchanged.
 pub fn write(path: &Path, state: &State) -> Result<(), StateError> {
     replace(path, state.to_text().as_bytes()).map_err(|source| failed("write", path, source))
 }
 
-/// Replaces a file. At any moment, also if the machine stops, it is the old one or the new one: the
-/// new file is on the disk before it gets the old one's name. It has the old one's mode. Links are
-/// followed. If `path` is not a regular file, such as a pipe, it is written to as it is.
+/// Replaces a file. At any moment, even if the machine stops, it is either the old one or the new
+/// one: the new file is on the disk before it gets the old one's name. The new file has the old
+/// one's mode. Links are followed. If `path` is not a regular file but, for example, a pipe, it is
+/// written to instead.
 ///
 /// # Errors
-/// The kernel's. The old file is unchanged then, unless only its directory could not be written to
+/// The kernel's. The old file is then unchanged, unless only its directory could not be written to
 /// the disk.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     match path.metadata() {
@@ -60,8 +61,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Returns where a file that does not exist yet would be created. A circle of links does not get
-/// here: it is another error of the kernel's.
+/// Returns where a file that does not exist yet would be created. For a loop of links, the kernel
+/// has already returned another error.
 fn end_of_links(path: &Path) -> PathBuf {
     match path.read_link() {
         Ok(target) => end_of_links(&directory_of(path).join(target)),
@@ -77,7 +78,7 @@ fn directory_of(path: &Path) -> &Path {
 }
 
 fn replace_regular(path: &Path, bytes: &[u8], permissions: Option<Permissions>) -> io::Result<()> {
-    // In the same directory: a file cannot be renamed to another file system.
+    // The new file is in the same directory, since a rename cannot cross file systems.
     let directory = directory_of(path);
     let mut file =
         tempfile::Builder::new().prefix(".consort-state-").make_in(directory, |path| {
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_replaced_as_a_whole_and_left_alone_if_it_cannot_be() {
+    fn a_file_is_replaced_as_a_whole_or_left_alone() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
         let missing = read(&path).unwrap_err().to_string();
@@ -124,11 +125,11 @@ mod tests {
             write(&directory.path().join("none/state.json"), &State::default()).unwrap_err();
         assert!(refusal.to_string().contains("cannot write"), "{refusal}");
         std::fs::write(&path, [0xff, 0xfe]).unwrap();
-        assert!(read(&path).is_err(), "no text");
+        assert!(read(&path).is_err(), "not UTF-8 text");
     }
 
     #[test]
-    fn an_error_names_the_file_and_the_kernels_reason() {
+    fn an_error_names_the_file_with_the_reason() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
         for nonsense in ["", "nonsense", "{\"consort_state\": 9}"] {
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_target_of_a_link_is_replaced_and_the_link_stays() {
+    fn a_link_stays_when_its_target_is_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let (link, folder) = (directory.path().join("link"), directory.path().join("folder"));
         std::fs::create_dir(&folder).unwrap();
@@ -173,7 +174,7 @@ mod tests {
         let path = directory.path().join("state.json");
         let mode = || path.metadata().unwrap().permissions().mode() & 0o7777;
         replace(&path, b"new").unwrap();
-        assert_eq!(mode(), 0o600, "a new one is its owner's");
+        assert_eq!(mode(), 0o600, "a new one is private to its owner");
         for kept in [0o644, 0o660, 0o400] {
             std::fs::set_permissions(&path, Permissions::from_mode(kept)).unwrap();
             replace(&path, b"replaced").unwrap();
@@ -182,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_is_written_to_and_stays_what_it_is() {
+    fn a_pipe_is_written_to_instead_of_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let pipe = directory.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());

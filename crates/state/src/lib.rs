@@ -1,8 +1,8 @@
 //! A server's state as one file of JSON that people can read and change: connections, aliases,
-//! properties, the transport and the quantum, by names and not by numbers.
+//! properties, the transport and the quantum, by name rather than by number.
 //!
-//! [`State`] is the content of such a file. It is checked as a whole where it is read, so that a
-//! file that is no state changes nothing.
+//! [`State`] is the content of such a file. It is checked as a whole where it is read, so that an
+//! invalid file changes nothing.
 #![forbid(unsafe_code)]
 
 mod check;
@@ -52,7 +52,7 @@ pub struct TransportPosition {
 /// A position in bars, beats and ticks, and the tempo: the members of [`Position`].
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[expect(missing_docs, reason = "each is a position's")]
+#[expect(missing_docs, reason = "each is a member of `Position`")]
 pub struct BarBeatTick {
     pub bar: i32,
     pub beat: i32,
@@ -169,14 +169,14 @@ pub enum StateError {
     /// The text is larger than [`MAX_FILE_BYTES`].
     #[error("a state has at most {MAX_FILE_BYTES} bytes")]
     TooLarge,
-    /// The text is no JSON, or not the JSON of a state.
-    #[error("this is no state of consort's: {0}")]
+    /// The text is not JSON, or not the JSON of a state.
+    #[error("this is not a state of consort's: {0}")]
     Malformed(#[from] serde_json::Error),
     /// The state was written by another release.
     #[error("this state is of version {0}, and this consort knows version {VERSION}")]
     Version(u64),
     /// The state contains something that no server accepts.
-    #[error("this state cannot be: {0}")]
+    #[error("this state is impossible: {0}")]
     Wrong(String),
 }
 
@@ -219,7 +219,7 @@ impl State {
             #[serde(flatten)]
             state: &'a State,
         }
-        // Texts and numbers alone: writing them cannot fail.
+        // There are only texts and numbers: writing them cannot fail.
         let text = serde_json::to_string_pretty(&Versioned { consort_state: VERSION, state: self });
         text.unwrap_or_default() + "\n"
     }
@@ -296,17 +296,17 @@ mod tests {
         assert_eq!(
             State::parse("{\"consort_state\": 1}").unwrap(),
             State::default(),
-            "all is optional"
+            "everything is optional"
         );
     }
 
     #[test]
-    fn what_is_no_state_is_refused_with_the_reason() {
+    fn an_invalid_state_is_refused_with_the_reason() {
         let long = "x".repeat(320);
         for (text, reason) in [
             ("", "EOF"),
-            ("nonsense", "no state of consort's"),
-            ("[]", "no state of consort's"),
+            ("nonsense", "not a state of consort's"),
+            ("[]", "not a state of consort's"),
             ("{}", "'consort_state', is missing"),
             ("{\"consort_state\": \"1\"}", "'consort_state', is missing"),
             ("{\"consort_state\": 2, \"more\": true}", "version 2"),

@@ -17,12 +17,12 @@ use crate::interrupts;
 /// that fires next: when that one fires, the kernel programs the hardware in any case, and does so
 /// for this one.
 ///
-/// No thread waits for such a timer. If the time turns out to be another than predicted, or there
-/// is no timer, the sleep is as long, and costs what it costs without.
+/// No thread waits for such a timer. If the prediction was wrong, or there is no timer, the sleep
+/// is just as long, but costs more.
 #[derive(Debug)]
 pub struct Alarm {
-    /// Used in turn.
-    foreseen: Option<[OwnedFd; 2]>,
+    /// Timers for predicted sleeps, used in turn.
+    early_timers: Option<[OwnedFd; 2]>,
     turn: usize,
 }
 
@@ -33,13 +33,13 @@ impl Alarm {
         let timer = || timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC).ok();
         let timers = timer().zip(timer()).map(|(first, second)| [first, second]);
         // Such a kernel would have to run a thread whenever one of these fires.
-        Self { foreseen: timers.filter(|_| !interrupts::kernel_is_preempt_rt()), turn: 0 }
+        Self { early_timers: timers.filter(|_| !interrupts::kernel_is_preempt_rt()), turn: 0 }
     }
 
     /// Sleeps until `CLOCK_MONOTONIC` has reached `due_ns`; returns at once if it has already.
     /// `next_ns` is when the sleep after this one will end, as far as that is known. Thread: cycle.
     pub fn sleep_until(&mut self, due_ns: u64, next_ns: u64) {
-        if let Some(timers) = &self.foreseen {
+        if let Some(timers) = &self.early_timers {
             let once = Itimerspec { it_interval: timespec(0), it_value: timespec(next_ns) };
             // If this fails, the next sleep costs more.
             let _ = timerfd_settime(&timers[self.turn], TimerfdTimerFlags::ABSTIME, &once);
@@ -65,23 +65,23 @@ mod tests {
     const HOUR_S: u64 = 3600;
 
     #[test]
-    fn a_sleep_ends_at_its_date_whatever_was_foreseen() {
+    fn a_sleep_ends_at_its_due_time_whatever_was_predicted() {
         let mut alarm = Alarm::new();
         for next_ns in [0, 1, now_ns(), now_ns() + 1_000, u64::MAX, 0] {
             let due_ns = now_ns() + 1_000_000;
             alarm.sleep_until(due_ns, next_ns);
-            assert!(now_ns() >= due_ns, "{next_ns} was foreseen");
+            assert!(now_ns() >= due_ns, "{next_ns} was predicted");
             alarm.sleep_until(0, next_ns);
         }
     }
 
     #[test]
-    fn the_date_after_the_next_one_is_set_while_that_is_to_come() {
+    fn the_timer_for_the_sleep_after_next_is_armed_early() {
         let mut alarm = Alarm::new();
         alarm.sleep_until(0, now_ns() + 10 * HOUR_S * 1_000_000_000);
         alarm.sleep_until(0, now_ns() + 20 * HOUR_S * 1_000_000_000);
         // A kernel that runs such timers in a thread is left alone.
-        let Some(timers) = alarm.foreseen else { return };
+        let Some(timers) = alarm.early_timers else { return };
         let hours =
             timers.map(|timer| timerfd_gettime(timer).unwrap().it_value.tv_sec as u64 / HOUR_S);
         assert_eq!(hours, [9, 19]);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleep_ends_after_its_deadline_and_not_before() {
+    fn a_sleep_does_not_end_before_its_deadline() {
         let deadline_ns = now_ns() + 2_000_000;
         sleep_until(deadline_ns);
         assert!(now_ns() >= deadline_ns);

@@ -40,7 +40,7 @@ mod tests {
     use crate::forked;
 
     #[test]
-    fn a_forked_child_sees_another_generation_and_its_parent_does_not() {
+    fn only_a_forked_child_sees_another_generation() {
         let before = generation();
         assert_eq!(
             forked::exit_status(|| u8::from(generation() != before + 1 || is_generation(before))),

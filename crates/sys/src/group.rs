@@ -5,14 +5,14 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-/// No group's entry needs more.
+/// The most memory that a group's entry needs.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Returns the number of the group `name`, or `name` itself if it is a number; `None` if there is
 /// no such group. Reads the system's databases, which may take long: not for a cycle.
 ///
 /// # Errors
-/// Those of `getgrnam_r`.
+/// The errors of `getgrnam_r`.
 pub fn group_id(name: &str) -> io::Result<Option<u32>> {
     if let Ok(number) = name.parse() {
         return Ok(Some(number));

@@ -45,7 +45,7 @@ impl Helper {
     /// Starts `command`, to be ended as `ending` says.
     ///
     /// # Errors
-    /// Those of [`Command::spawn`].
+    /// See [`Command::spawn`].
     pub fn spawn(command: &mut Command, ending: Ending) -> io::Result<Self> {
         Ok(Self { child: command.spawn()?, ending })
     }
@@ -70,7 +70,7 @@ impl Helper {
     /// Returns how the helper ended, or `None` while it runs. Does not wait.
     ///
     /// # Errors
-    /// Those of `waitpid`.
+    /// The errors of `waitpid`.
     pub fn status(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
@@ -89,7 +89,7 @@ impl Helper {
     /// Asks the helper to end, waits until it has, and kills it at its time limit.
     ///
     /// # Errors
-    /// Those of `waitpid`.
+    /// The errors of `waitpid`.
     pub fn end(&mut self) -> io::Result<ExitStatus> {
         if let Some(status) = self.status()? {
             return Ok(status);

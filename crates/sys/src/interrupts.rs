@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interrupts_go_elsewhere_and_come_back_unless_somebody_moved_them() {
+    fn interrupts_come_back_unless_another_program_moved_them() {
         let directory = std::env::temp_dir()
             .join(format!("consort-interrupts-{}", crate::process::process_id()));
         let list = |number: &str| directory.join(number).join(LIST);

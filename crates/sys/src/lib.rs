@@ -1,7 +1,7 @@
 //! Every system call that the project makes: one safe type per kernel resource, closed on drop.
 //!
 //! Nothing here makes decisions. Deadlines are absolute `CLOCK_MONOTONIC` nanoseconds everywhere,
-//! `None` is "for ever", and a call that a signal interrupts continues by itself. Descriptors are
+//! `None` is "forever", and a call that a signal interrupts continues by itself. Descriptors are
 //! close-on-exec.
 
 pub mod alarm;

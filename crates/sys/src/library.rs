@@ -1,4 +1,4 @@
-//! The dynamic loader: what it says, and which libraries this process has.
+//! The dynamic loader: its error messages, and the libraries of this process.
 
 use std::ffi::{CStr, OsStr};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Runs a function of a shared library of this project in a process that is there for it.
+//! Runs a function of a shared library of this project in a dedicated process.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::fd::{IntoRawFd, OwnedFd};

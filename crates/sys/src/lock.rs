@@ -109,7 +109,7 @@ mod tests {
         std::fs::remove_file(link).unwrap();
     }
 
-    /// Not a promise: the other process of the test below, which starts this by name.
+    /// Not a test by itself: the other process of the test below, which starts this by name.
     #[test]
     fn holds_a_lock_while_another_process_asks_it_to() {
         let Some(path) = std::env::var_os(HOLD) else { return };

@@ -36,13 +36,13 @@ const SET_RAW_PARAMETERS: libc::Ioctl = libc::_IOWR::<RawParameters>(b'W' as u32
 /// `SND_RAWMIDI_STREAM_INPUT`.
 const INPUT: i32 = 1;
 /// Each piece carries the `CLOCK_MONOTONIC` time at which it arrived.
-const DATED: u32 = 1 | (2 << 3);
+const WITH_TIMESTAMPS: u32 = 1 | (2 << 3);
 
 /// Sets the tick rate of the timer of a sequencer's queue, in which no events wait. The kernel
 /// ticks between 10 and 6250 times a second; its clock is read between ticks to the nanosecond.
 ///
 /// # Errors
-/// Those of `ioctl`: `ENOTTY` if the descriptor is not a sequencer's, `EPERM` if the queue is
+/// The errors of `ioctl`: `ENOTTY` if the descriptor is not a sequencer's, `EPERM` if the queue is
 /// another client's.
 pub fn set_queue_timer_hz(sequencer: RawFd, queue: i32, frequency_hz: u32) -> io::Result<()> {
     let mut timer =
@@ -55,15 +55,15 @@ pub fn set_queue_timer_hz(sequencer: RawFd, queue: i32, frequency_hz: u32) -> io
     check(unsafe { libc::ioctl(sequencer, SET_QUEUE_TIMER, &raw const timer) })
 }
 
-/// Sets the kernel's buffer of a raw MIDI input to `bytes`, a multiple of 32. With `dated`, each
-/// piece has its timestamp, as the library must have configured before. What has arrived is
-/// discarded.
+/// Sets the kernel's buffer of a raw MIDI input to `bytes`, a multiple of 32. With
+/// `has_timestamps`, each piece has a timestamp, as the library must have configured before. What
+/// has arrived is discarded.
 ///
 /// # Errors
-/// Those of `ioctl`: `ENOTTY` if the descriptor is not a raw MIDI device's, `EINVAL` for a size out
-/// of range.
-pub fn set_raw_input_bytes(device: RawFd, bytes: usize, dated: bool) -> io::Result<()> {
-    let mode = if dated { DATED } else { 0 };
+/// Errors of `ioctl`: `ENOTTY` if the descriptor is not a raw MIDI device's, `EINVAL` for a size
+/// out of range.
+pub fn set_raw_input_bytes(device: RawFd, bytes: usize, has_timestamps: bool) -> io::Result<()> {
+    let mode = if has_timestamps { WITH_TIMESTAMPS } else { 0 };
     let mut parameters = RawParameters {
         stream: INPUT,
         buffer_bytes: bytes,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_midi_device_is_refused() {
+    fn a_file_that_is_not_a_midi_device_is_refused() {
         let file = std::fs::File::open("/dev/null").unwrap();
         assert!(set_queue_timer_hz(file.as_raw_fd(), 0, 10).is_err());
         assert!(set_raw_input_bytes(file.as_raw_fd(), 4096, false).is_err());

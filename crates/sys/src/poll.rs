@@ -62,7 +62,7 @@ impl Poller {
     /// Creates an empty set.
     ///
     /// # Errors
-    /// Those of `epoll_create1`: no descriptor or memory left.
+    /// The errors of `epoll_create1`: no descriptor or memory left.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         let timer = timerfd_create(
@@ -78,7 +78,7 @@ impl Poller {
     /// reporting.
     ///
     /// # Errors
-    /// Those of `epoll_ctl`: watched already, or of a kind that is always ready (a plain file).
+    /// Errors of `epoll_ctl`: watched already, or of a kind that is always ready (a plain file).
     pub fn add(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), interest.flags())?)
     }
@@ -88,7 +88,7 @@ impl Poller {
     /// long as this poller.
     ///
     /// # Errors
-    /// Those of `epoll_ctl`: `EBADF` if it is no descriptor.
+    /// The errors of `epoll_ctl`: `EBADF` if it is no descriptor.
     pub fn add_foreign(&self, descriptor: RawFd, token: u64, interest: Interest) -> io::Result<()> {
         let event = libc::epoll_event { events: interest.flags().bits(), u64: token };
         self.control_foreign(libc::EPOLL_CTL_ADD, descriptor, event)
@@ -140,7 +140,7 @@ impl Poller {
     /// `deadline_ns`. An empty result means that the deadline has passed.
     ///
     /// # Errors
-    /// Those of `epoll_wait` and `timerfd_settime`; not an interruption.
+    /// The errors of `epoll_wait` and `timerfd_settime`; not an interruption.
     pub fn wait(&self, events: &mut Vec<Event>, deadline_ns: Option<u64>) -> io::Result<()> {
         events.clear();
         let at_once = clock::has_passed(deadline_ns).then(|| clock::timespec(0));
@@ -219,7 +219,7 @@ impl Waker {
     /// Creates a waker that has not been woken.
     ///
     /// # Errors
-    /// Those of `eventfd2`: no descriptor or memory left.
+    /// The errors of `eventfd2`: no descriptor or memory left.
     pub fn new() -> io::Result<Self> {
         Ok(Self { eventfd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
     }
@@ -245,7 +245,7 @@ impl AsFd for Waker {
 /// Waits until `fd` shows one of `flags` or its end; returns false once the deadline has passed.
 ///
 /// # Errors
-/// Those of `ppoll`; not an interruption.
+/// The errors of `ppoll`; not an interruption.
 pub fn wait_for(
     fd: BorrowedFd<'_>,
     flags: PollFlags,
@@ -265,7 +265,7 @@ pub fn wait_for(
 /// deadline has passed. A plain file has no other end.
 ///
 /// # Errors
-/// Those of `ppoll`; not an interruption.
+/// The errors of `ppoll`; not an interruption.
 pub fn wait_for_end(fd: impl AsFd, deadline_ns: u64) -> io::Result<bool> {
     wait_for(fd.as_fd(), PollFlags::empty(), Some(deadline_ns))
 }
@@ -323,14 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn what_another_library_owns_is_watched_until_it_is_taken_out() {
+    fn a_foreign_descriptor_is_watched_until_it_is_removed() {
         let (poller, waker, mut events) =
             (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
         let descriptor = waker.as_fd().as_raw_fd();
         waker.wake();
         poller.add_foreign(descriptor, 3, Interest::Closed).unwrap();
         poller.wait(&mut events, Some(0)).unwrap();
-        assert_eq!(events, [], "it is readable, which nobody wants to know");
+        assert_eq!(events, [], "it is readable, but that was not requested");
         poller.remove_foreign(descriptor).unwrap();
         poller.add_foreign(descriptor, 4, Interest::Readable).unwrap();
         poller.wait(&mut events, None).unwrap();
@@ -355,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn modify_replaces_token_and_interest_and_remove_ends_the_watch() {
+    fn modify_replaces_token_and_interest() {
         let (poller, waker, mut events) =
             (Poller::new().unwrap(), Waker::new().unwrap(), Vec::new());
         poller.add(&waker, 1, Interest::Readable).unwrap();
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_the_end_is_over_when_the_reader_has_gone_and_not_before() {
+    fn a_wait_for_the_end_lasts_until_the_reader_has_gone() {
         let (reader, writer) = io::pipe().unwrap();
         assert!(!wait_for_end(&writer, clock::now_ns() + SOON_NS).unwrap());
         drop(reader);

@@ -48,7 +48,7 @@ impl PidFd {
     /// Returns whether the process has ended.
     ///
     /// # Errors
-    /// Those of `poll`.
+    /// The errors of `poll`.
     pub fn has_ended(&self) -> io::Result<bool> {
         self.wait_until(Some(0))
     }
@@ -56,7 +56,7 @@ impl PidFd {
     /// Waits for the process to end; `false` once the deadline has passed. Does not reap a child.
     ///
     /// # Errors
-    /// Those of `poll`; not an interruption.
+    /// The errors of `poll`; not an interruption.
     pub fn wait_until(&self, deadline_ns: Option<u64>) -> io::Result<bool> {
         poll::wait_for(self.as_fd(), PollFlags::IN, deadline_ns)
     }
@@ -128,7 +128,7 @@ pub fn exit_immediately(status: i32) -> ! {
 /// With `looks_at_others`, other processes' files in /proc stay readable.
 ///
 /// # Errors
-/// Those of `prctl(PR_SET_NO_NEW_PRIVS)` and `capset`.
+/// The errors of `prctl(PR_SET_NO_NEW_PRIVS)` and `capset`.
 pub fn drop_rights(looks_at_others: bool) -> io::Result<()> {
     set_no_new_privs(true)?;
     let has = capabilities(None)?;
@@ -143,7 +143,7 @@ pub fn drop_rights(looks_at_others: bool) -> io::Result<()> {
 /// unlimited).
 ///
 /// # Errors
-/// Those of `setrlimit`.
+/// The errors of `setrlimit`.
 pub fn raise_file_limit() -> io::Result<Option<u64>> {
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
@@ -168,7 +168,7 @@ pub fn may_schedule() -> bool {
 /// without sleeping.
 ///
 /// # Errors
-/// Those of `prlimit`.
+/// The errors of `prlimit`.
 pub fn limit_realtime(process: u32, longest_us: u64) -> io::Result<()> {
     let pid = i32::try_from(process).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::NotFound)?;
     let limit = Rlimit { current: Some(longest_us), maximum: Some(longest_us) };
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_rights_do_not_come_back_and_leave_scheduling() {
+    fn dropped_rights_do_not_come_back() {
         let thread = std::thread::spawn(|| {
             drop_rights(false).unwrap();
             let left = capabilities(None).unwrap();

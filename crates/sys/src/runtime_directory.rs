@@ -41,7 +41,7 @@ pub enum RuntimeDirectoryError {
     },
     /// There is no directory for the members of a group.
     #[error(
-        "cannot make {} for group {group_id}: {source}; that takes a group that you are a member of, and a folder that \
+        "cannot make {} for group {group_id}: {source}; this needs a group that you are a member of, and a folder that \
          you may write to",
         path.display()
     )]
@@ -54,7 +54,7 @@ pub enum RuntimeDirectoryError {
         source: io::Error,
     },
     /// It is not a directory that a server creates for a group, so any user could have created it.
-    #[error("{} is not a directory that group {group_id} can use and nobody else", path.display())]
+    #[error("{} is not a directory that only group {group_id} can use", path.display())]
     NotOfGroup {
         /// The directory.
         path: PathBuf,
@@ -83,7 +83,7 @@ pub fn runtime_directory() -> Result<PathBuf, RuntimeDirectoryError> {
 /// directory.
 ///
 /// # Errors
-/// Those of [`runtime_directory`].
+/// See [`runtime_directory`].
 pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
     Ok(runtime_directory()?.join("consort").join(server))
 }
@@ -92,7 +92,7 @@ pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> 
 /// `JACK_PROMISCUOUS_SERVER` names a group, the one that a user has started for that group.
 ///
 /// # Errors
-/// Those of [`runtime_directory`].
+/// See [`runtime_directory`].
 pub fn control_socket(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
     let group = std::env::var("JACK_PROMISCUOUS_SERVER").ok().filter(|name| !name.is_empty());
     let Some(name) = group else { return Ok(server_directory(server)?.join("control")) };
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn without_either_a_private_directory_is_made_and_found_again() {
+    fn a_private_directory_is_the_fallback() {
         let root = Root::new("private");
         for _ in 0..2 {
             assert_eq!(root.candidates(None).choose().unwrap(), root.private());
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_of_another_user_is_passed_over_and_refused_as_the_last() {
+    fn a_directory_of_another_user_is_never_used() {
         let root = Root::new("foreign");
         let mut candidates = root.candidates(root.0.join("xdg").to_str());
         candidates.user_id += 1;

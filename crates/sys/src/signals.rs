@@ -58,7 +58,7 @@ impl TerminationSignals {
     /// thread without it. They stay blocked after the drop.
     ///
     /// # Errors
-    /// Those of `signalfd`: no descriptor or memory left.
+    /// The errors of `signalfd`: no descriptor or memory left.
     pub fn block() -> io::Result<Self> {
         let set = signal_set(&TERMINATION.map(|(number, _)| number));
         change_mask(libc::SIG_BLOCK, &set)?;
@@ -92,7 +92,7 @@ impl TerminationSignals {
     /// Returns the next signal that has arrived; `None` if there is none. Does not wait.
     ///
     /// # Errors
-    /// Those of `read`; not an interruption.
+    /// The errors of `read`; not an interruption.
     pub fn read(&self) -> io::Result<Option<Signal>> {
         let mut record = [0; size_of::<libc::signalfd_siginfo>()];
         match retry_on_intr(|| rustix::io::read(&self.signalfd, &mut record)) {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn termination_signals_arrive_on_the_descriptor_and_kill_nobody() {
+    fn termination_signals_arrive_on_the_descriptor() {
         let signals = TerminationSignals::block().unwrap();
         assert_eq!(signals.read().unwrap(), None);
         for (number, signal) in TERMINATION {

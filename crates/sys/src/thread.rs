@@ -65,7 +65,7 @@ fn kernel_name(name: &str) -> CString {
 /// else.
 ///
 /// # Errors
-/// Those of `pthread_create`: no memory, or too many threads.
+/// The errors of `pthread_create`: no memory, or too many threads.
 pub fn spawn_named<T: Send + 'static>(
     name: &str,
     stack_bytes: usize,
@@ -79,7 +79,7 @@ pub fn spawn_named<T: Send + 'static>(
 /// program's signal handlers, not even at its start.
 ///
 /// # Errors
-/// Those of [`spawn_named`].
+/// See [`spawn_named`].
 pub fn spawn_without_signals<T: Send + 'static>(
     name: &str,
     stack_bytes: usize,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spawned_thread_has_its_name_and_an_id_of_its_own() {
+    fn a_spawned_thread_has_its_own_name() {
         let body = || (thread_id(), rustix::thread::name().unwrap());
         let (id, name) = spawn_named("consort-test-thread", 1 << 18, body).unwrap().join().unwrap();
         assert_ne!(id, thread_id());
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_without_signals_blocks_them_and_its_maker_does_not() {
+    fn a_thread_without_signals_blocks_them_only_for_itself() {
         let body = || [libc::SIGTERM, libc::SIGUSR1, libc::SIGSEGV].map(blocks);
         let found = spawn_without_signals("helper", 1 << 18, body).unwrap().join().unwrap();
         assert_eq!(found, [true, true, false]);

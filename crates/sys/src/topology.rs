@@ -15,8 +15,8 @@ const SAME_KIND: f64 = 0.8;
 /// Capacity of a core if the kernel does not report it.
 const CAPACITY: u32 = 1024;
 
-/// Returns the CPUs that the kernel was told to leave alone (`isolcpus=`): they are in no thread's
-/// mask unless it is set explicitly.
+/// Returns the isolated CPUs (`isolcpus=`), which are in no thread's mask unless it is set
+/// explicitly.
 #[must_use]
 pub fn isolated() -> CpuSet {
     set_in(&Path::new(DEVICES).join("system/cpu/isolated")).unwrap_or_default()

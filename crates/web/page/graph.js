@@ -10,12 +10,12 @@ let clients = [];
 let ports = new Map();
 let chosenPort;
 let chosenWire;
-let order;
+let sendCommand;
 let drag;
 
 /** Makes the graph editable: `give` sends a command. */
 export function startGraph(give) {
-  order = give;
+  sendCommand = give;
   byId("cut").onclick = () => chosenWire && disconnect(chosenWire.source, chosenWire.target);
   byId("graph").addEventListener("keydown", (event) => {
     if (event.key === "Escape") choose(undefined, undefined);
@@ -54,13 +54,13 @@ function press(port) {
   const [source, target] = port.is_input ? [chosenPort, port] : [port, chosenPort];
   chosenPort = undefined;
   if (isConnected(source, target)) disconnect(source, target);
-  else order({ connect: { source: source.name, destination: target.name } });
+  else sendCommand({ connect: { source: source.name, destination: target.name } });
   draw();
 }
 
 function disconnect(source, target) {
   chosenWire = undefined;
-  order({ disconnect: { source: source.name, destination: target.name } });
+  sendCommand({ disconnect: { source: source.name, destination: target.name } });
   draw();
 }
 
@@ -159,7 +159,7 @@ function portBox(port, x, y, isWide, letters) {
   const isChosen = chosenPort?.id === port.id;
   const kind = `${port.is_midi ? "midi" : ""} ${isChosen ? "chosen" : chosenPort && fits(chosenPort, port) ? "fits" : ""}`;
   const peers = port.is_input ? [...ports.values()].filter((other) => other.readers.includes(port.id)) : port.readers.map((id) => ports.get(id)).filter(Boolean);
-  const connected = peers.length ? `connected with ${peers.map((peer) => peer.name).join(", ")}` : "not connected";
+  const connected = peers.length ? `connected to ${peers.map((peer) => peer.name).join(", ")}` : "not connected";
   const short = port.name.slice(port.name.indexOf(":") + 1);
   const label = `${port.name}, ${port.is_midi ? "MIDI " : ""}${port.is_input ? "input" : "output"}, ${connected}`;
   const made = drawn("g", { class: `port ${kind}`, tabindex: 0, role: "button", "aria-pressed": isChosen, "aria-label": label, "data-key": `port ${port.id}` },
@@ -205,5 +205,5 @@ function endDrag(event) {
   const other = portAt(document.elementFromPoint(event.clientX, event.clientY));
   if (!other || !fits(port, other) || isConnected(port, other)) return;
   const [source, target] = other.is_input ? [port, other] : [other, port];
-  order({ connect: { source: source.name, destination: target.name } });
+  sendCommand({ connect: { source: source.name, destination: target.name } });
 }

@@ -34,12 +34,12 @@ async function ask(path, options) {
     const text = await answer.text();
     complain(answer.headers.get("Content-Type") === "application/json" ? JSON.parse(text).error : text);
   } catch {
-    complain("It could not be sent: the page has no connection to the server.");
+    complain("Not sent: the page has no connection to the server.");
   }
   return undefined;
 }
 
-const order = (what) => ask("/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) });
+const sendCommand = (what) => ask("/order", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what) });
 
 function listen() {
   const events = new EventSource("/events");
@@ -131,17 +131,17 @@ function details(xrun) {
   return parts.join("; ");
 }
 
-byId("roll").onclick = () => order({ roll: { roll: byId("roll").ariaPressed !== "true" } });
-byId("rewind").onclick = () => order({ locate: { frame: 0 } });
+byId("roll").onclick = () => sendCommand({ roll: { roll: byId("roll").ariaPressed !== "true" } });
+byId("rewind").onclick = () => sendCommand({ locate: { frame: 0 } });
 byId("transport").onsubmit = (event) => {
   event.preventDefault();
   const frame = Math.round(Number(byId("seconds").value.replace(",", ".")) * sampleRate);
-  if (byId("seconds").value.trim() && frame >= 0 && frame < 2 ** 32) order({ locate: { frame } });
+  if (byId("seconds").value.trim() && frame >= 0 && frame < 2 ** 32) sendCommand({ locate: { frame } });
   else complain("Seconds from the beginning, such as 12.5.");
 };
 for (const id of ["error", "done"]) byId(id).onclick = () => { byId(id).hidden = true; };
 startTimeline();
 startPlots();
-startGraph(order);
+startGraph(sendCommand);
 startState(ask, (text) => notice("done", text));
 listen();

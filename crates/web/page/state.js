@@ -33,7 +33,7 @@ function keep(blob, name) {
 }
 
 function report(name, failures) {
-  byId("report-title").textContent = `“${name}” is restored, but for this:`;
+  byId("report-title").textContent = `“${name}” was restored, except for:`;
   byId("failures").replaceChildren(...failures.map((failure) => element("li", { textContent: `not restored: ${failure}` })));
   byId("report").showModal();
 }

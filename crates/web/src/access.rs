@@ -1,4 +1,4 @@
-//! Access control: programs of this machine, or everyone with the token; and no page except our
+//! Access control: programs on this machine, or any program with the token; and no page except our
 //! own.
 
 use std::fmt;
@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use hyper::header::{AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, HeaderName, ORIGIN};
 use hyper::{Method, StatusCode, Uri};
 
-/// In bytes: a shorter one could be guessed.
+/// Minimum length of a token in bytes: a shorter one could be guessed.
 const SHORTEST_TOKEN: usize = 16;
 /// Name of the cookie that carries the token.
 pub(crate) const COOKIE_NAME: &str = "consort";
@@ -41,7 +41,7 @@ impl Token {
     /// Parses the content of a token file, ignoring surrounding white space.
     ///
     /// # Errors
-    /// If it is too short, or contains characters that must be quoted in a URL or a cookie.
+    /// The text is too short, or contains characters that must be quoted in a URL or a cookie.
     pub fn new(text: &str) -> Result<Self, TokenError> {
         let text = text.trim();
         let is_plain =
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_other_sites_are_refused_and_links_to_the_page_are_not() {
+    fn other_sites_may_only_link_to_the_page() {
         let host = ("host", "localhost:8080");
         let json = ("content-type", "application/json");
         for (method, path, header, expected) in [
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_token_everybody_who_has_it_is_answered_and_nobody_else() {
+    fn with_a_token_only_requests_that_present_it_are_answered() {
         let token = Token::new(SECRET).unwrap();
         let host = ("host", "studio.local:8080");
         let bearer = format!("Bearer {SECRET}");
@@ -278,12 +278,12 @@ mod tests {
         assert_eq!(
             asked(&Method::GET, &elsewhere, &[host], Some(&token)),
             401,
-            "for the page alone"
+            "a token in the URL is for the page only"
         );
     }
 
     #[test]
-    fn a_token_is_long_and_plain_and_never_shown() {
+    fn a_token_is_long_and_plain() {
         assert_eq!(Token::new(" 0123456789abcdef\n"), Token::new(SECRET));
         for text in
             ["", "0123456789abcde", "0123456789abcdef;", "0123456789 abcdef", "0123456789abcdeé"]

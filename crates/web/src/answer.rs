@@ -25,7 +25,7 @@ use crate::states::{STATE_BYTES, States, Turn};
 /// Limit of a command's body: two port names, with every character escaped.
 const COMMAND_BYTES: usize = 16 * 1024;
 /// Time limit to receive a command and to answer it: longer than any wait for the server.
-const PATIENCE: Duration = Duration::from_secs(15);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(15);
 /// Nothing from other origins, no frames, no scripts but ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -100,21 +100,24 @@ impl Context {
     async fn command(&self, request: Request<Incoming>) -> Response<Body> {
         let body = match collect(request.into_body(), COMMAND_BYTES).await {
             Ok(body) => body,
-            Err(Unread { status, reason }) => {
-                return said(status, &format!("the command {reason}"));
+            Err(BodyError { status, reason }) => {
+                return error_answer(status, &format!("the command {reason}"));
             }
         };
         let command: Command = match serde_json::from_slice(&body) {
             Ok(command) => command,
             Err(error) => {
-                return said(StatusCode::BAD_REQUEST, &format!("that is not a command: {error}"));
+                return error_answer(
+                    StatusCode::BAD_REQUEST,
+                    &format!("that is not a command: {error}"),
+                );
             }
         };
         let (to, answer) = oneshot::channel();
         match self.ask(GathererMessage::Command(command, to), answer).await {
             Some(Ok(())) => whole(StatusCode::OK, JSON, "{}".into()),
             Some(Err(failure)) => failed(&failure),
-            None => said(
+            None => error_answer(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many commands at once, or the server does not respond",
             ),
@@ -130,13 +133,15 @@ impl Context {
         }
     }
 
-    /// Restores a state. Returns what could not be restored, in the words of `consort restore`.
+    /// Restores a state. Returns what could not be restored, as `consort restore` prints it.
     async fn restore(&self, request: Request<Incoming>) -> Response<Body> {
-        // Before the body is read: only one body of this size is held at a time.
+        // Awaited before the body is read: only one body of this size is held at a time.
         let Some(turn) = self.turn().await else { return other_state() };
         let text = match collect(request.into_body(), STATE_BYTES).await {
             Ok(text) => text,
-            Err(Unread { status, reason }) => return said(status, &format!("the state {reason}")),
+            Err(BodyError { status, reason }) => {
+                return error_answer(status, &format!("the state {reason}"));
+            }
         };
         match turn.restore(text).await {
             Ok(failures) => {
@@ -147,45 +152,45 @@ impl Context {
     }
 
     async fn turn(&self) -> Option<Turn> {
-        tokio::time::timeout(PATIENCE, self.states.turn()).await.ok()?
+        tokio::time::timeout(COMMAND_TIMEOUT, self.states.turn()).await.ok()?
     }
 
     async fn ask<T>(&self, asked: GathererMessage, answer: oneshot::Receiver<T>) -> Option<T> {
         match self.asking.try_send(asked) {
-            Ok(()) => tokio::time::timeout(PATIENCE, answer).await.ok()?.ok(),
+            Ok(()) => tokio::time::timeout(COMMAND_TIMEOUT, answer).await.ok()?.ok(),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => None,
         }
     }
 }
 
 /// Why a request's body was not read.
-struct Unread {
+struct BodyError {
     status: StatusCode,
     reason: String,
 }
 
 /// Reads a request's body. If it is too long, the rest is read and dropped, because closing a
 /// connection with unread data would discard the answer.
-async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, Unread> {
-    let unread = |status, reason: &str| Unread { status, reason: reason.to_owned() };
+async fn collect(mut body: Incoming, most: usize) -> Result<Vec<u8>, BodyError> {
+    let error = |status, reason: &str| BodyError { status, reason: reason.to_owned() };
     let reading = async {
         let (mut content, mut length) = (Vec::new(), 0_usize);
         while let Some(frame) = body.frame().await {
-            let frame = frame.map_err(|_| unread(StatusCode::BAD_REQUEST, "was cut off"))?;
+            let frame = frame.map_err(|_| error(StatusCode::BAD_REQUEST, "was cut off"))?;
             let Ok(data) = frame.into_data() else { continue };
             length = length.saturating_add(data.len());
             if length <= most { content.extend_from_slice(&data) } else { content = Vec::new() }
         }
         if length > most {
-            return Err(unread(
+            return Err(error(
                 StatusCode::PAYLOAD_TOO_LARGE,
                 &format!("has more than {most} bytes"),
             ));
         }
         Ok(content)
     };
-    let read = tokio::time::timeout(PATIENCE, reading).await;
-    read.unwrap_or_else(|_| Err(unread(StatusCode::REQUEST_TIMEOUT, "did not arrive in time")))
+    let read = tokio::time::timeout(COMMAND_TIMEOUT, reading).await;
+    read.unwrap_or_else(|_| Err(error(StatusCode::REQUEST_TIMEOUT, "did not arrive in time")))
 }
 
 async fn send_events(mut seen: watch::Receiver<Snapshot>, mut to: Sender<Bytes>) {
@@ -216,20 +221,23 @@ fn whole(status: StatusCode, kind: &'static str, content: String) -> Response<Bo
     response
 }
 
-fn said(status: StatusCode, error: &str) -> Response<Body> {
+fn error_answer(status: StatusCode, error: &str) -> Response<Body> {
     whole(status, JSON, json!({ "error": error }).to_string())
 }
 
 fn failed(failure: &Failure) -> Response<Body> {
     match failure {
-        Failure::Wrong(reason) => said(StatusCode::BAD_REQUEST, reason),
-        Failure::Refused(reason) => said(StatusCode::CONFLICT, reason),
-        Failure::NoServer(reason) => said(StatusCode::SERVICE_UNAVAILABLE, reason),
+        Failure::Wrong(reason) => error_answer(StatusCode::BAD_REQUEST, reason),
+        Failure::Refused(reason) => error_answer(StatusCode::CONFLICT, reason),
+        Failure::NoServer(reason) => error_answer(StatusCode::SERVICE_UNAVAILABLE, reason),
     }
 }
 
 fn other_state() -> Response<Body> {
-    said(StatusCode::SERVICE_UNAVAILABLE, "another browser saves or restores a state: try again")
+    error_answer(
+        StatusCode::SERVICE_UNAVAILABLE,
+        "another browser saves or restores a state: try again",
+    )
 }
 
 fn page(path: &str) -> Response<Body> {

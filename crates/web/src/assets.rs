@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_page_asks_nobody_else() {
+    fn the_page_loads_nothing_from_elsewhere() {
         for (path, _, content) in ASSETS {
             let elsewhere = content.replace("http://www.w3.org/2000/svg", "");
             assert!(!elsewhere.contains("http://") && !elsewhere.contains("https://"), "{path}");
@@ -34,7 +34,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_that_the_page_names_is_there() {
+    fn every_file_that_the_page_names_exists() {
         for (path, _, content) in ASSETS {
             for part in content
                 .split(['"', '\''])

@@ -20,7 +20,7 @@ use crate::model::Model;
 use crate::xruns::Xruns;
 
 /// Interval of updates to browsers.
-const TELL: Duration = Duration::from_millis(200);
+const UPDATE: Duration = Duration::from_millis(200);
 /// Interval of attempts to find a server.
 const RETRY: Duration = Duration::from_millis(500);
 /// Maximum number of commands in the queue.
@@ -39,13 +39,13 @@ pub(crate) struct Snapshot {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum Command {
-    /// By full port names.
+    /// Connects two ports, by their full names.
     Connect { source: String, destination: String },
-    /// By full port names.
+    /// Disconnects two ports, by their full names.
     Disconnect { source: String, destination: String },
-    /// True to start the transport.
+    /// Starts or stops the transport.
     Roll { roll: bool },
-    /// The new position of the transport.
+    /// Moves the transport.
     Locate { frame: u32 },
 }
 
@@ -121,31 +121,31 @@ impl Gatherer {
             }
             self.watching.iter_mut().for_each(ConnectedServer::catch_up);
             if Instant::now() >= next {
-                next = Instant::now() + self.tell();
+                next = Instant::now() + self.publish();
             }
         }
     }
 
     /// Publishes what is new. Returns the time until the next update.
-    fn tell(&mut self) -> Duration {
-        let Some(mut watching) = self.watching.take() else { return self.look_for_server() };
+    fn publish(&mut self) -> Duration {
+        let Some(mut watching) = self.watching.take() else { return self.find_server() };
         // Without viewers, only the recording is read and no requests are sent.
         if self.seen.receiver_count() == 0 {
             self.watching = Some(watching);
-            return TELL;
+            return UPDATE;
         }
         let before = self.seen.borrow().clone();
-        match watching.look(before, &mut self.numbers) {
+        match watching.poll(before, &mut self.numbers) {
             Ok(seen) => {
                 self.seen.send_replace(seen);
                 self.watching = Some(watching);
-                TELL
+                UPDATE
             }
-            Err(error) => self.miss(&error.to_string()),
+            Err(error) => self.publish_absence(&error.to_string()),
         }
     }
 
-    fn look_for_server(&mut self) -> Duration {
+    fn find_server(&mut self) -> Duration {
         match RecordingFollower::open(&self.server) {
             Ok(follower) => {
                 self.watching = Some(ConnectedServer {
@@ -158,11 +158,11 @@ impl Gatherer {
                 });
                 Duration::ZERO
             }
-            Err(error) => self.miss(&error.to_string()),
+            Err(error) => self.publish_absence(&error.to_string()),
         }
     }
 
-    fn miss(&mut self, why: &str) -> Duration {
+    fn publish_absence(&mut self, why: &str) -> Duration {
         let live = event("live", &json!({ "up": false, "why": why }));
         self.seen.send_modify(|seen| seen.live = live);
         RETRY
@@ -179,7 +179,7 @@ impl Gatherer {
     fn execute(&mut self, command: Command) -> Result<(), Failure> {
         // A server may have appeared since the last attempt.
         if self.watching.is_none() {
-            self.look_for_server();
+            self.find_server();
         }
         let Some(watching) = &self.watching else {
             return Err(Failure::NoServer(format!("the server '{}' is not running", self.server)));
@@ -204,7 +204,7 @@ impl Gatherer {
         // replacement.
         for _ in 0..2 {
             if self.watching.is_none() {
-                self.look_for_server();
+                self.find_server();
             }
             match self.watching.as_mut().map(|watching| watching.metrics(browsers)) {
                 Some(Ok(text)) => return text,
@@ -237,11 +237,11 @@ impl ConnectedServer {
     fn metrics(&mut self, browsers: usize) -> Result<String, Error> {
         let observer = self.follower.observer();
         let status = observer.status()?;
-        self.xruns.look(observer, |verdict| self.metrics.judged(verdict))?;
+        self.xruns.poll(observer, |verdict| self.metrics.judged(verdict))?;
         Ok(self.metrics.text(&status, observer.transport().state, browsers))
     }
 
-    fn look(&mut self, mut seen: Snapshot, numbers: &mut (u64, u64)) -> Result<Snapshot, Error> {
+    fn poll(&mut self, mut seen: Snapshot, numbers: &mut (u64, u64)) -> Result<Snapshot, Error> {
         let observer = self.follower.observer();
         let status = observer.status()?;
         let transport = observer.transport();
@@ -250,7 +250,7 @@ impl ConnectedServer {
             seen.graph = (numbers.0, event("graph", &graph::value(&graph)));
         }
         let is_first = std::mem::take(&mut self.is_first);
-        if self.xruns.look(observer, |verdict| self.metrics.judged(verdict))? || is_first {
+        if self.xruns.poll(observer, |verdict| self.metrics.judged(verdict))? || is_first {
             numbers.1 += 1;
             seen.xruns = (numbers.1, event("xruns", &self.xruns.value()));
         }

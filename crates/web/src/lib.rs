@@ -6,7 +6,7 @@
 //! (`serve`, `answer`): it speaks HTTP with all browsers. Between them pass the newest state, which
 //! a slow browser gets less often, and commands, whose queue is bounded. Saving and restoring may
 //! take long and run on a thread of their own, one at a time (`states`). `serve` and `peer` check
-//! who connects, `access` checks who may make a request, `answer` checks the request itself.
+//! connections, `access` checks permission for a request, `answer` checks the request itself.
 #![forbid(unsafe_code)]
 
 mod access;

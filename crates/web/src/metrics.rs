@@ -103,7 +103,12 @@ impl Metrics {
         page.one("up", "gauge", "Whether the server answers", 1);
         page.one("cycles_total", "counter", "Cycles since the server started", status.cycles);
         page.one("xruns_total", "counter", "Xruns since the server started", status.xruns);
-        page.one("dsp_load_ratio", "gauge", "Part of the period that the graph takes", status.load);
+        page.one(
+            "dsp_load_ratio",
+            "gauge",
+            "Fraction of the period that the graph takes",
+            status.load,
+        );
         page.one("sample_rate_hertz", "gauge", "Sample rate", status.sample_rate_hz);
         page.one("quantum_frames", "gauge", "Length of a cycle", status.quantum);
         let period = f64::from(status.quantum) / f64::from(status.sample_rate_hz.max(1));
@@ -117,13 +122,13 @@ impl Metrics {
         page.one(
             "freewheel",
             "gauge",
-            "Whether cycles follow as fast as they can",
+            "Whether cycles run as fast as the clients can",
             u8::from(status.freewheel),
         );
         let rolling = u8::from(transport == TransportState::Rolling);
         page.one("transport_rolling", "gauge", "Whether the transport rolls", rolling);
         page.one("ports", "gauge", "Ports in use", status.ports.0);
-        page.one("ports_limit", "gauge", "How many ports there can be", status.ports.1);
+        page.one("ports_limit", "gauge", "Maximum number of ports", status.ports.1);
         page.one("connections", "gauge", "Connections between ports", status.connections);
         page.one("clients", "gauge", "Clients", status.clients.len());
         page.one("browsers", "gauge", "Browsers that watch the server's page", browsers);
@@ -144,7 +149,7 @@ impl Metrics {
             &[(None, &self.end)],
         );
         self.put_clients(&mut page, status);
-        page.head("xrun_verdicts_total", "counter", "Xruns by who or what was found to blame");
+        page.head("xrun_verdicts_total", "counter", "Xruns by cause");
         for (verdict, count) in &self.verdicts {
             page.sample("xrun_verdicts_total", &[("verdict", verdict)], count);
         }
@@ -153,7 +158,7 @@ impl Metrics {
 
     fn put_clients(&self, page: &mut Page, status: &Status) {
         type Value = fn(&proto::status::ClientStatus) -> u64;
-        let told: [(&str, &str, &str, Value); 4] = [
+        let metrics: [(&str, &str, &str, Value); 4] = [
             ("client_active", "gauge", "Whether the client takes part in cycles", |client| {
                 client.active.into()
             }),
@@ -173,7 +178,7 @@ impl Metrics {
                 |client| client.late_cycles,
             ),
         ];
-        for (name, kind, help, value) in told {
+        for (name, kind, help, value) in metrics {
             page.head(name, kind, help);
             for client in &status.clients {
                 page.sample(name, &[("client", &client.name)], value(client));
@@ -214,7 +219,7 @@ struct Page {
 
 impl Page {
     fn head(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(self.text, "# HELP consort_{name} {help}.\n# TYPE consort_{name} {kind}\n");
     }
 
@@ -345,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sample_is_announced_and_no_name_breaks_a_line() {
+    fn every_sample_follows_its_type() {
         let mut metrics = Metrics::default();
         metrics.judged(&Verdict::Busy);
         let text = metrics.text(&status("a\"b\\c\nd} 1"), TransportState::Stopped, 0);
@@ -369,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_takes_anothers_place_begins_anew() {
+    fn a_client_that_reuses_an_id_starts_from_zero() {
         let mut metrics = Metrics::default();
         metrics.name(2, "synth");
         metrics.add(Record::Cycle(CycleRecord::default()));

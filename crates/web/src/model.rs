@@ -24,11 +24,11 @@ pub(crate) struct Column {
     pub(crate) cycles: usize,
     /// Nominal duration of a cycle, µs.
     pub(crate) period_us: f64,
-    /// From wake-up to wake-up.
+    /// Time from wake-up to wake-up.
     pub(crate) periods: Option<Spread>,
-    /// From the driver's wake-up to the end of its work.
+    /// Time from the driver's wake-up to the end of its work.
     pub(crate) ends: Option<Spread>,
-    /// By client id: finish after the driver's wake-up, scheduling latency, duration.
+    /// For each client id: finish after the driver's wake-up, scheduling latency, duration.
     pub(crate) clients: BTreeMap<u32, [Spread; 3]>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct Pass {
 
 /// Times of an incomplete column, ns.
 #[derive(Debug, Default)]
-struct Open {
+struct OpenColumn {
     begin_ns: u64,
     periods: Vec<u64>,
     ends: Vec<u64>,
@@ -66,7 +66,7 @@ struct Open {
 /// Takes the recording and returns what is new.
 #[derive(Debug, Default)]
 pub(crate) struct Model {
-    open: Open,
+    open: OpenColumn,
     columns: Vec<Column>,
     newest: Option<(CycleRecord, Vec<ClientRecord>)>,
     latest: Cycle,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_has_least_median_and_most_of_each_time() {
+    fn a_column_has_minimum_median_and_maximum_of_each_time() {
         let mut model = model(250, 500);
         let columns = model.take_columns();
         assert_eq!(columns.iter().map(|column| column.cycles).collect::<Vec<_>>(), [100, 100]);
@@ -238,11 +238,11 @@ mod tests {
         assert_eq!(finished, [112.0, 112.0, 512.0]);
         assert_eq!((scheduling, duration), ([10.0; 3], [100.0, 100.0, 500.0]));
         assert_eq!(columns[1].clients[&3][2], [100.0; 3]);
-        assert_eq!(model.take_columns(), [], "each is told once");
+        assert_eq!(model.take_columns(), [], "each is returned once");
     }
 
     #[test]
-    fn the_slowest_cycle_is_told_once_beside_the_latest() {
+    fn the_slowest_cycle_is_returned_once() {
         let mut model = model(20, 500);
         let (latest, slowest) = model.take_cycles();
         assert_eq!((latest.number, slowest.number), (18, 7));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_takes_stays_bounded_and_crowds_are_cut() {
+    fn columns_and_clients_stay_bounded() {
         let mut model = model(COLUMNS as u32 * 100 + 5_000, 100);
         assert_eq!(model.take_columns().len(), COLUMNS);
         let cycle = CycleRecord { cycle: 9, ..CycleRecord::default() };

@@ -5,13 +5,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, SocketAddr};
 
-/// Sockets of IPv4, and of IPv6, some of which carry IPv4.
+/// Tables of the IPv4 sockets, and of the IPv6 sockets, some of which carry IPv4.
 const TABLES: [&str; 2] = ["/proc/net/tcp", "/proc/net/tcp6"];
 /// Number of reads: an existing socket can be missed while others come and go.
-const LOOKS: usize = 3;
+const READS: usize = 3;
 const ROOT: u32 = 0;
 
-/// Returns whether the other end belongs to a program of this process's user, or of root, who can
+/// Returns whether the other end belongs to a program of this process's user, or of root, which can
 /// do all that the user can. `local` and `peer` are the addresses of this end and of the other;
 /// both ends are on this machine.
 ///
@@ -20,12 +20,12 @@ const ROOT: u32 = 0;
 pub(crate) fn is_own(local: SocketAddr, peer: SocketAddr) -> bool {
     // A socket that is closed while the kernel lists it can look like root's. It is trusted if it
     // still exists.
-    let user = (0..LOOKS)
+    let user = (0..READS)
         .find_map(|_| owner(peer, local).filter(|user| owner(peer, local) == Some(*user)));
     user.is_some_and(|user| user == ROOT || user == sys::process::real_user_id())
 }
 
-/// Returns the user who created the socket with the address `from` that is connected to `to`.
+/// Returns the user that created the socket with the address `from` that is connected to `to`.
 fn owner(from: SocketAddr, to: SocketAddr) -> Option<u32> {
     TABLES.iter().find_map(|table| owner_in(BufReader::new(File::open(table).ok()?), from, to))
 }
@@ -99,13 +99,13 @@ mod tests {
     #[test]
     fn the_owner_is_that_of_the_other_ends_socket() {
         assert_eq!(found(&[LISTENING, SERVER, CLIENT]), Some(1000));
-        assert_eq!(found(&[LISTENING, SERVER]), None, "our own end is nobody else's");
+        assert_eq!(found(&[LISTENING, SERVER]), None, "our own end is not the peer's");
         assert_eq!(found(&[]), None);
     }
 
     #[cfg(target_endian = "little")]
     #[test]
-    fn a_socket_that_nobody_has_any_more_is_nobodys() {
+    fn a_socket_without_a_process_has_no_owner() {
         for (was, becomes) in
             [(" 01 ", " 02 "), (" 01 ", " 06 "), (" 01 ", " 07 "), (" 3333 ", " 0 ")]
         {
@@ -113,12 +113,12 @@ mod tests {
         }
         let orphan =
             CLIENT.replace(" 01 ", " 05 ").replace("  1000 ", "     0 ").replace(" 3333 ", " 0 ");
-        assert_eq!(found(&[&orphan]), None, "the kernel's word for nobody is not root");
+        assert_eq!(found(&[&orphan]), None, "a socket without an inode is not root's");
         for state in [" 04 ", " 05 "] {
             assert_eq!(
                 found(&[&CLIENT.replace(" 01 ", state)]),
                 Some(1000),
-                "who has said all waits for the answer"
+                "its sending side is closed, and it waits for the answer"
             );
         }
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_lists_is_understood_for_each_family() {
+    fn the_kernels_tables_are_understood_for_each_address_family() {
         for (listens, connects) in [
             (IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv4Addr::LOCALHOST)),
             (Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.to_ipv6_mapped().into()),
@@ -155,15 +155,15 @@ mod tests {
             );
             assert!(is_own(local, peer));
             client.shutdown(Shutdown::Write).unwrap();
-            assert!(is_own(local, peer), "who has said all waits for the answer");
+            assert!(is_own(local, peer), "its sending side is closed, and it waits for the answer");
             drop(client);
-            assert!(!is_own(local, peer), "nobody");
+            assert!(!is_own(local, peer), "closed");
         }
     }
 
     proptest! {
         #[test]
-        fn garbage_beside_a_socket_hides_it_not_and_alone_is_nobodys(
+        fn garbage_does_not_hide_a_socket(
             before in "[ -~]{0,99}(\n[0-9A-F: ]{0,99}){0,9}",
             after in "(\n[0-9A-F]{1,3}: [0-9A-F:]{13} [0-9A-F:]{13} 0[1-9]( [0-9]{1,9}){0,9}){0,9}",
             user in any::<u32>(),
@@ -177,7 +177,7 @@ mod tests {
         }
 
         #[test]
-        fn bytes_that_are_no_table_are_nobodys_socket(table in vec(any::<u8>(), 0..999)) {
+        fn bytes_that_are_not_a_table_name_no_owner(table in vec(any::<u8>(), 0..999)) {
             prop_assert_eq!(owner_in(&table[..], at("[::1]:45986"), at("[::1]:8048")), None);
         }
 

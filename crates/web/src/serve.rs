@@ -21,7 +21,7 @@ use crate::states::States;
 
 /// Maximum number of connections.
 const CONNECTIONS: usize = 256;
-/// Maximum number of connections that are told why they are refused; more are closed without an
+/// Maximum number of refusals answered at the same time; more connections are closed without an
 /// answer.
 const REFUSALS: usize = 64;
 /// Time limit for the head of a request.
@@ -31,51 +31,51 @@ const SILENCE: Duration = Duration::from_secs(20);
 /// Limit of data that waits to be sent to one browser, in bytes, in addition to the kernel's
 /// buffers.
 const BUFFER: usize = 64 * 1024;
-/// Pause after a connection that could not be accepted for want of descriptors, and for one that is
-/// refused.
+/// Pause after a connection that could not be accepted for lack of descriptors, and time limit for
+/// one that is refused.
 const PAUSE: Duration = Duration::from_millis(100);
 /// A refusal: HTTP status and message.
 type Refusal = (&'static str, &'static str);
 const FULL: Refusal = ("503 Service Unavailable", "too many browsers watch this server.\n");
 const STRANGER: Refusal = (
     "403 Forbidden",
-    "without a token this page is for the user who runs it, and the kernel does not say that you are: have it started \
-     with --token-file, or --web-token-file beside a server\n",
+    "without a token this page is only for the user who runs it, and the kernel does not list this connection as that \
+     user's: start it with --token-file, or a server with --web-token-file\n",
 );
 
 /// Serves the page of the server with this name until the process ends. Without a server, the page
 /// says so and waits for one.
 ///
 /// # Errors
-/// If a thread cannot be started, or the listener cannot be registered for polling.
+/// A thread cannot be started, or the listener cannot be registered for polling.
 pub fn serve(listener: TcpListener, server: String, token: Option<Token>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let seen = watch::Sender::new(Snapshot::default());
     let asking = gather::start(server.clone(), seen.clone())?;
-    let desk = Context { token: Arc::new(token), seen, asking, states: States::of(server) };
+    let context = Context { token: Arc::new(token), seen, asking, states: States::of(server) };
     runtime.block_on(async {
         listener.set_nonblocking(true)?;
-        accept(tokio::net::TcpListener::from_std(listener)?, desk).await
+        accept(tokio::net::TcpListener::from_std(listener)?, context).await
     })
 }
 
-async fn accept(listener: tokio::net::TcpListener, desk: Context) -> io::Result<()> {
+async fn accept(listener: tokio::net::TcpListener, context: Context) -> io::Result<()> {
     let (room, door) = (Arc::new(Semaphore::new(CONNECTIONS)), Arc::new(Semaphore::new(REFUSALS)));
     loop {
         let Ok((stream, peer)) = listener.accept().await else {
             tokio::time::sleep(PAUSE).await;
             continue;
         };
-        let admitted = if desk.token.is_some() || is_own(&stream, peer) {
+        let admitted = if context.token.is_some() || is_own(&stream, peer) {
             Arc::clone(&room).try_acquire_owned().map_err(|_| FULL)
         } else {
             Err(STRANGER)
         };
         match admitted {
             Ok(place) => {
-                let desk = desk.clone();
+                let context = context.clone();
                 tokio::spawn(async move {
-                    converse(stream, desk).await;
+                    serve_connection(stream, context).await;
                     drop(place);
                 });
             }
@@ -91,16 +91,16 @@ async fn accept(listener: tokio::net::TcpListener, desk: Context) -> io::Result<
 /// Returns whether the connection comes from a program of this user or of root.
 fn is_own(stream: &TcpStream, peer: SocketAddr) -> bool {
     let Ok(local) = stream.local_addr() else { return false };
-    // A connection that was reset has no peer anymore, and another may have its addresses.
+    // A connection that was reset has no peer any more, and another may have its addresses.
     peer::is_own(local, peer) && stream.peer_addr().is_ok()
 }
 
 /// Sends the reason for a refusal. Received data is read first, because closing a connection with
 /// unread data would discard the answer.
-async fn refuse(mut stream: TcpStream, (status, words): Refusal, _place: OwnedSemaphorePermit) {
+async fn refuse(mut stream: TcpStream, (status, reason): Refusal, _place: OwnedSemaphorePermit) {
     let answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{words}",
-        words.len()
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{reason}",
+        reason.len()
     );
     let refusing = async {
         stream.write_all(answer.as_bytes()).await?;
@@ -111,11 +111,11 @@ async fn refuse(mut stream: TcpStream, (status, words): Refusal, _place: OwnedSe
     let _ = tokio::time::timeout(PAUSE, refusing).await;
 }
 
-async fn converse(stream: TcpStream, desk: Context) {
+async fn serve_connection(stream: TcpStream, context: Context) {
     // Without these options, a browser that disappears is noticed later.
     let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(SILENCE));
     let _ = stream.set_nodelay(true);
-    let service = service_fn(|request| desk.clone().answer(request));
+    let service = service_fn(|request| context.clone().answer(request));
     let mut connection = http1::Builder::new();
     // A browser may close its sending side and still be answered.
     connection

@@ -76,7 +76,7 @@ impl Turn {
 
 fn parse(text: &[u8]) -> Result<State, Failure> {
     let text = std::str::from_utf8(text)
-        .map_err(|_| Failure::Wrong("this is no state of consort's: no text".into()))?;
+        .map_err(|_| Failure::Wrong("this is not a state of consort's: not UTF-8 text".into()))?;
     State::parse(text).map_err(|error| Failure::Wrong(error.to_string()))
 }
 
@@ -85,16 +85,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_state_is_wrong_for_a_reason() {
+    fn a_refused_state_has_a_reason() {
         for (text, reason) in [
-            (&b"\xff\xfe"[..], "no text"),
-            (b"connections", "no state of consort's"),
+            (&b"\xff\xfe"[..], "not UTF-8 text"),
+            (b"connections", "not a state of consort's"),
             (b"{}", "version"),
             (b"{\"consort_state\": 2}", "version 2, and this consort knows version 1"),
             (b"{\"consort_state\": 1, \"buffer_size\": 0}", "quantum of 0"),
         ] {
             match parse(text) {
-                Err(Failure::Wrong(said)) => assert!(said.contains(reason), "{said}"),
+                Err(Failure::Wrong(refusal)) => assert!(refusal.contains(reason), "{refusal}"),
                 other => panic!("{other:?}"),
             }
         }

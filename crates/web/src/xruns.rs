@@ -17,7 +17,7 @@ pub(crate) struct Xruns {
 
 impl Xruns {
     /// Requests what is new. Returns true if there was anything.
-    pub(crate) fn look(
+    pub(crate) fn poll(
         &mut self,
         observer: &Observer,
         mut count: impl FnMut(&Verdict),

@@ -1,5 +1,4 @@
-//! Elements of other cards on the dummy card: it stores what they are set to, and nothing follows
-//! from it.
+//! Elements of other cards on the dummy card: it stores their values, without any effect.
 
 use std::fs;
 
@@ -48,7 +47,7 @@ pub const ROUTES: &str = "
         }
     }";
 
-/// Puts elements on card 2. They stay until it goes.
+/// Adds elements to card 2. They stay until it is removed.
 pub fn add(elements: &str) {
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let file = directory.path().join("elements.state");

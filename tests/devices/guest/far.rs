@@ -40,7 +40,7 @@ fn samples(file: &Path, channels: usize, format: &str) -> Vec<f64> {
         "S24_3LE" | "S24_3BE" => 3,
         _ => 4,
     };
-    // Written beside `dsp`, not with it: integers from their bytes, most significant first.
+    // Written independently of `dsp`: integers from their bytes, most significant first.
     let decode = |bytes: &[u8]| {
         let mut bytes = bytes.to_vec();
         if format.ends_with("LE") {
@@ -60,14 +60,14 @@ fn samples(file: &Path, channels: usize, format: &str) -> Vec<f64> {
     bytes.chunks_exact(channels * width).map(|frame| decode(&frame[..width])).collect()
 }
 
-/// Demands that samples are the numbers of consecutive frames from the first that is not silent on,
-/// at least so many. `step`: by how much a format's smallest step is coarser than a number.
+/// Asserts that the samples, from the first that is not silent, are the numbers of at least this
+/// many consecutive frames. `step`: by how much a format's smallest step is coarser than a number.
 #[track_caller]
 pub fn demand_consecutive(samples: &[f64], at_least: usize, step: i64) {
     let begin = samples.iter().position(|sample| *sample != 0.0).expect("something is heard");
     let heard = &samples[begin..];
     assert!(heard.len() >= at_least, "only {} frames of {at_least}", heard.len());
-    // Where numbers begin again, or are too small for the format, there is no telling.
+    // Where numbers wrap around, or are too small for the format, nothing can be checked.
     let first = number(heard[step as usize]).expect("a number") - step;
     for (index, sample) in heard.iter().enumerate() {
         let expected = (first + i64::try_from(index).expect("few")).rem_euclid(1 << 20);

@@ -11,7 +11,7 @@ use super::{await_cycles, awaited, count, device_state};
 /// input, and what goes into its raw output comes out of it.
 const MIDI_IN: &str = "midi:Virtual Raw MIDI 3-0 (capture): VirMIDI 3-0";
 const MIDI_OUT: &str = "midi:Virtual Raw MIDI 3-1 (playback): VirMIDI 3-1";
-/// Those of raw devices.
+/// Ports of the graph that are raw devices'.
 const RAW_IN: &str = "raw:VirMIDI (capture): Virtual Raw MIDI 0";
 const RAW_OUT: &str = "raw:VirMIDI (playback): Virtual Raw MIDI 1";
 
@@ -23,8 +23,8 @@ fn exclusive(bytes: u32) -> Vec<u8> {
     [0xf0].into_iter().chain(data).chain([0xf7]).collect()
 }
 
-/// Two programs at raw devices, of which one hears what the other says: whatever is between them is
-/// connected.
+/// Two programs at raw devices, of which one receives what the other sends through the connections
+/// in between.
 struct FarEnds<'a> {
     server: &'a Server,
     from: &'a str,
@@ -36,7 +36,7 @@ impl<'a> FarEnds<'a> {
         let mut dump = Command::new("amidi");
         dump.args(["-p", to, "-d"]);
         let mut dump = Program::start(dump);
-        // Until the program listens, nothing is heard.
+        // Nothing arrives until the program reads.
         awaited("a message gets through", || {
             super::run("amidi", &["-p", from, "-S", "FA"]).expect_success();
             dump.stdout().contains("FA").then_some(())
@@ -64,8 +64,8 @@ fn has_lost_none(server: &Server, device: &str) -> String {
 }
 
 /// Messages are read within a millisecond of the kernel's timestamp, and leave within one of their
-/// frame. That of a long one the kernel takes apart, and puts together, for longer without giving
-/// up this machine's only processor.
+/// frame. Not so long ones: the kernel splits and joins them for longer than that, without
+/// releasing this machine's only processor.
 fn is_in_time(server: &Server, device: &str) {
     let state = has_lost_none(server, device);
     for what in ["read within ", "sent within "] {
@@ -84,7 +84,7 @@ struct PulledOut;
 
 impl PulledOut {
     fn new() -> Self {
-        // This returns once everybody has closed it.
+        // This returns once all programs have closed it.
         Self::order("unbind");
         Self
     }
@@ -107,7 +107,7 @@ fn add_raw(server: &Server) {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn the_sequencers_ports_are_midi_ports_and_carry_messages_of_any_length() {
+fn sequencer_ports_carry_messages_of_any_length() {
     let server = Server::start(&["--quantum", "256", "--add-device", "seq"]);
     awaited("the ports are there", || server.lsp(&[]).contains(MIDI_OUT).then_some(()));
     server.run("jack_connect", &[MIDI_IN, MIDI_OUT]).expect_success();
@@ -120,7 +120,7 @@ fn the_sequencers_ports_are_midi_ports_and_carry_messages_of_any_length() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_sequencer_port_that_comes_and_goes_is_a_port_of_the_graph_meanwhile() {
+fn a_sequencer_port_is_in_the_graph_as_long_as_it_exists() {
     const PORT: &str = "midi:aseqdump (playback): aseqdump";
     let server = Server::start(&["--quantum", "256", "--add-device", "seq"]);
     awaited("the ports are there", || server.lsp(&[]).contains(MIDI_OUT).then_some(()));
@@ -136,7 +136,7 @@ fn a_sequencer_port_that_comes_and_goes_is_a_port_of_the_graph_meanwhile() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn raw_devices_are_midi_ports_and_carry_messages_of_any_length_both_ways() {
+fn raw_devices_carry_messages_of_any_length_both_ways() {
     let server = Server::start(&["--quantum", "256", "--add-device", "seq"]);
     awaited("the sequencer's ports are there", || server.lsp(&[]).contains(MIDI_OUT).then_some(()));
     add_raw(&server);
@@ -196,14 +196,16 @@ fn a_raw_device_that_another_program_has_is_left_out_until_it_is_free() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_raw_device_has_its_ports_again_after_it_was_pulled_out() {
+fn a_replugged_raw_device_has_its_ports_again() {
     let server = Server::timer(256);
     add_raw(&server);
     let ports = || server.lsp(&[]).lines().filter(|line| line.starts_with("raw:")).count();
     awaited("the ports are there", || (ports() == 8).then_some(()));
     let pulled = PulledOut::new();
     awaited("the ports are gone", || (ports() == 0).then_some(()));
-    awaited("which is said", || device_state(&server, "raw")?.contains(" 0 ports").then_some(()));
+    awaited("which is reported", || {
+        device_state(&server, "raw")?.contains(" 0 ports").then_some(())
+    });
     drop(pulled);
     awaited("the ports are there again", || {
         (ports() == 8 && server.lsp(&[]).contains(RAW_IN)).then_some(())

@@ -10,7 +10,7 @@ const LOOPBACK: [&str; 8] =
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn what_a_client_plays_leaves_the_card_sample_for_sample() {
+fn the_card_plays_a_client_sample_for_sample() {
     let server = server_on("hw:1,0", &LOOPBACK);
     let _source = server.probe(&["source", "numbers"]);
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();

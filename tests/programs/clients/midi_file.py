@@ -19,7 +19,7 @@ def variable_length(data, at):
 
 
 def events(data):
-    """(Ticks from the begin, message) of each channel message; ticks of a quarter note."""
+    """(Ticks from the start, message) of each channel message; ticks of a quarter note."""
     magic, length, kind, tracks, division = struct.unpack(">4sIHHH", data[:14])
     assert (magic, length, kind, tracks) == (b"MThd", 6, 0, 1)
     magic, length = struct.unpack(">4sI", data[14:22])

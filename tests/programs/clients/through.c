@@ -1,4 +1,4 @@
-/* A C program as anybody would write it: what it hears is what it says. */
+/* An ordinary C program that copies its input to its output. */
 #include <jack/jack.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-//! What it hears is what it says, with the `jack` crate of crates.io. Prints each quantum that it
-//! is told of.
+//! Copies its input to its output, with the `jack` crate of crates.io. Prints each quantum that it
+//! is notified of.
 #![forbid(unsafe_code)]
 
 use jack::{

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use super::*;
 
-/// Stands for a card: what its elements hold, by key.
+/// Stands in for a card: the values of its elements, by key.
 #[derive(Debug, Default)]
 struct Card {
     elements: Vec<Element>,
     values: RefCell<HashMap<Key, Vec<i64>>>,
-    /// By source and destination.
+    /// Gains by source and destination.
     gains: RefCell<HashMap<(i64, i64), i64>>,
     errno: Cell<Option<i32>>,
 }
@@ -90,7 +90,7 @@ fn inputs(inputs: &[u32]) -> BTreeSet<u32> {
 const ICE1712: [&str; 5] = ["PCM Out", "H/W In 0", "H/W In 1", "H/W In 2", "IEC958 In L"];
 
 #[test]
-fn a_hammerfalls_switches_follow_and_those_of_others_stay_as_they_are() {
+fn a_hammerfalls_switches_follow_only_for_requested_inputs() {
     let card = Card::hammerfall();
     let mut before = vec![0; 26];
     before[3] = 1;
@@ -101,7 +101,7 @@ fn a_hammerfalls_switches_follow_and_those_of_others_stay_as_they_are() {
     let on =
         |card: &Card| (0..26).filter(|index| card.value(THRU, *index) == 1).collect::<Vec<_>>();
     assert_eq!(on(&card), [0, 3, 25]);
-    // Somebody else sets one meanwhile.
+    // Another program sets one meanwhile.
     let mut switches = card.values.borrow()[&THRU].clone();
     switches[7] = 1;
     card.put(THRU, &switches);
@@ -114,7 +114,7 @@ fn a_hammerfalls_switches_follow_and_those_of_others_stay_as_they_are() {
 }
 
 #[test]
-fn a_hammerfall_dsps_gains_are_one_while_an_input_is_heard_and_then_what_they_were() {
+fn a_hammerfall_dsps_gains_are_restored_after_monitoring() {
     let card = Card::hammerfall_dsp();
     card.gains.borrow_mut().insert((16, 16), 1_000);
     let mut multiface = paths(&card, "RME Hammerfall DSP + Multiface at 0xe3000000, irq 22");
@@ -130,7 +130,7 @@ fn a_hammerfall_dsps_gains_are_one_while_an_input_is_heard_and_then_what_they_we
 }
 
 #[test]
-fn an_ice1712s_outputs_play_their_own_inputs_and_those_without_one_are_left_alone() {
+fn an_ice1712s_outputs_play_only_their_own_inputs() {
     let card = Card::ice(4, &ICE1712);
     let route = |index| Key { index, ..ROUTE };
     card.put(route(1), &[4]);
@@ -162,7 +162,7 @@ fn a_card_that_has_none_of_it_or_not_at_this_rate_says_so() {
 }
 
 #[test]
-fn a_driver_that_forgot_is_told_again_and_one_that_refuses_is_asked_again() {
+fn settings_are_written_again_after_being_forgotten_or_refused() {
     let card = Card::hammerfall();
     let mut paths = paths(&card, "");
     paths.set(&inputs(&[2])).unwrap();

@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_several_sources_are_heard_by_time_and_then_by_source() {
+    fn events_of_several_sources_are_ordered_by_time_then_source() {
         let mut graph = Graph::with_events([&[0, 5], &[5, 6], &[2, 5, 7]]);
         graph.assign(&[(&[FIRST_EVENTS, OWN_EVENTS, SECOND_EVENTS], &[3])]);
         graph.prepare();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_without_events_and_sources_that_are_late_say_nothing_and_the_others_are_heard() {
+    fn missing_and_late_sources_do_not_mute_the_others() {
         let mut graph = Graph::with_events([&[1], &[3], &[4]]);
         graph.own.get(0).unwrap().slab().header().finish(CYCLE - 2);
         graph.assign(&[(&[FIRST, FIRST_EVENTS, OWN_EVENTS], &[3])]);

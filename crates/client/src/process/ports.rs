@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_of_others_and_ports_that_are_gone_have_no_buffer() {
+    fn only_existing_own_ports_have_a_buffer() {
         let (table, own) = (PortTable::new(8), OwnSlabs::new());
         table.add_input(0, PortType::Midi).unwrap();
         table.set_id(0, 8).unwrap();
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn slabs_are_found_by_number_and_come_in_order() {
+    fn slabs_are_found_by_number() {
         let slabs = OwnSlabs::new();
         // More than the list's first chunk.
         for number in 0..18 {
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn a_midi_output_keeps_its_events_and_takes_those_of_the_present_quantum() {
+    fn a_midi_output_accepts_events_within_the_current_quantum() {
         let slabs = OwnSlabs::new();
         let own = slabs.add(0, OwnSlabs::create().unwrap()).unwrap();
         let place = SlabSlot { slab: 0, slot: 2 };

@@ -22,10 +22,14 @@ impl PriorityBoost {
         Self { due_at_ns: Some(now_ns.saturating_add(NEW_NS)) }
     }
 
-    /// Returns the priority to run at: `told`, the priority that programs are told, or one more
-    /// unless that exceeds `highest`.
-    pub(super) fn priority(&self, told: u32, highest: u32) -> u32 {
-        if self.due_at_ns.is_some() { told } else { told.saturating_add(1).min(highest.max(told)) }
+    /// Returns the priority to run at: `announced`, the priority that the server announces to
+    /// programs, or one more unless that exceeds `highest`.
+    pub(super) fn priority(&self, announced: u32, highest: u32) -> u32 {
+        if self.due_at_ns.is_some() {
+            announced
+        } else {
+            announced.saturating_add(1).min(highest.max(announced))
+        }
     }
 
     /// Restarts the probation after the server took the priority away.
@@ -54,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_was_late_begins_anew_and_for_longer() {
+    fn a_late_client_restarts_with_a_longer_probation() {
         let mut boost = PriorityBoost::new(0);
         assert!(boost.becomes_due(NEW_NS));
         boost.was_late(NEW_NS);
@@ -64,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_rises_to_the_drivers_priority() {
+    fn no_client_reaches_the_drivers_priority() {
         let mut boost = PriorityBoost::new(0);
         assert!(boost.becomes_due(NEW_NS));
         assert_eq!(boost.priority(5, 5), 5);

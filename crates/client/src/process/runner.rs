@@ -151,8 +151,7 @@ impl Runner {
         }
     }
 
-    /// Takes the boosted priority or, if a limit refuses it, the one that programs are told.
-    /// Thread: cycle.
+    /// Takes the boosted priority or, if a limit refuses it, the announced one. Thread: cycle.
     fn take_priority(&self) -> Result<(), SchedulingError> {
         let engine = &self.memory().engine;
         let Some((told, highest)) = engine.client_priority().zip(engine.highest_program_priority())

@@ -100,15 +100,15 @@ impl Tables {
     }
 }
 
-fn set<T>(places: &mut Vec<Option<T>>, index: u32, value: Option<T>) -> bool {
+fn set<T>(entries: &mut Vec<Option<T>>, index: u32, value: Option<T>) -> bool {
     if index > LAST_INDEX {
         return false;
     }
     let index = index as usize;
-    if places.len() <= index {
-        places.resize_with(index + 1, || None);
+    if entries.len() <= index {
+        entries.resize_with(index + 1, || None);
     }
-    places[index] = value;
+    entries[index] = value;
     true
 }
 
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unmapped_goes_when_the_process_thread_has_let_go_of_it() {
+    fn unmapped_memory_is_freed_once_the_process_thread_has_released_it() {
         let mut sender = TablesSender::default();
         let held = slab();
         assert!(sender.change(None, |tables| tables.set_slab(0, Some(Arc::clone(&held)))));

@@ -107,7 +107,7 @@ pub(crate) fn is_initializing(core: &Core) -> bool {
     ptr::eq(INITIALIZING.get(), core)
 }
 
-/// Reports on drop that the thread has ended without being asked to, including by a panic.
+/// Reports on drop that the thread has ended by itself, possibly by a panic.
 struct ExitNotice {
     core: Arc<Core>,
     stop: Arc<AtomicBool>,

@@ -114,7 +114,7 @@ mod tests {
         }
 
         /// Returns the value that the output has after the copy; it held 1.0 before.
-        fn said(&self, sources: &[InputSource], inputs: &[u32]) -> f32 {
+        fn output_value(&self, sources: &[InputSource], inputs: &[u32]) -> f32 {
             let mut words = vec![0; ASSIGNMENT_WORDS];
             let mut writer = AssignmentWriter::new(&mut words, None, Edges::NONE, false);
             writer.group(sources, inputs);
@@ -151,25 +151,25 @@ mod tests {
         ] {
             let mut graph = Graph::new();
             assert!(graph.tables.tie(Tie { output: OUTPUT, input: 1 }));
-            assert_eq!(graph.said(sources, inputs), expected, "{case}");
+            assert_eq!(graph.output_value(sources, inputs), expected, "{case}");
         }
     }
 
     #[test]
-    fn an_output_follows_the_input_that_it_was_tied_to_last_and_none_when_it_is_untied() {
+    fn an_output_follows_the_input_that_it_was_tied_to_last() {
         let mut graph = Graph::new();
         for input in [1, 0] {
             graph.tables.tie(Tie { output: OUTPUT, input });
         }
-        assert_eq!(graph.said(&[ONE], &[1]), 0.0);
-        assert_eq!(graph.said(&[ONE], &[0]), 0.25);
+        assert_eq!(graph.output_value(&[ONE], &[1]), 0.0);
+        assert_eq!(graph.output_value(&[ONE], &[0]), 0.25);
         assert!(graph.tables.clear(), "another server");
         assert_eq!(graph.tables.ties(), [Tie { output: OUTPUT, input: 0 }]);
         for port in [0, OUTPUT] {
             let mut graph = Graph::new();
             graph.tables.tie(Tie { output: OUTPUT, input: 0 });
             assert!(graph.tables.untie(port) && !graph.tables.untie(port));
-            assert_eq!(graph.said(&[ONE], &[0]), 1.0, "its own again");
+            assert_eq!(graph.output_value(&[ONE], &[0]), 1.0, "its own again");
         }
     }
 }

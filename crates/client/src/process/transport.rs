@@ -74,8 +74,9 @@ struct TimebaseCall {
 }
 
 impl TimebaseCall {
-    /// Returns whether `transport` holds the result of this call. If it does not, a program that
-    /// counts on from the given position must be told: some loop forever over beats without ticks.
+    /// Returns whether `transport` holds the result of this call. If it does not, the callback's
+    /// flag must be set for programs that count on from the given position: some loop forever over
+    /// beats without ticks.
     fn led_to(&self, transport: &Transport) -> bool {
         self.round == transport.round && self.stated == transport.position
     }
@@ -163,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_is_counted_on_from_only_in_the_cycle_that_it_was_for_and_if_it_came_in_time() {
+    fn a_timebase_answer_is_valid_only_for_its_own_cycle() {
         let stated = Position {
             frame: 512,
             valid: valid::BBT,

@@ -117,8 +117,7 @@ impl Core {
         self.deactivate_locked(&mut activations)
     }
 
-    /// The process thread of activation `activation` has ended without being asked to. Notification
-    /// thread.
+    /// The process thread of activation `activation` has ended by itself. Notification thread.
     pub(crate) fn process_ended(&self, activation: u32) {
         let mut activations = locked(&self.activations);
         if activations.count == activation {
@@ -140,7 +139,7 @@ impl Core {
         };
         self.stop_process_thread(activations);
         match deactivated {
-            // A replacement server knows of no active client.
+            // A replacement server has no active client.
             Err(Error::ServerGone) => Ok(()),
             decided => decided,
         }

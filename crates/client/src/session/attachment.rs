@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn who_needs_a_server_waits_for_the_next_one_and_fails_when_none_will_come() {
+    fn requests_wait_for_the_next_server_until_the_grace_is_over() {
         let (first, _server) = sockets();
         let attachment = Arc::new(Attachment::new(first.clone()));
         assert!(attachment.requests().is_ok());
@@ -156,7 +156,7 @@ mod tests {
         let (second, _second_server) = sockets();
         assert!(
             !attachment.attach(&second, || false),
-            "what the server was told is not true any more"
+            "the state announced to the server is no longer true"
         );
         assert!(attachment.attach(&second, || true));
         assert!(Arc::ptr_eq(&waiting.join().unwrap().unwrap(), &second.requests));

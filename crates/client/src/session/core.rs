@@ -16,7 +16,7 @@ use sys::poll::Waker;
 
 use super::activation::Activations;
 use super::attachment::{Attachment, Sockets};
-use super::ports::PortBook;
+use super::ports::PortAllocator;
 use super::receive;
 use super::returning::ReturnState;
 use super::server_memory::{ServerMemories, ServerMemory};
@@ -54,15 +54,15 @@ pub(crate) struct Core {
     pub(crate) memories: ServerMemories,
     pub(crate) ports: PortTable,
     pub(crate) own_slabs: OwnSlabs,
-    pub(crate) book: Mutex<PortBook>,
+    pub(crate) allocator: Mutex<PortAllocator>,
     pub(crate) tables: Mutex<TablesSender>,
     pub(crate) callbacks: Mutex<Callbacks>,
     pub(crate) activations: Mutex<Activations>,
     /// Grace set by the user instead of the server's; see [`grace`](Self::grace).
     pub(crate) own_grace: Option<Duration>,
-    /// What a replacement server is told.
+    /// The state that a replacement server receives.
     pub(crate) return_state: Mutex<Option<ReturnState>>,
-    /// The activation announced to the server, which a replacement server is told as well.
+    /// The activation announced to the server, and to each replacement server.
     pub(crate) announced_activation: Mutex<Option<Activation>>,
     pub(crate) active: AtomicBool,
     /// The kernel's thread id; 0: none.
@@ -335,7 +335,7 @@ impl Core {
             core.leave_server()
         });
         if left.is_err() {
-            // There was no memory for a thread: the client stays, silent, as long as the process.
+            // There was no memory for a thread: the client stays, silent, until the process ends.
             self.closing.store(false, Ordering::Release);
         }
     }

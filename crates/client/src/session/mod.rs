@@ -105,7 +105,7 @@ impl Session {
     /// Leaves the cycles and removes all connections. Does nothing on an inactive client.
     ///
     /// # Errors
-    /// Those of [`Requester`]; the client is inactive nevertheless. [`Error::ThreadInit`]; the
+    /// See [`Requester`]; the client is inactive nevertheless. [`Error::ThreadInit`]; the
     /// client then stays active.
     pub fn deactivate(&self) -> Result<(), Error> {
         self.core.deactivate()
@@ -137,7 +137,7 @@ impl Session {
     /// `JackPortFlags`.
     ///
     /// # Errors
-    /// Those of [`Requester`]; [`Error::Memory`].
+    /// See [`Requester`]; [`Error::Memory`].
     pub fn register_port(&self, name: &str, port_type: PortType, flags: u32) -> Result<u32, Error> {
         self.core.register_port(name, port_type, flags)
     }

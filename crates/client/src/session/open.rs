@@ -14,7 +14,7 @@ use sys::socket::Connection;
 use super::activation::Activations;
 use super::attachment::{Attachment, Sockets};
 use super::core::Core;
-use super::ports::PortBook;
+use super::ports::PortAllocator;
 use super::server_memory::{ServerMemories, ServerMemory};
 use crate::process::{OwnSlabs, PortTable, TablesSender};
 use crate::requests::{Introduction, introduce, server_name};
@@ -26,7 +26,7 @@ use crate::{Callbacks, Error, autostart, notification, service};
 pub struct OpenOptions {
     /// The server's name. `None` selects `JACK_DEFAULT_SERVER`, or else `default`.
     pub server: Option<String>,
-    /// Fail rather than get another name than the one asked for.
+    /// Fail rather than open under another name than the requested one.
     pub exact_name: bool,
     /// The uuid for which a session manager may have reserved a name.
     pub session: Option<u64>,
@@ -96,7 +96,7 @@ fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, 
         ports: PortTable::new(memory.registry.shape().ports),
         memories: ServerMemories::new(memory),
         own_slabs: OwnSlabs::new(),
-        book: Mutex::new(PortBook::default()),
+        allocator: Mutex::new(PortAllocator::default()),
         tables: Mutex::new(TablesSender::default()),
         callbacks: Mutex::new(Callbacks::default()),
         activations: Mutex::new(Activations::default()),

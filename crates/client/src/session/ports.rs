@@ -18,7 +18,7 @@ use crate::requests::Requests;
 /// The free numbers and slots. Locked for the whole of a registration, so that the server learns of
 /// slabs in their order.
 #[derive(Debug, Default)]
-pub(crate) struct PortBook {
+pub(crate) struct PortAllocator {
     numbers: FreeList,
     slots: FreeList,
     /// Number of slabs that the server knows.
@@ -111,12 +111,12 @@ impl Core {
     ) -> Result<u32, Error> {
         proto::names::check_port(&self.name, name)?;
         self.with_server(|requests| {
-            let mut book = locked(&self.book);
-            let number = book.numbers.take(self.plan_in_force());
+            let mut allocator = locked(&self.allocator);
+            let number = allocator.numbers.take(self.plan_in_force());
             let port = NewPort { name: name.to_owned(), port_type, flags, number, slot: None };
-            let registered = self.register(requests, &mut book, port);
+            let registered = self.register(requests, &mut allocator, port);
             if registered.is_err() {
-                self.forget(&mut book, number, None, None);
+                self.forget(&mut allocator, number, None, None);
             }
             registered
         })
@@ -125,18 +125,18 @@ impl Core {
     fn register(
         &self,
         requests: &Requests,
-        book: &mut PortBook,
+        allocator: &mut PortAllocator,
         mut port: NewPort,
     ) -> Result<u32, Error> {
         let number = port.number;
         if port.flags & OUTPUT == 0 {
             self.ports.add_input(number, port.port_type).ok_or(NO_ROOM)?;
         } else {
-            let slot = book.slots.take(self.plan_in_force());
+            let slot = allocator.slots.take(self.plan_in_force());
             if let Err(error) =
-                self.prepare_output(requests, book, number, port.port_type, slab_slot(slot))
+                self.prepare_output(requests, allocator, number, port.port_type, slab_slot(slot))
             {
-                book.slots.give_back(slot, None);
+                allocator.slots.give_back(slot, None);
                 return Err(error);
             }
             port.slot = Some(slab_slot(slot));
@@ -152,12 +152,12 @@ impl Core {
     fn prepare_output(
         &self,
         requests: &Requests,
-        book: &mut PortBook,
+        allocator: &mut PortAllocator,
         number: u32,
         port_type: PortType,
         at: SlabSlot,
     ) -> Result<(), Error> {
-        if at.slab >= book.slabs {
+        if at.slab >= allocator.slabs {
             let slab = OwnSlabs::create()?;
             if self.memory().is_realtime() {
                 // Best effort, as for the server's pages.
@@ -165,7 +165,7 @@ impl Core {
             }
             send_slab(requests, slab.segment().fd())?;
             self.own_slabs.add(at.slab, slab).ok_or(NO_ROOM)?;
-            book.slabs = at.slab + 1;
+            allocator.slabs = at.slab + 1;
         }
         let slab = self.own_slabs.get(at.slab).ok_or(NO_ROOM)?;
         let samples = slab.slab().slot(at.slot).ok_or(NO_ROOM)?;
@@ -184,13 +184,13 @@ impl Core {
     /// Implements `Session::unregister_port`.
     pub(crate) fn unregister_port(&self, port: u32) -> Result<(), Error> {
         self.with_server(|requests| {
-            let mut book = locked(&self.book);
+            let mut allocator = locked(&self.allocator);
             let number = self.ports.number(port).ok_or(Error::NotOwnPort(port))?;
             requests.request(Request::UnregisterPort { port })?;
             // No plan names the ports of an inactive client.
             let plan = self.is_active().then(|| self.plan_in_force());
-            self.forget(&mut book, number, Some(port), plan);
-            drop(book);
+            self.forget(&mut allocator, number, Some(port), plan);
+            drop(allocator);
             // Otherwise a tie of this port could be applied to the next port with its number.
             self.settle_tables();
             Ok(())
@@ -204,7 +204,7 @@ impl Core {
             return Err(Error::InCycle);
         }
         // Locked so that neither port is removed meanwhile.
-        let book = locked(&self.book);
+        let allocator = locked(&self.allocator);
         let number = |port: u32| self.ports.number(port).ok_or(Error::NotOwnPort(port));
         let tie = Tie { output: number(output)?, input: number(input)? };
         let kinds =
@@ -213,7 +213,7 @@ impl Core {
             return Err(Error::CannotTie);
         }
         locked(&self.tables).change(None, |tables| tables.tie(tie));
-        drop(book);
+        drop(allocator);
         self.await_tables();
         Ok(())
     }
@@ -235,13 +235,19 @@ impl Core {
     }
 
     /// Releases a port's number and slot. `plan`: as in [`FreeList::give_back`].
-    fn forget(&self, book: &mut PortBook, number: u32, port: Option<u32>, plan: Option<u64>) {
+    fn forget(
+        &self,
+        allocator: &mut PortAllocator,
+        number: u32,
+        port: Option<u32>,
+        plan: Option<u64>,
+    ) {
         if let Some(slot) = self.ports.cell(number).and_then(|cell| cell.slab_slot()) {
-            book.slots.give_back(slot_index(slot), plan);
+            allocator.slots.give_back(slot_index(slot), plan);
         }
         self.ports.remove(number, port);
         locked(&self.tables).change(None, |tables| tables.untie(number));
-        book.numbers.give_back(number, plan);
+        allocator.numbers.give_back(number, plan);
     }
 }
 
@@ -268,13 +274,13 @@ mod tests {
         assert_eq!(taken(&mut list, 1), [0, 1, 2]);
         list.give_back(1, Some(1));
         assert_eq!(taken(&mut list, 1), [3]);
-        assert_eq!(taken(&mut list, 5), [4], "built before it was given back, maybe");
+        assert_eq!(taken(&mut list, 5), [4], "it may have been built before the release");
         assert_eq!(taken(&mut list, 5), [5]);
         assert_eq!(taken(&mut list, 6), [1]);
     }
 
     #[test]
-    fn a_number_that_no_plan_names_is_given_out_again_at_once_and_the_oldest_first() {
+    fn the_oldest_unused_number_is_reused_first() {
         let mut list = FreeList::default();
         assert_eq!(taken(&mut list, 1), [0, 1, 2]);
         list.give_back(0, Some(1));

@@ -86,14 +86,14 @@ mod tests {
     }
 
     #[test]
-    fn all_clients_of_a_server_read_one_mapping_and_a_new_server_of_that_name_gets_another() {
+    fn all_clients_of_a_server_share_one_registry_mapping() {
         let (old, new) = (Server::new(), Server::new());
         let first = old.is_opened_as("restarted");
         assert!(Arc::ptr_eq(&first, &old.is_opened_as("restarted")));
         let second = new.is_opened_as("restarted");
         assert!(!Arc::ptr_eq(&first, &second));
         assert!(Arc::ptr_eq(&second, &new.is_opened_as("restarted")));
-        assert_eq!(Arc::strong_count(&first), 1, "only who reads the old one keeps it");
+        assert_eq!(Arc::strong_count(&first), 1, "only its readers keep the old one");
         assert!(!Arc::ptr_eq(&second, &Server::new().is_opened_as("another")));
     }
 

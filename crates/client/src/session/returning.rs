@@ -7,7 +7,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use proto::hello::{Returning, Role, Seen};
+use proto::hello::{Returning, Role, TransportSnapshot};
 use proto::limits::RETURNED_AT_ONCE;
 use proto::request::{NewPort, Request, RequestError, ReturningConnection, ReturningPort};
 
@@ -28,12 +28,12 @@ const TRIES: u32 = 16;
 
 /// Returns the position of the cycle after `transport`'s. While the transport rolls, bar and beat
 /// of that position are unknown.
-fn transport_after(transport: &Transport, quantum: u32) -> Seen {
+fn transport_after(transport: &Transport, quantum: u32) -> TransportSnapshot {
     let rolls = transport.state != TransportState::Stopped;
     let frame = transport.next_frame(quantum);
     let same = frame == transport.position.frame;
     let position = if same { transport.position } else { Position::at(frame) };
-    Seen { rolls, position: position.to_words() }
+    TransportSnapshot { rolls, position: position.to_words() }
 }
 
 /// The result of an attempt to return.
@@ -58,10 +58,10 @@ pub(crate) struct ReturnState {
     uuid: u64,
     last_client: u32,
     last_port: u32,
-    transport: Option<Seen>,
+    transport: Option<TransportSnapshot>,
     /// It was the timebase master.
     is_master: bool,
-    /// When the replacement server had received this state.
+    /// When the replacement server received this state.
     announced_at: Option<Instant>,
 }
 
@@ -143,7 +143,7 @@ impl Core {
     /// previous return.
     fn snapshot(&self, earlier: Option<ReturnState>) -> ReturnState {
         // Excludes a registration in progress: each port is either registered or not.
-        let _book = locked(&self.book);
+        let _allocator = locked(&self.allocator);
         let view = RegistryView::new(&self.memory().registry);
         let ports = self
             .ports
@@ -254,11 +254,11 @@ impl Core {
     }
 
     fn return_ports(&self, requests: &Requests) -> Result<(), Error> {
-        let book = locked(&self.book);
-        for slab in (0..book.slabs).map_while(|slab| self.own_slabs.get(slab)) {
+        let allocator = locked(&self.allocator);
+        for slab in (0..allocator.slabs).map_while(|slab| self.own_slabs.get(slab)) {
             send_slab(requests, slab.slab().segment().fd())?;
         }
-        drop(book);
+        drop(allocator);
         let return_state = locked(&self.return_state);
         for port in return_state.iter().flat_map(|return_state| &return_state.ports) {
             requests.request(Request::ReturnPort(port.clone()))?;
@@ -266,8 +266,8 @@ impl Core {
         Ok(())
     }
 
-    /// Activates the client on the server, with its connections, if it was active. Repeats until
-    /// the program has not changed the activation meanwhile.
+    /// Activates the client on the server, with its connections, if it was active. Repeats if the
+    /// program has changed the activation meanwhile.
     fn return_activity(&self, sockets: &Sockets) -> Result<ReturnAttempt, Error> {
         let requests = &sockets.requests;
         let mut announced = *locked(&self.announced_activation);

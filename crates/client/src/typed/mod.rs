@@ -81,7 +81,7 @@ impl Client<Inactive> {
     /// Opens a client of the server named by `JACK_DEFAULT_SERVER`, or else of `default`.
     ///
     /// # Errors
-    /// Those of [`Session::open`].
+    /// See [`Session::open`].
     pub fn open(name: &str) -> Result<Self, Error> {
         Self::open_with(name, &OpenOptions::default())
     }
@@ -89,7 +89,7 @@ impl Client<Inactive> {
     /// Opens a client with options.
     ///
     /// # Errors
-    /// Those of [`Session::open`].
+    /// See [`Session::open`].
     pub fn open_with(name: &str, options: &OpenOptions) -> Result<Self, Error> {
         Ok(Self::of(Arc::new(Session::open(name, options)?)))
     }
@@ -106,7 +106,7 @@ impl Client<Inactive> {
     /// Joins the cycles and calls `process` in each of them.
     ///
     /// # Errors
-    /// Those of [`Session::activate`]; the client is closed.
+    /// See [`Session::activate`]; the client is closed.
     pub fn activate(self, mut process: impl Process) -> Result<Client<Active>, Error> {
         self.session.configure(|callbacks| {
             callbacks.process = Some(callback(move |cycle: &CycleScope<'_>| {
@@ -122,7 +122,7 @@ impl Client<Active> {
     /// Leaves the cycles, removes all connections and drops the process callback.
     ///
     /// # Errors
-    /// Those of [`Session::deactivate`]; the client is closed.
+    /// See [`Session::deactivate`]; the client is closed.
     pub fn deactivate(self) -> Result<Client<Inactive>, Error> {
         self.session.deactivate()?;
         self.session.configure(|callbacks| callbacks.process = None)?;
@@ -160,7 +160,7 @@ impl<State> Client<State> {
     /// Registers an audio input.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn input_port(&self, name: &str) -> Result<InputPort, Error> {
         Port::register(&self.session, name, PortType::Audio, INPUT)
     }
@@ -168,7 +168,7 @@ impl<State> Client<State> {
     /// Registers an audio output.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn output_port(&self, name: &str) -> Result<OutputPort, Error> {
         Port::register(&self.session, name, PortType::Audio, OUTPUT)
     }
@@ -176,7 +176,7 @@ impl<State> Client<State> {
     /// Registers an audio input that leads to a device: flagged as physical and terminal.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn device_input_port(&self, name: &str) -> Result<InputPort, Error> {
         Port::register(&self.session, name, PortType::Audio, INPUT | DEVICE)
     }
@@ -184,7 +184,7 @@ impl<State> Client<State> {
     /// Registers an audio output that comes from a device: flagged as physical and terminal.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn device_output_port(&self, name: &str) -> Result<OutputPort, Error> {
         Port::register(&self.session, name, PortType::Audio, OUTPUT | DEVICE)
     }
@@ -192,7 +192,7 @@ impl<State> Client<State> {
     /// Registers a MIDI input that leads to a device.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn device_midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
         Port::register(&self.session, name, PortType::Midi, INPUT | DEVICE)
     }
@@ -200,7 +200,7 @@ impl<State> Client<State> {
     /// Registers a MIDI output that comes from a device.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn device_midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
         Port::register(&self.session, name, PortType::Midi, OUTPUT | DEVICE)
     }
@@ -208,7 +208,7 @@ impl<State> Client<State> {
     /// Registers a MIDI input.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn midi_input_port(&self, name: &str) -> Result<MidiInputPort, Error> {
         Port::register(&self.session, name, PortType::Midi, INPUT)
     }
@@ -216,7 +216,7 @@ impl<State> Client<State> {
     /// Registers a MIDI output.
     ///
     /// # Errors
-    /// Those of [`Session::register_port`].
+    /// See [`Session::register_port`].
     pub fn midi_output_port(&self, name: &str) -> Result<MidiOutputPort, Error> {
         Port::register(&self.session, name, PortType::Midi, OUTPUT)
     }
@@ -224,7 +224,7 @@ impl<State> Client<State> {
     /// Connects an output port to an input port, by full names or aliases.
     ///
     /// # Errors
-    /// Those of [`Requester`].
+    /// See [`Requester`].
     pub fn connect(&self, source: &str, destination: &str) -> Result<(), Error> {
         self.session.connect(source, destination)
     }
@@ -232,7 +232,7 @@ impl<State> Client<State> {
     /// Removes a connection.
     ///
     /// # Errors
-    /// Those of [`Requester`].
+    /// See [`Requester`].
     pub fn disconnect(&self, source: &str, destination: &str) -> Result<(), Error> {
         self.session.disconnect(source, destination)
     }

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_listener_is_told_what_it_listens_to_and_the_rest_passes() {
+    fn a_listener_receives_what_it_implements() {
         let (log, mut callbacks) = (Log::default(), Callbacks::default());
         let told = Arc::clone(&log.0);
         install(log, &mut callbacks);

@@ -80,7 +80,7 @@ impl<Type, Direction> Port<Type, Direction> {
     /// Removes the port from the graph.
     ///
     /// # Errors
-    /// Those of [`Session::unregister_port`].
+    /// See [`Session::unregister_port`].
     pub fn unregister(self) -> Result<(), Error> {
         self.core.upgrade().ok_or(Error::Closed)?.unregister_port(self.id)
     }

@@ -20,7 +20,7 @@ impl<State> Client<State> {
     /// Starts the transport once all slow-sync clients are ready.
     ///
     /// # Errors
-    /// Those of [`Session::start_transport`](crate::Session::start_transport).
+    /// See [`Session::start_transport`](crate::Session::start_transport).
     pub fn start_transport(&self) -> Result<(), Error> {
         self.session().start_transport()
     }
@@ -28,7 +28,7 @@ impl<State> Client<State> {
     /// Stops the transport.
     ///
     /// # Errors
-    /// Those of [`Session::stop_transport`](crate::Session::stop_transport).
+    /// See [`Session::stop_transport`](crate::Session::stop_transport).
     pub fn stop_transport(&self) -> Result<(), Error> {
         self.session().stop_transport()
     }
@@ -36,7 +36,7 @@ impl<State> Client<State> {
     /// Moves the transport. If it rolls, it starts again from there.
     ///
     /// # Errors
-    /// Those of [`Session::locate_transport`](crate::Session::locate_transport).
+    /// See [`Session::locate_transport`](crate::Session::locate_transport).
     pub fn locate_transport(&self, position: &Position) -> Result<(), Error> {
         self.session().locate_transport(position)
     }
@@ -44,7 +44,7 @@ impl<State> Client<State> {
     /// Sets how long the transport waits for slow-sync clients.
     ///
     /// # Errors
-    /// Those of [`Session::set_sync_timeout`](crate::Session::set_sync_timeout).
+    /// See [`Session::set_sync_timeout`](crate::Session::set_sync_timeout).
     pub fn set_sync_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.session().set_sync_timeout(u64::try_from(timeout.as_micros()).unwrap_or(u64::MAX))
     }
@@ -54,7 +54,7 @@ impl<State> Client<State> {
     /// until it returns true.
     ///
     /// # Errors
-    /// Those of [`Session::set_sync_callback`](crate::Session::set_sync_callback).
+    /// See [`Session::set_sync_callback`](crate::Session::set_sync_callback).
     pub fn set_sync_callback(
         &self,
         is_ready: impl Fn(&CycleScope<'_>) -> bool + Send + Sync + 'static,
@@ -68,7 +68,7 @@ impl<State> Client<State> {
     /// master.
     ///
     /// # Errors
-    /// Those of [`Session::take_timebase`](crate::Session::take_timebase).
+    /// See [`Session::take_timebase`](crate::Session::take_timebase).
     pub fn become_timebase_master(
         &self,
         conditional: bool,
@@ -80,7 +80,7 @@ impl<State> Client<State> {
     /// Stops being the timebase master.
     ///
     /// # Errors
-    /// Those of [`Session::release_timebase`](crate::Session::release_timebase).
+    /// See [`Session::release_timebase`](crate::Session::release_timebase).
     pub fn release_timebase(&self) -> Result<(), Error> {
         self.session().release_timebase()
     }

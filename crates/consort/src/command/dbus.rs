@@ -13,9 +13,9 @@ use crate::jackd;
 
 /// Serve org.jackaudio.service on the session bus, for jack_control, QjackCtl and their like
 ///
-/// The bus starts this by itself, as 'cargo xtask install' tells it to. It starts a server when it
-/// is told to, with the parameters that it was given, and stops that with itself; a server that
-/// runs already it shows, too.
+/// The session bus starts this by itself once 'cargo xtask install' has set it up. On request, it
+/// starts a server with the parameters set by then, and it stops that server when it ends itself. A
+/// server that is already running is shown, too.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort dbus
@@ -30,7 +30,7 @@ impl Dbus {
     }
 }
 
-/// This program, which is `jackd` under that name.
+/// This program, which acts as `jackd` when called by that name.
 #[derive(Debug)]
 struct OwnJackd;
 

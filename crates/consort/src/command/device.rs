@@ -1,5 +1,5 @@
-//! `consort device`: sound cards beside the server's own, and MIDI hardware, each served by a
-//! process of its own that is a client of the graph.
+//! `consort device`: further sound cards, and MIDI hardware. Each is served by its own process,
+//! which is a client of the graph.
 
 mod serve;
 
@@ -19,10 +19,10 @@ use sys::signals::Signal;
 use crate::own_program::OwnProgram;
 pub(crate) use serve::Options as DeviceOptions;
 
-/// How long a device may take to leave.
-const PATIENCE_NS: u64 = 10_000_000_000;
+/// Time limit for a device's process to end.
+const END_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// Show, add and remove devices beside the server's own: cards with a clock of their own, and MIDI
+/// Show, add and remove further devices: cards with their own clock, and MIDI
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort device list
@@ -40,14 +40,14 @@ enum Action {
     /// Show the devices in the graph, and this machine's cards
     List,
     /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
-    /// which no other program has meanwhile
+    /// which no other program can then use
     Add(serve::Options),
     /// Remove a device that was added
     Remove {
         /// Its client's name
         name: String,
     },
-    /// Be the client of a device until it is removed or the server ends
+    /// Run as the client of a device until it is removed or the server ends
     #[command(hide = true)]
     Serve(serve::Serve),
 }
@@ -57,8 +57,8 @@ impl Device {
         match self.action {
             Action::List => output::print(&list(&Observer::open(Some(server))?)?)?,
             Action::Add(options) => {
-                // Before a process is started for nothing.
-                let _there = Observer::open(Some(server))?;
+                // Checked before a process is started for nothing.
+                let _running = Observer::open(Some(server))?;
                 let Added { name, description } = add(server, &options)?;
                 output::print(&format!("{name}: {description}\n"))?;
             }
@@ -95,10 +95,10 @@ fn served(server: &Observer) -> anyhow::Result<Vec<Served>> {
 }
 
 fn list(server: &Observer) -> anyhow::Result<String> {
-    let mut text = String::from("In the graph, beside the server's own device:\n");
+    let mut text = String::from("In the graph, in addition to the server's own device:\n");
     let served = served(server)?;
     if served.is_empty() {
-        text += "    nothing; 'consort device add' changes that\n";
+        text += "    none; add one with 'consort device add'\n";
     }
     for Served { name, device, state, .. } in served {
         text += &format!("    {name:<16} {device}: {state}\n");
@@ -122,23 +122,23 @@ fn list(server: &Observer) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Has a device's process end, and waits for that.
+/// Terminates a device's process and waits until it has ended.
 pub(crate) fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
     let found = served(server)?.into_iter().find(|served| served.name == name);
     let Some(device) = found else {
         bail!("no device is called '{name}' (see consort device list)")
     };
-    let process = PidFd::open(device.process).context("its process is not in reach")?;
-    process.kill(Signal::Terminate).with_context(|| format!("'{name}' cannot be told to end"))?;
-    let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
+    let process = PidFd::open(device.process).context("cannot reach its process")?;
+    process.kill(Signal::Terminate).with_context(|| format!("cannot terminate '{name}'"))?;
+    let deadline_ns = sys::clock::now_ns() + END_TIMEOUT_NS;
     if !process.wait_until(Some(deadline_ns)).context("cannot wait for it")? {
-        bail!("'{name}' was told to end and still runs");
+        bail!("'{name}' was asked to end and is still running");
     }
     Ok(())
 }
 
-/// A process that serves a device of this server.
-fn serving(server: &str, words: &[String]) -> anyhow::Result<Command> {
+/// Returns the command line of a process that serves a device.
+fn serve_command(server: &str, words: &[String]) -> anyhow::Result<Command> {
     let mut command = OwnProgram::find()?.command();
     command.args(["--server", server, "device", "serve"]).args(words).stdin(Stdio::null());
     Ok(command)
@@ -155,7 +155,7 @@ pub(crate) struct Added {
 pub(crate) fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added> {
     let mut words = options.words();
     words.push("--report".into());
-    let mut command = serving(server, &words)?;
+    let mut command = serve_command(server, &words)?;
     command.stdout(Stdio::piped()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().context("cannot start a process for the device")?;
     let report = child.stdout.take().and_then(|stdout| Lines::new(stdout).next_until(None));
@@ -163,19 +163,23 @@ pub(crate) fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added
     let joined = report.strip_prefix(serve::READY);
     // Client names have no colon.
     if let Some((name, description)) = joined.and_then(|joined| joined.split_once(": ")) {
-        // If it ends before this process does, it is not to remain as one that nobody has asked
-        // for.
+        // Reaps the process if it ends before this one.
         thread::spawn(move || child.wait());
         return Ok(Added { name: name.into(), description: description.into() });
     }
     let _ = child.wait();
     bail!(
         "{}",
-        if report.is_empty() { "its process has ended without a word" } else { report.as_str() }
+        if report.is_empty() {
+            "its process has ended without giving a reason"
+        } else {
+            report.as_str()
+        }
     )
 }
 
-/// Processes that serve devices while a server runs in this process. They end with this value.
+/// Processes that serve devices while a server runs in this process. They end when this value is
+/// dropped.
 #[derive(Debug)]
 pub(crate) struct DeviceProcesses {
     _processes: Vec<Helper>,
@@ -184,12 +188,13 @@ pub(crate) struct DeviceProcesses {
 impl DeviceProcesses {
     /// Starts one for each device; they wait for the server, and end with it.
     pub(crate) fn start(server: &str, devices: &[DeviceOptions]) -> anyhow::Result<Self> {
-        // A process that still waits for a server does so in vain once this one has ended.
-        let ending = Ending::Terminate { timeout_ns: PATIENCE_NS };
+        // A process that still waits for the server must not outlive this one.
+        let ending = Ending::Terminate { timeout_ns: END_TIMEOUT_NS };
         let start = |device: &DeviceOptions| {
             let mut words = device.words();
             words.push("--wait".into());
-            let process = Helper::spawn(serving(server, &words)?.stdout(Stdio::null()), ending);
+            let process =
+                Helper::spawn(serve_command(server, &words)?.stdout(Stdio::null()), ending);
             process.with_context(|| format!("cannot start a process for '{}'", device.device))
         };
         let processes = devices.iter().map(start).collect::<anyhow::Result<Vec<_>>>()?;

@@ -9,7 +9,7 @@ use cli::UsageError;
 use crate::attach;
 use crate::server::Server;
 
-/// Remove one connection, or all of a port
+/// Remove one connection, or all connections of a port
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort disconnect synth:left system:playback_1
@@ -44,9 +44,10 @@ impl Disconnect {
 
 fn disconnect_all(server: &impl Server, name: &str) -> anyhow::Result<()> {
     let ports = server.ports()?;
-    let port = ports.iter().find(|port| port.is_called(name)).with_context(|| {
-        format!("there is no port '{name}': `consort ls` names those that there are")
-    })?;
+    let port = ports
+        .iter()
+        .find(|port| port.is_called(name))
+        .with_context(|| format!("there is no port '{name}': `consort ls` lists the ports"))?;
     for peer in &port.peers {
         if port.is_output() {
             server.disconnect(&port.name, peer)?;
@@ -78,11 +79,11 @@ mod tests {
         }
 
         fn status(&self) -> anyhow::Result<Status> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by this test")
         }
 
         fn connect(&self, _: &str, _: &str) -> anyhow::Result<()> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by this test")
         }
 
         fn disconnect(&self, source: &str, destination: &str) -> anyhow::Result<()> {
@@ -91,24 +92,24 @@ mod tests {
         }
 
         fn transport(&self) -> anyhow::Result<TransportView> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by this test")
         }
 
         fn roll(&self, _: bool) -> anyhow::Result<()> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by this test")
         }
 
         fn locate(&self, _: u32) -> anyhow::Result<()> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by this test")
         }
 
         fn stop(&self) -> anyhow::Result<()> {
-            anyhow::bail!("not asked here")
+            anyhow::bail!("not used by this test")
         }
     }
 
     #[test]
-    fn all_connections_of_a_port_go_whichever_end_it_is() {
+    fn all_connections_of_a_port_go_at_either_end() {
         let peers = || vec![String::from("x:1"), String::from("y:2")];
         let source = Port { peers: peers(), ..port(1, "a:out", 2) };
         let destination =
@@ -120,6 +121,6 @@ mod tests {
             *fake.removed.borrow(),
             ["a:out > x:1", "a:out > y:2", "x:1 > b:in", "y:2 > b:in"]
         );
-        assert!(disconnect_all(&fake, "b").is_err(), "a client is no port");
+        assert!(disconnect_all(&fake, "b").is_err(), "a client is not a port");
     }
 }

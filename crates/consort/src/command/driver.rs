@@ -15,12 +15,12 @@ use proto::status::Status;
 use super::run::{DriverArguments, DriverName};
 use crate::server::Server;
 
-/// Show what starts the cycles, or have another driver do it: programs go on, with their
-/// connections
+/// Show the driver, which starts the cycles, or switch to another one: programs continue, with
+/// their connections
 ///
 /// Ports of the client "system" follow the driver: those of the same name keep their connections.
 /// The server's sample rate stays, and so does the quantum unless another is asked for. A driver
-/// that cannot be opened changes nothing. With the end of an input file, the server ends.
+/// that cannot be opened changes nothing. The server ends at the end of an input file.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort driver
@@ -28,12 +28,12 @@ use crate::server::Server;
   consort driver timer --capture 0 --playback 8
   consort driver file --output take.wav")]
 pub(crate) struct Driver {
-    /// What is to start the cycles from now on
+    /// The driver that starts the cycles from now on
     #[arg(value_enum)]
     driver: Option<DriverName>,
     #[command(flatten)]
     options: DriverArguments,
-    /// Length of a cycle in frames [default: as it is]
+    /// Length of a cycle in frames [default: unchanged]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     quantum: Option<u32>,
 }
@@ -55,7 +55,7 @@ impl Driver {
             return Ok(ExitCode::SUCCESS);
         };
         let switch = DriverSwitch { driver: self.options.choice(driver)?, quantum: self.quantum };
-        let switch = with_whole_paths(switch)?;
+        let switch = with_absolute_paths(switch)?;
         Observer::open(Some(server))?.switch_driver(switch)?;
         Ok(ExitCode::SUCCESS)
     }
@@ -70,8 +70,8 @@ fn shown(status: &Status, capture: usize, playback: usize) -> String {
     format!("{driver}, {sample_rate_hz} Hz, {quantum} frames, {capture}, {playback}\n")
 }
 
-/// The same, for a server that runs in another directory.
-pub(crate) fn with_whole_paths(switch: DriverSwitch) -> anyhow::Result<DriverSwitch> {
+/// Makes the paths absolute, for a server that runs in another directory.
+pub(crate) fn with_absolute_paths(switch: DriverSwitch) -> anyhow::Result<DriverSwitch> {
     let DriverSwitch { mut driver, quantum } = switch;
     if let DriverChoice::File { input, output, .. } = &mut driver {
         for path in [input, output].into_iter().flatten() {
@@ -84,8 +84,8 @@ pub(crate) fn with_whole_paths(switch: DriverSwitch) -> anyhow::Result<DriverSwi
 fn whole(path: &Path) -> anyhow::Result<PathBuf> {
     let name = || path.display().to_string();
     let whole = std::path::absolute(path).with_context(name)?;
-    // Messages are text.
-    whole.to_str().map(PathBuf::from).context("the path is no UTF-8").with_context(name)
+    // Requests to the server are text.
+    whole.to_str().map(PathBuf::from).context("the path is not UTF-8").with_context(name)
 }
 
 #[cfg(test)]
@@ -109,11 +109,11 @@ mod tests {
             quantum: None,
         };
         let DriverChoice::File { output: Some(path), .. } =
-            with_whole_paths(choice(OsStr::new("take.wav"))).unwrap().driver
+            with_absolute_paths(choice(OsStr::new("take.wav"))).unwrap().driver
         else {
             panic!("still a file")
         };
         assert!(path.is_absolute() && path.ends_with("take.wav"));
-        assert!(with_whole_paths(choice(OsStr::from_bytes(b"\xff.wav"))).is_err());
+        assert!(with_absolute_paths(choice(OsStr::from_bytes(b"\xff.wav"))).is_err());
     }
 }

@@ -15,9 +15,9 @@ use crate::attach;
 mod library;
 mod supervision;
 
-/// As a shell says it.
+/// A shell's exit code for a program that was not found.
 const NOT_FOUND: u8 = 127;
-/// As a shell says it.
+/// A shell's exit code for a program that cannot be executed.
 const NOT_EXECUTABLE: u8 = 126;
 
 /// Run a JACK program against this server
@@ -40,14 +40,14 @@ impl Execute {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let mut command = self.command(server)?;
         match attach::to(server) {
-            // Nothing is left to do afterwards: the program takes this process over.
+            // Nothing is left to do afterwards: the program replaces this process.
             Ok(_) => {
                 let error = command.exec();
                 self.not_started(error)
             }
             Err(client::Error::NoServer { .. }) => {
                 let mut temporary = TemporaryServer::start(server, &[])?;
-                // Before the program starts: from then on a signal is meant for it.
+                // Blocked before the program starts: from then on a signal is meant for it.
                 let signals = TerminationSignals::block().context("cannot block signals")?;
                 signals.unblock_in(&mut command);
                 match command.spawn() {
@@ -90,12 +90,10 @@ fn end_like(status: ExitStatus) -> ExitCode {
     let Some(signal) = status.signal() else {
         return ExitCode::from(u8::try_from(status.code().unwrap_or(1)).unwrap_or(1));
     };
-    // A shell in this process's place can send itself any signal. The core file is the program's
-    // business, and a signal that is blocked here ends as shells report it.
+    // A shell that replaces this process can send itself any signal. It writes no second core file.
+    // A signal that is blocked here becomes the exit code that shells report for it.
     let script = "ulimit -c 0; kill -\"$1\" $$; exit $((128 + $1))";
     let error = Command::new("/bin/sh").args(["-c", script, "sh"]).arg(signal.to_string()).exec();
-    eprintln!(
-        "consort: the program died by signal {signal}, and /bin/sh cannot pass it on: {error}"
-    );
+    eprintln!("consort: signal {signal} ended the program, and /bin/sh cannot pass it on: {error}");
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }

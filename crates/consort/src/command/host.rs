@@ -1,4 +1,4 @@
-//! `consort host`: a process of the server's, which runs one plug-in as an internal client.
+//! `consort host`: the process in which a server runs one plug-in as an internal client.
 
 mod plug_ins;
 mod profiler;
@@ -12,7 +12,7 @@ use clap::Args;
 use client::{HostSocket, InternalFailure};
 use sys::socket::Connection;
 
-/// Run a plug-in for a server, which starts this itself
+/// Run a plug-in for a server (started by the server itself)
 #[derive(Debug, Args)]
 #[command(
     hide = true,
@@ -26,23 +26,23 @@ pub(crate) struct Host {
     /// Fail rather than change the name
     #[arg(long)]
     exact: bool,
-    /// The plug-in's file, without directory and end
+    /// The plug-in's file name, without directory and extension
     #[arg(long)]
     object: String,
-    /// For the plug-in
+    /// Parameters of the plug-in
     #[arg(long, default_value = "", allow_hyphen_values = true)]
     parameters: String,
 }
 
 /// The function of libjackserver.so.0 that runs a plug-in (`consort-jackserver`, `host.rs`).
 const ENTRY: &CStr = c"consort_host";
-/// JACK2's own plug-ins, which need the inside of its server, and that consort has none in place
-/// of.
+/// JACK2's own plug-ins that need the internals of its server, and that consort does not replace.
 const ABSENT: [&str; 3] = ["audioadapter", "netadapter", "netmanager"];
 
 impl Host {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let socket = sys::helper::take_socket().context("standard input is no server")?;
+        let socket =
+            sys::helper::take_socket().context("standard input is not a server's socket")?;
         let socket = Connection::from(socket);
         if self.object == "profiler" {
             let line = HostSocket::listen(socket)?;
@@ -50,12 +50,12 @@ impl Host {
             return Ok(ExitCode::SUCCESS);
         }
         if let Err(error) = self.run_plug_in(socket) {
-            eprintln!("consort: the plug-in '{}' is not run: {error:#}", self.object);
+            eprintln!("consort: cannot run the plug-in '{}': {error:#}", self.object);
         }
         Ok(ExitCode::FAILURE)
     }
 
-    /// Comes back only if the plug-in could not be given to the library.
+    /// Returns only if the plug-in could not be handed to the library.
     fn run_plug_in(&self, socket: Connection) -> anyhow::Result<()> {
         let (object, [server_library, client_library]) = match self.find() {
             Ok(found) => found,
@@ -80,11 +80,11 @@ impl Host {
         bail!("{reason}");
     }
 
-    /// The plug-in's file, and the libraries that it is to be linked with.
+    /// Finds the plug-in's file, and the libraries to link it with.
     fn find(&self) -> anyhow::Result<(PathBuf, [PathBuf; 2])> {
         if ABSENT.contains(&self.object.as_str()) {
             bail!(
-                "consort has no '{}' of its own yet, and JACK2's needs the inside of JACK2's server",
+                "consort has no '{}' of its own yet, and JACK2's needs the internals of JACK2's server",
                 self.object
             );
         }
@@ -94,7 +94,7 @@ impl Host {
     }
 }
 
-/// A library of ours: in `../lib` of an installed executable, beside it in a build tree.
+/// Finds a library of ours: in `../lib` of an installed executable, next to it in a build tree.
 fn library(executable: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let own = executable.parent().context("the executable has no directory")?;
     let installed = own.parent().map(|prefix| prefix.join(format!("lib/{name}.so.0")));

@@ -28,7 +28,7 @@ pub(crate) struct List {
     json: bool,
 }
 
-/// What is shown beside the names.
+/// What is shown besides the names.
 #[derive(Debug, Clone, Copy, Default, Args)]
 struct Details {
     /// Show what each port is connected to
@@ -71,7 +71,7 @@ fn type_name(port_type: PortType) -> &'static str {
 fn as_text(ports: &[Port], details: Details) -> String {
     let mut text = String::new();
     for port in ports {
-        // Writing into a string cannot fail.
+        // Writing to a string cannot fail.
         let _ = add_text(&mut text, port, details);
     }
     text
@@ -202,7 +202,7 @@ keys:out
     }
 
     #[test]
-    fn a_pattern_is_looked_for_in_names_and_aliases() {
+    fn a_pattern_matches_names_and_aliases() {
         let found = |pattern| -> Vec<u32> {
             sample().iter().filter(|port| matches(port, pattern)).map(|port| port.id).collect()
         };

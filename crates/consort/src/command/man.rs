@@ -1,4 +1,4 @@
-//! `consort man`: the man pages, for whoever packages or installs consort.
+//! `consort man`: writes the man pages, for packages and installation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use crate::jackd;
   consort man /usr/local/share/man/man1"
 )]
 pub(crate) struct Man {
-    /// It is made if need be
+    /// The directory; created if it does not exist
     directory: PathBuf,
 }
 
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_visible_command_has_a_man_page_that_shows_an_example() {
+    fn every_visible_command_has_a_man_page_with_an_example() {
         let directory = std::env::temp_dir().join(format!("consort-man-{}", std::process::id()));
         write(&directory, crate::command()).expect("man pages");
         let main = fs::read_to_string(directory.join("consort.1")).expect("consort.1");

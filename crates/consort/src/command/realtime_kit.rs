@@ -1,11 +1,10 @@
-//! `consort realtime-kit`: a process of the server's, which has priorities given to threads.
+//! `consort realtime-kit`: the process through which a server asks RealtimeKit for priorities.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-/// Ask RealtimeKit for the priorities that standard input names, for a server, which starts this
-/// itself
+/// Ask RealtimeKit for the priorities that standard input names (started by the server itself)
 #[derive(Debug, Args)]
 #[command(
     hide = true,

@@ -1,11 +1,11 @@
-//! `consort reserve`: a process of the server's, which keeps a card from others.
+//! `consort reserve`: the process through which a server reserves a card.
 
 use std::process::ExitCode;
 
 use clap::Args;
 
-/// Keep a sound card from other sound servers on the session bus, for a server, which starts this
-/// itself
+/// Reserve a sound card on the session bus, against other sound servers (started by the server
+/// itself)
 #[derive(Debug, Args)]
 #[command(
     hide = true,

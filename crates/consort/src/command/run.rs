@@ -20,7 +20,7 @@ use sys::thread::CpuSet;
 use super::device::{DeviceOptions, DeviceProcesses};
 use super::web::PageArguments;
 use crate::own_program::OwnProgram;
-use crate::plug_ins::{Beginning, InternalClient, Loading};
+use crate::plug_ins::{InternalClient, StartupLoad, StartupLoader};
 pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Run a server until it is stopped
@@ -38,8 +38,8 @@ pub(crate) struct Run {
     /// Length of a cycle in frames [default: 1024; with --state: the saved one]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     quantum: Option<u32>,
-    /// Play in each cycle what was computed in it: one quantum less latency, and no tolerance for a
-    /// late client
+    /// Play the result of each cycle in the same cycle: one quantum less latency, but no tolerance
+    /// for a late client
     #[arg(short = 'S', long)]
     sync: bool,
     /// SCHED_FIFO priority of the driver
@@ -72,7 +72,7 @@ pub(crate) struct Run {
     #[arg(short = 'I', long, value_name = "PLUG-IN")]
     internal_client: Vec<InternalClient>,
     /// Then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE
-    /// DESTINATION) of this file, one in a line
+    /// DESTINATION) of this file, one per line
     #[arg(short = 'C', long, value_name = "FILE")]
     internal_session_file: Option<PathBuf>,
     /// End when the last client has left
@@ -92,13 +92,13 @@ pub(crate) struct Run {
     /// cores]
     #[arg(long, value_name = "LIST")]
     cpus: Option<CpuSet>,
-    /// Move interrupts to the other CPUs until the server ends, as far as the kernel can (needs
+    /// Move interrupts to the other CPUs until the server ends, as far as the kernel allows (needs
     /// root)
     #[arg(long, requires = "cpus")]
     move_interrupts: bool,
     /// Let the kernel trace context switches (tracefs, needs root), so that the report of an xrun
-    /// names the threads that had the CPU. Each switch takes some tenths of a microsecond longer
-    /// then
+    /// names the threads that had the CPU. Each switch then takes some tenths of a microsecond
+    /// longer
     #[arg(long)]
     trace_switches: bool,
     /// Also serve the members of this Unix group. Their programs find the server through
@@ -108,8 +108,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     page: PageArguments,
     /// Keep the state in this file and start with it: connections, aliases and properties, also of
-    /// programs that have left and may come back; the transport's position, and the quantum. If the
-    /// file is not a state, it is not changed and the server does not start
+    /// programs that have left and may come back; the transport's position; and the quantum. If the
+    /// file holds something else, it is left alone and the server does not start
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// File of permissions. Each line is a rule: everything, nothing, or some of
@@ -158,18 +158,18 @@ impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let while_stdin_is_open = self.while_stdin_is_open;
         let config = self.config(server.clone())?;
-        // Before the termination signals are blocked.
+        // Must happen before the termination signals are blocked.
         let _interrupts = self.move_interrupts()?;
         let _page = self.page.start(&server)?;
         let devices: Vec<_> =
             self.add_device.iter().map(|device| DeviceOptions::of(device)).collect();
         let _device_processes = DeviceProcesses::start(&server, &devices)?;
         let _signals = while_stdin_is_open.then(cli::end_with_stdin).transpose()?;
-        let beginning =
-            Beginning { plug_ins: self.internal_client, session: self.internal_session_file };
-        let loading = Loading::start(&server, beginning)?;
+        let startup =
+            StartupLoad { plug_ins: self.internal_client, session: self.internal_session_file };
+        let loading = StartupLoader::start(&server, startup)?;
         engine::run(config, OwnProgram::platform()?)?;
-        Ok(loading.map_or(ExitCode::SUCCESS, Loading::finish))
+        Ok(loading.map_or(ExitCode::SUCCESS, StartupLoader::finish))
     }
 
     /// Moves interrupts away; they move back when the value is dropped.
@@ -242,7 +242,7 @@ fn kept_state(path: &Path) -> anyhow::Result<Box<KeptState>> {
     // A pipe, for instance, cannot be read twice, and writing to it would wait for a reader.
     if found.as_ref().is_ok_and(|found| !found.is_file()) {
         bail!(
-            "cannot keep the state in {}: it is no regular file; name one, or none that is there",
+            "cannot keep the state in {}: it is not a regular file; name one, or a file that does not exist yet",
             path.display()
         );
     }
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn each_option_changes_what_it_names_and_nothing_else() {
+    fn each_option_changes_only_what_it_names() {
         let file = DriverChoice::File {
             input: Some("in.wav".into()),
             output: None,
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_keeps_its_state_begins_with_it_and_with_the_quantum_that_was_asked_for() {
+    fn a_server_starts_with_its_saved_state_except_for_a_given_quantum() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("state.json");
         let words = format!("--state {}", path.display());
@@ -365,13 +365,13 @@ mod tests {
         let asked = parse(&format!("{words} --quantum 64")).unwrap();
         assert_eq!((asked.quantum, asked.state.unwrap().state.quantum), (64, Some(128)));
         std::fs::write(&path, "nonsense").unwrap();
-        assert!(parse(&words).unwrap_err().contains("no state"));
+        assert!(parse(&words).unwrap_err().contains("not a state"));
         let refusal = parse(&format!("--state {}", directory.path().display())).unwrap_err();
-        assert!(refusal.contains("no regular file"), "{refusal}");
+        assert!(refusal.contains("not a regular file"), "{refusal}");
     }
 
     #[test]
-    fn what_no_driver_could_do_is_a_usage_error() {
+    fn options_that_no_driver_can_satisfy_are_usage_errors() {
         for words in [
             "--input a.wav",
             "--fast",

@@ -16,7 +16,7 @@ use crate::exit;
   consort save song.json
   consort save - | jq .connections")]
 pub(crate) struct Save {
-    /// The file, which is replaced as a whole; -: standard output
+    /// The file, replaced as a whole; -: standard output
     file: PathBuf,
 }
 
@@ -32,7 +32,7 @@ impl Save {
     }
 }
 
-/// Restore what a file says, as far as it can be, and say what could not
+/// Restore what a file contains, as far as possible, and print what could not be restored
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort restore song.json
@@ -48,7 +48,7 @@ pub(crate) struct Restore {
 
 impl Restore {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        // A file that is no state changes nothing.
+        // A file that is not a state changes nothing.
         let state = if is_standard(&self.file) {
             state::read_from(std::io::stdin().lock(), Path::new("standard input"))?
         } else {

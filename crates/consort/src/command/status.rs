@@ -1,4 +1,4 @@
-//! `consort status`: how the server and its clients are.
+//! `consort status`: the state of the server and its clients.
 
 use std::process::ExitCode;
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::attach;
 use crate::server::Server;
 
-/// Show how the server and its clients are
+/// Show the state of the server and its clients
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort status
@@ -33,7 +33,7 @@ impl ShowStatus {
     }
 }
 
-/// What the state column says.
+/// Text of the state column.
 fn state(client: &ClientStatus) -> &'static str {
     match (client.bypassed, client.active) {
         (true, _) => "bypassed",
@@ -65,7 +65,7 @@ load     {:.1} %
 xruns    {} in {} cycles
 graph    {} clients, {ports} of {port_max} ports, {} connections
 ",
-        status.placement.as_ref().map_or_else(|| "where the kernel likes".into(), places),
+        status.placement.as_ref().map_or_else(|| "chosen by the kernel".into(), places),
         status.load * 100.0,
         status.xruns,
         status.cycles,
@@ -79,8 +79,8 @@ graph    {} clients, {ports} of {port_max} ports, {} connections
         if let Some(Placement { hop_ns, cross_hop_ns, .. }) = status.placement {
             text.push_str(&format!(
                 "\
-A client has its place on the CPU of whoever wakes it, where that takes {} µs; or beside, on another CPU, which
-takes {} µs to rouse, if that has the graph end earlier.
+A client runs on the CPU of the client that wakes it, where waking takes {} µs, or in parallel, on another CPU,
+where waking takes {} µs, if the graph ends earlier that way.
 ",
                 us(hop_ns),
                 us(cross_hop_ns)
@@ -92,7 +92,7 @@ takes {} µs to rouse, if that has the graph end earlier.
 
 const HEADINGS: [&str; 10] =
     ["client", "pid", "state", "cpu", "scheduling", "max", "duration", "max", "late", "place"];
-/// Columns of text; the others are numbers, which end at the right.
+/// Columns of text; the others are numbers, aligned to the right.
 const TEXT_COLUMNS: [usize; 3] = [0, 2, 9];
 
 fn client_table(clients: &[ClientStatus]) -> String {
@@ -121,7 +121,7 @@ fn client_row(client: &ClientStatus) -> [String; HEADINGS.len()] {
     ]
 }
 
-/// What the places were chosen by.
+/// Describes the costs by which the places were chosen.
 fn places(placement: &Placement) -> String {
     let Placement { cpus, expected_ns, alone_ns, .. } = placement;
     let others = cpus.iter().skip(1).map(|cpu| format!(", {cpu}")).collect::<String>();
@@ -132,13 +132,13 @@ fn places(placement: &Placement) -> String {
     )
 }
 
-/// What the place column says.
+/// Text of the place column.
 fn place(place: &Place) -> String {
     let seconds = |ms: u64| ms.div_ceil(1000);
     match place {
         Place::After { cpu, waker: None } => format!("{cpu}, after the driver"),
         Place::After { cpu, waker: Some(waker) } => format!("{cpu}, after {waker}"),
-        Place::Beside { cpu } => format!("{cpu}, beside"),
+        Place::Beside { cpu } => format!("{cpu}, in parallel"),
         Place::Late { left_ms } => format!("any for {} s: it was late", seconds(*left_ms)),
         Place::Refused { cpu, left_ms } => {
             format!("any for {} s: it may not use {cpu}", seconds(*left_ms))
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_aligned_whatever_the_names_are() {
+    fn columns_are_aligned_for_names_of_any_length() {
         assert_eq!(
             as_text(&sample()),
             "\
@@ -296,23 +296,23 @@ xruns    2 in 75000 cycles
 graph    3 clients, 12 of 2048 ports, 8 connections
 
 client          pid  state     cpu  scheduling    max  duration     max  late  place
-synthé           17  active      1         4.9  123.5       0.0  1000.0     3  1, beside
+synthé           17  active      1         4.9  123.5       0.0  1000.0     3  1, in parallel
 a stuck one  123456  bypassed    -           -      -         -       -     0  -
 idle              5  inactive    -           -      -         -       -     0  -
 
 Times in µs, median and longest: scheduling is signaled to awake, duration awake to finished.
-A client has its place on the CPU of whoever wakes it, where that takes 5.1 µs; or beside, on another CPU, which
-takes 51.0 µs to rouse, if that has the graph end earlier.
+A client runs on the CPU of the client that wakes it, where waking takes 5.1 µs, or in parallel, on another CPU,
+where waking takes 51.0 µs, if the graph ends earlier that way.
 "
         );
     }
 
     #[test]
-    fn each_place_says_why() {
+    fn each_place_shows_its_reason() {
         for (given, text) in [
             (Place::After { cpu: 0, waker: None }, "0, after the driver"),
             (Place::After { cpu: 1, waker: Some("synthé".into()) }, "1, after synthé"),
-            (Place::Beside { cpu: 1 }, "1, beside"),
+            (Place::Beside { cpu: 1 }, "1, in parallel"),
             (Place::Late { left_ms: 4_001 }, "any for 5 s: it was late"),
             (Place::Refused { cpu: 1, left_ms: 4_000 }, "any for 4 s: it may not use 1"),
         ] {
@@ -332,11 +332,11 @@ takes 51.0 µs to rouse, if that has the graph end earlier.
         let text = as_text(&status);
         assert!(text.ends_with("graph    0 clients, 12 of 2048 ports, 8 connections\n"), "{text}");
         assert!(text.contains("synchronous, not real-time\n"), "{text}");
-        assert!(text.contains("places   where the kernel likes\n"), "{text}");
+        assert!(text.contains("places   chosen by the kernel\n"), "{text}");
     }
 
     #[test]
-    fn json_keeps_numbers_as_numbers_and_the_unknown_as_null() {
+    fn unknown_values_are_null_in_json() {
         let json = as_json(&sample());
         assert_eq!(json["clients"][0]["timing"]["duration_max_ns"], 1_000_000);
         assert_eq!(json["clients"][1]["timing"], Value::Null);

@@ -18,9 +18,9 @@ use crate::sync::time_code::VideoRate;
 use crate::sync::time_code_follower::TimeCodeFollower;
 use crate::sync::time_code_sender::TimeCodeSender;
 
-/// Have the transport follow MIDI clock or MIDI time code, or send it
+/// Let the transport follow MIDI clock or MIDI time code, or send it
 ///
-/// Runs until the server ends, or it is told to.
+/// Runs until the server ends or the program is terminated.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort sync follow clock --from 'a2j:Drum machine'
@@ -34,22 +34,22 @@ pub(crate) struct Sync {
 
 #[derive(Debug, Subcommand)]
 enum Direction {
-    /// Have the transport do what is heard at the MIDI port 'in'
+    /// Let the transport follow the messages at the MIDI port 'in'
     Follow {
         #[command(subcommand)]
         what: Followed,
-        /// An output to connect with it
+        /// An output port to connect to it
         #[arg(long, value_name = "PORT", global = true)]
         from: Option<String>,
         /// The client's name
         #[arg(long, value_name = "NAME", default_value = "sync", global = true)]
         client_name: String,
     },
-    /// Say at the MIDI port 'out' what the transport does
+    /// Send what the transport does to the MIDI port 'out'
     Send {
         #[command(subcommand)]
         what: Sent,
-        /// An input to connect with it
+        /// An input port to connect to it
         #[arg(long, value_name = "PORT", global = true)]
         to: Option<String>,
         /// The client's name
@@ -62,10 +62,10 @@ enum Direction {
 enum Followed {
     /// MIDI clock: start, stop, song position; as the timebase master, bar and beat are the clock's
     Clock {
-        /// Beats per minute by which song positions are taken until the clock was heard
+        /// Beats per minute assumed for song positions until clock messages arrive
         #[arg(long, value_name = "BPM", default_value_t = 120.0, value_parser = tempo)]
         tempo: f64,
-        /// Quarter notes of a bar
+        /// Quarter notes per bar
         #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=64))]
         beats_per_bar: u32,
     },
@@ -77,7 +77,7 @@ enum Followed {
 enum Sent {
     /// MIDI clock
     Clock {
-        /// Beats per minute where no timebase master says it
+        /// Beats per minute if there is no timebase master
         #[arg(long, value_name = "BPM", default_value_t = 120.0, value_parser = tempo)]
         tempo: f64,
     },
@@ -89,14 +89,14 @@ enum Sent {
     },
 }
 
-/// Slower or faster is nobody's music, and some client's mistake.
+/// Beats per minute; a client that claims more or less is mistaken.
 const TEMPO: std::ops::RangeInclusive<f64> = 1.0..=1000.0;
-/// Quarter notes after which a position makes no sense.
+/// Quarter notes from the start; a position beyond makes no sense.
 const LAST_BEAT: f64 = 1e7;
 const TICKS_PER_BEAT: f64 = 960.0;
-/// The longest message that is about time, and no other is looked at.
+/// Longest message about time; longer ones are ignored.
 const MESSAGE_BYTES: usize = 16;
-const LOOK: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 fn tempo(text: &str) -> Result<f64, String> {
     let tempo = text.parse().map_err(|error: std::num::ParseFloatError| error.to_string())?;
@@ -125,7 +125,7 @@ impl Sync {
                 from.map_or(Ok(()), |from| {
                     client.connect(&from, &format!("{}:in", client.name()))
                 })?;
-                stay(&client)
+                wait_for_server_end(&client)
             }
             Direction::Send { what, to, client_name } => {
                 let client = open(&client_name)?;
@@ -134,22 +134,22 @@ impl Sync {
                     Sent::Mtc { rate } => send_time_code(client, rate)?,
                 };
                 to.map_or(Ok(()), |to| client.connect(&format!("{}:out", client.name()), &to))?;
-                stay(&client)
+                wait_for_server_end(&client)
             }
         }
     }
 }
 
-fn stay(client: &Client<Active>) -> anyhow::Result<ExitCode> {
+fn wait_for_server_end(client: &Client<Active>) -> anyhow::Result<ExitCode> {
     while client.is_running() {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     bail!("the server has ended");
 }
 
-/// The date of a cycle's first frame. Thread: cycle.
-fn date_of(cycle: &CycleScope<'_>) -> u32 {
-    // Dates wrap: the low half is one.
+/// The frame time of a cycle's first frame. Thread: cycle.
+fn first_frame_time(cycle: &CycleScope<'_>) -> u32 {
+    // Frame times wrap: the low half is enough.
     cycle.info().frames as u32
 }
 
@@ -159,24 +159,24 @@ fn obey(cycle: &CycleScope<'_>, wish: Wish) {
         Wish::Start => cycle.start_transport(),
         Wish::Stop => cycle.stop_transport(),
         Wish::Locate(frame) => {
-            // Only this thread asks, so there is always room for it.
+            // Only this thread sends such requests, so there is always room for one.
             cycle.locate_transport(&Position::at(frame));
         }
     }
 }
 
-/// Tempo and place from the process callback to the timebase callback, which follows it on the same
-/// thread.
+/// Tempo and position, passed from the process callback to the timebase callback, which follows it
+/// on the same thread.
 #[derive(Debug, Default)]
 struct Beats {
-    /// Quarter notes from the start, at the next cycle's begin; the bits of an `f64`.
+    /// Quarter notes from the start, at the beginning of the next cycle; the bits of an `f64`.
     place: AtomicU64,
     /// Beats per minute; the bits of an `f64`.
     tempo: AtomicU64,
 }
 
 impl Beats {
-    fn tell(&self, place: f64, tempo: f64) {
+    fn store(&self, place: f64, tempo: f64) {
         // Relaxed: one thread writes and reads.
         self.place.store(place.to_bits(), Ordering::Relaxed);
         self.tempo.store(tempo.to_bits(), Ordering::Relaxed);
@@ -211,24 +211,26 @@ fn follow_clock(
     let mut input = client.midi_input_port("in")?;
     let mut follower = ClockFollower::new(client.sample_rate_hz(), tempo);
     let beats = Arc::new(Beats::default());
-    let told = Arc::clone(&beats);
+    let stored = Arc::clone(&beats);
     let client = client.activate(move |cycle: &CycleScope<'_>| {
-        let begin = date_of(cycle);
+        let begin = first_frame_time(cycle);
         for event in input.buffer(cycle).events() {
             let mut room = [0; MESSAGE_BYTES];
             let Some(message) = event.copy_to(&mut room) else { continue };
             follower.hear(begin.wrapping_add(event.time()), message, |wish| obey(cycle, wish));
         }
         let next = begin.wrapping_add(cycle.frames());
-        told.tell(follower.beats(next), follower.beats_per_minute());
+        stored.store(follower.beats(next), follower.beats_per_minute());
         Control::Continue
     })?;
-    // Another master stays: bar and beat are its own then.
+    // An existing timebase master keeps its role, and bar and beat are then its own.
     if client
         .become_timebase_master(true, move |_, position, _| beats.complete(position, beats_per_bar))
         .is_err()
     {
-        eprintln!("consort: another client leads, so bar and beat are not the clock's");
+        eprintln!(
+            "consort: another client is the timebase master, so bar and beat do not follow the clock"
+        );
     }
     Ok(client)
 }
@@ -237,7 +239,7 @@ fn follow_time_code(client: Client<Inactive>) -> anyhow::Result<Client<Active>> 
     let mut input = client.midi_input_port("in")?;
     let mut follower = TimeCodeFollower::new(client.sample_rate_hz());
     Ok(client.activate(move |cycle: &CycleScope<'_>| {
-        let begin = date_of(cycle);
+        let begin = first_frame_time(cycle);
         for event in input.buffer(cycle).events() {
             let mut room = [0; MESSAGE_BYTES];
             let Some(message) = event.copy_to(&mut room) else { continue };
@@ -251,13 +253,13 @@ fn follow_time_code(client: Client<Inactive>) -> anyhow::Result<Client<Active>> 
     })?)
 }
 
-/// Where a transport is by its timebase master, or else by `tempo`.
+/// The transport's position according to its timebase master, or else by `tempo`.
 fn place(transport: &Transport, sample_rate_hz: u32, tempo: f64) -> Place {
     let position = &transport.position;
     let rolls = transport.state == TransportState::Rolling;
     let minute = f64::from(sample_rate_hz) * 60.0;
     let of_frame = |frames_per_beat: f64| f64::from(position.frame) / frames_per_beat;
-    let (is_told, quarters) =
+    let (has_bbt, quarters) =
         (position.valid & valid::BBT != 0, 4.0 / f64::from(position.beat_type));
     let beats = f64::from(position.bar - 1) * f64::from(position.beats_per_bar)
         + f64::from(position.beat - 1)
@@ -265,7 +267,7 @@ fn place(transport: &Transport, sample_rate_hz: u32, tempo: f64) -> Place {
     let frames_per_beat = minute / (position.beats_per_minute * quarters);
     let makes_sense = (0.0..LAST_BEAT).contains(&(beats * quarters))
         && TEMPO.contains(&(position.beats_per_minute * quarters));
-    if is_told && makes_sense {
+    if has_bbt && makes_sense {
         return Place { rolls, beats: beats * quarters, frames_per_beat };
     }
     let frames_per_beat = minute / tempo;
@@ -282,7 +284,7 @@ fn send_clock(client: Client<Inactive>, tempo: f64) -> anyhow::Result<Client<Act
             place(&cycle.transport(), sample_rate_hz, tempo),
             cycle.frames(),
             |time, message| {
-                // What has no room is lost, and counted by the server.
+                // A message that does not fit is lost; the server counts it.
                 let _ = out.write(time, message);
             },
         );
@@ -309,8 +311,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_is_the_timebase_masters_if_it_makes_sense() {
-        let told = Position {
+    fn a_position_is_the_timebase_masters_if_it_makes_sense() {
+        let given = Position {
             valid: valid::BBT,
             bar: 3,
             beat: 2,
@@ -327,25 +329,25 @@ mod tests {
             place(&transport, 48_000, 120.0)
         };
         // Eighths are half as long: 13.5 of them.
-        assert_eq!(at(told), Place { rolls: true, beats: 6.75, frames_per_beat: 24_000.0 });
+        assert_eq!(at(given), Place { rolls: true, beats: 6.75, frames_per_beat: 24_000.0 });
         let own = Place { rolls: true, beats: 4.0, frames_per_beat: 24_000.0 };
         assert_eq!(at(Position::at(96_000)), own);
         for nonsense in [
-            Position { beats_per_minute: 0.0, ..told },
-            Position { beats_per_minute: f64::NAN, ..told },
-            Position { ticks_per_beat: 0.0, ..told },
-            Position { beat_type: 0.0, ..told },
-            Position { bar: -5, ..told },
-            Position { bar: i32::MAX, ..told },
+            Position { beats_per_minute: 0.0, ..given },
+            Position { beats_per_minute: f64::NAN, ..given },
+            Position { ticks_per_beat: 0.0, ..given },
+            Position { beat_type: 0.0, ..given },
+            Position { bar: -5, ..given },
+            Position { bar: i32::MAX, ..given },
         ] {
             assert_eq!(at(nonsense), own, "{nonsense:?}");
         }
     }
 
     #[test]
-    fn bar_and_beat_are_the_clocks() {
+    fn bar_and_beat_follow_the_clock() {
         let beats = Beats::default();
-        beats.tell(13.5, 90.0);
+        beats.store(13.5, 90.0);
         let mut position = Position::at(77);
         beats.complete(&mut position, 4);
         let Position { bar, beat, tick, beats_per_minute, frame, valid: is_valid, .. } = position;

@@ -1,4 +1,4 @@
-//! `consort transport`: where the piece stands.
+//! `consort transport`: the transport's state and position.
 
 use std::process::ExitCode;
 
@@ -24,17 +24,17 @@ pub(crate) struct ShowTransport {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Show where it stands [default]
+    /// Show its state and position [default]
     Show {
         /// Print everything as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Have it roll, once all clients that need time are ready
+    /// Start it, once all slow-sync clients are ready
     Start,
-    /// Have it stand still
+    /// Stop it
     Stop,
-    /// Go to a place; if it rolls, it starts anew from there
+    /// Move it to a position; if it is rolling, it starts again from there
     Locate {
         /// Frames from the start of the piece
         frame: u32,
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_what_is_known_and_nothing_else() {
+    fn only_known_values_are_shown() {
         let plain = view(Position::at(48_000 * 3_661 + 48), None);
         assert_eq!(as_text(&plain), "state     rolling\nframe     175728048 (1:01:01.001)\n");
         assert_eq!(as_json(&plain)["bbt"], Value::Null);

@@ -21,7 +21,7 @@ pub(crate) struct SetVolume {
     /// 65%, +5%, -5%, -12dB, mute or unmute [default: show it]
     #[arg(allow_hyphen_values = true)]
     value: Option<String>,
-    /// The card [default: the one that the server plays on]
+    /// The card [default: the one the server plays on]
     #[arg(long, value_name = "NAME")]
     card: Option<String>,
 }
@@ -47,12 +47,14 @@ fn card_of(driver: &str) -> anyhow::Result<String> {
     let mut devices = driver.split_whitespace().filter(|word| alsa::locate(word).is_some());
     match devices.next_back() {
         Some(device) => Ok(device.to_owned()),
-        None => bail!("the server plays on no sound card ({driver}): name one with --card"),
+        None => bail!("the server does not play on a sound card ({driver}): name one with --card"),
     }
 }
 
 fn change(value: &str) -> Result<Change, UsageError> {
-    let wrong = || UsageError(format!("'{value}' is none of 65%, +5%, -5%, -12dB, mute, unmute"));
+    let wrong = || {
+        UsageError(format!("'{value}' is not a volume: write 65%, +5%, -5%, -12dB, mute or unmute"))
+    };
     match value {
         "mute" => return Ok(Change::Mute(true)),
         "unmute" => return Ok(Change::Mute(false)),
@@ -82,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_volume_is_a_part_a_difference_or_decibels() {
+    fn a_volume_is_a_percentage_a_change_or_decibels() {
         for (value, expected) in [
             ("65%", Change::Level(0.65)),
             ("+5%", Change::By(0.05)),
@@ -99,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_volume_may_be_less_without_more_ado_and_options_are_options_before_and_after_it() {
+    fn a_negative_volume_is_not_taken_for_an_option() {
         #[derive(Debug, clap::Parser)]
         struct Alone {
             #[command(flatten)]
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_is_what_the_mixer_knows() {
+    fn only_what_the_mixer_knows_is_shown() {
         let volume = Volume {
             control: "Master".into(),
             level: 0.648,

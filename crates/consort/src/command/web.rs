@@ -1,4 +1,4 @@
-//! `consort web`: a server's page for browsers. `consort run --web` is the same, beside the server.
+//! `consort web`: a server's page for browsers. `consort run --web` runs it along with the server.
 
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,7 +13,7 @@ use web::Token;
 
 use crate::own_program::OwnProgram;
 
-/// Where the page is, unless said otherwise.
+/// Default address of the page.
 const ADDRESS: &str = "127.0.0.1:8048";
 
 /// Show a server's cycles, graph and xruns to browsers, and its metrics to Prometheus
@@ -23,22 +23,22 @@ const ADDRESS: &str = "127.0.0.1:8048";
   consort web 0.0.0.0:8048 --token-file ~/.config/consort-token
   curl http://127.0.0.1:8048/metrics")]
 pub(crate) struct Web {
-    /// Address and port; port 0: any that is free
+    /// Address and port; port 0: any free port
     #[arg(value_name = "ADDRESS", default_value = ADDRESS, value_parser = address)]
     address: SocketAddr,
-    /// What browsers must know: the content of this file. Without it, only programs of this user
-    /// and of root on this machine are answered
+    /// File with the token that browsers must present. Without it, only programs of this user and
+    /// of root on this machine are answered
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// Standard input is the listening socket, and the page ends with the process of this number
+    /// Standard input is the listening socket, and the page ends with this parent process
     #[arg(long, value_name = "PROCESS", hide = true)]
-    beside: Option<u32>,
+    parent: Option<u32>,
 }
 
 impl Web {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
         let token = read_token(self.token_file.as_deref())?;
-        let listener = match self.beside {
+        let listener = match self.parent {
             Some(process) => {
                 sys::helper::end_with_parent(process).context("cannot end with the server")?;
                 TcpListener::from(std::io::stdin().as_fd().try_clone_to_owned()?)
@@ -57,32 +57,32 @@ impl Web {
 /// Options of `consort run`.
 #[derive(Debug, Args)]
 pub(crate) struct PageArguments {
-    /// Show cycles, graph and xruns to browsers there, and metrics to Prometheus, from a process of
-    /// its own
+    /// Show cycles, graph and xruns to browsers at this address, and metrics to Prometheus, from a
+    /// separate process
     #[arg(long = "web", value_name = "ADDRESS", value_parser = address)]
     address: Option<SocketAddr>,
-    /// What browsers must know: the content of this file. Without it, only programs of this user
-    /// and of root on this machine are answered
+    /// File with the token that browsers must present. Without it, only programs of this user and
+    /// of root on this machine are answered
     #[arg(long = "web-token-file", value_name = "FILE", requires = "address")]
     token_file: Option<PathBuf>,
 }
 
-/// A page beside a server; it ends with this value, or with the process.
+/// The page's process. It ends when this value is dropped, or when this process ends.
 #[derive(Debug)]
 pub(crate) struct Page {
     _process: Helper,
 }
 
 impl PageArguments {
-    /// Starts the page, if one is wanted, for a server that is about to run in this process. To be
-    /// called by the main thread: the page ends when the thread does that started it.
+    /// Starts the page, if asked for, for a server that is about to run in this process. Must be
+    /// called by the main thread: the page ends when the thread that started it ends.
     pub(crate) fn start(&self, server: &str) -> anyhow::Result<Option<Page>> {
         let Some(address) = self.address else { return Ok(None) };
         let token = read_token(self.token_file.as_deref())?;
         let listener = listen(address, token.as_ref())?;
         announce(&listener, token.as_ref())?;
         let mut command = OwnProgram::find()?.command();
-        command.args(["web", "--server", server, "--beside", &std::process::id().to_string()]);
+        command.args(["web", "--server", server, "--parent", &std::process::id().to_string()]);
         if let Some(file) = &self.token_file {
             command.arg("--token-file").arg(file);
         }
@@ -99,7 +99,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 fn listen(address: SocketAddr, token: Option<&Token>) -> anyhow::Result<TcpListener> {
     if !web::is_allowed_at(address, token) {
         let message = format!(
-            "without a token file the web page is for this machine alone: {address} is no loopback address"
+            "without a token file the web page must be at a loopback address, and {address} is none"
         );
         return Err(UsageError(message).into());
     }

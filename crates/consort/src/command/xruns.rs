@@ -1,4 +1,4 @@
-//! `consort xruns`: who was late, when, and why.
+//! `consort xruns`: which client was late, when, and why.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use client::Observer;
 use proto::xrun::{CpuUser, Evidence, Timestamps, Verdict, Xrun};
 use serde_json::{Value, json};
 
-/// Show who was late, when, and why
+/// Show which client was late, when, and why
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort xruns
   consort xruns --follow
   consort xruns --json | jq 'select(.verdict == \"blocked\") | .client'")]
 pub(crate) struct ShowXruns {
-    /// Go on: show each one when its verdict is known
+    /// Keep running and show each new one as soon as its verdict is known
     #[arg(short, long)]
     follow: bool,
     /// Print one line of JSON for each
@@ -24,20 +24,20 @@ pub(crate) struct ShowXruns {
     json: bool,
 }
 
-/// More answers than the server's memory of xruns fills.
+/// Maximum number of answers to read: more than all xruns that the server remembers fill.
 const ANSWERS: u32 = 64;
-/// How often the server is asked for new ones.
-const LOOK: Duration = Duration::from_millis(200);
+/// Interval at which the server is asked for new ones.
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 impl ShowXruns {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let observer = Observer::open(Some(server))?;
         let mut last = 0;
         let mut asked = 0;
-        // Without following: all that are remembered, not those that come meanwhile for ever.
+        // Bounded without --follow, in case new xruns keep coming.
         while self.follow || asked < ANSWERS {
             asked = asked.saturating_add(1);
-            // While following, one without a verdict is asked for again, and with it all after it.
+            // While following, one without a verdict is asked for again, along with all after it.
             let mut new = observer.xruns(last)?;
             if self.follow {
                 new.truncate(new.iter().take_while(|xrun| xrun.verdict.is_some()).count());
@@ -50,7 +50,7 @@ impl ShowXruns {
                     as_text(xrun)
                 })?;
             }
-            let rest = if new.is_empty() { LOOK } else { Duration::ZERO };
+            let rest = if new.is_empty() { POLL_INTERVAL } else { Duration::ZERO };
             let is_done = if self.follow { output::is_closed_after(rest)? } else { new.is_empty() };
             if is_done {
                 break;
@@ -60,7 +60,7 @@ impl ShowXruns {
     }
 }
 
-/// Of one day, UTC.
+/// The time of day, UTC.
 fn time_of_day(unix_ms: u64) -> String {
     let (ms, seconds) = (unix_ms % 1000, unix_ms / 1000);
     format!("{:02}:{:02}:{:02}.{ms:03}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60)
@@ -117,8 +117,8 @@ fn as_text(xrun: &Xrun) -> String {
 }
 
 fn timestamps_text(timestamps: &Timestamps) -> String {
-    let part = |word: &str, date: Option<u64>| match date {
-        Some(date_ns) => format!("{word} {}", ms(date_ns)),
+    let part = |word: &str, time: Option<u64>| match time {
+        Some(time_ns) => format!("{word} {}", ms(time_ns)),
         None => format!("not {word}"),
     };
     [
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_xrun_is_told_with_its_reason_first() {
+    fn an_xruns_reason_is_printed_first() {
         assert_eq!(
             as_text(&sample()),
             "   7  01:02:03.004 UTC  reverb, 2 cycles: blocked in its own code: it slept though it was its turn
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_driver_has_no_dates_and_what_is_not_judged_says_so() {
+    fn an_xrun_of_the_driver_has_no_timestamps() {
         let xrun = Xrun {
             client: None,
             cycles: 1,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn who_had_the_cpu_is_named_with_its_priority() {
+    fn threads_that_had_the_cpu_are_named_with_their_priority() {
         let user = |thread, name: &str, realtime_priority, ran_ns| {
             let name = name.into();
             CpuUser { thread, name, realtime_priority, ran_ns }
@@ -269,15 +269,15 @@ mod tests {
         let had_cpu = vec![
             user(77, "cc1plus", None, 4_000_000),
             user(8, "irq/9-acpi", Some(50), 300_000),
-            user(0, "nobody", None, 10_000),
+            user(0, "idle", None, 10_000),
         ];
-        let told = as_text(&Xrun { had_cpu, verdict: Some(Verdict::NotRunning), ..sample() });
-        let line = "      its CPU had: cc1plus (77) for 4.00 ms, irq/9-acpi (8, FIFO 50) for 0.30 ms, nobody for 0.01 ms";
-        assert!(told.lines().any(|found| found == line), "{told}");
+        let text = as_text(&Xrun { had_cpu, verdict: Some(Verdict::NotRunning), ..sample() });
+        let line = "      its CPU had: cc1plus (77) for 4.00 ms, irq/9-acpi (8, FIFO 50) for 0.30 ms, idle for 0.01 ms";
+        assert!(text.lines().any(|found| found == line), "{text}");
     }
 
     #[test]
-    fn json_names_who_is_to_blame() {
+    fn json_names_the_client_that_is_to_blame() {
         let by = Some("synth".to_owned());
         let json = as_json(&Xrun { verdict: Some(Verdict::SignaledLate { by }), ..sample() });
         assert_eq!((&json["verdict"], &json["by"]), (&json!("signaled-late"), &json!("synth")));

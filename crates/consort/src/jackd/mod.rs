@@ -24,9 +24,9 @@ use proto::defaults;
 use proto::driver::DriverSwitch;
 
 use crate::command::device::{self, DeviceOptions, DeviceProcesses};
-use crate::command::driver::with_whole_paths;
+use crate::command::driver::with_absolute_paths;
 use crate::own_program::OwnProgram;
-use crate::plug_ins::{Beginning, Loading};
+use crate::plug_ins::{StartupLoad, StartupLoader};
 use crate::server_name::server_name;
 use driver::DriverRequest;
 use options::{Action, Options};
@@ -57,7 +57,7 @@ const COMMANDS: [(&str, &str); 11] = [
     (
         "-C, --internal-session-file FILE",
         "Then load the plug-ins (l NAME OBJECT PARAMETERS) and make the connections (c SOURCE \
-         DESTINATION) of this file, one in a line",
+         DESTINATION) of this file, one per line",
     ),
     ("--switch", "Let the running server of this name continue with this driver"),
     (
@@ -101,7 +101,7 @@ enum Request {
         notices: Vec<String>,
         /// Devices in addition to the driver's own.
         devices: Vec<DeviceOptions>,
-        beginning: Beginning,
+        startup: StartupLoad,
     },
     /// To let a running server continue with another driver.
     Switch {
@@ -124,7 +124,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         Request::Text(text) => output::print(&text)?,
         Request::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
         Request::Switch { server, switch } => {
-            Observer::open(Some(&server))?.switch_driver(with_whole_paths(switch)?)?
+            Observer::open(Some(&server))?.switch_driver(with_absolute_paths(switch)?)?
         }
         Request::AddSlave { server, slave } => {
             // Checked before a process is started for nothing.
@@ -132,18 +132,18 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
             slave.notices.iter().for_each(|notice| eprintln!("jackd: {notice}"));
             output::print(&format!("{}\n", device::add(&server, &slave.device)?.name))?;
         }
-        Request::Run { config, while_stdin_is_open, notices, devices, beginning } => {
+        Request::Run { config, while_stdin_is_open, notices, devices, startup } => {
             if config.verbose {
                 for notice in notices {
                     eprintln!("jackd: {notice}");
                 }
             }
             let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
-            let loading = Loading::start(&config.name, beginning)?;
+            let loading = StartupLoader::start(&config.name, startup)?;
             let device_processes = DeviceProcesses::start(&config.name, &devices)?;
             engine::run(*config, OwnProgram::platform()?)?;
             drop(device_processes);
-            return Ok(loading.map_or(ExitCode::SUCCESS, Loading::finish));
+            return Ok(loading.map_or(ExitCode::SUCCESS, StartupLoader::finish));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -151,7 +151,7 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
 
 fn parse(words: &[String], default_server: Option<String>) -> Result<Request, UsageError> {
     let mut words = OptionReader::new(words);
-    // An empty name in the environment is none.
+    // An empty name in the environment counts as unset.
     let default =
         default_server.filter(|name| !name.is_empty()).unwrap_or_else(|| "default".into());
     let Options {
@@ -159,7 +159,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Request, Us
         mut config,
         driver,
         mut devices,
-        beginning,
+        startup,
         while_stdin_is_open,
         mut notices,
     } = Options::read(&mut words, default)?;
@@ -175,7 +175,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Request, Us
             return Err(UsageError("--switch and --add-slave need a driver: -d NAME".into()));
         }
         let config = Box::new(config);
-        return Ok(Request::Run { config, while_stdin_is_open, notices, devices, beginning });
+        return Ok(Request::Run { config, while_stdin_is_open, notices, devices, startup });
     };
     if action == Action::AddSlave {
         return Ok(Request::AddSlave { server: config.name, slave: slave::read(driver, words)? });
@@ -191,7 +191,7 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Request, Us
             devices.extend(of_driver);
             let quantum = quantum.unwrap_or(defaults::QUANTUM_FRAMES);
             let config = Box::new(Config { driver, quantum, ..config });
-            Ok(Request::Run { config, while_stdin_is_open, notices, devices, beginning })
+            Ok(Request::Run { config, while_stdin_is_open, notices, devices, startup })
         }
     }
 }

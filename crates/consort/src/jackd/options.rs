@@ -10,7 +10,7 @@ use proto::limits::REALTIME_PRIORITY;
 use super::settings::spec;
 use super::slave;
 use crate::command::device::DeviceOptions;
-use crate::plug_ins::Beginning;
+use crate::plug_ins::StartupLoad;
 
 /// What an option stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -96,7 +96,7 @@ pub(super) struct Options<'a> {
     /// Devices in addition to the driver's own.
     pub(super) devices: Vec<DeviceOptions>,
     /// Plug-ins that the server loads at the start.
-    pub(super) beginning: Beginning,
+    pub(super) startup: StartupLoad,
     /// Whether the server ends when its standard input does.
     pub(super) while_stdin_is_open: bool,
     /// Options without effect, one line each.
@@ -111,7 +111,7 @@ impl<'a> Options<'a> {
             config: Config { name, ..Config::default() },
             driver: None,
             devices: Vec::new(),
-            beginning: Beginning::default(),
+            startup: StartupLoad::default(),
             while_stdin_is_open: false,
             notices: Vec::new(),
         };
@@ -134,9 +134,9 @@ impl<'a> Options<'a> {
                 let plug_in = word
                     .parse()
                     .map_err(|reason| UsageError(format!("{}: {reason}", found.written)))?;
-                self.beginning.plug_ins.push(plug_in);
+                self.startup.plug_ins.push(plug_in);
             }
-            OptionId::InternalSession => self.beginning.session = Some(word.into()),
+            OptionId::InternalSession => self.startup.session = Some(word.into()),
             OptionId::NoRealtime => self.config.realtime_priority = None,
             OptionId::Parameter(parameter) => self.set(parameter, &found.written, word)?,
             // jackd's name for no second driver.

@@ -11,7 +11,7 @@ use super::alsa;
 use super::driver::DriverRequest;
 use crate::command::device::DeviceOptions;
 
-/// The driver that is also one of a further card.
+/// The driver of a further card.
 const CARD: &str = "alsa";
 /// The card of a slave driver that names none, as in JACK2.
 const DEFAULT_CARD: &str = "hw:0";

@@ -1,4 +1,4 @@
-//! Start lines as they are written by programs, distributions and people.
+//! Start lines as programs, distributions and people write them.
 
 use engine::{Config, SelfConnect};
 use jack_parameters::{ALSA, Constraint, DUMMY, FILE, Kind};
@@ -7,7 +7,7 @@ use proto::driver::DriverSwitch;
 use proto::driver::{AlsaOptions, AlsaSide, Dither};
 
 use super::slave::Slave;
-use super::{Beginning, DeviceOptions, Request, alsa, driver, parse};
+use super::{DeviceOptions, Request, StartupLoad, alsa, driver, parse};
 
 fn ask(line: &str) -> Request {
     let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();
@@ -25,7 +25,7 @@ fn timer(capture: u32, playback: u32, sample_rate_hz: impl Into<Option<u32>>) ->
 }
 
 #[test]
-fn start_lines_from_the_wild_start_what_they_started_under_jackd() {
+fn start_lines_from_the_wild_mean_what_they_mean_to_jackd() {
     for (what, line, expected) in [
         ("nothing at all", "jackd", Config::default()),
         ("the driver alone", "/usr/bin/jackd -d dummy", Config::default()),
@@ -162,7 +162,7 @@ fn both(device: &str) -> AlsaOptions {
 }
 
 #[test]
-fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
+fn start_lines_for_sound_cards_ask_for_the_devices_they_name() {
     let rate = Some(48_000);
     let required = |device: &str| AlsaSide { required: true, ..side(device) };
     for (what, line, quantum, expected) in [
@@ -216,7 +216,7 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
             },
         ),
         (
-            "devices in words of their own",
+            "devices as separate words",
             "jackd -d alsa -C hw:1 -P hw:2 --softmode",
             1024,
             AlsaOptions {
@@ -260,7 +260,7 @@ fn start_lines_for_sound_cards_ask_for_the_devices_that_they_name() {
 }
 
 #[test]
-fn lines_for_drivers_that_are_not_built_are_understood_and_say_so() {
+fn drivers_that_are_not_built_are_recognised() {
     for (what, line) in [
         ("FireWire", "jackd -R -d firewire -p128 -n3 -r48000"),
         ("network", "jackd -d net -a 192.168.1.2 -C -1 -P -1 -l 5"),
@@ -270,7 +270,7 @@ fn lines_for_drivers_that_are_not_built_are_understood_and_say_so() {
 }
 
 #[test]
-fn what_has_no_effect_is_said_once_each() {
+fn each_option_without_effect_is_mentioned_once() {
     let Request::Run { notices, .. } = ask("jackd -m -c s -L 2 -P99 -d dummy -w 10") else {
         panic!("it runs");
     };
@@ -285,7 +285,7 @@ fn what_has_no_effect_is_said_once_each() {
 }
 
 #[test]
-fn wrong_lines_are_refused_with_the_word_that_is_wrong() {
+fn a_refusal_names_the_wrong_word() {
     for (line, part) in [
         ("jackd -Q", "-Q"),
         ("jackd --realtme -d dummy", "--realtme"),
@@ -325,7 +325,7 @@ fn a_space_as_self_connect_mode_can_be_written_in_both_ways() {
 }
 
 #[test]
-fn help_and_version_are_asked_for_before_and_after_the_driver() {
+fn help_is_printed_before_or_after_the_driver() {
     for (line, part) in [
         ("jackd --help", "Usage: jackd"),
         ("jackd -h -d dummy", "Usage: jackd"),
@@ -355,19 +355,19 @@ fn the_environment_names_the_server_unless_the_line_does() {
 }
 
 #[test]
-fn plug_ins_and_a_file_that_lists_them_are_what_a_server_begins_with() {
-    let Request::Run { beginning, .. } =
+fn a_server_starts_with_the_plug_ins_and_the_session_file_of_its_line() {
+    let Request::Run { startup, .. } =
         ask("jackd -I in:inprocess -C a -I profiler/-c -C b -d dummy")
     else {
         panic!("it runs");
     };
     let plug_ins = ["in:inprocess", "profiler/-c"].map(|word| word.parse().expect("a plug-in"));
-    assert_eq!(beginning, Beginning { plug_ins: plug_ins.into(), session: Some("b".into()) });
-    assert!(refusal("jackd -I /x -d dummy").contains("-I: '/x' is no plug-in"));
+    assert_eq!(startup, StartupLoad { plug_ins: plug_ins.into(), session: Some("b".into()) });
+    assert!(refusal("jackd -I /x -d dummy").contains("-I: '/x' is not a plug-in"));
 }
 
 #[test]
-fn slave_drivers_are_devices_beside_the_drivers_own() {
+fn slave_drivers_are_devices_in_addition_to_the_drivers_own() {
     let devices = |line: &str| match ask(line) {
         Request::Run { devices, .. } => devices,
         other => panic!("{line}: {other:?}"),
@@ -387,7 +387,7 @@ fn slave_drivers_are_devices_beside_the_drivers_own() {
 }
 
 #[test]
-fn a_line_that_adds_a_slave_driver_to_a_server_says_what_the_device_is() {
+fn a_line_that_adds_a_slave_driver_describes_the_device() {
     let device = DeviceOptions { quantum: 64, periods: 3, ..DeviceOptions::of("hw:USB") };
     let slave = Slave { device, notices: vec![] };
     let expected = Request::AddSlave { server: "studio".into(), slave };
@@ -402,7 +402,7 @@ fn run_with(while_stdin_is_open: bool) -> Request {
         while_stdin_is_open,
         notices: vec![],
         devices: vec![],
-        beginning: Beginning::default(),
+        startup: StartupLoad::default(),
     }
 }
 
@@ -413,7 +413,7 @@ fn a_server_that_another_program_controls_ends_with_its_standard_input() {
 }
 
 #[test]
-fn a_line_that_switches_says_what_it_says_of_the_driver_and_nothing_of_the_server() {
+fn only_driver_options_of_a_line_that_switches_count() {
     for (line, driver, quantum) in [
         ("jackd --switch -n studio -R -P70 -d dummy -P4", timer(2, 4, None), None),
         ("jackd -n studio --switch -S -d dummy -r 44100 -p 64", timer(2, 2, 44_100), Some(64)),

@@ -1,39 +1,39 @@
-//! Following MIDI clock: 24 messages for each quarter note say how beats pass.
+//! Following MIDI clock: 24 messages for each quarter note.
 
 use super::{Wish, status};
 
-/// Clocks of a quarter note.
+/// Clock messages per quarter note.
 pub(crate) const CLOCKS_PER_BEAT: f64 = 24.0;
-/// Clocks of a sixteenth, the unit of song positions.
+/// Clock messages per sixteenth, the unit of song positions.
 pub(crate) const CLOCKS_PER_SIXTEENTH: u32 = 6;
 /// The weight of a new interval in the average: a change of tempo is followed within about two
 /// beats.
 const WEIGHT: f64 = 1.0 / 24.0;
-/// An interval that differs by so much is a new tempo, and not jitter.
+/// Relative difference from which an interval is a new tempo, not jitter.
 const NEW_TEMPO: f64 = 0.3;
 
-/// What is known of a clock.
+/// State of the clock that is followed.
 #[derive(Debug, Clone)]
 pub(crate) struct ClockFollower {
     sample_rate_hz: f64,
-    /// Frames of a clock, averaged; at first those of the tempo that is assumed.
+    /// Frames between two clock messages, averaged; at first according to the assumed tempo.
     interval: f64,
-    /// The newest clock's date.
+    /// Frame time of the newest clock message.
     newest: Option<u32>,
-    /// The position of the next clock, in clocks from the start.
+    /// The position of the next clock message, in clock messages from the start.
     next: u32,
     runs: bool,
 }
 
 impl ClockFollower {
-    /// Nothing was heard; a position is taken to be at this tempo until there is another.
+    /// Creates a follower that assumes this tempo until clock messages arrive.
     pub(crate) fn new(sample_rate_hz: u32, beats_per_minute: f64) -> Self {
         let sample_rate_hz = f64::from(sample_rate_hz);
         let interval = sample_rate_hz * 60.0 / (beats_per_minute * CLOCKS_PER_BEAT);
         Self { sample_rate_hz, interval, newest: None, next: 0, runs: false }
     }
 
-    /// Takes a message that came at the date `at`. Other messages than a clock's are passed over.
+    /// Takes a message with the frame time `at`. Messages other than a clock's are ignored.
     pub(crate) fn hear(&mut self, at: u32, message: &[u8], mut wish: impl FnMut(Wish)) {
         match *message {
             [status::CLOCK] => self.tick(at),
@@ -53,7 +53,7 @@ impl ClockFollower {
             }
             [status::SONG_POSITION, low @ 0..=0x7F, high @ 0..=0x7F] => {
                 self.next = (u32::from(high) << 7 | u32::from(low)) * CLOCKS_PER_SIXTEENTH;
-                // Senders tell it while they stand still; one that runs goes on with it.
+                // Senders send it while stopped; one that is running continues from there.
                 wish(Wish::Locate(self.frame()));
             }
             _ => {}
@@ -63,7 +63,7 @@ impl ClockFollower {
     fn tick(&mut self, at: u32) {
         if let Some(newest) = self.newest {
             let interval = f64::from(at.wrapping_sub(newest));
-            // Two at the same time are a sender's own catching up.
+            // Two at the same time come from a sender that is catching up.
             if interval > 0.0 {
                 let difference = interval - self.interval;
                 let is_new = difference.abs() > self.interval * NEW_TEMPO;
@@ -76,16 +76,16 @@ impl ClockFollower {
         }
     }
 
-    /// The tempo.
     pub(crate) fn beats_per_minute(&self) -> f64 {
         self.sample_rate_hz * 60.0 / (self.interval * CLOCKS_PER_BEAT)
     }
 
-    /// Quarter notes from the start, at the date `at`, which is not before the newest clock's.
+    /// Quarter notes from the start at the frame time `at`, which is not before the newest clock
+    /// message.
     pub(crate) fn beats(&self, at: u32) -> f64 {
         let newest = if self.runs { f64::from(self.next) - 1.0 } else { f64::from(self.next) };
         let since = match self.newest {
-            // A clock that does not come stops the beats.
+            // The beats stop where the next clock message is missing.
             Some(newest) if self.runs => {
                 (f64::from(at.wrapping_sub(newest)) / self.interval).min(1.0)
             }
@@ -94,7 +94,7 @@ impl ClockFollower {
         ((newest + since) / CLOCKS_PER_BEAT).max(0.0)
     }
 
-    /// Where the next clock is in the piece, at this tempo.
+    /// The transport frame of the next clock message, at this tempo.
     fn frame(&self) -> u32 {
         (f64::from(self.next) * self.interval).round() as u32
     }
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     const RATE_HZ: u32 = 48_000;
-    /// Frames of a clock at 120 beats per minute.
+    /// Frames between two clock messages at 120 beats per minute.
     const INTERVAL: u32 = 1000;
 
     fn wishes(follower: &mut ClockFollower, at: u32, message: &[u8]) -> Vec<Wish> {
@@ -115,9 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn the_tempo_and_the_beats_are_those_of_the_clock_whatever_was_assumed() {
+    fn tempo_and_beats_follow_the_clock_not_the_assumed_tempo() {
         let mut follower = ClockFollower::new(RATE_HZ, 30.0);
-        // The dates wrap on the way.
+        // Frame times wrap on the way.
         let begin = u32::MAX - 20 * INTERVAL;
         assert_eq!(wishes(&mut follower, begin, &[0xFA]), [Wish::Locate(0), Wish::Start]);
         for clock in 0..=48 {
@@ -128,13 +128,13 @@ mod tests {
         assert!((follower.beats_per_minute() - 120.0).abs() < 1e-6);
         let between = begin.wrapping_add(48 * INTERVAL + INTERVAL / 2);
         assert!((follower.beats(between) - 48.5 / 24.0).abs() < 1e-9);
-        // The next one does not come.
+        // The next clock message is missing.
         let late = begin.wrapping_add(60 * INTERVAL);
         assert!((follower.beats(late) - 49.0 / 24.0).abs() < 1e-9);
     }
 
     #[test]
-    fn jitter_is_averaged_and_another_tempo_taken_over() {
+    fn jitter_is_averaged_but_a_new_tempo_is_adopted() {
         let mut follower = ClockFollower::new(RATE_HZ, 120.0);
         let mut at = 0;
         for clock in 0..240_u32 {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_song_position_is_where_it_goes_on() {
+    fn the_transport_continues_at_the_song_position() {
         let mut follower = ClockFollower::new(RATE_HZ, 120.0);
         // Two bars: 32 sixteenths of six clocks.
         let place = 32 * 6 * INTERVAL;
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_clock_is_passed_over() {
+    fn messages_other_than_clock_are_ignored() {
         let mut follower = ClockFollower::new(RATE_HZ, 120.0);
         for message in [
             &[][..],

@@ -5,39 +5,38 @@ use super::status;
 
 /// The largest song position, in sixteenths.
 const LAST_SIXTEENTH: u32 = (1 << 14) - 1;
-/// A place that differs by so many clocks from where the cycle before ended is another one.
+/// Distance from the end of the cycle before, in clock messages, from which a position is a jump.
 const JUMP_CLOCKS: f64 = 0.5;
 
-/// Where the transport is in a cycle.
+/// Position of the transport in a cycle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Place {
     /// Whether it rolls.
     pub(crate) rolls: bool,
     /// Quarter notes from the start, at the cycle's first frame.
     pub(crate) beats: f64,
-    /// Frames of a quarter note.
+    /// Frames per quarter note.
     pub(crate) frames_per_beat: f64,
 }
 
-/// What was sent.
+/// State of the clock that is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ClockSender {
-    /// Where the cycle before has ended, in clocks; `None`: it did not roll.
+    /// Where the cycle before ended, in clock messages; `None`: it did not roll.
     expected: Option<f64>,
-    /// The next clock to be sent, by its position.
+    /// Position of the next clock message to send.
     next: u32,
-    /// The receiver stands still.
+    /// The receiver is still stopped.
     waits: bool,
     from_start: bool,
 }
 
 impl ClockSender {
-    /// Says what belongs into a cycle of `frames` frames: each message with its time in the cycle,
-    /// in order.
-    pub(crate) fn cycle(&mut self, place: Place, frames: u32, mut say: impl FnMut(u32, &[u8])) {
+    /// Sends the messages of a cycle of `frames` frames, each with its time in the cycle, in order.
+    pub(crate) fn cycle(&mut self, place: Place, frames: u32, mut send: impl FnMut(u32, &[u8])) {
         if !place.rolls {
             if self.expected.take().is_some() {
-                say(0, &[status::STOP]);
+                send(0, &[status::STOP]);
             }
             return;
         }
@@ -46,9 +45,9 @@ impl ClockSender {
         let jumped = self.expected.is_none_or(|expected| (expected - begin).abs() > JUMP_CLOCKS);
         if jumped {
             if self.expected.is_some() {
-                say(0, &[status::STOP]);
+                send(0, &[status::STOP]);
             }
-            self.begin_at(begin, &mut say);
+            self.begin_at(begin, &mut send);
         }
         loop {
             let offset = ((f64::from(self.next) - begin) / per_frame).round().max(0.0);
@@ -57,24 +56,24 @@ impl ClockSender {
             }
             let time = offset as u32;
             if std::mem::take(&mut self.waits) {
-                say(time, &[if self.from_start { status::START } else { status::CONTINUE }]);
+                send(time, &[if self.from_start { status::START } else { status::CONTINUE }]);
             }
-            say(time, &[status::CLOCK]);
+            send(time, &[status::CLOCK]);
             self.next += 1;
         }
         self.expected = Some(begin + f64::from(frames) * per_frame);
     }
 
-    /// Has the receiver go on at the first sixteenth that is not before `clocks`: that is as fine
-    /// as positions are.
-    fn begin_at(&mut self, clocks: f64, say: &mut impl FnMut(u32, &[u8])) {
+    /// Lets the receiver continue at the first sixteenth that is not before `clocks`, since song
+    /// positions are sixteenths.
+    fn begin_at(&mut self, clocks: f64, send: &mut impl FnMut(u32, &[u8])) {
         let sixteenth = (clocks / f64::from(CLOCKS_PER_SIXTEENTH) - 1e-6).ceil().max(0.0) as u32;
         self.next = sixteenth * CLOCKS_PER_SIXTEENTH;
         self.waits = true;
         self.from_start = sixteenth == 0;
         if !self.from_start {
-            let told = sixteenth.min(LAST_SIXTEENTH);
-            say(0, &[status::SONG_POSITION, (told & 0x7F) as u8, (told >> 7) as u8]);
+            let position = sixteenth.min(LAST_SIXTEENTH);
+            send(0, &[status::SONG_POSITION, (position & 0x7F) as u8, (position >> 7) as u8]);
         }
     }
 }
@@ -83,53 +82,53 @@ impl ClockSender {
 mod tests {
     use super::*;
 
-    /// 120 beats per minute at 48 kHz: a clock every 1000 frames.
+    /// 120 beats per minute at 48 kHz: a clock message every 1000 frames.
     const FRAMES_PER_BEAT: f64 = 24_000.0;
 
     fn place(rolls: bool, frame: u32) -> Place {
         Place { rolls, beats: f64::from(frame) / FRAMES_PER_BEAT, frames_per_beat: FRAMES_PER_BEAT }
     }
 
-    /// All that is said in cycles of `quantum` frames, by the frame of the piece.
-    fn said(sender: &mut ClockSender, from: u32, cycles: u32, quantum: u32) -> Vec<(u32, Vec<u8>)> {
-        let mut said = Vec::new();
+    /// All messages sent in cycles of `quantum` frames, with their transport frames.
+    fn sent(sender: &mut ClockSender, from: u32, cycles: u32, quantum: u32) -> Vec<(u32, Vec<u8>)> {
+        let mut sent = Vec::new();
         for cycle in 0..cycles {
             let frame = from + cycle * quantum;
             sender.cycle(place(true, frame), quantum, |time, message| {
                 assert!(time < quantum);
-                said.push((frame + time, message.to_vec()));
+                sent.push((frame + time, message.to_vec()));
             });
         }
-        said
+        sent
     }
 
     #[test]
-    fn from_the_start_every_clock_is_at_its_frame_whatever_the_quantum() {
+    fn clock_messages_are_sample_accurate_with_any_quantum() {
         for quantum in [64, 256, 1024, 4096] {
             let mut sender = ClockSender::default();
-            let said = said(&mut sender, 0, 16_384 / quantum, quantum);
+            let sent = sent(&mut sender, 0, 16_384 / quantum, quantum);
             let mut expected = vec![(0, vec![0xFA])];
             expected.extend((0..=16).map(|clock| (clock * 1000, vec![0xF8])));
-            assert_eq!(said, expected, "{quantum}");
+            assert_eq!(sent, expected, "{quantum}");
         }
     }
 
     #[test]
-    fn elsewhere_the_position_is_told_and_it_goes_on_at_the_next_sixteenth() {
+    fn a_start_elsewhere_sends_the_position_of_the_next_sixteenth() {
         let mut sender = ClockSender::default();
         // Sixteenths are 6000 frames: the next one after this is number 3.
-        let said = said(&mut sender, 13_000, 24, 256);
+        let sent = sent(&mut sender, 13_000, 24, 256);
         assert_eq!(
-            said[..3],
+            sent[..3],
             [(13_000, vec![0xF2, 3, 0]), (18_000, vec![0xFB]), (18_000, vec![0xF8])]
         );
-        assert_eq!(said[3], (19_000, vec![0xF8]));
+        assert_eq!(sent[3], (19_000, vec![0xF8]));
     }
 
     #[test]
-    fn a_stop_and_a_jump_are_told_once() {
+    fn a_stop_or_a_jump_is_sent_once() {
         let mut sender = ClockSender::default();
-        said(&mut sender, 0, 10, 256);
+        sent(&mut sender, 0, 10, 256);
         let mut after = Vec::new();
         for _ in 0..3 {
             sender.cycle(place(false, 2560), 256, |time, message| {
@@ -137,8 +136,8 @@ mod tests {
             });
         }
         assert_eq!(after, [(0, vec![0xFC])]);
-        said(&mut sender, 0, 10, 256);
-        let jumped = said(&mut sender, 24_000, 3, 256);
+        sent(&mut sender, 0, 10, 256);
+        let jumped = sent(&mut sender, 24_000, 3, 256);
         let expected = [
             (24_000, vec![0xFC]),
             (24_000, vec![0xF2, 4, 0]),

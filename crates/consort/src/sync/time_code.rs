@@ -12,12 +12,12 @@ pub(crate) enum VideoRate {
     /// NTSC with dropped numbers: 30000 frames in 1001 s
     #[value(name = "29.97")]
     Drop,
-    /// 30 whole ones
+    /// 30 frames per second exactly
     #[value(name = "30")]
     Thirty,
 }
 
-/// A frame of video by its number's parts.
+/// The number of a frame of video, in its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TimeCode {
     pub(crate) hours: u8,
@@ -27,13 +27,13 @@ pub(crate) struct TimeCode {
     pub(crate) rate: VideoRate,
 }
 
-/// Numbers that are left out at the begin of each minute but every tenth.
+/// Numbers that are left out at the beginning of each minute except every tenth.
 const DROPPED: u32 = 2;
 
 impl VideoRate {
     const ALL: [Self; 4] = [Self::Film, Self::Pal, Self::Drop, Self::Thirty];
 
-    /// Numbers of a second.
+    /// Frame numbers per second.
     const fn numbers(self) -> u32 {
         match self {
             Self::Film => 24,
@@ -50,7 +50,7 @@ impl VideoRate {
         }
     }
 
-    /// Two bits in MIDI.
+    /// The rate's two bits in MIDI.
     fn code(self) -> u8 {
         self as u8
     }
@@ -61,7 +61,7 @@ impl VideoRate {
 }
 
 impl TimeCode {
-    /// The frame of that index; a day has so many, and then they begin anew.
+    /// The number of the frame with this index; numbers start again after a day.
     pub(crate) fn of(index: u32, rate: VideoRate) -> Self {
         let numbers = rate.numbers();
         let mut number = index;
@@ -83,7 +83,7 @@ impl TimeCode {
         }
     }
 
-    /// Its index.
+    /// The frame's index.
     pub(crate) fn index(&self) -> u32 {
         let numbers = self.rate.numbers();
         let minutes = u32::from(self.hours) * 60 + u32::from(self.minutes);
@@ -93,7 +93,7 @@ impl TimeCode {
         number.saturating_sub(dropped)
     }
 
-    /// Whether there is such a frame.
+    /// Whether a frame with this number exists.
     pub(crate) fn is_valid(&self) -> bool {
         self.hours < 24
             && self.minutes < 60
@@ -102,7 +102,7 @@ impl TimeCode {
             && Self::of(self.index(), self.rate) == *self
     }
 
-    /// The eight pieces of four bits that quarter frames carry, each with its number.
+    /// One of the eight pieces of four bits that quarter frames carry, with its number.
     pub(crate) fn piece(&self, number: u8) -> u8 {
         let bits = match number & 7 {
             0 => self.frames & 0xF,
@@ -117,7 +117,7 @@ impl TimeCode {
         (number & 7) << 4 | bits
     }
 
-    /// What the pieces say; `None` if there is no such frame.
+    /// The time code of eight pieces; `None` if there is no such frame.
     pub(crate) fn of_pieces(pieces: &[u8; 8]) -> Option<Self> {
         let pair = |low: usize, mask: u8| (pieces[low] & 0xF) | (pieces[low + 1] & 0xF & mask) << 4;
         let rate = VideoRate::from_code((pieces[7] & 0xF) >> 1);
@@ -131,13 +131,14 @@ impl TimeCode {
         Some(code).filter(Self::is_valid)
     }
 
-    /// The message that says all at once.
+    /// The full-frame message.
     pub(crate) fn full(&self) -> [u8; 10] {
         let hours = self.hours | self.rate.code() << 5;
         [0xF0, 0x7F, 0x7F, 1, 1, hours, self.minutes, self.seconds, self.frames, 0xF7]
     }
 
-    /// What such a message says; `None` if it is another, or there is no such frame.
+    /// The time code of a full-frame message; `None` if it is another message, or there is no such
+    /// frame.
     pub(crate) fn of_full(message: &[u8]) -> Option<Self> {
         let [0xF0, 0x7F, _, 1, 1, hours, minutes, seconds, frames, 0xF7] = *message else {
             return None;
@@ -152,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_frame_has_one_number_and_its_bytes_say_it() {
+    fn every_frame_number_survives_the_way_through_its_bytes() {
         for rate in VideoRate::ALL {
             for index in (0..2_500_000).step_by(7).chain(0..40_000) {
                 let code = TimeCode::of(index, rate);
@@ -168,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn dropped_numbers_are_left_out_where_they_are_in_ntsc() {
+    fn dropped_numbers_are_those_of_ntsc() {
         let parts = |index| {
             let TimeCode { hours, minutes, seconds, frames, .. } =
                 TimeCode::of(index, VideoRate::Drop);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_time_code_are_refused() {
+    fn bytes_that_are_not_a_time_code_are_refused() {
         let code = TimeCode::of(1000, VideoRate::Pal);
         for (index, byte) in
             [(0, 0xF1), (1, 0x7E), (4, 2), (5, 24), (6, 60), (7, 60), (8, 25), (9, 0)]

@@ -1,41 +1,41 @@
-//! Following MIDI time code: the transport stands where the next cycles will be, and rolls when
-//! they come.
+//! Following MIDI time code: the transport is located slightly ahead, and starts when the time code
+//! gets there.
 
 use super::time_code::TimeCode;
 use super::{Wish, status};
 
 /// How far ahead the transport waits for the time code, so that clients can get ready.
 const AHEAD_S: f64 = 0.3;
-/// Time code that does not come for so long has stopped.
+/// Time code that does not arrive for this long has stopped.
 const SILENCE_S: f64 = 0.15;
 
-/// Where the time code is.
+/// A known position of the time code.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Lock {
-    /// A date.
+    /// A frame time.
     at: u32,
-    /// The frame of the piece at that date.
+    /// The transport frame at that time.
     frame: f64,
-    /// Audio frames of a frame of video: as far as the transport may be off.
+    /// Audio frames per frame of video: the transport may be off by this much.
     tolerance: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Stopped,
-    /// The transport waits for the cycle that begins at this date.
+    /// The transport waits for the cycle that begins at this frame time.
     Ahead {
         rolls_at: u32,
     },
     Rolling,
 }
 
-/// What was heard.
+/// State of the time code that is followed.
 #[derive(Debug, Clone)]
 pub(crate) struct TimeCodeFollower {
     sample_rate_hz: f64,
     pieces: [u8; 8],
-    /// How many pieces of a whole code have come in a row.
+    /// Number of consecutive pieces of one time code received so far.
     count: u8,
     newest: u32,
     lock: Option<Lock>,
@@ -43,7 +43,6 @@ pub(crate) struct TimeCodeFollower {
 }
 
 impl TimeCodeFollower {
-    /// Nothing was heard.
     pub(crate) fn new(sample_rate_hz: u32) -> Self {
         let sample_rate_hz = f64::from(sample_rate_hz);
         Self {
@@ -56,10 +55,10 @@ impl TimeCodeFollower {
         }
     }
 
-    /// Takes a message that came at the date `at`. Other messages than time code are passed over.
+    /// Takes a message with the frame time `at`. Messages other than time code are ignored.
     pub(crate) fn hear(&mut self, at: u32, message: &[u8], mut wish: impl FnMut(Wish)) {
         if let Some(code) = TimeCode::of_full(message) {
-            // A machine that goes somewhere does not run there yet.
+            // A full frame means that the sender has moved and is not running yet.
             self.stop(&mut wish);
             let frame = f64::from(code.index()) * self.sample_rate_hz / code.rate.frames_hz();
             wish(Wish::Locate(frame.round() as u32));
@@ -72,7 +71,7 @@ impl TimeCodeFollower {
     fn take(&mut self, at: u32, piece: u8) {
         let number = piece >> 4;
         if number != self.count {
-            // A code begins with its first piece; one that runs backwards is not followed.
+            // A time code starts with piece 0; one that runs backwards is not followed.
             self.count = 0;
         }
         if number != self.count {
@@ -85,7 +84,7 @@ impl TimeCodeFollower {
         }
         self.count = 0;
         let Some(code) = TimeCode::of_pieces(&self.pieces) else { return };
-        // The code was that of the first piece's date, seven quarters before.
+        // The time code is that of the first piece, which came seven quarter frames earlier.
         let tolerance = self.sample_rate_hz / code.rate.frames_hz();
         let frame = (f64::from(code.index()) + 1.75) * tolerance;
         self.lock = Some(Lock { at, frame, tolerance });
@@ -98,8 +97,8 @@ impl TimeCodeFollower {
         }
     }
 
-    /// At the end of a cycle of `frames` frames that began at the date `begin`, with the transport
-    /// at `frame` if it rolls.
+    /// Asks for changes at the end of a cycle of `frames` frames that began at the frame time
+    /// `begin`. `rolling` is the transport's frame, if it rolls.
     pub(crate) fn end_cycle(
         &mut self,
         begin: u32,
@@ -112,7 +111,7 @@ impl TimeCodeFollower {
         if silent > self.sample_rate_hz * SILENCE_S {
             return self.stop(&mut wish);
         }
-        let place_at = |date: u32| lock.frame + f64::from(date.wrapping_sub(lock.at).cast_signed());
+        let place_at = |time: u32| lock.frame + f64::from(time.wrapping_sub(lock.at).cast_signed());
         match self.stage {
             Stage::Stopped => {
                 let cycles = (self.sample_rate_hz * AHEAD_S / f64::from(frames)).ceil() as u32;
@@ -122,8 +121,8 @@ impl TimeCodeFollower {
                 self.stage = Stage::Ahead { rolls_at };
             }
             Stage::Ahead { rolls_at } => {
-                // A transport that is asked now starts with the next cycle, and rolls with the one
-                // after it.
+                // After a request now, the transport is starting in the next cycle and rolls in the
+                // one after it.
                 let next = begin.wrapping_add(frames.wrapping_mul(2));
                 if rolls_at.wrapping_sub(next).cast_signed() <= 0 {
                     wish(Wish::Start);
@@ -135,7 +134,7 @@ impl TimeCodeFollower {
                     (f64::from(frame) - place_at(begin)).abs() > lock.tolerance
                 });
                 if is_off {
-                    // Another place, or another speed: from the beginning.
+                    // Wrong position or speed: locate again.
                     self.stop(&mut wish);
                 }
             }
@@ -152,12 +151,12 @@ mod tests {
     const RATE_HZ: u32 = 48_000;
     const QUANTUM: u32 = 256;
 
-    /// A transport that obeys with the next cycle, in which it starts before it rolls, and the
-    /// sender of another one that it follows.
+    /// A transport, which starts in the cycle after a request and rolls in the one after that, and
+    /// the time code sender that it follows.
     struct Pair {
         follower: TimeCodeFollower,
         sender: TimeCodeSender,
-        date: u32,
+        begin: u32,
         sent: u32,
         sender_rolls: bool,
         frame: u32,
@@ -170,8 +169,8 @@ mod tests {
             Self {
                 follower: TimeCodeFollower::new(RATE_HZ),
                 sender: TimeCodeSender::new(rate, RATE_HZ),
-                // Dates wrap on the way.
-                date: u32::MAX - 10 * QUANTUM + 1,
+                // Frame times wrap on the way.
+                begin: u32::MAX - 10 * QUANTUM + 1,
                 sent: from,
                 sender_rolls: true,
                 frame: 0,
@@ -183,13 +182,13 @@ mod tests {
         fn cycles(&mut self, cycles: u32) {
             for _ in 0..cycles {
                 let mut wishes = Vec::new();
-                let (follower, date) = (&mut self.follower, self.date);
+                let (follower, begin) = (&mut self.follower, self.begin);
                 self.sender.cycle(self.sender_rolls, self.sent, QUANTUM, |time, message| {
-                    follower.hear(date.wrapping_add(time), message, |wish| wishes.push(wish));
+                    follower.hear(begin.wrapping_add(time), message, |wish| wishes.push(wish));
                 });
                 let rolling = self.rolls.then_some(self.frame);
-                follower.end_cycle(date, QUANTUM, rolling, |wish| wishes.push(wish));
-                self.date = date.wrapping_add(QUANTUM);
+                follower.end_cycle(begin, QUANTUM, rolling, |wish| wishes.push(wish));
+                self.begin = begin.wrapping_add(QUANTUM);
                 self.sent += if self.sender_rolls { QUANTUM } else { 0 };
                 self.frame += if self.rolls { QUANTUM } else { 0 };
                 self.rolls |= std::mem::take(&mut self.starts);
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn the_transport_rolls_with_the_time_code_to_the_frame_stops_with_it_and_follows_its_jumps() {
+    fn the_transport_starts_jumps_and_stops_with_the_time_code() {
         for rate in [VideoRate::Film, VideoRate::Pal, VideoRate::Drop, VideoRate::Thirty] {
             let mut pair = Pair::new(rate, 96_000);
             pair.cycles(200);
@@ -230,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_out_of_order_and_other_messages_are_no_time_code() {
+    fn pieces_out_of_order_are_not_a_time_code() {
         let mut follower = TimeCodeFollower::new(RATE_HZ);
         let code = TimeCode::of(500, VideoRate::Pal);
         for number in [0, 1, 2, 4, 5, 6, 7, 7, 6, 5, 4, 3, 2, 1, 0] {

@@ -1,36 +1,35 @@
-//! Sending MIDI time code while the transport rolls, and where it stands.
+//! Sending MIDI time code: continuously while the transport rolls, and once where it stops.
 
 use super::status;
 use super::time_code::{TimeCode, VideoRate};
 
-/// What was sent.
+/// State of the time code that is sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeCodeSender {
     rate: VideoRate,
-    /// Audio frames of a quarter frame of video.
+    /// Audio frames per quarter frame of video.
     quarter: f64,
-    /// Where the cycle before has ended.
+    /// The transport frame at which the cycle before ended.
     expected: Option<u32>,
 }
 
 impl TimeCodeSender {
-    /// Nothing was sent.
     pub(crate) fn new(rate: VideoRate, sample_rate_hz: u32) -> Self {
         let quarter = f64::from(sample_rate_hz) / (4.0 * rate.frames_hz());
         Self { rate, quarter, expected: None }
     }
 
-    /// Says what belongs into a cycle of `frames` frames that begins at `frame` of the piece.
+    /// Sends the messages of a cycle of `frames` frames that begins at the transport frame `frame`.
     pub(crate) fn cycle(
         &mut self,
         rolls: bool,
         frame: u32,
         frames: u32,
-        mut say: impl FnMut(u32, &[u8]),
+        mut send: impl FnMut(u32, &[u8]),
     ) {
         if self.expected != Some(frame) {
             let index = (f64::from(frame) / (4.0 * self.quarter) + 1e-6) as u32;
-            say(0, &TimeCode::of(index, self.rate).full());
+            send(0, &TimeCode::of(index, self.rate).full());
         }
         self.expected = Some(if rolls { frame.wrapping_add(frames) } else { frame });
         if !rolls {
@@ -43,9 +42,9 @@ impl TimeCodeSender {
             if offset >= f64::from(frames) {
                 break;
             }
-            // Eight pieces in two frames: they say the first of the two.
+            // Eight pieces take two frames: they give the number of the first.
             let code = TimeCode::of(number / 8 * 2, self.rate);
-            say(offset.max(0.0) as u32, &[status::QUARTER_FRAME, code.piece((number % 8) as u8)]);
+            send(offset.max(0.0) as u32, &[status::QUARTER_FRAME, code.piece((number % 8) as u8)]);
             number += 1;
         }
     }
@@ -56,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_quarter_frame_is_sent_once_at_its_date_whatever_the_quantum() {
+    fn quarter_frames_are_sample_accurate_with_any_quantum() {
         for (rate, sample_rate_hz) in [
             (VideoRate::Pal, 48_000),
             (VideoRate::Drop, 44_100),
@@ -65,32 +64,32 @@ mod tests {
         ] {
             for quantum in [64, 250, 1024, 8192] {
                 let mut sender = TimeCodeSender::new(rate, sample_rate_hz);
-                let mut dates = Vec::new();
+                let mut times = Vec::new();
                 for cycle in 0..(10 * sample_rate_hz / quantum) {
                     sender.cycle(true, cycle * quantum, quantum, |time, message| {
                         assert!(time < quantum);
                         if let [0xF1, piece] = *message {
-                            assert_eq!(usize::from(piece >> 4), dates.len() % 8);
-                            dates.push(cycle * quantum + time);
+                            assert_eq!(usize::from(piece >> 4), times.len() % 8);
+                            times.push(cycle * quantum + time);
                         }
                     });
                 }
-                for (number, date) in dates.iter().enumerate() {
+                for (number, time) in times.iter().enumerate() {
                     let exact =
                         number as f64 * f64::from(sample_rate_hz) / (4.0 * rate.frames_hz());
                     assert!(
-                        (f64::from(*date) - exact).abs() <= 0.5,
-                        "{rate:?} {quantum} {number}: {date}"
+                        (f64::from(*time) - exact).abs() <= 0.5,
+                        "{rate:?} {quantum} {number}: {time}"
                     );
                 }
                 let expected = 9.8 * 4.0 * rate.frames_hz();
-                assert!(dates.len() as f64 > expected, "{rate:?} {quantum}: {}", dates.len());
+                assert!(times.len() as f64 > expected, "{rate:?} {quantum}: {}", times.len());
             }
         }
     }
 
     #[test]
-    fn a_place_is_told_whole_at_first_and_after_a_jump() {
+    fn a_full_frame_is_sent_at_first_and_after_each_jump() {
         let mut sender = TimeCodeSender::new(VideoRate::Pal, 48_000);
         let mut full = Vec::new();
         for (rolls, frame) in [

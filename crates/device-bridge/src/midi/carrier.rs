@@ -243,7 +243,7 @@ mod tests {
 
     const ENDPOINT: Endpoint = Endpoint { owner: 3, end: 1 };
 
-    /// 48 kHz: frame 48 000 passes at two seconds.
+    /// A cycle at 48 kHz; frame 48 000 passes at two seconds.
     fn info() -> CycleInfo {
         CycleInfo {
             quantum: 480,
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_the_frame_of_its_date_and_none_overtakes_another_of_its_place() {
+    fn a_messages_frame_follows_from_its_timestamp() {
         let (producer, mut ring) = RingBuffer::new(1024);
         let mut lines = Lines::default();
         lines.sources.insert(ENDPOINT, SourceLine { ring: producer, last_frame: 0 });
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernels_date_is_taken_and_how_long_ago_it_was_is_kept() {
+    fn the_kernels_timestamp_is_preferred() {
         let (shared, (news, _heard), mut lines) =
             (Shared::new().unwrap(), channel(), Lines::default());
         let inbox = Inbox { lines: &mut lines, info: None, shared: &shared, news: &news };
@@ -290,12 +290,12 @@ mod tests {
         assert!(inbox.timestamp_ns(None) >= now_ns);
         assert!(
             !shared.has_kernel_timestamps.load(Ordering::Relaxed),
-            "nothing was dated by the kernel"
+            "the kernel has timestamped nothing"
         );
         assert_eq!(inbox.timestamp_ns(Some(now_ns - 1_000_000)), now_ns - 1_000_000);
         assert!(
             inbox.timestamp_ns(Some(now_ns + 60_000_000_000)) < now_ns + 60_000_000_000,
-            "none of the future"
+            "no timestamp is in the future"
         );
         assert!(shared.has_kernel_timestamps.load(Ordering::Relaxed));
         assert!(shared.worst_read_ns.load(Ordering::Relaxed) >= 1_000_000);
@@ -303,7 +303,7 @@ mod tests {
 
     type SentMessages = Vec<(Endpoint, Vec<u8>)>;
 
-    /// Takes everything, and keeps it.
+    /// Accepts and records all messages.
     #[derive(Default)]
     struct Everything(Rc<RefCell<SentMessages>>);
 
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_graph_says_leaves_in_the_order_of_its_dates_and_not_before_them() {
+    fn messages_are_sent_in_order_at_their_times() {
         let cables = Everything::default();
         let said = Rc::clone(&cables.0);
         let mut carrier = Carrier::new(Box::new(cables));

@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Finds hardware. Thread: hotplug.
 pub(super) trait EndpointFinder: Send {
     /// Returns the endpoints for the graph that are not in `known`.
-    fn look(&mut self, known: &HashSet<Endpoint>) -> Vec<FoundEndpoint>;
+    fn find_new(&mut self, known: &HashSet<Endpoint>) -> Vec<FoundEndpoint>;
 
     /// Returns whether to search although no change was reported. Called regularly.
     fn is_due(&mut self) -> bool {
@@ -67,10 +67,10 @@ impl Hotplug {
     }
 
     pub(super) fn run(mut self, heard: &Receiver<HardwareEvent>) {
-        self.look();
+        self.find_new();
         while !self.shared.stop.load(Ordering::Relaxed) {
             match heard.recv_timeout(POLL_INTERVAL) {
-                Ok(HardwareEvent::Appeared) => self.look(),
+                Ok(HardwareEvent::Appeared) => self.find_new(),
                 Ok(HardwareEvent::Disappeared(endpoint)) => self.go(endpoint),
                 Ok(HardwareEvent::OwnerDisappeared(owner)) => {
                     let went: Vec<Endpoint> = self
@@ -86,7 +86,7 @@ impl Hotplug {
                 Err(RecvTimeoutError::Disconnected) => std::thread::sleep(POLL_INTERVAL),
             }
             if self.finder.is_due() {
-                self.look();
+                self.find_new();
             }
             while let Ok(port) = self.returned.pop() {
                 // A server that is gone has no ports.
@@ -104,8 +104,8 @@ impl Hotplug {
         self.lines.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn look(&mut self) {
-        for mut found in self.finder.look(&self.known) {
+    fn find_new(&mut self) {
+        for mut found in self.finder.find_new(&self.known) {
             self.known.insert(found.endpoint);
             if found.is_source {
                 self.add_source(&mut found);
@@ -165,7 +165,7 @@ impl Hotplug {
             lines.sources.remove(&endpoint);
             lines.sinks.remove(&endpoint);
         }
-        // Without cycles no change is taken, and there is no server either.
+        // Fails only without cycles to take the changes, and then there is no server either.
         let _ = self.changes.push(Change::Remove(endpoint));
     }
 }

@@ -25,7 +25,7 @@ impl Assembly {
     pub(super) fn add(&mut self, piece: &[u8], mut complete: impl FnMut(&[u8])) {
         for byte in piece {
             if *byte == EXCLUSIVE {
-                // The message before it has lost its end.
+                // The message before has lost its end.
                 self.0.clear();
             }
             self.0.push(*byte);
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_become_one_message_and_very_long_ones_a_few() {
+    fn pieces_of_a_message_are_reassembled() {
         let mut assembly = Assembly::default();
         let mut complete: Vec<Vec<u8>> = Vec::new();
         let mut add = |piece: &[u8]| assembly.add(piece, |message| complete.push(message.to_vec()));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_event_was_decoded_to_is_split_at_each_status() {
+    fn a_decoded_event_is_split_at_each_status_byte() {
         let controllers = [0xb0, 0x63, 1, 0xb0, 0x62, 2, 0xb0, 6, 3];
         let messages: Vec<&[u8]> = split(&controllers).collect();
         assert_eq!(messages, [&[0xb0, 0x63, 1][..], &[0xb0, 0x62, 2], &[0xb0, 6, 3]]);
@@ -115,25 +115,26 @@ mod tests {
     }
 
     #[test]
-    fn short_messages_go_when_they_are_due_and_long_ones_at_a_cables_speed_in_order() {
+    fn long_messages_are_sent_at_the_speed_of_a_cable() {
         let (mut rate, note) = (CableRate::default(), [0x90, 60, 100]);
         assert_eq!(rate.send_time_ns(1_000_000_000, &note), 1_000_000_000);
         assert_eq!(rate.send_time_ns(1_000_000_000, &note), 1_000_000_000);
         let long = [&[EXCLUSIVE][..], &[5; 40 * CHUNK_BYTES - 2], &[END_OF_EXCLUSIVE]].concat();
         let chunks = long.chunks(CHUNK_BYTES);
-        let dates: Vec<u64> = chunks.map(|chunk| rate.send_time_ns(2_000_000_000, chunk)).collect();
-        assert!(dates.is_sorted());
+        let send_times: Vec<u64> =
+            chunks.map(|chunk| rate.send_time_ns(2_000_000_000, chunk)).collect();
+        assert!(send_times.is_sorted());
         let carried_ns = 40 * CHUNK_BYTES as u64 * BYTE_NS;
-        let last_ns = dates[39] - 2_000_000_000;
+        let last_ns = send_times[39] - 2_000_000_000;
         assert!(
             last_ns < carried_ns && last_ns > carried_ns - 2 * BURST_BYTES * BYTE_NS,
             "{last_ns}"
         );
-        assert!(rate.send_time_ns(2_000_000_001, &note) >= dates[39], "nothing overtakes");
+        assert!(rate.send_time_ns(2_000_000_001, &note) >= send_times[39], "nothing overtakes");
     }
 
     #[test]
-    fn short_messages_denser_than_a_cable_takes_them_all_leave_when_they_are_due() {
+    fn short_messages_leave_when_due_even_if_denser_than_a_cable_carries() {
         let mut rate = CableRate::default();
         for index in 0..15_000 {
             let due_ns = 1_000_000_000 + index * 1_000_000_000 / 1500;
@@ -142,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn system_exclusive_goes_at_a_cables_speed_whatever_is_said_between_its_pieces() {
+    fn system_exclusive_keeps_to_the_speed_of_a_cable() {
         let mut rate = CableRate::default();
         let mut last_ns = 0;
         for index in 0..40 {

@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_says_which_place_it_is_and_is_none_of_the_wakers() {
+    fn a_token_identifies_its_endpoint() {
         for endpoint in [Endpoint { owner: 31, end: u32::MAX }, Endpoint { owner: 0, end: 0 }] {
             assert_eq!(Endpoint::of_token(endpoint.token()), endpoint);
             assert_ne!(endpoint.token(), WAKER);

@@ -1,24 +1,24 @@
-//! Messages with their dates, as bytes in a ring: whole ones only, of any length that fits.
+//! Messages with their timestamps, as bytes in a ring: only whole ones, of any length that fits.
 
 use rtrb::{Consumer, Producer};
 
-/// Bytes before a message: its date or frame, and its length.
+/// Bytes before a message: its timestamp or frame, and its length.
 const HEADER: usize = size_of::<u64>() + size_of::<u32>();
 
-/// Puts a message into the ring; false if there is no room. Thread: cycle.
+/// Pushes a message into the ring; returns false if there is no room. Thread: cycle.
 pub(super) fn push(ring: &mut Producer<u8>, at: u64, message: &[u8]) -> bool {
     let (at, length) = (at.to_le_bytes(), (message.len() as u32).to_le_bytes());
     let Ok(mut chunk) = ring.write_chunk(HEADER + message.len()) else { return false };
     let (first, second) = chunk.as_mut_slices();
-    let places = first.iter_mut().chain(second);
-    for (place, byte) in places.zip(at.iter().chain(&length).chain(message)) {
+    let target = first.iter_mut().chain(second);
+    for (place, byte) in target.zip(at.iter().chain(&length).chain(message)) {
         *place = *byte;
     }
     chunk.commit_all();
     true
 }
 
-/// When the next message is, and how long it is; it stays in the ring. Thread: cycle.
+/// Returns timestamp and length of the next message, which stays in the ring. Thread: cycle.
 pub(super) fn next(ring: &mut Consumer<u8>) -> Option<(u64, usize)> {
     let chunk = ring.read_chunk(HEADER).ok()?;
     let mut header = [0; HEADER];
@@ -31,8 +31,8 @@ pub(super) fn next(ring: &mut Consumer<u8>) -> Option<(u64, usize)> {
     Some((at, u32::from_le_bytes(length.try_into().ok()?) as usize))
 }
 
-/// Takes the next message, of `length` bytes, out of the ring; as much of it as `room` holds.
-/// Thread: cycle.
+/// Removes the next message, of `length` bytes, from the ring; returns as much of it as fits
+/// `room`. Thread: cycle.
 pub(super) fn take<'a>(ring: &mut Consumer<u8>, length: usize, room: &'a mut [u8]) -> &'a [u8] {
     let Ok(chunk) = ring.read_chunk(HEADER + length) else { return &[] };
     let (first, second) = chunk.as_slices();
@@ -58,7 +58,10 @@ mod tests {
         for round in 0..50_u64 {
             let message: Vec<u8> = (0..round % 17).map(|byte| byte as u8).collect();
             assert!(push(&mut producer, round, &message));
-            assert!(!push(&mut producer, round, &[0; 32]), "what does not fit is refused whole");
+            assert!(
+                !push(&mut producer, round, &[0; 32]),
+                "a message that does not fit is refused"
+            );
             let (at, length) = next(&mut consumer).unwrap();
             assert_eq!((at, length), (round, message.len()));
             assert_eq!(take(&mut consumer, length, &mut room), message);

@@ -256,7 +256,7 @@ impl SequencerFinder {
 }
 
 impl EndpointFinder for SequencerFinder {
-    fn look(&mut self, known: &HashSet<Endpoint>) -> Vec<FoundEndpoint> {
+    fn find_new(&mut self, known: &HashSet<Endpoint>) -> Vec<FoundEndpoint> {
         alsa_rs::seq::ClientIter::new(&self.seq)
             .flat_map(|client| {
                 alsa_rs::seq::PortIter::new(&self.seq, client.get_client()).map(|port| port.addr())

@@ -46,7 +46,7 @@ impl Stream {
                     self.is_exclusive = true;
                     self.exclusive.add(&[*byte], &mut complete);
                 }
-                // A System Exclusive message before it has lost its end.
+                // A preceding System Exclusive message has lost its end.
                 FIRST_STATUS.. => {
                     self.begin(*byte);
                     self.give_if_complete(&mut complete);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_byte_holds_for_the_messages_of_a_channel_that_follow_without_one() {
+    fn running_status_applies_to_channel_messages() {
         let bytes = [0x90, 60, 64, 62, 65, 0xc3, 5, 6, 0x80, 60, 0];
         let expected: [&[u8]; 5] =
             [&[0x90, 60, 64], &[0x90, 62, 65], &[0xc3, 5], &[0xc3, 6], &[0x80, 60, 0]];
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn real_time_bytes_are_heard_at_once_wherever_they_are_and_change_nothing() {
+    fn real_time_bytes_pass_inside_other_messages() {
         let bytes = [0xf8, 0x90, 0xf8, 60, 0xfa, 64, 0xf0, 1, 0xfe, 2, 0xf7, 0xff];
         let expected: [&[u8]; 7] =
             [&[0xf8], &[0xf8], &[0xfa], &[0x90, 60, 64], &[0xfe], &[0xf0, 1, 2, 0xf7], &[0xff]];
@@ -118,10 +118,10 @@ mod tests {
     }
 
     #[test]
-    fn what_belongs_to_no_message_is_left_out() {
+    fn bytes_outside_of_messages_are_dropped() {
         let none: [&[u8]; 0] = [];
         assert_eq!(heard(&[&[1, 2, 3]]), none, "nothing began");
-        assert_eq!(heard(&[&[0xf7]]), none, "an end without a begin");
+        assert_eq!(heard(&[&[0xf7]]), none, "an end without a start");
         assert_eq!(heard(&[&[0xf4, 1, 0xf5, 2]]), none, "messages that no standard has");
         assert_eq!(heard(&[&[0xf0, 1, 2, 0x90, 60, 64]]), [&[0x90, 60, 64]], "one without its end");
         assert_eq!(heard(&[&[0x90, 60, 0x91, 61, 1]]), [&[0x91, 61, 1]], "one that was broken off");

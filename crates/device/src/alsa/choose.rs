@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interface_comes_before_the_chip_and_the_chip_before_a_screen() {
+    fn interfaces_are_preferred_to_chips_and_screens() {
         let screen = card(0, "HDA-Intel", "HDMI 0", false, true);
         let chip = card(1, "HDA-Intel", "ALC887 Analog", true, true);
         let interface = card(2, "USB-Audio", "Scarlett", true, true);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_is_named_by_its_card_and_not_by_its_number() {
+    fn a_device_is_named_by_its_card_instead_of_its_number() {
         let interface = card(2, "USB-Audio", "Scarlett", false, true);
         assert_eq!(device_of(&interface, Direction::Playback).as_deref(), Some("hw:CARD=C2,DEV=0"));
         assert_eq!(device_of(&interface, Direction::Capture), None);

@@ -29,11 +29,11 @@ pub(super) struct Device {
     wake_source: WakeSource,
     /// Starting or stopping one direction does so for both.
     linked: bool,
-    /// The device takes and gives any number of frames at any time, as `null` does.
+    /// The device accepts and returns any number of frames at any time, as `null` does.
     without_clock: bool,
     /// `None`: the device does not run.
     clock: Option<PeriodClock>,
-    /// The next cycle does not begin before this time. A device that reports its position rarely
+    /// The next cycle does not begin before this time. A device that rarely reports its position
     /// has several quanta at once: they are spread as far as the queue allows, so that clients have
     /// time for each cycle.
     hold_ns: u64,

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_level_between_two_steps_survives_rounding_on_average_with_dither_and_only_with_it() {
+    fn dither_preserves_levels_between_two_steps() {
         for kind in [Dither::Rectangular, Dither::Triangular, Dither::Shaped] {
             let mean = rounded_mean(kind, 0.3 * STEP);
             assert!((mean - 0.3).abs() < 0.02, "{kind:?}: {mean}");

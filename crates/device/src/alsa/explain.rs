@@ -66,22 +66,25 @@ fn refused(limits: &Limits, request: &SetupRequest, refusal: Refusal) -> String 
                 formats.iter().map(|format| format_name(*format)).collect::<Vec<_>>().join(", ")
             };
             let can = if limits.formats.is_empty() {
-                "none of ours".into()
+                "none of these".into()
             } else {
                 list(&limits.formats)
             };
-            format!("not in {}; it can {can}", list(&request.formats))
+            format!("not in {}; it supports {can}", list(&request.formats))
         }
         Refusal::Channels => {
             let (fewest, most) = limits.channels;
             let count =
                 if fewest == most { fewest.to_string() } else { format!("{fewest} to {most}") };
-            format!("it has not got {} channels, but {count}", request.channels.unwrap_or_default())
+            format!("it has {count} channels, not {}", request.channels.unwrap_or_default())
         }
-        Refusal::Rate => format!("not at {} Hz; it can {}", request.rate_hz, rates(limits)),
+        Refusal::Rate => format!("not at {} Hz; it supports {}", request.rate_hz, rates(limits)),
         Refusal::Period => {
             let (shortest, longest) = limits.period_frames;
-            format!("its periods are no {} frames; it can {shortest} to {longest}", request.quantum)
+            format!(
+                "its periods cannot be {} frames; it supports {shortest} to {longest}",
+                request.quantum
+            )
         }
         Refusal::Buffer(longest) => format!(
             "{} frames do not fit its memory of {longest}; use fewer periods, or a shorter quantum",
@@ -110,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_what_was_asked_and_what_the_device_can() {
+    fn a_refusal_names_what_the_device_supports() {
         let limits = Limits {
             formats: vec![Format::S16Le, Format::S32Le],
             channels: (2, 2),
@@ -129,10 +132,10 @@ mod tests {
             period_wakeups: true,
         };
         for (refusal, text) in [
-            (Refusal::Format, "not in FLOAT_LE; it can S16_LE, S32_LE"),
-            (Refusal::Channels, "it has not got 8 channels, but 2"),
-            (Refusal::Rate, "not at 96000 Hz; it can 44100, 48000 Hz"),
-            (Refusal::Period, "its periods are no 16 frames; it can 32 to 4096"),
+            (Refusal::Format, "not in FLOAT_LE; it supports S16_LE, S32_LE"),
+            (Refusal::Channels, "it has 2 channels, not 8"),
+            (Refusal::Rate, "not at 96000 Hz; it supports 44100, 48000 Hz"),
+            (Refusal::Period, "its periods cannot be 16 frames; it supports 32 to 4096"),
             (
                 Refusal::Buffer(8192),
                 "16384 frames do not fit its memory of 8192; use fewer periods, or a shorter quantum",

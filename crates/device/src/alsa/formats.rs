@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_format_is_tried_and_16_bits_last_unless_preferred() {
+    fn formats_of_16_bits_are_tried_last_unless_preferred() {
         let mut options = AlsaOptions::default();
         assert!(Format::ALL.iter().all(|format| formats(&options).contains(format)));
         assert_eq!(formats(&options)[8].bytes_per_sample(), 2);

@@ -57,9 +57,9 @@ impl HardwareMonitoring {
     pub(super) fn open(device: &Device, rate_hz: u32) -> Result<Self, String> {
         let number = |pcm: &Pcm| pcm.card_and_device().map(|(card, _)| card);
         let capture = device.capture.as_ref().ok_or("nothing is captured")?;
-        let card = number(capture).ok_or("what captures is no sound card")?;
+        let card = number(capture).ok_or("the capture device is not a sound card")?;
         if device.playback.as_ref().is_some_and(|playback| number(playback) != Some(card)) {
-            return Err("what captures and what plays are two cards".into());
+            return Err("the capture and playback devices are two cards".into());
         }
         let known = alsa::cards().into_iter().find(|known| known.index == card);
         let name = known.map_or_else(|| card.to_string(), |known| known.id);

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_margin_grows_with_what_was_too_early_up_to_half_a_cycle_and_is_forgotten() {
+    fn an_early_wake_up_widens_the_margin_for_a_while() {
         let mut clock = PeriodClock::started_at(0, 480, 48_000);
         clock.note_early(1_000_000);
         assert_eq!(clock.next_wakeup_ns(), 11_000_000);

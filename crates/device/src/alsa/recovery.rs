@@ -161,7 +161,7 @@ mod tests {
 
     use super::*;
 
-    /// What plays on this device of the library's, with so many quanta waiting.
+    /// A recipe that plays on this device of the library, with `periods` quanta queued.
     fn recipe(device: &str, periods: u32) -> Recipe {
         let playback = AlsaSide { device: Some(device.into()), ..AlsaSide::default() };
         let options = AlsaOptions {

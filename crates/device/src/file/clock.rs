@@ -13,7 +13,7 @@ const NEVER_NS: u64 = u64::MAX / 2;
 pub(super) enum Clock {
     /// In real time.
     RealTime(Timer),
-    /// As fast as the graph can.
+    /// Without pauses, as fast as the graph finishes.
     WhenDone(NominalTimes),
 }
 
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_follow_the_frames_exactly_and_a_new_quantum_counts_from_the_cycle_that_has_begun() {
+    fn due_times_follow_the_frame_count_exactly() {
         let mut times =
             NominalTimes { sample_rate_hz: 44_100, quantum: 441, origin_ns: 7, frames: 0 };
         assert_eq!([times.advance(), times.advance()], [10_000_007, 20_000_007]);

@@ -20,7 +20,7 @@ pub enum FileDriverError {
     SoundFile(#[from] SoundFileError),
     /// The requested rate is not the input's.
     #[error(
-        "{path} has {file_hz} Hz, but {asked_hz} Hz were asked for: ask for no rate, or convert the file"
+        "{path} has {file_hz} Hz, but {asked_hz} Hz were requested: leave out the rate, or convert the file"
     )]
     OtherSampleRate {
         /// The input.

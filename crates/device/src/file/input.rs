@@ -112,14 +112,14 @@ impl Input {
     }
 }
 
-/// Tells the driver where the file ends; at the latest when it is dropped, however the thread ends.
+/// Announces to the driver where the file ends: at the latest on drop, however the thread ends.
 struct EndMark {
     end: Arc<AtomicU64>,
     pushed_frames: u64,
 }
 
 impl EndMark {
-    /// Stores that the file ends after `frames` more.
+    /// Announces that the file ends after `frames` more frames.
     fn announce(&self, frames: usize) {
         self.end.store(self.pushed_frames + frames as u64, Ordering::Release);
     }
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_ring_costs_silence_that_is_counted_and_no_frame_of_the_file() {
+    fn an_empty_ring_costs_no_frame_of_the_file() {
         let (mut input, mut ring, mark) = input_and_thread();
         ring.push(6, 6, |_, samples| samples.copy_from_slice(&[0.1, 0.2, 0.3, 0.4, 0.5, 0.6]));
         assert_eq!(play(&mut input, 4), [0.1, 0.2, 0.3, 0.4]);
@@ -215,7 +215,7 @@ mod tests {
         assert_eq!(
             input.delivered_frames(),
             6 + 6 + 1,
-            "silence behind the end is none in between"
+            "silence after the end is not counted as a gap"
         );
         assert_eq!(
             input.summary(),
@@ -247,11 +247,11 @@ mod tests {
         mark.pushed_frames = room as u64;
         let mut blocks = [BLOCK_FRAMES, BLOCK_FRAMES, 0].into_iter();
         let read =
-            move |_: &mut [Vec<f32>]| Ok(blocks.next().expect("nothing is read behind the end"));
+            move |_: &mut [Vec<f32>]| Ok(blocks.next().expect("nothing is read after the end"));
         let thread =
             thread::spawn(move || read_ahead(1, ring, mark, Duration::from_millis(1), read));
 
-        // The first block waits for room, and nobody has looked behind the second.
+        // The first block waits for room, and the reader does not know what follows the second.
         assert_eq!(input.end.load(Ordering::Acquire), UNKNOWN);
         play(&mut input, BLOCK_FRAMES as u32);
         // Now the second waits, and is known to be the last.

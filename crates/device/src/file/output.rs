@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_room_in_a_ring_that_nobody_empties() {
+    fn no_thread_waits_for_room_in_an_abandoned_ring() {
         let (producer, consumer) = frame_ring(1, 1);
         let mut output = output(producer, FileThread::Ended(Ok(())));
         let mut ports = Ports::new(1, BLOCK_FRAMES as u32);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_in_the_ring_is_written_when_the_driver_lets_go() {
+    fn the_rest_of_the_ring_is_written_when_the_driver_drops_it() {
         let (mut producer, consumer) = frame_ring(2, 1);
         producer.push(70, 70, |channel, samples| samples.fill(channel as f32));
         drop(producer);

@@ -66,9 +66,9 @@ impl FrameProducer {
         for channel in 0..self.channels {
             fill(channel, plane);
             // The ring's length is a multiple of the channels, so its end lies between two frames.
-            let places =
+            let targets =
                 first.chunks_exact_mut(self.channels).chain(second.chunks_exact_mut(self.channels));
-            places.zip(plane.iter()).for_each(|(frame, sample)| frame[channel] = *sample);
+            targets.zip(plane.iter()).for_each(|(frame, sample)| frame[channel] = *sample);
         }
         chunk.commit_all();
         kept

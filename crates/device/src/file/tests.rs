@@ -23,7 +23,7 @@ pub(crate) struct Ports {
 }
 
 impl Ports {
-    /// Ports that hold what no test expects to hear.
+    /// Ports filled with samples that no test expects to hear.
     pub(crate) fn new(channels: usize, quantum: u32) -> Self {
         Self { planes: vec![vec![9.0; quantum as usize]; channels] }
     }
@@ -72,7 +72,7 @@ fn run(driver: &mut FileDriver, mode: Mode, cycles: u32, quantum: impl Fn(u32) -
     cycles
 }
 
-/// Samples of which no two of a file are equal.
+/// Samples that are all different within a file.
 fn samples(channels: usize, frames: usize) -> Vec<Vec<f32>> {
     let sample = |channel, frame| (frame * channels + channel + 1) as f32 / (1 << 24) as f32;
     (0..channels).map(|channel| (0..frames).map(|frame| sample(channel, frame)).collect()).collect()
@@ -132,7 +132,7 @@ fn open(options: FileOptions) -> FileDriver {
 }
 
 #[test]
-fn a_graph_that_copies_records_every_sample_of_the_input_and_no_other() {
+fn a_graph_that_copies_records_exactly_the_input() {
     let cases: [(&str, usize, QuantumOfCycle); 10] = [
         ("single frames", 20_011, |_| 1),
         ("64", 20_011, |_| 64),
@@ -185,7 +185,7 @@ fn in_real_time_a_file_that_fits_into_the_ring_is_copied_exactly_too() {
 }
 
 #[test]
-fn before_the_gate_opens_the_ports_are_silent_and_nothing_is_recorded() {
+fn nothing_is_played_or_recorded_before_the_gate_opens() {
     for mode in [Mode::Sync, Mode::Async] {
         let files = Files::new();
         let planes = samples(1, 100);
@@ -226,7 +226,7 @@ fn samples_of_a_file_that_are_not_finite_are_played_as_silence() {
 }
 
 #[test]
-fn as_fast_as_possible_cycles_are_due_by_the_frames_before_them_and_never_late() {
+fn cycles_without_real_time_are_never_late() {
     let files = Files::new();
     let mut driver = open(files.options(&samples(1, 48_000)));
     driver.start(480).unwrap();

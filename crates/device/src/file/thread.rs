@@ -16,8 +16,7 @@ const STACK_BYTES: usize = 1 << 20;
 const JOIN_POLL_NS: u64 = 1_000_000;
 
 /// Returns how often the threads poll their rings. A ring lasts a second, so 20 ms is often enough
-/// in real time; if the graph runs as fast as it can, the interval bounds its speed to a ring per
-/// poll.
+/// in real time; without real time, the interval bounds the speed to a ring per poll.
 pub(super) fn ring_poll(pacing: Pacing) -> Duration {
     match pacing {
         Pacing::RealTime => Duration::from_millis(20),
@@ -28,7 +27,7 @@ pub(super) fn ring_poll(pacing: Pacing) -> Duration {
 /// The thread, and its outcome once it has ended.
 #[derive(Debug)]
 pub(super) enum FileThread {
-    /// At work, or ended without having been joined.
+    /// Running, or ended but not joined.
     Running(JoinHandle<Result<(), SoundFileError>>),
     /// Joined, with what went wrong.
     Ended(Result<(), String>),
@@ -58,9 +57,10 @@ impl FileThread {
         if handle.is_finished() {
             let outcome = match handle.join() {
                 Ok(outcome) => outcome.map_err(|error| error.to_string()),
-                Err(_panic) => {
-                    Err(format!("the thread for {} broke off: report this", path.display()))
-                }
+                Err(_panic) => Err(format!(
+                    "the thread for {} ended in a panic: please report this",
+                    path.display()
+                )),
             };
             *self = Self::Ended(outcome);
         }
@@ -90,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn the_outcome_of_a_thread_is_told_in_words() {
+    fn the_outcome_of_a_thread_is_a_sentence() {
         const LONG_NS: u64 = 60_000_000_000;
         assert_eq!(outcome(|| Ok(()), LONG_NS), None);
         let full = || Err(SoundFileError::DiskFull { path: "a.wav".into(), frames: 3 });
         assert!(outcome(full, LONG_NS).unwrap().starts_with("the disk is full"));
-        assert!(outcome(|| panic!("on purpose"), LONG_NS).unwrap().contains("broke off"));
+        assert!(outcome(|| panic!("on purpose"), LONG_NS).unwrap().contains("ended in a panic"));
     }
 
     #[test]

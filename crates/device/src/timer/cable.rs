@@ -79,7 +79,7 @@ impl Cable {
 mod tests {
     use super::*;
 
-    /// Plays ascending numbers, and keeps what is captured.
+    /// Plays ascending numbers, and records what is captured.
     #[derive(Default)]
     struct CableEnds {
         played: f32,
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_in_comes_out_in_order_after_the_silence_that_was_there() {
+    fn frames_come_out_in_order_after_the_initial_silence() {
         let (mut cable, mut ends) = (Cable::new(1, 4), CableEnds::default());
         cable.restart(8);
         let mut heard = Vec::new();
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_on_its_way_can_be_lost_without_a_shift() {
+    fn frames_in_the_cable_can_be_lost_without_a_shift() {
         let (mut cable, mut ends) = (Cable::new(1, 4), CableEnds::default());
         cable.restart(2);
         cable.write(4, &mut ends);
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_or_too_little_is_silence_and_no_panic() {
+    fn missing_frames_are_replaced_by_silence() {
         let (mut cable, mut ends) = (Cable::new(1, 4), CableEnds::default());
         assert_eq!(captured(&mut cable, &mut ends, 2), [0.0, 0.0]);
         for _ in 0..9 {

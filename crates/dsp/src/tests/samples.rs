@@ -102,7 +102,7 @@ proptest! {
 }
 
 #[test]
-fn a_mix_longer_than_a_block_of_the_cache_is_still_the_sum_in_source_order() {
+fn a_mix_longer_than_a_cache_block_is_the_sum_in_source_order() {
     let ramp =
         |scale: f32, frames: usize| -> Vec<f32> { (0..frames).map(|x| x as f32 * scale).collect() };
     let sources = [ramp(0.1, 5000), ramp(1e-3, 1500), ramp(-0.7, 1024), ramp(1e6, 4999)];

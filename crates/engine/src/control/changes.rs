@@ -6,12 +6,12 @@ use sys::clock::now_ns;
 use super::Control;
 use super::clients::Clients;
 use super::publisher::PlanPublisher;
-use crate::client_slot::{ClientSlot, Past};
+use crate::client_slot::{ClientSlot, Origin};
 use crate::model::{Change, Model};
 
 impl Control {
     /// Carries the model's changes to the registry, the state file, the clients and the next plan.
-    /// The registry is first: a program that is answered after this finds them there.
+    /// The registry comes first: a program that is answered after this finds them there.
     pub(super) fn carry_changes(&mut self) {
         let changes = self.model.take_changes();
         for change in &changes {
@@ -99,13 +99,13 @@ impl Control {
         }
     }
 
-    /// Notifies every client that wants it, except one, after all notifications before. What a
-    /// returning client was before is no news to others that return.
+    /// Notifies every client that wants it, except one, after all earlier notifications. Clients
+    /// that return are not notified of another client's return: they know it.
     pub(super) fn notify_all(&mut self, event: &Event, except: Option<u32>) {
         let wanted = |(client, slot): (&u32, &ClientSlot)| {
             let wanted =
                 slot.activation.is_some_and(|activation| activation.interests.include(event));
-            let knows = self.persistence.returns.quiet && slot.past != Past::New;
+            let knows = self.persistence.returns.quiet && slot.origin != Origin::New;
             (Some(*client) != except && wanted && !knows).then_some(*client)
         };
         let to: Vec<u32> = self.clients.slots.iter().filter_map(wanted).collect();
@@ -116,7 +116,7 @@ impl Control {
         self.announce();
     }
 
-    /// Puts the notifications that need not wait any more into the clients' outboxes.
+    /// Puts the notifications that need not wait any longer into the clients' outboxes.
     pub(super) fn announce(&mut self) {
         let Self { model, clients, publisher, notifications, .. } = self;
         let is_carried =
@@ -132,7 +132,7 @@ impl Control {
 }
 
 /// Returns whether a connection carries sound: the memory for it is mapped, and the newest plan
-/// runs. Also if it can carry none any more.
+/// runs. Also true if it no longer can.
 fn is_carried(
     model: &Model,
     clients: &Clients,

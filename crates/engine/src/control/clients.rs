@@ -31,7 +31,7 @@ pub(super) struct Clients {
 }
 
 impl Clients {
-    /// No client, and the slabs of the devices.
+    /// Starts without clients, with the slabs of the devices.
     pub(super) fn new(device_slabs: BTreeMap<u32, Vec<Slab>>, tokens: Tokens) -> Self {
         Self {
             slots: BTreeMap::new(),
@@ -67,7 +67,7 @@ impl Clients {
         has_left
     }
 
-    /// Asks `client` a question; gives the token of the answer. `None`: there is no such client.
+    /// Asks `client` a question; returns the token of the answer. `None`: there is no such client.
     pub(super) fn ask(&mut self, client: u32, question: impl FnOnce(u64) -> Event) -> Option<u64> {
         let slot = self.slots.get_mut(&client)?;
         let token = self.tokens.next();

@@ -1,4 +1,4 @@
-//! The first packet: who wants to be what, and what a client is given.
+//! The first packet of a peer: what it wants to be, and what it receives.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use sys::socket::Connection;
 
 use super::Control;
 use super::peers::{NewClient, PeerState, Peers, SharedMemory};
-use crate::client_slot::{ClientMemory, ClientSlot, Past};
+use crate::client_slot::{ClientMemory, ClientSlot, Origin};
 use crate::supervision::ClientSupervision;
 
 impl Control {
@@ -77,18 +77,18 @@ impl Control {
     fn admit_new_client(&mut self, new: &NewClient) -> Result<(), RequestError> {
         let NewClient { peer, name, exact, session } = new;
         let quantum = self.settings.quantum;
-        self.welcome_client(*peer, Past::New, quantum, |control| match session {
+        self.welcome_client(*peer, Origin::New, quantum, |control| match session {
             Some(uuid) => control.model.open_session_client(name, *exact, *uuid),
             None => control.model.open_client(name, *exact),
         })
     }
 
-    /// Makes a client of a connection; `open` enters it into the model. `quantum` is what its
-    /// program knows of.
+    /// Makes a client of a connection; `open` adds it to the model. `quantum` is the one that its
+    /// program knows.
     pub(super) fn welcome_client(
         &mut self,
         peer: u64,
-        past: Past,
+        origin: Origin,
         quantum: u32,
         open: impl FnOnce(&mut Self) -> Result<u32, RequestError>,
     ) -> Result<(), RequestError> {
@@ -108,12 +108,12 @@ impl Control {
         let welcome = Welcome::Client { client, name, server_name: self.config.name.clone() };
         let supervision = ClientSupervision::new(self.config.cpus.is_some());
         let program = (peer, process, permissions);
-        let slot = ClientSlot::new(program, memory, (past, quantum), supervision);
+        let slot = ClientSlot::new(program, memory, (origin, quantum), supervision);
         self.clients.slots.insert(client, slot);
         self.clients.had_clients = true;
         self.carry_changes();
         self.registry.note_process(client, process.unwrap_or(0));
-        // Last: what the client is told of, it finds in the registry.
+        // Sent last: by then the registry holds everything that the packet names.
         let SharedMemory { engine, registry, .. } = &self.peers.memory;
         let memory = [engine, registry, &assignments, &own, &*signals, &theirs.into()];
         if !self.peers.welcome(peer, &welcome, &memory.map(AsFd::as_fd)) {

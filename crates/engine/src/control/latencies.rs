@@ -14,7 +14,7 @@ use crate::order::order;
 #[derive(Debug)]
 pub(super) struct Latencies {
     pass: Option<Pass>,
-    /// Latency callbacks that have not returned, and when they are not waited for any more.
+    /// Latency callbacks that have not returned, and the time until which they are waited for.
     pub(super) callbacks: Questions<u64>,
     /// The graph has changed since the latencies were computed.
     pub(super) due: bool,
@@ -24,7 +24,7 @@ pub(super) struct Latencies {
 #[derive(Debug)]
 struct Pass {
     capture: bool,
-    /// Clients to come, the next one last.
+    /// The clients that remain, the next one last.
     left: Vec<u32>,
     /// The next client was asked in this pass.
     asked: bool,
@@ -35,7 +35,7 @@ struct Pass {
 /// What a step has changed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LatencyStep {
-    /// The ports whose latency is another one.
+    /// The ports whose latency has changed.
     pub(super) ports: Vec<u32>,
     /// Clients are to be notified that the order of the graph has changed.
     pub(super) order_changed: bool,
@@ -51,8 +51,8 @@ impl Default for Latencies {
     }
 }
 
-/// The latencies of the driver's ports: a quantum to fetch, and one or (async) two until it is
-/// heard. `waits`: the driver waits for the end of the graph in each cycle.
+/// The latencies of the driver's ports: one quantum for capture, and one (or two in async mode) for
+/// playback. `waits`: the driver waits for the end of the graph in each cycle.
 pub(super) fn driver_latency(facts: &DriverFacts, quantum: u32, waits: bool) -> PortLatency {
     let own_quanta = if waits { 1 } else { 2 };
     let playback_quanta = facts.latency.playback_quanta.saturating_add(own_quanta);
@@ -108,10 +108,10 @@ impl Latencies {
     }
 
     /// Ends a pass, and begins the one for playback after the one for capture. Returns true if
-    /// clients are to be notified of another order.
+    /// clients are to be notified that the order has changed.
     fn end_pass(&mut self, model: &mut Model, changed: &mut Vec<u32>) -> bool {
         let Some(Pass { capture, order_changed, .. }) = self.pass.take() else { return false };
-        // What enters the devices' ports at the end of the paths.
+        // The paths end at the devices' ports.
         for device in model.devices().collect::<Vec<u32>>() {
             changed.extend(enter(model, device, capture));
         }
@@ -130,7 +130,7 @@ impl Pass {
     }
 }
 
-/// When the callback of `client`, if it has not returned, is not waited for any more.
+/// Until when the callback of `client` is waited for, if it has not returned.
 fn due_ns(callbacks: &Questions<u64>, client: u32) -> Option<u64> {
     callbacks.iter().find(|(_, asked, _)| *asked == client).map(|(_, _, due_ns)| *due_ns)
 }
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pass_waits_for_a_callback_and_then_goes_on() {
+    fn a_latency_pass_continues_once_a_callback_returns() {
         let (mut model, mut clients, [first, _], mut latencies) = scenario();
         assert!(!latencies.step(&mut model, &mut clients, 0).order_changed);
         assert_eq!(capture_latency(&model, "first:in"), 100);

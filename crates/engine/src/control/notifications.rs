@@ -1,4 +1,4 @@
-//! Notifications on their way to the clients, in the order of the changes that they are of.
+//! Notifications on their way to the clients, in the order of the changes.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct AwaitedConnection {
     deadline_ns: u64,
 }
 
-/// Some cycles, of all but the longest quanta.
+/// Several cycles of all but the longest quanta.
 const CARRIED_NS: u64 = 250_000_000;
 
 impl Notifications {
@@ -47,7 +47,7 @@ impl Notifications {
         self.waiting.push_back(Notification { packet: encode(event).into(), to, awaits });
     }
 
-    /// Takes the notifications up to the first whose connection carries no sound yet, by
+    /// Takes the notifications up to the first whose connection carries no sound yet, according to
     /// `is_carried(source, destination)`.
     pub(super) fn take_due(
         &mut self,
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_told_of_when_it_carries_sound_and_keeps_what_follows_waiting() {
+    fn notifications_wait_until_their_connection_carries_sound() {
         let mut notifications = Notifications::default();
         notifications.push(&Event::GraphOrder, vec![1], 0);
         notifications.push(&connected(1, 2), vec![1], 0);
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_carries_nothing_is_told_of_in_time() {
+    fn a_connection_that_never_carries_sound_is_announced_at_its_deadline() {
         let mut notifications = Notifications::default();
         notifications.push(&connected(1, 2), vec![1], 1_000);
         assert_eq!(taken(&mut notifications, &[], 999 + CARRIED_NS), []);

@@ -1,4 +1,4 @@
-//! What peers send, what is sent to them, and their end.
+//! Packets from peers and to them, and how peers are closed.
 
 use std::os::fd::OwnedFd;
 
@@ -176,7 +176,7 @@ impl Control {
         let _ = self.release_timebase(client);
         let Some(slot) = self.clients.slots.remove(&client) else { return };
         slot.health.note_departed();
-        // Its process may live on, and have them mapped.
+        // Its process may live on with these pages mapped.
         self.clients.revoke_pages(&slot.pages.keys(|_| true));
         self.model.close_client(client);
         self.services.sessions.forget(client);
@@ -189,7 +189,7 @@ impl Control {
 
     /// Tells all clients that the server stops.
     pub(super) fn announce_end(&mut self, reason: &str) {
-        // Also for those whose sockets take no more.
+        // Also reaches clients whose sockets are full.
         self.engine().note_stopped();
         for slot in self.clients.slots.values_mut() {
             slot.outbox.push(&Event::Shutdown { reason: reason.into() });

@@ -14,7 +14,7 @@ use super::FIRST_PEER;
 use super::listeners::Listeners;
 use super::permissions::permissions_of;
 use super::ticket::{PendingReplies, Ticket};
-use crate::outbox::{Flushed, Outbox};
+use crate::outbox::{FlushOutcome, Outbox};
 use crate::policy::{Permissions, Policy};
 
 /// What a peer is.
@@ -26,7 +26,7 @@ pub(super) enum PeerState {
     Observer,
     /// It is admitted as a client after those that return from another server.
     Waiting,
-    /// It has ports.
+    /// It is a client.
     Client(u32),
 }
 
@@ -113,7 +113,7 @@ impl PeerSocket {
 }
 
 impl Peers {
-    /// No peer yet.
+    /// Starts without peers.
     pub(super) fn new(listeners: Listeners, memory: SharedMemory) -> Self {
         Self {
             listeners,
@@ -270,7 +270,7 @@ impl Peers {
         peer.socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_ok()
     }
 
-    /// Sends a client what its event socket takes. `was_full`: the poller reports when it is not.
+    /// Sends a client as many events as its socket takes. `was_full`: the poller watches for room.
     /// Returns false if the client has gone.
     pub(super) fn send_events(
         &self,
@@ -284,10 +284,10 @@ impl Peers {
         let send =
             |packet: &[u8], memory: &[std::os::fd::BorrowedFd<'_>]| events.try_send(packet, memory);
         let interest = match outbox.flush(send) {
-            Flushed::All | Flushed::Later if was_full => Interest::Readable,
-            Flushed::Waiting if !was_full => Interest::ReadableOrWritable,
-            Flushed::All | Flushed::Later | Flushed::Waiting => return true,
-            Flushed::Closed => return false,
+            FlushOutcome::All | FlushOutcome::Later if was_full => Interest::Readable,
+            FlushOutcome::Waiting if !was_full => Interest::ReadableOrWritable,
+            FlushOutcome::All | FlushOutcome::Later | FlushOutcome::Waiting => return true,
+            FlushOutcome::Closed => return false,
         };
         // Fails only if the kernel has no memory: the events wait for the next ones then.
         let _ = poller.modify(events, PeerSocket::Events(serial).token(), interest);

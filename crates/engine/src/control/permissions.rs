@@ -1,4 +1,4 @@
-//! What a peer may ask: the policy, applied.
+//! What a peer may ask, according to the policy.
 
 use std::fs;
 
@@ -35,7 +35,7 @@ fn facts_of(socket: &Connection, looks_at_process: bool) -> Option<Facts> {
     let cgroup = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
     if pidfd.is_ok_and(|pidfd| pidfd.has_ended().is_ok_and(|ended| !ended)) {
         facts.executable = executable.and_then(|path| path.into_os_string().into_string().ok());
-        // The one hierarchy of version 2.
+        // The single hierarchy of cgroup version 2.
         facts.cgroup = cgroup.and_then(|text| {
             Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned())
         });
@@ -96,7 +96,7 @@ pub(super) fn check(
             (permissions.load, "have the server run plug-ins")
         }
         Request::RecomputeLatencies => {
-            (permissions.patch || client.is_some(), "have latencies stated anew")
+            (permissions.patch || client.is_some(), "have latencies recomputed")
         }
         Request::Activate(_)
         | Request::Deactivate

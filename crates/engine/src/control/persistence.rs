@@ -1,8 +1,9 @@
-//! The server's state over its end: written down as it changes, and given to those that come back.
+//! The server's state across restarts: written to a file as it changes, and restored to clients
+//! that come back.
 //!
-//! With `--state` it is the whole state, in the file that was named. Without, only what nobody but
-//! the server knows and clients do not carry over its death (decision 15): properties, in the
-//! runtime directory, as long as it runs.
+//! With `--state` it is the whole state, in the named file. Without, it is only what clients do not
+//! restore by themselves after a crash (decision 15): the properties, in the runtime directory,
+//! while the server runs.
 
 use rt::shm::EngineSegment;
 use state::{State, TransportPosition};
@@ -14,7 +15,7 @@ use crate::state_writer::StateWriter;
 /// Time between two writes of a state that changes all the time.
 const PAUSE_NS: u64 = 300_000_000;
 
-/// The server's state over its end.
+/// The server's state across restarts.
 #[derive(Debug)]
 pub(super) struct Persistence {
     pub(super) state: StatePersistence,
@@ -27,35 +28,35 @@ pub struct StatePersistence {
     /// `None` after the end.
     writer: Option<StateWriter>,
     scope: Scope,
-    /// The model is not as it was when it was written last.
+    /// The model has changed since it was last written.
     changed: bool,
-    /// Where the transport was seen last.
+    /// The transport's last known position.
     place: TransportPosition,
-    /// The rest, when it was written last.
+    /// Quantum and transport as last written.
     written: Option<(u32, TransportPosition)>,
-    /// Not before this.
+    /// Not written again before this time.
     next_ns: u64,
-    /// What a server before left is given to those that come until then; `None`: for ever.
+    /// Until when clients receive what an earlier server left for them; `None`: forever.
     until_ns: Option<u64>,
 }
 
-/// What is written down.
+/// What is written to the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
-    /// All of it, also of those that are gone.
+    /// Everything, also of clients that have gone.
     All,
-    /// What clients do not carry over a server's death.
+    /// What clients do not restore by themselves after a crash.
     Uncarried,
 }
 
 impl StatePersistence {
-    /// Writes the whole state, beginning where the transport is asked to go.
+    /// Writes the whole state; `place` is the transport position that was restored.
     pub fn all(writer: StateWriter, place: Option<TransportPosition>) -> Self {
         Self::new(writer, Scope::All, place.unwrap_or(STANDING), None)
     }
 
-    /// Writes what clients do not carry. What the model was told before is forgotten after
-    /// `until_ns`.
+    /// Writes what clients do not restore by themselves. What an earlier server left is forgotten
+    /// after `until_ns`.
     pub fn uncarried(writer: StateWriter, until_ns: u64) -> Self {
         Self::new(writer, Scope::Uncarried, STANDING, Some(until_ns))
     }
@@ -92,7 +93,7 @@ impl StatePersistence {
     ) {
         if self.until_ns.is_some_and(|until_ns| until_ns < now_ns) {
             self.until_ns = None;
-            model.expect_nobody();
+            model.stop_expecting();
         }
         if self.scope == Scope::All {
             let rest = Some((quantum, settled(self.transport_place(engine))));
@@ -104,7 +105,7 @@ impl StatePersistence {
         }
     }
 
-    /// Writes the last state, and waits for it in bounded time: the server stops in order.
+    /// Writes the last state, and waits for it for a bounded time, when the server stops cleanly.
     pub(super) fn finish(&mut self, model: &Model, quantum: u32, engine: &EngineSegment) {
         if self.scope == Scope::All {
             self.write(model, quantum, engine);
@@ -112,8 +113,8 @@ impl StatePersistence {
         let Some(writer) = self.writer.take() else { return };
         let path = writer.finish();
         if self.scope == Scope::Uncarried {
-            // No client returns to a server that stopped in order. The file is not there if there
-            // were no properties.
+            // No client returns to a server that stopped cleanly. Fails if there is no file,
+            // because there were no properties.
             let _ = std::fs::remove_file(path);
         }
     }
@@ -132,8 +133,8 @@ impl StatePersistence {
         }
     }
 
-    /// Where the transport stands in the newest cycle. Before the first cycle, what was asked of it
-    /// is not decided.
+    /// The transport's position in the newest cycle. Before the first cycle, a requested position
+    /// has not been decided yet.
     fn transport_place(&mut self, engine: &EngineSegment) -> TransportPosition {
         let cycle = engine.cycle();
         if let Some(transport) = engine.transport_in(cycle).filter(|_| cycle != 0) {
@@ -147,7 +148,8 @@ impl StatePersistence {
 const STANDING: TransportPosition =
     TransportPosition { rolling: false, frame: 0, bar_beat_tick: None };
 
-/// For a file that is not to change with every cycle: where it rolls at the moment is not said.
+/// The position to write: a rolling transport has none, so that the file does not change with every
+/// cycle.
 fn settled(place: TransportPosition) -> TransportPosition {
     if place.rolling { TransportPosition { rolling: true, ..STANDING } } else { place }
 }

@@ -1,4 +1,4 @@
-//! Which client runs on which CPU: measured all the time, scheduled with each plan, told with the
+//! Which client runs on which CPU: measured all the time, scheduled with each plan, sent with the
 //! assignments.
 
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use sys::clock::now_ns;
 
 use super::Control;
 use crate::order::{Order, order};
-use crate::placement::{Costs, Graph, Observed, expected_ns, keep, schedule};
+use crate::placement::{Costs, Graph, ObservedCosts, expected_ns, keep, schedule};
 use crate::supervision::{Event, UnpinReason};
 
 /// The CPUs to place clients on, and what hops between them cost.
 #[derive(Debug, Clone)]
 pub struct PlacementConfig {
-    /// The first is the driver thread's.
+    /// The CPUs; the first is the driver thread's.
     pub cpus: Vec<u32>,
-    /// As measured when the server started.
+    /// The costs measured when the server started.
     pub costs: Costs,
 }
 
@@ -29,32 +29,33 @@ type Assignment = HashMap<u32, u32>;
 #[derive(Debug)]
 pub(super) struct Placement {
     config: PlacementConfig,
-    observed: Observed,
-    /// What the next plan says.
+    observed: ObservedCosts,
+    /// The assignment in the next plan.
     current: Assignment,
-    /// The first plan that says so.
+    /// Generation of the first plan with this assignment.
     current_since: u64,
-    /// When it is looked next: by the clock, or earlier because the graph has changed.
-    look_at_ns: u64,
-    /// ... by the clock.
-    look_by_ns: u64,
+    /// Time of the next review: the regular one, or earlier because the graph has changed.
+    review_at_ns: u64,
+    /// Time of the next regular review.
+    regular_review_ns: u64,
 }
 
-/// How often it is looked whether durations have moved so far that another schedule is better.
-const LOOK_NS: u64 = 1_000_000_000;
-/// ... and how soon when the graph has changed and changes no more. The search for a schedule takes
-/// longer than the rest of a plan, and neither sound nor requests wait for it.
-const LOOK_AFTER_CHANGE_NS: u64 = 50_000_000;
+/// Interval between regular reviews: whether durations have changed so much that another schedule
+/// is better.
+const REVIEW_NS: u64 = 1_000_000_000;
+/// Delay of a review after the last change of the graph. The search for a schedule takes longer
+/// than the rest of a plan, and neither sound nor requests wait for it.
+const REVIEW_AFTER_CHANGE_NS: u64 = 50_000_000;
 
 impl Placement {
     pub(super) fn new(config: PlacementConfig) -> Self {
         Self {
             config,
-            observed: Observed::default(),
+            observed: ObservedCosts::default(),
             current: HashMap::new(),
             current_since: 0,
-            look_at_ns: 0,
-            look_by_ns: 0,
+            review_at_ns: 0,
+            regular_review_ns: 0,
         }
     }
 
@@ -63,12 +64,12 @@ impl Placement {
         self.current.get(&client).copied()
     }
 
-    /// The driver thread's.
+    /// The CPU of the driver thread.
     pub(super) fn driver_cpu(&self) -> Option<u32> {
         self.config.cpus.first().copied()
     }
 
-    /// The next plan, `generation`, has everybody there; true if that is news.
+    /// Uses `assignment` from plan `generation` on. Returns true if it differs from the one before.
     fn settle(&mut self, assignment: Assignment, generation: u64) -> bool {
         let is_new = self.current != assignment;
         if is_new {
@@ -77,42 +78,42 @@ impl Placement {
         is_new
     }
 
-    /// A cycle's records begin.
+    /// Begins the records of a cycle.
     pub(super) fn note_cycle(&mut self, cycle: CycleRecord) {
         self.observed.begin(cycle, self.config.costs);
     }
 }
 
 impl Control {
-    /// Gives every client of a plan a place: its own, or one around the others. Whether all should
-    /// move is looked at once the plan is out.
+    /// Gives every client of a plan a CPU: the one that it has, or one that suits the others.
+    /// Whether all should move is reviewed once the plan is published.
     pub(super) fn place(&mut self, order: &Order) {
-        let next = self.placed(order, keep);
-        let soon_ns = now_ns() + LOOK_AFTER_CHANGE_NS;
+        let next = self.assignment(order, keep);
+        let soon_ns = now_ns() + REVIEW_AFTER_CHANGE_NS;
         let generation = self.publisher.next_generation();
-        if let Some((places, next)) = self.publisher.placement.as_mut().zip(next) {
-            places.settle(next, generation);
-            places.look_at_ns = soon_ns.min(places.look_by_ns);
+        if let Some((placement, next)) = self.publisher.placement.as_mut().zip(next) {
+            placement.settle(next, generation);
+            placement.review_at_ns = soon_ns.min(placement.regular_review_ns);
         }
     }
 
     /// Asks for another plan if the graph or its durations have changed so far that clients should
     /// move.
-    pub(super) fn look_at_places(&mut self) {
+    pub(super) fn review_placement(&mut self) {
         let now_ns = now_ns();
-        let Some(places) =
-            self.publisher.placement.as_mut().filter(|places| places.look_at_ns <= now_ns)
+        let Some(placement) =
+            self.publisher.placement.as_mut().filter(|placement| placement.review_at_ns <= now_ns)
         else {
             return;
         };
-        places.look_by_ns = now_ns + LOOK_NS;
-        places.look_at_ns = places.look_by_ns;
-        places.observed.look(places.config.costs);
+        placement.regular_review_ns = now_ns + REVIEW_NS;
+        placement.review_at_ns = placement.regular_review_ns;
+        placement.observed.review(placement.config.costs);
         let order = order(&self.model, &self.members());
-        let next = self.placed(&order, schedule);
+        let next = self.assignment(&order, schedule);
         let generation = self.publisher.next_generation();
-        if let Some((places, next)) = self.publisher.placement.as_mut().zip(next)
-            && places.settle(next, generation)
+        if let Some((placement, next)) = self.publisher.placement.as_mut().zip(next)
+            && placement.settle(next, generation)
         {
             self.publisher.need(now_ns);
         }
@@ -121,23 +122,24 @@ impl Control {
     /// Notes one more record of a cycle: the hop that led to it, and whether the client ran on the
     /// CPU that is assigned to it. Not in freewheel, where no CPU sleeps and no thread is
     /// real-time.
-    pub(super) fn note_place(&mut self, record: ClientRecord, now_ns: u64) {
-        let Some(places) = self.publisher.placement.as_mut().filter(|_| !self.settings.freewheels)
+    pub(super) fn note_placement(&mut self, record: ClientRecord, now_ns: u64) {
+        let Some(placement) =
+            self.publisher.placement.as_mut().filter(|_| !self.settings.freewheels)
         else {
             return;
         };
-        places.observed.note(record);
+        placement.observed.note(record);
         let cycle = self.supervisor.newest;
-        let has_assignment = cycle.cycle == record.cycle && cycle.plan >= places.current_since;
+        let has_assignment = cycle.cycle == record.cycle && cycle.plan >= placement.current_since;
         let has_noted_cpu = record.finished_ns != 0 && record.cpu != UNKNOWN_CPU;
-        let assigned = places.cpu(record.client).filter(|_| has_assignment && has_noted_cpu);
+        let assigned = placement.cpu(record.client).filter(|_| has_assignment && has_noted_cpu);
         if let Some(assigned) = assigned {
             let event = Event::RanOn { cpu: u32::from(record.cpu), assigned };
             self.supervise(record.client, event, now_ns);
         }
     }
 
-    /// What places were chosen by.
+    /// Returns the costs and durations by which CPUs were chosen.
     pub(super) fn placement(&self, order: &Order) -> Option<status::Placement> {
         let Placement { config, observed, current, .. } = self.publisher.placement.as_ref()?;
         let (costs, graph) = (observed.costs(config.costs), self.graph(order)?);
@@ -151,10 +153,10 @@ impl Control {
         })
     }
 
-    /// Where a client of the graph is told to run.
+    /// Returns where a client of the graph is to run, and why.
     pub(super) fn place_of(&self, client: u32, order: &Order) -> Option<Place> {
-        let places = self.publisher.placement.as_ref()?;
-        let Some(cpu) = places.cpu(client) else {
+        let placement = self.publisher.placement.as_ref()?;
+        let Some(cpu) = placement.cpu(client) else {
             let (reason, left_ns) =
                 self.clients.slots.get(&client)?.supervision.unpinned(now_ns())?;
             let left_ms = left_ns / 1_000_000;
@@ -169,12 +171,13 @@ impl Control {
             .filter(|(_, follower)| *follower == client)
             .map(|(other, _)| *other)
             .collect();
-        // Of those on its CPU, the last one to run.
-        let here = |other: &&u32| predecessors.contains(other) && places.cpu(**other) == Some(cpu);
+        // The last predecessor to run on its CPU.
+        let here =
+            |other: &&u32| predecessors.contains(other) && placement.cpu(**other) == Some(cpu);
         let waker =
             order.clients.iter().rfind(here).map(|other| self.client_name(*other).to_owned());
         let is_woken_here =
-            waker.is_some() || (predecessors.is_empty() && places.driver_cpu() == Some(cpu));
+            waker.is_some() || (predecessors.is_empty() && placement.driver_cpu() == Some(cpu));
         Some(if is_woken_here { Place::After { cpu, waker } } else { Place::Beside { cpu } })
     }
 
@@ -182,8 +185,8 @@ impl Control {
         self.model.client(client).map_or("", |client| &client.name)
     }
 
-    /// Where `choose` puts the clients, beginning from where they are.
-    fn placed(
+    /// Returns the assignment that `choose` makes, starting from the current one.
+    fn assignment(
         &self,
         order: &Order,
         choose: impl FnOnce(&Graph, Costs, &[u32], &Assignment) -> Assignment,
@@ -192,11 +195,11 @@ impl Control {
         Some(choose(&self.graph(order)?, observed.costs(config.costs), &config.cpus, current))
     }
 
-    /// The clients that are told where to run, and how long they take.
+    /// The clients that a CPU may be assigned to, and how long they take.
     fn graph<'a>(&self, order: &'a Order) -> Option<Graph<'a>> {
-        let places = self.publisher.placement.as_ref()?;
+        let placement = self.publisher.placement.as_ref()?;
         let now_ns = now_ns();
-        let placed = order.clients.iter().filter_map(|client| {
+        let movable = order.clients.iter().filter_map(|client| {
             let slot = self.clients.slots.get(client)?;
             if !slot.supervision.may_be_pinned(now_ns) {
                 return None;
@@ -204,7 +207,7 @@ impl Control {
             Some((*client, slot.measured.duration_ns()))
         });
         let driver_ns =
-            self.shared.accounting_ns.load(Ordering::Relaxed) + places.observed.leave_ns();
-        Some(Graph { driver_ns, clients: placed.collect(), edges: &order.edges })
+            self.shared.accounting_ns.load(Ordering::Relaxed) + placement.observed.leave_ns();
+        Some(Graph { driver_ns, clients: movable.collect(), edges: &order.edges })
     }
 }

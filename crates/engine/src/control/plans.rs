@@ -59,7 +59,7 @@ impl Control {
         }
     }
 
-    /// Starts a driver that waits for listeners, if it has some.
+    /// Starts a driver that waits for listeners, once it has some.
     pub(super) fn start_if_connected(&mut self) {
         let has_listeners = self.publisher.has_listeners();
         if let Some(start) = self.settings.start_trigger.as_mut().filter(|_| has_listeners) {

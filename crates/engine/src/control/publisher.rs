@@ -31,7 +31,7 @@ pub(super) struct PlanPublisher {
     in_force: u64,
     running: u64,
     newest: u64,
-    published: Option<Published>,
+    published: Option<PublishedPlan>,
     /// The plan in force has listeners for the driver.
     has_listeners: bool,
     /// Goes into the next plan.
@@ -42,7 +42,7 @@ pub(super) struct PlanPublisher {
 
 /// What becomes true when the driver takes a published plan.
 #[derive(Debug)]
-struct Published {
+struct PublishedPlan {
     generation: u64,
     /// Where each of its clients will sleep.
     sleeps: BTreeMap<u32, Sleep>,
@@ -54,7 +54,7 @@ struct Published {
 pub(super) struct CycleMode {
     /// Length of a cycle, frames.
     pub(super) quantum: u32,
-    /// Cycles follow each other as fast as the graph can.
+    /// Cycles follow each other without a pause.
     pub(super) freewheels: bool,
     /// The driver waits for the end of the graph in each cycle.
     pub(super) driver_waits: bool,
@@ -63,7 +63,7 @@ pub(super) struct CycleMode {
 /// A plan that has come back from the driver thread.
 #[derive(Debug, Default)]
 pub(super) struct Retirement {
-    /// The published plan has taken its place.
+    /// The published plan has replaced it.
     pub(super) is_adoption: bool,
     /// The driver of the plans before, if the driver thread has left it.
     pub(super) driver: Option<DriverSwap>,
@@ -222,7 +222,7 @@ impl PlanPublisher {
         }
         let sleeps = plan.seats.iter().map(|seat| (seat.client, Sleep::from(seat.edges))).collect();
         let (generation, has_listeners) = (self.newest, plan.has_listeners);
-        self.published = Some(Published { generation, sleeps, has_listeners });
+        self.published = Some(PublishedPlan { generation, sleeps, has_listeners });
         if let Some(replaced) = next.publish(plan) {
             self.pool.give_back(replaced);
         }
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn changes_that_come_together_are_one_plan_and_a_mapping_makes_it_come_soon() {
+    fn changes_that_come_together_share_one_plan() {
         let mut publisher = Scenario::new().publisher;
         let start_ns = 1_000_000_000;
         assert!(!publisher.is_due(u64::MAX), "nothing has changed");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Gives each question of a server another token.
+/// Gives each question of a server a token of its own.
 #[derive(Debug)]
 pub(super) struct Tokens {
     last: u64,
@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_question_is_answered_once_and_only_by_the_client_that_was_asked() {
+    fn only_the_client_that_was_asked_can_answer_a_question() {
         let (mut tokens, mut questions) = (Tokens::after(100), Questions::default());
         let (first, second) = (tokens.next(), tokens.next());
         questions.note(first, 1, "first");

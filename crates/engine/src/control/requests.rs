@@ -1,4 +1,4 @@
-//! What programs ask, one function for each request that is more than a call of the model.
+//! The requests of programs, with one function for each that is more than a call of the model.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::services::{InternalOutcome, SaveRequest};
 use super::ticket::{PENDING_PER_PEER, Ticket};
 use super::transition::Change;
 use super::{Control, permissions};
-use crate::client_slot::Past;
+use crate::client_slot::Origin;
 use crate::config::SelfConnect;
 use crate::model::Model;
 use crate::order::would_close_loop;
@@ -27,7 +27,7 @@ use crate::supervision::xrun_diagnosis::ThreadProbe;
 /// How a request is answered.
 pub(super) enum Outcome {
     Now(Reply),
-    /// When the plan that is needed now is in force, and then the connection may close.
+    /// When the plan that is needed now is in force. The connection may close after the answer.
     Adopted {
         closes: bool,
     },
@@ -58,7 +58,7 @@ impl Control {
             self.reconnect();
         }
         self.persistence.returns.quiet = false;
-        // What its own callbacks are told of the request is on its way before the answer.
+        // Notifications that the request causes are sent before its answer.
         client.into_iter().for_each(|client| self.flush_outbox(client));
         match outcome {
             Ok(Outcome::Now(reply)) => self.reply(ticket, reply),
@@ -75,14 +75,15 @@ impl Control {
         }
     }
 
-    /// What only clients can ask; all else goes to [`answer_anybody`](Self::answer_anybody).
+    /// Answers the requests that only clients can send; all others go to
+    /// [`answer_any_peer`](Self::answer_any_peer).
     fn answer(
         &mut self,
         client: Option<u32>,
         request: Request,
         descriptors: Vec<OwnedFd>,
     ) -> Result<Outcome, RequestError> {
-        let Some(client) = client else { return self.answer_anybody(None, request) };
+        let Some(client) = client else { return self.answer_any_peer(None, request) };
         let done = Ok(Outcome::Now(Reply::Done));
         match request {
             Request::Activate(activation) => self.activate(client, activation),
@@ -103,12 +104,13 @@ impl Control {
                 self.return_connections(client, connections).and(done)
             }
             Request::Returned => self.returned(client).and(done),
-            request => self.answer_anybody(Some(client), request),
+            request => self.answer_any_peer(Some(client), request),
         }
     }
 
-    /// Names every request, so that none is forgotten.
-    fn answer_anybody(
+    /// Answers the requests that any peer can send. Matches every request, so that none is
+    /// forgotten.
+    fn answer_any_peer(
         &mut self,
         client: Option<u32>,
         request: Request,
@@ -219,7 +221,7 @@ impl Control {
         done
     }
 
-    /// A client's assignments have room for so many connections and no more.
+    /// Checks whether a client's assignments have room for one more connection.
     fn check_room(&self, source: &str, destination: &str) -> Result<(), RequestError> {
         for port in [self.model.find(source)?, self.model.find(destination)?] {
             if !has_room(&self.model, port.owner) {
@@ -257,14 +259,14 @@ impl Control {
             slot.process.zip(thread).and_then(|(process, thread)| ThreadProbe::of(process, thread));
         slot.health.forget_late_cycles();
         slot.activation = Some(activation);
-        if slot.past != Past::Returning {
-            slot.told_quantum = self.settings.quantum;
+        if slot.origin != Origin::Returning {
+            slot.known_quantum = self.settings.quantum;
         }
         // Another plan is needed in any case.
         slot.supervision.on(supervision::Event::Activated, now_ns());
         self.registry.note_late(client, slot.supervision.late_cycles(), false);
         self.model.set_active(client, true);
-        // One that returns knows another quantum, maybe.
+        // A client that returns may know another quantum.
         self.notify_quantum(self.settings.quantum);
         self.publisher.need(now_ns());
         Ok(Outcome::Adopted { closes: false })
@@ -272,7 +274,7 @@ impl Control {
 
     fn deactivate(&mut self, client: u32) {
         self.model.set_active(client, false);
-        // Told of its own ports' end first, as an active client.
+        // It is still active, so that it is notified of the end of its own ports first.
         self.carry_changes();
         self.take_over_transport_requests(client);
         if let Some(slot) = self.clients.slots.get_mut(&client) {
@@ -296,7 +298,7 @@ impl Control {
         Ok(Outcome::Now(Reply::Port(port)))
     }
 
-    /// Whether a client may have another port.
+    /// Checks whether a client may have another port.
     pub(super) fn check_ports(&self, client: u32) -> Result<(), RequestError> {
         let ports = self.model.client(client).map_or(0, |client| client.ports.len());
         let limit = self.config.ports_of_client();
@@ -307,8 +309,7 @@ impl Control {
         Err(RequestError::Full { what: "port of one client".into(), limit, advice })
     }
 
-    /// Whether a client's port has a place for its samples if it is an output, and none if it is
-    /// not.
+    /// Checks that an output port has a slot for its samples, and an input port has none.
     pub(super) fn check_slot(&self, client: u32, new: &NewPort) -> Result<(), RequestError> {
         let output = new.flags & port_flags::OUTPUT != 0;
         let slabs = self.clients.slots.get(&client).map_or(0, |slot| slot.memory.slabs.len());
@@ -412,7 +413,8 @@ fn answer_property(
     }
 }
 
-/// Whether `thread` is one of `process`: nobody may have another program's threads demoted.
+/// Returns whether `thread` belongs to `process`: no program may have another program's threads
+/// demoted.
 fn belongs(process: Option<u32>, thread: u32) -> bool {
     process.is_some_and(|process| {
         std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists()

@@ -1,7 +1,7 @@
-//! Clients that return: the server before this one has died, and they state what they were there.
-//! Their statements are checked like everything that comes from a client.
+//! Clients that return: the previous server has crashed, and they state what they were there. Their
+//! statements are checked like everything that comes from a client.
 
-use proto::hello::{Returning, Seen};
+use proto::hello::{Returning, TransportSnapshot};
 use proto::limits::RETURNED_AT_ONCE;
 use proto::request::{RequestError, ReturningConnection, ReturningPort};
 use rt::shm::TransportRequest;
@@ -10,11 +10,11 @@ use sys::clock::now_ns;
 
 use super::Control;
 use super::requests::Outcome;
-use crate::client_slot::Past;
+use crate::client_slot::Origin;
 use crate::resume::{frame_after, is_plausible};
 
-/// How long new clients wait for those that return, so that no name and no id of these is taken. A
-/// client that returns tries to connect some twenty times a second.
+/// How long new clients wait for those that return, so that they do not take their names or ids. A
+/// returning client tries to connect about twenty times a second.
 const FIRST_NS: u64 = 500_000_000;
 
 /// How long after its start a server lets returning clients set its frame clock forward while other
@@ -37,7 +37,7 @@ pub(super) struct Returns {
 }
 
 impl Returns {
-    /// For a server that starts now.
+    /// Expectations of a server that starts now.
     pub(super) fn expected(after_crash: bool) -> Self {
         if !after_crash {
             return Self::default();
@@ -58,7 +58,7 @@ impl Control {
     }
 
     pub(super) fn is_returning(&self, client: u32) -> bool {
-        self.clients.slots.get(&client).is_some_and(|slot| slot.past == Past::Returning)
+        self.clients.slots.get(&client).is_some_and(|slot| slot.origin == Origin::Returning)
     }
 
     fn check_returning(&self, client: u32) -> Result<(), RequestError> {
@@ -75,12 +75,13 @@ impl Control {
     ) -> Result<(), RequestError> {
         self.check_return(returning)?;
         self.persistence.returns.quiet = true;
-        let welcomed = self.welcome_client(serial, Past::Returning, returning.quantum, |control| {
-            let model = &mut control.model;
-            model.return_client(returning.client, returning.uuid, &returning.name)?;
-            model.expect_ids(returning.last_client, returning.last_port);
-            Ok(returning.client)
-        });
+        let welcomed =
+            self.welcome_client(serial, Origin::Returning, returning.quantum, |control| {
+                let model = &mut control.model;
+                model.return_client(returning.client, returning.uuid, &returning.name)?;
+                model.expect_ids(returning.last_client, returning.last_port);
+                Ok(returning.client)
+            });
         self.persistence.returns.quiet = false;
         welcomed?;
         if let Some(seen) = &returning.transport {
@@ -164,7 +165,7 @@ impl Control {
             let (Some(writer), Some(reader)) = (owner(source), owner(destination)) else {
                 continue;
             };
-            // A client that may not connect anything is connected again by the one at the other
+            // A connection that this client may not make is restored by the client at the other
             // end.
             let may = self.clients.slots.get(&client).is_some_and(|slot| slot.permissions.connect);
             let is_own = may && (writer == client || reader == client);
@@ -181,7 +182,7 @@ impl Control {
     pub(super) fn returned(&mut self, client: u32) -> Result<(), RequestError> {
         self.check_returning(client)?;
         if let Some(slot) = self.clients.slots.get_mut(&client) {
-            slot.past = Past::Returned;
+            slot.origin = Origin::Returned;
         }
         self.model.trust_connections_of(client);
         Ok(())
@@ -189,9 +190,9 @@ impl Control {
 
     /// Restores the transport as the returning client saw it last, unless it has been moved here
     /// already.
-    fn return_transport(&mut self, seen: &Seen) {
+    fn return_transport(&mut self, seen: &TransportSnapshot) {
         let now = self.engine().transport_in(self.engine().cycle()).unwrap_or_default();
-        // One round is that of a state that was kept.
+        // A restored state accounts for one round.
         let is_untouched = !now.state.passes() && now.round <= 1;
         if !is_untouched
             || self.persistence.returns.has_transport
@@ -206,10 +207,10 @@ impl Control {
         let _ = self.ask_transport(request);
     }
 
-    /// Connects clients that have come back with those that are here, as they were.
+    /// Restores the connections between clients that have come back and those that are here.
     pub(super) fn reconnect(&mut self) {
         for connection in self.model.take_due() {
-            // A connection that is refused is remembered: a limit may be another one next time.
+            // A refused connection stays remembered: the limit may be a larger one next time.
             let _ = self.connect(None, &connection.source, &connection.destination);
         }
         self.carry_changes();

@@ -1,5 +1,5 @@
-//! What helps the server from outside of it: plug-in processes, RealtimeKit, the card's own
-//! monitoring, the kernel's idle limit, and sessions.
+//! Services outside of the graph: plug-in processes, RealtimeKit, hardware monitoring, the kernel's
+//! idle limit, and sessions.
 
 mod idle_limit;
 mod plug_ins;
@@ -24,7 +24,7 @@ use priorities::RealtimeThread;
 pub(super) use sessions::SaveRequest;
 use sessions::{Sessions, has_callback};
 
-/// The server's helpers.
+/// The services outside of the graph.
 pub(super) struct Services {
     pub(super) plug_ins: PlugInHosts,
     /// Gives priorities to threads that cannot take them.
@@ -36,7 +36,7 @@ pub(super) struct Services {
 }
 
 impl Services {
-    /// No plug-in runs, and no session is saved.
+    /// Starts without plug-ins and sessions.
     pub(super) fn new(kit: Option<BrokeredPriorities>, hardware_monitor: HardwareMonitor) -> Self {
         Self {
             plug_ins: PlugInHosts::default(),
@@ -160,7 +160,7 @@ impl Control {
         let driver = RealtimeThread { process: sys::process::process_id(), thread, priority };
         let slots = self.clients.slots.values();
         let clients = slots.filter(|slot| !slot.supervision.is_suspended()).filter_map(|slot| {
-            // The one that was checked to be the program's own, and that can be demoted.
+            // The id that was checked to be the program's own: this thread can be demoted.
             let thread = slot.activation.map(|_| slot.health.thread())?;
             let priority = self.shared.engine.client_priority()?;
             Some(RealtimeThread { process: slot.process?, thread, priority })

@@ -43,7 +43,7 @@ pub struct Setup {
     pub signals: TerminationSignals,
     /// Shared with the driver thread.
     pub shared: Arc<CycleShared>,
-    /// For programs.
+    /// Descriptors that programs receive.
     pub memory: SharedMemory,
     /// The registry.
     pub registry: Mirror,
@@ -51,21 +51,21 @@ pub struct Setup {
     pub model: Model,
     /// Slabs of the devices' output ports.
     pub device_slabs: BTreeMap<u32, Vec<Slab>>,
-    /// From the driver thread.
+    /// Plans that come back from the driver thread.
     pub retired: Consumer<Retired>,
-    /// The plans.
+    /// The plans that are not in use.
     pub pool: PlanPool,
     /// About the driver.
     pub driver: DriverFacts,
     /// Where clients are placed; `None`: the kernel decides.
     pub placement: Option<PlacementConfig>,
-    /// Starts the driver, if it waits until it has listeners: the file driver does.
+    /// Starts a driver that waits until it has listeners, such as the file driver.
     pub start_trigger: StartTrigger,
     /// Tells the driver's card which inputs to monitor.
     pub hardware_monitor: HardwareMonitor,
-    /// The server before this one, of this name, did not stop in order: its clients may come.
+    /// The previous server of this name crashed: its clients may return.
     pub after_crash: bool,
-    /// Writes the state down.
+    /// Writes the state to a file.
     pub state: StatePersistence,
     /// Gives priorities to threads that cannot take them.
     pub kit: Option<BrokeredPriorities>,
@@ -103,7 +103,7 @@ impl Control {
         }
         poller.add(&shared.waker, WAKER, Interest::Readable)?;
         poller.add(&signals, SIGNALS, Interest::Readable)?;
-        // An answer that was on its way to a server before this one is no answer here.
+        // Tokens of an earlier server are not valid here.
         let tokens = Tokens::after(shared.engine.instance());
         Ok(Self {
             peers: Peers::new(listeners, memory),

@@ -1,4 +1,4 @@
-//! The server's status, as it is reported to programs.
+//! The server's status, as reported to programs.
 
 use proto::limits::CLIENTS_AT_ONCE;
 use proto::request::RequestError;
@@ -58,10 +58,10 @@ impl Control {
     }
 
     fn client_statuses(&mut self, order: &Order, after: Option<u32>) -> Vec<ClientStatus> {
-        let is_told =
+        let is_included =
             |id: u32| after.is_none_or(|after| id > after) && self.clients.slots.contains_key(&id);
         let clients =
-            self.model.clients().filter(|client| is_told(client.id)).take(CLIENTS_AT_ONCE);
+            self.model.clients().filter(|client| is_included(client.id)).take(CLIENTS_AT_ONCE);
         let placed: Vec<_> = clients
             .map(|client| (client.id, &client.name, self.place_of(client.id, order)))
             .collect();

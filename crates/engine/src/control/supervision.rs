@@ -23,7 +23,7 @@ use crate::supervision::{Action, Event, Poll, timeout_cycles};
 use load::Load;
 use xruns::XrunLog;
 
-/// What was read of the recording.
+/// The state of reading the recording.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     load: Load,
@@ -35,7 +35,7 @@ pub(super) struct Supervisor {
     pub(super) cycles: u64,
     /// The driver's device is gone.
     pub(super) is_away: bool,
-    /// Why the device does not come back, as far as it was logged.
+    /// The reason last logged why the device does not come back.
     logged_device_error: Option<String>,
     pub(super) xruns: XrunLog,
 }
@@ -97,10 +97,10 @@ impl Control {
         if self.publisher.has_newest_driver(cycle.plan) {
             self.note_device(cycle.is_away);
         }
-        if let Some(places) =
+        if let Some(placement) =
             self.publisher.placement.as_mut().filter(|_| !self.settings.freewheels)
         {
-            places.note_cycle(cycle);
+            placement.note_cycle(cycle);
         }
     }
 
@@ -126,12 +126,12 @@ impl Control {
     fn note_in_time(&mut self, record: ClientRecord, now_ns: u64) {
         self.supervisor.xruns.note_record(record);
         self.note_durations(record, now_ns);
-        self.note_place(record, now_ns);
+        self.note_placement(record, now_ns);
     }
 
     fn note_durations(&mut self, record: ClientRecord, now_ns: u64) {
         let cycle = self.supervisor.newest;
-        // Another number: the cycle's own record was overwritten before it was read.
+        // If the numbers differ, the cycle's own record was overwritten before it was read.
         let (true, Some(duration_ns)) = (cycle.cycle == record.cycle, record.duration_ns()) else {
             return;
         };
@@ -152,8 +152,8 @@ impl Control {
         }
     }
 
-    /// Logs once why a device that is plugged in does not come back. It may not be able to do a new
-    /// quantum, and the request for that quantum has been answered by then.
+    /// Logs once why a device that is plugged in does not come back. It may not support a quantum
+    /// that was requested, and successfully answered, while it was away.
     fn log_device_error(&mut self) {
         let why = self.supervisor.is_away.then(|| self.settings.driver.why_away.now()).flatten();
         if let Some(why) = why.as_ref().filter(|_| why != self.supervisor.logged_device_error) {
@@ -190,13 +190,13 @@ impl Control {
         }
     }
 
-    /// When the supervisor has something to do, `CLOCK_MONOTONIC` ns.
+    /// Time of the supervisor's next check, `CLOCK_MONOTONIC` ns.
     pub(super) fn next_check_ns(&self) -> Option<u64> {
         let checks = self.clients.slots.values().filter_map(|slot| slot.supervision.check_at_ns());
         checks.chain(self.supervisor.xruns.due_ns()).min()
     }
 
-    /// Tells the supervision of a client what happened, and carries out what follows.
+    /// Passes an event to the supervision of a client, and carries out what follows.
     pub(super) fn supervise(&mut self, client: u32, event: Event, now_ns: u64) {
         let Some(slot) = self.clients.slots.get_mut(&client) else { return };
         match slot.supervision.on(event, now_ns) {

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn the_replies_to_a_peer_that_has_gone_are_dropped_and_no_others() {
+    fn only_the_replies_to_a_closed_peer_are_dropped() {
         let mut replies = PendingReplies::default();
         replies.add(ticket(1, 1), 1, false, 0).unwrap();
         replies.add(ticket(2, 1), 1, true, 0).unwrap();

@@ -28,11 +28,11 @@ use steps::{Effect, Event, Facts};
 pub(super) struct CycleSettings {
     /// Length of a cycle, frames.
     pub(super) quantum: u32,
-    /// Cycles follow each other as fast as the graph can.
+    /// Cycles follow each other without a pause.
     pub(super) freewheels: bool,
     /// About the driver that the newest plan has.
     pub(super) driver: DriverFacts,
-    /// Starts the driver, if it waits until it has listeners.
+    /// Starts a driver that waits until it has listeners.
     pub(super) start_trigger: StartTrigger,
     /// Callbacks that have not returned.
     callbacks: Questions<Callback>,
@@ -210,9 +210,9 @@ impl Control {
         }
     }
 
-    /// Asks for every freewheel callback.
+    /// Requests every freewheel callback.
     fn notify_freewheel(&mut self, on: bool) {
-        // An answer that comes later belongs to no change under way.
+        // A later answer belongs to no change under way.
         self.settings.callbacks.withdraw(|_, callback| *callback == Callback::Freewheel);
         let has_callback = |slot: &ClientSlot| {
             slot.activation.is_some_and(|activation| activation.freewheel_callback)
@@ -224,13 +224,13 @@ impl Control {
         }
     }
 
-    /// Asks for every buffer-size callback that does not know of `frames` and has not been asked
-    /// for.
+    /// Requests every buffer-size callback that was not called with `frames` and has not been
+    /// requested yet.
     pub(super) fn notify_quantum(&mut self, frames: u32) {
         let callback = Callback::Quantum(frames);
         let open = self.settings.callbacks.iter().filter(|(_, _, open)| **open == callback);
         let asked: HashSet<u32> = open.map(|(_, client, _)| client).collect();
-        let unaware = self.clients.slots.iter().filter(|(_, slot)| slot.must_be_told(frames));
+        let unaware = self.clients.slots.iter().filter(|(_, slot)| slot.must_be_notified(frames));
         let unasked = unaware.map(|(client, _)| *client).filter(|client| !asked.contains(client));
         for client in unasked.collect::<Vec<u32>>() {
             self.ask_for_callback(client, callback, |token| Notification::Quantum {
@@ -251,12 +251,12 @@ impl Control {
         }
     }
 
-    /// The callback of `client` that was asked for with `token` has returned.
+    /// Notes that the callback of `client` that was requested with `token` has returned.
     pub(super) fn callback_returned(&mut self, client: u32, token: u64) {
         let callback = self.settings.callbacks.answered(client, token);
         let Some(Callback::Quantum(frames)) = callback else { return };
         if let Some(slot) = self.clients.slots.get_mut(&client) {
-            slot.told_quantum = frames;
+            slot.known_quantum = frames;
         }
         if !self.settings.pauses() {
             // The answer may be one to an earlier change than the last.
@@ -265,7 +265,7 @@ impl Control {
         self.publisher.need_soon(now_ns());
     }
 
-    /// Does not wait for the callbacks of a client that has gone.
+    /// Stops waiting for the callbacks of a client that has gone.
     pub(super) fn forget_callbacks_of(&mut self, client: u32) {
         self.settings.callbacks.forget(client);
     }

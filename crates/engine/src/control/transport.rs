@@ -27,8 +27,7 @@ impl Control {
         Ok(())
     }
 
-    /// Passes on what a client has asked for in its last cycle, so that it is not lost with the
-    /// client.
+    /// Passes on what a client requested in its last cycle, so that it is not lost with the client.
     pub(super) fn take_over_transport_requests(&self, client: u32) {
         let slot = self.clients.slots.get(&client).filter(|slot| slot.permissions.control);
         let asked = slot.and_then(|slot| slot.memory.own.transport().take());

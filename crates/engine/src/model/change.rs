@@ -1,4 +1,4 @@
-//! What happened to the model: the registry and the clients' notifications follow from it.
+//! Changes of the model, from which the registry and the clients' notifications follow.
 
 use proto::property::PropertyChange;
 
@@ -9,23 +9,23 @@ pub enum Change {
     ClientOpened(u32),
     /// A client became active or inactive.
     ClientActivity(u32),
-    /// A client closed; its ports went before.
+    /// A client closed; its ports were removed before.
     ClientClosed {
-        /// Its id, free again.
+        /// Its id, which is free again.
         client: u32,
         /// The name that it had.
         name: String,
     },
     /// A port was registered.
     PortRegistered(u32),
-    /// A port went; its connections went before.
+    /// A port was removed; its connections were removed before.
     PortUnregistered {
         /// Its id.
         port: u32,
-        /// Its client was active, so that others knew the port.
+        /// Its client was active, so that other clients knew the port.
         announced: bool,
     },
-    /// A port has another name.
+    /// A port was renamed.
     PortRenamed {
         /// Its id.
         port: u32,
@@ -36,7 +36,7 @@ pub enum Change {
     },
     /// A port's aliases changed.
     PortAliases(u32),
-    /// A port has another number of monitor requests.
+    /// A port's number of monitor requests changed.
     PortMonitors(u32),
     /// A property was set or removed.
     Property {

@@ -1,4 +1,4 @@
-//! A driver's channels as ports: `capture_1` and on, `monitor_1` and on, `playback_1` and on.
+//! A driver's channels as ports: `capture_1`, `monitor_1`, `playback_1` and so on.
 
 use device::Channels;
 use proto::port_flags;
@@ -7,7 +7,8 @@ use rt::shm::SLOTS_PER_SLAB;
 
 use super::Model;
 
-/// What a device has: not a monitor, which programs that look for a microphone must not find.
+/// Flags of a device's ports. Monitors do not have them, so that programs that look for a
+/// microphone do not find one.
 const OF_DEVICE: u32 = port_flags::PHYSICAL | port_flags::TERMINAL;
 
 fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
@@ -18,7 +19,7 @@ fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
     NewPort { name, port_type: PortType::Audio, flags, number, slot }
 }
 
-/// The ports that these channels are, those of each direction in the order of their numbers.
+/// The ports of these channels, in the order of their numbers in each direction.
 fn ports(channels: &Channels) -> impl Iterator<Item = NewPort> {
     let Channels { capture, playback, monitors } = *channels;
     let captures = (0..capture)
@@ -31,9 +32,8 @@ fn ports(channels: &Channels) -> impl Iterator<Item = NewPort> {
 }
 
 impl Model {
-    /// Gives a device these channels. Ports that are there already stay, with all that they have;
-    /// the others are removed and added. The ports of each direction stay in the order of their
-    /// channels.
+    /// Sets a device's channels. Existing ports stay as they are, the others are removed or added.
+    /// The ports of each direction stay in the order of their channels.
     pub fn set_channels(&mut self, owner: u32, channels: &Channels) -> Result<(), RequestError> {
         let all = u64::from(channels.capture)
             + u64::from(channels.monitors)
@@ -50,7 +50,7 @@ impl Model {
         let mut new: Vec<NewPort> = ports(channels).collect();
         let mut gone = Vec::new();
         for there in self.ports_of(owner) {
-            // By flags and number, since a program may have named it otherwise.
+            // Compares flags and numbers, since a program may have renamed the port.
             let same = |port: &NewPort| (port.flags, port.number) == (there.flags, there.number);
             match new.iter().position(same) {
                 Some(index) => drop(new.remove(index)),
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_of_channels_that_stay_are_the_same_and_the_others_go_and_come_in_order() {
+    fn ports_of_unchanged_channels_survive_a_change_of_channels() {
         let (mut model, system) = model(64);
         model.set_channels(system, &channels(2, 3)).unwrap();
         let before = ids(&model, system, false);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn monitors_come_after_the_capture_ports_and_are_of_no_device() {
+    fn monitor_ports_follow_the_capture_ports() {
         let (mut model, system) = model(64);
         model.set_channels(system, &Channels { capture: 1, playback: 1, monitors: 1 }).unwrap();
         assert_eq!(names(&model, system), ["capture_1", "monitor_1", "playback_1"]);
@@ -138,7 +138,7 @@ mod tests {
             monitor.number
         };
         assert_eq!(number(&model), 1);
-        // Where the monitor was is a capture port then.
+        // Replaces the monitor with a capture port.
         model.set_channels(system, &Channels { capture: 2, playback: 1, monitors: 1 }).unwrap();
         assert_eq!(names(&model, system), ["capture_1", "capture_2", "monitor_1", "playback_1"]);
         assert_eq!(number(&model), 2);
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_or_no_name_changes_nothing() {
+    fn refused_channels_change_nothing() {
         let (mut model, system) = model(8);
         model.set_channels(system, &channels(2, 2)).unwrap();
         let port = model.find("system:capture_2").unwrap().id;
@@ -160,8 +160,8 @@ mod tests {
             );
         }
         assert_eq!((model.take_changes(), names(&model, system).len()), (Vec::new(), 4));
-        // As many as there can be, and one of a name that was another's, since those that go make
-        // room.
+        // As many ports as the limit allows, one with the name of another before: ports that are
+        // removed make room.
         model.set_channels(system, &channels(0, 8)).unwrap();
     }
 }

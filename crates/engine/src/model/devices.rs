@@ -22,7 +22,7 @@ pub struct PortLatency {
 /// A device of the graph.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Device {
-    /// Its output ports with greater numbers are monitors.
+    /// Number of capture ports; output ports with greater numbers are monitors.
     pub(super) captures: u32,
     latency: PortLatency,
 }
@@ -70,7 +70,7 @@ impl Model {
         self.devices.keys().copied()
     }
 
-    /// The clients that are no devices, by id: those that can take part in cycles.
+    /// The clients that are not devices, by id: those that can take part in cycles.
     pub fn programs(&self) -> impl Iterator<Item = u32> {
         self.clients.keys().copied().filter(|id| !self.is_device(*id))
     }
@@ -99,7 +99,7 @@ impl Model {
         changed.map(|(port, _, _)| port).collect()
     }
 
-    /// A client that was a device has gone.
+    /// Forgets that a closed client was a device.
     pub(super) fn forget_device(&mut self, id: u32) {
         self.devices.remove(&id);
         self.driver = self.driver.filter(|driver| *driver != id);
@@ -113,7 +113,7 @@ mod tests {
     use crate::order::would_close_loop;
     use device::Channels;
 
-    /// A card that drives, and another one.
+    /// A model with a card that drives and another card.
     fn two_devices() -> (Model, u32, u32) {
         let mut model = Model::new(Limits { clients: 8, ports: 32, connections: 32 });
         let (card, other) =
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn each_device_has_ports_of_its_own_and_those_of_the_driver_are_found() {
+    fn driver_ports_are_those_of_the_device_that_drives() {
         let (mut model, _, other) = two_devices();
         for port in ["system:monitor_2", "system:playback_1", "usb:capture_1", "usb:playback_1"] {
             assert!(model.port_named(port).is_some(), "{port}");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_that_is_removed_takes_its_ports_and_nothing_of_the_other() {
+    fn removing_a_device_removes_only_its_own_ports() {
         let (mut model, card, other) = two_devices();
         model.connect("system:capture_1", "usb:playback_1").unwrap();
         model.connect("system:capture_1", "system:playback_1").unwrap();

@@ -24,7 +24,7 @@ impl Ids {
         self.freed.pop_front()
     }
 
-    /// Takes this very id; false if it is out of range or not free.
+    /// Takes this id; returns false if it is out of range or not free.
     pub(super) fn take_this(&mut self, id: u32) -> bool {
         if id == 0 || id > self.limit {
             return false;
@@ -36,8 +36,7 @@ impl Ids {
         }
     }
 
-    /// Gives out ids below `id` only when all others are in use: programs that return may have
-    /// them.
+    /// Allocates ids below `id` only when all others are in use: returning programs may have them.
     pub(super) fn keep_below(&mut self, id: u32) {
         let end = id.min(self.limit + 1);
         self.freed.extend(self.unused..end);
@@ -54,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_that_is_kept_is_had_by_who_asks_for_it_and_otherwise_given_out_last() {
+    fn reserved_ids_are_allocated_last() {
         let mut ids = Ids::new(5);
         assert_eq!(ids.take(), Some(1));
         ids.keep_below(4);

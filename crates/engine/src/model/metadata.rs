@@ -1,4 +1,4 @@
-//! Properties of clients and ports. Kept as long as what they belong to.
+//! Properties of clients and ports, which live as long as their subject.
 
 use std::collections::BTreeMap;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -11,13 +11,13 @@ use proto::request::RequestError;
 
 use super::{Change, Model};
 
-/// All properties, by subject and key, and what they count for.
+/// All properties, by subject and key, and the clients whose quota they count against.
 #[derive(Debug, Default)]
 pub(super) struct Metadata {
     properties: BTreeMap<(u64, String), PropertyValue>,
-    /// By owner: see [`Model::property_owner`].
+    /// The quota used by each owner: see [`Model::property_owner`].
     used: BTreeMap<u32, Used>,
-    /// Who pays for the properties of a subject.
+    /// The client whose quota the properties of a subject count against.
     owners: BTreeMap<u64, u32>,
 }
 
@@ -27,8 +27,8 @@ struct Used {
     bytes: usize,
 }
 
-/// Who owns the properties of what is no client or port: all such subjects together.
-const NOBODY: u32 = 0;
+/// The owner of all subjects that are neither a client nor a port.
+const NO_OWNER: u32 = 0;
 
 fn size(key: &str, value: &PropertyValue) -> usize {
     key.len() + value.text.len() + value.type_name.len()
@@ -49,7 +49,7 @@ impl Metadata {
     fn take(&mut self, subject: u64, key: &str) -> Option<PropertyValue> {
         // An owned key, because a pair of borrowed ones is another type.
         let value = self.properties.remove(&(subject, key.to_owned()))?;
-        let owner = self.owners.get(&subject).copied().unwrap_or(NOBODY);
+        let owner = self.owners.get(&subject).copied().unwrap_or(NO_OWNER);
         if let Some(used) = self.used.get_mut(&owner) {
             used.count -= 1;
             used.bytes -= size(key, &value);
@@ -89,12 +89,12 @@ impl Metadata {
 }
 
 impl Model {
-    /// The client that a subject's properties count for.
+    /// The client whose quota a subject's properties count against.
     pub fn property_owner(&self, subject: u64) -> u32 {
         match Subject::of(subject) {
-            Some(Subject::Client(_)) => self.client_by_uuid(subject).unwrap_or(NOBODY),
-            Some(Subject::Port(port)) => self.ports.get(&port).map_or(NOBODY, |port| port.owner),
-            _ => NOBODY,
+            Some(Subject::Client(_)) => self.client_by_uuid(subject).unwrap_or(NO_OWNER),
+            Some(Subject::Port(port)) => self.ports.get(&port).map_or(NO_OWNER, |port| port.owner),
+            _ => NO_OWNER,
         }
     }
 
@@ -138,7 +138,7 @@ impl Model {
             .ok_or_else(|| RequestError::Property(format!("{subject} has no property '{key}'")))
     }
 
-    /// As many properties as fit into a packet, and whether there are more.
+    /// Returns as many properties as fit into a packet, and whether there are more.
     pub fn properties(&self, page: &PropertyPage) -> (Vec<Property>, bool) {
         let after =
             page.after.clone().or_else(|| page.subject.map(|subject| (subject, String::new())));
@@ -167,7 +167,7 @@ impl Model {
         Ok(())
     }
 
-    /// Removes all properties of a subject; how many there were.
+    /// Removes all properties of a subject; returns how many there were.
     pub fn remove_properties(&mut self, subject: u64) -> u32 {
         let removed = self.metadata.take_all(subject);
         if removed > 0 {
@@ -204,7 +204,7 @@ impl Model {
     }
 }
 
-/// What a property takes in a packet beside its texts, at most.
+/// The most bytes that a property takes in a packet in addition to its texts.
 const PROPERTY_OVERHEAD_BYTES: usize = 32;
 
 #[cfg(test)]
@@ -239,31 +239,31 @@ mod tests {
     fn changes_tell_what_became_of_a_property() {
         let mut model = model();
         let (subject, key) = (client_uuid(1), "k".to_owned());
-        let told = |model: &mut Model| match model.take_changes().as_slice() {
+        let last_change = |model: &mut Model| match model.take_changes().as_slice() {
             [] => None,
             [Change::Property { subject: _, key, change }] => Some((key.clone(), *change)),
             other => panic!("{other:?}"),
         };
         model.set_property(property(subject, "k", "1")).unwrap();
-        assert_eq!(told(&mut model), Some((key.clone(), PropertyChange::Created)));
+        assert_eq!(last_change(&mut model), Some((key.clone(), PropertyChange::Created)));
         model.set_property(property(subject, "k", "1")).unwrap();
         assert_eq!(
-            told(&mut model),
+            last_change(&mut model),
             Some((key.clone(), PropertyChange::Changed)),
             "the same value, as in JACK2"
         );
         model.set_property(property(subject, "k", "2")).unwrap();
-        assert_eq!(told(&mut model), Some((key.clone(), PropertyChange::Changed)));
+        assert_eq!(last_change(&mut model), Some((key.clone(), PropertyChange::Changed)));
         model.remove_property(subject, "k").unwrap();
-        assert_eq!(told(&mut model), Some((key, PropertyChange::Deleted)));
+        assert_eq!(last_change(&mut model), Some((key, PropertyChange::Deleted)));
         assert!(model.remove_property(subject, "k").is_err());
         assert_eq!(model.remove_properties(subject), 0);
         model.remove_all_properties();
-        assert_eq!(told(&mut model), None, "there was nothing to remove");
+        assert_eq!(last_change(&mut model), None, "there was nothing to remove");
     }
 
     #[test]
-    fn properties_go_with_their_port_and_with_their_client_and_no_others_do() {
+    fn properties_are_removed_only_with_their_own_subject() {
         let mut model = model();
         let new = proto::request::NewPort {
             name: "in".into(),
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_large_or_too_much_is_refused_and_nothing_changes() {
+    fn a_refused_property_changes_nothing() {
         let mut model = model();
         let subject = client_uuid(1);
         let long = |bytes| "x".repeat(bytes);
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_hold_all_properties_once_and_each_fits_into_a_packet() {
+    fn pages_hold_every_property_exactly_once() {
         let mut model = model();
         let value = "x".repeat(9000);
         let expected: Vec<(u64, String)> = (1..4_u64)

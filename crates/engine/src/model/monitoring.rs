@@ -1,4 +1,4 @@
-//! Monitor requests: programs want to hear an input of a device at its output.
+//! Monitor requests of programs that want to hear an input of a device at its output.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use proto::request::RequestError;
 use super::{Change, Model, Port};
 
 impl Model {
-    /// Counts a request to monitor a port, or takes one back; with `ensure`, there is one or none
-    /// after it, whatever was before. A request for an input is also one for each of its sources.
+    /// Counts a request to monitor a port, or takes one back. With `ensure`, the count becomes 1 or
+    /// 0, whatever it was. A request for an input also counts for each of its sources.
     pub fn request_monitor(&mut self, id: u32, on: bool, ensure: bool) -> Result<(), RequestError> {
         let port = self.port_by_id(id)?;
         let sources: Vec<u32> = match port.is_input() && !ensure {
@@ -29,7 +29,7 @@ impl Model {
         Ok(())
     }
 
-    /// Numbers of the inputs of a device that a program wants to hear at its outputs.
+    /// The numbers of the device's inputs that programs want to hear at its outputs.
     pub fn monitored_inputs(&self, device: u32) -> BTreeSet<u32> {
         let is_monitored = |port: &&Port| {
             port.is_output() && port.flags & port_flags::PHYSICAL != 0 && port.monitors > 0
@@ -47,7 +47,7 @@ mod tests {
     use device::Channels;
 
     #[test]
-    fn requests_are_counted_reach_an_inputs_sources_and_end_at_none() {
+    fn monitor_requests_are_counted_for_an_input_and_its_sources() {
         let mut model = Model::new(Limits { clients: 4, ports: 8, connections: 8 });
         let client = model.open_client("c", true).unwrap();
         for (name, flags) in
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn inputs_of_a_device_are_named_by_their_channels_and_ports_of_no_device_are_none() {
+    fn only_device_inputs_are_monitored() {
         let mut model = Model::new(Limits { clients: 4, ports: 16, connections: 8 });
         let system = model.open_device("system").unwrap();
         model.set_channels(system, &Channels { capture: 3, playback: 2, monitors: 2 }).unwrap();
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(
             model.monitored_inputs(system),
             BTreeSet::from([0]),
-            "what goes is asked for no more"
+            "a removed port is no longer requested"
         );
     }
 }

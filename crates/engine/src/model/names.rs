@@ -24,13 +24,13 @@ impl Model {
             })
     }
 
-    /// The port with this very name.
+    /// The port with exactly this name.
     pub fn port_named(&self, name: &str) -> Option<&Port> {
         self.port_names.get(name).and_then(|id| self.ports.get(id))
     }
 
-    /// The name that needs the fewest changes, if that is few. Nothing for names that nobody types:
-    /// the control thread has others to answer.
+    /// The most similar name, if it is similar enough. `None` for names that no person types,
+    /// because the search would delay the control thread.
     fn nearest(&self, name: &str) -> Option<String> {
         let few = 3 + name.len() / 4;
         let similar =
@@ -42,10 +42,10 @@ impl Model {
     }
 }
 
-/// A longer name was not typed, but made by a program.
+/// Longer names were not typed by a person.
 const TYPED_BYTES: usize = 64;
 
-/// What an error says of a name that may be of any length.
+/// Shortens a name for an error message.
 fn shown(name: &str) -> String {
     match name.char_indices().nth(FULL_NAME_BYTES) {
         Some((end, _)) => format!("{}…", &name[..end]),

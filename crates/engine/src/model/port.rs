@@ -9,7 +9,7 @@ use rt::shm::LatencyRange;
 pub struct Link {
     /// The port at the other end.
     pub other: u32,
-    /// Counts connections since the server started: of two, the younger closes a loop.
+    /// Number of the connection since the server started: the younger of two closes a loop.
     pub age: u64,
 }
 
@@ -26,7 +26,7 @@ pub struct Port {
     pub aliases: Vec<String>,
     /// Requests to monitor it.
     pub monitors: u32,
-    /// What travels through it.
+    /// What it carries.
     pub port_type: PortType,
     /// See [`flags`].
     pub flags: u32,

@@ -1,5 +1,5 @@
-//! Connections, aliases and properties of clients and ports that are not there: remembered by their
-//! names, and restored when they come back.
+//! Connections, aliases and properties of clients and ports that are gone, remembered by name and
+//! restored when they come back.
 
 #[cfg(test)]
 mod tests;
@@ -22,20 +22,20 @@ enum RememberedItem {
 /// Remembered items, bounded by [`LIMIT_BYTES`]; the oldest is dropped first.
 #[derive(Debug, Default)]
 pub(super) struct RememberedGraph {
-    /// What goes is remembered; otherwise only what the model was told to expect.
+    /// Everything that is removed is remembered; otherwise only what [`Model::expect`] added.
     keeps: bool,
     by_age: BTreeMap<u64, RememberedItem>,
     /// Names of clients and ports, and the items remembered for them: keys of `by_age`.
     by_name: HashMap<String, BTreeSet<u64>>,
     next: u64,
     bytes: usize,
-    /// Connections whose ends are both there again.
+    /// Connections whose two ports have come back.
     due: Vec<Connection>,
 }
 
-/// Programs that never come back under their names leave no more than this.
+/// The most memory that programs leave which never come back under their names.
 const LIMIT_BYTES: usize = 4 * 1024 * 1024;
-/// What an item takes besides its texts, about.
+/// What an item takes in addition to its texts, approximately.
 const OVERHEAD_BYTES: usize = 128;
 
 impl RememberedItem {
@@ -63,7 +63,7 @@ impl RememberedItem {
         OVERHEAD_BYTES + more + self.names().iter().map(|name| name.len()).sum::<usize>()
     }
 
-    /// Whether only one of both can be had.
+    /// Whether only one of the two can exist.
     fn replaces(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Property(one), Self::Property(other)) => {
@@ -106,7 +106,7 @@ impl RememberedGraph {
         }
     }
 
-    /// What is kept for a name, oldest first.
+    /// The items remembered for a name, oldest first.
     fn of(&self, name: &str) -> Vec<(u64, RememberedItem)> {
         let ages = self.by_name.get(name).into_iter().flatten();
         ages.filter_map(|age| Some((*age, self.by_age.get(age)?.clone()))).collect()
@@ -120,7 +120,7 @@ impl RememberedGraph {
         self.of(name).into_iter().filter_map(connection).collect()
     }
 
-    /// The connection is there, or is not to be.
+    /// Forgets a connection that has been made, or is no longer wanted.
     pub(super) fn drop_connection(&mut self, source: &str, destination: &str) {
         for (age, connection) in self.connections_of(source) {
             if connection.destination == destination {
@@ -129,7 +129,7 @@ impl RememberedGraph {
         }
     }
 
-    /// All properties were removed, of everything.
+    /// Forgets all properties of all subjects.
     pub(super) fn drop_properties(&mut self) {
         let is_property = |had: &RememberedItem| matches!(had, RememberedItem::Property(_));
         let ages: Vec<u64> =
@@ -138,14 +138,14 @@ impl RememberedGraph {
     }
 }
 
-/// Going: what is had is kept.
+/// Clients and ports that go.
 impl Model {
-    /// Keeps what clients and ports had from now on.
+    /// Remembers, from now on, what clients and ports had when they go.
     pub fn keep_what_goes(&mut self) {
         self.remembered.keeps = true;
     }
 
-    /// A connection goes with one of its ports, not by somebody's wish.
+    /// Remembers a connection that goes with one of its ports, not on request.
     pub(super) fn keep_connection(&mut self, source: u32, destination: u32) {
         let name = |port: u32| self.ports.get(&port).map(|port| port.name.clone());
         if let (true, Some(source), Some(destination)) =
@@ -155,7 +155,7 @@ impl Model {
         }
     }
 
-    /// A port goes, with its aliases and properties.
+    /// Remembers the aliases and properties of a port that goes.
     pub(super) fn keep_port(&mut self, id: u32) {
         let Some(port) = self.ports.get(&id).filter(|_| self.remembered.keeps) else { return };
         let (name, aliases) = (port.name.clone(), port.aliases.clone());
@@ -165,7 +165,7 @@ impl Model {
         self.keep_properties(port_uuid(id), &Owner::Port(name));
     }
 
-    /// A client goes, with its properties; its ports have gone before.
+    /// Remembers the properties of a client that goes; its ports have gone before.
     pub(super) fn keep_client(&mut self, id: u32) {
         if let Some(client) = self.clients.get(&id).filter(|_| self.remembered.keeps) {
             let (uuid, owner) = (client.uuid, Owner::Client(client.name.clone()));
@@ -190,10 +190,10 @@ impl Model {
     }
 }
 
-/// Coming back.
+/// Clients and ports that come back.
 impl Model {
-    /// What clients and ports have by this state is theirs: now, if they are here, and when they
-    /// come.
+    /// Gives clients and ports what they have in this state: at once if they are here, otherwise
+    /// when they come.
     pub fn expect(&mut self, state: &State) {
         for connection in &state.connections {
             self.remembered.put(RememberedItem::Connection(connection.clone()));
@@ -222,13 +222,13 @@ impl Model {
         }
     }
 
-    /// Whoever has not come by now is not waited for any more.
-    pub fn expect_nobody(&mut self) {
+    /// Forgets what is remembered for clients that have not come by now.
+    pub fn stop_expecting(&mut self) {
         self.remembered =
             RememberedGraph { keeps: self.remembered.keeps, ..RememberedGraph::default() };
     }
 
-    /// The connections whose both ends have come back, for once.
+    /// Takes the connections whose two ports have come back.
     pub fn take_due(&mut self) -> Vec<Connection> {
         let mut due = std::mem::take(&mut self.remembered.due);
         due.retain(|due| {
@@ -237,7 +237,8 @@ impl Model {
         due
     }
 
-    /// The client knows better what is between it and the clients that are here.
+    /// Forgets connections between this client and those that are here: the client states them
+    /// itself.
     pub fn trust_connections_of(&mut self, client: u32) {
         let ports = self.clients.get(&client).map_or_else(Vec::new, |client| client.ports.clone());
         for port in ports {
@@ -280,20 +281,21 @@ impl Model {
             self.remembered.take(age);
             if self.property(subject, &had.key).is_err() {
                 let value = PropertyValue { text: had.value, type_name: had.type_name };
-                // Refused only if the program has as many of its own as it may have.
+                // Refused only if the program has used up its quota.
                 let _ = self.set_property(Property { subject, key: had.key, value });
             }
         }
     }
 
-    /// Its program has registered the port and is active: it has given the aliases that it gives.
+    /// Restores the aliases of a port whose client has become active: by now the program has set
+    /// its own.
     pub(super) fn port_became_connectable(&mut self, id: u32) {
         let Some(name) = self.ports.get(&id).map(|port| port.name.clone()) else { return };
         for (age, had) in self.remembered.of(&name) {
             match had {
                 RememberedItem::Alias { alias, .. } => {
                     self.remembered.take(age);
-                    // Refused if the program has given it two others.
+                    // Refused if the program has set two others.
                     let _ = self.set_alias(id, &alias);
                 }
                 RememberedItem::Connection(connection) => {
@@ -308,7 +310,7 @@ impl Model {
         }
     }
 
-    /// A port has another name: what is kept for the old one is for it.
+    /// Moves what is remembered for a port's old name to its new one.
     pub(super) fn port_was_renamed(&mut self, id: u32, old: &str, new: &str) {
         for (age, connection) in self.remembered.connections_of(old) {
             self.remembered.take(age);
@@ -325,9 +327,9 @@ impl Model {
     }
 }
 
-/// Being written down.
+/// The state file.
 impl Model {
-    /// What there is, and what is kept of what was, with the rest of a server's state.
+    /// Returns what exists and what is remembered, with the rest of a server's state.
     pub fn state(&self, quantum: Option<u32>, transport: Option<TransportPosition>) -> State {
         let mut state = State { quantum, transport, ..State::default() };
         let mut connections = Vec::new();

@@ -26,9 +26,9 @@ impl Model {
         Ok(())
     }
 
-    /// Opens a client that belongs to a session under the uuid that it has there: with the name
-    /// that was kept for it, if any, and with this uuid, unless another client has it or it is none
-    /// of a client.
+    /// Opens a client of a session under the uuid that it has there: with the name reserved for
+    /// that uuid, if any. The client receives the uuid unless another one has it or it is not a
+    /// client's uuid.
     pub fn open_session_client(
         &mut self,
         name: &str,
@@ -57,7 +57,7 @@ impl Model {
         self.client_by_uuid(uuid).is_some()
     }
 
-    /// A uuid for client `id`: that of its id, if no client of a session has brought it along.
+    /// A uuid for client `id`: the one made from its id, unless a client of a session has it.
     pub(super) fn free_uuid(&self, id: u32) -> u64 {
         let made = (1..).map(|number| client_uuid(id.wrapping_add(number << 20) | 1 << 31));
         std::iter::once(client_uuid(id))
@@ -66,7 +66,7 @@ impl Model {
             .unwrap_or_else(|| client_uuid(id))
     }
 
-    /// Whether a client must not take this name.
+    /// Whether the name is in use or reserved.
     pub(super) fn is_taken(&self, name: &str) -> bool {
         self.client_names.contains_key(name)
             || self.reserved.values().any(|reserved| reserved == name)
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_of_a_session_has_its_uuid_from_there_and_no_two_have_the_same() {
+    fn no_two_clients_share_a_session_uuid() {
         let mut model = Model::new(Limits { clients: 8, ports: 8, connections: 8 });
         let uuid = |model: &Model, client: u32| model.client(client).unwrap().uuid;
         let first = model.open_client("first", true).unwrap();

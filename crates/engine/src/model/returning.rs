@@ -1,5 +1,5 @@
-//! Clients, ports and connections that outlived another server: they are again what they were, or
-//! are refused.
+//! Clients, ports and connections that outlived another server: they become what they were, or are
+//! refused.
 
 use proto::names as name_rules;
 use proto::request::{RequestError, ReturningConnection, ReturningPort};
@@ -7,11 +7,11 @@ use rt::shm::LatencyRange;
 
 use super::{ALIASES, Change, Client, Model};
 
-/// A connection cannot be younger: ages count connections.
+/// The greatest age that a connection can state: ages count connections.
 const OLDEST_AGE: u64 = 1 << 62;
 
 impl Model {
-    /// Opens a client under this id and this name; under this uuid, if a client may have it.
+    /// Opens a client with this id and name, and with this uuid if a client may have it.
     pub fn return_client(&mut self, id: u32, uuid: u64, name: &str) -> Result<(), RequestError> {
         name_rules::check_client(name)?;
         let name = self.free_client_name(name, true)?;
@@ -28,8 +28,7 @@ impl Model {
         Ok(())
     }
 
-    /// Gives ids that clients may have who are to return only to these, as long as there are
-    /// others.
+    /// Reserves the ids up to these for clients that return, as long as others are free.
     pub fn expect_ids(&mut self, last_client: u32, last_port: u32) {
         self.client_ids.keep_below(last_client.saturating_add(1));
         self.port_ids.keep_below(last_port.saturating_add(1));
@@ -59,7 +58,7 @@ impl Model {
         Ok(())
     }
 
-    /// Takes a connection for as old as it says, among those that are made from now on.
+    /// Gives a connection the age that it states, relative to those made from now on.
     pub fn return_age(&mut self, connection: &ReturningConnection) -> Result<(), RequestError> {
         if connection.age >= OLDEST_AGE {
             return Err(RequestError::Malformed("no connection is so young".into()));
@@ -104,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_returns_has_its_numbers_again_and_what_is_new_has_others() {
+    fn new_clients_do_not_take_the_numbers_of_returning_ones() {
         let mut model = model();
         model.expect_ids(5, 9);
         assert_eq!(model.open_client("new", false), Ok(6));
@@ -128,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_again_is_refused_and_changes_nothing() {
+    fn a_refused_return_changes_nothing() {
         let mut model = model();
         model.open_client("taken", true).unwrap();
         for (case, id, name) in [
@@ -151,7 +150,7 @@ mod tests {
             ("both directions", 3, port(5, "other", 3)),
             ("aliases", 3, ReturningPort { aliases, ..port(5, "other", 2) }),
             ("alias", 3, ReturningPort { aliases: vec!["\n".into()], ..port(5, "other", 2) }),
-            ("nobody's", 7, port(5, "other", 2)),
+            ("no client's", 7, port(5, "other", 2)),
         ] {
             assert!(model.return_port(owner, &bad).is_err(), "{case}");
         }

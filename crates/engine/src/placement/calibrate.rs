@@ -11,35 +11,36 @@ use sys::thread::CpuSet;
 
 use super::{Costs, Handover};
 
-/// What hops cost where it cannot be measured: on the machine that design decisions were measured
-/// on.
+/// The cost of hops where it cannot be measured: the one on the machine that the design was
+/// measured on.
 const TYPICAL: Costs = Costs {
     same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_500 },
     cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
     further_wake_ns: 1_500,
 };
-/// Less than a system call, or more than any scheduler needs: something else was measured.
+/// A shorter time than a system call takes, or a longer one than any scheduler needs, was not a
+/// hop.
 const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
 
 const HANDOVERS: u32 = 24;
 /// Clients that are woken at once, to see what further ones cost.
 const GROUP: u32 = 4;
-/// How long each of the three measurements may take.
+/// The time limit of each of the three measurements.
 const BUDGET_NS: u64 = 20_000_000;
-/// So long all sleep before each handover, as they do before a cycle: the longer a CPU has slept,
-/// the longer it takes to rouse it, above all a virtual one.
+/// How long all threads sleep before each handover, as they do before a cycle: the longer a CPU has
+/// slept, the longer it takes to wake, especially a virtual one.
 const REST_NS: u64 = 500_000;
-/// What the threads may take to start and to be heard.
+/// How long the threads may take to start and to report.
 const GRACE_NS: u64 = 1_000_000;
 const STACK_BYTES: usize = 128 * 1024;
-/// The lowest real-time priority: above all that is ordinary, below all that is not ours.
+/// The lowest real-time priority: above all ordinary threads, below other real-time threads.
 const PRIORITY: u32 = 1;
 
 /// Measures what hops cost between the CPUs given: between two threads that hand over as clients
 /// do, real-time where that is permitted. With one CPU, all hops cost the same.
 ///
-/// Takes some 60 milliseconds at most, on an ordinary thread. Answers typical costs where nothing
-/// could be measured, because threads could not be pinned or did not get to run.
+/// Takes at most about 60 milliseconds, on an ordinary thread. Returns typical costs where nothing
+/// could be measured because threads could not be pinned or did not get to run.
 #[must_use]
 pub fn calibrate(cpus: &[u32]) -> Costs {
     // The first and the last are the least likely to be two halves of one core.
@@ -52,8 +53,8 @@ pub fn calibrate(cpus: &[u32]) -> Costs {
     plausible(same_cpu, measure(first, last, 1), measure(first, last, GROUP))
 }
 
-/// What was measured (to a client on the same CPU, to one on another, to a group there), or what is
-/// typical, as far as it can be true.
+/// The measured costs (to a client on the same CPU, to one on another, to a group there) where they
+/// are plausible, and typical ones otherwise.
 fn plausible(
     same_cpu: Option<Handover>,
     cross_cpu: Option<Handover>,
@@ -62,7 +63,8 @@ fn plausible(
     let clamp = |measured: Handover, least: Handover| {
         let hop_ns =
             measured.hop_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end()).max(least.hop_ns);
-        // A waker that was interrupted by the woken one took no longer.
+        // Where the woken thread preempted the waker, the wake-up alone took no longer than the
+        // hop.
         Handover { hop_ns, wake_ns: measured.wake_ns.max(least.wake_ns).min(hop_ns) }
     };
     let further_wake_ns =
@@ -75,13 +77,13 @@ fn plausible(
     Costs { same_cpu, cross_cpu, further_wake_ns }
 }
 
-/// The medians of the handovers from a thread on one CPU to so many threads on another, or on the
-/// same.
+/// The medians of the handovers from a thread on one CPU to `receivers` threads on another, or on
+/// the same.
 fn measure(from_cpu: u32, to_cpu: u32, receivers: u32) -> Option<Handover> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
     let baton = Arc::new(Baton { receivers, ..Baton::default() });
-    // None is joined: on a CPU that somebody else keeps busy in real time they may start late, and
-    // end then.
+    // None is joined: on a CPU that other real-time threads keep busy they may start late, and end
+    // then.
     for _ in 0..receivers {
         let theirs = Arc::clone(&baton);
         sys::thread::spawn_named("hop-receiver", STACK_BYTES, move || {
@@ -105,7 +107,7 @@ fn measure(from_cpu: u32, to_cpu: u32, receivers: u32) -> Option<Handover> {
 
 /// Makes the calling thread run as a client does.
 fn pin(cpu: u32) -> bool {
-    // Without the right to be real-time, clients are ordinary, too.
+    // Without the right to it, clients are not real-time either.
     let _ = sys::thread::set_fifo(0, PRIORITY);
     sys::thread::set_affinity(&CpuSet::from_iter([cpu as usize])).is_ok()
 }
@@ -115,23 +117,23 @@ fn median(mut samples: Vec<u64>) -> Option<u64> {
     samples.get(samples.len() / 2).copied()
 }
 
-/// What is handed over, and back.
+/// What the sender hands over to the receivers and back.
 #[derive(Debug, Default)]
 struct Baton {
     receivers: u32,
     /// The round that the sender has started; [`OVER`] after the last.
     sent: AtomicU32,
-    /// How often a receiver has woken, in all rounds.
+    /// Wake-ups of all receivers in all rounds.
     received: AtomicU32,
-    /// When the last one did.
+    /// Time of the last of these.
     received_at_ns: AtomicU64,
 }
 
 const OVER: u32 = u32::MAX;
 
 impl Baton {
-    /// How long each handover took, and the wake alone, until all are done or the deadline has
-    /// passed.
+    /// Hands over until all rounds are done or the deadline has passed. Returns how long each
+    /// handover took, and the wake-up alone.
     fn send(&self, deadline_ns: u64) -> (Vec<u64>, Vec<u64>) {
         let mut hops_ns = Vec::with_capacity(HANDOVERS as usize);
         let mut wakes_ns = Vec::with_capacity(HANDOVERS as usize);
@@ -165,7 +167,7 @@ impl Baton {
             changed(&self.sent, known, deadline_ns).filter(|round| *round != OVER)
         {
             self.received_at_ns.store(sys::clock::now_ns(), Ordering::Relaxed);
-            // Publishes the date as well.
+            // Release: publishes the timestamp as well.
             self.received.fetch_add(1, Ordering::Release);
             Futex.wake(&self.received, 1);
             known = round;
@@ -173,7 +175,7 @@ impl Baton {
     }
 }
 
-/// Lets everybody sleep; answers the time at the end.
+/// Lets all threads sleep; returns the time at the end.
 fn rest() -> u64 {
     sys::clock::sleep_until(sys::clock::now_ns() + REST_NS);
     sys::clock::now_ns()
@@ -184,7 +186,7 @@ fn hand_over(word: &AtomicU32, round: u32) {
     Futex.wake(word, u32::MAX);
 }
 
-/// Sleeps until the word is no longer `known`; nothing at the deadline.
+/// Sleeps until the word is no longer `known`, and returns it; `None` at the deadline.
 fn changed(word: &AtomicU32, known: u32, deadline_ns: u64) -> Option<u32> {
     loop {
         let value = word.load(Ordering::Acquire);
@@ -203,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_measured_is_made_plausible() {
+    fn implausible_measurements_are_corrected() {
         let handover = |(hop_ns, wake_ns)| Handover { hop_ns, wake_ns };
         let costs = |same_cpu, cross_cpu, further_wake_ns| Costs {
             same_cpu: handover(same_cpu),
@@ -220,7 +222,7 @@ mod tests {
             ),
             ("a group is as quick as one", [Some(near), Some(far), Some(far)], costs(near, far, 0)),
             (
-                "a group is slower than so many",
+                "a group is slower than that many",
                 [Some(near), Some(far), Some((max, max))],
                 costs(near, far, 900),
             ),
@@ -249,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_handover_arrives_and_the_receivers_are_told_the_end() {
+    fn every_handover_arrives_before_the_receivers_end() {
         for receivers in [1, GROUP] {
             let baton = Baton { receivers, ..Baton::default() };
             let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
@@ -272,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn another_cpu_is_never_nearer_than_the_own_and_with_one_cpu_it_is_the_own() {
+    fn a_hop_to_another_cpu_never_costs_less_than_one_on_the_same() {
         let allowed = sys::thread::affinity().unwrap();
         let cpus: Vec<u32> = allowed.iter().map(|cpu| cpu as u32).collect();
         let costs = calibrate(&cpus);

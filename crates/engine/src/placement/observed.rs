@@ -1,4 +1,4 @@
-//! What hops cost in the cycles that run.
+//! The cost of hops, measured in running cycles.
 //!
 //! Calibration hands over between threads of the server that have nothing else to do. Clients are
 //! processes, with memory of their own to reach, and another CPU has slept for most of a cycle when
@@ -9,49 +9,49 @@ use rt::record::{ClientRecord, CycleRecord, UNKNOWN_CPU};
 use super::{Costs, Handover};
 use crate::average::Average;
 
-/// One cycle of so many is looked at.
-const ONE_OF: u32 = 8;
-/// Clients write their dates themselves: what is observed counts as so many times what was
-/// calibrated at most, or as that part of it.
-const MOST: u64 = 8;
+/// One cycle in this many is observed.
+const SAMPLE_INTERVAL: u32 = 8;
+/// Observed costs are clamped to the calibrated ones times this factor, or divided by it, because
+/// clients write their timestamps themselves.
+const MAX_FACTOR: u64 = 8;
 
-/// Collects the records of a cycle, and what they say.
+/// Collects the records of cycles, and the costs that follow from them.
 #[derive(Debug, Default)]
-pub struct Observed {
-    /// Of the cycle whose records come.
+pub struct ObservedCosts {
+    /// The driver's record of the cycle whose clients' records follow.
     driver: CycleRecord,
     clients: Vec<ClientRecord>,
     /// A hop to a client on another CPU, which has slept.
-    cross_hop: Seen,
-    /// From one client to another that is ready, on the same CPU.
-    switch: Seen,
-    /// The driver's way from its books to its sleep.
-    leave: Seen,
+    cross_hop: ObservedCost,
+    /// A switch from one client to another that is ready, on the same CPU.
+    switch: ObservedCost,
+    /// From the end of the driver's accounting until it sleeps.
+    leave: ObservedCost,
 }
 
-impl Observed {
-    /// The next cycle's records begin.
+impl ObservedCosts {
+    /// Begins the records of the next cycle.
     pub fn begin(&mut self, driver: CycleRecord, calibrated: Costs) {
         self.end(calibrated);
         self.driver = driver;
     }
 
-    /// One more record of the cycle.
+    /// Notes one more record of the cycle.
     pub fn note(&mut self, client: ClientRecord) {
         let has_run =
             [client.signaled_ns, client.awake_ns, client.finished_ns].iter().all(|ns| *ns != 0);
-        let is_looked_at =
-            self.driver.cycle.is_multiple_of(ONE_OF) && client.cycle == self.driver.cycle;
-        if is_looked_at && has_run && client.cpu != UNKNOWN_CPU {
+        let is_sampled =
+            self.driver.cycle.is_multiple_of(SAMPLE_INTERVAL) && client.cycle == self.driver.cycle;
+        if is_sampled && has_run && client.cpu != UNKNOWN_CPU {
             self.clients.push(client);
         }
     }
 
-    /// The schedule is looked at, about once a second.
-    pub fn look(&mut self, calibrated: Costs) {
-        self.cross_hop.look(calibrated.cross_cpu.hop_ns);
-        self.switch.look(calibrated.switch_ns());
-        self.leave.look(0);
+    /// Ages the observations; called with each review of the schedule, about once a second.
+    pub fn review(&mut self, calibrated: Costs) {
+        self.cross_hop.review(calibrated.cross_cpu.hop_ns);
+        self.switch.review(calibrated.switch_ns());
+        self.leave.review(0);
     }
 
     /// The calibrated costs, corrected by what was observed.
@@ -68,7 +68,7 @@ impl Observed {
         }
     }
 
-    /// How long the driver takes from its books to its sleep, ns.
+    /// How long the driver takes from the end of its accounting until it sleeps, ns.
     #[must_use]
     pub fn leave_ns(&self) -> u64 {
         self.leave.or(0)
@@ -91,7 +91,7 @@ impl Observed {
         self.clients = clients;
     }
 
-    /// The first that ran on its CPU: that had slept, or was the driver's.
+    /// Notes the first client that ran on its CPU, which had slept or is the driver's.
     fn note_first(
         &mut self,
         first: &ClientRecord,
@@ -99,10 +99,10 @@ impl Observed {
         all: &[ClientRecord],
         calibrated: Costs,
     ) {
-        let apart_ns = first.awake_ns.saturating_sub(first.signaled_ns);
-        let hop_ns = near(apart_ns, calibrated.cross_cpu.hop_ns);
+        let gap_ns = first.awake_ns.saturating_sub(first.signaled_ns);
+        let hop_ns = near(gap_ns, calibrated.cross_cpu.hop_ns);
         if first.signaled_ns != self.driver.released_ns {
-            // A client dates its end and its signals at once.
+            // A client signals its followers with the timestamp of its own end.
             let waker = all.iter().find(|other| other.finished_ns == first.signaled_ns);
             if waker
                 .is_some_and(|waker| waker.cpu != first.cpu && woken_by(waker, all).count() == 1)
@@ -113,10 +113,10 @@ impl Observed {
             if first.awake_ns > self.driver.end_ns {
                 let switch_ns = self.switch.or(calibrated.switch_ns());
                 let left_ns = (first.awake_ns - self.driver.end_ns).saturating_sub(switch_ns);
-                self.leave.note(left_ns.min(MOST * calibrated.same_cpu.hop_ns));
+                self.leave.note(left_ns.min(MAX_FACTOR * calibrated.same_cpu.hop_ns));
             }
         } else {
-            // The others that the driver has roused waited for it to rouse this one before.
+            // Only the first CPU that the driver woke: the wake-ups of the others include its own.
             let mut elsewhere = firsts.iter().filter(|other| {
                 other.signaled_ns == self.driver.released_ns && other.cpu != self.driver.cpu
             });
@@ -126,7 +126,7 @@ impl Observed {
         }
     }
 
-    /// Two that ran on the same CPU, the second after the first.
+    /// Notes two clients that ran on the same CPU, the second after the first.
     fn note_switch(
         &mut self,
         before: &ClientRecord,
@@ -135,18 +135,18 @@ impl Observed {
         calibrated: Costs,
     ) {
         let was_ready = after.signaled_ns <= before.finished_ns;
-        // Who preempts another was switched to before that one's end.
-        let (true, Some(apart_ns)) = (was_ready, after.awake_ns.checked_sub(before.finished_ns))
+        // If the second preempted the first, the switch came before the first one's end.
+        let (true, Some(gap_ns)) = (was_ready, after.awake_ns.checked_sub(before.finished_ns))
         else {
             return;
         };
         let is_woken = after.signaled_ns == before.finished_ns;
         if woken_by(before, all).count() > usize::from(is_woken) {
-            // It had others to wake in between.
+            // It woke others in between.
             return;
         }
         let wake_ns = if is_woken { calibrated.same_cpu.wake_ns } else { 0 };
-        self.switch.note(near(apart_ns.saturating_sub(wake_ns), calibrated.switch_ns()));
+        self.switch.note(near(gap_ns.saturating_sub(wake_ns), calibrated.switch_ns()));
     }
 }
 
@@ -158,28 +158,28 @@ fn woken_by<'a>(
     all.iter().filter(|other| other.signaled_ns == waker.finished_ns)
 }
 
-/// What was observed lately of one cost.
+/// Recent observations of one cost.
 #[derive(Debug, Default)]
-struct Seen {
+struct ObservedCost {
     average: Average,
-    /// Looks since it was observed last.
-    looks: u32,
+    /// Reviews since the last observation.
+    reviews: u32,
 }
 
-/// What is dear may be avoided for that, and then is not observed any more, however cheap it has
-/// become: so many looks after the last observation, and after each so many more, a little of it is
-/// forgotten.
-const FORGET_LOOKS: u32 = 8;
+/// A hop that was expensive may be avoided, and is then never observed again, however cheap it has
+/// become. After this many reviews without an observation, and after each further one, the average
+/// moves towards the calibrated cost.
+const FORGET_AFTER_REVIEWS: u32 = 8;
 
-impl Seen {
+impl ObservedCost {
     fn note(&mut self, ns: u64) {
-        self.looks = 0;
+        self.reviews = 0;
         self.average.note(ns);
     }
 
-    fn look(&mut self, calibrated_ns: u64) {
-        self.looks += 1;
-        if self.looks >= FORGET_LOOKS && !self.average.is_empty() {
+    fn review(&mut self, calibrated_ns: u64) {
+        self.reviews += 1;
+        if self.reviews >= FORGET_AFTER_REVIEWS && !self.average.is_empty() {
             self.note(calibrated_ns);
         }
     }
@@ -190,7 +190,7 @@ impl Seen {
 }
 
 fn near(observed_ns: u64, calibrated_ns: u64) -> u64 {
-    observed_ns.clamp(calibrated_ns / MOST, calibrated_ns.saturating_mul(MOST))
+    observed_ns.clamp(calibrated_ns / MAX_FACTOR, calibrated_ns.saturating_mul(MAX_FACTOR))
 }
 
 #[cfg(test)]
@@ -209,9 +209,9 @@ mod tests {
     type Run = (u16, u64, u64, u64);
 
     /// After many cycles of a driver on CPU 0 and these clients.
-    fn observed(runs: &[Run]) -> Observed {
-        let mut observed = Observed::default();
-        for cycle in 1..=100 * ONE_OF {
+    fn observed(runs: &[Run]) -> ObservedCosts {
+        let mut observed = ObservedCosts::default();
+        for cycle in 1..=100 * SAMPLE_INTERVAL {
             let driver = CycleRecord {
                 cycle,
                 released_ns: RELEASED_NS,
@@ -237,18 +237,18 @@ mod tests {
     }
 
     #[test]
-    fn what_was_calibrated_holds_until_something_is_observed() {
-        assert_eq!(Observed::default().costs(CALIBRATED), CALIBRATED);
+    fn calibrated_costs_apply_until_something_is_observed() {
+        assert_eq!(ObservedCosts::default().costs(CALIBRATED), CALIBRATED);
         let before = ClientRecord {
-            cycle: ONE_OF,
+            cycle: SAMPLE_INTERVAL,
             signaled_ns: 1,
             awake_ns: 90_000,
             ..ClientRecord::default()
         };
-        let mut observed = Observed::default();
-        for cycle in ONE_OF..3 * ONE_OF {
+        let mut observed = ObservedCosts::default();
+        for cycle in SAMPLE_INTERVAL..3 * SAMPLE_INTERVAL {
             observed.begin(CycleRecord { cycle, ..CycleRecord::default() }, CALIBRATED);
-            // One that did not finish, and one of another cycle.
+            // A client that did not finish, and one of another cycle.
             observed.note(before);
             observed.note(ClientRecord { cycle: cycle + 1, finished_ns: 95_000, ..before });
         }
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cpu_that_takes_long_to_rouse_is_dear_whoever_wakes_it() {
+    fn a_cpu_that_is_slow_to_wake_costs_more_for_every_waker() {
         let by_driver = observed(&[(1, 0, 50_000, 51_000)]);
         let by_client = observed(&[(0, 0, 20_000, 30_000), (1, 30_000, 80_000, 81_000)]);
         for (case, observed) in [("the driver", by_driver), ("a client", by_client)] {
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn wakes_of_others_and_preemptions_are_no_switches() {
+    fn other_wake_ups_and_preemptions_do_not_count_as_switches() {
         let wakes_another =
             [(0, 0, 20_000, 30_000), (0, 0, 60_000, 61_000), (1, 30_000, 80_000, 81_000)];
         let preempts = [(0, 0, 20_000, 90_000), (0, 0, 30_000, 40_000)];
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn of_the_cpus_that_one_waker_rouses_only_the_first_says_what_that_takes() {
+    fn only_the_first_cpu_that_a_waker_wakes_is_observed() {
         let by_driver =
             observed(&[(1, 0, 30_000, 31_000), (2, 0, 60_000, 61_000), (3, 0, 90_000, 91_000)]);
         assert_eq!(by_driver.costs(CALIBRATED).cross_cpu.hop_ns, 30_000);
@@ -313,10 +313,10 @@ mod tests {
     fn whatever_a_client_says_of_itself_costs_change_by_a_bounded_factor() {
         let lies =
             observed(&[(1, 0, 1 << 50, 1 << 51), (1, 0, 1 << 52, 1 << 53)]).costs(CALIBRATED);
-        assert_eq!(lies.cross_cpu.hop_ns, MOST * CALIBRATED.cross_cpu.hop_ns);
+        assert_eq!(lies.cross_cpu.hop_ns, MAX_FACTOR * CALIBRATED.cross_cpu.hop_ns);
         assert_eq!(
             lies.same_cpu.hop_ns,
-            CALIBRATED.same_cpu.wake_ns + MOST * CALIBRATED.switch_ns()
+            CALIBRATED.same_cpu.wake_ns + MAX_FACTOR * CALIBRATED.switch_ns()
         );
         let flattery = observed(&[(1, 0, 0, 0), (1, 0, 0, 0)]).costs(CALIBRATED);
         assert!(flattery.cross_cpu.hop_ns >= flattery.cross_cpu.wake_ns);
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_observed_any_more_is_forgotten_by_and_by() {
+    fn observations_that_stop_are_gradually_forgotten() {
         let runs = [(1, 0, 100_000, 101_000), (0, 0, 40_000, 50_000), (0, 0, 60_000, 61_000)];
         let mut observed = observed(&runs);
         let dear = observed.costs(CALIBRATED);
@@ -334,10 +334,10 @@ mod tests {
                 && dear.same_cpu.hop_ns > 10_000
                 && observed.leave_ns() > 10_000
         );
-        observed.look(CALIBRATED);
+        observed.review(CALIBRATED);
         assert_eq!(observed.costs(CALIBRATED), dear);
-        for _ in 0..400 * FORGET_LOOKS {
-            observed.look(CALIBRATED);
+        for _ in 0..400 * FORGET_AFTER_REVIEWS {
+            observed.review(CALIBRATED);
         }
         let Costs { same_cpu, cross_cpu, .. } = observed.costs(CALIBRATED);
         assert!(same_cpu.hop_ns < 5_100 && cross_cpu.hop_ns < 20_100 && observed.leave_ns() < 100);

@@ -6,18 +6,19 @@ use std::collections::{BinaryHeap, HashMap};
 use super::simulation::{DRIVER_CPU, Score, Simulation, Tasks, start_ns};
 use super::{Costs, Graph};
 
-/// What the search may do in all, counted in clients and edges simulated: some 20 ns each on
-/// current processors.
+/// Limit of the search, counted in simulated clients and edges: about 20 ns each on current
+/// processors.
 const SEARCH_STEPS: usize = 30_000;
-/// How many clients of a large graph the search moves at once before it looks around.
+/// How many clients of a large graph the search moves at once before it descends again.
 const MOST_SHUFFLED: usize = 8;
 
-/// Says for every client on which of `cpus` it runs; `cpus[0]` is the driver's. Nobody has a CPU if
-/// there are none.
+/// Assigns one of `cpus` to every client; `cpus[0]` is the driver's. Without CPUs, the assignment
+/// is empty.
 ///
-/// `before` is where clients run now. It stays so, and only those that are missing there (or whose
-/// CPU is not among `cpus`) find a place around the others, unless a new schedule ends earlier by
-/// more than a tenth and more than one hop: to move costs caches, and measured durations tremble.
+/// `before` is the current assignment. It is kept, and only clients that are missing there (or
+/// whose CPU is not among `cpus`) are added, unless a new schedule ends earlier by more than a
+/// tenth and by more than one hop: moving a client costs warm caches, and measured durations
+/// fluctuate.
 #[must_use]
 pub fn schedule(
     graph: &Graph,
@@ -28,8 +29,8 @@ pub fn schedule(
     assign(graph, cpus, before, |tasks, before| choose(tasks, costs, cpus.len(), before))
 }
 
-/// As [`schedule`], without its search: who runs somewhere `before` stays there, and the others
-/// find a place around them.
+/// Like [`schedule`], without the search: clients with a CPU in `before` keep it, and the others
+/// are added.
 #[must_use]
 pub fn keep(
     graph: &Graph,
@@ -42,9 +43,9 @@ pub fn keep(
     })
 }
 
-/// How long the graph takes from the driver's release of the first clients to the end of the last
-/// one, in nanoseconds, if everybody runs on the CPU that `assignment` says, and whoever is missing
-/// there with the driver, on `cpus[0]`.
+/// How long the graph takes with `assignment`, from the driver's release of the first clients to
+/// the end of the last one, in nanoseconds. Clients that are missing in it run on the driver's CPU,
+/// `cpus[0]`.
 #[must_use]
 pub fn expected_ns(
     graph: &Graph,
@@ -58,7 +59,7 @@ pub fn expected_ns(
     Simulation::new(&Tasks::new(graph), costs, cpus.len().max(1)).run(&cpu_of).makespan_ns
 }
 
-/// Has `choose` work with places in `cpus` instead of CPUs, and places in the graph instead of
+/// Calls `choose` with indices into `cpus` instead of CPUs, and indices into the graph instead of
 /// clients.
 fn assign(
     graph: &Graph,
@@ -80,7 +81,7 @@ fn assign(
     graph.clients.iter().zip(chosen).map(|((client, _), cpu)| (*client, cpus[cpu])).collect()
 }
 
-/// The best assignment found, unless it is hardly better than to leave everybody where it runs.
+/// The best assignment found, unless it is hardly better than leaving every client where it is.
 fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) -> Vec<usize> {
     let least_ns = least_ns(tasks, costs);
     let mut search = Search::new(tasks, costs, cpus);
@@ -100,8 +101,9 @@ fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) ->
     if best.score.makespan_ns < wanted_ns { best.cpu_of } else { kept.cpu_of }
 }
 
-/// Gives a CPU to one client after the other, of those whose predecessors have one always that with
-/// the longest path to the end: the CPU `pinned` to it, or else where it would finish first.
+/// Assigns a CPU to one client after the other: always to the one with the longest path to the end
+/// among those whose predecessors have a CPU. It is the one in `pinned`, or else the one on which
+/// the client would finish first.
 fn list(
     tasks: &Tasks,
     costs: Costs,
@@ -113,7 +115,7 @@ fn list(
     let mut waiting: Vec<usize> = tasks.predecessors.iter().map(Vec::len).collect();
     let (mut cpu_of, mut finish_ns) = (vec![DRIVER_CPU; tasks.count()], vec![0; tasks.count()]);
     let mut free_ns = vec![0; cpus];
-    // As if the first were all woken on the driver's CPU.
+    // Estimated as if all the first clients were woken on the driver's CPU.
     let wakes =
         tasks.predecessors.iter().filter(|predecessors| predecessors.is_empty()).count() as u64;
     free_ns[DRIVER_CPU] = tasks.driver_ns.saturating_add(wakes * costs.same_cpu.wake_ns);
@@ -148,8 +150,8 @@ fn list(
     cpu_of
 }
 
-/// For each client, the time from its start to the end of the last that waits for it, if all ran on
-/// one CPU each.
+/// For each client, the time from its start to the end of the last one that waits for it, with a
+/// CPU for each client.
 fn longest_paths(tasks: &Tasks, costs: Costs) -> Vec<u64> {
     let mut paths_ns = vec![0_u64; tasks.count()];
     for client in (0..tasks.count()).rev() {
@@ -166,9 +168,9 @@ fn least_ns(tasks: &Tasks, costs: Costs) -> u64 {
     longest_paths(tasks, costs).into_iter().max().unwrap_or(0).saturating_add(costs.same_cpu.hop_ns)
 }
 
-/// An assignment and what it is worth; the best compares least.
+/// An assignment and its score; the best compares least.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Scored {
+struct ScoredAssignment {
     score: Score,
     cpu_of: Vec<usize>,
 }
@@ -179,7 +181,7 @@ struct Search<'a> {
     cpus: usize,
     /// Assignments that may still be simulated.
     trials_left: usize,
-    chance: Chance,
+    random: RandomSequence,
 }
 
 impl<'a> Search<'a> {
@@ -190,17 +192,17 @@ impl<'a> Search<'a> {
             simulation: Simulation::new(tasks, costs, cpus),
             cpus,
             trials_left,
-            chance: Chance(1),
+            random: RandomSequence(1),
         }
     }
 
-    fn scored(&mut self, cpu_of: Vec<usize>) -> Scored {
-        Scored { score: self.simulation.run(&cpu_of), cpu_of }
+    fn scored(&mut self, cpu_of: Vec<usize>) -> ScoredAssignment {
+        ScoredAssignment { score: self.simulation.run(&cpu_of), cpu_of }
     }
 
-    /// Descends from `start`; then, again and again, from the best that was found, shuffled: most
-    /// of a small graph, a few clients of a large one. Ends where no time can be saved any more.
-    fn improve(&mut self, start: Scored, least_ns: u64) -> Scored {
+    /// Descends from `start`, and then repeatedly from the best assignment found, shuffled: most of
+    /// a small graph, a few clients of a large one. Ends when no more time can be saved.
+    fn improve(&mut self, start: ScoredAssignment, least_ns: u64) -> ScoredAssignment {
         let mut best = start;
         let mut trial = best.clone();
         while self.trials_left > 0 && best.score.makespan_ns > least_ns {
@@ -210,8 +212,8 @@ impl<'a> Search<'a> {
             }
             trial.cpu_of.clone_from(&best.cpu_of);
             for _ in 0..trial.cpu_of.len().min(MOST_SHUFFLED) {
-                let client = self.chance.below(trial.cpu_of.len());
-                trial.cpu_of[client] = self.chance.below(self.cpus);
+                let client = self.random.below(trial.cpu_of.len());
+                trial.cpu_of[client] = self.random.below(self.cpus);
             }
             trial.score = self.simulation.run(&trial.cpu_of);
             self.trials_left = self.trials_left.saturating_sub(1);
@@ -219,8 +221,8 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Moves one client after the other, as long as that makes anything better.
-    fn descend(&mut self, trial: &mut Scored) {
+    /// Moves one client after the other, as long as that improves the score.
+    fn descend(&mut self, trial: &mut ScoredAssignment) {
         let mut improved = true;
         while improved {
             improved = false;
@@ -230,10 +232,10 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Puts a client on the CPU where it is best for all.
-    fn move_one(&mut self, trial: &mut Scored, client: usize) -> bool {
+    /// Moves a client to the CPU with the best score.
+    fn move_one(&mut self, trial: &mut ScoredAssignment, client: usize) -> bool {
         let mut improved = false;
-        // Of the CPUs that nobody has, one is as good as the other.
+        // All unused CPUs are equally good: one of them is tried.
         let used = trial.cpu_of.iter().max().map_or(0, |highest| highest + 1);
         for cpu in 0..self.cpus.min(used + 1) {
             let from = trial.cpu_of[client];
@@ -255,9 +257,9 @@ impl<'a> Search<'a> {
 
 /// A linear congruential sequence (Knuth's constants): the same graph always gets the same
 /// schedule.
-struct Chance(u64);
+struct RandomSequence(u64);
 
-impl Chance {
+impl RandomSequence {
     fn below(&mut self, bound: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

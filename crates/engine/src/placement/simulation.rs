@@ -1,4 +1,4 @@
-//! A cycle on paper: when would every client run?
+//! Simulation of a cycle: when would each client run?
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -11,7 +11,7 @@ pub(super) const DRIVER_CPU: usize = 0;
 /// A graph whose clients are counted from zero, in their order.
 #[derive(Debug)]
 pub(super) struct Tasks {
-    /// How long the driver keeps its CPU once it has woken the first.
+    /// How long the driver keeps its CPU once it has woken the first clients.
     pub driver_ns: u64,
     pub durations_ns: Vec<u64>,
     pub predecessors: Vec<Vec<usize>>,
@@ -21,11 +21,12 @@ pub(super) struct Tasks {
 impl Tasks {
     pub fn new(graph: &Graph) -> Self {
         let count = graph.clients.len();
-        let places: HashMap<u32, usize> =
-            graph.clients.iter().enumerate().map(|(place, (client, _))| (*client, place)).collect();
+        let indices: HashMap<u32, usize> =
+            graph.clients.iter().enumerate().map(|(index, (client, _))| (*client, index)).collect();
         let (mut predecessors, mut followers) = (vec![vec![]; count], vec![vec![]; count]);
         for (source, destination) in graph.edges {
-            let (Some(&source), Some(&destination)) = (places.get(source), places.get(destination))
+            let (Some(&source), Some(&destination)) =
+                (indices.get(source), indices.get(destination))
             else {
                 continue;
             };
@@ -59,45 +60,44 @@ pub(super) struct Simulation<'a> {
     costs: Costs,
     /// Per client: predecessors that have not run.
     waiting: Vec<usize>,
-    /// Per client: when the last hop to it arrives, of those known.
+    /// Per client: latest arrival of the hops to it that are known.
     ready_ns: Vec<u64>,
     /// Per CPU: until when it is busy.
     free_ns: Vec<u64>,
-    /// Per CPU: who is ready and when, first come first.
+    /// Per CPU: when which clients are ready, earliest first.
     queues: Vec<BinaryHeap<Reverse<(u64, usize)>>>,
-    roused: Roused,
+    wakes: WakeSequence,
 }
 
-/// The CPUs that a waker has woken somebody on, of all that it wakes one after the other: more
-/// clients there cost the waker less than the first, and on another CPU, which wakes up anyway, run
-/// as soon as it is up.
+/// The CPUs on which a waker has already woken a client. Further clients there cost the waker less
+/// than the first, and on another CPU they run as soon as it is awake.
 #[derive(Debug)]
-struct Roused {
+struct WakeSequence {
     costs: Costs,
     waker_cpu: usize,
-    /// Tells this waker from the ones before.
+    /// Number of this waker.
     waker: u64,
-    /// Per CPU: the last waker that roused it, and when it was up.
+    /// Per CPU: the last waker that woke it, and when it was awake.
     up: Vec<(u64, u64)>,
 }
 
-impl Roused {
+impl WakeSequence {
     fn new(costs: Costs, cpus: usize) -> Self {
         Self { costs, waker_cpu: DRIVER_CPU, waker: 1, up: vec![(0, 0); cpus] }
     }
 
-    /// Another waker begins, on this CPU.
+    /// Begins the wake-ups of another waker, on this CPU.
     fn begin(&mut self, waker_cpu: usize) {
         self.waker_cpu = waker_cpu;
         self.waker += 1;
     }
 
-    /// Wakes a client on a CPU: when it is ready, and when the waker has done it.
+    /// Wakes a client on a CPU; returns when it is ready, and when the waker goes on.
     fn wake(&mut self, cpu: usize, at_ns: u64) -> (u64, u64) {
         let Costs { same_cpu, cross_cpu, further_wake_ns, .. } = self.costs;
         let after = |duration_ns| at_ns.saturating_add(duration_ns);
-        let (roused_by, up_ns) = self.up[cpu];
-        if roused_by == self.waker {
+        let (woken_by, up_ns) = self.up[cpu];
+        if woken_by == self.waker {
             return (after(same_cpu.hop_ns).max(up_ns), after(further_wake_ns));
         }
         let first = if cpu == self.waker_cpu { same_cpu } else { cross_cpu };
@@ -115,11 +115,11 @@ impl<'a> Simulation<'a> {
             ready_ns: vec![0; tasks.count()],
             free_ns: vec![0; cpus],
             queues: vec![BinaryHeap::new(); cpus],
-            roused: Roused::new(costs, cpus),
+            wakes: WakeSequence::new(costs, cpus),
         }
     }
 
-    /// Everybody on the CPU given.
+    /// Simulates a cycle in which each client runs on the given CPU.
     pub fn run(&mut self, cpu_of: &[usize]) -> Score {
         self.wake_first(cpu_of);
         let mut makespan_ns = 0;
@@ -127,7 +127,7 @@ impl<'a> Simulation<'a> {
             let Some(Reverse((_, client))) = self.queues[cpu].pop() else { break };
             let mut at_ns = start_ns.saturating_add(self.tasks.durations_ns[client]);
             makespan_ns = at_ns.max(makespan_ns);
-            self.roused.begin(cpu);
+            self.wakes.begin(cpu);
             for &follower in &self.tasks.followers[client] {
                 let to = cpu_of[follower];
                 self.waiting[follower] -= 1;
@@ -137,7 +137,7 @@ impl<'a> Simulation<'a> {
                         at_ns.saturating_add(hop_ns).max(self.ready_ns[follower]);
                     continue;
                 }
-                let (ready_ns, woken_ns) = self.roused.wake(to, at_ns);
+                let (ready_ns, woken_ns) = self.wakes.wake(to, at_ns);
                 self.queues[to].push(Reverse((ready_ns.max(self.ready_ns[follower]), follower)));
                 at_ns = woken_ns;
             }
@@ -151,7 +151,7 @@ impl<'a> Simulation<'a> {
     fn wake_first(&mut self, cpu_of: &[usize]) {
         self.free_ns.fill(0);
         self.ready_ns.fill(0);
-        self.roused.begin(DRIVER_CPU);
+        self.wakes.begin(DRIVER_CPU);
         for (waiting, predecessors) in self.waiting.iter_mut().zip(&self.tasks.predecessors) {
             *waiting = predecessors.len();
         }
@@ -161,7 +161,7 @@ impl<'a> Simulation<'a> {
                 if self.waiting[client] > 0 || (cpu == DRIVER_CPU) != near {
                     continue;
                 }
-                let (ready_ns, woken_ns) = self.roused.wake(cpu, at_ns);
+                let (ready_ns, woken_ns) = self.wakes.wake(cpu, at_ns);
                 self.queues[cpu].push(Reverse((ready_ns, client)));
                 at_ns = woken_ns;
             }
@@ -169,8 +169,8 @@ impl<'a> Simulation<'a> {
         self.free_ns[DRIVER_CPU] = at_ns.saturating_add(self.tasks.driver_ns);
     }
 
-    /// The client that starts before all others that have not run, as its time and CPU. Nobody who
-    /// becomes ready later can have been ready before it, so that each CPU's queue is in order.
+    /// The time and CPU of the next client to start. No client that becomes ready later can have
+    /// been ready before it, so that each CPU's queue is in order.
     fn next_start(&self) -> Option<(u64, usize)> {
         let starts = self.queues.iter().enumerate().filter_map(|(cpu, queue)| {
             let Reverse((ready_ns, _)) = queue.peek()?;
@@ -180,7 +180,7 @@ impl<'a> Simulation<'a> {
     }
 }
 
-/// When a client runs that is ready then, on a CPU that is busy until then.
+/// Start time of a client that is ready at `ready_ns`, on a CPU that is busy until `free_ns`.
 pub(super) fn start_ns(costs: Costs, free_ns: u64, ready_ns: u64) -> u64 {
     free_ns.saturating_add(costs.switch_ns()).max(ready_ns)
 }

@@ -33,13 +33,13 @@ fn cpus_used(assignment: &HashMap<u32, u32>) -> Vec<u32> {
     cpus
 }
 
-/// The best that any assignment reaches.
+/// The makespan of the best assignment.
 fn best_makespan(graph: &Graph, cpus: usize) -> u64 {
     let tasks = Tasks::new(graph);
     let mut simulation = Simulation::new(&tasks, COSTS, cpus);
     let mut cpu_of = vec![0; tasks.count()];
     let mut best_ns = simulation.run(&cpu_of).makespan_ns;
-    // Counts through all assignments, as numbers to the base of `cpus`.
+    // Counts through all assignments, as numbers in base `cpus`.
     while let Some(digit) = cpu_of.iter().position(|cpu| cpu + 1 < cpus) {
         cpu_of[..digit].fill(0);
         cpu_of[digit] += 1;
@@ -48,7 +48,7 @@ fn best_makespan(graph: &Graph, cpus: usize) -> u64 {
     best_ns
 }
 
-/// Durations and edges of a graph of so many clients at most, of light, middling or heavy ones.
+/// Durations and edges of a graph of at most `most` clients: light, middling or heavy ones.
 fn any_graph(most: usize) -> impl Strategy<Value = (Vec<u64>, Vec<(u32, u32)>)> {
     let heaviest_ns = prop::sample::select(vec![1_000_u64, 10_000, 50_000, 200_000]);
     (heaviest_ns, 0..=100_u32).prop_flat_map(move |(heaviest_ns, dense)| {
@@ -67,7 +67,7 @@ fn any_graph(most: usize) -> impl Strategy<Value = (Vec<u64>, Vec<(u32, u32)>)> 
 #[test]
 fn the_makespan_counts_work_hops_and_waiting() {
     for (case, durations_ns, edges, cpus, awaited_ns) in [
-        ("nobody", &[][..], &[][..], &[][..], 0),
+        ("no client", &[][..], &[][..], &[][..], 0),
         ("one on the driver's CPU", &[7], &[], &[4], 5_007),
         ("one elsewhere", &[7], &[], &[0], 25_007),
         ("a chain on one CPU", &[1, 2], &[(0, 1)], &[4, 4], 10_003),
@@ -90,7 +90,7 @@ fn the_makespan_counts_work_hops_and_waiting() {
 }
 
 #[test]
-fn nobody_runs_on_the_drivers_cpu_before_it_sleeps() {
+fn no_client_runs_on_the_drivers_cpu_before_it_sleeps() {
     for (case, durations_ns, cpus, awaited_ns) in [
         ("on its CPU", &[100][..], &[4][..], 25_100),
         ("on another", &[100], &[0], 25_100),
@@ -104,20 +104,20 @@ fn nobody_runs_on_the_drivers_cpu_before_it_sleeps() {
 
 #[test]
 fn the_longer_the_driver_works_the_fewer_run_on_its_cpu() {
-    let beside_it = |driver_ns: u64| {
+    let on_driver_cpu = |driver_ns: u64| {
         let graph = Graph { driver_ns, ..graph(&[3_000; 20], &[]) };
         let assignment = schedule(&graph, COSTS, &CPUS[..2], &HashMap::new());
         assignment.values().filter(|cpu| **cpu == CPUS[0]).count()
     };
-    // There, 7 µs each after what the driver takes, 1 µs for each of them, 3 for the first of the
-    // others and 1 for each more; elsewhere, 7 µs each after the 21 that the first needs beyond
-    // that.
-    assert_eq!([0, 20_000, 52_000, 500_000].map(beside_it), [10, 9, 6, 0]);
+    // On the driver's CPU, each client takes 7 µs, after the driver's own time, 1 µs for the
+    // wake-up of each, and 3 µs for the first and 1 µs for each further client elsewhere. Elsewhere
+    // each takes 7 µs, after the 21 µs that the first needs beyond that.
+    assert_eq!([0, 20_000, 52_000, 500_000].map(on_driver_cpu), [10, 9, 6, 0]);
 }
 
 #[test]
-fn light_clients_that_the_driver_wakes_together_share_the_cost_of_rousing_a_cpu() {
-    // As measured on a machine whose CPUs are slow to wake each other.
+fn light_clients_woken_together_share_the_cost_of_waking_a_cpu() {
+    // Measured on a machine whose CPUs are slow to wake each other.
     let costs = Costs {
         same_cpu: Handover { hop_ns: 2_000, wake_ns: 700 },
         cross_cpu: Handover { hop_ns: 37_000, wake_ns: 3_000 },
@@ -153,7 +153,7 @@ fn branches_spread_only_where_the_work_is_worth_the_hop() {
 }
 
 #[test]
-fn the_two_ends_of_a_chain_share_a_cpu_even_beside_another_chain() {
+fn the_two_ends_of_a_chain_share_a_cpu_even_next_to_another_chain() {
     let edges = renamed(&[(0, 1), (2, 3)]);
     let assignment = schedule(&graph(&[60_000; 4], &edges), COSTS, &CPUS, &HashMap::new());
     assert_eq!(assignment[&10], assignment[&11]);
@@ -161,16 +161,16 @@ fn the_two_ends_of_a_chain_share_a_cpu_even_beside_another_chain() {
 }
 
 #[test]
-fn with_no_cpu_nobody_is_placed_and_with_one_everybody_is_there() {
+fn with_a_single_cpu_all_clients_are_placed_there() {
     let graph = graph(&[100_000; 3], &[]);
     assert_eq!(schedule(&graph, COSTS, &[], &HashMap::new()), HashMap::new());
     assert_eq!(schedule(&graph, COSTS, &[3], &HashMap::new()), assigned(&[3, 3, 3]));
-    let nobody = Graph { driver_ns: 9_000, clients: vec![], edges: &[] };
-    assert_eq!(schedule(&nobody, COSTS, &CPUS, &HashMap::new()), HashMap::new());
+    let empty = Graph { driver_ns: 9_000, clients: vec![], edges: &[] };
+    assert_eq!(schedule(&empty, COSTS, &CPUS, &HashMap::new()), HashMap::new());
 }
 
 #[test]
-fn who_runs_well_enough_stays_and_who_does_not_moves() {
+fn clients_move_only_for_a_gain_that_is_worth_it() {
     for (case, durations_ns, before, stays) in [
         ("as good as the best, elsewhere", [100_000, 100_000], [0, 7], true),
         ("a gain of no more than a hop", [20_000, 20_000], [4, 4], true),
@@ -185,7 +185,7 @@ fn who_runs_well_enough_stays_and_who_does_not_moves() {
 }
 
 #[test]
-fn a_chain_whose_clients_found_places_one_by_one_is_brought_together() {
+fn a_chain_whose_clients_were_placed_one_by_one_is_brought_together() {
     let edges = renamed(&[(0, 1), (1, 2), (2, 3), (3, 4)]);
     let chain = schedule(&graph(&[1_000; 5], &edges), COSTS, &CPUS, &assigned(&[0, 4, 4, 4, 4]));
     assert_eq!(cpus_used(&chain).len(), 1, "{chain:?}");
@@ -202,7 +202,7 @@ fn a_newcomer_finds_a_place_around_those_who_run() {
 }
 
 #[test]
-fn without_a_search_nobody_moves_whatever_it_would_gain() {
+fn without_a_search_no_client_moves_whatever_the_gain() {
     let before = assigned(&[4, 4]);
     assert_eq!(keep(&graph(&[100_000; 2], &[]), COSTS, &CPUS, &before), before);
     let elsewhere = keep(&graph(&[100_000; 2], &[]), COSTS, &CPUS, &assigned(&[4, 9]));
@@ -219,8 +219,8 @@ fn the_costs_of_this_machine_serve_to_schedule() {
     assert_eq!(cpus_used(&chain), [cpus[0]]);
 }
 
-/// The search is bounded: of some thousands of small graphs, one misses the bound below. So the
-/// same are always tried.
+/// The same cases in every run: the search is bounded, and one in some thousands of small graphs
+/// misses the bound below.
 fn same_cases(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
@@ -246,7 +246,7 @@ proptest! {
     }
 
     #[test]
-    fn durations_that_tremble_move_nobody(
+    fn fluctuating_durations_move_no_client(
         (durations_ns, edges) in any_graph(7),
         percent in prop::collection::vec(95..=105_u64, 7),
     ) {

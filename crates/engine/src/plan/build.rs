@@ -158,7 +158,8 @@ fn assignment_words(
 
 /// Whether the assignments of `client` have room for one more connection.
 ///
-/// Counts as if no two inputs shared their sources and each connection had a follower of its own.
+/// Assumes the worst case: no two inputs share their sources, and each connection has a follower of
+/// its own.
 pub fn has_room(model: &Model, client: u32) -> bool {
     if model.is_device(client) {
         return true;

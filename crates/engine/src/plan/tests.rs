@@ -132,7 +132,7 @@ impl Scenario {
         (plan, assignments)
     }
 
-    /// How many followers the writer signals.
+    /// Number of followers that the writer signals.
     fn followers(&self) -> usize {
         let (plan, _) = self.build(true);
         plan.seats.iter().find(|seat| seat.client == self.writer).unwrap().followers.len()

@@ -44,13 +44,13 @@ pub struct ClientView<'a> {
     pub mapped_pages: &'a MappedTable<(u32, u32)>,
     /// The slabs that it has mapped, by client and number.
     pub mapped_slabs: &'a MappedTable<(u32, u32)>,
-    /// How it keeps up.
+    /// Whether it keeps up.
     pub health: &'a Arc<ClientHealth>,
     /// Where it sleeps in the plan in force.
     pub sleep: Sleep,
     /// It may change the transport.
     pub controls: bool,
-    /// The CPU that it is to run on; `None`: the kernel decides.
+    /// The CPU assigned to it; `None`: the kernel decides.
     pub cpu: Option<u32>,
 }
 

@@ -14,6 +14,6 @@ pub(super) fn settle(plan: &mut Plan, graph: &GraphView<'_>) {
     let mut cpus: HashSet<u32> = roots.filter_map(|seat| graph.cpu(seat.client)).collect();
     let has_near = graph.driver_cpu.is_some_and(|cpu| cpus.remove(&cpu));
     let far = cpus.into_iter().map(|cpu| WakeMask::for_cpu(Some(cpu))).reduce(WakeMask::union);
-    // Without any near the driver, they need not be told from others.
+    // Without clients on the driver's own CPU, no order is needed.
     plan.wakes = Wakes::new(far.filter(|_| has_near));
 }

@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mismatch_is_found_each_time_that_a_client_has_been_elsewhere_for_long() {
+    fn a_mismatch_is_reported_once_per_limit_of_cycles_elsewhere() {
         let mut mismatch = AffinityMismatch::default();
         let mut found =
             |cycles: u32, elsewhere: bool| (0..cycles).filter(|_| mismatch.note(elsewhere)).count();

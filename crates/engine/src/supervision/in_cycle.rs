@@ -50,8 +50,8 @@ fn has_ended(seat: &PlanSeat, before: u32, now: u32) -> bool {
     has_finished(seat, before) || has_finished(seat, now)
 }
 
-/// Counts, for each client of the plan that has ended, how many cycles in a row it has not
-/// finished. Returns the number of clients that have not finished the last one by their own fault.
+/// Counts how many cycles in a row each client of the ended plan has not finished. Returns the
+/// number of clients that have not finished the last one by their own fault.
 ///
 /// A client that never began it because a predecessor is late is not late itself. The seats are in
 /// the order of the graph, so a predecessor is judged before its followers.
@@ -133,7 +133,7 @@ fn give_up(seats: &[PlanSeat], cycle: u32, before: u32, is_grace_over: bool) -> 
             if is_demoted(late_cycles, has_begun) {
                 seat.health.demote(&seat.own);
             }
-            // One that others can write to may have been made to look awake.
+            // A writable signal page may have been made to look awake.
             seat.signals.wake_unconditionally(&Futex);
         }
     }
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_a_late_predecessor_kept_from_beginning_is_starved_and_not_late() {
+    fn a_client_that_waits_for_a_late_predecessor_is_not_late() {
         let plan = chain();
         plan.seats[0].own.begin(5, 1);
         assert_eq!(count_late(&plan, 5, 6), 1);
@@ -229,14 +229,14 @@ mod tests {
     }
 
     #[test]
-    fn a_client_that_is_late_for_the_first_time_has_a_quarter_of_the_next_cycle() {
+    fn a_first_late_client_has_a_quarter_of_the_next_cycle() {
         assert_eq!(grace_ns(4_000), 1_000);
         assert!(!is_given_up(1, false) && is_given_up(1, true));
         assert!(is_given_up(2, false), "it had its quarter");
     }
 
     #[test]
-    fn a_client_in_a_cycle_is_demoted_and_one_that_waits_for_a_cpu_is_not() {
+    fn only_a_late_client_that_has_begun_its_cycle_is_demoted() {
         for late_cycles in 1..10 {
             assert!(is_demoted(late_cycles, true), "{late_cycles}");
             assert_eq!(is_demoted(late_cycles, false), late_cycles == 3, "{late_cycles}");

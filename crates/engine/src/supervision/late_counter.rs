@@ -1,10 +1,9 @@
 //! The count that decides whether a client is unpinned or suspended.
 
-/// Counts one up for each cycle in which a client was late, and one down for each in which it was
-/// in time.
+/// Counts up for each cycle in which a client was late, and down for each in which it was in time.
 ///
-/// A machine that stops every client for some cycles is forgotten after as many. A client that is
-/// late more often than not adds up. Thread: control.
+/// A stall of the whole machine for some cycles is forgotten after as many. A client that is late
+/// more often than not adds up. Thread: control.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct LateCounter(u32);
 
@@ -46,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_timeout_is_the_one_asked_for_or_three_quanta_and_at_least_twenty_milliseconds() {
+    fn the_default_timeout_is_three_quanta_but_at_least_20_ms() {
         for (case, timeout_ms, quantum, cycles) in [
             ("twenty milliseconds", None, 64, 15),
             ("nearly four quanta", None, 256, 4),

@@ -1,4 +1,4 @@
-//! Timelines: what happens to a client that is late in such and such cycles.
+//! Timelines: what happens to a client that is late in certain cycles.
 
 use super::affinity_mismatch::MISMATCH_CYCLES;
 use super::*;
@@ -67,7 +67,7 @@ impl Timeline {
 }
 
 #[test]
-fn a_client_that_is_late_in_six_of_twenty_cycles_is_unpinned_if_they_come_in_a_row() {
+fn six_late_cycles_in_a_row_unpin_a_client() {
     let mut in_a_row = Timeline::new(false);
     in_a_row.late(6).in_time(14);
     assert_eq!(in_a_row.taken(), [Action::Unpin]);
@@ -75,7 +75,7 @@ fn a_client_that_is_late_in_six_of_twenty_cycles_is_unpinned_if_they_come_in_a_r
 }
 
 #[test]
-fn a_client_that_is_late_in_six_of_twenty_cycles_stays_pinned_if_they_are_spread() {
+fn six_late_cycles_spread_over_twenty_do_not_unpin_a_client() {
     let mut spread = Timeline::new(false);
     for _ in 0..1_000 {
         (0..6).for_each(|_| {
@@ -88,7 +88,7 @@ fn a_client_that_is_late_in_six_of_twenty_cycles_stays_pinned_if_they_are_spread
 }
 
 #[test]
-fn a_client_that_is_late_more_often_than_not_is_unpinned_and_then_suspended() {
+fn a_client_that_is_late_more_often_than_not_ends_up_suspended() {
     let mut slow = Timeline::new(false);
     (0..20).for_each(|_| {
         slow.late(2).in_time(1);
@@ -215,7 +215,7 @@ fn a_reinstated_client_is_unpinned() {
 }
 
 #[test]
-fn a_client_on_another_cpu_than_assigned_is_unpinned_and_pinned_again() {
+fn a_client_on_another_cpu_than_assigned_is_unpinned_for_a_while() {
     let mut elsewhere = Timeline::new(false);
     let strays = Event::RanOn { cpu: 1, assigned: 3 };
     elsewhere.cycles(MISMATCH_CYCLES - 1, strays);
@@ -230,7 +230,7 @@ fn a_client_on_another_cpu_than_assigned_is_unpinned_and_pinned_again() {
 }
 
 #[test]
-fn a_client_that_leaves_the_users_cpus_is_reported_once_and_stays_pinned() {
+fn a_client_that_leaves_the_users_cpus_stays_pinned() {
     let mut elsewhere = Timeline::new(true);
     elsewhere.cycles(10 * MISMATCH_CYCLES, Event::RanOn { cpu: 1, assigned: 3 });
     assert_eq!(elsewhere.taken(), [Action::ReportMismatch { assigned: 3 }]);

@@ -1,5 +1,5 @@
-//! The diagnosis of an xrun: where the time went that a thread had and did not finish in, by the
-//! kernel's counters.
+//! The diagnosis of an xrun: where the time of a late thread went, according to the kernel's
+//! counters.
 
 use std::collections::BTreeMap;
 
@@ -26,16 +26,16 @@ struct FactsSample {
 #[derive(Debug)]
 pub struct ThreadProbe {
     counters: ThreadCounters,
-    /// The last reading but one, and the last: one of them is older than a cycle that has just been
+    /// The last two readings, older first: one of them is older than a cycle that has just been
     /// lost.
     samples: [Sample; 2],
     facts: Option<FactsSample>,
-    /// Shares of all time that the thread usually runs, and is usually ready without running.
+    /// The usual shares of time in which the thread runs, and in which it is ready without running.
     usual: (f64, f64),
 }
 
-/// All counters of a thread at once. A reading takes as long as some cycles do: one serves all the
-/// xruns of a thread that are older.
+/// All counters of a thread at once. A reading takes as long as some cycles do, so that one serves
+/// all earlier xruns of a thread.
 #[derive(Debug, Clone, Copy)]
 pub struct Reading {
     time_ns: u64,
@@ -43,12 +43,12 @@ pub struct Reading {
     facts: ThreadFacts,
 }
 
-/// The time that a thread had and did not finish in.
+/// The time that a thread had, but did not finish in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss {
     /// When it could run, ns.
     pub begin_ns: u64,
-    /// When its grace was over, ns. What it did later, without its priority, says nothing.
+    /// When its grace was over, ns. What it did later, without its priority, is not relevant.
     pub end_ns: u64,
 }
 
@@ -88,8 +88,8 @@ impl ThreadProbe {
         Some(Reading { cpu_time, facts, time_ns: now_ns() })
     }
 
-    /// Says where the lost time went, by the newest reading `now`. `began`: by its own page, the
-    /// client had begun the cycle.
+    /// Returns where the lost time went, from the newest reading `now`. `began`: the client's own
+    /// page says that it had begun the cycle.
     pub fn diagnose(
         &self,
         loss: Loss,
@@ -172,16 +172,16 @@ const CPU_USERS: usize = 3;
 /// first.
 pub fn cpu_users(switches: &[Switch], loss: Loss) -> Vec<CpuUser> {
     let mut users: BTreeMap<u32, CpuUser> = BTreeMap::new();
-    let ends = switches.iter().skip(1).map(|switch| switch.date_ns).chain([u64::MAX]);
+    let ends = switches.iter().skip(1).map(|switch| switch.time_ns).chain([u64::MAX]);
     for (switch, end_ns) in switches.iter().zip(ends) {
-        let (from_ns, to_ns) = (switch.date_ns.max(loss.begin_ns), end_ns.min(loss.end_ns));
+        let (from_ns, to_ns) = (switch.time_ns.max(loss.begin_ns), end_ns.min(loss.end_ns));
         let ran_ns = to_ns.saturating_sub(from_ns);
         if ran_ns == 0 {
             continue;
         }
         let user = users.entry(switch.thread).or_insert_with(|| CpuUser {
             thread: switch.thread,
-            name: if switch.thread == 0 { "nobody".into() } else { switch.name.clone() },
+            name: if switch.thread == 0 { "idle".into() } else { switch.name.clone() },
             realtime_priority: switch.realtime_priority,
             ran_ns: 0,
         });
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn threads_that_ran_in_the_lost_time_are_named_by_how_long_they_did() {
         let switch = |time_ms: u64, thread: u32| Switch {
-            date_ns: time_ms * MS,
+            time_ns: time_ms * MS,
             thread,
             name: format!("thread {thread}"),
             realtime_priority: (thread == 7).then_some(40),
@@ -216,7 +216,7 @@ mod tests {
         let users = cpu_users(&switches, LOSS);
         let users: Vec<(&str, u64)> =
             users.iter().map(|user| (user.name.as_str(), user.ran_ns / MS)).collect();
-        assert_eq!(users, [("thread 7", 6), ("nobody", 2), ("thread 5", 2)]);
+        assert_eq!(users, [("thread 7", 6), ("idle", 2), ("thread 5", 2)]);
         assert_eq!(cpu_users(&[], LOSS), []);
         assert_eq!(cpu_users(&[switch(10, 3)], LOSS)[0].ran_ns, 10 * MS, "it runs still");
     }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_slept_and_had_not_begun_was_not_woken() {
+    fn a_sleeping_thread_that_had_not_begun_was_not_woken() {
         let asleep = Evidence { lost_ns: 10, asleep_ns: 10, state: 'S', ..Evidence::default() };
         assert_eq!(
             (verdict(&asleep, true), verdict(&asleep, false)),

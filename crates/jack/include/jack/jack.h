@@ -276,7 +276,7 @@ int jack_get_cycle_times(const jack_client_t *client, jack_nframes_t *first_fram
 /** [any] Date of a frame, in microseconds. */
 jack_time_t jack_frames_to_time(const jack_client_t *client, jack_nframes_t frame) JACK_OPTIONAL_WEAK_EXPORT;
 /** [any] Frame at a date in microseconds. */
-jack_nframes_t jack_time_to_frames(const jack_client_t *client, jack_time_t date_us) JACK_OPTIONAL_WEAK_EXPORT;
+jack_nframes_t jack_time_to_frames(const jack_client_t *client, jack_time_t time_us) JACK_OPTIONAL_WEAK_EXPORT;
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,5 @@
-//! Where a sound lies in another: cross-correlation by Fourier transform, flattened by the spectrum
-//! of the sound.
+//! Finds one sound in another: cross-correlation by Fourier transform, whitened by the spectrum of
+//! the sound.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use realfft::{ComplexToReal, RealFftPlanner, RealToComplex};
 
 use super::interpolation;
 
-/// Correlation of a reference with what was received, for every lag between them.
+/// Correlation of a reference with the received sound, for every lag between them.
 pub struct Correlation {
     values: Vec<f64>,
     /// Index of lag 0.
@@ -18,20 +18,20 @@ pub struct Correlation {
 /// The best match of two sounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Match {
-    /// How far the received sound lies behind the reference, in whole samples.
+    /// How far the received sound lags behind the reference, in whole samples.
     pub lag: i64,
     /// The same, interpolated.
     pub exact_lag: f64,
-    /// How far the match is above the rest, in standard deviations of the rest.
+    /// Height of the match above the rest, in standard deviations of the rest.
     pub clarity: f64,
-    /// The second best match elsewhere, and its height as part of the best one's.
+    /// The second best match elsewhere, and its height as a fraction of the best one's.
     pub rival: (i64, f64),
-    /// Whether the sound came back the other way up.
+    /// Whether the sound came back inverted.
     pub inverted: bool,
 }
 
-/// Spectrum of the reference below which it is not divided by, as part of its mean power: what it
-/// does not hold, noise must not stand in for.
+/// Lower limit of the divisor, as a fraction of the reference's mean power: at frequencies that the
+/// reference lacks, noise must not be amplified.
 const FLOOR: f64 = 0.1;
 
 /// Correlates `received` with `reference`, each of at least one sample.
@@ -49,11 +49,11 @@ pub fn correlate(reference: &[f64], received: &[f64]) -> Correlation {
     Correlation { values, zero }
 }
 
-/// The instant of `reference`, in samples from its beginning, whose delay [`correlate`] measures
-/// where the delay changes within it: the middle of what decides where the peak is, which is steep
-/// parts of the flattened sound. Of a sequence that is its middle, of a sweep the end with the high
-/// frequencies.
-pub fn deciding_instant(reference: &[f64]) -> f64 {
+/// The point in `reference`, in samples from its beginning, whose delay [`correlate`] measures if
+/// the delay changes within it. It is the centre of the parts that determine the peak, which are
+/// the steep parts of the whitened sound: the middle of a sequence, or the high-frequency end of a
+/// sweep.
+pub fn deciding_point(reference: &[f64]) -> f64 {
     let transforms = Transforms::of_length(reference.len().next_power_of_two());
     let mut steepness = transforms.spectrum(reference);
     let weights: Vec<f64> = weights(&steepness).collect();
@@ -71,13 +71,13 @@ pub fn deciding_instant(reference: &[f64]) -> f64 {
     if moments.0 > 0.0 { moments.1 / moments.0 } else { reference.len() as f64 / 2.0 }
 }
 
-/// What each bin is divided by, so that all count the same: its power, or a floor.
+/// The divisor of each bin, so that all bins count the same: its power, or the floor.
 fn weights(spectrum: &[Complex<f64>]) -> impl Iterator<Item = f64> {
     let power = spectrum.iter().map(|bin| bin.norm_sqr()).sum::<f64>() / spectrum.len() as f64;
     spectrum.iter().map(move |bin| (bin.norm_sqr() + FLOOR * power).max(f64::MIN_POSITIVE))
 }
 
-/// Fourier transforms of one length, there and back.
+/// Forward and inverse Fourier transforms of one length.
 struct Transforms {
     forward: Arc<dyn RealToComplex<f64>>,
     inverse: Arc<dyn ComplexToReal<f64>>,
@@ -92,26 +92,22 @@ impl Transforms {
         }
     }
 
-    /// Of at most as many samples, zeros after them.
+    /// The spectrum of at most that many samples, padded with zeros.
     fn spectrum(&self, samples: &[f64]) -> Vec<Complex<f64>> {
         let mut padded = self.forward.make_input_vec();
         padded[..samples.len()].copy_from_slice(samples);
         let mut spectrum = self.forward.make_output_vec();
-        self.forward
-            .process(&mut padded, &mut spectrum)
-            .expect("vectors of the plan's own lengths");
+        self.forward.process(&mut padded, &mut spectrum).expect("vectors of the plan's lengths");
         spectrum
     }
 
     fn samples(&self, mut spectrum: Vec<Complex<f64>>) -> Vec<f64> {
-        // Of a real signal these two have no imaginary part; rounding may have left one.
+        // For a real signal these two have no imaginary part, but rounding may have left one.
         for end in [0, spectrum.len() - 1] {
             spectrum[end].im = 0.0;
         }
         let mut samples = self.inverse.make_output_vec();
-        self.inverse
-            .process(&mut spectrum, &mut samples)
-            .expect("vectors of the plan's own lengths");
+        self.inverse.process(&mut spectrum, &mut samples).expect("vectors of the plan's lengths");
         samples
     }
 }
@@ -145,8 +141,7 @@ impl Correlation {
         })
     }
 
-    /// The stretch around a peak in which it stays above half its height, with its first side
-    /// lobes.
+    /// The range around a peak that stays above half its height, with its first side lobes.
     fn lobe(&self, values: &[f64], peak: usize) -> std::ops::RangeInclusive<usize> {
         let half = values[peak].abs() / 2.0;
         let widest = (values.len() / 50).max(16);

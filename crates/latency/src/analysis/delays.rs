@@ -1,30 +1,30 @@
-//! The delay at one instant after the other.
+//! Measures the delay at many points of a recording.
 
 use std::ops::Range;
 
-use super::correlation::{Match, correlate, deciding_instant};
+use super::correlation::{Match, correlate, deciding_point};
 use super::{LatencyError, Recording, onset};
 
 /// How delays were measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
-    /// By the onsets of impulses.
+    /// From the onsets of impulses.
     Onsets,
-    /// By correlation of stretches.
+    /// From the correlation of stretches of sound.
     Correlation,
 }
 
-/// A delay at an instant.
+/// The delay at one point of the recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Delay {
-    /// When the sound was on the left channel, frames from the beginning of the recording.
+    /// Where the sound is on the left channel, frames from the beginning of the recording.
     pub at_frame: usize,
-    /// How much later it was on the right one. A whole number where the right channel is a copy of
-    /// the left.
+    /// How much later it is on the right one, frames. A whole number where the right channel is a
+    /// copy of the left.
     pub frames: f64,
-    /// What the right channel has of the left one, signed: −1 is an inverted copy.
+    /// Gain from the left channel to the right one; −1 is an inverted copy.
     pub gain: f64,
-    /// Whether the right channel is a copy there, sample for sample, but for gain and an offset.
+    /// Whether the right channel is a sample-exact copy there, apart from gain and offset.
     pub copied: bool,
 }
 
@@ -32,39 +32,39 @@ pub struct Delay {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Delays {
     pub method: Method,
-    /// In the order of their instants; at least one.
+    /// Ordered by their position; at least one.
     pub delays: Vec<Delay>,
-    /// Instants of the left channel that were not found again.
+    /// Frames of the left channel whose sound is not in the right channel.
     pub lost: Vec<usize>,
 }
 
-/// A match is believed from here on: chance reaches it once in 10^9 recordings of a million lags.
+/// Clarity from which a match counts: chance reaches it once in 10^9 recordings of a million lags.
 const CLARITY: f64 = 8.0;
-/// A stretch is looked for near the delay of the one before, among fewer lags.
+/// The same for a stretch, searched for near the delay of the one before, among fewer lags.
 const STRETCH_CLARITY: f64 = 7.0;
-/// A sound whose energy is in fewer samples is a few clicks.
+/// A sound whose energy is in fewer samples consists of a few clicks.
 const CLICKS: f64 = 32.0;
-/// A second match this high makes the first one a guess.
+/// A second match of at least this relative height makes the first one ambiguous.
 const RIVAL: f64 = 0.7;
-/// Frames that are correlated to find the delay at all: the more, the more noise; the fewer, the
-/// more drift.
+/// Frames correlated to find the first delay: more frames tolerate more noise, fewer tolerate more
+/// drift.
 const FIRST_LENGTHS: [usize; 3] = [1 << 18, 1 << 16, 1 << 14];
-/// Stretches from the beginning that are tried alone where the delay changes so early that more of
-/// them have none.
+/// Number of starting points to try with a single stretch, where the delay changes so early that
+/// several stretches together have no common delay.
 const LATER: usize = 4;
-/// Frames of a stretch, and how far its delay may be from that of the one before.
+/// Frames of a stretch, and the largest difference of its delay from that of the one before.
 const STRETCH: usize = 1 << 14;
 const LONGEST_STRETCH: usize = 3 << 14;
 const STRETCH_REACH: i64 = 1 << 11;
-/// The longest delay that is looked for, seconds.
+/// The longest delay to search for, seconds.
 const LONGEST_S: usize = 12;
-/// How often a delay that got lost is looked for anew.
+/// Maximum number of new searches after the delay was lost.
 const SEARCHES: usize = 24;
-/// Around an impulse.
+/// Frames correlated around an impulse, and the largest deviation from its expected delay.
 const IMPULSE_RADIUS: usize = 64;
 const IMPULSE_REACH: usize = 32;
-/// Power of what is not a copy, as part of the power of the copy, up to which it counts as
-/// rounding: a shift of a two-hundredth of a sample already leaves more.
+/// Power of the residue, as a fraction of the copy's power, up to which it counts as rounding: a
+/// shift by a two-hundredth of a sample already leaves more.
 const ROUNDING: f64 = 1e-4;
 
 /// Measures all delays.
@@ -74,14 +74,13 @@ pub fn measure(recording: &Recording) -> Result<Delays, LatencyError> {
     let (sent, received) = (onset::impulses(left, rate), onset::impulses(right, rate));
     if !sent.is_empty() && !received.is_empty() {
         let found = by_onsets(recording, &sent, &received);
-        // Broken so often that no delay holds for many impulses: what lies between them may still
+        // Breaks are so frequent that no delay fits many impulses. The sound between them may still
         // be found.
         if found.is_ok() || recording.dense_part().is_none() {
             return found;
         }
     }
-    // Correlation of clicks has as many high peaks as there are pairs of them, whether they are
-    // related or not.
+    // Correlation of clicks has as many high peaks as there are pairs of clicks, related or not.
     let clicks = [left, right].map(onset::effective_samples);
     if clicks.iter().all(|clicks| *clicks < CLICKS) {
         return Err(LatencyError::Chance { agreeing: 1, clicks: clicks[0].round() as usize });
@@ -90,13 +89,13 @@ pub fn measure(recording: &Recording) -> Result<Delays, LatencyError> {
     Ok(by_correlation(recording, first))
 }
 
-/// The first frame of the left channel that is worth correlating.
+/// The first frame of the left channel with enough sound to correlate.
 fn active_from(left: &[f64]) -> usize {
     let highest = left.iter().fold(0.0_f64, |peak, sample| peak.max(sample.abs()));
     left.iter().position(|sample| sample.abs() > highest / 8.0).unwrap_or(0)
 }
 
-/// Finds the delay at frame `from` among all that are possible.
+/// Finds the delay at frame `from` among all possible ones.
 fn first_delay(recording: &Recording, from: usize) -> Result<Match, LatencyError> {
     let mut failure = None;
     let later = (1..LATER).map(|index| (from + index * STRETCH, STRETCH));
@@ -120,7 +119,8 @@ fn first_delay_of(
     let (left, right) = (&recording.left, &recording.right);
     let longest = LONGEST_S * recording.sample_rate_hz() as usize;
     let reference = &left[from..(from + length).min(left.len())];
-    // As far back again: a right channel that is ahead is to be told from one that is unrelated.
+    // Also searched equally far ahead, to distinguish a right channel that is early from one that
+    // is unrelated.
     let back = from.min(length);
     let received = &right[from - back..(from + length + longest).min(right.len())];
     let correlation = correlate(reference, received);
@@ -142,8 +142,8 @@ fn first_delay_of(
     Ok(Match { lag, exact_lag: found.exact_lag - back as f64, ..found })
 }
 
-/// Whether both channels come out of silence, `lag` frames apart: then a sound that repeats itself
-/// has one delay.
+/// Whether both channels start from silence, `lag` frames apart: then even a sound that repeats
+/// itself has only one delay.
 fn begins_together(recording: &Recording, lag: i64) -> bool {
     let silence = (recording.sample_rate_hz() / 100) as usize;
     let beginnings =
@@ -152,8 +152,8 @@ fn begins_together(recording: &Recording, lag: i64) -> bool {
     (right as i64 - left as i64 - lag).abs() <= 16
 }
 
-/// A delay that would explain the impulses of the right channel: how many of them, and how far off
-/// they are, in all and at most.
+/// A delay that would explain impulses of the right channel: how many, and how far off they are in
+/// total and at most.
 struct Explanation {
     delay: i64,
     explained: usize,
@@ -161,19 +161,19 @@ struct Explanation {
     widest: i64,
 }
 
-/// Unrelated clicks that agree this seldom are taken for related ones.
+/// Clicks are considered related if unrelated ones would agree less often than this.
 const CHANCE: f64 = 1e-3;
 
 impl Explanation {
-    /// How many explanations as good as this one are to be expected of so many clicks on each
-    /// channel that have nothing to do with each other. A single click that is heard once has only
-    /// one explanation; it is believed.
+    /// How many explanations as good as this one are expected by chance from that many unrelated
+    /// clicks on each channel. A single click that comes back once has only one explanation, which
+    /// is accepted.
     fn by_chance(&self, sent: usize, received: usize, frames: usize) -> f64 {
         if (sent, received) == (1, 1) {
             return 0.0;
         }
-        // One click agrees because the delay was chosen so; each of the others falls where it
-        // should by itself.
+        // One click agrees because the delay was chosen to fit it. Each of the others agrees
+        // independently.
         let others = (self.explained - 1) as i32;
         let each = (received as f64 * (2 * self.widest + 1) as f64 / frames as f64).min(1.0);
         let choices = (0..others).fold(1.0, |choices, index| {
@@ -183,16 +183,16 @@ impl Explanation {
     }
 }
 
-/// Impulses that the first delay is found by, at either end of it.
+/// Number of impulses on each channel from which the first delay is found.
 const TRIED: usize = 32;
 
-/// How far an impulse may be from where the delay of another, `distance` frames away, puts it: 500
-/// ppm.
+/// How far an impulse may be from where the delay of another one, `distance` frames away, predicts
+/// it: 500 ppm.
 fn allowance(distance: usize) -> i64 {
     2 + distance as i64 / 2_000
 }
 
-/// The delay that explains most of the first impulses.
+/// The delay that explains the most of the first impulses.
 fn first_impulse_delay(
     recording: &Recording,
     sent: &[usize],
@@ -221,7 +221,7 @@ fn first_impulse_delay(
         .sort_by_key(|explanation| (std::cmp::Reverse(explanation.explained), explanation.off));
     let not_found = LatencyError::NotFound { clarity: 0.0, needed: CLARITY };
     let best = explanations.first().ok_or(not_found)?;
-    // Impulses that would have come after the end explain nothing, either way.
+    // Impulses that would come back after the end count neither for nor against a delay.
     let possible = tried.iter().filter(|frame| **frame as i64 + best.delay < frames as i64).count();
     let needed = possible.div_ceil(2);
     if best.explained < needed {
@@ -230,8 +230,8 @@ fn first_impulse_delay(
             needed: needed as f64,
         });
     }
-    // Where frames were lost or inserted, another delay explains other impulses. Only one for the
-    // same is a rival.
+    // Where frames were lost or inserted, another delay explains other impulses. Only a delay that
+    // explains the same ones is a rival.
     let apart = allowance(frames).max(IMPULSE_RADIUS as i64);
     let explains = |delay: i64, frame: usize| {
         distance_to_nearest(received, frame as i64 + delay) <= allowance(0)
@@ -273,7 +273,7 @@ fn by_onsets(
 ) -> Result<Delays, LatencyError> {
     let (left, right) = (&recording.left[..], &recording.right[..]);
     let mut expected = first_impulse_delay(recording, sent, received)?;
-    // Halfway to the next impulse, the nearest is another one.
+    // Beyond half the distance between impulses, the nearest one is a different impulse.
     let gap = sent.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap_or(left.len());
     let reach = (gap / 2).max(1) as i64;
     let (mut delays, mut lost) = (Vec::new(), Vec::new());
@@ -328,7 +328,7 @@ fn sample_at(samples: &[f64], index: i64) -> f64 {
     usize::try_from(index).ok().and_then(|index| samples.get(index)).copied().unwrap_or(0.0)
 }
 
-/// The gain of `window` in the samples from `at` on, if they are a copy of it but for gain and
+/// The gain of `window` in the samples from `at` on, if they are a copy of it apart from gain and
 /// offset.
 fn copied(window: &[f64], right: &[f64], at: i64) -> Option<f64> {
     let at = usize::try_from(at).ok()?;
@@ -355,8 +355,8 @@ fn by_correlation(recording: &Recording, first: Match) -> Delays {
         let mut found = stretch_delay(window, right, from, expected);
         if found.is_none() && searches < SEARCHES {
             searches += 1;
-            let anew = first_delay_of(recording, from, window.len());
-            found = anew.ok().and_then(|anew| stretch_delay(window, right, from, anew.lag));
+            let again = first_delay_of(recording, from, window.len());
+            found = again.ok().and_then(|again| stretch_delay(window, right, from, again.lag));
         }
         match found {
             Some(delay) => {
@@ -367,7 +367,7 @@ fn by_correlation(recording: &Recording, first: Match) -> Delays {
         }
     }
     if delays.is_empty() {
-        // The sound is shorter than a stretch, or spread so that only the whole of it can be found.
+        // The sound is shorter than a stretch, or so sparse that only the whole of it can be found.
         let gain = if first.inverted { -1.0 } else { 1.0 };
         delays.push(Delay {
             at_frame: active_from(left),
@@ -380,8 +380,8 @@ fn by_correlation(recording: &Recording, first: Match) -> Delays {
     Delays { method: Method::Correlation, delays, lost }
 }
 
-/// A sound as it is where it is short, such as one sweep, so that the delay is that of one sound;
-/// else pieces of it.
+/// Splits a long sound into stretches. A short one, such as a single sweep, is kept whole, so that
+/// each delay is that of one sound.
 fn stretches(sound: Range<usize>) -> Vec<Range<usize>> {
     if sound.len() <= LONGEST_STRETCH {
         return vec![sound];
@@ -390,7 +390,8 @@ fn stretches(sound: Range<usize>) -> Vec<Range<usize>> {
     pieces.filter(|piece| piece.len() >= STRETCH / 2).collect()
 }
 
-/// The delay of the stretch `window`, which begins at `from`, if it is near `expected` and clear.
+/// The delay of the stretch `window`, which begins at `from`, if there is a clear match near
+/// `expected`.
 fn stretch_delay(window: &[f64], right: &[f64], from: usize, expected: i64) -> Option<Delay> {
     let at_frame = from + window.len() / 2;
     if let Some(gain) = copied(window, right, from as i64 + expected) {
@@ -419,6 +420,6 @@ fn stretch_delay(window: &[f64], right: &[f64], from: usize, expected: i64) -> O
     };
     let energy: f64 = window.iter().map(|sample| sample * sample).sum();
     let gain = pairs().map(|(sent, got)| sent * got).sum::<f64>() / energy.max(f64::MIN_POSITIVE);
-    let at_frame = from + deciding_instant(window).round() as usize;
+    let at_frame = from + deciding_point(window).round() as usize;
     Some(Delay { at_frame, frames: found.exact_lag + offset as f64, gain, copied: false })
 }

@@ -1,11 +1,11 @@
-//! Where a copy is not one: stretches that are missing, repeated, silent or foreign, to the frame.
+//! Finds the faults of a copy to the frame: missing, repeated, silent or foreign stretches.
 
-/// What happened to a stretch.
+/// Kind of fault of a stretch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Frames of the left channel that the right one never has.
+    /// Frames of the left channel that are not in the right one.
     Missing,
-    /// Frames that come a second time.
+    /// Frames that occur a second time.
     Repeated,
     /// Silence where there should be sound.
     Silent,
@@ -27,19 +27,18 @@ impl std::fmt::Display for Fault {
 /// One break of the sound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropout {
-    /// What is wrong.
+    /// The kind of fault.
     pub fault: Fault,
-    /// Where in the right channel it begins, frames. Where the samples on both sides of a cut
-    /// happen to agree, it may be some frames before.
+    /// Where it begins in the right channel, frames. If samples on both sides of a cut happen to
+    /// agree, this may be some frames early.
     pub at_frame: usize,
     /// Frames that are missing, repeated, silent or foreign.
     pub frames: usize,
-    /// How much longer the delay is from there on; 0 where the stretch stands in place of the right
-    /// one.
+    /// How much longer the delay is afterwards, frames; 0 if the stretch replaces the original one.
     pub shift_frames: i64,
 }
 
-/// A copy, and how it was made.
+/// A copy, and its relation to the original.
 pub struct Copy<'a> {
     pub left: &'a [f64],
     pub right: &'a [f64],
@@ -47,23 +46,24 @@ pub struct Copy<'a> {
     pub gain: f64,
     pub offset: f64,
     pub tolerance: f64,
-    /// What silence is on the right channel.
+    /// The value of silence on the right channel.
     pub silence: f64,
     /// The longest delay that a break may lead to, frames.
     pub longest: i64,
 }
 
-/// As many samples in a row are no chance: of a two-valued sequence, one place in 10^14 has them.
+/// This many consecutive samples do not agree by chance: in a two-valued sequence, one position in
+/// 10^14 has them.
 const WINDOW: usize = 48;
-/// All delays are tried at each of the first so many frames after a break, then ever more seldom.
+/// Number of frames after a break at which all delays are tried; beyond them, the interval grows.
 const CLOSE: usize = 4;
-/// As seldom at most, frames.
+/// Limit of that interval, frames.
 const SELDOM: usize = 4096;
 
 impl Copy<'_> {
-    /// Compares sample for sample, from frame `from` of the left channel to frame `to`, which hold
-    /// sound without silence in between, starting at `delay` or the nearest one that holds there.
-    /// Gives the breaks and the number of frames compared.
+    /// Compares every sample from frame `from` to frame `to` of the left channel, a range of sound
+    /// without silence, starting at `delay` or the nearest delay that fits there. Returns the
+    /// breaks and the number of frames compared.
     pub fn compare(&self, from: usize, to: usize, mut delay: i64) -> (Vec<Dropout>, usize) {
         let left = from..to.min(self.left.len());
         delay = self.delay_of(&left, delay).unwrap_or(delay);
@@ -86,7 +86,7 @@ impl Copy<'_> {
         (dropouts, at.saturating_sub(begin))
     }
 
-    /// The delay nearest to `delay` with which the first frames of `left` are in the right channel.
+    /// The delay nearest to `delay` at which the first frames of `left` are in the right channel.
     fn delay_of(&self, left: &std::ops::Range<usize>, delay: i64) -> Option<i64> {
         let nearest = (0..=self.longest).flat_map(|distance| [delay + distance, delay - distance]);
         nearest.filter(|delay| *delay >= -1).find(|delay| {
@@ -111,37 +111,37 @@ impl Copy<'_> {
 
     /// The first frame from `at` on where the right channel is a copy again, and its delay.
     fn resume(&self, left: &std::ops::Range<usize>, at: usize, delay: i64) -> Option<(usize, i64)> {
-        let mut look = at;
+        let mut candidate = at;
         let mut next_wide = at;
-        while look + WINDOW <= self.right.len() {
-            let silent_to = (look..self.right.len())
+        while candidate + WINDOW <= self.right.len() {
+            let silent_to = (candidate..self.right.len())
                 .find(|frame| !self.is_silent(*frame))
                 .unwrap_or(self.right.len());
-            if silent_to > look + 1 {
-                (look, next_wide) = (silent_to, silent_to);
+            if silent_to > candidate + 1 {
+                (candidate, next_wide) = (silent_to, silent_to);
                 continue;
             }
-            let same = self.is_copy(left, look, delay).then_some(delay);
+            let same = self.is_copy(left, candidate, delay).then_some(delay);
             let found = same.or_else(|| {
-                (look >= next_wide).then(|| self.any_delay(left, look, delay)).flatten()
+                (candidate >= next_wide).then(|| self.any_delay(left, candidate, delay)).flatten()
             });
             if let Some(new_delay) = found {
-                let before = (at..look)
+                let before = (at..candidate)
                     .rev()
                     .take_while(|frame| self.is_same(left, *frame, new_delay))
                     .count();
-                return Some((look - before, new_delay));
+                return Some((candidate - before, new_delay));
             }
-            if look >= next_wide {
-                let gone = look - at;
-                next_wide = look + if gone < CLOSE { 1 } else { gone.min(SELDOM) };
+            if candidate >= next_wide {
+                let gone = candidate - at;
+                next_wide = candidate + if gone < CLOSE { 1 } else { gone.min(SELDOM) };
             }
-            look += 1;
+            candidate += 1;
         }
         None
     }
 
-    /// The delay nearest to `delay` with which the right channel is a copy at `at`.
+    /// The delay nearest to `delay` at which the right channel is a copy at `at`.
     fn any_delay(&self, left: &std::ops::Range<usize>, at: usize, delay: i64) -> Option<i64> {
         let all = (1..=self.longest).flat_map(|distance| [delay + distance, delay - distance]);
         all.filter(|delay| *delay >= -1).find(|delay| self.is_copy(left, at, *delay))

@@ -2,14 +2,14 @@
 
 use super::Side;
 
-/// Why there is no number, and what to do about it.
+/// Why nothing was measured, and what to do about it.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LatencyError {
     /// A measurement needs a direct and a delayed channel.
     #[error("the recording has {channels} channels: give one with 2, left direct, right delayed")]
     NotStereo {
-        /// Channels that there are.
+        /// Channels of the recording.
         channels: usize,
     },
     /// The two channels were not recorded together.
@@ -21,18 +21,18 @@ pub enum LatencyError {
         right: usize,
     },
     /// Too few frames for any sound to be recognised.
-    #[error("the recording has {frames} frames, and {needed} are needed: record for longer")]
+    #[error("the recording has {frames} frames, and {needed} are needed: make it longer")]
     TooShort {
-        /// Frames that there are.
+        /// Frames of the recording.
         frames: usize,
         /// Frames that are needed.
         needed: usize,
     },
-    /// Samples have no distance in time without a rate.
-    #[error("the recording states no sample rate")]
+    /// Without a rate, frames cannot be converted to time.
+    #[error("the recording has no sample rate")]
     NoRate,
     /// NaN or infinity.
-    #[error("the {side} channel has no number at frame {frame}: the recording is damaged")]
+    #[error("the {side} channel has NaN or infinity at frame {frame}: the recording is damaged")]
     NotFinite {
         /// The channel.
         side: Side,
@@ -45,7 +45,7 @@ pub enum LatencyError {
         /// The channel.
         side: Side,
     },
-    /// The recorder was overloaded, and where a clipped sound begins cannot be told.
+    /// The recorder was overloaded, and the beginning of a clipped sound is unknown.
     #[error("the {side} channel is clipped at frame {frame}: record at a lower level")]
     Clipped {
         /// The channel.
@@ -53,16 +53,16 @@ pub enum LatencyError {
         /// The first frame of the first flat top.
         frame: usize,
     },
-    /// The right channel has nothing of the left one, as far as can be told.
+    /// Nothing of the left channel was found in the right one.
     #[error(
         "the left sound cannot be found in the right channel (clarity {clarity:.1}, {needed:.1} is needed): \
          unrelated channels, a delay longer than the recording, or too much noise for this signal; \
-         record for longer, or send a sequence"
+         make a longer recording, or send a sequence"
     )]
     NotFound {
-        /// The best match above the rest, in standard deviations of the rest.
+        /// Height of the best match above the rest, in standard deviations of the rest.
         clarity: f64,
-        /// What it would have to be.
+        /// The minimum.
         needed: f64,
     },
     /// The sound repeats itself, so that several delays explain the recording equally well.
@@ -76,15 +76,15 @@ pub enum LatencyError {
         /// One nearly as good.
         second_frames: i64,
     },
-    /// So few sounds agree that others, which have nothing to do with each other, might as well.
+    /// So few clicks agree that unrelated ones might agree as well.
     #[error(
-        "it cannot be told whether the channels are related: {agreeing} of {clicks} clicks agree, as unrelated ones may by \
-         chance; send a train of impulses, or a sequence"
+        "the channels may be unrelated: {agreeing} of {clicks} clicks agree, as unrelated ones may by chance; send a train \
+         of impulses, or a sequence"
     )]
     Chance {
         /// Clicks of the left channel that the best delay explains.
         agreeing: usize,
-        /// Clicks of the left channel that there are.
+        /// Clicks of the left channel.
         clicks: usize,
     },
     /// The right channel is the earlier one.
@@ -92,7 +92,7 @@ pub enum LatencyError {
         "the right channel is {frames} frames ahead of the left: left is the direct one, swap the cables"
     )]
     Swapped {
-        /// By how much.
+        /// How far it is ahead.
         frames: i64,
     },
 }

@@ -1,10 +1,10 @@
-//! Between the samples of a band-limited function.
+//! Interpolation between the samples of a band-limited function.
 
 use std::f64::consts::PI;
 
-/// Samples on each side that the windowed sinc takes in.
+/// Samples on each side that the windowed sinc covers.
 const RADIUS: isize = 24;
-/// The search narrows to this part of a sample.
+/// The search ends at this fraction of a sample.
 const PRECISION: f64 = 1e-4;
 
 /// The value of `samples` at `position`: a sinc under a Hann window; zero beyond the ends.
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_peak_of_a_shifted_impulse_is_where_it_was_shifted_to() {
+    fn the_peak_of_an_impulse_is_found_between_samples() {
         for tenth in -5..=5 {
             let shift = f64::from(tenth) / 10.0;
             for sign in [1.0, -1.0] {

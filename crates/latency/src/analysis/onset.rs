@@ -1,12 +1,12 @@
-//! Impulses in a channel.
+//! Detection of impulses in a channel.
 
-/// Impulses closer than this belong together: the ringing of one, seconds.
+/// Impulses closer than this are the ringing of one impulse, seconds.
 const RINGING_S: f64 = 0.005;
-/// An impulse is this far above everything else in its channel.
+/// Ratio of an impulse to everything else in its channel.
 const ABOVE_REST: f64 = 3.0;
 
-/// The frames at which impulses peak; none if the channel has other sounds that an impulse could be
-/// lost among.
+/// The frames at which impulses peak; none if the channel has other sounds that could hide an
+/// impulse.
 pub fn impulses(samples: &[f64], sample_rate_hz: u32) -> Vec<usize> {
     let ringing = (f64::from(sample_rate_hz) * RINGING_S) as usize;
     let highest = samples.iter().fold(0.0_f64, |peak, sample| peak.max(sample.abs()));
@@ -24,7 +24,7 @@ pub fn impulses(samples: &[f64], sample_rate_hz: u32) -> Vec<usize> {
             _ => groups.push((frame, frame, frame)),
         }
     }
-    // A dense sound is one long group; an impulse is over soon.
+    // A dense sound is one long group, whereas an impulse is short.
     if groups.iter().any(|(first, last, _)| last - first > 2 * ringing) {
         return Vec::new();
     }
@@ -45,8 +45,8 @@ fn is_quiet(samples: &[f64], highest: f64) -> bool {
     samples.iter().all(|sample| sample.abs() * ABOVE_REST < highest)
 }
 
-/// The first frame of sound, if silence (in comparison) comes before it: half the highest level,
-/// and nothing of an eighth of it in at least `silence` frames before.
+/// The first frame of sound, if relative silence comes before it: at least half the highest level,
+/// and less than an eighth of that level for at least `silence` frames before.
 pub fn beginning(samples: &[f64], silence: usize) -> Option<usize> {
     let highest = samples.iter().fold(0.0_f64, |peak, sample| peak.max(sample.abs()));
     let first = samples.iter().position(|sample| sample.abs() > highest / 2.0)?;
@@ -54,8 +54,8 @@ pub fn beginning(samples: &[f64], silence: usize) -> Option<usize> {
     (onset >= silence && first - onset <= silence).then_some(first)
 }
 
-/// Over how many samples the energy of a channel is spread: of a few clicks that many, of a noise a
-/// third of all.
+/// Number of samples over which the energy of a channel is spread: for a few clicks their number,
+/// for noise a third of all samples.
 pub fn effective_samples(samples: &[f64]) -> f64 {
     let powers = samples.iter().map(|sample| sample * sample);
     let (energy, squares) = powers
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn impulses_are_found_in_silence_and_above_a_quiet_sound_but_not_in_a_loud_one() {
+    fn impulses_are_found_unless_other_sound_is_loud() {
         let sound = |level: f64| -> Vec<f64> {
             let mut samples: Vec<f64> =
                 (0..20_000).map(|frame| if frame % 3 == 0 { level } else { -level }).collect();
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn clicks_are_as_many_samples_as_they_are_and_a_sound_is_many() {
+    fn effective_samples_are_few_for_clicks_but_many_for_sound() {
         let mut samples = vec![0.0; 1_000];
         assert_eq!(effective_samples(&samples), 0.0);
         (samples[10], samples[700]) = (0.5, -0.5);

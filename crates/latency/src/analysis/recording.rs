@@ -22,31 +22,31 @@ impl std::fmt::Display for Side {
     }
 }
 
-/// Two channels that were recorded together and hold sound: finite, neither silent nor clipped.
+/// Two channels that were recorded together and contain sound: finite, not silent, not clipped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recording {
     /// The direct sound, DC removed. Full scale ±1.0.
     pub(crate) left: Vec<f64>,
     /// The delayed sound, DC removed.
     pub(crate) right: Vec<f64>,
-    /// What silence is on the left channel, since the DC was removed.
+    /// The value of silence on the left channel after the DC was removed.
     pub(crate) left_silence: f64,
     sample_rate_hz: u32,
 }
 
-/// Less than this cannot hold a sound, its delay and silence to tell them from.
+/// Minimum length: a sound, its delay, and some silence around them.
 const NEEDED_FRAMES: usize = 256;
-/// Full scale, but for the rounding of a format of few bits.
+/// Full scale, with an allowance for formats of few bits.
 const FULL_SCALE: f32 = 0.999;
-/// As many samples at full scale on end are a flat top.
+/// This many consecutive samples at full scale are a flat top.
 const FLAT_TOP_FRAMES: usize = 3;
-/// Silence on the left up to here leaves nothing to compare, seconds.
+/// Minimum length of silence on the left channel that separates two sounds, seconds.
 const PAUSE_S: f64 = 0.002;
 /// Below the last bit of any format (-140 dB).
 const SILENCE: f64 = 1e-7;
 
 impl Recording {
-    /// A recording of these channels: the first direct, the second delayed; others are an error.
+    /// Creates a recording of two channels, the first direct, the second delayed.
     ///
     /// # Errors
     /// [`LatencyError`]: `NotStereo`, `Lengths`, `TooShort`, `NoRate`, `NotFinite`, `Silent`,
@@ -95,8 +95,7 @@ impl Recording {
         sounds
     }
 
-    /// The stretch of the left channel from its first to its last sound, unless there is silence
-    /// within it.
+    /// The range of the left channel from its first to its last sound, unless it contains silence.
     pub(crate) fn dense_part(&self) -> Option<(usize, usize)> {
         match &self.sounds()[..] {
             [sound] if sound.len() as f64 > f64::from(self.sample_rate_hz()) * PAUSE_S => {
@@ -107,7 +106,7 @@ impl Recording {
     }
 }
 
-/// The samples without DC, and the DC, if they are a usable channel.
+/// Returns the samples without DC, and the DC, if they are a usable channel.
 fn checked(samples: &[f32], side: Side) -> Result<(Vec<f64>, f64), LatencyError> {
     if let Some(frame) = samples.iter().position(|sample| !sample.is_finite()) {
         return Err(LatencyError::NotFinite { side, frame });

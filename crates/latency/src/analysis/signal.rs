@@ -1,34 +1,34 @@
-//! What is sent through the system under test.
+//! Test signals to send through the system under test.
 
 use std::f64::consts::TAU;
 
-/// A sound that can be found again, wherever it comes back.
+/// A sound that can be recognised when it comes back.
 ///
-/// None repeats itself within a run of practical length, so that no delay can be mistaken for
+/// No signal repeats itself within a run of practical length, so no delay can be mistaken for
 /// another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Single samples in silence, as in the paper, a quarter of a second or a little more apart.
     /// For clean paths.
     Impulses,
-    /// A maximum-length sequence: every sample counts, so it is found in noise far above it, and
-    /// nothing can be missing unnoticed.
+    /// A maximum-length sequence: every sample counts, so it is found even in much louder noise,
+    /// and nothing can go missing unnoticed.
     Sequence,
-    /// Logarithmic sweeps through all frequencies, at irregular distances. For paths that a
-    /// sequence would distort.
+    /// Logarithmic sweeps through all frequencies, at irregular distances. For paths that would
+    /// distort a sequence.
     Sweeps,
     /// Impulses above a quiet sequence: has onsets to count, and every sample between them can be
     /// checked.
     Marked,
 }
 
-/// Half of full scale: no path has to clip.
+/// Half of full scale, so that no path clips.
 const AMPLITUDE: f32 = 0.5;
 /// The quiet sequence of [`Signal::Marked`], 20 dB below its impulses.
 const QUIET: f32 = 0.05;
 /// The lowest frequency of a sweep, Hz.
 const SWEEP_FROM_HZ: f64 = 20.0;
-/// The highest, as part of the sample rate.
+/// The highest frequency, as a fraction of the sample rate.
 const SWEEP_TO: f64 = 0.45;
 
 impl Signal {
@@ -44,7 +44,7 @@ impl Signal {
     }
 }
 
-/// Sets impulses into `samples`.
+/// Writes impulses into `samples`.
 fn impulses(mut samples: Vec<f32>, sample_rate_hz: u32) -> Vec<f32> {
     for place in places(samples.len(), sample_rate_hz) {
         samples[place] = AMPLITUDE;
@@ -52,8 +52,8 @@ fn impulses(mut samples: Vec<f32>, sample_rate_hz: u32) -> Vec<f32> {
     samples
 }
 
-/// Frames a quarter to five sixteenths of a second apart, never evenly, from a tenth of a second
-/// on.
+/// Positions of impulses: a quarter to five sixteenths of a second apart, unevenly, starting at a
+/// tenth of a second.
 fn places(frames: usize, sample_rate_hz: u32) -> impl Iterator<Item = usize> {
     let quarter = (sample_rate_hz as usize / 4).max(4);
     let mut state = 1_u64;
@@ -74,13 +74,13 @@ fn sequence(frames: usize, amplitude: f32) -> Vec<f32> {
     bits.take(frames).map(|bit| if bit { amplitude } else { -amplitude }).collect()
 }
 
-/// Sweeps of many lengths, up and down in turn: no two are alike.
+/// Sweeps of many lengths, alternately up and down: no two are alike.
 fn sweeps(frames: usize, sample_rate_hz: u32) -> Vec<f32> {
     let shortest = (sample_rate_hz as usize / 8).max(1);
     let mut samples = vec![0.0; frames];
     for (index, place) in places(frames, sample_rate_hz).enumerate() {
         let length = shortest + place % (shortest / 2).max(1);
-        // Half a sweep is hard to find again.
+        // Half a sweep is hard to recognise.
         if index > 0 && place + length > frames {
             break;
         }
@@ -94,7 +94,7 @@ fn sweeps(frames: usize, sample_rate_hz: u32) -> Vec<f32> {
     samples
 }
 
-/// One sweep from [`SWEEP_FROM_HZ`] up, as long on each octave, faded at both ends.
+/// One rising sweep from [`SWEEP_FROM_HZ`], with equal time per octave, faded at both ends.
 fn sweep(length: usize, sample_rate_hz: u32) -> impl DoubleEndedIterator<Item = f32> {
     let rate_hz = f64::from(sample_rate_hz.max(1));
     let growth = (SWEEP_TO * rate_hz / SWEEP_FROM_HZ).max(2.0).ln();
@@ -133,7 +133,7 @@ const TAPS: [&[u32]; 21] = [
     &[24, 23, 22, 17],
 ];
 
-/// Orders that there are sequences of.
+/// Orders for which there are sequences.
 struct Orders {
     start: u32,
     end: u32,
@@ -152,7 +152,7 @@ fn register(order: u32) -> Register {
 }
 
 impl Register {
-    /// Its bits, without end.
+    /// The register's bits, without end.
     fn cycle_bits(mut self) -> impl Iterator<Item = bool> {
         std::iter::from_fn(move || {
             let feedback = self.taps.iter().fold(0, |bit, tap| bit ^ (self.state >> (tap - 1)));
@@ -211,20 +211,20 @@ mod tests {
     }
 
     #[test]
-    fn no_two_impulses_of_a_minute_are_as_far_apart_as_two_others_in_a_row() {
+    fn distances_between_impulses_do_not_repeat_within_a_minute() {
         let places: Vec<usize> = places(60 * 48_000, 48_000).collect();
         assert!(places.len() > 180);
         let mut distances: Vec<usize> = places.windows(2).map(|pair| pair[1] - pair[0]).collect();
         assert!(distances.iter().all(|distance| (12_000..15_000).contains(distance)));
         distances.sort_unstable();
         distances.dedup();
-        // Some pairs coincide, as birthdays do; a train that repeats itself would have a handful of
-        // distances.
+        // Some distances coincide by chance; a train that repeats itself would have only a handful
+        // of different ones.
         assert!(distances.len() > 150, "{}", distances.len());
     }
 
     #[test]
-    fn every_signal_has_the_length_that_was_asked_for_and_leaves_room_above_it() {
+    fn every_signal_has_the_given_length() {
         for signal in [Signal::Impulses, Signal::Sequence, Signal::Sweeps, Signal::Marked] {
             for frames in [0, 1, 1000, 100_000] {
                 let samples = signal.samples(frames, 44_100);

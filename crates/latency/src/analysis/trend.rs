@@ -1,5 +1,5 @@
-//! What a row of delays says: a latency, a difference between two clocks, frames that were inserted
-//! or lost.
+//! Evaluates a series of delays: the latency, a difference between two clocks, and frames that were
+//! inserted or lost.
 
 use super::{Delay, Method};
 
@@ -8,20 +8,20 @@ use super::{Delay, Method};
 pub struct Distribution {
     /// The shortest.
     pub minimum: f64,
-    /// Half are shorter.
+    /// The median.
     pub median: f64,
-    /// All but a hundredth are shorter.
+    /// The 99th percentile.
     pub p99: f64,
     /// The longest.
     pub maximum: f64,
-    /// How many were measured.
+    /// Number of delays.
     pub count: usize,
 }
 
 /// The right channel's clock runs slower than the left's (or faster, where negative).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// Growth of the delay, frames for each million.
+    /// Growth of the delay, frames per million.
     pub ppm: f64,
     /// The delay at this frame of the left channel,
     pub at_frame: usize,
@@ -29,22 +29,22 @@ pub struct Drift {
     pub frames: f64,
 }
 
-/// The delay changed between one instant and the next.
+/// A change of the delay between two consecutive measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Step {
     /// The last frame of the left channel with the delay before.
     pub after_frame: usize,
-    /// The first with the new one.
+    /// The first frame with the new delay.
     pub before_frame: usize,
-    /// How many frames longer it is now (or shorter, where negative).
+    /// How many frames longer the delay is now (or shorter, where negative).
     pub frames: f64,
 }
 
-/// Of at least one delay.
+/// The distribution of at least one delay.
 pub fn distribution(delays: &[Delay]) -> Distribution {
     let mut frames: Vec<f64> = delays.iter().map(|delay| delay.frames).collect();
     frames.sort_unstable_by(f64::total_cmp);
-    // Nearest rank: every figure is one that was measured.
+    // Nearest rank: every figure is a measured delay.
     let rank = |part: f64| {
         let rank = (part * frames.len() as f64).ceil().max(1.0) as usize;
         frames.get(rank - 1).copied().unwrap_or_default()
@@ -58,36 +58,33 @@ pub fn distribution(delays: &[Delay]) -> Distribution {
     }
 }
 
-/// A jump of the delay beyond this, frames, is a step where most stretches are copies: these do not
-/// move by parts of a sample, and a stretch within which they move may seem to have moved by a
-/// part.
+/// A jump of the delay beyond this is a step where most stretches are copies, frames. Copies move
+/// only by whole samples, but a stretch within which they move may seem to move by a fraction.
 const STEP_OF_COPIES: f64 = 0.05;
-/// The same of impulses that lie between samples,
+/// The same for impulses that lie between samples.
 const STEP: f64 = 0.5;
-/// and of stretches that are correlated: of one alone, in which the delay changes, only so much can
-/// be told.
+/// The same for correlated stretches: a single one in which the delay changes is only this precise.
 const STEP_OF_STRETCH: f64 = 1.5;
-/// And beyond so many times the usual difference between one delay and the next, where they are no
-/// copies.
+/// Where stretches are not copies, a step must also exceed this multiple of the usual difference
+/// between one delay and the next.
 const UNCERTAIN: f64 = 5.0;
-/// A drift beyond this, frames over the whole recording, is one.
+/// Minimum drift to report, frames over the whole recording.
 const DRIFT: f64 = 0.5;
-/// Two clocks that differ by more, frames for each frame, do not exist: such a slope is made of
+/// Maximum drift, frames per frame: no two clocks differ by more, so a steeper slope consists of
 /// breaks.
 const STEEPEST: f64 = 1e-3;
 
-/// Steps between delays, and the drift that remains without them.
+/// Finds steps between delays, and the drift that remains without them.
 ///
-/// Copies, sample for sample, do not drift: where one changes its delay, frames were inserted or
-/// lost.
+/// Sample-exact copies do not drift: where their delay changes, frames were inserted or lost.
 pub fn steps_and_drift(delays: &[Delay], method: Method) -> (Vec<Step>, Option<Drift>) {
     let drifts = 2 * delays.iter().filter(|delay| delay.copied).count() < delays.len();
     let slope = if drifts { median_slope(delays) } else { 0.0 };
     let flat: Vec<f64> =
         delays.iter().map(|delay| delay.frames - slope * delay.at_frame as f64).collect();
-    // What is uncertain by so much from one instant to the next does not show a smaller step.
+    // A step smaller than the uncertainty of the delays cannot be seen.
     let uncertain =
-        UNCERTAIN * middle(flat.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect());
+        UNCERTAIN * median(flat.windows(2).map(|pair| (pair[1] - pair[0]).abs()).collect());
     let least_step = if drifts { STEP.max(uncertain) } else { STEP_OF_COPIES };
     let is_step = |index: usize, jump: f64| {
         let holds = method == Method::Onsets || !drifts || holds(&flat, index, jump);
@@ -113,8 +110,8 @@ pub fn steps_and_drift(delays: &[Delay], method: Method) -> (Vec<Step>, Option<D
     (steps, drift)
 }
 
-/// Whether the two delays before `index` and the two from there on are on either side of a jump
-/// between them: a single stretch that is off by itself is no step.
+/// Whether the two delays before `index` and the two from there on lie on either side of a jump: a
+/// single outlier is not a step.
 fn holds(flat: &[f64], index: usize, jump: f64) -> bool {
     let Some(around) = index.checked_sub(2).and_then(|from| flat.get(from..index + 2)) else {
         return false;
@@ -124,16 +121,16 @@ fn holds(flat: &[f64], index: usize, jump: f64) -> bool {
     !is_above(around[0]) && is_above(around[3])
 }
 
-/// The middle of the slopes from one delay to the next: a few steps do not move it.
+/// The median of the slopes from one delay to the next, which a few steps do not move.
 fn median_slope(delays: &[Delay]) -> f64 {
     let slope = |pair: &[Delay]| {
         (pair[1].frames - pair[0].frames) / (pair[1].at_frame - pair[0].at_frame).max(1) as f64
     };
-    // Of a single pair it cannot be told whether it drifts or steps.
-    if delays.len() < 3 { 0.0 } else { middle(delays.windows(2).map(slope).collect()) }
+    // With a single pair, drift and step cannot be distinguished.
+    if delays.len() < 3 { 0.0 } else { median(delays.windows(2).map(slope).collect()) }
 }
 
-/// A straight line through points, and how far these are from it.
+/// A straight line through points, and the deviation of the points from it.
 #[derive(Clone, Copy)]
 struct Line {
     slope: f64,
@@ -147,33 +144,33 @@ impl Line {
     }
 }
 
-/// Points farther from the first line than so many times the middle one count no more: single
-/// stretches may be off.
+/// Points whose distance from the first line exceeds this multiple of the median distance are
+/// ignored as outliers.
 const OUTLIER: f64 = 6.0;
 
-/// The least-squares line of all points that are near it.
+/// The least-squares line of all points except outliers.
 fn line(points: &[(f64, f64)]) -> Option<Line> {
     let first = robust_line(points)?;
     let distance = |(x, y): (f64, f64)| (y - first.at(x)).abs();
-    let far = OUTLIER * middle(points.iter().copied().map(distance).collect());
+    let far = OUTLIER * median(points.iter().copied().map(distance).collect());
     let near: Vec<_> = points.iter().copied().filter(|point| distance(*point) <= far).collect();
     least_squares(&near)
 }
 
-/// The middle of the slopes between each point and that half of all points later (an incomplete
-/// form of Theil's method).
+/// The line with the median of the slopes between each point and the one half of all points later
+/// (an incomplete form of Theil's method).
 fn robust_line(points: &[(f64, f64)]) -> Option<Line> {
     if points.len() < 3 {
         return None;
     }
     let later = points.len() / 2;
     let slope = |(from, to): (&(f64, f64), &(f64, f64))| (to.1 - from.1) / (to.0 - from.0).max(1.0);
-    let slope = middle(points.iter().zip(&points[later..]).map(slope).collect());
-    let level = middle(points.iter().map(|(x, y)| y - slope * x).collect());
+    let slope = median(points.iter().zip(&points[later..]).map(slope).collect());
+    let level = median(points.iter().map(|(x, y)| y - slope * x).collect());
     Some(Line { slope, mean: (0.0, level), deviation: 0.0 })
 }
 
-fn middle(mut values: Vec<f64>) -> f64 {
+fn median(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
@@ -216,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn one_frame_inserted_in_secret_is_a_step_and_no_drift() {
+    fn one_inserted_frame_is_a_step_rather_than_drift() {
         for frames in [
             &[100.0, 100.0, 101.0][..],
             &[100.0, 101.0],
@@ -230,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_told_apart_from_a_step_within_it() {
+    fn drift_is_distinguished_from_a_step_within_it() {
         let mut drifting = delays(&[0.0; 40], false);
         for (index, delay) in drifting.iter_mut().enumerate() {
             delay.frames =
@@ -249,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_stretch_that_is_off_is_neither_a_step_nor_moves_the_drift() {
+    fn a_single_outlier_is_ignored() {
         let mut drifting = delays(&[0.0; 12], false);
         for (index, delay) in drifting.iter_mut().enumerate() {
             delay.frames =
@@ -258,12 +255,12 @@ mod tests {
         let (steps, drift) = steps_and_drift(&drifting, Method::Correlation);
         let drift = drift.expect("it drifts");
         assert!(steps.is_empty() && (drift.ppm - 100.0).abs() < 0.01, "{steps:?} {drift:?}");
-        // Of impulses each counts for itself.
+        // With impulses, every delay counts.
         assert_eq!(steps_and_drift(&drifting, Method::Onsets).0.len(), 2);
     }
 
     #[test]
-    fn a_steady_delay_that_is_measured_with_some_noise_does_not_drift() {
+    fn a_steady_delay_with_noise_does_not_drift() {
         let noisy = delays(&[10.1, 9.9, 10.0, 10.1, 9.95, 10.05, 10.0, 9.9, 10.1], false);
         assert_eq!(steps_and_drift(&noisy, Method::Onsets), (vec![], None));
     }

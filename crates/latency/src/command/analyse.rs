@@ -1,4 +1,4 @@
-//! `consort latency analyse`: a recording that was made elsewhere.
+//! `consort latency analyse`: analyses an existing recording.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use super::findings;
 pub(crate) struct Analyse {
     /// WAV, FLAC or another sound file with two channels, at any rate
     file: PathBuf,
-    /// Print everything as JSON, each delay and each break included
+    /// Print everything as JSON, including each delay and each break
     #[arg(long)]
     json: bool,
 }

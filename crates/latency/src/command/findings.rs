@@ -1,14 +1,14 @@
-//! What an analysis found, for people and for programs.
+//! The result of an analysis, as text and as JSON.
 
 use std::fmt::Write as _;
 
 use crate::analysis::{Analysis, Continuity, Dropout, Method};
 use serde_json::{Value, json};
 
-/// Breaks that are listed one by one; JSON has all.
+/// Maximum number of steps and breaks listed one by one; JSON has all.
 const LISTED: usize = 8;
 
-/// Everything that matters, in some ten lines.
+/// Returns the essentials in about ten lines.
 pub(crate) fn as_text(found: &Analysis) -> String {
     let rate_hz = found.sample_rate_hz;
     let in_ms =
@@ -58,7 +58,7 @@ gain      {gain_db:+.1} dB{}
     if found.damaged() > 0 {
         let _ = writeln!(
             text,
-            "damaged   {} of {} {what} are no copies",
+            "damaged   {} of {} {what} are not copies",
             found.damaged(),
             figures.count
         );
@@ -74,8 +74,7 @@ fn continuity_text(continuity: &Continuity) -> String {
             return "dropouts  cannot be seen in a sound that is mostly silence\n".into();
         }
         Continuity::NotACopy => {
-            return "dropouts  cannot be seen: right is no copy, sample for sample, of left\n"
-                .into();
+            return "dropouts  cannot be seen: right is not a sample-exact copy of left\n".into();
         }
     };
     let mut text = format!("dropouts  {} in {frames} frames compared\n", dropouts.len());
@@ -91,7 +90,7 @@ fn continuity_text(continuity: &Continuity) -> String {
     text
 }
 
-/// Whole numbers without a fraction, others with three digits.
+/// Formats whole numbers without a fraction, and others with three decimals.
 pub(crate) fn number(frames: f64) -> String {
     if frames == frames.round() { format!("{frames:.0}") } else { format!("{frames:.3}") }
 }
@@ -100,7 +99,7 @@ fn rounded(frames: f64) -> f64 {
     (frames * 1000.0).round() / 1000.0
 }
 
-/// All of it.
+/// Returns the whole result.
 pub(crate) fn as_json(found: &Analysis) -> Value {
     let (gain_db, inverted) = found.gain();
     let figures = found.distribution;
@@ -170,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clean_recording_is_told_in_five_lines() {
+    fn a_clean_recording_takes_five_lines() {
         assert_eq!(
             as_text(&found(960, None)),
             "\
@@ -184,7 +183,7 @@ dropouts  0 in 48000 frames compared
     }
 
     #[test]
-    fn a_break_is_listed_with_its_place() {
+    fn a_break_is_listed_with_its_position() {
         let text = as_text(&found(960, Some(30_000)));
         assert!(
             text.ends_with(

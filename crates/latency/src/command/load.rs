@@ -1,4 +1,4 @@
-//! Load during a measurement, from a generator that always ends with this process.
+//! Load during a measurement, from a generator that never outlives this process.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -28,10 +28,10 @@ pub(crate) enum Load {
 }
 
 const GENERATOR: &str = "stress-ng";
-/// Time that the generator needs until all its processes work.
+/// Time that the generator needs until all its processes are working.
 const WARM_UP: Duration = Duration::from_millis(500);
 /// Time limit for the generator to clean up. After that it is killed.
-const PATIENCE: Duration = Duration::from_secs(10);
+const END_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Load {
     /// Returns the name for a table.
@@ -95,7 +95,7 @@ impl Running {
             "--quiet",
         ]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        // A terminal's SIGINT ends this process only, and then the kernel ends the generator.
+        // A terminal's SIGINT ends only this process, and then the kernel ends the generator.
         command.process_group(0);
         sys::process::end_with_this_thread(&mut command);
         let generator = command
@@ -124,7 +124,7 @@ impl Running {
         PidFd::open(leader)?.kill(Signal::Terminate)?;
         let since = Instant::now();
         while generator.try_wait()?.is_none() {
-            ensure!(since.elapsed() < PATIENCE, "it does not end");
+            ensure!(since.elapsed() < END_TIMEOUT, "it does not end");
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What every measurement sends, and what becomes of the recording.
+//! Options common to all measurements, and the evaluation of the recording.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -37,7 +37,7 @@ impl<S: Args + Subject> Single<S> {
     }
 }
 
-/// What to send and how to show the result.
+/// Options of the signal and of the output.
 #[derive(Debug, Args)]
 struct Measure {
     #[command(flatten)]
@@ -45,7 +45,7 @@ struct Measure {
     /// Duration of the signal in seconds
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = seconds())]
     seconds: u32,
-    /// Write the recording to a file: left the direct sound, right the sound through the system
+    /// Write the recording to a file: the direct sound left, the sound through the system right
     #[arg(long, value_name = "FILE.wav")]
     save: Option<PathBuf>,
     /// Print the result as JSON
@@ -53,7 +53,7 @@ struct Measure {
     json: bool,
 }
 
-/// What to send.
+/// Options of the signal.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Sending {
     /// The signal
@@ -127,6 +127,6 @@ impl Measure {
 pub(crate) fn analysed(system: System, channels: &[Vec<f32>; 2]) -> anyhow::Result<Row> {
     let recording = Recording::new(channels, system.sample_rate_hz);
     let found = recording.and_then(|recording| crate::analysis::analyse(&recording));
-    let found = found.with_context(|| format!("nothing measured through {}", system.interface))?;
+    let found = found.with_context(|| format!("cannot measure {}", system.interface))?;
     Ok(Row { system, found })
 }

@@ -26,7 +26,7 @@ enum Phase {
     Settling,
     /// Sends the signal and records.
     Recording,
-    /// Silent: everything is recorded.
+    /// Sends silence: everything is recorded.
     Over,
 }
 
@@ -36,8 +36,7 @@ const RECEIVED: f32 = 0.01;
 const TONE: f32 = 0.1;
 /// Period of the tone in frames.
 const TONE_PERIOD: usize = 64;
-/// Limit of the first two phases in seconds. Then the recording begins anyway, and shows what there
-/// is.
+/// Time limit of the first two phases in seconds, after which the recording begins in any case.
 const SEARCH_LIMIT_S: usize = 5;
 /// The tone has died away after this part of a second of silence.
 const SETTLE_DIVISOR: usize = 10;
@@ -157,7 +156,7 @@ impl ProbeRecorder {
             }
             ensure!(
                 is_running() || recorded == self.frames,
-                "the system went away after {recorded} frames"
+                "the system disappeared after {recorded} frames"
             );
             if moved.elapsed() > STALLED {
                 bail!("the system has stopped after {recorded} of {} frames", self.frames);
@@ -212,10 +211,10 @@ mod tests {
     }
 
     #[test]
-    fn a_system_that_goes_away_is_an_error() {
+    fn a_system_that_disappears_is_an_error() {
         let (_sender, recorder) = ProbeSender::new(&PLAN);
         assert!(
-            recorder.wait(|| false).unwrap_err().to_string().contains("went away after 0 frames")
+            recorder.wait(|| false).unwrap_err().to_string().contains("disappeared after 0 frames")
         );
     }
 }

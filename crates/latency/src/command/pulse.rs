@@ -1,4 +1,4 @@
-//! `consort latency pulse`: PulseAudio, or what speaks its protocol.
+//! `consort latency pulse`: PulseAudio, or another server with its protocol.
 
 use std::process::Command;
 
@@ -14,15 +14,15 @@ use super::systems::{self, System};
 /// PulseAudio, through its own library.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Pulse {
-    /// What plays the signal [default: the default sink]
+    /// Sink that plays the signal [default: the default sink]
     #[arg(long, value_name = "SINK")]
     sink: Option<String>,
-    /// Where it is received
+    /// Source that records it
     #[arg(long, value_name = "SOURCE", default_value = "@DEFAULT_MONITOR@")]
     source: String,
     #[command(flatten)]
     buffers: Buffers,
-    /// SCHED_FIFO priority of the thread; 0: none
+    /// SCHED_FIFO priority of the thread; 0: not real-time
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=98))]
     realtime_priority: u32,
 }
@@ -77,7 +77,8 @@ impl Subject for Pulse {
     }
 }
 
-/// Where the library would look; sent to it, so that it starts no server.
+/// The address that the library would use. Passing it explicitly keeps the library from starting a
+/// server.
 fn address(variable: impl Fn(&str) -> Option<String>) -> String {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     let directory =
@@ -87,14 +88,14 @@ fn address(variable: impl Fn(&str) -> Option<String>) -> String {
         .unwrap_or_else(|| format!("unix:{}/native", directory().unwrap_or_else(user)))
 }
 
-/// What the server calls itself, if `pactl` is there to ask it.
+/// The server's name for itself, if `pactl` is installed.
 fn server_name(address: &str) -> String {
     let asked =
         Command::new("pactl").args(["--server", address, "info"]).env("LC_ALL", "C").output();
-    let told = asked
+    let info = asked
         .map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
         .unwrap_or_default();
-    let field = |name: &str| told.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    let field = |name: &str| info.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
     match (field("Server Name:"), field("Server Version:")) {
         (Some(name), _) if name.contains('(') => name.to_owned(),
         (Some(name), Some(version)) => format!("{name} {version}"),
@@ -107,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_server_is_looked_for_where_its_own_programs_look() {
+    fn the_servers_address_is_found_as_its_own_programs_find_it() {
         let with = |pairs: &[(&str, &str)]| {
             address(|name| {
                 pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned())

@@ -23,19 +23,19 @@ mod plots;
 
 /// Measure several systems, idle and under load: the paper's tables for this machine
 ///
-/// A system is named in the words of the other commands, without what is sent, such as 'alsa
-/// --playback hw:0 --capture hw:0'. What is not installed or does not run has a row that says so. A
-/// load is started and ended with the measurements that it stands beside.
+/// A system is written like the other commands but without options about the signal, such as 'alsa
+/// --playback hw:0 --capture hw:0'. A system that is not installed or does not run has a row that
+/// says so. Each load runs only during the measurements in whose rows it is named.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort latency report --out latency
   consort latency report --system \"run --start --loop\" --system pulse --load idle,cpu --buffers 64,256
   consort latency report --system \"alsa --playback hw:1,0 --capture hw:1,1\" --search --seconds 300")]
 pub(super) struct Report {
-    /// A system; may be given again [default: what there may be on this machine]
+    /// A system; repeatable [default: all that this machine may have]
     #[arg(long = "system", value_name = "WORDS", value_parser = Named::parse)]
     systems: Vec<Named>,
-    /// What stands above them
+    /// The system in the first row
     #[arg(long, value_name = "WORDS", value_parser = Named::parse, default_value = "memory")]
     baseline: Named,
     /// Loads, in this order
@@ -53,16 +53,16 @@ pub(super) struct Report {
     /// Find the smallest buffer that runs without a dropout, and measure with it
     #[arg(long, conflicts_with = "buffers")]
     search: bool,
-    /// The smallest that is tried
+    /// The smallest buffer to try
     #[arg(long, value_name = "FRAMES", default_value_t = 16, requires = "search", value_parser = frames())]
     from: u32,
-    /// The largest
+    /// The largest buffer to try
     #[arg(long, value_name = "FRAMES", default_value_t = 8192, requires = "search", value_parser = frames())]
     to: u32,
-    /// How often a buffer that was found has to run again
+    /// How many more times the buffer found must run without a dropout
     #[arg(long, value_name = "N", default_value_t = 1, requires = "search", value_parser = clap::value_parser!(u32).range(1..=100))]
     confirmations: u32,
-    /// How long each measurement sends
+    /// Duration of the signal of each measurement in seconds
     #[arg(long, value_name = "S", default_value_t = 5, value_parser = measure::seconds())]
     seconds: u32,
     #[command(flatten)]
@@ -72,12 +72,12 @@ pub(super) struct Report {
     out: Option<PathBuf>,
 }
 
-/// Lengths of buffers that are of use.
+/// Returns the parser of a buffer's length in frames.
 pub(super) fn frames() -> clap::builder::RangedI64ValueParser<u32> {
     in_range(16..=*QUANTUM_FRAMES.end())
 }
 
-/// A system, and the words that name it.
+/// A system, and its words on the command line.
 #[derive(Debug, Clone)]
 struct Named {
     words: String,
@@ -91,8 +91,8 @@ impl Named {
     }
 }
 
-/// Where Debian has the libraries of other JACK servers, and how they are measured without a
-/// device. To PipeWire, a server of another name would be another PipeWire.
+/// Debian's paths of the libraries of other JACK servers, and the options to measure them without a
+/// device. PipeWire would take another server name for another PipeWire.
 const LIBRARIES: [(&str, &str); 2] = [
     ("/usr/lib/x86_64-linux-gnu/libjack.so.0", "run --graph"),
     (
@@ -100,7 +100,7 @@ const LIBRARIES: [(&str, &str); 2] = [
         "run -n default --playback 'null Audio/Sink sink:playback_FL' --capture 'null Audio/Sink sink:monitor_FL'",
     ),
 ];
-/// The others that may be here.
+/// Other systems that the machine may have.
 const USUAL: [&str; 5] =
     ["run --start --loop", "run --start '--loop --sync'", "pulse", "portaudio", "sdl"];
 
@@ -138,14 +138,15 @@ impl Report {
         format!("{} s each, {buffers}", self.seconds)
     }
 
-    /// Everything under one load.
+    /// Measures all systems under one load.
     fn measure_under(
         &self,
         load: Load,
         server: &str,
         entries: &mut Vec<Entry>,
     ) -> anyhow::Result<()> {
-        // On the disk that the report goes to: a directory for temporary files may be in memory.
+        // The load writes to the report's disk, since a directory for temporary files may be in
+        // memory.
         let directory = std::path::absolute(self.out.as_deref().unwrap_or_else(|| Path::new(".")))?;
         let mut running = match Running::start(load, &directory) {
             Ok(running) => running,
@@ -166,7 +167,7 @@ impl Report {
             let mut add = |outcome: anyhow::Result<Row>| {
                 let outcome = outcome.map_err(|error| format!("{error:#}"));
                 let entry = Entry { words: named.words.clone(), load, is_baseline, outcome };
-                // What is not there is not there with any buffer: once is enough.
+                // A system that is missing is missing with any buffer, so one entry is enough.
                 if !entries.last().is_some_and(|last| last.is_missing_as(&entry)) {
                     entries.push(entry);
                 }
@@ -197,7 +198,7 @@ impl Report {
         measure::analysed(system, &channels)
     }
 
-    /// The smallest buffer without a dropout, as it was measured the last time.
+    /// Returns the last measurement of the smallest buffer without a dropout.
     fn search(
         &self,
         named: &Named,
@@ -215,7 +216,7 @@ impl Report {
                 Ok(row) => {
                     ensure!(
                         matches!(row.found.continuity, Continuity::Compared { .. }),
-                        "dropouts cannot be seen: what comes back is no copy, sample for sample"
+                        "dropouts cannot be seen: the sound that comes back is not a sample-exact copy"
                     );
                     let is_unbroken = row.found.is_unbroken();
                     if is_unbroken {
@@ -223,7 +224,7 @@ impl Report {
                     }
                     Ok(is_unbroken)
                 }
-                // A length that the system refuses does not work either.
+                // A length that the system refuses counts as one that does not work.
                 Err(error) => {
                     running.check()?;
                     failure = Some(error);
@@ -239,7 +240,7 @@ impl Report {
     }
 }
 
-/// What there may be on a machine with these sound cards.
+/// The systems that a machine with these sound cards may have.
 fn usual(cards: &Path) -> anyhow::Result<Vec<Named>> {
     let libraries = LIBRARIES.iter().filter(|(library, _)| Path::new(library).exists());
     let mut words: Vec<String> = USUAL.map(String::from).into();

@@ -2,12 +2,12 @@
 
 /// Returns the index of the smallest of `count` ascending settings that `works`.
 ///
-/// It is found by bisection, since settings above one that works should work as well, and then
-/// tried again. If it fails, the next larger one is tried, until one has worked `1 + confirmations`
+/// Bisection finds it, since settings above one that works should work as well. It is then tried
+/// again. If it fails, the next larger one is tried, until one has worked `1 + confirmations`
 /// times.
 ///
 /// # Errors
-/// Those of `works`, which end the search.
+/// The error of `works`, which ends the search.
 pub(crate) fn smallest<E>(
     count: usize,
     confirmations: u32,
@@ -22,8 +22,7 @@ pub(crate) fn smallest<E>(
             below = middle + 1;
         }
     }
-    // The setting that bisection found has worked once already; larger ones may not have been
-    // tried.
+    // The setting found by bisection has already worked once; larger ones may not have been tried.
     'setting: for setting in at..count {
         let needed = if setting == at { confirmations } else { 1 + confirmations };
         for _ in 0..needed {
@@ -68,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_that_fails_when_tried_again_gives_way_to_a_larger_one() {
+    fn a_setting_that_fails_later_is_replaced_by_a_larger_one() {
         let mut times = [0; 8];
         let (found, _) = search(8, |setting| {
             times[setting] += 1;

@@ -1,4 +1,4 @@
-//! What can be measured, each with buffers of any length.
+//! The systems that can be measured.
 
 use clap::{Parser, Subcommand};
 use cli::{UsageError, in_one_line};
@@ -7,18 +7,18 @@ use super::probe::Plan;
 use super::systems::System;
 use super::{alsa, memory, portaudio, pulse, run, sdl};
 
-/// The plan at a sample rate.
+/// Returns the plan for a sample rate.
 pub(crate) type Planner<'a> = &'a dyn Fn(u32) -> Plan;
-/// A system as it was, and what was recorded: direct, and through it.
+/// A description of the system, and the two recorded channels: direct, and through it.
 pub(crate) type Recorded = (System, [Vec<f32>; 2]);
 
 /// A system that can be measured.
 pub(crate) trait Subject {
-    /// Sends and records once, with buffers of `frames`, or as its own options say. `server` is a
-    /// consort server's name, where it is about one.
+    /// Sends and records once, with buffers of `frames`, or according to its own options. `server`
+    /// is the consort server's name, if the subject is one.
     ///
     /// # Errors
-    /// There is no such system, it refuses the length, or it went away in the middle.
+    /// There is no such system, it refuses the length, or it disappears during the measurement.
     fn record(
         &self,
         server: &str,
@@ -27,7 +27,7 @@ pub(crate) trait Subject {
     ) -> anyhow::Result<Recorded>;
 }
 
-/// A subject in the words of the command line.
+/// A subject as it is written on the command line.
 #[derive(Debug, Clone, Parser)]
 #[command(no_binary_name = true, disable_help_flag = true, disable_help_subcommand = true)]
 pub(crate) struct Words {
@@ -48,7 +48,7 @@ enum Subjects {
 }
 
 impl Words {
-    /// What `words` name, quoted as for a shell, such as `alsa --playback hw:0 --capture hw:0`.
+    /// Parses a subject, quoted as for a shell, such as `alsa --playback hw:0 --capture hw:0`.
     pub(crate) fn parse_text(words: &str) -> Result<Self, UsageError> {
         let split = shlex::split(words)
             .ok_or_else(|| UsageError(format!("{words}: a quote is not closed")))?;

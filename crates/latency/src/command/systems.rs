@@ -1,4 +1,4 @@
-//! Systems under test, each reached as a program would reach it.
+//! Systems under test, accessed as an ordinary program would access them.
 
 use std::fs;
 use std::path::Path;
@@ -14,38 +14,38 @@ use sys::thread::Scheduling;
 use super::probe::ProbeSender;
 use super::subject::{Planner, Recorded};
 
-/// What a row of the paper's tables says of a system.
+/// A system as a row of the paper's tables describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct System {
-    /// The programming interface: whose server, or whose library.
+    /// The programming interface: the server or the library.
     pub(crate) interface: String,
-    /// What plays and records.
+    /// The devices or ports that play and record.
     pub(crate) device: String,
-    /// Quantum or periods.
+    /// Quantum, or periods.
     pub(crate) buffer: String,
     pub(crate) sample_rate_hz: u32,
-    /// Of the samples.
+    /// Sample format.
     pub(crate) format: &'static str,
     pub(crate) kernel: String,
-    /// Class and priority of the thread that measured.
+    /// Scheduling class and priority of the measuring thread.
     pub(crate) scheduling: String,
-    /// The latency that the system itself states, frames.
+    /// The latency that the system reports, frames.
     pub(crate) stated_frames: Option<u32>,
-    /// Xruns that the system told of meanwhile, if it tells of any.
+    /// Xruns that the system reported during the measurement, if it reports them.
     pub(crate) xruns: Option<u32>,
 }
 
-/// What lies between the measuring client's ports.
+/// The path between the measuring client's ports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Way {
-    /// Nothing but the graph.
+    /// The graph alone.
     Graph,
-    /// A playback port, whatever closes the way behind it, and a capture port.
+    /// A playback port, a loop outside of the server, and a capture port.
     Device { playback: String, capture: String },
 }
 
 impl Way {
-    /// Source and destination of every connection.
+    /// Returns source and destination of every connection.
     fn connections(&self, input: &str, output: &str) -> Vec<(String, String)> {
         match self {
             Self::Graph => vec![(output.into(), input.into())],
@@ -56,13 +56,13 @@ impl Way {
     }
 }
 
-/// The samples of all JACK servers.
+/// Sample format of all JACK servers.
 const JACK_FORMAT: &str = "32-bit float";
 const CLIENT: &str = "latency";
-/// A server that has been asked for another quantum may take so long.
-const QUANTUM_PATIENCE: Duration = Duration::from_secs(5);
+/// Time limit for a server to change its quantum.
+const QUANTUM_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Counts what the server tells of.
+/// Counts the xruns that the server reports.
 struct XrunCounter(Arc<AtomicU32>);
 
 impl Notifications for XrunCounter {
@@ -78,7 +78,7 @@ pub(crate) fn through_consort(
     quantum: Option<u32>,
     plan: Planner<'_>,
 ) -> anyhow::Result<Recorded> {
-    let before = quantum.map(|frames| Quantum::set(server, frames)).transpose()?;
+    let before = quantum.map(|frames| TemporaryQuantum::set(server, frames)).transpose()?;
     let options = OpenOptions { server: Some(server.into()), ..OpenOptions::default() };
     let client = Client::open_with(CLIENT, &options)?;
     let (mut input, mut output) = (client.input_port("in")?, client.output_port("out")?);
@@ -100,7 +100,7 @@ pub(crate) fn through_consort(
     let frames = client.quantum();
     ensure!(
         quantum.is_none_or(|wanted| wanted == frames),
-        "the server runs {frames} frames, not those asked for"
+        "the server does not run with {frames} frames"
     );
     let status = Observer::open(Some(server))?.status()?;
     let mode = if status.sync { "sync" } else { "async" };
@@ -123,13 +123,13 @@ pub(crate) fn through_consort(
     Ok((system, channels))
 }
 
-/// A quantum that a server has for a while; it has its old one again afterwards.
-struct Quantum {
+/// A temporary change of a server's quantum, undone on drop.
+struct TemporaryQuantum {
     observer: Observer,
     before: u32,
 }
 
-impl Quantum {
+impl TemporaryQuantum {
     fn set(server: &str, frames: u32) -> anyhow::Result<Self> {
         let observer = Observer::open(Some(server))?;
         let before = observer.status()?.quantum;
@@ -138,9 +138,9 @@ impl Quantum {
     }
 }
 
-impl Drop for Quantum {
+impl Drop for TemporaryQuantum {
     fn drop(&mut self) {
-        // It fails only if the server has gone, and its quantum with it.
+        // Fails only if the server has gone, and its quantum with it.
         let _ = self.observer.set_quantum(self.before);
     }
 }
@@ -153,25 +153,24 @@ pub(crate) fn through_library(
     quantum: Option<u32>,
     plan: Planner<'_>,
 ) -> anyhow::Result<Recorded> {
-    // The rate is the server's, and is known only once there is a client; the first one is there to
-    // ask.
+    // The server's rate is known only to a client, so a first one is opened to ask for it.
     let sample_rate_hz = {
-        let asking =
+        let client =
             JackLibraryClient::open(library, server, CLIENT, Box::new(|_, sent| sent.fill(0.0)))?;
-        asking.sample_rate_hz()
+        client.sample_rate_hz()
     };
     let (mut sender, recorder) = ProbeSender::new(&plan(sample_rate_hz));
     let cycle = Box::new(move |received: &[f32], sent: &mut [f32]| sender.cycle(received, sent));
     let client = JackLibraryClient::open(library, server, CLIENT, cycle)?;
-    // The signal begins only when it is connected: nothing of it is sent with another quantum.
+    // The signal begins once the ports are connected, so all of it is sent with the new quantum.
     let before = client.quantum();
     if let Some(frames) = quantum.filter(|frames| *frames != before) {
         client.set_quantum(frames)?;
         let since = Instant::now();
         while client.quantum() != frames {
             ensure!(
-                since.elapsed() < QUANTUM_PATIENCE,
-                "the server goes on with {} frames",
+                since.elapsed() < QUANTUM_TIMEOUT,
+                "the server still runs with {} frames",
                 client.quantum()
             );
             std::thread::sleep(Duration::from_millis(10));
@@ -207,7 +206,7 @@ fn device(way: &Way, driver: &str) -> String {
     }
 }
 
-/// What the two ports of the device state together.
+/// The sum of the latencies that the device's two ports report.
 fn stated_frames(way: &Way, latency: impl Fn(&str, bool) -> Option<u32>) -> Option<u32> {
     match way {
         Way::Graph => None,
@@ -223,8 +222,9 @@ pub(crate) fn kernel() -> String {
     format!("Linux {}", release.trim())
 }
 
-/// Does `task` in a thread of its own, `SCHED_FIFO` where it may be and `priority` is not 0, and
-/// tells it what it is. The calling thread, and the programs that it starts, stay as they are.
+/// Runs `task` in a thread of its own, with `SCHED_FIFO` if that is permitted and `priority` is not
+/// 0, and passes it a description of its scheduling. The calling thread, and programs that it
+/// starts, are not affected.
 pub(crate) fn in_thread<T: Send>(
     priority: u32,
     task: impl FnOnce(String) -> anyhow::Result<T> + Send,
@@ -258,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_way_through_a_device_has_two_connections_and_one_through_the_graph_has_one() {
+    fn a_path_through_a_device_takes_two_connections() {
         let device = Way::Device { playback: "s:p".into(), capture: "s:c".into() };
         let pairs = |way: &Way| way.connections("l:in", "l:out");
         assert_eq!(pairs(&device), [("l:out".into(), "s:p".into()), ("s:c".into(), "l:in".into())]);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_states_is_known_only_if_both_ports_do() {
+    fn a_devices_latency_is_known_only_if_both_ports_report_theirs() {
         let device = Way::Device { playback: "p".into(), capture: "c".into() };
         assert_eq!(
             stated_frames(&device, |port, capture| Some(if port == "c" && capture {

@@ -1,4 +1,4 @@
-//! Rows as in the paper's tables: a system, how it was set, and its latency.
+//! Rows as in the paper's tables: a system, its settings, and its latency.
 
 use crate::analysis::{Analysis, Continuity};
 use serde_json::{Value, json};
@@ -13,10 +13,10 @@ pub(crate) struct Row {
     pub(crate) found: Analysis,
 }
 
-/// What stands in a row, under its heading.
+/// A column: its heading, and its cell for each row.
 pub(crate) struct Column {
     pub(crate) heading: &'static str,
-    /// Numbers end at the right.
+    /// Whether cells are numbers, which are aligned to the right.
     pub(crate) is_number: bool,
     pub(crate) cell: fn(&Row) -> String,
 }
@@ -29,7 +29,7 @@ const fn figure(heading: &'static str, cell: fn(&Row) -> String) -> Column {
     Column { heading, is_number: true, cell }
 }
 
-/// Of a single measurement: frames but for "ms".
+/// Columns of a single measurement, in frames except for "ms".
 pub(crate) const COLUMNS: [Column; 11] = [
     text("interface", |row| row.system.interface.clone()),
     text("device", |row| row.system.device.clone()),
@@ -43,7 +43,7 @@ pub(crate) const COLUMNS: [Column; 11] = [
     figure("dropouts", dropouts),
     figure("xruns", |row| or_none(row.system.xruns)),
 ];
-/// What a report adds.
+/// Columns that a report adds.
 pub(crate) const DISTRIBUTION: [Column; 5] = [
     figure("min", |row| number(row.found.distribution.minimum)),
     figure("median", |row| number(row.found.distribution.median)),
@@ -69,7 +69,7 @@ fn dropouts(row: &Row) -> String {
     }
 }
 
-/// An aligned table.
+/// Formats an aligned table.
 pub(crate) fn as_text(rows: &[Row]) -> String {
     let headings = COLUMNS.map(|column| (column.heading.to_owned(), column.is_number));
     let cells: Vec<Vec<String>> =
@@ -77,7 +77,8 @@ pub(crate) fn as_text(rows: &[Row]) -> String {
     aligned(&headings, &cells)
 }
 
-/// Cells under headings, of which it is sent whether they are of numbers, which end at the right.
+/// Aligns cells under headings. Each heading comes with whether its column is numbers, which are
+/// aligned to the right.
 pub(crate) fn aligned(headings: &[(String, bool)], rows: &[Vec<String>]) -> String {
     let titles: Vec<String> = headings.iter().map(|(title, _)| title.clone()).collect();
     let all = || std::iter::once(&titles).chain(rows);
@@ -104,7 +105,7 @@ pub(crate) fn aligned(headings: &[(String, bool)], rows: &[Vec<String>]) -> Stri
 }
 
 impl Row {
-    /// The system beside what was found of it.
+    /// Returns the system and its result.
     pub(crate) fn as_json(&self) -> Value {
         let system = &self.system;
         json!({
@@ -130,7 +131,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// A row of a system that is `frames` late.
+    /// A row of a system with a latency of `frames`.
     pub(crate) fn row(frames: usize) -> Row {
         let left = Signal::Marked.samples(48_000, 48_000);
         let right: Vec<f32> = std::iter::repeat_n(0.0, frames)
@@ -153,7 +154,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_row_names_the_system_and_how_it_was_set() {
+    fn a_row_shows_the_system_with_its_settings() {
         let text = as_text(&[row(128)]);
         let row = "consort 0.1.0  timer, looped  64 frames, sync  32-bit float, 48000 Hz  Linux 6.1  FIFO 5         128      128  2.67         0      1";
         assert_eq!(text.lines().nth(1), Some(row), "{text}");

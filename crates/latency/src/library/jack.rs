@@ -64,7 +64,7 @@ struct Shared {
     gone: AtomicBool,
 }
 
-/// What only the process thread uses once the client is active.
+/// State that only the process thread uses once the client is active.
 struct ProcessState {
     cycle: Cycle,
     /// A copy of the input, because its buffer may be the output's buffer if the two are connected.
@@ -194,7 +194,7 @@ impl JackLibraryClient {
         unsafe { (self.functions.jack_get_buffer_size)(self.client) }
     }
 
-    /// Asks for cycles of `frames`.
+    /// Requests cycles of `frames`.
     ///
     /// # Errors
     /// [`LibraryError::Refused`]: the server does not support the length.

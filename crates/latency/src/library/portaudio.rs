@@ -82,7 +82,7 @@ functions! {
     Pa_GetStreamInfo: fn(Stream) -> *const StreamInfo;
 }
 
-/// What to ask of PortAudio.
+/// Settings of a stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PortAudioSettings<'a> {
     /// Part of the host API's name, such as `ALSA`. `None` is PortAudio's default.

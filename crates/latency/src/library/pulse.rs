@@ -45,7 +45,7 @@ functions! {
     pa_strerror: fn(c_int) -> *const c_char;
 }
 
-/// What to ask of the server.
+/// Settings of the streams.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PulseSettings<'a> {
     /// Address of the server, such as `unix:/run/user/1000/pulse/native`. With an address, the

@@ -56,7 +56,7 @@ functions! {
     SDL_GetAudioDeviceStatus: fn(u32) -> c_int;
 }
 
-/// What to ask of SDL.
+/// Settings of the devices.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SdlSettings<'a> {
     /// SDL's name of the device that plays. `None` is the default.

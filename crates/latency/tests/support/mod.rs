@@ -1,4 +1,4 @@
-//! Recordings that a test makes, of a delay that it knows.
+//! Recordings with a known delay.
 #![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::f64::consts::PI;
@@ -39,8 +39,8 @@ pub fn delayed(samples: &[f32], delay: usize) -> Vec<f32> {
     later
 }
 
-/// `samples` as another clock and a converter hear them: frame n is what there was at `(n − delay)
-/// · (1 − ppm/10^6)`.
+/// `samples` as a converter with another clock records them: frame n is the value at `(n − delay) ·
+/// (1 − ppm/10^6)`.
 pub fn resampled(samples: &[f32], delay: f64, ppm: f64) -> Vec<f32> {
     const RADIUS: i64 = 24;
     (0..samples.len())

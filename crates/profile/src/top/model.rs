@@ -1,4 +1,4 @@
-//! What the screen shows of each client, gathered from the recording.
+//! The figures that the screen shows of each client, taken from the recording.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -156,10 +156,10 @@ fn xrun_lines(area: Rect, view: &View) -> Vec<Line<'static>> {
     let newest = view.xruns.iter().rev().take(room);
     let width = usize::from(area.width);
     lines.extend(newest.map(|xrun| {
-        let who = xrun.client.as_ref().map_or("the driver", |(_, name)| name);
+        let name = xrun.client.as_ref().map_or("the driver", |(_, name)| name);
         let verdict = xrun.verdict.as_ref().map_or_else(|| "…".into(), Verdict::describe);
         let text =
-            format!("{:>4} {} {:>3}× {verdict}", xrun.number, fitted(who, NAME), xrun.cycles);
+            format!("{:>4} {} {:>3}× {verdict}", xrun.number, fitted(name, NAME), xrun.cycles);
         Line::raw(fitted(&text, width))
     }));
     if view.xruns.is_empty() {
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_fits_eighty_columns_and_twenty_four_lines() {
+    fn everything_fits_eighty_columns_by_twenty_four_lines() {
         let lines = drawn(&view(), 80, 24);
         assert_eq!(lines[0], "default  timer  48000 Hz  64 frames, 1.33 ms  async");
         assert!(

@@ -32,7 +32,7 @@ impl Cursor {
         events: u32,
         time: u32,
         from: MidiReader<'_>,
-        into: Hearing<'_>,
+        into: MergeTarget<'_>,
     ) -> Option<Self> {
         let is_sound = |record: &Record| record.time >= time && record.time < into.frames;
         for index in after..events {
@@ -51,7 +51,7 @@ impl Cursor {
 
 /// Destination of the events.
 #[derive(Clone, Copy)]
-struct Hearing<'a> {
+struct MergeTarget<'a> {
     writer: MidiWriter<'a>,
     frames: u32,
 }
@@ -125,12 +125,12 @@ pub fn merge(
 ) {
     into.clear();
     into.set_frames(frames);
-    let hearing = Hearing { writer: into, frames };
+    let target = MergeTarget { writer: into, frames };
     let mut queue = Queue { cursors, length: 0 };
     for (index, source) in (0..sources.count()).zip(0..) {
         let first = sources.with(index, |reader| {
             into.note_lost(reader.lost());
-            Cursor::at(source, 0, reader.len(), 0, reader, hearing)
+            Cursor::at(source, 0, reader.len(), 0, reader, target)
         });
         if let Some(cursor) = first.flatten() {
             queue.push(cursor);
@@ -139,7 +139,7 @@ pub fn merge(
     while let Some(Cursor { next, source, after, events }) = queue.first() {
         let step = sources.with(source as usize, |reader| {
             into.copy(reader.at(next)).ok()?;
-            Some(Cursor::at(source, after, events, next.time, reader, hearing))
+            Some(Cursor::at(source, after, events, next.time, reader, target))
         });
         match step {
             Some(Some(cursor)) => queue.replace_first(cursor),

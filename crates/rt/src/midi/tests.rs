@@ -69,7 +69,7 @@ fn a_buffer_holds_as_much_as_jack2s() {
 }
 
 #[test]
-fn an_event_out_of_time_is_refused_and_is_not_lost() {
+fn a_refused_event_does_not_count_as_lost() {
     for (what, times, expected) in [
         ("at once", &[5, 5][..], Ok(())),
         ("the last frame", &[5, 63], Ok(())),
@@ -86,7 +86,7 @@ fn an_event_out_of_time_is_refused_and_is_not_lost() {
 }
 
 #[test]
-fn what_is_no_midi_buffer_is_none() {
+fn words_that_are_not_a_midi_buffer_are_refused() {
     for (what, at, value, reads, writes) in [
         ("another mark", word::MARK, 0, false, false),
         ("more events than fit", word::EVENTS, MAX_EVENTS as u32 + 1, false, false),
@@ -137,7 +137,7 @@ fn events_of_a_source_that_go_back_in_time_or_past_the_cycle_are_lost() {
 }
 
 #[test]
-fn what_the_sources_lost_and_what_does_not_fit_together_is_counted() {
+fn a_merge_counts_every_lost_event() {
     let full = || buffer(&vec![(1, vec![0xf8]); MAX_EVENTS + 10]);
     let heard = merged(&[full(), buffer(&[(0, vec![1])]), full()]);
     assert_eq!(lost(&heard), 10 + 10 + MAX_EVENTS as u32 + 1);
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn what_is_written_is_read_and_what_is_not_is_lost(events in events()) {
+    fn every_written_event_is_read_back(events in events()) {
         let words = words();
         let writer = MidiWriter::begin(&words, FRAMES);
         let mut written = Vec::new();
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_is_stable_by_time_and_source_and_loses_none_uncounted(
+    fn a_merge_is_stable_by_time_and_source(
         all in prop::collection::vec(events(), 0..12)
     ) {
         let sources: Vec<_> = all.iter().map(|events| buffer(events)).collect();
@@ -192,7 +192,7 @@ proptest! {
     }
 
     #[test]
-    fn whatever_a_peer_writes_what_is_heard_is_in_order_and_within_the_cycle(
+    fn merged_events_are_in_order_whatever_a_peer_writes(
         scribbled in prop::collection::vec((0..MIDI_WORDS, prop_oneof![any::<u32>(), 0..3000_u32]), 0..200),
         events in events(),
     ) {

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_that_keeps_up_gets_every_record_once_and_in_order() {
+    fn a_reader_that_keeps_up_gets_every_record_in_order() {
         let ring = RecordRing::<8>::default();
         let mut cursor = RecordCursor::oldest(&ring);
         assert_eq!(cursor.next(&ring), None);
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_that_was_overtaken_goes_on_later_and_knows_how_much_it_has_lost() {
+    fn an_overtaken_reader_knows_how_much_it_has_lost() {
         let ring = RecordRing::<8>::default();
         let mut cursor = RecordCursor::oldest(&ring);
         (0..20).for_each(|number| ring.push(&[number; RECORD_WORDS]));

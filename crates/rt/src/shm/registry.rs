@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn names_longer_than_their_room_are_cut_and_terminated() {
+    fn names_longer_than_their_room_are_truncated() {
         let text = Text::<2>([AtomicU64::new(0), AtomicU64::new(0)]);
         text.set("0123456789abcdefgh");
         let mut copy = [0; 16];

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slots_are_aligned_for_any_vector_and_touch_neither_each_other_nor_the_header() {
+    fn slots_are_aligned_without_overlapping() {
         let mut end = HEADER_BYTES;
         for slot in 0..SLOTS_PER_SLAB {
             let begin = SlabHeader::slot_offset(slot).expect("a slot");

@@ -8,7 +8,7 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 #[repr(C, align(64))]
 #[derive(Debug)]
 pub struct Snapshot<const N: usize> {
-    /// Even if stable, odd during a write.
+    /// Even while stable, odd during a write.
     sequence: AtomicU32,
     reserved: AtomicU32,
     words: [AtomicU64; N],

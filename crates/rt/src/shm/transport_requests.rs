@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn threads_that_stopped_in_the_middle_of_a_request_take_nothing_but_their_places() {
+    fn stopped_threads_block_only_their_own_request_slots() {
         let requests = TransportRequests::default();
         for slot in &requests.slots[1..] {
             slot.state.store(WRITING, Ordering::Relaxed);

@@ -12,7 +12,7 @@ fn words(plan: u64) -> Vec<u32> {
     vec![u32::try_from(plan).expect("small"); usize::try_from(plan).expect("small")]
 }
 
-/// Copies the set for each plan, and demands that the copy is one plan's.
+/// Copies the set for each plan, and asserts that each copy is the set of one plan.
 fn read_whole_sets(assignments: &Assignments, plans: &[u64]) {
     let (mut valid_from, mut used, mut copied) = (0, 0, [0; ASSIGNMENT_WORDS]);
     for plan in plans {
@@ -43,7 +43,7 @@ fn a_client_that_copies_its_assignment_never_gets_a_mixture_of_two_sets() {
 }
 
 #[test]
-fn an_assignment_of_a_plan_withdrawn_before_any_cycle_leaves_the_one_in_force_alone() {
+fn a_withdrawn_plans_assignment_leaves_the_one_in_force_alone() {
     explore(3, || {
         let assignments = Arc::new(Assignments::default());
         assert!(assignments.publish(2, &words(2)) && assignments.publish(3, &words(3)));

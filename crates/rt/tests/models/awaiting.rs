@@ -20,7 +20,7 @@ fn finish(stage: &Arc<Stage>, client: &Arc<Client>, cycle: u32) -> thread::JoinH
 }
 
 #[test]
-fn a_driver_that_awaits_clients_sleeps_until_they_have_finished_and_not_past_it() {
+fn a_driver_that_awaits_clients_sleeps_exactly_until_they_finish() {
     explore(3, || {
         let (stage, clients) = (Stage::new(), [Client::new(), Client::new()]);
         let seats = clients.each_ref().map(|client| Chair::new(client, 0));

@@ -23,7 +23,7 @@ fn build(number: u32) -> &'static mut Plan {
 }
 
 #[test]
-fn each_plan_is_run_or_comes_back_and_never_both() {
+fn no_plan_is_both_run_and_returned() {
     explore(3, || {
         let next = Arc::new(Handover::<Plan>::default());
         let driver = {

@@ -8,7 +8,7 @@ use loom::thread;
 use crate::explore;
 
 #[test]
-fn a_record_is_never_half_overwritten_and_none_is_read_before_it_is_written() {
+fn a_reader_gets_only_completely_written_records() {
     explore(3, || {
         let ring = Arc::new(RecordRing::<2>::default());
         let mut cursor = RecordCursor::oldest(&ring);

@@ -100,7 +100,7 @@ fn a_chain_runs_from_the_drivers_release_on_without_the_driver() {
 }
 
 #[test]
-fn a_client_that_sees_a_cycle_released_sees_all_that_the_driver_did_before() {
+fn a_released_cycle_publishes_all_that_the_driver_did_before() {
     explore(3, || {
         let (stage, driver) = (Stage::new(), Client::new());
         let client = {

@@ -9,7 +9,7 @@ use crate::explore;
 use crate::stage::{Chair, Client, Stage, edges, memory};
 
 #[test]
-fn a_signal_given_by_a_client_and_for_it_makes_its_follower_run_once() {
+fn a_signal_given_twice_makes_the_follower_run_once() {
     explore(2, || {
         let (stage, late, follower) = (Stage::new(), Client::new(), Client::new());
         follower.assign(1, Some(1));
@@ -51,10 +51,10 @@ const PLACES: [(&str, u32, u32, &[u32]); 3] = [
     ("a lower word of its own", 3, 2, &[1, 0]),
 ];
 
-/// The skipped client's thread may be stopped for ever at any point, so the driver's signal must be
+/// The skipped client's thread may be stopped forever at any point, so the driver's signal must be
 /// enough.
 #[test]
-fn once_the_driver_has_signaled_for_a_client_its_follower_is_awake_wherever_the_client_stopped() {
+fn a_signal_for_a_stopped_client_wakes_its_follower() {
     for (name, count, edge, others) in PLACES {
         explore(3, move || {
             let (stage, late, follower) = (Stage::new(), Client::new(), Client::new());
@@ -77,7 +77,7 @@ fn once_the_driver_has_signaled_for_a_client_its_follower_is_awake_wherever_the_
 }
 
 #[test]
-fn a_signal_given_for_a_client_carries_on_what_the_other_predecessors_wrote() {
+fn a_signal_for_a_client_publishes_what_other_predecessors_wrote() {
     for (name, count, edge, others) in PLACES {
         explore(2, move || {
             let (stage, late, follower, source) =

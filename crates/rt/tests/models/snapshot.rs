@@ -8,7 +8,7 @@ use loom::thread;
 use crate::explore;
 
 #[test]
-fn a_snapshot_is_never_half_old_and_half_new() {
+fn a_snapshot_is_never_torn() {
     explore(3, || {
         let snapshot = Arc::new(Snapshot::<2>::default());
         let writer = {

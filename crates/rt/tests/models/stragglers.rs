@@ -31,7 +31,7 @@ fn a_signal_of_the_cycle_before_never_counts_in_the_next() {
 }
 
 #[test]
-fn a_follower_woken_by_a_straggler_waits_for_the_predecessor_of_its_own_cycle() {
+fn a_follower_woken_by_a_straggler_waits_for_its_own_cycle() {
     explore(2, || {
         let (stage, follower, source) = (Stage::new(), Client::new(), Client::new());
         follower.assign(1, Some(1));

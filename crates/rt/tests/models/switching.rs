@@ -15,7 +15,7 @@ enum Role {
     Group,
     /// One predecessor: it sleeps on its own page.
     Follower,
-    /// Nothing: it sleeps on its own page until a plan has it.
+    /// Nothing: it sleeps on its own page until a plan includes it.
     Absent,
 }
 
@@ -35,7 +35,7 @@ impl Role {
     }
 }
 
-/// The client's process thread, which ends when it has run cycle 2.
+/// Starts the client's process thread, which ends when it has run cycle 2.
 fn running_cycle_2(stage: &Arc<Stage>, client: &Arc<Client>) -> thread::JoinHandle<()> {
     let (stage, client) = (Arc::clone(stage), Arc::clone(client));
     thread::spawn(move || {
@@ -78,7 +78,7 @@ fn a_client_without_predecessors_that_gets_one_misses_no_cycle() {
 }
 
 #[test]
-fn a_client_that_is_told_another_cpu_misses_no_cycle_wherever_it_sleeps() {
+fn a_client_that_changes_cpu_misses_no_cycle_wherever_it_sleeps() {
     // The driver's own CPU, the one that it wakes first, one that it knows nothing of, and any.
     for (before, after) in
         [(Some(0), Some(1)), (Some(1), Some(0)), (Some(0), Some(2)), (None, Some(1))]
@@ -113,7 +113,7 @@ fn a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle() {
     switch(Role::Follower, Role::Follower);
 }
 
-/// As [`switch`], and the client's signal page is replaced with plan 2.
+/// Like [`switch`], and the client's signal page is replaced with plan 2.
 fn switch_pages(before: Role, after: Role) {
     explore(2, move || {
         let (stage, client, source) = (Stage::new(), Client::new(), Client::new());
@@ -150,9 +150,10 @@ fn a_client_whose_signal_page_is_replaced_misses_no_cycle() {
     switch_pages(Role::Absent, Role::Follower);
 }
 
-/// It has read the cycle's plan, and its orders for that plan are gone before it copies them.
+/// The client has read the cycle's plan, and its assignment for that plan is gone before it copies
+/// it.
 #[test]
-fn a_client_so_late_that_its_assignment_was_replaced_obeys_the_newer_one() {
+fn a_very_late_client_obeys_the_assignment_that_replaced_its_own() {
     for role in [Role::Group, Role::Follower] {
         explore(2, move || {
             let (stage, client) = (Stage::new(), Client::new());
@@ -173,10 +174,9 @@ fn a_client_so_late_that_its_assignment_was_replaced_obeys_the_newer_one() {
     }
 }
 
-/// A look that falls into the writing of a cycle's info puts the client to sleep on the cycle's
-/// word.
+/// A poll while a cycle's info is being written puts the client to sleep on the cycle's word.
 #[test]
-fn a_follower_that_looks_while_a_cycle_is_written_misses_none_of_the_same_plan() {
+fn a_follower_that_polls_while_a_cycle_is_written_misses_no_cycle() {
     explore(3, || {
         let (stage, client) = (Stage::new(), Client::new());
         client.assign(1, Some(1));

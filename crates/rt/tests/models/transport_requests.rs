@@ -52,7 +52,7 @@ fn the_driver_reads_whole_positions_in_order_up_to_the_last_one() {
             let requests = requests.clone();
             thread::spawn(move || {
                 for frame in 1..=4 {
-                    assert!(requests.request_position(&position(frame)), "nobody else writes");
+                    assert!(requests.request_position(&position(frame)), "no other thread writes");
                 }
             })
         };

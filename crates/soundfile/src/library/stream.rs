@@ -24,7 +24,7 @@ pub(super) static CALLBACKS: Callbacks = Callbacks { length, seek, read, write, 
 /// A file, and libsndfile's position in it.
 pub(super) struct Stream {
     pub(super) file: File,
-    /// Bytes from the beginning.
+    /// The position, in bytes from the beginning.
     position: Cell<u64>,
     /// The first error since it was last taken.
     pub(super) failure: Cell<Option<io::Error>>,

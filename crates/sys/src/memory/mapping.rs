@@ -49,8 +49,8 @@ pub struct Mapping {
     access: Access,
 }
 
-// SAFETY: an address range is not bound to a thread; what is done with the bytes is up to whoever
-// dereferences `base`, which is unsafe.
+// SAFETY: an address range is not bound to a thread; what is done with the bytes is up to the code
+// that dereferences `base`, which is unsafe.
 unsafe impl Send for Mapping {}
 // SAFETY: as above: `&Mapping` only yields addresses and numbers.
 unsafe impl Sync for Mapping {}
@@ -156,7 +156,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is our own mapping, and whoever derived a pointer from `base` has
+        // SAFETY: the range is our own mapping, and code that derived a pointer from `base` has
         // promised (in its own unsafe code) not to use it beyond our life. It cannot fail for a
         // range that mmap returned.
         let _ = unsafe { munmap(self.base.as_ptr(), self.len) };
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_mapping_writes_the_other_reads() {
+    fn one_mapping_reads_what_another_wrote() {
         let segment = Segment::create("two", 4096).unwrap();
         let writer = Mapping::read_write(&segment, Prefault::OnDemand).unwrap();
         let reader = Mapping::read_only(&segment, Prefault::Now).unwrap();

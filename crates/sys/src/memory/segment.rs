@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_segment_is_known_again_by_any_descriptor_and_is_never_taken_for_another() {
+    fn every_descriptor_of_a_segment_has_the_same_identity() {
         let [one, other] =
             ["same name", "same name"].map(|name| Segment::create(name, 4096).unwrap());
         let again = one.fd().try_clone_to_owned().unwrap();
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn every_missing_seal_is_named_and_no_other() {
+    fn exactly_the_missing_seals_are_named() {
         let wanted = |seals| Wanted { size_bytes: 1..=4096, seals };
         let segment = Segment::create("seals", 4096).unwrap();
         let copy = || segment.fd().try_clone_to_owned().unwrap();

@@ -34,7 +34,7 @@ impl<T: Layout> Shared<T> {
     /// Returns a new `T` that only this process can ever write, and the descriptor for its readers.
     ///
     /// # Errors
-    /// Those of [`Segment::create`], [`Segment::seal_future_writes`] and [`create`](Self::create).
+    /// See [`Segment::create`], [`Segment::seal_future_writes`] and [`create`](Self::create).
     pub fn for_readers(name: &str) -> Result<(Self, OwnedFd), SegmentError> {
         let segment = Segment::create(name, size_of::<T>())?;
         let shared = Self::create(&segment)?;
@@ -46,7 +46,7 @@ impl<T: Layout> Shared<T> {
     /// Returns a new `T` that every receiver of the descriptor may write, too.
     ///
     /// # Errors
-    /// Those of [`Segment::create`], [`Segment::seal_seals`] and [`create`](Self::create).
+    /// See [`Segment::create`], [`Segment::seal_seals`] and [`create`](Self::create).
     pub fn for_writers(name: &str) -> Result<(Self, OwnedFd), SegmentError> {
         let segment = Segment::create(name, size_of::<T>())?;
         let shared = Self::create(&segment)?;
@@ -76,7 +76,7 @@ impl<T: Layout> Shared<T> {
     /// Same as [`Mapping::lock_on_fault`].
     ///
     /// # Errors
-    /// Those of [`Mapping::lock_on_fault`].
+    /// See [`Mapping::lock_on_fault`].
     pub fn lock_on_fault(&self) -> io::Result<()> {
         self.mapping.lock_on_fault()
     }
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_creator_stores_a_reader_loads() {
+    fn a_reader_loads_what_the_creator_stored() {
         let segment = Segment::create("counter", 4096).unwrap();
         let writer = Shared::<Counter>::create(&segment).unwrap();
         let reader = Shared::<Counter>::open(&segment, Access::ReadOnly).unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misaligned_mapping_is_refused_and_an_aligned_one_is_not() {
+    fn only_a_misaligned_mapping_is_refused() {
         // A page more than the alignment, so that neighbouring mappings differ in theirs; kept, so
         // that they are neighbours.
         let segment = Segment::create("aligned", align_of::<Demanding>() + 4096).unwrap();

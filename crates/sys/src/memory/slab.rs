@@ -60,7 +60,7 @@ impl OwnSlab {
     /// Same as [`Mapping::lock_on_fault`]. It keeps the readers' pages in memory as well.
     ///
     /// # Errors
-    /// Those of [`Mapping::lock_on_fault`].
+    /// See [`Mapping::lock_on_fault`].
     pub fn lock_on_fault(&self) -> io::Result<()> {
         self.mapping.lock_on_fault()
     }
@@ -149,7 +149,7 @@ impl PeerSlab {
     #[inline]
     pub fn samples(&self, number: u32, frames: usize) -> Option<PeerSamples<'_>> {
         let base = slot(&self.mapping, number)?;
-        // SAFETY: the slot is mapped and at least this long, as long as the mapping; whoever keeps
+        // SAFETY: the slot is mapped and at least this long, as long as the mapping; the owner of
         // the samples keeps the slab.
         Some(unsafe { PeerSamples::new(base, frames.min(SAMPLES_PER_SLOT)) })
     }
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reader_hears_what_the_owner_wrote_and_cannot_write() {
+    fn a_reader_hears_what_the_owner_wrote() {
         let mut own = OwnSlab::create().unwrap();
         own.samples_mut(15, 8192).unwrap().fill(0.25);
         own.header().finish(7);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_owner_has_written_is_present_and_what_it_has_not_takes_no_memory() {
+    fn only_written_pages_of_a_slab_are_present() {
         let mut own = OwnSlab::create().unwrap();
         own.samples_mut(3, 8192).unwrap().fill(0.25);
         let memfd = own.segment().fd().try_clone_to_owned().unwrap();

@@ -16,7 +16,7 @@ use super::Listener;
 impl Listener {
     /// Returns the socket at `path` for which a service manager started this program, if one did.
     /// Its name stays when the listener is dropped: the manager continues to listen, and starts the
-    /// next server. The file `path` with `.adopted` exists until the server ends in order.
+    /// next server. The file `path` with `.adopted` exists until the server stops cleanly.
     ///
     /// # Errors
     /// `InvalidInput` if the manager passed anything but one `SOCK_SEQPACKET` socket that listens
@@ -31,7 +31,7 @@ impl Listener {
         let handed: Vec<OwnedFd> = descriptors
             .map(|descriptor| {
                 // SAFETY: the manager opened these for this process, which its LISTEN_PID names,
-                // and nobody else here looks for them; the flag above keeps this function from
+                // and no other code here looks for them; the flag above keeps this function from
                 // owning them twice.
                 unsafe { OwnedFd::from_raw_fd(descriptor) }
             })

@@ -85,7 +85,7 @@ impl Listener {
         }
     }
 
-    /// Returns whether the previous listener did not end in order: its file still existed.
+    /// Returns whether the previous listener did not end cleanly: its file still existed.
     #[must_use]
     pub fn has_replaced_another(&self) -> bool {
         self.has_replaced_another
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_accepts_nobody_holds_nobody_beyond_the_deadline() {
+    fn a_server_that_does_not_accept_delays_only_until_the_deadline() {
         let folder = Folder::new("backlog");
         let listener = Listener::bind(&folder.socket()).unwrap();
         let mut queued = Vec::new();

@@ -22,7 +22,7 @@ impl Connection {
     /// Returns the ids of the connecting process (`SO_PEERCRED`).
     ///
     /// # Errors
-    /// Those of `getsockopt`.
+    /// The errors of `getsockopt`.
     pub fn peer(&self) -> io::Result<PeerCredentials> {
         // Not through rustix, whose credentials cannot hold the process id 0 of an invisible
         // process.
@@ -37,7 +37,7 @@ impl Connection {
     /// Returns the supplementary groups of the connecting process (`SO_PEERGROUPS`).
     ///
     /// # Errors
-    /// Those of `getsockopt`.
+    /// The errors of `getsockopt`.
     pub fn peer_groups(&self) -> io::Result<Vec<u32>> {
         // The kernel's maximum, so always enough.
         let mut groups = vec![0_u32; MOST_GROUPS];
@@ -65,7 +65,7 @@ impl Connection {
     /// `ESRCH` or `EINVAL` if it has ended, `NotFound` if it is not visible from here.
     pub fn peer_pidfd(&self) -> io::Result<PidFd> {
         match self.option::<libc::c_int>(libc::SO_PEERPIDFD) {
-            // SAFETY: the kernel has just made this descriptor for us and nobody else knows it.
+            // SAFETY: the kernel has just created this descriptor for us, and nothing else owns it.
             Ok(pidfd) => Ok(unsafe { OwnedFd::from_raw_fd(pidfd) }.into()),
             Err(error) if error.raw_os_error() == Some(libc::ENOPROTOOPT) => {
                 PidFd::open(self.peer()?.process_id.ok_or(io::ErrorKind::NotFound)?)
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_socket_has_no_peer() {
+    fn a_file_that_is_not_a_socket_has_no_peer() {
         let connection = Connection::from(OwnedFd::from(std::fs::File::open("/dev/null").unwrap()));
         assert_eq!(connection.peer().unwrap_err().raw_os_error(), Some(libc::ENOTSOCK));
     }

@@ -19,11 +19,11 @@ thread_local! {
     static USUAL: Cell<Option<CpuSet>> = const { Cell::new(None) };
 }
 
-/// Stores where the calling thread may run now, for the threads that [`create`](super::create)
-/// starts from it: if it is pinned to a CPU later, they are not.
+/// Stores the CPUs of the calling thread for threads that [`create`](super::create) starts from it:
+/// if it is pinned later, they are not.
 ///
 /// # Errors
-/// Those of [`affinity`].
+/// See [`affinity`].
 pub fn note_usual_affinity() -> io::Result<CpuSet> {
     let usual = affinity()?;
     USUAL.set(Some(usual));

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_like_a_record_confuses_nobody() {
+    fn a_thread_name_like_a_record_is_parsed_correctly() {
         let stat = "7 (a) R 1 ) S 1 2 3 4 5 6 10 0 12 0 1 2 0 0 20 0 1 0 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 17 3 0";
         let status =
             "Name:\ta) R 1 \nvoluntary_ctxt_switches:\t257\nnonvoluntary_ctxt_switches:\t106\n";

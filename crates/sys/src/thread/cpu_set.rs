@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_refused() {
+    fn an_invalid_cpu_list_is_refused() {
         let not_a_range = |text: &str| CpuSetParseError::NotARange(text.to_owned());
         for (list, error) in [
             ("x", not_a_range("x")),

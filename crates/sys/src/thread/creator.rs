@@ -54,7 +54,8 @@ pub unsafe fn create(
         let creator = *CREATOR.lock().unwrap_or_else(PoisonError::into_inner);
         let mut made = 0;
         // SAFETY: attributes that the C library made, what our caller promised of `body`, and what
-        // whoever set the creator promised of it: after an error it has called nothing.
+        // the caller of `set_creator` promised of the creator: after an error it has called
+        // nothing.
         let error = unsafe {
             match creator {
                 Some(creator) => creator(&raw mut made, &raw const attributes.0, body, argument),
@@ -156,7 +157,7 @@ struct Task {
 /// code.
 ///
 /// # Errors
-/// Those of `pthread_create`, or of the program's creator.
+/// The errors of `pthread_create`, or of the program's creator.
 pub fn spawn_by_creator(
     name: &str,
     stack_bytes: usize,
@@ -178,7 +179,7 @@ pub fn spawn_by_creator(
 /// its own creator changes that.
 ///
 /// # Errors
-/// Those of [`spawn_by_creator`].
+/// See [`spawn_by_creator`].
 pub fn spawn_by_creator_without_signals(
     name: &str,
     stack_bytes: usize,
@@ -213,7 +214,7 @@ mod tests {
         argument: *mut c_void,
     ) -> c_int {
         MADE.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: handed on as they came.
+        // SAFETY: passed on as they came.
         unsafe { libc::pthread_create(thread, attributes, body, argument) }
     }
 
@@ -264,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_made_without_signals_blocks_them_and_another_as_its_maker_does() {
+    fn a_created_thread_without_signals_blocks_them() {
         let (say, hear) = channel();
         let tell = || {
             let say = say.clone();

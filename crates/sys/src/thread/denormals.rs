@@ -44,7 +44,7 @@ mod tests {
     }
 
     #[test]
-    fn denormals_are_zero_in_the_thread_that_asked_and_in_no_other() {
+    fn denormals_are_zero_only_in_the_requesting_thread() {
         let flushed = std::thread::spawn(|| {
             flush_denormals_to_zero();
             products()

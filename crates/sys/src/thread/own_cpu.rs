@@ -35,7 +35,7 @@ impl OwnCpu {
         // thread, and this value cannot leave that. Only the kernel writes there, before the thread
         // comes back to its own code.
         let cpu = unsafe { &*self.word }.load(Ordering::Relaxed);
-        // Negative: the kernel was told to stop writing there.
+        // Negative: the kernel no longer writes there.
         usize::try_from(cpu).unwrap_or_else(|_| current_cpu())
     }
 }
@@ -70,7 +70,7 @@ mod area {
     /// Returns the address from which `__rseq_offset` counts.
     fn thread_pointer() -> *const u8 {
         let pointer;
-        // SAFETY: the psABI has every thread's control block begin with its own address.
+        // SAFETY: by the psABI, every thread's control block begins with its own address.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             asm!("mov {}, fs:0", out(reg) pointer, options(nostack, preserves_flags, readonly));
@@ -86,7 +86,7 @@ mod area {
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod area {
-    /// It is not known how the thread's block is found on this architecture.
+    /// The thread's block cannot be found on this architecture.
     pub(super) fn cpu_id() -> Option<*const std::sync::atomic::AtomicI32> {
         None
     }
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn it_follows_the_thread_from_cpu_to_cpu_with_the_kernels_word_and_without() {
+    fn own_cpu_follows_the_thread_from_cpu_to_cpu() {
         follows_its_thread(OwnCpu::of_this_thread);
         follows_its_thread(|| OwnCpu { word: ptr::null() });
     }

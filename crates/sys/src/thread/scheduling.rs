@@ -22,7 +22,7 @@ pub enum SchedulingError {
     /// Neither privileged nor within `RLIMIT_RTPRIO`.
     #[error(
         "no permission for real-time priority {priority}, the limit of this process is {limit} (ulimit -r): allow it \
-         with a line '@audio - rtprio 95' in /etc/security/limits.d/audio.conf, and log in anew as a member of the \
+         with a line '@audio - rtprio 95' in /etc/security/limits.d/audio.conf, and log in again as a member of the \
          group audio"
     )]
     NotPermitted {
@@ -213,10 +213,10 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_that_does_not_exist_is_told_from_a_missing_right() {
+    fn a_missing_thread_is_distinguished_from_a_missing_right() {
         // Beyond the highest id that the kernel gives (PID_MAX_LIMIT, 2^22).
-        let nobody = 1 << 30;
-        assert!(matches!(set_other(nobody), Err(SchedulingError::NoSuchThread { .. })));
-        assert!(matches!(scheduling(nobody), Err(SchedulingError::NoSuchThread { .. })));
+        let missing = 1 << 30;
+        assert!(matches!(set_other(missing), Err(SchedulingError::NoSuchThread { .. })));
+        assert!(matches!(scheduling(missing), Err(SchedulingError::NoSuchThread { .. })));
     }
 }

@@ -22,7 +22,7 @@ const REALTIME: u32 = 99;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Switch {
     /// `CLOCK_MONOTONIC`, ns, in steps of a microsecond.
-    pub date_ns: u64,
+    pub time_ns: u64,
     /// Thread id; 0: the CPU was idle.
     pub thread: u32,
     /// The thread's name, as far as the kernel keeps it.
@@ -61,7 +61,7 @@ impl SwitchTrace {
     /// cycle.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub fn switches(&self, cpu: u32) -> io::Result<Vec<Switch>> {
         let text = fs::read(self.instance.join(format!("per_cpu/cpu{cpu}/trace")))?;
         Ok(String::from_utf8_lossy(&text).lines().filter_map(parse).collect())
@@ -111,14 +111,14 @@ fn remove_left_behind(instances: &Path) {
 fn parse(line: &str) -> Option<Switch> {
     let (before, after) = line.split_once(": sched_switch: prev_comm=")?;
     let (seconds, micros) = before.rsplit_once(' ')?.1.split_once('.')?;
-    let date_us =
+    let time_us =
         seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros.parse().ok()?)?;
     let (_, next) = after.rsplit_once(" ==> next_comm=")?;
     let (next, priority) = next.rsplit_once(" next_prio=")?;
     let (name, thread) = next.rsplit_once(" next_pid=")?;
     let priority: u32 = priority.trim_end().parse().ok()?;
     Some(Switch {
-        date_ns: date_us.checked_mul(1000)?,
+        time_ns: time_us.checked_mul(1000)?,
         thread: thread.parse().ok()?,
         name: name.to_owned(),
         realtime_priority: REALTIME.checked_sub(priority).filter(|priority| *priority > 0),
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_tracefs_is_not_mounted_it_is_said_and_how_it_is_mounted() {
+    fn an_unmounted_tracefs_is_reported_with_the_mount_command() {
         let empty = std::env::temp_dir().join(format!("consort-tracefs-{}", process_id()));
         fs::create_dir_all(empty.join("debug")).unwrap();
         let (first, second) =
@@ -149,7 +149,7 @@ mod tests {
         let line = " a: b-16634   [000] d..2. 14771.789145: sched_switch: prev_comm=a: b prev_pid=16634 prev_prio=120 \
                     prev_state=R ==> next_comm=x next_pid=1 next_pid=26196 next_prio=89";
         let expected = Switch {
-            date_ns: 14_771_789_145_000,
+            time_ns: 14_771_789_145_000,
             thread: 26_196,
             name: "x next_pid=1".into(),
             realtime_priority: Some(10),

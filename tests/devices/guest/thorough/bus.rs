@@ -1,11 +1,11 @@
-//! A card on the session bus, where other sound servers are asked to let it go.
+//! A card on the session bus, where other sound servers are asked to release it.
 
 use std::process::Command;
 
 use harness::{Program, Server, command_in, eventually};
 use tempfile::TempDir;
 
-/// A bus in a directory; its address.
+/// Starts a bus in a directory; returns its address.
 pub(super) fn start_bus(directory: &TempDir) -> (Program, String) {
     let address = format!("unix:path={}", directory.path().join("bus").display());
     let mut daemon = Command::new("dbus-daemon");
@@ -17,7 +17,7 @@ pub(super) fn start_bus(directory: &TempDir) -> (Program, String) {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_card_is_reserved_while_a_driver_has_it_and_no_longer() {
+fn a_card_is_reserved_exactly_while_a_driver_has_it() {
     let place = TempDir::new().expect("a temporary directory");
     let (_daemon, address) = start_bus(&place);
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");

@@ -10,7 +10,7 @@ fn measured(program: &mut Program) -> Vec<String> {
     lines.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
 }
 
-/// The latency in one direction that a client reads of a port.
+/// The latency in one direction that a client reads from a port.
 pub(super) fn latency(server: &Server, port: &str, direction: &str) -> u32 {
     let listed = server.lsp(&["-l"]);
     let mut lines = listed.lines().skip_while(|line| *line != port).skip(1).take(2);
@@ -22,7 +22,7 @@ pub(super) fn latency(server: &Server, port: &str, direction: &str) -> u32 {
 }
 
 /// This many readings of `jack_iodelay` between the server's first two ports, frames with three
-/// digits behind the point.
+/// decimal places.
 pub(super) fn readings_of_iodelay(server: &Server, count: usize) -> Vec<String> {
     let mut program = server.spawn("jack_iodelay", &[]);
     server.await_active("jack_delay");
@@ -87,11 +87,11 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_quantum_that_the_card_has_no_room_for_is_refused() {
+fn a_quantum_beyond_the_cards_memory_is_refused() {
     let server = server_on("hw:2", &["--quantum", "512", "--periods", "3"]);
     await_cycles(&server, 20);
-    let told = server.run("jack_bufsize", &["8192"]);
-    assert_ne!(told.code, Some(0), "{told:?}");
+    let refused = server.run("jack_bufsize", &["8192"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
     await_cycles(&server, 20);
     assert!(!status_line(&server, "driver").contains("not there"));
     server.run("jack_bufsize", &["1024"]).expect_success();
@@ -99,7 +99,7 @@ fn a_quantum_that_the_card_has_no_room_for_is_refused() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn the_latency_options_are_added_to_what_is_reported() {
+fn the_latency_options_are_added_to_the_reported_latency() {
     let options = ["--quantum", "256", "--input-latency", "11", "--output-latency", "22"];
     let server = server_on("hw:2", &options);
     assert_eq!(latency(&server, "system:capture_1", "capture"), 256 + 11);

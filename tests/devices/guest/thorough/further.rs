@@ -1,4 +1,4 @@
-//! Cards besides the server's own.
+//! Cards in addition to the server's own.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::guest::{awaited, count, device_state, far};
 #[test]
 #[ignore = "in the virtual machine"]
 fn a_further_card_plays_until_it_is_removed() {
-    // Who had it before may be at letting it go, and then its second substream is taken, where
-    // nobody listens.
-    awaited("nobody has the card", || {
+    // The previous user may still be closing it; then the second substream would be opened, where
+    // no program listens.
+    awaited("no program has the card", || {
         let status = std::fs::read_to_string("/proc/asound/card1/pcm0p/sub0/status").ok()?;
         (status.trim() == "closed").then_some(())
     });
@@ -31,7 +31,7 @@ fn a_further_card_plays_until_it_is_removed() {
         device_state(&server, "Loopback")
             .filter(|state| state.contains("runs, ") && count(state, "starts") > 0)
     });
-    // A ramp stays a ramp, at whatever place of the card's frames it is read.
+    // A ramp stays a ramp, at whatever position of the card's frames it is read.
     let heard = far::recorded_of(&server, 2, "FLOAT_LE", "48000", 2);
     let is_one = |pair: &&[f64]| {
         let step = (pair[1] - pair[0]) * 2_097_152.0;
@@ -56,7 +56,7 @@ fn a_further_card_plays_until_it_is_removed() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_c_program_adds_slave_drivers_by_control_h_and_removes_them() {
+fn a_c_program_manages_slave_drivers_through_control_h() {
     let place = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let program = c_program_with("jackserver", "control/slaves.c");
     let mut command = command_in(place.path(), Path::new(&program));
@@ -78,7 +78,7 @@ fn jack_control_adds_slave_drivers_and_removes_them() {
     };
     let consort = binary("consort").to_string_lossy().into_owned();
     let service = run(&consort, "dbus");
-    // It says in its output what a call was refused for, and ends with 0 all the same.
+    // It prints why a call was refused, and ends with 0 all the same.
     let control = |words: &str| {
         let said = run("jack_control", words).finish().stdout;
         assert!(!said.contains("Error"), "{words}: {said}");

@@ -45,7 +45,7 @@ fn the_loopback_card_is_as_long_as_its_waiting_periods() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn the_loopback_is_as_long_as_jack_iodelay_and_the_ports_say() {
+fn the_loopback_is_as_long_as_its_ports_report() {
     for options in [
         &["--quantum", "256", "--periods", "3"][..],
         &["--quantum", "512", "--periods", "3", "--sync"],

@@ -1,5 +1,5 @@
-//! Monitoring in the card, by the elements that such cards have, on one that has nothing else of
-//! them.
+//! Monitoring in the card, with the elements of such cards on a card that has nothing else of
+//! theirs.
 
 use harness::{Program, Server, c_program};
 use rustix::process::Signal;
@@ -12,8 +12,8 @@ const SWITCHES: &str = "iface=MIXER,name='Channels Thru'";
 const OPTIONS: [&str; 7] =
     ["--capture", "2", "--playback", "2", "--quantum", "1024", "--hardware-monitoring"];
 
-/// Starts a program that asks to monitor a port until it is told to end, and waits until its
-/// request has been answered.
+/// Starts a program that requests monitoring of a port until it is asked to end, and waits until
+/// the request is answered.
 fn ask(server: &Server, port: &str) -> Program {
     let mut program = server.spawn(&c_program("devices/monitor.c"), &[port]);
     let answer = format!("{port} 1");
@@ -44,7 +44,7 @@ fn monitor_requests_survive_every_change_of_the_driver() {
     await_values(SWITCHES, "on,on,off,off");
     first.terminate().expect_success();
     assert_eq!(values(SWITCHES), "on,on,off,off", "one request is left");
-    // As the Hammerfall's driver does when its device is opened, which a new quantum brings about.
+    // The Hammerfall's driver does this when its device is opened, as for a new quantum.
     elements::set(SWITCHES, "off,on,off,on");
     server.run("jack_bufsize", &["512"]).expect_success();
     await_values(SWITCHES, "on,on,off,on");
@@ -76,7 +76,7 @@ fn monitor_requests_survive_every_change_of_the_driver() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_hammerfall_dsps_mixer_and_an_ice1712s_routes_are_set_and_set_back() {
+fn the_paths_of_a_hammerfall_dsp_and_an_ice1712_are_restored() {
     for (added, port, element, before, during) in [
         (elements::MATRIX, "system:capture_1", "iface=HWDEP,name='Mixer'", "0,0,77", "0,0,32768"),
         (
@@ -109,7 +109,7 @@ fn a_hammerfall_dsps_mixer_and_an_ice1712s_routes_are_set_and_set_back() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_card_without_such_elements_says_so_and_requests_are_counted() {
+fn a_card_without_monitor_elements_only_counts_requests() {
     with_elements("");
     let mut server = server_on("hw:2", &OPTIONS);
     let said = server.program().stderr().to_owned();

@@ -57,7 +57,7 @@ fn a_usb_card_comes_back_ten_times() {
 #[test]
 #[ignore = "in the virtual machine"]
 fn the_hda_chip_comes_back_ten_times() {
-    // By the bus: the machine's monitor could add the chip again only before its converters.
+    // Through the bus: the machine's monitor could add the chip again only before its converters.
     let write = |path: &str| std::fs::write(path, "1").expect("a bus that takes orders");
     let pull_out = || {
         let card = std::fs::canonicalize("/sys/class/sound/card0/device").expect("a chip");
@@ -67,7 +67,8 @@ fn the_hda_chip_comes_back_ten_times() {
     demand_ten_returns("hw:0", 0, pull_out, || write("/sys/bus/pci/rescan"));
 }
 
-/// Plays numbered frames into the loopback card with these options; what the far side hears.
+/// Plays numbered frames into the loopback card with these options; returns what the far side
+/// hears.
 fn heard(format: &str, rate: &str, options: &[&str]) -> Vec<f64> {
     let playing = ["--capture", "0", "--playback", "2", "--periods", "3", "--rate", rate];
     let server = server_on("hw:1,0", &[&playing[..], options].concat());
@@ -103,7 +104,7 @@ fn every_rate_runs() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn a_server_that_was_stopped_recovers_and_plays_on_without_a_lost_frame() {
+fn a_stopped_server_loses_no_frame_after_it_recovers() {
     let mut server = server_on(
         "hw:1,0",
         &["--capture", "0", "--playback", "2", "--quantum", "256", "--periods", "3"],
@@ -121,7 +122,7 @@ fn a_server_that_was_stopped_recovers_and_plays_on_without_a_lost_frame() {
     far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 1), 40_000, 0);
 }
 
-/// The card goes on to play its memory round and round, whether anything is written there or not.
+/// The card plays its memory in a loop, whether anything is written there or not.
 #[test]
 #[ignore = "in the virtual machine"]
 fn a_channel_that_loses_its_source_falls_silent() {
@@ -164,7 +165,7 @@ fn cycles_on_a_card_neither_allocate_nor_lock_nor_log() {
     }
 }
 
-/// Starts `jackd` with these words; what it says once it runs.
+/// Starts `jackd` with these arguments; returns what it prints once it runs.
 fn jackd(words: &str) -> (Program, TempDir) {
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let name = directory.path().join("jackd");
@@ -207,7 +208,7 @@ fn start_lines_of_jackd_run_the_card_that_they_name() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn what_a_card_refuses_is_said_with_what_it_can() {
+fn a_refusal_of_a_card_names_what_it_can_do() {
     let mut player = Command::new("aplay");
     player.args(["-q", "-D", "hw:9", "-f", "S16_LE", "-r", "48000", "-c", "2", "/dev/zero"]);
     let player = Program::start(player);
@@ -219,7 +220,7 @@ fn what_a_card_refuses_is_said_with_what_it_can() {
     for (words, parts) in [
         ("-d alsa -d hw:9", &["in use by aplay (process ", &player.id().to_string()][..]),
         ("-d alsa -d hw:0 -P -r 12345", &["not at 12345 Hz; it can ", "44100, 48000"]),
-        ("-d alsa -d hw:0 -P -o 7", &["it has not got 7 channels, but 2"]),
+        ("-d alsa -d hw:0 -P -o 7", &["it has 2 channels, not 7"]),
         ("-d alsa -d hw:7", &["there is no such device; there is hw:Intel,0, hw:Loopback,0"]),
         ("-d alsa -d hw:0 -P -p 8192 -n 64", &["do not fit its memory of "]),
     ] {
@@ -235,7 +236,7 @@ fn what_a_card_refuses_is_said_with_what_it_can() {
 
 #[test]
 #[ignore = "in the virtual machine"]
-fn who_may_not_use_a_card_is_told_what_to_do() {
+fn a_refused_user_learns_which_group_to_join() {
     let runner = ["-u", "nobody", "--"];
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     run("chmod", &["0777", &directory.path().to_string_lossy()]).expect_success();
@@ -269,7 +270,7 @@ fn a_running_server_switches_to_a_card_and_back() {
     is_heard();
     let before = server.consort(&["driver"]).expect_success().stdout;
     assert!(before.contains("hw:CARD=Loopback") && before.contains("512 frames"), "{before}");
-    // Closed, refused, and had again as it was.
+    // It is closed, refused, and reopened as it was.
     let refused = switch(&["64", "--quantum", "8192"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
     assert!(

@@ -10,8 +10,7 @@ use crate::guest::{server_on, xruns_and_cycles};
 const SECONDS: u64 = 300;
 const RATE_HZ: u64 = 48_000;
 
-/// Five programs in a row, from what the card records to what it plays: no cycle is lost, and none
-/// comes late.
+/// Five programs in a row, from the card's input to its output: no cycle is lost or late.
 fn demand_no_xrun(device: &str, quantum: u64, periods: &str) {
     let frames = quantum.to_string();
     let channels = ["--capture", "2", "--playback", "2"];
@@ -65,7 +64,7 @@ fn five_minutes_at_256_frames_lose_nothing_on_a_coarse_clock() {
     demand_no_xrun("hw:1,0", 256, "3");
 }
 
-/// Eight channels are converted at a time, which takes too long where nothing is optimised.
+/// Eight channels are converted at a time, which takes too long in an unoptimised build.
 #[test]
 #[ignore = "in the virtual machine"]
 fn ten_channels_side_by_side_pass_through_a_server_to_the_frame() {

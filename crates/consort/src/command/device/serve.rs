@@ -15,22 +15,22 @@ use sys::signals::TerminationSignals;
 
 use crate::own_program::OwnProgram;
 
-/// What a device says once it has joined the graph, and before its description.
+/// What a device's process prints once it has joined the graph, before the device's description.
 pub(super) const READY: &str = "joined: ";
-/// The names of what is no card: ALSA's sequencer, and raw MIDI devices.
+/// Names of devices that are not cards: ALSA's sequencer, and raw MIDI devices.
 const SEQUENCER: &str = "seq";
 const RAW_MIDI: &str = "raw";
 
-/// How often the state is looked at.
-const LOOK_NS: u64 = 200_000_000;
-/// How long a server may take to start.
-const PATIENCE_NS: u64 = 30_000_000_000;
+/// Interval at which the device's state is polled.
+const POLL_NS: u64 = 200_000_000;
+/// Time limit for the server's start.
+const START_TIMEOUT_NS: u64 = 30_000_000_000;
 const RETRY_NS: u64 = 50_000_000;
 
 const DEFAULT_QUANTUM: u32 = 256;
 const DEFAULT_PERIODS: u32 = 3;
 
-/// What device, and how it is to be run.
+/// A device, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub(crate) struct Options {
     /// The card, as ALSA calls it, such as hw:USB; or "seq", or "raw"
@@ -47,19 +47,19 @@ pub(crate) struct Options {
     /// The card's rate in Hz [default: the graph's if the card has it]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
     pub(crate) rate: Option<u32>,
-    /// Frames that the card moves at once
+    /// Frames that the card transfers at once
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_QUANTUM, value_parser = in_range(QUANTUM_FRAMES))]
     pub(crate) quantum: u32,
-    /// Quanta that wait in the card
+    /// Quanta buffered in the card
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PERIODS, value_parser = in_range(2..=64))]
     pub(crate) periods: u32,
-    /// Frames that the card or the graph may be late by; a part of the latency [default: a quantum
-    /// of the card's]
+    /// Frames by which the card or the graph may be late; part of the latency [default: the card's
+    /// quantum]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     pub(crate) margin: Option<u32>,
 }
 
-/// Options, and who started it.
+/// The device, and how its process was started.
 #[derive(Debug, Args)]
 pub(super) struct Serve {
     #[command(flatten)]
@@ -67,13 +67,13 @@ pub(super) struct Serve {
     /// Wait for the server
     #[arg(long)]
     wait: bool,
-    /// Say on standard output, in one line, whether the graph was joined
+    /// Report on standard output, in one line, whether the device has joined the graph
     #[arg(long)]
     report: bool,
 }
 
 impl Options {
-    /// A device, run as it is if nobody says otherwise.
+    /// A device with default options.
     pub(crate) fn of(device: &str) -> Self {
         Self {
             device: device.into(),
@@ -97,7 +97,7 @@ impl Options {
         Self::of(RAW_MIDI)
     }
 
-    /// Where MIDI comes from, if it is no card.
+    /// The MIDI hardware, if the device is not a card.
     fn midi(&self) -> Option<MidiHardware> {
         match &*self.device {
             SEQUENCER => Some(MidiHardware::Sequencer),
@@ -106,7 +106,7 @@ impl Options {
         }
     }
 
-    /// The words that say the same.
+    /// The command-line arguments that stand for these options.
     pub(super) fn words(&self) -> Vec<String> {
         let mut words = vec![self.device.clone()];
         let numbers = [
@@ -150,15 +150,15 @@ impl Options {
     }
 }
 
-/// The name of the card that a device is of, or else the device's own without what client names
-/// have not.
+/// The name of a device's card, or else the device's own name without characters that client names
+/// cannot have.
 fn card_name(device: &str) -> String {
     let card = alsa::locate(device)
         .and_then(|(index, _)| alsa::cards().into_iter().find(|card| card.index == index));
     card.map_or_else(|| device.replace([':', '/'], "-"), |card| card.id)
 }
 
-/// What is served.
+/// The device that this process serves.
 enum Served {
     Card(Card),
     Midi(MidiHardware, Midi),
@@ -195,7 +195,7 @@ impl Served {
         }
     }
 
-    /// How it is, for people.
+    /// The state, for people.
     fn state(&self) -> String {
         match self {
             Self::Card(card) if card.state().is_away => "not there".into(),
@@ -217,12 +217,12 @@ fn midi_state(state: &MidiState) -> String {
 
 impl Serve {
     pub(super) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        // The library says nothing to a standard error that may be closed.
+        // The library must not log to standard error, which may be closed.
         client::log::set_hook(|_| {});
         let signals = TerminationSignals::block()?;
         let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
         let mut stdout = std::io::stdout();
-        let deadline_ns = sys::clock::now_ns() + PATIENCE_NS;
+        let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;
         let served = loop {
             match Served::start(&self.options, &open) {
                 Err(error)
@@ -241,7 +241,7 @@ impl Serve {
             }
         };
         let name = served.session().map(|session| session.name().to_owned()).unwrap_or_default();
-        say(&served, DEVICE_KEY, &served.description());
+        set_property(&served, DEVICE_KEY, &served.description());
         if self.report {
             let _ = writeln!(stdout, "{READY}{name}: {}", served.description());
         }
@@ -255,10 +255,10 @@ fn is_early(error: &anyhow::Error) -> bool {
 }
 
 /// Sets a property of the device's client.
-fn say(served: &Served, key: &str, text: &str) {
+fn set_property(served: &Served, key: &str, text: &str) {
     let Some(session) = served.session() else { return };
     let value = PropertyValue { text: text.to_owned(), type_name: String::new() };
-    // A server that is gone is told when it is back, at the next change.
+    // If the server is gone, it learns the value at the next change after its return.
     let _ = session.set_property(Property {
         subject: client_uuid(session.id()),
         key: key.to_owned(),
@@ -266,20 +266,20 @@ fn say(served: &Served, key: &str, text: &str) {
     });
 }
 
-/// Until somebody ends it, or the server has gone.
+/// Publishes the device's state until this process is asked to end or the server has gone.
 fn watch(served: &Served, signals: &TerminationSignals) -> anyhow::Result<()> {
     let (poller, mut events) = (Poller::new()?, Vec::new());
     poller.add(signals, 0, Interest::Readable)?;
-    let mut said = String::new();
+    let mut published = String::new();
     while !served.has_left() {
-        poller.wait(&mut events, Some(sys::clock::now_ns() + LOOK_NS))?;
+        poller.wait(&mut events, Some(sys::clock::now_ns() + POLL_NS))?;
         if signals.read()?.is_some() {
             break;
         }
         let state = served.state();
-        if state != said {
-            say(served, STATE_KEY, &state);
-            said = state;
+        if state != published {
+            set_property(served, STATE_KEY, &state);
+            published = state;
         }
     }
     Ok(())
@@ -290,7 +290,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_midi_devices_state_says_how_late_messages_are_both_ways_and_what_cannot_be_had() {
+    fn a_midi_devices_state_shows_lateness_losses_and_refused_ports() {
         let state = MidiState {
             has_left: false,
             ports: 4,
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_card_is_midi() {
+    fn devices_that_are_not_cards_are_midi() {
         assert_eq!(Options::sequencer().midi(), Some(MidiHardware::Sequencer));
         assert_eq!(Options::raw_midi().midi(), Some(MidiHardware::Raw));
         assert_eq!(Options::of("hw:USB").midi(), None);

@@ -1,4 +1,4 @@
-//! Where consort's libjack.so.0 lies, relative to the executable.
+//! Finds consort's libjack.so.0 relative to the executable.
 
 use std::ffi::OsString;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 const LIBRARY: &str = "libjack.so.0";
-/// What the compiler makes of the crate; programs ask the loader for [`LIBRARY`].
+/// The name that the compiler gives the library; programs ask the loader for [`LIBRARY`].
 const BUILT_LIBRARY: &str = "libjack.so";
 
 /// The directory of `libjack.so.0`: `../lib` of an installed executable, the executable's own
@@ -21,7 +21,7 @@ pub(super) fn directory(executable: &Path) -> anyhow::Result<PathBuf> {
     }
     if !own.join(BUILT_LIBRARY).exists() {
         bail!(
-            "{LIBRARY} is not in ../lib of {}: install consort as a whole, or build the package consort-libjack beside it",
+            "{LIBRARY} is not in ../lib of {}: install consort as a whole, or build the package consort-libjack",
             own.display()
         );
     }
@@ -32,7 +32,7 @@ pub(super) fn directory(executable: &Path) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The loader's search path with `directory` before what was there.
+/// The loader's search path with `directory` in front of it.
 pub(super) fn search_path(
     directory: PathBuf,
     before: Option<OsString>,
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn an_installed_library_is_found_beside_bin() {
+    fn an_installed_library_is_found_in_lib() {
         let tree = Tree::new("installed", &["lib/libjack.so.0", "bin/libjack.so"]);
         assert_eq!(tree.find().expect("found"), tree.0.join("lib"));
     }
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_library_nothing_is_run_with_another_one() {
+    fn a_missing_library_is_an_error() {
         assert!(Tree::new("missing", &[]).find().is_err());
     }
 

@@ -1,4 +1,4 @@
-//! Waiting for a program while signals go on to it.
+//! Waiting for a program, and passing signals on to it.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -11,8 +11,8 @@ use sys::signals::{Signal, TerminationSignals};
 const PROGRAM: u64 = 0;
 const SIGNALS: u64 = 1;
 
-/// Waits for `program` to end and passes SIGTERM and SIGHUP on to it. SIGINT is kept: a terminal
-/// sends it to the program as well, and many programs take a second one for impatience.
+/// Waits for `program` to end and passes SIGTERM and SIGHUP on to it. SIGINT is not passed on: a
+/// terminal sends it to the program as well, and many programs abort at the second one.
 pub(super) fn wait(mut program: Child, signals: &TerminationSignals) -> io::Result<ExitStatus> {
     let pidfd = PidFd::open(program.id())?;
     let poller = Poller::new()?;

@@ -1,4 +1,4 @@
-//! Where plug-ins are looked for.
+//! The search for a plug-in's file.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,7 @@ const MULTIARCH: &str = if cfg!(target_arch = "x86_64") {
     "riscv64-linux-gnu"
 };
 
-/// The directories that JACK2's variables name, then our own, then the system's.
+/// The directories named by JACK2's environment variables, then our own, then the system's.
 pub(super) fn directories(executable: &Path) -> Vec<PathBuf> {
     let named = ["JACK_INTERNAL_DIR", "JACK_DRIVER_DIR"].into_iter().filter_map(std::env::var_os);
     let own = executable.parent().and_then(Path::parent).map(|prefix| prefix.join("lib/jack"));
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_directory_that_has_a_plug_in_gives_it_and_others_are_named_if_none_has() {
+    fn the_first_directory_with_the_plug_in_is_used() {
         let root = std::env::temp_dir().join(format!("consort-plug-ins-{}", std::process::id()));
         let directories = ["a", "b", "c"].map(|name| root.join(name));
         for directory in &directories {
@@ -54,7 +54,7 @@ mod tests {
         }
         fs::write(directories[1].join("x.so"), "").expect("a file");
         fs::write(directories[2].join("x.so"), "").expect("a file");
-        // A directory of that name is no plug-in.
+        // A directory of that name is not a plug-in.
         fs::create_dir_all(directories[0].join("x.so")).expect("a directory");
         assert_eq!(find("x", &directories).expect("found"), directories[1].join("x.so"));
         let refusal = find("y", &directories).expect_err("nothing there").to_string();

@@ -5,7 +5,7 @@ use client::{HostSocket, InternalFailure};
 
 use profile::ports::{Profiler, ServerPorts};
 
-/// Runs the profiler until the server says that it is to finish.
+/// Runs the profiler until the server asks it to finish.
 pub(super) fn run(
     server: &str,
     name: &str,
@@ -33,7 +33,7 @@ pub(super) fn run(
     profiler.run_until(|| line.is_to_finish())
 }
 
-/// What JACK2's options of the same letters stand for.
+/// Reads the parameters, which are those of JACK2's profiler.
 fn wanted(parameters: &str) -> anyhow::Result<ServerPorts> {
     let mut wanted = ServerPorts { cpu_load: false, driver_period: false, driver_end_time: false };
     for word in parameters.split_whitespace() {
@@ -41,7 +41,7 @@ fn wanted(parameters: &str) -> anyhow::Result<ServerPorts> {
             "-c" | "--cpu-load" => wanted.cpu_load = true,
             "-p" | "--driver-period" => wanted.driver_period = true,
             "-e" | "--driver-end-time" => wanted.driver_end_time = true,
-            _ => bail!("the profiler has the parameters -c, -p and -e, and not '{word}'"),
+            _ => bail!("the profiler has no parameter '{word}', only -c, -p and -e"),
         }
     }
     Ok(wanted)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parameters_are_letters_in_any_order_and_others_are_refused() {
+    fn parameters_are_known_letters_in_any_order() {
         let all = ServerPorts { cpu_load: true, driver_period: true, driver_end_time: true };
         assert_eq!(wanted(" -e -c  -p").expect("known"), all);
         assert_eq!(

@@ -4,7 +4,7 @@ use clap::{Args, ValueEnum};
 use proto::driver::{AlsaOptions, AlsaSide, Dither, WakeRule};
 use proto::limits::{EXTRA_LATENCY_FRAMES, PERIODS};
 
-/// What the driver `alsa` is told beyond channels and rate.
+/// Options of the driver `alsa` besides channels and rate.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 #[command(next_help_heading = "Options of the driver alsa")]
 pub(super) struct AlsaArguments {
@@ -17,29 +17,29 @@ pub(super) struct AlsaArguments {
     /// Another card to play on
     #[arg(long, value_name = "NAME")]
     playback_device: Option<String>,
-    /// Quanta that wait in the card when a cycle has been written [default: 2]
+    /// Quanta buffered in the card once a cycle has been written [default: 2]
     #[arg(long, value_name = "N", value_parser = cli::in_range(PERIODS))]
     periods: Option<u32>,
     /// Use only this format, such as S24_3LE [default: the best that the card has]
     #[arg(long, value_name = "FORMAT", value_parser = format)]
     format: Option<String>,
-    /// What starts a cycle [default: interrupt if the card can make one each quantum, else timer]
+    /// What starts a cycle [default: interrupt if the card can raise one each quantum, else timer]
     #[arg(long, value_enum, value_name = "RULE")]
     wake: Option<WakeName>,
-    /// Noise that 16 bits are rounded with
+    /// Noise added before rounding to 16 bits
     #[arg(long, value_enum, value_name = "KIND")]
     dither: Option<DitherName>,
     /// Recover from xruns without reporting them
     #[arg(long)]
     soft: bool,
-    /// While a program monitors a capture port, open the card's own path from it to the output of
-    /// that number, if it has one
+    /// While a program monitors a capture port, route that input to the output of the same number
+    /// inside the card, if the card can
     #[arg(long)]
     hardware_monitoring: bool,
-    /// Frames that capturing takes and the card does not tell of
+    /// Additional capture latency that the card does not report
     #[arg(long, value_name = "FRAMES", value_parser = cli::in_range(EXTRA_LATENCY_FRAMES))]
     input_latency: Option<u32>,
-    /// Frames that playing takes and the card does not tell of
+    /// Additional playback latency that the card does not report
     #[arg(long, value_name = "FRAMES", value_parser = cli::in_range(EXTRA_LATENCY_FRAMES))]
     output_latency: Option<u32>,
 }
@@ -58,24 +58,24 @@ enum DitherName {
     Rectangular,
     /// Two steps wide, rarer at the ends
     Triangular,
-    /// Triangular, moved to where it is heard least
+    /// Triangular, with its spectrum shaped to be least audible
     Shaped,
 }
 
 /// The name by which ALSA itself calls the format.
 fn format(name: &str) -> Result<String, String> {
     let names = || dsp::Format::ALL.map(alsa::format_name).join(", ");
-    let format = alsa::parse_format(name).ok_or_else(|| format!("it is none of {}", names()))?;
+    let format = alsa::parse_format(name).ok_or_else(|| format!("write one of {}", names()))?;
     Ok(alsa::format_name(format).into())
 }
 
 impl AlsaArguments {
-    /// Whether anything was said that only this driver understands.
+    /// Whether an option was given that only this driver understands.
     pub(super) fn is_used(&self) -> bool {
         *self != Self::default()
     }
 
-    /// What is asked of the driver, with numbers of ports (0: that direction is not used) and rate.
+    /// Returns the driver's options, with port counts (0: that direction is not used) and rate.
     pub(super) fn options(
         &self,
         capture: Option<u32>,

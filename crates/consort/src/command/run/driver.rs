@@ -1,4 +1,4 @@
-//! Which driver, and its options: of `consort run` and of `consort driver`.
+//! The driver and its options, for `consort run` and `consort driver`.
 
 use std::path::PathBuf;
 
@@ -15,13 +15,13 @@ use super::alsa::AlsaArguments;
 pub(crate) enum DriverName {
     /// A sound card
     Alsa,
-    /// The clock; ports that lead nowhere
+    /// A timer; its ports lead nowhere
     Timer,
     /// Sound files
     File,
 }
 
-/// What a driver is told.
+/// Options of a driver.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Args)]
 pub(crate) struct DriverArguments {
     /// Capture ports; 0: none [default: 2; of a card: as many as it has]
@@ -31,10 +31,10 @@ pub(crate) struct DriverArguments {
     /// the input has]
     #[arg(long, value_name = "N", value_parser = in_range(CHANNELS))]
     playback: Option<u32>,
-    /// Capture what is played, on the same channel of the timer: a cable for measurements
+    /// Capture what is played, on the same channel of the timer, as a cable would, for measurements
     #[arg(long = "loop")]
     looped: bool,
-    /// A port for each playback port that hears the same, a cycle later: monitor_1 and on
+    /// Add a port monitor_N for each playback port, with the same signal a cycle later
     #[arg(long)]
     monitors: bool,
     /// Sample rate in Hz [default: 48000; with files: the input's; of a server that runs: its own]
@@ -46,7 +46,7 @@ pub(crate) struct DriverArguments {
     /// The sound file into which the playback ports are recorded
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Go through the files as fast as the clients can, not in real time
+    /// Process the files as fast as the clients can, not in real time
     #[arg(long)]
     fast: bool,
     #[command(flatten)]
@@ -54,32 +54,30 @@ pub(crate) struct DriverArguments {
 }
 
 impl DriverArguments {
-    /// Whether anything was said.
+    /// Whether any option was given.
     pub(crate) fn is_used(&self) -> bool {
         *self != Self::default()
     }
 
-    /// Capture and playback ports, as far as somebody has asked for a number.
+    /// Numbers of capture and playback ports, where given.
     pub(super) fn channels(&self) -> (Option<u32>, Option<u32>) {
         (self.capture, self.playback)
     }
 
-    /// What is asked of the driver of this name.
+    /// Returns the driver of this name with these options.
     pub(crate) fn choice(&self, driver: DriverName) -> Result<DriverChoice, UsageError> {
         let usage = |message: &str| Err(UsageError(message.into()));
         if self.alsa.is_used() && driver != DriverName::Alsa {
-            return usage("options of a sound card: the driver for them is alsa");
+            return usage("options of a sound card need the driver alsa");
         }
         if driver != DriverName::File
             && (self.input.is_some() || self.output.is_some() || self.fast)
         {
-            return usage(
-                "--input, --output and --fast are for files: the driver for them is file",
-            );
+            return usage("--input, --output and --fast need the driver file");
         }
         match driver {
             DriverName::Alsa if (self.capture, self.playback) == (Some(0), Some(0)) => {
-                usage("with --capture 0 and --playback 0 there is nothing for a card to do")
+                usage("--capture 0 and --playback 0 leave the card nothing to do")
             }
             DriverName::Alsa => {
                 let options = self.alsa.options(self.capture, self.playback, self.rate);
@@ -93,11 +91,9 @@ impl DriverArguments {
                 looped: self.looped,
                 monitors: self.monitors,
             }),
-            DriverName::File if self.looped => {
-                usage("--loop is for the timer: files have two ends")
-            }
+            DriverName::File if self.looped => usage("--loop needs the driver timer"),
             DriverName::File if self.capture.is_some() => {
-                usage("--capture is for the timer: a file has as many channels as it has")
+                usage("--capture does not apply to the driver file: the input file sets the number")
             }
             DriverName::File if self.input.is_none() && self.output.is_none() => {
                 usage("the driver file needs --input FILE, --output FILE or both")

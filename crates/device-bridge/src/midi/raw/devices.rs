@@ -12,7 +12,7 @@ use alsa_rs::rawmidi::{Clock, ReadMode};
 use crate::midi::hotplug::{EndpointFinder, FoundEndpoint};
 use crate::midi::{Endpoint, Shared};
 
-const LOOK_NS: u64 = 1_000_000_000;
+const SEARCH_NS: u64 = 1_000_000_000;
 /// Kernel buffer of an input, bytes. With timestamps, three bytes of a USB device take 32.
 const INPUT_BYTES: usize = 64 * 1024;
 /// Numbers of devices, and of their inputs and outputs, are smaller.
@@ -23,7 +23,7 @@ pub(super) struct Devices {
     shared: Arc<Shared>,
     /// Devices that the carrier no longer uses.
     closed: Receiver<Rawmidi>,
-    looked_ns: u64,
+    searched_ns: u64,
     /// Cards and devices whose inputs and outputs have no names.
     nameless: HashSet<(u32, u32)>,
 }
@@ -74,7 +74,7 @@ fn enable_timestamps(device: &mut Rawmidi) -> alsa_rs::Result<()> {
 
 impl Devices {
     pub(super) fn new(shared: Arc<Shared>, closed: Receiver<Rawmidi>) -> Self {
-        Self { shared, closed, looked_ns: 0, nameless: HashSet::new() }
+        Self { shared, closed, searched_ns: 0, nameless: HashSet::new() }
     }
 
     /// Opens an input or output; `None` if it is redundant; an error is a sentence.
@@ -121,8 +121,8 @@ impl Devices {
 }
 
 impl EndpointFinder for Devices {
-    fn look(&mut self, known: &HashSet<Endpoint>) -> Vec<FoundEndpoint> {
-        self.looked_ns = sys::clock::now_ns();
+    fn find_new(&mut self, known: &HashSet<Endpoint>) -> Vec<FoundEndpoint> {
+        self.searched_ns = sys::clock::now_ns();
         // A kernel without sound has none.
         let listed = alsa::raw_midi().unwrap_or_default();
         self.nameless.retain(|device| listed.iter().any(|end| (end.card, end.device) == *device));
@@ -144,9 +144,9 @@ impl EndpointFinder for Devices {
             // Closing a device that still has bytes to send would wait for them.
             let _ = device.drop();
             // Its port must be gone before the device is found again, and then has the same name.
-            self.looked_ns = sys::clock::now_ns();
+            self.searched_ns = sys::clock::now_ns();
         }
-        sys::clock::now_ns() >= self.looked_ns + LOOK_NS
+        sys::clock::now_ns() >= self.searched_ns + SEARCH_NS
     }
 }
 
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_end_of_a_device_has_a_place_of_its_own_and_its_number() {
+    fn every_end_of_a_device_is_a_separate_endpoint() {
         let end = |card, device, subdevice, direction| RawMidi {
             card,
             device,

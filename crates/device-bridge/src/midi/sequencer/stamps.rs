@@ -99,7 +99,7 @@ impl QueueClock {
 
     /// Converts the queue's `time_ns`.
     fn monotonic_ns(self, time_ns: u64) -> u64 {
-        // Also for later times than the comparison's, of events that arrived since.
+        // Valid for times after the comparison, too: of events that have arrived since.
         self.now_ns.saturating_add_signed(time_ns.wrapping_sub(self.time_ns).cast_signed())
     }
 }
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_its_own_queue_stamped_has_a_date() {
+    fn only_events_stamped_by_the_own_queue_have_a_timestamp() {
         let clock = QueueClock { queue: 3, now_ns: 5_000_000_000, time_ns: 1_000_000_000 };
         let mut event = Event::new(EventType::Sensing, &());
         event.set_direct();

@@ -12,7 +12,7 @@ fn an_empty_input_ends_with_the_first_cycle() {
 }
 
 #[test]
-fn the_tail_behind_the_input_is_silent_and_recorded() {
+fn the_tail_after_the_input_is_recorded() {
     for mode in [Mode::Sync, Mode::Async] {
         let files = Files::new();
         let planes = samples(2, 1000);
@@ -25,7 +25,7 @@ fn the_tail_behind_the_input_is_silent_and_recorded() {
 }
 
 #[test]
-fn an_input_that_breaks_off_is_played_up_to_there_and_the_damage_told() {
+fn a_truncated_input_is_played_up_to_the_damage() {
     let files = Files::new();
     let planes = samples(1, 30_000);
     let options = files.options(&planes);
@@ -82,7 +82,7 @@ fn a_driver_that_is_dropped_has_recorded_everything() {
 }
 
 #[test]
-fn cycles_after_the_stop_are_silent_and_harmless() {
+fn cycles_after_the_stop_are_silent() {
     let files = Files::new();
     let mut driver = open(files.options(&samples(1, 1000)));
     run(&mut driver, Mode::Sync, 1, |_| 64);

@@ -1,4 +1,4 @@
-//! What is refused, and with which words.
+//! Options that are refused, and the error messages.
 
 use super::*;
 use crate::file::FileDriverError;
@@ -9,7 +9,7 @@ fn refusal(options: FileOptions) -> FileDriverError {
 }
 
 #[test]
-fn what_cannot_be_opened_is_refused_in_words() {
+fn invalid_files_and_options_are_refused_with_a_reason() {
     let files = Files::new();
     let options = files.options(&samples(2, 10));
     fs::write(files.path("text.wav"), "no sound").unwrap();
@@ -35,7 +35,7 @@ fn what_cannot_be_opened_is_refused_in_words() {
         (
             "a rate that is not the input's",
             rate(44_100),
-            "has 48000 Hz, but 44100 Hz were asked for",
+            "has 48000 Hz, but 44100 Hz were requested",
         ),
         ("a rate of 0", FileOptions { input: None, ..rate(0) }, "0 Hz is out of range"),
         ("an output without channels", ports(0), "with 0 channels"),
@@ -59,7 +59,7 @@ fn an_output_of_before_survives_the_refusal_of_the_input() {
 }
 
 #[test]
-fn rate_and_channels_are_the_inputs_or_the_ones_given_or_usual_ones() {
+fn the_input_determines_rate_and_channels_by_default() {
     let files = Files::new();
     let both = files.options(&samples(3, 10));
     let only_output = FileOptions { input: None, ..both.clone() };

@@ -34,7 +34,7 @@ impl Mapping {
 impl Clients {
     /// Asks clients to map what their connections need: each writer of an edge its follower's
     /// signal page, each of `members` the slabs of devices and of the writers that it hears in
-    /// `order`. `in_force` is the generation of that plan.
+    /// `order`. `in_force` is the generation of the plan in force.
     pub(in super::super) fn ask_for_mappings(
         &mut self,
         model: &Model,
@@ -149,7 +149,7 @@ impl Clients {
         }
     }
 
-    /// Returns whether one of two clients has still to map memory of the other.
+    /// Returns whether one of two clients still has to map memory of the other.
     pub(in super::super) fn have_unanswered_mappings(&self, one: u32, other: u32) -> bool {
         let mut open = self.mappings.iter();
         open.any(|(_, client, mapping)| {

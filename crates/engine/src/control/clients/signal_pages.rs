@@ -1,8 +1,8 @@
-//! Signal pages are replaced: who was a client's neighbour has its page mapped, and could wake it,
-//! or have it run early, for as long as it lives.
+//! Replacement of signal pages: a former neighbour still has a client's page mapped, and could wake
+//! it, or make it run early, for as long as it lives.
 //!
-//! A fresh page is sent to the client and to its predecessors while cycles go on with the one
-//! before; a plan takes it up when all have it, and nobody waits.
+//! A fresh page is sent to the client and to its predecessors while cycles go on with the old one.
+//! A plan uses it once all have mapped it, and no client waits.
 
 use std::collections::HashSet;
 
@@ -13,8 +13,7 @@ use crate::model::Model;
 use crate::order::Order;
 
 impl Clients {
-    /// Replaces the pages that clients have mapped which are no neighbours of their owners any
-    /// more.
+    /// Replaces the pages that former neighbours of their owners have mapped.
     pub(in super::super) fn replace_signal_pages(&mut self, model: &Model) {
         let neighbours = neighbours(model);
         let mut revoked = Vec::new();
@@ -26,7 +25,8 @@ impl Clients {
         clients.into_iter().for_each(|client| self.ask_for_own_page(client));
     }
 
-    /// Notes that clients have pages, by owner and number, which are no neighbours of the owner.
+    /// Notes which pages, by owner and number, are mapped by clients that are not neighbours of the
+    /// owner.
     pub(in super::super) fn revoke_pages(&mut self, pages: &[(u32, u32)]) {
         for (client, number) in pages {
             if let Some(slot) = self.slots.get_mut(client) {
@@ -35,7 +35,8 @@ impl Clients {
         }
     }
 
-    /// Takes up the pages that their clients and all who signal on the ones before have mapped.
+    /// Starts using the fresh pages that their clients and all clients that signal them have
+    /// mapped.
     pub(in super::super) fn take_up_signal_pages(&mut self, order: &Order) {
         let mut waits: HashSet<u32> = HashSet::new();
         for (writer, reader) in &order.edges {
@@ -73,8 +74,8 @@ impl Clients {
     }
 }
 
-/// Clients of which one hears the other: each pair both ways round, because who reads first
-/// signals, too.
+/// Pairs of clients of which one hears the other. Each pair is listed both ways round, because a
+/// reader that runs first also signals.
 fn neighbours(model: &Model) -> HashSet<(u32, u32)> {
     let mut pairs = HashSet::new();
     for client in model.clients() {

@@ -9,15 +9,15 @@ use proto::request::{NewPort, PortType, SlabSlot};
 
 use super::super::questions::Tokens;
 use super::Clients;
-use crate::client_slot::{ClientMemory, ClientSlot, Past};
+use crate::client_slot::{ClientMemory, ClientSlot, Origin};
 use crate::driver_swap::capture_slabs;
 use crate::model::{Limits, Model};
 use crate::order::order;
-use crate::outbox::Flushed;
+use crate::outbox::FlushOutcome;
 use crate::policy::Permissions;
 use crate::supervision::ClientSupervision;
 
-/// Active clients of a model, with an input and an output each, besides the device `system`.
+/// A model with the device `system` and active clients, each with an input and an output.
 pub(in super::super) struct Program {
     pub(in super::super) model: Model,
     pub(in super::super) clients: Clients,
@@ -45,7 +45,7 @@ fn add(model: &mut Model, clients: &mut Clients, name: &str) -> u32 {
     memory.slabs = capture_slabs(1, 16).unwrap().1;
     let program = (u64::from(client), None, Permissions::ALL);
     let supervision = ClientSupervision::new(false);
-    let slot = ClientSlot::new(program, memory, (Past::New, 16), supervision);
+    let slot = ClientSlot::new(program, memory, (Origin::New, 16), supervision);
     clients.slots.insert(client, slot);
     client
 }
@@ -59,7 +59,7 @@ fn add_ports(model: &mut Model, client: u32) {
     }
 }
 
-/// What waits for a client.
+/// The events that wait for a client.
 fn events(clients: &mut Clients, client: u32) -> Vec<Event> {
     let mut events = Vec::new();
     let outbox = &mut clients.slots.get_mut(&client).unwrap().outbox;
@@ -67,11 +67,12 @@ fn events(clients: &mut Clients, client: u32) -> Vec<Event> {
         events.push(proto::decode(packet).unwrap());
         Ok(())
     });
-    assert_eq!(flushed, Flushed::All);
+    assert_eq!(flushed, FlushOutcome::All);
     events
 }
 
-/// A writer and a reader that are connected, and were asked for what that needs: the tokens.
+/// A writer and a reader that are connected, and the tokens of the mappings that they were asked
+/// for.
 fn connected() -> (Program, u64, u64) {
     let mut program = programs(&["writer", "reader"]);
     program.model.connect("writer:out", "reader:in").unwrap();
@@ -107,7 +108,7 @@ fn a_connection_waits_until_both_ends_have_mapped_what_it_needs() {
 }
 
 #[test]
-fn what_a_client_was_asked_to_map_it_is_not_asked_again_unless_it_cannot() {
+fn a_client_is_asked_again_only_for_mappings_that_failed() {
     let (mut program, page, _) = connected();
     let writer = program.ids[0];
     ask(&mut program);

@@ -1,4 +1,4 @@
-//! How deep the CPUs may sleep between cycles: as deep as the quantum bears.
+//! How deeply the CPUs may sleep between cycles: the longer the quantum, the deeper.
 
 use sys::wake_latency::WakeLatencyLimit;
 
@@ -6,7 +6,7 @@ use sys::wake_latency::WakeLatencyLimit;
 /// would cost cycles, and saves power where it does not.
 const QUANTUM_DIVISOR: u64 = 32;
 
-/// The longest wake-up that cycles of `quantum` frames bear, µs.
+/// The longest wake-up latency that cycles of `quantum` frames tolerate, µs.
 fn bearable_us(quantum: u32, sample_rate_hz: u32) -> u32 {
     let quantum_us = u64::from(quantum) * 1_000_000 / u64::from(sample_rate_hz.max(1));
     u32::try_from(quantum_us / QUANTUM_DIVISOR).unwrap_or(u32::MAX)
@@ -16,8 +16,8 @@ fn bearable_us(quantum: u32, sample_rate_hz: u32) -> u32 {
 #[derive(Debug, Default)]
 pub(in super::super) struct IdleLimit {
     asked_us: Option<u32>,
-    /// `None` if nothing was asked for, or the kernel does not let us: the machine's own rule holds
-    /// then.
+    /// `None` if no limit was requested or the kernel refuses it: then the machine's own rule
+    /// holds.
     _held: Option<WakeLatencyLimit>,
 }
 
@@ -41,7 +41,7 @@ mod tests {
     use super::bearable_us;
 
     #[test]
-    fn short_quanta_forbid_deep_sleep_and_long_ones_allow_it() {
+    fn deep_sleep_is_forbidden_only_for_short_quanta() {
         assert_eq!(
             [64, 256, 1024, 8192].map(|quantum| bearable_us(quantum, 48_000)),
             [41, 166, 666, 5333]

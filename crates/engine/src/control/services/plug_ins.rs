@@ -1,9 +1,9 @@
 //! Internal clients: each plug-in is an ordinary client, in a process of its own that the server
 //! starts and ends.
 //!
-//! Nothing here waits: a host's process is started, told and reaped in steps of the event loop. The
-//! request to load is answered when the process runs its plug-in, the request to unload when the
-//! process has ended and its client with it.
+//! Nothing here waits: a host's process is started, sent commands and reaped in steps of the event
+//! loop. The request to load is answered when the process runs its plug-in, the request to unload
+//! when the process has ended and its client with it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -25,20 +25,20 @@ use super::super::ticket::Ticket;
 use crate::model::Model;
 use crate::platform::{PluginLaunch, PluginLauncher};
 
-/// Tokens from here on are hosts': this and the handle.
+/// Tokens from here on belong to hosts: the sum of this and the handle.
 pub(in super::super) const HOSTS: u64 = 1 << 63;
 
-/// A plug-in that has not started by then will not.
+/// A plug-in that has not started within this time is ended.
 const STARTING_NS: u64 = 10_000_000_000;
-/// A plug-in that has not finished by then is ended.
+/// A plug-in that has not finished within this time is ended.
 const FINISHING_NS: u64 = 5_000_000_000;
-/// The socket of a process that has ended ends with it; if another has a copy, it is not waited for
-/// longer.
+/// The socket of a process closes when the process ends. If another process holds a copy, it is
+/// waited for at most this long.
 const LEAVING_NS: u64 = 2_000_000_000;
-/// Between two polls of a process that was killed, when the server stops.
+/// Interval between polls of a killed process when the server stops.
 const POLL: std::time::Duration = std::time::Duration::from_millis(2);
 
-/// A report of a host: its client's name, or a reason.
+/// The longest report of a host: its client's name, or a reason.
 const REPORT_BYTES: usize = 4096;
 
 #[derive(Debug)]
@@ -47,16 +47,16 @@ enum Stage {
     Starting { ticket: Ticket, deadline_ns: u64 },
     /// It is a client.
     Running,
-    /// It was told to finish.
+    /// It was asked to finish.
     Finishing { ticket: Ticket, deadline_ns: u64 },
-    /// Its process ends, or was ended. The reply is given when it is gone; `None`: a crash.
+    /// Its process is ending. The reply is sent when it is gone; `None`: a crash.
     Leaving { end: Option<HostReply>, deadline_ns: u64 },
 }
 
 /// The process of one plug-in.
 #[derive(Debug)]
 struct Host {
-    /// Its client's: as it was asked for, then as it was given.
+    /// Its client's name: the requested one, then the one that it received.
     name: String,
     process: Helper,
     socket: Connection,
@@ -67,7 +67,7 @@ struct Host {
 #[derive(Debug, Default)]
 pub(in super::super) struct PlugInHosts {
     hosts: BTreeMap<u64, Host>,
-    /// The newest handle: none is given twice.
+    /// The newest handle; no handle is used twice.
     last: u64,
 }
 
@@ -106,7 +106,7 @@ impl PlugInHosts {
         process.is_some_and(|process| self.hosts.values().any(|host| host.process.id() == process))
     }
 
-    /// Checks a request about plug-ins, and finds out how it is answered.
+    /// Checks a request about plug-ins, and returns how it is answered.
     ///
     /// # Errors
     /// [`RequestError`]: why it is refused.
@@ -210,11 +210,11 @@ impl PlugInHosts {
         Ok((process, ours))
     }
 
-    /// Tells a plug-in to finish; it is answered when its process has ended.
+    /// Asks a plug-in to finish; the request is answered when its process has ended.
     pub(in super::super) fn unload(&mut self, ticket: Ticket, handle: u64, now_ns: u64) {
         let Some(host) = self.hosts.get_mut(&handle) else { return };
         host.stage = Stage::Finishing { ticket, deadline_ns: now_ns + FINISHING_NS };
-        // If it cannot be told, its socket has ended, which is reported.
+        // Fails only if its socket has closed, which the poller reports.
         let _ = host.socket.try_send(&encode(&HostOrder::Finish), &[]);
     }
 
@@ -258,7 +258,7 @@ impl PlugInHosts {
     }
 
     /// Ends hosts whose time is over, and removes those that have ended. `has_client` returns
-    /// whether a process still has a client. Returns the answers to those who waited.
+    /// whether a process still has a client. Returns the answers that are due.
     pub(in super::super) fn poll(
         &mut self,
         has_client: impl Fn(u32) -> bool,
@@ -284,7 +284,7 @@ impl PlugInHosts {
     ) -> Option<HostReply> {
         let host = self.hosts.get_mut(&handle)?;
         let Stage::Leaving { deadline_ns, .. } = host.stage else { return None };
-        // An error would mean that its status has been taken elsewhere.
+        // An error would mean that another waiter has taken its status.
         let status = match host.process.status() {
             Ok(None) => return None,
             Ok(status) => status,
@@ -305,8 +305,8 @@ impl PlugInHosts {
         None
     }
 
-    /// Tells all plug-ins to finish, and ends those that do not. Waits for them, in bounded time:
-    /// the server stops.
+    /// Asks all plug-ins to finish, and ends those that do not. Waits for them for a bounded time,
+    /// when the server stops.
     pub(in super::super) fn finish(&mut self) {
         for host in self.hosts.values_mut() {
             let _ = host.socket.try_send(&encode(&HostOrder::Finish), &[]);
@@ -330,7 +330,7 @@ impl Host {
     /// Ends the process; `reply` is given when it is gone.
     fn end(&mut self, reply: Option<HostReply>, poller: &Poller, now_ns: u64) {
         let _ = poller.remove(&self.socket);
-        // It has ended, has nothing to do any more, or hangs.
+        // It has ended, has nothing left to do, or hangs.
         self.process.kill();
         self.stage = Stage::Leaving { end: reply, deadline_ns: now_ns + LEAVING_NS };
     }

@@ -4,11 +4,11 @@ use sys::thread::Scheduling;
 
 use crate::priority_broker::BrokeredPriorities;
 
-/// RealtimeKit answers 25 requests in 20 seconds, and no more of the same user's.
+/// RealtimeKit answers at most 25 requests of one user in 20 seconds.
 const PAUSE_NS: u64 = 1_000_000_000;
 const MOST_AT_ONCE: usize = 4;
 
-/// A thread that is to be real-time.
+/// A thread that should be real-time.
 #[derive(Debug, Clone, Copy)]
 pub(in super::super) struct RealtimeThread {
     pub(in super::super) process: u32,
@@ -17,8 +17,8 @@ pub(in super::super) struct RealtimeThread {
     pub(in super::super) priority: u32,
 }
 
-/// Asks for the priorities of those `threads` that have none: they have just begun to run, have had
-/// it taken away when they were late, or come back from freewheeling.
+/// Requests priorities for those `threads` that have none: they have just started, lost theirs when
+/// they were late, or come back from freewheeling.
 pub(in super::super) fn ask(
     kit: &mut BrokeredPriorities,
     threads: impl Iterator<Item = RealtimeThread>,
@@ -33,7 +33,7 @@ pub(in super::super) fn ask(
         thread.thread != 0 && matches!(scheduling(), Ok(Scheduling::Other))
     };
     let waiting: Vec<RealtimeThread> = threads.filter(is_waiting).collect();
-    // In turn: threads that are refused each time do not keep the others from asking.
+    // In turn, so that threads that are always refused do not keep the others waiting.
     let turn = kit.turn.checked_rem(waiting.len()).unwrap_or(0);
     kit.turn = turn + MOST_AT_ONCE;
     let asked = waiting.iter().cycle().skip(turn).take(MOST_AT_ONCE.min(waiting.len()));

@@ -1,4 +1,4 @@
-//! Sessions: one client asks the others to save, and gets their answers together.
+//! Sessions: one client asks the others to save, and receives all answers together.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,15 @@ pub(in super::super) struct Sessions {
 #[derive(Debug)]
 struct Saving {
     ticket: Ticket,
-    /// By client: the tokens of the questions that are not answered.
+    /// The tokens of the unanswered questions, by client.
     waiting: BTreeMap<u32, u64>,
     commands: Vec<SessionCommand>,
     bytes: usize,
     deadline_ns: u64,
 }
 
-/// Programs may write large files; a client that has not answered by then is left out of the list.
+/// Programs may write large files. A client that has not answered within this time is left out of
+/// the list.
 const SAVING_NS: u64 = 30_000_000_000;
 /// The most that an answer with all commands takes, less than a packet.
 const COMMANDS_BYTES: usize = 48 * 1024;
@@ -35,7 +36,7 @@ const COMMANDS_BYTES: usize = 48 * 1024;
 /// What clients are asked to save.
 #[derive(Debug)]
 pub(in super::super) struct SaveRequest {
-    /// The only client that is meant; `None`: all.
+    /// The only client that is asked; `None`: all.
     pub(in super::super) target: Option<String>,
     pub(in super::super) kind: SessionKind,
     pub(in super::super) path: String,
@@ -58,7 +59,7 @@ impl Sessions {
         Ok(())
     }
 
-    /// Asks every client that has a session callback, or the one that is meant.
+    /// Asks every client that has a session callback, or the requested one.
     pub(in super::super) fn ask(
         &mut self,
         ticket: Ticket,
@@ -103,7 +104,7 @@ impl Sessions {
         }
     }
 
-    /// A client that has gone is not waited for.
+    /// Stops waiting for a client that has gone.
     pub(in super::super) fn forget(&mut self, client: u32) {
         if let Some(saving) = &mut self.saving {
             saving.waiting.remove(&client);

@@ -18,7 +18,7 @@ pub(super) struct Load {
 struct CurrentCycle {
     number: u32,
     begin_ns: u64,
-    /// When the last client so far finished, ns.
+    /// Latest time at which a client finished so far, ns.
     end_ns: u64,
 }
 
@@ -62,7 +62,7 @@ impl Load {
 mod tests {
     use super::*;
 
-    /// Cycles of 1 ms, each of which a client ends after a part of it.
+    /// The load of cycles of 1 ms, each finished after this part of its length.
     fn load(parts: impl IntoIterator<Item = f64>) -> Option<f64> {
         let mut load = Load::default();
         let ends = parts.into_iter().zip(1..).map(|(part, number)| {

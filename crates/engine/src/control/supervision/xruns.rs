@@ -22,7 +22,7 @@ const CHAIN: usize = 8;
 /// The driver takes the priority of a late client shortly after its grace.
 const AFTER_GRACE_NS: u64 = 200_000;
 
-/// The xruns of late, and what is needed to diagnose them. Thread: control.
+/// The recent xruns, and what is needed to diagnose them. Thread: control.
 #[derive(Debug, Default)]
 pub(in crate::control) struct XrunLog {
     xruns: VecDeque<Xrun>,
@@ -30,8 +30,8 @@ pub(in crate::control) struct XrunLog {
     /// The newest xrun of each client that is late now.
     open: HashMap<u32, u64>,
     /// The xruns whose grace is not over.
-    undiagnosed: Vec<Undiagnosed>,
-    /// What runs on the CPUs, if that is traced.
+    undiagnosed: Vec<UndiagnosedXrun>,
+    /// The trace of what runs on the CPUs, if there is one.
     switches: Option<SwitchTrace>,
     /// The driver thread.
     driver: Option<ThreadProbe>,
@@ -40,7 +40,7 @@ pub(in crate::control) struct XrunLog {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Undiagnosed {
+struct UndiagnosedXrun {
     number: u64,
     /// `None`: the driver.
     client: Option<u32>,
@@ -49,7 +49,7 @@ struct Undiagnosed {
 }
 
 impl XrunLog {
-    /// Creates an empty log. With `trace_switches`, it also says what had the CPU, if the kernel
+    /// Creates an empty log. With `trace_switches`, it also says what ran on the CPU, if the kernel
     /// permits that.
     pub(super) fn new(trace_switches: bool) -> Self {
         let begin = || {
@@ -164,7 +164,7 @@ impl XrunLog {
         }
         if xrun.verdict.is_none() {
             let (number, cycle) = (xrun.number, xrun.cycle);
-            self.undiagnosed.push(Undiagnosed { number, client, cycle, loss });
+            self.undiagnosed.push(UndiagnosedXrun { number, client, cycle, loss });
         }
         self.xruns.push_back(xrun);
         if self.xruns.len() > REMEMBERED {
@@ -195,10 +195,10 @@ impl XrunLog {
     /// Diagnoses the xruns whose grace is over. `cycles`: cycles since the server started.
     pub(in crate::control) fn diagnose_due(&mut self, clients: &Clients, cycles: u64) {
         let now_ns = now_ns();
-        let is_due = |xrun: &mut Undiagnosed| xrun.loss.end_ns + AFTER_GRACE_NS <= now_ns;
-        let due: Vec<Undiagnosed> = self.undiagnosed.extract_if(.., is_due).collect();
+        let is_due = |xrun: &mut UndiagnosedXrun| xrun.loss.end_ns + AFTER_GRACE_NS <= now_ns;
+        let due: Vec<UndiagnosedXrun> = self.undiagnosed.extract_if(.., is_due).collect();
         let mut readings = HashMap::new();
-        for Undiagnosed { number, client, cycle, loss } in due {
+        for UndiagnosedXrun { number, client, cycle, loss } in due {
             let has_begun =
                 self.xrun(number).is_some_and(|xrun| xrun.timestamps.awake_ns.is_some());
             let slot = client.and_then(|client| clients.slots.get(&client));

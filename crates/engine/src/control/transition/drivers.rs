@@ -40,7 +40,7 @@ pub(super) struct Drivers {
 struct ReadyDriver {
     choice: DriverChoice,
     driver: NewDriver,
-    /// Slabs for capture ports that there have not been.
+    /// Slabs for capture ports that the driver before did not have.
     slabs: Vec<OwnSlab>,
 }
 
@@ -130,7 +130,7 @@ impl Control {
         let cards = Arc::clone(&self.platform.cards);
         let body = move || {
             closes.into_iter().for_each(close);
-            // Not taken if the server has ended: then the driver is closed here.
+            // Fails if the server has ended: then the driver is closed here.
             let _ = sender.send(open_first(attempts, &*cards));
             shared.waker.wake();
         };
@@ -167,7 +167,7 @@ impl Control {
         })
     }
 
-    /// Gives the graph the driver's ports, and memory for them.
+    /// Adds the driver's ports, and memory for them, to the graph.
     fn make_ports(&mut self, driver: &NewDriver) -> Result<Vec<OwnSlab>, RequestError> {
         let needed = driver.facts.channels.outputs().div_ceil(SLOTS_PER_SLAB);
         let Some(device) = self.model.driver() else { return Ok(Vec::new()) };
@@ -207,7 +207,7 @@ impl Control {
         self.supervisor.is_away = false;
     }
 
-    /// A driver is back from the driver thread, and the one that took its place is in force.
+    /// Notes that a driver is back from the driver thread, and that its successor is in force.
     pub(in crate::control) fn driver_retired(&mut self, retired: DriverSwap) {
         let DriverSwap { driver, start_trigger, .. } = retired;
         self.settings.start_trigger = start_trigger;
@@ -231,7 +231,7 @@ impl Control {
         self.publisher.drop_driver();
         let Drivers { closing, .. } = std::mem::take(&mut self.settings.drivers);
         for thread in closing {
-            // A panic there has been printed.
+            // A panic there has already been printed.
             let _: Result<(), _> = thread.join();
         }
     }

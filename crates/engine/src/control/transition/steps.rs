@@ -24,8 +24,8 @@
 //!     the request is answered
 //! ```
 //!
-//! * The clients pause while their callbacks run, so that no process callback runs beside a
-//!   callback that announces another quantum or freewheel, and they go on in the same cycle.
+//! * The clients pause while their callbacks run, so that no process callback runs at the same time
+//!   as a callback that announces another quantum or freewheel. They all go on in the same cycle.
 //! * A client whose buffer-size callback has not returned after [`CALLBACKS_NS`] joins once it has:
 //!   it runs no cycle of a length that it does not know of, and the others do not wait for it. One
 //!   whose freewheel callback has not returned goes on.
@@ -33,7 +33,7 @@
 //!   with the same ports stands in for it meanwhile, and the driver before is opened again.
 //! * A program that disconnects before its request is answered changes nothing either: the change
 //!   goes on, and its answer goes nowhere.
-//! * No step waits without a bound, but one: what became of a driver that was handed to the driver
+//! * Only one step waits without a bound: what became of a driver that was handed to the driver
 //!   thread must be known before another can follow.
 
 use proto::driver::DriverChoice;
@@ -46,7 +46,7 @@ use crate::control::ticket::Ticket;
 pub(in crate::control) enum Change {
     /// Cycles of this many frames.
     Quantum(u32),
-    /// Cycles as fast as the graph can, or by the driver's clock again.
+    /// Cycles without a pause in between, or by the driver's clock again.
     Freewheel(bool),
     /// Cycles by another driver.
     Driver {
@@ -64,9 +64,9 @@ pub(in crate::control) struct Transition {
     /// The request that asked for the change.
     ticket: Ticket,
     step: Step,
-    /// The cycles are of this length when the change is done, frames.
+    /// The length of a cycle when the change is done, frames.
     quantum: u32,
-    /// Why the driver that comes is not the one that was asked for.
+    /// Why the new driver is not the requested one.
     refusal: Option<String>,
     /// The driver thread does not wait for the graph: a client may hang.
     hurries: bool,
@@ -79,16 +79,16 @@ enum Step {
     /// A thread opens the driver.
     Opening,
     /// A plan without clients, of this generation, is on its way to the driver thread.
-    Pausing(Awaited),
+    Pausing(PendingPlan),
     /// The clients' callbacks run.
     Notifying { deadline_ns: u64 },
     /// The plan of the new mode is on its way to the driver thread.
-    Resuming(Awaited),
+    Resuming(PendingPlan),
 }
 
 /// A plan that the driver thread has not taken yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Awaited {
+struct PendingPlan {
     generation: u64,
     deadline_ns: u64,
 }
@@ -96,14 +96,14 @@ struct Awaited {
 /// What happens to a change under way.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Something may have happened; see [`Facts`].
+    /// Time has passed, or something in [`Facts`] has changed.
     Polled,
     /// The driver is open, and the graph has its ports.
     DriverOpened {
-        /// Why it is the driver before, opened again, and not the one that was asked for.
+        /// Why it is the previous driver, opened again, and not the requested one.
         refusal: Option<String>,
     },
-    /// No driver can be had.
+    /// No driver could be opened.
     DriverFailed(RequestError),
     /// The driver that was in force is back from the driver thread.
     DriverRetired,
@@ -120,38 +120,38 @@ pub(super) struct Facts {
     pub(super) running: u64,
     /// Generation of the next plan.
     pub(super) next_generation: u64,
-    /// A callback that the change has asked for has not returned.
+    /// A callback that the change has requested has not returned.
     pub(super) callbacks_run: bool,
 }
 
 /// What is to be done, in this order.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Have a timer drive the cycles, with the ports of the driver in force.
+    /// Let a timer drive the cycles, with the ports of the driver in force.
     StandIn,
     /// Open the driver on a thread.
     OpenDriver {
-        /// If it cannot be opened, open the driver before again, which has been closed.
+        /// If it cannot be opened, open the previous driver again, which has been closed.
         or_previous: bool,
     },
     /// Publish another plan.
     Publish,
-    /// Call the buffer-size callbacks that do not know of this quantum.
+    /// Call the buffer-size callbacks that have not been called with this quantum.
     NotifyQuantum(u32),
     /// Call the freewheel callbacks.
     NotifyFreewheel(bool),
     /// Cycles have this many frames from the next plan on.
     SetQuantum(u32),
-    /// Cycles follow each other as fast as the graph can from the next plan on, or do not.
+    /// Begin or end freewheel with the next plan.
     SetFreewheel(bool),
     /// The next plan brings the driver that was opened.
     HandOverDriver,
     /// The latencies change; with the driver's ports, the order of the graph changes, too.
     RestartLatencies {
-        /// It does.
+        /// The order of the graph changes.
         order_changes: bool,
     },
-    /// A driver that waits for the graph waits no longer: it may wait for a client that hangs.
+    /// Whether a driver that waits for the graph stops waiting: a client may hang.
     Hurry(bool),
     /// The change is over: answer the request.
     Finish(Result<(), RequestError>),
@@ -199,7 +199,7 @@ impl Transition {
             }
             (Step::Opening, Event::DriverOpened { refusal }) => {
                 if refusal.is_some() {
-                    // The driver before goes on with the quantum before.
+                    // The previous driver goes on with its quantum.
                     (self.refusal, self.quantum) = (refusal, facts.quantum);
                 }
                 if self.quantum == facts.quantum { self.resume(facts) } else { self.pause(facts) }
@@ -221,11 +221,11 @@ impl Transition {
     }
 
     fn pause(&mut self, facts: &Facts) -> Vec<Effect> {
-        self.step = Step::Pausing(Awaited::next(facts));
+        self.step = Step::Pausing(PendingPlan::next(facts));
         vec![Effect::Publish]
     }
 
-    fn notify(&mut self, plan: Awaited, facts: &Facts) -> Vec<Effect> {
+    fn notify(&mut self, plan: PendingPlan, facts: &Facts) -> Vec<Effect> {
         self.step = Step::Notifying { deadline_ns: facts.now_ns + CALLBACKS_NS };
         let mut effects = self.hurry(!plan.runs(facts));
         effects.push(match self.change {
@@ -236,7 +236,7 @@ impl Transition {
     }
 
     fn resume(&mut self, facts: &Facts) -> Vec<Effect> {
-        self.step = Step::Resuming(Awaited::next(facts));
+        self.step = Step::Resuming(PendingPlan::next(facts));
         let mut effects = match self.change {
             Change::Freewheel(on) => vec![Effect::SetFreewheel(on)],
             // The callbacks of clients that became active meanwhile.
@@ -252,7 +252,7 @@ impl Transition {
         effects
     }
 
-    fn finish(&mut self, plan: Awaited, facts: &Facts) -> Vec<Effect> {
+    fn finish(&mut self, plan: PendingPlan, facts: &Facts) -> Vec<Effect> {
         if !plan.runs(facts) && matches!(self.change, Change::Driver { .. }) {
             // What became of the driver must be known before another can follow.
             return self.hurry(true);
@@ -289,7 +289,7 @@ impl Transition {
     }
 }
 
-impl Awaited {
+impl PendingPlan {
     fn next(facts: &Facts) -> Self {
         Self { generation: facts.next_generation, deadline_ns: facts.now_ns + PLAN_NS }
     }

@@ -13,7 +13,7 @@ fn model() -> Model {
     model
 }
 
-/// A client with these ports (name, flags) that is active.
+/// Opens and activates a client with these ports (name, flags).
 fn open(model: &mut Model, name: &str, ports: &[(&str, u32)]) -> u32 {
     let client = model.open_client(name, true).unwrap();
     for (name, flags) in ports {
@@ -34,7 +34,7 @@ fn property(subject: u64, key: &str, text: &str) -> Property {
     Property { subject, key: key.into(), value }
 }
 
-/// A synth that is connected, has an alias and properties, and goes.
+/// A model in which a synth with connections, an alias and properties has gone.
 fn with_a_synth_that_went() -> (Model, State) {
     let mut model = model();
     let synth = open(&mut model, "synth", &[("out", 2), ("other", 2)]);
@@ -69,7 +69,7 @@ fn a_client_that_comes_back_under_its_name_has_what_it_had() {
 }
 
 #[test]
-fn a_model_that_is_told_of_a_state_gives_it_to_whoever_comes() {
+fn a_model_restores_an_expected_state_to_clients_that_come() {
     let (_, before) = with_a_synth_that_went();
     let mut model = model();
     model.expect(&before);
@@ -79,13 +79,13 @@ fn a_model_that_is_told_of_a_state_gives_it_to_whoever_comes() {
     open(&mut model, "synth", &[("out", 2)]);
     assert_eq!(model.take_due(), [connection("synth:out", "system:in")], "the port that is there");
     assert_eq!(model.port_named("synth:out").unwrap().aliases, ["main"]);
-    model.expect_nobody();
+    model.stop_expecting();
     open(&mut model, "x", &[]);
     assert_eq!(model.state(None, None).connections, []);
 }
 
 #[test]
-fn what_somebody_has_undone_is_not_kept() {
+fn deliberately_removed_items_are_not_remembered() {
     let (mut model, _) = with_a_synth_that_went();
     let synth = open(&mut model, "synth", &[("out", 2), ("other", 2)]);
     for Connection { source, destination } in model.take_due() {
@@ -102,7 +102,7 @@ fn what_somebody_has_undone_is_not_kept() {
 }
 
 #[test]
-fn a_program_that_gives_its_port_another_name_finds_what_was_kept_for_that() {
+fn a_renamed_port_recovers_what_is_remembered_for_its_new_name() {
     let (mut model, _) = with_a_synth_that_went();
     open(&mut model, "synth", &[("new", 2)]);
     let port = model.port_named("synth:new").unwrap().id;
@@ -122,7 +122,7 @@ fn a_connection_that_waits_for_its_other_end_follows_a_new_name() {
 }
 
 #[test]
-fn a_client_that_returns_to_a_new_server_knows_better_what_is_between_it_and_who_is_there() {
+fn a_returning_client_overrides_the_remembered_connections() {
     let (mut model, _) = with_a_synth_that_went();
     let synth = open(&mut model, "synth", &[("out", 2)]);
     model.take_due();
@@ -131,7 +131,7 @@ fn a_client_that_returns_to_a_new_server_knows_better_what_is_between_it_and_who
 }
 
 #[test]
-fn what_is_kept_for_those_that_never_come_back_has_a_limit_and_the_newest_stay() {
+fn only_the_newest_remembered_items_fit_the_limit() {
     let mut model = model();
     let large = "x".repeat(40_000);
     for number in 0..200 {

@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_comes_back_from_every_format_as_it_went_in_up_to_its_last_bit() {
+    fn a_sample_survives_every_format_up_to_its_last_bit() {
         for sample in [0.0, 0.5, -0.5, 0.05, -0.05, 0.1] {
             assert_eq!(f32::of(sample).value(), sample);
             assert!((i32::of(sample).value() - sample).abs() < 1e-8);

@@ -1,4 +1,4 @@
-//! What was measured, as the paper's two tables.
+//! The measurements as the paper's two tables.
 
 use std::cmp::Ordering;
 use std::fmt::Write as _;
@@ -10,16 +10,16 @@ use crate::command::table::{self, COLUMNS, Column, DISTRIBUTION, Row};
 /// One system under one load.
 #[derive(Debug, Clone)]
 pub(super) struct Entry {
-    /// What was asked for.
+    /// The system, in its words on the command line.
     pub(super) words: String,
     pub(super) load: Load,
     pub(super) is_baseline: bool,
-    /// What was measured, or why nothing was.
+    /// The measurement, or why there is none.
     pub(super) outcome: Result<Row, String>,
 }
 
 impl Entry {
-    /// Whether neither was measured, for the same reason.
+    /// Whether neither could be measured, for the same reason.
     pub(super) fn is_missing_as(&self, other: &Self) -> bool {
         let reason = |entry: &Self| entry.outcome.as_ref().err().cloned();
         self.words == other.words
@@ -28,24 +28,24 @@ impl Entry {
             && reason(self) == reason(other)
     }
 
-    /// Milliseconds, where there are any.
+    /// The latency in milliseconds, if it was measured.
     pub(super) fn latency_ms(&self) -> Option<f64> {
         self.outcome.as_ref().ok().map(|row| row.found.milliseconds(row.found.frames()))
     }
 }
 
-/// Rows that belong together.
+/// One of the tables.
 pub(super) struct Table<'a> {
     pub(super) title: &'static str,
     pub(super) entries: Vec<&'a Entry>,
 }
 
-/// All that a report says.
+/// The contents of a report.
 pub(super) struct Report {
-    /// The baseline first, then as in the paper: the shortest latency above, what could not be
-    /// measured below.
+    /// The baseline first, then as in the paper by latency, shortest first. Systems that could not
+    /// be measured come last.
     pub(super) entries: Vec<Entry>,
-    /// Lines that say how, and on what.
+    /// Lines that describe the method.
     pub(super) method: Vec<String>,
     pub(super) machine: Vec<(&'static str, String)>,
 }
@@ -54,13 +54,13 @@ impl Report {
     pub(super) fn new(mut entries: Vec<Entry>, loads: &[Load], method: &str) -> Self {
         entries.sort_by(order);
         let mut lines = vec![format!(
-            "method: {method}; recorded samples only, latency in frames unless said otherwise"
+            "method: {method}; recorded samples only, latency in frames unless stated otherwise"
         )];
         lines.extend(loads.iter().map(|load| format!("load {}", load.text())));
         Self { entries, method: lines, machine: machine::description() }
     }
 
-    /// The paper's Table 4 and its Table 5.
+    /// The paper's tables 4 and 5.
     pub(super) fn tables(&self) -> [Table<'_>; 2] {
         let (idle, loaded) = self.entries.iter().partition(|entry| entry.load == Load::Idle);
         [
@@ -83,7 +83,7 @@ impl Report {
                 table.entries.iter().partition(|entry| entry.outcome.is_ok());
             let rows: Vec<Vec<String>> = measured.into_iter().map(cells).collect();
             let _ = write!(text, "\n{}\n\n{}", table.title, table::aligned(&headings(), &rows));
-            // Sentences would make columns too wide to be read.
+            // Reasons would make columns too wide to read.
             for entry in missing {
                 let cells = cells(entry);
                 let _ = writeln!(text, "{}", cells[..3].join("  "));
@@ -103,7 +103,7 @@ fn columns() -> impl Iterator<Item = &'static Column> {
     BOTH.0.iter().chain(&BOTH.1)
 }
 
-/// Of every table, and whether what stands below are numbers.
+/// The headings of every table, and whether their columns are numbers.
 pub(super) fn headings() -> Vec<(String, bool)> {
     let load = ("load".to_owned(), false);
     std::iter::once(load)
@@ -111,14 +111,14 @@ pub(super) fn headings() -> Vec<(String, bool)> {
         .collect()
 }
 
-/// Of a row; what could not be measured says why in place of the device.
+/// The cells of a row. If nothing was measured, the reason replaces the device.
 pub(super) fn cells(entry: &Entry) -> Vec<String> {
     let load = entry.load.name().to_owned();
     let rest: Vec<String> = match &entry.outcome {
         Ok(row) => columns().map(|column| (column.cell)(row)).collect(),
         Err(reason) => {
-            let said = [entry.words.clone(), format!("not measured: {reason}")];
-            said.into_iter().chain(std::iter::repeat("-".into())).take(columns().count()).collect()
+            let first = [entry.words.clone(), format!("not measured: {reason}")];
+            first.into_iter().chain(std::iter::repeat("-".into())).take(columns().count()).collect()
         }
     };
     std::iter::once(load).chain(rest).collect()
@@ -155,7 +155,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_tables_are_in_the_papers_order_with_the_baseline_above_and_what_is_missing_below() {
+    fn the_tables_are_ordered_by_latency_below_the_baseline() {
         let report = report();
         let [idle, loaded] = report.tables();
         let words = |table: &Table<'_>| -> Vec<String> {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn csv_has_a_line_for_each_row_and_quotes_what_it_has_to() {
+    fn csv_has_a_quoted_line_for_each_row() {
         let csv = as_csv(&report());
         assert_eq!(csv.lines().count(), 1 + 5);
         assert!(
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn markdown_has_both_tables_and_every_row_as_many_cells() {
+    fn markdown_has_the_same_number_of_cells_in_every_row() {
         let text = as_markdown(&report());
         let bars: Vec<usize> = text
             .lines()
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn json_has_each_system_with_its_load_and_what_was_not_measured() {
+    fn json_has_each_system_with_its_load() {
         let json = as_json(&report());
         assert_eq!(json["without_load"][0]["baseline"], true);
         assert_eq!(json["without_load"][1]["found"]["latency"]["frames"], 128.0);

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-/// What and its value, for people.
+/// Names and values, for people.
 pub(super) fn description() -> Vec<(&'static str, String)> {
     let cpu = read("/proc/cpuinfo");
     let processors = cpu.lines().filter(|line| line.starts_with("processor")).count();
@@ -60,7 +60,7 @@ fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     line.split_once(':').map(|(_, value)| value.trim())
 }
 
-/// As the kernel's version names it.
+/// The kernel's preemption model, as its version line names it.
 fn preemption(version: &str) -> String {
     let known = ["PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT"];
     known.into_iter().find(|name| version.contains(name)).unwrap_or("voluntary or none").into()
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_tells_is_read() {
+    fn the_kernels_files_are_read() {
         assert_eq!(field("a: 1\nmodel name\t: EPYC 9\n", "model name"), Some("EPYC 9"));
         assert_eq!(
             preemption("Linux version 6.1 #1 SMP PREEMPT_DYNAMIC Debian"),

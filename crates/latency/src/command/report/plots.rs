@@ -1,4 +1,4 @@
-//! Latency of each system, idle against loaded, and delays over time.
+//! Plots: the latency of each system, idle and loaded, and delays over time.
 
 use std::error::Error;
 use std::path::Path;
@@ -52,7 +52,7 @@ impl Picture for Latencies<'_> {
             .iter()
             .map(|(_, row)| row.found.milliseconds(row.found.distribution.maximum))
             .fold(1.0, f64::max);
-        area.titled("Latency of each system, by load: shortest, middle and longest", (FONT, 26))?;
+        area.titled("Latency of each system, by load: shortest, median and longest", (FONT, 26))?;
         let mut chart = ChartBuilder::on(area)
             .margin(16)
             .margin_top(58)
@@ -78,7 +78,7 @@ impl Picture for Latencies<'_> {
             let of_load: Vec<_> = rows.iter().filter(|(entry, _)| entry.load == load).collect();
             let place =
                 |row: &Row| names.iter().position(|known| *known == name(row)).unwrap_or_default();
-            // Dots of several loads would hide each other: larger ones lie below.
+            // Larger dots are drawn first, so that dots of several loads do not hide each other.
             let radius = 13 - 2 * load as i32;
             let ms = |row: &Row, frames| row.found.milliseconds(frames);
             let lines = of_load.iter().map(|(_, row)| {
@@ -109,7 +109,7 @@ impl Picture for Latencies<'_> {
     }
 }
 
-/// Every delay, at the second when it was measured.
+/// Every delay, at the second at which it was measured.
 struct OverTime<'a>(&'a Report);
 
 impl Picture for OverTime<'_> {
@@ -131,7 +131,7 @@ impl Picture for OverTime<'_> {
         let (last, longest) =
             all().fold((1.0_f64, 1.0_f64), |(x, y), point| (x.max(point.0), y.max(point.1)));
         area.titled(
-            "Every delay over time: a line that rises is drift, a step is what was inserted",
+            "Every delay over time: a slope is drift, a step is inserted or lost frames",
             (FONT, 26),
         )?;
         let mut chart = ChartBuilder::on(area)

@@ -52,7 +52,7 @@ impl Timeline {
         self.carry_out(effects);
     }
 
-    /// Keeps the effects, and lets those take place that the facts tell of.
+    /// Records the effects, and applies those that change the facts.
     fn carry_out(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match &effect {
@@ -140,7 +140,7 @@ fn a_callback_that_does_not_return_holds_a_change_up_for_half_a_second() {
 }
 
 #[test]
-fn freewheel_begins_and_ends_with_a_pause_and_another_order_of_the_graph() {
+fn freewheel_begins_and_ends_with_a_pause() {
     for on in [true, false] {
         let mut freewheel = Timeline::begin(Change::Freewheel(on), false);
         freewheel.plan_runs();
@@ -198,7 +198,7 @@ fn a_driver_that_cannot_be_opened_changes_nothing() {
 }
 
 #[test]
-fn a_timer_stands_in_for_a_device_that_must_be_closed_before_it_is_opened_again() {
+fn a_timer_stands_in_for_a_device_that_is_being_reopened() {
     let mut driver = Timeline::driver(256, true);
     assert_eq!(driver.done(), [Effect::StandIn]);
     driver.wait(SECOND_NS);
@@ -213,7 +213,7 @@ fn a_timer_stands_in_for_a_device_that_must_be_closed_before_it_is_opened_again(
 }
 
 #[test]
-fn a_device_that_cannot_be_opened_as_asked_is_opened_as_it_was_without_a_pause() {
+fn a_device_that_refuses_a_change_is_reopened_without_a_pause() {
     let mut driver = Timeline::driver(1024, true);
     driver.on(Event::DriverRetired);
     driver.done();
@@ -253,7 +253,7 @@ fn a_graph_that_does_not_end_is_not_waited_for_when_a_pause_is_overdue() {
 }
 
 #[test]
-fn a_quantum_is_answered_after_two_seconds_even_if_the_driver_has_no_cycles() {
+fn a_quantum_change_is_answered_even_if_the_driver_has_no_cycles() {
     let mut quantum = Timeline::begin(Change::Quantum(512), false);
     quantum.plan_runs();
     quantum.callbacks_return();
