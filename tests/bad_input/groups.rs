@@ -146,7 +146,11 @@ fn a_process_outside_of_the_group_cannot_connect() {
     }
     let refused = scenario.status_as(NOBODY, None);
     assert_ne!(refused.code, Some(0), "{refused:?}");
-    assert_says("a directory open to others", &refused.stderr, &["is not a directory that group"]);
+    assert_says(
+        "a directory open to others",
+        &refused.stderr,
+        &["is not a directory that only group"],
+    );
     // A program that does not check the owner.
     let said = raw_greeting(&scenario);
     assert_says("not a member", &said, &["serves another user"]);
@@ -179,7 +183,7 @@ fn a_group_directory_of_another_user_is_left_alone() {
     command.env("XDG_RUNTIME_DIR", runtime.path()).env("CONSORT_GROUP_DIRECTORY", open.path());
     let refused = Program::start(command).finish();
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert_says("squatted", &refused.stderr, &["is not a directory that group"]);
+    assert_says("squatted", &refused.stderr, &["is not a directory that only group"]);
     assert_eq!(door.metadata().expect("there").uid(), 12345);
     assert_eq!(door.read_dir().expect("root").count(), 0, "nothing was put there");
 }

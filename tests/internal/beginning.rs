@@ -85,7 +85,7 @@ fn a_server_whose_plug_in_cannot_be_loaded_does_not_start() {
     let nonsense = file("nonsense", "l profiler\nload\n");
     let nowhere = file("nowhere", "c system:capture_1 nobody:in\n");
     for (option, value, reason) in [
-        ("-I", "no_such_plug_in", "there is not a plug-in no_such_plug_in.so"),
+        ("-I", "no_such_plug_in", "there is no plug-in no_such_plug_in.so"),
         ("-I", "netmanager", "consort has no 'netmanager'"),
         ("-C", &nonsense, "line 2: not understood"),
         ("-C", &nowhere, "nobody:in"),

@@ -34,7 +34,7 @@ fn a_plug_in_that_fails_in_jack_initialize_leaves_nothing() {
     let mut server = server(&[]);
     let bystanders = Bystanders::at(&server);
     for (fault, words) in [
-        ("refuse", "answered 7"),
+        ("refuse", "returned 7"),
         ("initialize-crash", "crashed"),
         ("initialize-exit", "crashed"),
         ("initialize-hang", "did not come to the end"),

@@ -136,5 +136,5 @@ fn a_server_that_ends_during_a_measurement_is_an_error() {
     server.kill();
     let finished = measuring.finish();
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
-    assert!(finished.stderr.contains("went away after"), "{}", finished.stderr);
+    assert!(finished.stderr.contains("disappeared after"), "{}", finished.stderr);
 }

@@ -163,7 +163,7 @@ fn an_incomplete_recording_is_refused_with_a_reason() {
         ("cut", "cut off at byte"),
         ("foreign", "not a recording of consort"),
         ("nothing", "not a recording of consort"),
-        ("empty", "no two cycles"),
+        ("empty", "no two consecutive cycles"),
         ("absent", "No such file"),
     ] {
         let said = refusal(&server, &["profile", "plot", name, "--output", "plots"]);
