@@ -10,6 +10,7 @@
 //! cycles. Items marked `Thread: cycle` may be called within a cycle; items marked `Thread: any`
 //! may be called from any thread and do not wait.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 
 mod autostart;
 mod callbacks;

@@ -1,11 +1,13 @@
 //! Warnings of the library, on standard error unless the program installs a hook.
 
+use std::io::Write;
 use std::sync::{Mutex, PoisonError};
 
 static HOOK: Mutex<fn(&str)> = Mutex::new(to_standard_error);
 
 fn to_standard_error(message: &str) {
-    eprintln!("consort: {message}");
+    // A program may have closed its standard error.
+    let _ = writeln!(std::io::stderr(), "consort: {message}");
 }
 
 /// Passes all warnings of this library to `hook`, on the thread that issues them. Never called

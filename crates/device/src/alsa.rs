@@ -374,8 +374,9 @@ pub fn may_share(options: &AlsaOptions, devices: &[String]) -> bool {
 /// Opens the hardware monitoring of the device's card, or prints why there is none.
 fn open_monitoring(device: &Device, rate_hz: u32) -> Option<HardwareMonitoring> {
     let opened = HardwareMonitoring::open(device, rate_hz);
-    let complain =
-        |reason| eprintln!("consort: no hardware monitoring, requests are only counted: {reason}");
+    let complain = |reason| {
+        sys::report!("consort: no hardware monitoring, requests are only counted: {reason}")
+    };
     opened.map_err(complain).ok()
 }
 

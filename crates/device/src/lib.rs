@@ -4,6 +4,7 @@
 //! every cycle, so the quantum, and whether the device or the graph sets the speed, may change from
 //! one cycle to the next.
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 
 mod alsa;
 mod driver;

@@ -26,7 +26,7 @@ pub(crate) fn reserve_all(cards: &[u32], reservations: &dyn CardReservation) -> 
     let reserve = |card: &u32| {
         let reservation = reservations.reserve(*card)?;
         if let Some(owner) = &reservation.refused_by {
-            eprintln!(
+            sys::report!(
                 "consort: sound card {card} is reserved by '{owner}', which does not release it"
             );
         }

@@ -18,6 +18,7 @@ pub mod interrupts;
 pub mod library;
 pub mod library_entry;
 pub mod lock;
+pub mod log;
 pub mod memory;
 pub mod midi;
 pub mod poll;

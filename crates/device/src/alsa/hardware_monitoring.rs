@@ -122,7 +122,7 @@ impl HardwareMonitoring {
     fn note(&mut self, outcome: Result<(), MonitoringError>) {
         let complaint = outcome.err().filter(|error| *error != MonitoringError::Gone);
         if let Some(error) = complaint.filter(|_| complaint != self.complaint) {
-            eprintln!("consort: no hardware monitoring: sound card '{}': {error}", self.card);
+            sys::report!("consort: no hardware monitoring: sound card '{}': {error}", self.card);
         }
         self.complaint = complaint;
     }
