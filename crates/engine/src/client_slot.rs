@@ -6,6 +6,7 @@ use std::sync::Arc;
 use proto::request::Activation;
 use proto::timing::ClientTiming;
 use rt::shm::{Assignments, OwnPage, absent};
+use sys::futex::Futex;
 use sys::memory::{SegmentError, Shared};
 
 use crate::average::Average;
@@ -30,7 +31,8 @@ struct IssuedAssignment {
 /// The memory that the server shares with one client.
 #[derive(Debug)]
 pub struct ClientMemory {
-    assignments: Shared<Assignments>,
+    /// Its assignments.
+    pub assignments: Arc<Shared<Assignments>>,
     issued: IssuedAssignment,
     /// Its own page.
     pub own: Arc<Shared<OwnPage>>,
@@ -52,7 +54,13 @@ impl ClientMemory {
         let signals = SignalPages::create()?;
         let issued = IssuedAssignment { words: Vec::new(), valid_from: 0 };
         Ok((
-            Self { assignments, issued, own: Arc::new(own), signals, slabs: Vec::new() },
+            Self {
+                assignments: Arc::new(assignments),
+                issued,
+                own: Arc::new(own),
+                signals,
+                slabs: Vec::new(),
+            },
             [assignments_fd, own_fd],
         ))
     }
@@ -70,6 +78,12 @@ impl ClientMemory {
         };
         debug_assert!(written, "the builder keeps to the room");
         self.issued = IssuedAssignment { words, valid_from: generation };
+    }
+
+    /// Wakes the client, wherever it sleeps. Control thread.
+    pub fn wake(&self) {
+        self.assignments.wake(&Futex);
+        self.signals.wake_unconditionally(&Futex);
     }
 
     /// Assigns nothing to the client.

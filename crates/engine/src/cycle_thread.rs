@@ -191,7 +191,7 @@ impl CycleThread {
         self.decide_transport(info, before.cycle);
         state.released_ns = Futex.now_ns();
         let new_cycle =
-            NewCycle { info, first_of_plan: replaced.is_some(), wakes: self.plan.wakes };
+            NewCycle { info, first_of_plan: replaced.is_some(), roots: &self.plan.roots };
         begin(&self.shared.engine, &self.plan.seats, new_cycle, &Futex);
         let begun_ns = Futex.now_ns();
         let ended = replaced.as_deref().map_or(&*self.plan, |plan| plan);

@@ -10,8 +10,8 @@ mod wakes;
 use std::sync::Arc;
 
 use dsp::PeerSamples;
-use rt::cycle::{Follower, Seat, Wakes};
-use rt::shm::{Edges, OwnPage, SignalPage};
+use rt::cycle::{Follower, Seat};
+use rt::shm::{Assignments, Edges, OwnPage, SignalPage};
 use sys::memory::{PeerSlab, Shared};
 
 use crate::client_health::ClientHealth;
@@ -28,6 +28,8 @@ pub struct PlanSeat {
     pub client: u32,
     /// Its own page.
     pub own: Arc<Shared<OwnPage>>,
+    /// Its assignments.
+    pub assignments: Arc<Shared<Assignments>>,
     /// Its signal page.
     pub signals: Arc<Shared<SignalPage>>,
     /// The signal page that it may sleep on until it is woken into this plan.
@@ -36,8 +38,7 @@ pub struct PlanSeat {
     pub edges: Edges,
     /// Its followers.
     pub followers: Vec<Follower>,
-    /// It must be woken on its signal page: it slept there, or was in no plan, and waits elsewhere
-    /// now.
+    /// It slept on another word in the plan before, or was in no plan, and must be woken there.
     pub enters: bool,
     /// Whether it keeps up.
     pub health: Arc<ClientHealth>,
@@ -63,8 +64,8 @@ pub struct Plan {
     pub freewheels: bool,
     /// The clients that run; each after its predecessors.
     pub seats: Vec<PlanSeat>,
-    /// The order in which clients are woken that wait for the driver alone.
-    pub wakes: Wakes,
+    /// The seats that wait for the driver alone, in the order in which it wakes them.
+    pub roots: Vec<usize>,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
     /// Whether each capture channel, and then each monitor, has a connection.
@@ -79,6 +80,10 @@ pub struct Plan {
 impl Seat for PlanSeat {
     fn own(&self) -> &OwnPage {
         &self.own
+    }
+
+    fn assignments(&self) -> &Assignments {
+        &self.assignments
     }
 
     fn signals(&self) -> &SignalPage {
@@ -120,6 +125,7 @@ impl Plan {
     /// Releases everything that the plan kept mapped. Control thread, when the plan has retired.
     pub fn clear(&mut self) {
         self.seats.clear();
+        self.roots.clear();
         self.playback.clear();
     }
 }

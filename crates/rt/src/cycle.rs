@@ -1,29 +1,32 @@
-//! The driver's side of a cycle: arm, release, wake, and at its end see who was late.
+//! The driver's side of a cycle: arm, release, wake, and find out at its end which clients were
+//! late.
 //!
 //! Everything here runs on the server's driver thread, in time proportional to the clients that
 //! run.
 
-use crate::park::{Park, WakeMask};
-use crate::shm::{CycleInfo, Edges, EngineSegment, OwnPage, SignalPage};
+use crate::park::Park;
+use crate::shm::{Assignments, CycleInfo, Edges, EngineSegment, OwnPage, SignalPage};
 
-/// What the driver knows of one client that runs in a plan.
+/// What the driver knows about one client that runs in a plan.
 pub trait Seat {
     /// The client's own page.
     fn own(&self) -> &OwnPage;
+    /// The client's assignments, where it sleeps while it waits for the driver alone.
+    fn assignments(&self) -> &Assignments;
     /// The client's signal page.
     fn signals(&self) -> &SignalPage;
-    /// The signal page that it had in the plan before, if that was another: it may sleep there.
+    /// Its signal page in the plan before, if that was another one: it may sleep there.
     fn previous_signals(&self) -> Option<&SignalPage>;
     /// Its predecessors in the plan.
     fn edges(&self) -> Edges;
     /// Its followers in the plan.
     fn followers(&self) -> &[Follower];
-    /// Whether it slept on another word in the plan before, so that the first cycle must wake it by
-    /// itself.
+    /// Whether it slept on another word in the plan before, so that the first cycle must wake it
+    /// individually.
     fn enters(&self) -> bool;
 }
 
-/// A follower in a plan: its seat, and which of its edges comes from here.
+/// A follower in a plan: its seat, and which of its edges comes from this client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Follower {
     /// Index among the plan's seats.
@@ -32,58 +35,46 @@ pub struct Follower {
     pub edge: u32,
 }
 
-/// The new_cycle of a cycle.
+/// A cycle that is about to begin.
 #[derive(Debug, Clone, Copy)]
-pub struct NewCycle {
+pub struct NewCycle<'a> {
     /// The cycle.
     pub info: CycleInfo,
     /// No cycle has run its plan before.
     pub first_of_plan: bool,
-    /// The order in which clients are woken that wait for the driver alone.
-    pub wakes: Wakes,
-}
-
-/// The order in which the driver wakes the clients that wait for it alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wakes([Option<WakeMask>; 2]);
-
-impl Wakes {
-    /// `first` before the rest, because another CPU takes long to wake up, and does so while those
-    /// on the driver's own are woken.
-    #[must_use]
-    pub fn new(first: Option<WakeMask>) -> Self {
-        // All are woken, wherever orders of an older plan have told them to sleep.
-        // MUTATION: wakes.complement_not_woken
-        Self([first, first.map_or(Some(WakeMask::ALL), WakeMask::complement)])
-    }
-}
-
-impl Default for Wakes {
-    fn default() -> Self {
-        Self::new(None)
-    }
+    /// The seats that wait for the driver alone, in the order in which they are woken: those on
+    /// other CPUs come first, since another CPU takes longer to wake up.
+    pub roots: &'a [usize],
 }
 
 /// Starts a cycle of a plan with `seats`.
 ///
-/// Clients without predecessors sleep on the cycle's word and are woken in groups; the others are
-/// woken by the last of their predecessors. One that cannot tell which it
-/// is, because its plan is being replaced, sleeps on the cycle's word too. One whose signal page
-/// was replaced is woken on the one that it has left.
-pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], new_cycle: NewCycle, park: &impl Park) {
-    let NewCycle { info, first_of_plan, wakes } = new_cycle;
+/// A client without predecessors sleeps on its assignments, where only the server can wake it; the
+/// others sleep on their signal pages and are woken by the last of their predecessors. A client
+/// that slept elsewhere in the plan before is woken in both places, and one whose signal page was
+/// replaced also on the old one.
+pub fn begin<S: Seat>(
+    engine: &EngineSegment,
+    seats: &[S],
+    new_cycle: NewCycle<'_>,
+    park: &impl Park,
+) {
+    let NewCycle { info, first_of_plan, roots } = new_cycle;
     for seat in seats {
         seat.signals().arm(info.cycle, seat.edges());
     }
-    // MUTATION: begin.published_after_release
     engine.publish(info);
     // MUTATION: begin.armed_after_release
     engine.release(info.cycle);
-    // MUTATION: begin.group_not_woken_without_roots
-    wakes.0.into_iter().flatten().for_each(|sleepers| engine.wake_group(sleepers, park));
+    // MUTATION: begin.roots_not_woken
+    for seat in roots.iter().filter_map(|root| seats.get(*root)) {
+        seat.assignments().give_turn(info.cycle, park);
+    }
     if first_of_plan {
         // MUTATION: begin.entering_clients_not_woken
         for seat in seats.iter().filter(|seat| seat.enters()) {
+            seat.assignments().give_turn(info.cycle, park);
+            // MUTATION: begin.entering_clients_not_woken_on_page
             seat.signals().wake_up(park);
         }
         for page in seats.iter().filter_map(Seat::previous_signals) {
@@ -93,7 +84,7 @@ pub fn begin<S: Seat>(engine: &EngineSegment, seats: &[S], new_cycle: NewCycle, 
     }
 }
 
-/// Signals the followers of seat `skipped` in its place: it will not finish `cycle` in time.
+/// Signals the followers of seat `skipped` on its behalf: it will not finish `cycle` in time.
 ///
 /// Its outputs read as silence, because they are not marked for the cycle. A signal that it gives
 /// itself later changes nothing.
@@ -103,7 +94,7 @@ pub fn signal_for<S: Seat>(seats: &[S], skipped: usize, cycle: u32, park: &impl 
         if seat.signals().signal(cycle, seat.edges(), follower.edge) {
             seat.signals().note_signaled(cycle, park.now_ns());
         }
-        // Even if the skipped client made it ready: it may have been stopped before it woke the
+        // Also if the skipped client made it ready: it may have been stopped before it woke the
         // follower.
         // MUTATION: signal_for.trusts_skipped_client
         if seat.signals().ready(cycle, seat.edges()) {
@@ -112,22 +103,21 @@ pub fn signal_for<S: Seat>(seats: &[S], skipped: usize, cycle: u32, park: &impl 
     }
 }
 
-/// Whether the client has finished `cycle`, the newest one: it cannot have finished a later one,
-/// and a page that stands at another number, however long the server runs, is of a client that has
-/// not run.
+/// Whether the client has finished `cycle`, the newest one. Compares for equality, so that the
+/// number may wrap: no client can have finished a later cycle.
 pub fn has_finished<S: Seat>(seat: &S, cycle: u32) -> bool {
     // MUTATION: has_finished.compares_by_distance
     seat.own().finished() == cycle
 }
 
-/// Wakes from one client's page that a wait for the graph's end accepts before it looks at the next
-/// client.
+/// Wake-ups from one client's page that a wait for the graph's end accepts before it checks the
+/// next client.
 const TRIES: u32 = 4;
 
 /// Sleeps until every seat has finished `cycle` or the deadline has passed; true if all have.
 ///
-/// Waits on one client's page after the other, the one expected last first: by then most others
-/// have finished, and no page is needed that several clients can write.
+/// Waits on one client's page after the other, starting with the one that is expected to finish
+/// last: by then most others have finished. No page that several clients can write is needed.
 pub fn await_end<'a, S: Seat + 'a>(
     seats: impl DoubleEndedIterator<Item = &'a S>,
     cycle: u32,

@@ -2,7 +2,7 @@
 //!
 //! Everything here runs on the client's process thread.
 
-use crate::park::{Park, WakeMask};
+use crate::park::Park;
 use crate::shm::{
     AssignmentCopy, AssignmentReader, Assignments, CycleInfo, Edges, EngineSegment, FollowerEdge,
     OwnPage, SignalPage,
@@ -42,6 +42,8 @@ pub struct TurnState<W> {
     woken: u32,
     /// First plan of the assignment whose signal page `woken` was read from.
     counted_for: u64,
+    /// When a sleep on the signal page ends without a wake-up, ns.
+    sleeps_until_ns: u64,
     used: usize,
     words: W,
 }
@@ -60,6 +62,9 @@ pub enum Turn {
 /// predecessor cannot keep it busy with more of them.
 const SPURIOUS_WAKES: u32 = 16;
 
+/// How long a client sleeps that cannot know yet what it waits for.
+const BRIEFLY_NS: u64 = 1_000_000;
+
 impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     /// Creates the state of a client that has not run yet. `words` has
     /// [`ASSIGNMENT_WORDS`](crate::shm::ASSIGNMENT_WORDS) words.
@@ -70,6 +75,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             known_for: 0,
             woken: 0,
             counted_for: 0,
+            sleeps_until_ns: 0,
             used: 0,
             words,
         }
@@ -105,13 +111,15 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         known
     }
 
-    /// Returns [`Turn::Run`] if it is the client's turn; otherwise sleeps once. Without a valid
-    /// signal page the sleep is limited to `patience_ns`.
+    /// Returns [`Turn::Run`] if it is the client's turn; otherwise sleeps once.
+    ///
+    /// A sleep on the signal page, on which every predecessor can sleep and wake, ends after about
+    /// `patience_ns` even without a wake-up: a predecessor can take the sleeper away from the page.
     ///
     /// `spurious` counts wakes without a turn since the last cycle; the caller stores it. A request
     /// that the caller checks between two calls is never missed if its sender then wakes the
-    /// client's page. It may be missed if the sender only wakes the group, since the cycle's word
-    /// does not count wake-ups.
+    /// client's page. It may be missed if the sender only wakes the client's assignments, which do
+    /// not count wake-ups.
     pub fn next(
         &mut self,
         pages: Pages<'_>,
@@ -136,11 +144,12 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
-        // Both words are read before what they announce, so that a later change makes the sleep
-        // return. The signals' word comes first, counted when the last poll ended: a thread that
-        // sees a signal of a cycle then also sees that cycle released.
+        // The words to sleep on are read before what they announce, so that a later change makes
+        // the sleep return. The signals' word was counted when the last poll ended: a thread that
+        // sees a signal of a cycle, or its turn, then also sees that cycle released.
         // MUTATION: next.forgets_wake_ups_between_polls
         let woken = self.woken;
+        let turn = pages.assignments.turn();
         // MUTATION: next.reads_cycle_before_wake_count
         let released = pages.engine.cycle();
         if released == self.last_cycle
@@ -150,18 +159,17 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             && let Some(page) = signals.page(self.assignment().page())
         {
             // The client has run the newest cycle, and the next event counts a wake-up here.
-            *spurious += 1;
-            page.sleep(woken, None, park);
+            self.sleep_on(page, woken, patience_ns, spurious, park);
             return Turn::Wait;
         }
-        let sleep_a_while = || {
-            let deadline_ns = park.now_ns().saturating_add(patience_ns);
-            pages.engine.sleep(WakeMask::for_cpu(None), released, Some(deadline_ns), park);
+        let sleep_briefly = || {
+            let until_ns = park.now_ns().saturating_add(BRIEFLY_NS.min(patience_ns));
+            pages.assignments.sleep_briefly(turn, until_ns, park);
         };
         let Some(info) = pages.engine.info() else {
-            // The driver is about to release a cycle, which wakes all sleepers on the cycle's word.
-            // MUTATION: next.sleeps_on_page_without_info
-            sleep_a_while();
+            // The driver is about to release a cycle.
+            // MUTATION: next.sleeps_for_ever_without_info
+            sleep_briefly();
             return Turn::Wait;
         };
         let known = self.refresh(pages.assignments, info.plan);
@@ -174,7 +182,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         // released.
         let Some(page) = page else {
             *spurious = 0;
-            sleep_a_while();
+            sleep_briefly();
             return Turn::Wait;
         };
         let (in_plan, edges) = (self.assignment().runs(), self.assignment().edges());
@@ -182,27 +190,47 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         let fresh = in_plan && info.cycle == released && info.cycle != self.last_cycle;
         if fresh && page.ready(info.cycle, edges) {
             self.last_cycle = info.cycle;
+            self.sleeps_until_ns = info.woken_ns.saturating_add(patience_ns);
             *spurious = 0;
             return Turn::Run(info);
         }
-        // No deadline where none is needed: a deadline costs the kernel a tenth of a hop.
         // MUTATION: next.sleeps_by_count_of_replaced_page
         if in_plan && edges == Edges::NONE {
             // The next release wakes it, or a thread that needs it and repeats the wake-up until it
-            // responds.
+            // responds. No deadline: no other program can name the word.
             *spurious = 0;
-            pages.engine.sleep(WakeMask::for_cpu(self.assignment().cpu()), released, None, park);
+            pages.assignments.sleep(turn, park);
         } else if *spurious > SPURIOUS_WAKES {
             *spurious = 0;
-            sleep_a_while();
+            let until_ns = info.next_wakeup_ns.min(park.now_ns().saturating_add(patience_ns));
+            pages.assignments.sleep_briefly(turn, until_ns, park);
         } else if self.counted_for == self.valid_from {
-            *spurious += 1;
             // Every other event counts a wake-up here.
-            page.sleep(woken, None, park);
+            self.sleep_on(page, woken, patience_ns, spurious, park);
         }
         // Otherwise the assignment is new, and may name another page than the one on which `woken`
         // was counted: the next poll uses the count taken at the end of this one.
         Turn::Wait
+    }
+
+    #[inline]
+    fn sleep_on(
+        &self,
+        page: &SignalPage,
+        woken: u32,
+        patience_ns: u64,
+        spurious: &mut u32,
+        park: &impl Park,
+    ) {
+        // The first sleep after a cycle takes its deadline from that cycle, without reading the
+        // clock.
+        let deadline_ns = match *spurious {
+            0 => self.sleeps_until_ns,
+            _ => park.now_ns().saturating_add(patience_ns),
+        };
+        *spurious += 1;
+        // MUTATION: next.sleeps_without_deadline
+        page.sleep(woken, Some(deadline_ns), park);
     }
 }
 
@@ -210,13 +238,13 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
 /// predecessor to do so.
 pub fn signal_follower(
     page: &SignalPage,
-    order: FollowerEdge,
+    follower: FollowerEdge,
     cycle: u32,
     now_ns: u64,
     park: &impl Park,
 ) {
-    let Some(edges) = Edges::new(order.edges) else { return };
-    if page.signal(cycle, edges, order.edge) {
+    let Some(edges) = Edges::new(follower.edges) else { return };
+    if page.signal(cycle, edges, follower.edge) {
         page.note_signaled(cycle, now_ns);
         page.wake_up(park);
     }
@@ -228,7 +256,7 @@ mod tests {
     use crate::shm::ASSIGNMENT_WORDS;
 
     #[test]
-    fn orders_are_looked_up_once_a_plan_and_again_while_they_are_not_there() {
+    fn an_assignment_is_looked_up_once_per_plan() {
         let assignments = Assignments::default();
         let mut state = TurnState::new(std::vec![0; ASSIGNMENT_WORDS]);
         assert!(!state.refresh(&assignments, 0) && !state.refresh(&assignments, 4), "none yet");

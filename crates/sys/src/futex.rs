@@ -1,6 +1,8 @@
 //! Sleeps on a word of shared memory until a thread of any process wakes it.
 
-use rt::park::{Park, WakeMask};
+use std::num::NonZeroU32;
+
+use rt::park::Park;
 use rt::sync::AtomicU32;
 use rustix::thread::futex::{Flags, wait_bitset, wake_bitset};
 
@@ -10,25 +12,28 @@ use crate::clock;
 /// that maps the word, at whatever address, writable or not, uses the same one. Callable inside a
 /// cycle.
 ///
-/// Source: futex(2); `FUTEX_WAIT_BITSET`, whose timeout is absolute, and whose bits select
-/// sleepers.
+/// Source: futex(2); `FUTEX_WAIT_BITSET`, whose timeout is absolute.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Futex;
 
+/// Wakes, and is woken, whatever the other's bits.
+const ANY: NonZeroU32 = NonZeroU32::MAX;
+
 impl Park for Futex {
     #[inline]
-    fn wait_as(&self, mask: WakeMask, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
+    fn wait(&self, word: &AtomicU32, expected: u32, deadline_ns: Option<u64>) {
         let deadline = deadline_ns.map(clock::timespec);
         // Woken, already changed, interrupted or too late: the caller checks the word again in any
         // case.
-        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), mask.bits());
+        let _ = wait_bitset(word, Flags::empty(), expected, deadline.as_ref(), ANY);
     }
 
     #[inline]
-    fn wake_only(&self, mask: WakeMask, word: &AtomicU32, count: u32) {
-        // The kernel reads the count as signed. The only other failure is an address that is not
-        // mapped.
-        let _ = wake_bitset(word, Flags::empty(), count.min(i32::MAX as u32), mask.bits());
+    fn wake(&self, word: &AtomicU32, count: u32) {
+        // The kernel reads the count as signed. It fails where the address is not mapped, and where
+        // a program waits there for another kind of wake-up (`FUTEX_WAIT_REQUEUE_PI`): then the
+        // sleepers behind that one are not woken, and their deadlines bring them back.
+        let _ = wake_bitset(word, Flags::empty(), count.min(i32::MAX as u32), ANY);
     }
 
     #[inline]
@@ -91,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wake_of_everybody_wakes_everybody() {
+    fn a_wake_up_of_all_reaches_every_sleeper() {
         const SLEEPERS: usize = 4;
         let word = AtomicU32::new(0);
         let deadline_ns = clock::now_ns() + MINUTE_NS;

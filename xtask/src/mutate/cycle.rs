@@ -2,9 +2,9 @@
 
 use super::edit::{ACQUIRE_RELAXED, Edit::*, RELEASE_RELAXED};
 use super::models::{
-    ANOTHER_CPU, AWAKE_IN_PLACE_OF, CARRIES_ON, CHAIN_RUNS, FOLLOWER_WAKES, GAINS_PREDECESSOR,
+    AWAKE_IN_PLACE_OF, CARRIES_ON, CHAIN_RUNS, FOLLOWER_WAKES, GAINS_PREDECESSOR,
     LATE_FOR_ASSIGNMENT, LONG_UPTIME, LOSES_PREDECESSORS, MOVES_PAGE, RELEASED, RUNS_ONCE,
-    SAME_WAIT, STRAGGLERS, WORDS_ADD_UP,
+    SAME_WAIT, STRAGGLERS, TAKEN_OFF, WORDS_ADD_UP,
 };
 use super::{Mutation, mutation};
 
@@ -33,30 +33,21 @@ pub(super) const CYCLE: &[Mutation] = &[
     mutation("ready.relaxed", ACQUIRE_RELAXED, WORDS_ADD_UP),
     mutation("release.relaxed", RELEASE_RELAXED, RELEASED),
     mutation("cycle.relaxed", ACQUIRE_RELAXED, RELEASED),
-    mutation("begin.published_after_release", Before("engine.release(info.cycle);"), SAME_WAIT),
     mutation(
         "begin.armed_after_release",
         After("for seat in seats { seat.signals().arm(info.cycle, seat.edges()); }"),
         CHAIN_RUNS,
     ),
-    mutation(
-        "begin.group_not_woken_without_roots",
-        Replace(
-            "into_iter()",
-            "into_iter().filter(|_| seats.iter().any(|seat| seat.edges() == Edges::NONE))",
-        ),
-        GAINS_PREDECESSOR,
-    ),
-    mutation(
-        "wakes.complement_not_woken",
-        Replace("WakeMask::complement", "|_| None"),
-        ANOTHER_CPU,
-    )
-    .short(),
+    mutation("begin.roots_not_woken", Delete, SAME_WAIT).short(),
+    mutation("give_turn.relaxed", RELEASE_RELAXED, SAME_WAIT),
+    mutation("turn.relaxed", ACQUIRE_RELAXED, SAME_WAIT),
+    mutation("begin.entering_clients_not_woken_on_page", Delete, LOSES_PREDECESSORS),
+    mutation("next.sleeps_without_deadline", Replace("Some(deadline_ns)", "None"), TAKEN_OFF)
+        .short(),
     mutation(
         "begin.entering_clients_not_woken",
         Replace("seat.enters()", "seat.enters() && seats.is_empty()"),
-        LOSES_PREDECESSORS,
+        GAINS_PREDECESSOR,
     )
     .short(),
     mutation(
@@ -108,11 +99,8 @@ pub(super) const CYCLE: &[Mutation] = &[
         LATE_FOR_ASSIGNMENT,
     ),
     mutation(
-        "next.sleeps_on_page_without_info",
-        Replace(
-            "sleep_a_while()",
-            "signals.page(self.assignment().page()).map(|page| page.sleep(woken, None, park))",
-        ),
+        "next.sleeps_for_ever_without_info",
+        Replace("sleep_briefly()", "pages.assignments.sleep(turn, park)"),
         SAME_WAIT,
     ),
 ];

@@ -7,8 +7,6 @@ pub(super) enum Edit {
     Delete,
     /// Replaces the first text, which the statement contains exactly once, by the second.
     Replace(&'static str, &'static str),
-    /// Inserts code before the statement.
-    Before(&'static str),
     /// Inserts code after the statement.
     After(&'static str),
 }
@@ -23,7 +21,6 @@ impl Edit {
         Some(match self {
             Self::Delete => String::new(),
             Self::Replace(old, new) => replace_once(&code, old, new)?,
-            Self::Before(inserted) => format!("{inserted}\n{code}"),
             Self::After(inserted) => format!("{code}{inserted}\n"),
         })
     }

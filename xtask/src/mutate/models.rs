@@ -15,10 +15,10 @@ pub(super) const LONG_UPTIME: &str =
 pub(super) const SLAB: &str = "a_reader_that_sees_a_slab_finished_sees_its_samples";
 pub(super) const GAINS_PREDECESSOR: &str =
     "a_client_without_predecessors_that_gets_one_misses_no_cycle";
-pub(super) const ANOTHER_CPU: &str = "a_client_that_changes_cpu_misses_no_cycle_wherever_it_sleeps";
 pub(super) const LOSES_PREDECESSORS: &str = "a_client_that_loses_its_predecessors_misses_no_cycle";
 pub(super) const SAME_WAIT: &str = "a_client_that_waits_for_the_same_in_both_plans_misses_no_cycle";
 pub(super) const MOVES_PAGE: &str = "a_client_whose_signal_page_is_replaced_misses_no_cycle";
+pub(super) const TAKEN_OFF: &str = "a_follower_that_was_taken_off_its_page_runs_again";
 pub(super) const LATE_FOR_ASSIGNMENT: &str =
     "a_very_late_client_obeys_the_assignment_that_replaced_its_own";
 pub(super) const ASSIGNMENT_WHOLE: &str =

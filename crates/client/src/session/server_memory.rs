@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use rt::park::WakeMask;
 use rt::shm::{Assignments, CycleInfo, EngineSegment, OwnPage, SignalPage};
 use sys::clock::now_ns;
 use sys::futex::Futex;
@@ -61,11 +60,11 @@ impl ServerMemory {
         self.engine.flags().realtime
     }
 
-    /// Wakes the process thread if it sleeps on the signal page of this memory or on the cycle's
-    /// futex word, so that it checks its state.
+    /// Wakes the process thread if it sleeps on the signal page of this memory or on its
+    /// assignments, so that it checks its state.
     pub(crate) fn wake(&self) {
         self.signals.wake_unconditionally(&Futex);
-        self.engine.wake_group(WakeMask::ALL, &Futex);
+        self.assignments.wake(&Futex);
     }
 
     /// Records the frame clock at the server's end.

@@ -283,6 +283,7 @@ impl PlanPublisher {
 fn client_view(slot: &ClientSlot, cpu: Option<u32>) -> ClientView<'_> {
     ClientView {
         own: &slot.memory.own,
+        assignments: &slot.memory.assignments,
         signals: &slot.memory.signals,
         slabs: &slot.memory.slabs,
         mapped_pages: &slot.pages,
@@ -370,7 +371,7 @@ mod tests {
         assert!(scenario.publisher.runs_newest());
         assert_eq!((scenario.publisher.running(), scenario.publisher.in_force()), (1, 1));
         let slot = scenario.program.clients.slots.values().next().unwrap();
-        assert_eq!(slot.sleep, Sleep::Group, "it waits for the driver alone");
+        assert_eq!(slot.sleep, Sleep::Turn, "it waits for the driver alone");
     }
 
     #[test]

@@ -14,7 +14,6 @@ use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::shm::{OwnPage, RecordCursor, Recording};
 use rt::sync::Ordering;
 use sys::clock::now_ns;
-use sys::futex::Futex;
 
 use super::Control;
 use crate::client_slot::ClientSlot;
@@ -148,7 +147,7 @@ impl Control {
         if self.supervisor.is_away != is_away {
             self.supervisor.is_away = is_away;
             let news = if is_away { "is not there: cycles go on by timer" } else { "is back" };
-            eprintln!("consort: {} {news}", self.settings.driver.description);
+            sys::report!("consort: {} {news}", self.settings.driver.description);
         }
     }
 
@@ -157,7 +156,7 @@ impl Control {
     fn log_device_error(&mut self) {
         let why = self.supervisor.is_away.then(|| self.settings.driver.why_away.now()).flatten();
         if let Some(why) = why.as_ref().filter(|_| why != self.supervisor.logged_device_error) {
-            eprintln!("consort: {} cannot come back: {why}", self.settings.driver.description);
+            sys::report!("consort: {} cannot come back: {why}", self.settings.driver.description);
         }
         self.supervisor.logged_device_error = why;
     }
@@ -207,10 +206,10 @@ impl Control {
                 slot.health.forget_late_cycles();
                 self.registry.note_late(client, slot.supervision.late_cycles(), false);
             }
-            Some(Action::Wake) => return slot.memory.signals.wake_unconditionally(&Futex),
+            Some(Action::Wake) => return slot.memory.wake(),
             Some(Action::ReportMismatch { assigned }) => {
                 let name = self.client_name(client);
-                return eprintln!(
+                return sys::report!(
                     "consort: client '{name}' does not run on CPU {assigned}, which --cpus assigns \
                      to it: its own affinity or its cpuset excludes that CPU"
                 );

@@ -24,7 +24,7 @@ const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
 
 const HANDOVERS: u32 = 24;
 /// Clients that are woken at once, to see what further ones cost.
-const GROUP: u32 = 4;
+const GROUP: usize = 4;
 /// The time limit of each of the three measurements.
 const BUDGET_NS: u64 = 20_000_000;
 /// How long all threads sleep before each handover, as they do before a cycle: the longer a CPU has
@@ -69,7 +69,7 @@ fn plausible(
     };
     let further_wake_ns =
         cross_cpu.zip(group).map_or(TYPICAL.further_wake_ns, |(cross_cpu, group)| {
-            group.wake_ns.saturating_sub(cross_cpu.wake_ns) / u64::from(GROUP - 1)
+            group.wake_ns.saturating_sub(cross_cpu.wake_ns) / (GROUP as u64 - 1)
         });
     let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), Handover { hop_ns: 0, wake_ns: 0 });
     let cross_cpu = clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu);
@@ -79,16 +79,16 @@ fn plausible(
 
 /// The medians of the handovers from a thread on one CPU to `receivers` threads on another, or on
 /// the same.
-fn measure(from_cpu: u32, to_cpu: u32, receivers: u32) -> Option<Handover> {
+fn measure(from_cpu: u32, to_cpu: u32, receivers: usize) -> Option<Handover> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
-    let baton = Arc::new(Baton { receivers, ..Baton::default() });
+    let baton = Arc::new(Baton::for_receivers(receivers));
     // None is joined: on a CPU that other real-time threads keep busy they may start late, and end
     // then.
-    for _ in 0..receivers {
+    for receiver in 0..receivers {
         let theirs = Arc::clone(&baton);
         sys::thread::spawn_named("hop-receiver", STACK_BYTES, move || {
             if pin(to_cpu) {
-                theirs.receive(deadline_ns);
+                theirs.receive(receiver, deadline_ns);
             }
         })
         .ok()?;
@@ -120,9 +120,9 @@ fn median(mut samples: Vec<u64>) -> Option<u64> {
 /// What the sender hands over to the receivers and back.
 #[derive(Debug, Default)]
 struct Baton {
-    receivers: u32,
-    /// The round that the sender has started; [`OVER`] after the last.
-    sent: AtomicU32,
+    /// The round that the sender has started, for each receiver on a word of its own, as clients
+    /// have it; [`OVER`] after the last.
+    sent: Vec<AtomicU32>,
     /// Wake-ups of all receivers in all rounds.
     received: AtomicU32,
     /// Time of the last of these.
@@ -132,6 +132,10 @@ struct Baton {
 const OVER: u32 = u32::MAX;
 
 impl Baton {
+    fn for_receivers(count: usize) -> Self {
+        Self { sent: (0..count).map(|_| AtomicU32::new(0)).collect(), ..Self::default() }
+    }
+
     /// Hands over until all rounds are done or the deadline has passed. Returns how long each
     /// handover took, and the wake-up alone.
     fn send(&self, deadline_ns: u64) -> (Vec<u64>, Vec<u64>) {
@@ -139,7 +143,7 @@ impl Baton {
         let mut wakes_ns = Vec::with_capacity(HANDOVERS as usize);
         for round in 1..=HANDOVERS {
             let sent_at_ns = rest();
-            hand_over(&self.sent, round);
+            self.hand_over(round);
             let woken_at_ns = sys::clock::now_ns();
             if !self.all_received(round, deadline_ns) {
                 break;
@@ -147,24 +151,31 @@ impl Baton {
             hops_ns.push(self.received_at_ns.load(Ordering::Relaxed).saturating_sub(sent_at_ns));
             wakes_ns.push(woken_at_ns.saturating_sub(sent_at_ns));
         }
-        hand_over(&self.sent, OVER);
+        self.hand_over(OVER);
         (hops_ns, wakes_ns)
     }
 
     /// Sleeps until every receiver has woken in the round; false at the deadline.
     fn all_received(&self, round: u32, deadline_ns: u64) -> bool {
         let mut received = self.received.load(Ordering::Acquire);
-        while received < round * self.receivers {
+        while received < round * self.sent.len() as u32 {
             let Some(more) = changed(&self.received, received, deadline_ns) else { return false };
             received = more;
         }
         true
     }
 
-    fn receive(&self, deadline_ns: u64) {
+    fn hand_over(&self, round: u32) {
+        for word in &self.sent {
+            word.store(round, Ordering::Release);
+            Futex.wake(word, 1);
+        }
+    }
+
+    fn receive(&self, receiver: usize, deadline_ns: u64) {
         let mut known = 0;
         while let Some(round) =
-            changed(&self.sent, known, deadline_ns).filter(|round| *round != OVER)
+            changed(&self.sent[receiver], known, deadline_ns).filter(|round| *round != OVER)
         {
             self.received_at_ns.store(sys::clock::now_ns(), Ordering::Relaxed);
             // Release: publishes the timestamp as well.
@@ -179,11 +190,6 @@ impl Baton {
 fn rest() -> u64 {
     sys::clock::sleep_until(sys::clock::now_ns() + REST_NS);
     sys::clock::now_ns()
-}
-
-fn hand_over(word: &AtomicU32, round: u32) {
-    word.store(round, Ordering::Release);
-    Futex.wake(word, u32::MAX);
 }
 
 /// Sleeps until the word is no longer `known`, and returns it; `None` at the deadline.
@@ -253,24 +259,27 @@ mod tests {
     #[test]
     fn every_handover_arrives_before_the_receivers_end() {
         for receivers in [1, GROUP] {
-            let baton = Baton { receivers, ..Baton::default() };
+            let baton = Baton::for_receivers(receivers);
             let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
             let (hops_ns, wakes_ns) = std::thread::scope(|scope| {
-                (0..receivers).for_each(|_| _ = scope.spawn(|| baton.receive(deadline_ns)));
+                for receiver in 0..receivers {
+                    let baton = &baton;
+                    scope.spawn(move || baton.receive(receiver, deadline_ns));
+                }
                 baton.send(deadline_ns)
             });
             assert_eq!((hops_ns.len(), wakes_ns.len()), (HANDOVERS as usize, HANDOVERS as usize));
             assert!(hops_ns.iter().chain(&wakes_ns).all(|duration_ns| *duration_ns > 0));
-            assert_eq!(baton.received.into_inner(), HANDOVERS * receivers);
+            assert_eq!(baton.received.into_inner(), HANDOVERS * receivers as u32);
             assert!(sys::clock::now_ns() < deadline_ns);
         }
     }
 
     #[test]
     fn a_receiver_that_never_answers_ends_the_measurement_at_its_deadline() {
-        let baton = Baton { receivers: 1, ..Baton::default() };
+        let baton = Baton::for_receivers(1);
         assert_eq!(baton.send(sys::clock::now_ns() + 1_000_000), (vec![], vec![]));
-        Baton::default().receive(sys::clock::now_ns() + 1_000_000);
+        Baton::for_receivers(1).receive(0, sys::clock::now_ns() + 1_000_000);
     }
 
     #[test]

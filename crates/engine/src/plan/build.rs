@@ -49,6 +49,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
         plan.seats.push(PlanSeat {
             client: *client,
             own: Arc::clone(view.own),
+            assignments: Arc::clone(view.assignments),
             signals: Arc::clone(&view.signals.current().shared),
             left: view.signals.left().cloned(),
             edges: count(*client),
@@ -56,7 +57,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
                 .iter()
                 .map(|(reader, edge)| Follower { seat: seat_of[reader], edge: *edge })
                 .collect(),
-            enters: view.sleep != Sleep::Group && view.sleep != sleep,
+            enters: view.sleep != sleep,
             health: Arc::clone(view.health),
             controls: view.controls,
         });

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proto::port_flags;
 use proto::request::{NewPort, PortType, SlabSlot};
-use rt::shm::OwnPage;
+use rt::shm::{Assignments, OwnPage};
 use sys::memory::{OwnSlab, PeerSlab, Shared};
 
 use super::{ClientView, GraphView, Plan, Sleep, build};
@@ -18,6 +18,7 @@ use crate::slab::Slab;
 
 /// The memory of one client.
 struct Memory {
+    assignments: Arc<Shared<Assignments>>,
     own: Arc<Shared<OwnPage>>,
     signals: SignalPages,
     slabs: Vec<Slab>,
@@ -30,6 +31,7 @@ impl Memory {
     fn create() -> Self {
         Self {
             own: Arc::new(Shared::for_writers("test-own").unwrap().0),
+            assignments: Arc::new(Shared::for_readers("test-assignments").unwrap().0),
             signals: SignalPages::create().unwrap(),
             slabs: vec![slab()],
             mapped_pages: MappedTable::default(),
@@ -41,6 +43,7 @@ impl Memory {
     fn view(&self) -> ClientView<'_> {
         ClientView {
             own: &self.own,
+            assignments: &self.assignments,
             signals: &self.signals,
             slabs: &self.slabs,
             mapped_pages: &self.mapped_pages,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use rt::shm::{Edges, OwnPage};
+use rt::shm::{Assignments, Edges, OwnPage};
 use sys::memory::{PeerSlab, Shared};
 
 use crate::client_health::ClientHealth;
@@ -19,15 +19,15 @@ pub enum Sleep {
     /// It was in no plan: on its signal page.
     #[default]
     Absent,
-    /// It waited for the driver only: on the cycle's word.
-    Group,
+    /// It waited for the driver alone: on its assignments.
+    Turn,
     /// It waited for predecessors: on its signal page.
     Signals,
 }
 
 impl From<Edges> for Sleep {
     fn from(edges: Edges) -> Self {
-        if edges == Edges::NONE { Self::Group } else { Self::Signals }
+        if edges == Edges::NONE { Self::Turn } else { Self::Signals }
     }
 }
 
@@ -36,6 +36,8 @@ impl From<Edges> for Sleep {
 pub struct ClientView<'a> {
     /// Its own page.
     pub own: &'a Arc<Shared<OwnPage>>,
+    /// Its assignments.
+    pub assignments: &'a Arc<Shared<Assignments>>,
     /// Its signal pages.
     pub signals: &'a SignalPages,
     /// Its slabs, by number.

@@ -1,19 +1,17 @@
 //! The order in which clients are woken that wait for the driver alone.
 
-use std::collections::HashSet;
-
-use rt::cycle::Wakes;
-use rt::park::WakeMask;
 use rt::shm::Edges;
 
 use super::{GraphView, Plan};
 
-/// Lets the driver wake the clients on other CPUs before those on its own.
+/// Lets the driver wake the clients on other CPUs before those on its own: another CPU takes longer
+/// to wake up, and does so while the others are woken.
 pub(super) fn settle(plan: &mut Plan, graph: &GraphView<'_>) {
-    let roots = plan.seats.iter().filter(|seat| seat.edges == Edges::NONE);
-    let mut cpus: HashSet<u32> = roots.filter_map(|seat| graph.cpu(seat.client)).collect();
-    let has_near = graph.driver_cpu.is_some_and(|cpu| cpus.remove(&cpu));
-    let far = cpus.into_iter().map(|cpu| WakeMask::for_cpu(Some(cpu))).reduce(WakeMask::union);
-    // Without clients on the driver's own CPU, no order is needed.
-    plan.wakes = Wakes::new(far.filter(|_| has_near));
+    let is_root = |seat: &usize| plan.seats[*seat].edges == Edges::NONE;
+    plan.roots = (0..plan.seats.len()).filter(is_root).collect();
+    let is_near = |seat: &usize| {
+        let cpu = graph.cpu(plan.seats[*seat].client);
+        cpu.is_some() && cpu == graph.driver_cpu
+    };
+    plan.roots.sort_by_key(is_near);
 }

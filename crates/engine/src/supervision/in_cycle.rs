@@ -135,6 +135,7 @@ fn give_up(seats: &[PlanSeat], cycle: u32, before: u32, is_grace_over: bool) -> 
             }
             // A writable signal page may have been made to look awake.
             seat.signals.wake_unconditionally(&Futex);
+            seat.assignments.wake(&Futex);
         }
     }
     others
@@ -166,10 +167,12 @@ mod tests {
 
     fn seat(client: u32, followers: Vec<Follower>) -> PlanSeat {
         let (own, _) = Shared::for_writers("test-own").unwrap();
+        let (assignments, _) = Shared::for_readers("test-assignments").unwrap();
         let signals = SignalPages::create().unwrap();
         PlanSeat {
             client,
             own: Arc::new(own),
+            assignments: Arc::new(assignments),
             signals: Arc::clone(&signals.current().shared),
             left: None,
             edges: Edges::NONE,

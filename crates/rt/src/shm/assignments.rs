@@ -5,6 +5,7 @@ use core::iter;
 
 use super::header::{Layout, SegmentHeader};
 use super::signal::Edges;
+use crate::park::Park;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Words of one set, and about as many connections as can end at one client.
@@ -19,7 +20,11 @@ pub const NO_CPU: u32 = u32::MAX;
 #[derive(Debug)]
 pub struct Assignments {
     header: SegmentHeader,
-    reserved: [AtomicU64; 6],
+    /// The last cycle for which the server woke the client here: the futex word on which it sleeps
+    /// while it waits for the driver alone. The client maps it read-only, and no other program maps
+    /// it.
+    turn: AtomicU32,
+    reserved: [AtomicU32; 11],
     slots: [AssignmentSlot; 2],
 }
 
@@ -58,7 +63,8 @@ impl Default for Assignments {
     fn default() -> Self {
         Self {
             header: SegmentHeader::default(),
-            reserved: core::array::from_fn(|_| AtomicU64::new(0)),
+            turn: AtomicU32::new(0),
+            reserved: core::array::from_fn(|_| AtomicU32::new(0)),
             slots: core::array::from_fn(|_| AssignmentSlot::default()),
         }
     }
@@ -87,6 +93,41 @@ impl Assignments {
             self.slots.each_ref().map(|slot| slot.valid_from.load(Ordering::Relaxed));
         // MUTATION: assignments.set_in_force_replaced
         if first > second { 0 } else { 1 }
+    }
+
+    /// Wakes the client for `cycle` if it sleeps here. The cycle has been released before. Driver
+    /// thread. Thread: cycle.
+    pub fn give_turn(&self, cycle: u32, park: &impl Park) {
+        // Release: a client that sees the turn sees the cycle released.
+        // MUTATION: give_turn.relaxed
+        self.turn.store(cycle, Ordering::Release);
+        self.wake(park);
+    }
+
+    /// Wakes the client if it sleeps here, to check something other than the turn. It may have
+    /// checked that just before it fell asleep, so the wake-up is repeated until it responds.
+    pub fn wake(&self, park: &impl Park) {
+        park.wake(&self.turn, 1);
+    }
+
+    /// Returns the last turn that was given. The client reads it before it decides to sleep.
+    /// Process thread. Thread: cycle.
+    #[inline]
+    pub fn turn(&self) -> u32 {
+        // Acquire: pairs with `give_turn`.
+        // MUTATION: turn.relaxed
+        self.turn.load(Ordering::Acquire)
+    }
+
+    /// Sleeps until another turn than `seen` is given. Process thread.
+    #[inline]
+    pub fn sleep(&self, seen: u32, park: &impl Park) {
+        park.wait(&self.turn, seen, None);
+    }
+
+    /// Sleeps like [`sleep`](Self::sleep), until `until_ns` at most. Process thread.
+    pub fn sleep_briefly(&self, seen: u32, until_ns: u64, park: &impl Park) {
+        park.wait_briefly(&self.turn, seen, until_ns);
     }
 
     fn write(&self, index: usize, valid_from: u64, words: &[u32]) -> bool {
@@ -368,8 +409,8 @@ impl<'a> AssignmentWriter<'a> {
     }
 
     /// Adds a follower. All followers are added before the first group.
-    pub fn follower(&mut self, order: FollowerEdge) {
-        self.push(&[order.page, order.edge, order.edges]);
+    pub fn follower(&mut self, edge: FollowerEdge) {
+        self.push(&[edge.page, edge.edge, edge.edges]);
         self.count(FOLLOWERS);
     }
 
@@ -411,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_writes_is_what_the_client_reads() {
+    fn a_client_reads_what_the_server_wrote() {
         let mut words = [0; 64];
         let edges = Edges::new(3).expect("three");
         let mut writer = AssignmentWriter::new(&mut words, Some(1), edges, true);
@@ -442,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn orders_that_do_not_fit_are_refused_whole() {
+    fn assignments_that_do_not_fit_are_refused_as_a_whole() {
         let mut words = [0; FIXED_WORDS + 2];
         let mut writer = AssignmentWriter::new(&mut words, None, Edges::NONE, false);
         writer.follower(FollowerEdge { page: 0, edge: 0, edges: 1 });
@@ -450,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_obeys_the_newest_orders_that_its_plan_knows() {
+    fn a_client_obeys_the_newest_assignment_of_its_plan() {
         let assignments = zeroed();
         let (mut state, mut words) = ((0, 0), std::vec![0; ASSIGNMENT_WORDS]);
         assert!(!assignments.copy_for(5, &mut copy(&mut state, &mut words)), "none yet");
@@ -469,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn any_words_can_be_read_as_orders() {
+    fn any_words_can_be_read_as_an_assignment() {
         let mut seed = 1_u32;
         for length in 0..200 {
             let words: std::vec::Vec<u32> = (0..length)

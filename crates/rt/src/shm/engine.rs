@@ -2,11 +2,10 @@
 
 use super::header::{Layout, SegmentHeader};
 use super::snapshot::Snapshot;
-use crate::park::{Park, WakeMask};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::transport::{TRANSPORT_WORDS, Transport};
 
-/// What a cycle is: the same value for every client that runs in it.
+/// The properties of a cycle, the same for every client that runs in it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CycleInfo {
     /// Number of the cycle; wraps. The first one is 1.
@@ -31,10 +30,10 @@ pub struct CycleInfo {
 
 const INFO_WORDS: usize = 8;
 
-/// How many of them are shared: in models only those by which a client decides.
+/// Number of the shared words; models share only those that a client's decisions depend on.
 const SHARED_WORDS: usize = if cfg!(loom) { 2 } else { INFO_WORDS };
 
-/// The same for the transport.
+/// Number of the transport's shared words.
 const SHARED_TRANSPORT_WORDS: usize = if cfg!(loom) { 1 } else { TRANSPORT_WORDS };
 
 /// How the server was started; constant while it lives.
@@ -44,7 +43,7 @@ pub struct ServerFlags {
     pub realtime: bool,
     /// The driver waits for the graph's end in each cycle (`-S`).
     pub sync: bool,
-    /// The server has priorities given to process threads, which cannot take them.
+    /// The server requests priorities for process threads, which cannot take them.
     pub gives_priorities: bool,
 }
 
@@ -64,7 +63,7 @@ pub struct Priorities {
 pub struct EngineSegment {
     header: SegmentHeader,
     flags: AtomicU32,
-    /// As [`Priorities::clients`].
+    /// See [`Priorities::clients`].
     client_priority: AtomicU32,
     server_process: AtomicU32,
     xruns: AtomicU32,
@@ -72,24 +71,24 @@ pub struct EngineSegment {
     max_delay_us: AtomicU32,
     /// DSP load in millionths of a quantum.
     load_ppm: AtomicU32,
-    /// 1: cycles follow each other as fast as the graph can.
+    /// 1: cycles follow each other without a pause.
     freewheels: AtomicU32,
-    /// As [`Priorities::driver`].
+    /// See [`Priorities::driver`].
     driver_priority: AtomicU32,
     grace_ms: AtomicU32,
-    /// 1: the server has stopped in order.
+    /// 1: the server has stopped cleanly.
     stopped: AtomicU32,
-    /// Tells this server from others.
+    /// Number of this server, different from that of any other.
     instance: AtomicU64,
     info: Snapshot<SHARED_WORDS>,
-    /// By parity of the cycle, so that a client reads that of its own cycle when the next has
-    /// begun.
+    /// The transport, by parity of the cycle, so that a client can read that of its own cycle after
+    /// the next one has begun.
     transport: [Snapshot<SHARED_TRANSPORT_WORDS>; 2],
     cycle: CycleWord,
 }
 
-/// The futex word that clients without predecessors share (the 2004 paper's semaphore sharing,
-/// §4.5.1).
+/// The number of the cycle, on a cache line of its own. No thread sleeps on it, because every
+/// program that may read the word could take the sleepers away.
 #[repr(C, align(64))]
 #[derive(Debug, Default)]
 struct CycleWord(AtomicU32);
@@ -153,31 +152,30 @@ impl EngineSegment {
         self.server_process.store(server_process, Ordering::Relaxed);
     }
 
-    /// Names this server (no other one of this machine's uptime has the number), and states for how
-    /// long its clients are to wait for another one when it is gone, before any of them can map the
-    /// segment.
+    /// Sets the server's number, unique since the machine started, and how long its clients wait
+    /// for another server after a crash. Called before any client can map the segment.
     pub fn identify(&self, instance: u64, grace_ms: u32) {
         self.instance.store(instance, Ordering::Relaxed);
         self.grace_ms.store(grace_ms, Ordering::Relaxed);
     }
 
-    /// What tells this server from others.
+    /// Number of this server, different from that of any other.
     pub fn instance(&self) -> u64 {
         self.instance.load(Ordering::Relaxed)
     }
 
-    /// How long clients wait for another server when this one is gone without a word, ms.
+    /// How long clients wait for another server after this one has crashed, ms.
     pub fn grace_ms(&self) -> u32 {
         self.grace_ms.load(Ordering::Relaxed)
     }
 
-    /// States that the server stops in order: nobody need wait for another one.
+    /// Notes that the server stops cleanly: no client needs to wait for another one.
     pub fn note_stopped(&self) {
-        // Release and Acquire: the sockets' end comes later, but through the kernel.
+        // Release, with Acquire below: the sockets close later, but through the kernel.
         self.stopped.store(1, Ordering::Release);
     }
 
-    /// Whether the server has stopped in order.
+    /// Whether the server has stopped cleanly.
     pub fn has_stopped(&self) -> bool {
         self.stopped.load(Ordering::Acquire) != 0
     }
@@ -211,8 +209,8 @@ impl EngineSegment {
         self.server_process.load(Ordering::Relaxed)
     }
 
-    /// The newest cycle. `None` only while the server stands in the middle of writing it. Thread:
-    /// any.
+    /// The newest cycle. `None` only while the server is stopped in the middle of writing it.
+    /// Thread: any.
     #[inline]
     pub fn info(&self) -> Option<CycleInfo> {
         self.info.read().map(|words| CycleInfo::from_words(&words))
@@ -233,7 +231,7 @@ impl EngineSegment {
     }
 
     /// The transport in `cycle`; if that is long over, in a later one. `None` only while the server
-    /// stands in the middle of writing it. Thread: any.
+    /// is stopped in the middle of writing it. Thread: any.
     pub fn transport_in(&self, cycle: u32) -> Option<Transport> {
         let words = self.transport[(cycle % 2) as usize].read()?;
         Some(Transport::from_words(&core::array::from_fn(|index| {
@@ -241,13 +239,14 @@ impl EngineSegment {
         })))
     }
 
-    /// Whether cycles follow each other as fast as the graph can. Thread: any.
+    /// Whether cycles follow each other without a pause. Thread: any.
     #[inline]
     pub fn freewheels(&self) -> bool {
         self.freewheels.load(Ordering::Relaxed) != 0
     }
 
-    /// Notes it. Driver thread; before [`release`](Self::release), with which it is seen.
+    /// Notes whether freewheel is on. Driver thread; before [`release`](Self::release), which
+    /// publishes it.
     pub fn note_freewheel(&self, on: bool) {
         self.freewheels.store(u32::from(on), Ordering::Relaxed);
     }
@@ -255,15 +254,10 @@ impl EngineSegment {
     /// Starts the published cycle: clients that wait for nothing but the driver may run. Driver
     /// thread. Thread: cycle.
     pub fn release(&self, cycle: u32) {
-        // Release: whoever sees the cycle sees its info, the armed signal pages and the capture
-        // buffers.
+        // Release: a client that sees the cycle sees its info, the armed signal pages and the
+        // capture buffers.
         // MUTATION: release.relaxed
         self.cycle.0.store(cycle, Ordering::Release);
-    }
-
-    /// Wakes those of `sleepers` who sleep until the next cycle. Driver thread. Thread: cycle.
-    pub fn wake_group(&self, sleepers: WakeMask, park: &impl Park) {
-        park.wake_only(sleepers, &self.cycle.0, u32::MAX);
     }
 
     /// The cycle that was released last. Thread: any.
@@ -272,13 +266,6 @@ impl EngineSegment {
         // Acquire: pairs with `release`.
         // MUTATION: cycle.relaxed
         self.cycle.0.load(Ordering::Acquire)
-    }
-
-    /// Sleeps as one of `sleepers` until a cycle other than `seen` is released, or the deadline.
-    /// The mapping may be read-only.
-    #[inline]
-    pub fn sleep(&self, sleepers: WakeMask, seen: u32, deadline_ns: Option<u64>, park: &impl Park) {
-        park.wait_as(sleepers, &self.cycle.0, seen, deadline_ns);
     }
 
     /// Counts an xrun that was found `delay_us` late. Driver thread.
@@ -319,10 +306,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_program_s_threads_stay_below_the_driver_and_need_not_stay_below_the_process_threads() {
+    fn a_programs_own_threads_stay_below_the_driver() {
         for (case, driver, clients, highest) in [
             ("as distant as usual", 10, 5, Some(9)),
-            ("process threads were lifted to the lowest priority", 3, 1, Some(2)),
+            ("process threads were raised to the lowest priority", 3, 1, Some(2)),
             ("nothing is below the driver", 1, 1, Some(1)),
             ("not real-time", 0, 0, None),
         ] {

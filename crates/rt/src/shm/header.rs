@@ -4,7 +4,7 @@ use crate::sync::{AtomicU32, Ordering::Relaxed};
 
 /// Version of all layouts of this module. A client and a server with different versions refuse each
 /// other with an error message.
-pub const LAYOUT_VERSION: u32 = 6;
+pub const LAYOUT_VERSION: u32 = 7;
 
 const MAGIC: u32 = 0x434e_5354; // "CNST"
 
@@ -21,7 +21,7 @@ pub struct SegmentHeader {
 /// Why a received segment cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LayoutError {
-    /// The first word is not consort's: the bytes are another program's.
+    /// The first word is not consort's: another program wrote the segment.
     Foreign,
     /// The segment is consort's, but of another kind.
     WrongKind {

@@ -190,6 +190,12 @@ impl SignalPage {
         self.signaled_ns[(cycle % 2) as usize].store(now_ns, Ordering::Relaxed);
     }
 
+    /// Returns the word on which the client sleeps, for a model of a program that takes it away.
+    #[cfg(loom)]
+    pub fn wake_word(&self) -> &AtomicU32 {
+        &self.wake
+    }
+
     /// Wakes the client, to check its edges, its assignment, or a request to stop. Thread: cycle.
     pub fn wake_up(&self, park: &impl Park) {
         self.count_wake_up();
@@ -306,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn signals_of_another_cycle_and_of_unknown_edges_change_nothing() {
+    fn invalid_signals_change_nothing() {
         let page = SignalPage::default();
         let edges = Edges::new(1).expect("one");
         page.arm(7, edges);

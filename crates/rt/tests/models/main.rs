@@ -15,6 +15,7 @@ mod signalling;
 mod skipping;
 mod snapshot;
 mod stage;
+mod stealing;
 mod stragglers;
 mod switching;
 mod transport_requests;

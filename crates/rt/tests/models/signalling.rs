@@ -29,6 +29,7 @@ fn a_follower_wakes_when_its_last_predecessor_has_finished() {
         };
         sources[0].write(1);
         stage.signal(&follower, 2, 0, 1);
+        stage.futex.let_time_pass();
         second.join().expect("second predecessor");
         process.join().expect("follower");
     });
@@ -94,6 +95,7 @@ fn a_chain_runs_from_the_drivers_release_on_without_the_driver() {
             })
         };
         stage.begin(&[Chair::new(&first, 0).before(1, 0), Chair::new(&follower, 1)], 1, 1, true);
+        stage.futex.let_time_pass();
         source.join().expect("first");
         process.join().expect("follower");
     });

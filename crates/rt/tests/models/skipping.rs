@@ -39,6 +39,7 @@ fn a_signal_given_twice_makes_the_follower_run_once() {
         client.join().expect("client");
         stop.store(1, Ordering::Relaxed);
         follower.signals.wake_up(&stage.futex);
+        stage.futex.let_time_pass();
         process.join().expect("follower");
     });
 }

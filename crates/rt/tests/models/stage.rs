@@ -1,9 +1,8 @@
-//! What the models of whole cycles share: clients with their pages, and plans over them.
+//! The setting that models of whole cycles share: clients with their pages, and their plans.
 
 use std::sync::Arc;
 
-use consort_rt::cycle::{self, Follower, NewCycle, Seat, Wakes};
-use consort_rt::park::WakeMask;
+use consort_rt::cycle::{self, Follower, NewCycle, Seat};
 use consort_rt::shm::{
     ASSIGNMENT_WORDS, AssignmentWriter, Assignments, CycleInfo, Edges, EngineSegment, FollowerEdge,
     OwnPage, SignalPage, absent,
@@ -18,7 +17,6 @@ use crate::futex::Futex;
 pub(crate) struct Stage {
     pub(crate) engine: EngineSegment,
     pub(crate) futex: Futex,
-    pub(crate) wakes: Wakes,
 }
 
 /// One client's pages, and one frame of its output.
@@ -27,7 +25,7 @@ pub(crate) struct Client {
     pub(crate) assignments: Assignments,
     pub(crate) own: OwnPage,
     pub(crate) signals: SignalPage,
-    /// The page that takes the place of `signals`.
+    /// The page that replaces `signals`.
     pub(crate) fresh: SignalPage,
     pub(crate) sample: AtomicU32,
 }
@@ -37,7 +35,7 @@ impl SignalPages for &Client {
         Some(if place == 0 { &self.signals } else { &self.fresh })
     }
 
-    // Both are there from the beginning.
+    // Both are mapped from the beginning.
     fn refresh(&mut self) {}
 }
 
@@ -48,7 +46,7 @@ pub(crate) struct Chair {
     pub(crate) edges: Edges,
     pub(crate) followers: Vec<Follower>,
     pub(crate) enters: bool,
-    /// It had its first page in the plan before, and has the fresh one in this.
+    /// It had its first page in the plan before, and has the fresh one in this plan.
     pub(crate) moves: bool,
 }
 
@@ -57,25 +55,19 @@ pub(crate) type Memory = TurnState<[u32; ASSIGNMENT_WORDS]>;
 
 impl Stage {
     pub(crate) fn new() -> Arc<Self> {
-        Self::waking(Wakes::default())
+        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new() })
     }
 
-    pub(crate) fn waking_first(far: WakeMask) -> Arc<Self> {
-        Self::waking(Wakes::new(Some(far)))
-    }
-
-    fn waking(wakes: Wakes) -> Arc<Self> {
-        Arc::new(Self { engine: EngineSegment::default(), futex: Futex::new(), wakes })
-    }
-
-    /// The driver starts `cycle` of plan `plan`.
+    /// Starts `cycle` of plan `plan`, as the driver.
     pub(crate) fn begin(&self, seats: &[Chair], cycle: u32, plan: u64, first: bool) {
         let info = CycleInfo { cycle, plan, ..CycleInfo::default() };
-        let new_cycle = NewCycle { info, first_of_plan: first, wakes: self.wakes };
+        let is_root = |seat: &usize| seats[*seat].edges == Edges::NONE;
+        let roots: Vec<usize> = (0..seats.len()).filter(is_root).collect();
+        let new_cycle = NewCycle { info, first_of_plan: first, roots: &roots };
         cycle::begin(&self.engine, seats, new_cycle, &self.futex);
     }
 
-    /// The process thread of `client` looks once whether it is its turn, and sleeps if not.
+    /// Checks once whether it is the turn of `client`, as its process thread, and sleeps if not.
     pub(crate) fn poll(&self, mut client: &Client, memory: &mut Memory) -> Option<u32> {
         let pages =
             Pages { engine: &self.engine, assignments: &client.assignments, own: &client.own };
@@ -85,8 +77,8 @@ impl Stage {
         }
     }
 
-    /// The process thread of `client` sleeps until it is its turn, in another cycle than the one
-    /// that it ran last; returns the cycle.
+    /// Sleeps until it is the turn of `client`, as its process thread, in another cycle than the
+    /// one that it ran last; returns the cycle.
     pub(crate) fn await_turn(&self, client: &Client, memory: &mut Memory) -> u32 {
         let last = memory.last_cycle;
         loop {
@@ -97,12 +89,12 @@ impl Stage {
         }
     }
 
-    /// A predecessor passes the turn on to `client`.
+    /// Passes the turn on to `client`, as a predecessor.
     pub(crate) fn signal(&self, client: &Client, edges: u32, edge: u32, cycle: u32) {
         self.signal_on(&client.signals, edges, edge, cycle);
     }
 
-    /// As [`signal`](Self::signal), on one of the client's pages.
+    /// Like [`signal`](Self::signal), on one of the client's pages.
     pub(crate) fn signal_on(&self, page: &SignalPage, edges: u32, edge: u32, cycle: u32) {
         signal_follower(page, FollowerEdge { page: 0, edge, edges }, cycle, 0, &self.futex);
     }
@@ -119,23 +111,18 @@ impl Client {
         })
     }
 
-    /// The control thread assignments the client to run after `edges` predecessors, or not at all,
+    /// Assigns the client, as the control thread, to run after `edges` predecessors, or not at all,
     /// from `plan` on.
     pub(crate) fn assign(&self, plan: u64, edges: Option<u32>) {
         self.assign_on(plan, edges, 0);
     }
 
-    /// As [`assign`](Self::assign), on its page in place `page`.
+    /// Like [`assign`](Self::assign), on its signal page number `page`.
     pub(crate) fn assign_on(&self, plan: u64, edges: Option<u32>, page: u32) {
-        self.assign_at(plan, edges, page, None);
-    }
-
-    /// As [`assign_on`](Self::assign_on), on this CPU.
-    pub(crate) fn assign_at(&self, plan: u64, edges: Option<u32>, page: u32, cpu: Option<u32>) {
         let mut words = [0; ASSIGNMENT_WORDS];
         let published = match edges {
             Some(count) => {
-                let mut writer = AssignmentWriter::new(&mut words, cpu, self::edges(count), false);
+                let mut writer = AssignmentWriter::new(&mut words, None, self::edges(count), false);
                 writer.page(page);
                 self.assignments.publish(plan, writer.finish().expect("fits"))
             }
@@ -149,7 +136,7 @@ impl Client {
         self.sample.store(cycle, Ordering::Relaxed);
     }
 
-    /// The cycle whose samples a reader finds.
+    /// Returns the cycle whose samples a reader finds.
     pub(crate) fn read(&self) -> u32 {
         self.sample.load(Ordering::Relaxed)
     }
@@ -166,12 +153,12 @@ impl Chair {
         }
     }
 
-    /// Has its fresh page, and had the other in the plan before.
+    /// Marks the client as having its fresh page, and the other one in the plan before.
     pub(crate) fn moving(self) -> Self {
         Self { moves: true, ..self }
     }
 
-    /// Slept on another word in the plan before.
+    /// Marks the client as having slept on another word in the plan before.
     pub(crate) fn entering(self) -> Self {
         Self { enters: true, ..self }
     }
@@ -185,6 +172,10 @@ impl Chair {
 impl Seat for Chair {
     fn own(&self) -> &OwnPage {
         &self.client.own
+    }
+
+    fn assignments(&self) -> &Assignments {
+        &self.client.assignments
     }
 
     fn signals(&self) -> &SignalPage {

@@ -52,6 +52,7 @@ fn a_follower_woken_by_a_straggler_waits_for_its_own_cycle() {
         stage.begin(&seats, 2, 1, false);
         source.write(2);
         stage.signal(&follower, 1, 0, 2);
+        stage.futex.let_time_pass();
         straggler.join().expect("straggler");
         process.join().expect("follower");
     });

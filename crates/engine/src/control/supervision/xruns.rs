@@ -55,7 +55,7 @@ impl XrunLog {
         let begin = || {
             SwitchTrace::begin()
                 .inspect_err(|error| {
-                    eprintln!(
+                    sys::report!(
                         "consort: cannot trace switches, xruns do not say what had the CPU: \
                          {error} (only root may)"
                     );
