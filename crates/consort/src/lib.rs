@@ -8,6 +8,7 @@
 mod arguments;
 mod attach;
 mod command;
+mod companions;
 mod entry;
 mod exit;
 mod jackd;

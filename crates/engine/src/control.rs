@@ -210,6 +210,7 @@ impl Control {
         self.check_suspended();
         if ticks {
             self.polled_ns = now_ns;
+            self.peers.disposal.step(now_ns);
             self.probe_threads();
             self.review_placement();
             self.ask_for_priorities(now_ns);

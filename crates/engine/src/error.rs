@@ -9,10 +9,18 @@ use state::StateError;
 use sys::memory::SegmentError;
 use sys::runtime_directory::RuntimeDirectoryError;
 
+/// What should start with the server did not. The caller, which tried to start it, knows why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a process that starts with the server did not start")]
+pub struct CompanionError;
+
 /// Why a server did not start, or ended badly.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServerError {
+    /// A process or thread that should have started with the server did not.
+    #[error(transparent)]
+    Companion(#[from] CompanionError),
     /// Another server has this name.
     #[error(
         "a server named '{name}' runs already: stop it with 'consort stop -n {name}', or start this one under another name with -n"

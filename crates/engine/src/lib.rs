@@ -4,6 +4,7 @@
 //! plans; the driver thread (`cycle_thread`) runs them. Between the two cross only a plan (in), and
 //! retired plans and cycle records (out).
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod config;
 mod control;
@@ -23,6 +24,7 @@ mod average;
 mod client_health;
 mod client_slot;
 mod cycle_thread;
+mod disposal;
 mod driver_swap;
 mod error;
 mod mapped;
@@ -37,7 +39,7 @@ mod times;
 mod transport;
 
 pub use config::{Config, KeptState, SelfConnect};
-pub use error::ServerError;
+pub use error::{CompanionError, ServerError};
 /// Exported for the fuzz target of the graph.
 #[cfg(fuzzing)]
 pub use model::{Change, Limits, Model};

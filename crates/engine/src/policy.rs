@@ -107,6 +107,11 @@ impl Policy {
         rules.map(rule).collect::<Result<_, _>>().map(Self)
     }
 
+    /// Returns whether it restricts no program.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Returns whether a rule needs to know more about a process than its socket reveals.
     pub fn looks_at_process(&self) -> bool {
         let looks = |condition: &Condition| {

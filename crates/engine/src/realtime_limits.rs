@@ -16,23 +16,23 @@ pub fn granted(
     let tried = std::thread::spawn(move || sys::thread::set_fifo(0, priority)).join();
     let Ok(Err(error)) = tried else {
         warnings(priority, &RealtimeRules::of_kernel())
-            .for_each(|warning| eprintln!("consort: {warning}"));
+            .for_each(|warning| sys::report!("consort: {warning}"));
         return (config, None);
     };
     match BrokeredPriorities::connect(broker, priority) {
         Ok(kit) => {
             config.realtime_priority = Some(kit.priority(priority));
-            eprintln!(
+            sys::report!(
                 "consort: RealtimeKit gives real-time priorities, up to {}",
                 kit.priority(priority)
             );
             (config, Some(kit))
         }
         Err(refused) => {
-            eprintln!(
+            sys::report!(
                 "consort: runs without real-time priorities, expect xruns under load: {error}"
             );
-            eprintln!("consort: RealtimeKit gives none either: {refused}");
+            sys::report!("consort: RealtimeKit gives none either: {refused}");
             config.realtime_priority = None;
             (config, None)
         }
@@ -44,7 +44,7 @@ pub fn granted(
 pub fn lock_memory() {
     if sys::process::lock_all_memory_on_fault().is_err() {
         let limit_kib = sys::process::memlock_limit().unwrap_or(0) / 1024;
-        eprintln!(
+        sys::report!(
             "consort: its memory may be paged out where memory runs short: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in again as a member of the group audio"
         );
     }
@@ -105,7 +105,7 @@ fn warnings(priority: u32, rules: &RealtimeRules) -> impl Iterator<Item = String
 /// exist.
 pub fn drop_unneeded(config: &Config) {
     if let Err(error) = sys::process::drop_rights(config.policy.looks_at_process()) {
-        eprintln!("consort: runs with all the rights that it was started with: {error}");
+        sys::report!("consort: runs with all the rights that it was started with: {error}");
     }
 }
 

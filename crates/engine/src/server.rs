@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use device::{CardReservation, Channels};
 use proto::driver::DriverChoice;
@@ -26,7 +27,7 @@ use crate::control::{
 };
 use crate::cycle_thread::{CycleShared, CycleThread};
 use crate::driver_swap::capture_slabs;
-use crate::error::{ServerError, within};
+use crate::error::{CompanionError, ServerError, within};
 use crate::model::{Limits, Model};
 use crate::opening::{self, DriverFacts, NewDriver};
 use crate::placement::calibrate;
@@ -41,11 +42,30 @@ use crate::transport::TransportEngine;
 /// Distance from the driver's priority to its clients', as in JACK.
 const CLIENT_PRIORITY_DISTANCE: u32 = 5;
 
-/// Runs a server in this thread until it is asked to stop. `platform` starts other programs for it.
+/// Runs a server in this thread until it is asked to stop. `platform` starts other programs for it;
+/// `companions` starts, once, what runs along with it, when the server has given up the rights of
+/// root's that it does not need and before it runs.
 ///
 /// # Errors
 /// [`ServerError`]: why it did not start.
-pub fn run(config: Config, platform: Platform) -> Result<(), ServerError> {
+pub fn run(
+    config: Config,
+    platform: Platform,
+    companions: impl FnOnce() -> Result<(), CompanionError>,
+) -> Result<(), ServerError> {
+    let outcome = run_until_stopped(config, platform, companions);
+    sys::log::flush(LAST_LINES);
+    outcome
+}
+
+/// How long a server that ends waits until everything that it reported is written.
+const LAST_LINES: Duration = Duration::from_secs(1);
+
+fn run_until_stopped(
+    config: Config,
+    platform: Platform,
+    companions: impl FnOnce() -> Result<(), CompanionError>,
+) -> Result<(), ServerError> {
     check(&config)?;
     device::disable_library_locks();
     // Before any thread: all of them inherit the blocked signals.
@@ -70,9 +90,14 @@ pub fn run(config: Config, platform: Platform) -> Result<(), ServerError> {
     let group =
         config.group.as_deref().map(|group| open_to_group(&config.name, group)).transpose()?;
     let (config, kit) = granted(config, &*platform.priorities);
-    let reason =
-        start(config, platform, kit, Listeners { own: listener, group }, signals, &directory)?;
-    eprintln!("consort: stopped: {reason}");
+    dsp::detect_processor();
+    sys::cycle_guard::look_for_checker();
+    let driver = open_driver(&config, &*platform.cards)?;
+    drop_unneeded(&config);
+    companions()?;
+    let listeners = Listeners { own: listener, group };
+    let reason = start(config, platform, kit, listeners, signals, &directory, driver)?;
+    sys::report!("consort: stopped: {reason}");
     drop(lock);
     Ok(())
 }
@@ -104,7 +129,7 @@ fn open_driver(config: &Config, cards: &dyn CardReservation) -> Result<NewDriver
     if let Some(opened) = open(&config.driver)? {
         return Ok(opened);
     }
-    eprintln!("consort: no usable sound card: running on the timer driver");
+    sys::report!("consort: no usable sound card: running on the timer driver");
     let stands_in = match &config.driver {
         DriverChoice::Alsa(options) => open(&opening::without_card(options))?,
         _ => None,
@@ -119,12 +144,9 @@ fn start(
     listeners: Listeners,
     signals: TerminationSignals,
     directory: &Path,
+    driver: NewDriver,
 ) -> Result<String, ServerError> {
-    dsp::detect_processor();
-    sys::cycle_guard::look_for_checker();
-    let NewDriver { mut driver, facts, start_trigger, hardware_monitor } =
-        open_driver(&config, &*platform.cards)?;
-    drop_unneeded(&config);
+    let NewDriver { mut driver, facts, start_trigger, hardware_monitor } = driver;
     let limits = Limits {
         clients: config.port_max,
         ports: config.port_max,
@@ -196,7 +218,7 @@ fn start(
         lock_memory();
     }
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
-    eprintln!("{announcement}");
+    sys::report!("{announcement}");
     // For a service manager that waits for it. A server that cannot notify one runs all the same.
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
@@ -204,7 +226,7 @@ fn start(
     // Release: like the driver thread's own store, which may have come first.
     shared.stop.store(1, Ordering::Release);
     match thread.join() {
-        Ok(report) => report.into_iter().for_each(|report| eprintln!("consort: {report}")),
+        Ok(report) => report.into_iter().for_each(|report| sys::report!("consort: {report}")),
         Err(_) => {
             return Err(ServerError::Driver(
                 "its thread has ended in a panic: please report what it said".into(),
@@ -296,7 +318,7 @@ fn placement(config: &Config) -> Option<PlacementConfig> {
     let named = config.cpus.as_deref();
     if !config.placement || config.realtime_priority.is_none() {
         if let Some(named) = named {
-            eprintln!(
+            sys::report!(
                 "consort: no client is kept on the CPUs {named}: this needs --placement on and real-time priorities"
             );
         }
@@ -313,7 +335,7 @@ fn placement(config: &Config) -> Option<PlacementConfig> {
         }
     };
     if let Some(named) = named.filter(|named| cpus.len() < named.len()) {
-        eprintln!(
+        sys::report!(
             "consort: of the CPUs {named}, {} can be used: this process has the CPUs {own}",
             cpus.len()
         );

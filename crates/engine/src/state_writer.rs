@@ -57,7 +57,7 @@ fn keep(path: &Path, given: &Receiver<State>) {
         let complaint =
             state::write(path, &newest).err().map(|error| error.to_string()).unwrap_or_default();
         if !complaint.is_empty() && complaint != complained {
-            eprintln!("consort: the state is not kept: {complaint}");
+            sys::report!("consort: the state is not kept: {complaint}");
         }
         complained = complaint;
     }

@@ -15,6 +15,8 @@ pub(crate) struct AskRealtimeKit {}
 
 impl AskRealtimeKit {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        // A server that root starts starts this before it gives up root's rights.
+        let _ = sys::process::drop_rights(false);
         crate::realtime_kit::ask()
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Reserve {
 
 impl Reserve {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        // A server that root starts starts this before it gives up root's rights.
+        let _ = sys::process::drop_rights(false);
         crate::reservation::keep(self.card)
     }
 }

@@ -17,10 +17,10 @@ use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
-use super::device::{DeviceOptions, DeviceProcesses};
+use super::device::DeviceOptions;
 use super::web::PageArguments;
-use crate::own_program::OwnProgram;
-use crate::plug_ins::{InternalClient, StartupLoad, StartupLoader};
+use crate::companions::Companions;
+use crate::plug_ins::{InternalClient, StartupLoad};
 pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Run a server until it is stopped
@@ -156,20 +156,19 @@ fn read_policy(path: &Path) -> anyhow::Result<Policy> {
 
 impl Run {
     pub(crate) fn run(self, server: String) -> anyhow::Result<ExitCode> {
-        let while_stdin_is_open = self.while_stdin_is_open;
-        let config = self.config(server.clone())?;
+        let config = self.config(server)?;
         // Must happen before the termination signals are blocked.
         let _interrupts = self.move_interrupts()?;
-        let _page = self.page.start(&server)?;
-        let devices: Vec<_> =
-            self.add_device.iter().map(|device| DeviceOptions::of(device)).collect();
-        let _device_processes = DeviceProcesses::start(&server, &devices)?;
-        let _signals = while_stdin_is_open.then(cli::end_with_stdin).transpose()?;
-        let startup =
-            StartupLoad { plug_ins: self.internal_client, session: self.internal_session_file };
-        let loading = StartupLoader::start(&server, startup)?;
-        engine::run(config, OwnProgram::platform()?)?;
-        Ok(loading.map_or(ExitCode::SUCCESS, StartupLoader::finish))
+        let companions = Companions {
+            page: self.page,
+            devices: self.add_device.iter().map(|device| DeviceOptions::of(device)).collect(),
+            startup: StartupLoad {
+                plug_ins: self.internal_client,
+                session: self.internal_session_file,
+            },
+            while_stdin_is_open: self.while_stdin_is_open,
+        };
+        companions.run_server(config)
     }
 
     /// Moves interrupts away; they move back when the value is dropped.

@@ -55,7 +55,7 @@ impl Web {
 }
 
 /// Options of `consort run`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub(crate) struct PageArguments {
     /// Show cycles, graph and xruns to browsers at this address, and metrics to Prometheus, from a
     /// separate process
@@ -67,6 +67,13 @@ pub(crate) struct PageArguments {
     token_file: Option<PathBuf>,
 }
 
+/// A page that listens, and has no process yet.
+#[derive(Debug)]
+pub(crate) struct ListeningPage {
+    listener: TcpListener,
+    token_file: Option<PathBuf>,
+}
+
 /// The page's process. It ends when this value is dropped, or when this process ends.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -74,21 +81,33 @@ pub(crate) struct Page {
 }
 
 impl PageArguments {
-    /// Starts the page, if asked for, for a server that is about to run in this process. Must be
-    /// called by the main thread: the page ends when the thread that started it ends.
-    pub(crate) fn start(&self, server: &str) -> anyhow::Result<Option<Page>> {
+    /// Returns whether the page answers every program of this user.
+    pub(crate) fn lets_any_program_in(&self) -> bool {
+        self.address.is_some() && self.token_file.is_none()
+    }
+
+    /// Listens for browsers, if a page was asked for.
+    pub(crate) fn listen(&self) -> anyhow::Result<Option<ListeningPage>> {
         let Some(address) = self.address else { return Ok(None) };
         let token = read_token(self.token_file.as_deref())?;
         let listener = listen(address, token.as_ref())?;
         announce(&listener, token.as_ref())?;
+        Ok(Some(ListeningPage { listener, token_file: self.token_file.clone() }))
+    }
+}
+
+impl ListeningPage {
+    /// Starts the page's process for a server that is about to run in this process. Must be called
+    /// by the main thread: the page ends when the thread that started it ends.
+    pub(crate) fn start(self, server: &str) -> anyhow::Result<Page> {
         let mut command = OwnProgram::find()?.command();
         command.args(["web", "--server", server, "--parent", &std::process::id().to_string()]);
         if let Some(file) = &self.token_file {
             command.arg("--token-file").arg(file);
         }
-        command.stdin(Stdio::from(OwnedFd::from(listener)));
+        command.stdin(Stdio::from(OwnedFd::from(self.listener)));
         let process = Helper::spawn(&mut command, Ending::Kill);
-        Ok(Some(Page { _process: process.context("cannot start the web page")? }))
+        Ok(Page { _process: process.context("cannot start the web page")? })
     }
 }
 

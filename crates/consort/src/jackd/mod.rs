@@ -15,7 +15,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use cli::{UsageError, end_with_stdin, output};
+use cli::{UsageError, output};
 use client::Observer;
 use engine::Config;
 use jack_parameters::options::OptionReader;
@@ -23,10 +23,11 @@ use jack_parameters::{Parameter, SERVER, help_line};
 use proto::defaults;
 use proto::driver::DriverSwitch;
 
-use crate::command::device::{self, DeviceOptions, DeviceProcesses};
+use crate::command::device::{self, DeviceOptions};
 use crate::command::driver::with_absolute_paths;
-use crate::own_program::OwnProgram;
-use crate::plug_ins::{StartupLoad, StartupLoader};
+use crate::command::web::PageArguments;
+use crate::companions::Companions;
+use crate::plug_ins::StartupLoad;
 use crate::server_name::server_name;
 use driver::DriverRequest;
 use options::{Action, Options};
@@ -138,12 +139,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
                     eprintln!("jackd: {notice}");
                 }
             }
-            let _signals = while_stdin_is_open.then(end_with_stdin).transpose()?;
-            let loading = StartupLoader::start(&config.name, startup)?;
-            let device_processes = DeviceProcesses::start(&config.name, &devices)?;
-            engine::run(*config, OwnProgram::platform()?)?;
-            drop(device_processes);
-            return Ok(loading.map_or(ExitCode::SUCCESS, StartupLoader::finish));
+            let page = PageArguments::default();
+            let companions = Companions { page, devices, startup, while_stdin_is_open };
+            return companions.run_server(*config);
         }
     }
     Ok(ExitCode::SUCCESS)

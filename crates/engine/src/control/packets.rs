@@ -10,8 +10,9 @@ use sys::poll::Event as Ready;
 use sys::socket::SocketError;
 
 use super::Control;
-use super::peers::{PeerSocket, PeerState, TURNS_IN_A_ROW};
+use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURNS_IN_A_ROW};
 use super::ticket::Ticket;
+use crate::disposal::Foreign;
 
 impl Control {
     pub(super) fn handle_peer(&mut self, event: &Ready) {
@@ -41,26 +42,32 @@ impl Control {
 
     fn receive_into(&mut self, buffer: &mut [u8], peer: u64) {
         for _ in 0..TURNS_IN_A_ROW {
-            match self.peers.receive(PeerSocket::Requests(peer), buffer) {
-                Some(Ok(received)) => {
-                    self.handle_packet(peer, &buffer[..received.bytes], received.descriptors)
-                }
-                None | Some(Err(SocketError::NotReady)) => return,
-                Some(Err(error @ (SocketError::TooLong | SocketError::TooManyDescriptors))) => {
+            let received = self.peers.receive(PeerSocket::Requests(peer), buffer);
+            let Some(ReceivedPacket { length, descriptors }) = received else { return };
+            match length {
+                Ok(bytes) => self.handle_packet(peer, &buffer[..bytes], descriptors),
+                Err(SocketError::NotReady) => return,
+                Err(error @ (SocketError::TooLong | SocketError::TooManyDescriptors)) => {
                     let malformed = RequestError::Malformed(error.to_string());
                     if matches!(self.peers.state(peer), Some(PeerState::Silent { .. })) {
                         return self.send_away(peer, malformed);
                     }
                     self.refuse(Ticket { peer, number: 0 }, malformed);
+                    if !descriptors.is_empty() {
+                        return self.close_peer(peer);
+                    }
                 }
-                Some(Err(_)) => return self.close_peer(peer),
+                Err(_) => return self.close_peer(peer),
             }
         }
     }
 
-    fn handle_packet(&mut self, peer: u64, packet: &[u8], descriptors: Vec<OwnedFd>) {
+    fn handle_packet(&mut self, peer: u64, packet: &[u8], descriptors: Vec<Foreign<OwnedFd>>) {
         match self.peers.state(peer) {
             None => {}
+            Some(PeerState::Silent { .. }) if !descriptors.is_empty() => {
+                self.send_away(peer, unexpected_descriptors());
+            }
             Some(PeerState::Silent { .. }) => self.greet(peer, packet),
             Some(PeerState::Waiting) => {
                 let reason = "a request before the welcome".into();
@@ -78,15 +85,26 @@ impl Control {
         peer: u64,
         client: Option<u32>,
         packet: &[u8],
-        descriptors: Vec<OwnedFd>,
+        descriptors: Vec<Foreign<OwnedFd>>,
     ) {
         match decode::<Numbered<Request>>(packet) {
+            // Only a slab has one. Each descriptor may keep a thread for as long as its sender
+            // likes, so a connection has one try.
+            Ok(Numbered { number, message })
+                if !descriptors.is_empty() && message != Request::AddSlab =>
+            {
+                self.refuse(Ticket { peer, number }, unexpected_descriptors());
+                self.close_peer(peer);
+            }
             Ok(Numbered { number, message }) => {
                 self.request(Ticket { peer, number }, client, message, descriptors)
             }
             Err(error) => {
                 let malformed = RequestError::Malformed(error.to_string());
-                self.refuse(Ticket { peer, number: 0 }, malformed)
+                self.refuse(Ticket { peer, number: 0 }, malformed);
+                if !descriptors.is_empty() {
+                    self.close_peer(peer);
+                }
             }
         }
     }
@@ -111,15 +129,20 @@ impl Control {
         }
         let mut buffer = [0; ANSWER_BYTES];
         for _ in 0..TURNS_IN_A_ROW * 4 {
-            match self.peers.receive(PeerSocket::Events(peer), &mut buffer) {
-                Some(Ok(received)) => {
-                    if let Ok(answer) = decode::<Answer>(&buffer[..received.bytes]) {
+            let received = self.peers.receive(PeerSocket::Events(peer), &mut buffer);
+            let Some(ReceivedPacket { length, descriptors }) = received else { return };
+            if !descriptors.is_empty() {
+                return self.close_peer(peer);
+            }
+            match length {
+                Ok(bytes) => {
+                    if let Ok(answer) = decode::<Answer>(&buffer[..bytes]) {
                         self.answered(client, answer);
                     }
                 }
-                None | Some(Err(SocketError::NotReady)) => return,
-                Some(Err(SocketError::TooLong | SocketError::TooManyDescriptors)) => {}
-                Some(Err(_)) => return self.close_peer(peer),
+                Err(SocketError::NotReady) => return,
+                Err(SocketError::TooLong | SocketError::TooManyDescriptors) => {}
+                Err(_) => return self.close_peer(peer),
             }
         }
     }
@@ -196,4 +219,8 @@ impl Control {
             self.peers.send_events(slot.peer, &mut slot.outbox, false, &self.poller);
         }
     }
+}
+
+fn unexpected_descriptors() -> RequestError {
+    RequestError::Malformed("this packet must not carry a descriptor".into())
 }

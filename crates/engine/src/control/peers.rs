@@ -8,12 +8,13 @@ use proto::encode;
 use proto::hello::{Welcome, encode_first};
 use proto::request::{Numbered, Reply, RequestError};
 use sys::poll::{Interest, Poller};
-use sys::socket::{Connection, Received, SocketError};
+use sys::socket::{Connection, SocketError};
 
 use super::FIRST_PEER;
 use super::listeners::Listeners;
 use super::permissions::permissions_of;
 use super::ticket::{PendingReplies, Ticket};
+use crate::disposal::{Disposal, Foreign};
 use crate::outbox::{FlushOutcome, Outbox};
 use crate::policy::{Permissions, Policy};
 
@@ -33,11 +34,20 @@ pub(super) enum PeerState {
 /// A process that has connected.
 #[derive(Debug)]
 struct Peer {
-    socket: Connection,
+    socket: Foreign<Connection>,
     /// The socket for events and answers to them, if it is a client.
-    events: Option<Connection>,
+    events: Option<Foreign<Connection>>,
     state: PeerState,
     permissions: Permissions,
+}
+
+/// What was received of a peer.
+#[derive(Debug)]
+pub(super) struct ReceivedPacket {
+    /// The packet's length in the buffer, or why there is none.
+    pub(super) length: Result<usize, SocketError>,
+    /// The descriptors that came with it, also if it was refused.
+    pub(super) descriptors: Vec<Foreign<OwnedFd>>,
 }
 
 /// A peer that is to become a new client.
@@ -65,6 +75,8 @@ pub struct SharedMemory {
 #[derive(Debug)]
 pub(super) struct Peers {
     listeners: Listeners,
+    /// Closes the peers' sockets, and the descriptors that they sent.
+    pub(super) disposal: Disposal,
     /// What every program receives.
     pub(super) memory: SharedMemory,
     peers: HashMap<u64, Peer>,
@@ -114,9 +126,10 @@ impl PeerSocket {
 
 impl Peers {
     /// Starts without peers.
-    pub(super) fn new(listeners: Listeners, memory: SharedMemory) -> Self {
+    pub(super) fn new(listeners: Listeners, disposal: Disposal, memory: SharedMemory) -> Self {
         Self {
             listeners,
+            disposal,
             memory,
             peers: HashMap::new(),
             next: 0,
@@ -144,14 +157,14 @@ impl Peers {
 
     /// The process of a peer as the kernel gave it; `None`: of another pid namespace.
     pub(super) fn process(&self, serial: u64) -> Option<u32> {
-        self.peers.get(&serial)?.socket.peer().ok()?.process_id
+        self.peers.get(&serial)?.socket.get()?.peer().ok()?.process_id
     }
 
     /// Makes a peer a client, with its end of the event socket.
     pub(super) fn make_client(&mut self, serial: u64, client: u32, events: Connection) {
         if let Some(peer) = self.peers.get_mut(&serial) {
             peer.state = PeerState::Client(client);
-            peer.events = Some(events);
+            peer.events = Some(self.disposal.queue().foreign(events));
         }
     }
 
@@ -163,7 +176,9 @@ impl Peers {
             let accepted = listener.try_accept();
             drop(listeners);
             match accepted {
-                Ok(socket) => self.admit(socket, poller, policy, now_ns),
+                Ok(socket) => {
+                    self.admit(self.disposal.queue().foreign(socket), poller, policy, now_ns)
+                }
                 Err(SocketError::NotReady) => return,
                 // No descriptor is left: programs that wait are accepted when one is.
                 Err(_) => return self.pause_listening(poller, now_ns),
@@ -194,8 +209,15 @@ impl Peers {
         }
     }
 
-    fn admit(&mut self, socket: Connection, poller: &Poller, policy: &Policy, now_ns: u64) {
-        if !self.listeners.admit(&socket) {
+    fn admit(
+        &mut self,
+        foreign: Foreign<Connection>,
+        poller: &Poller,
+        policy: &Policy,
+        now_ns: u64,
+    ) {
+        let Some(socket) = foreign.get() else { return };
+        if !self.listeners.admit(socket) {
             let reason = "this server serves another user".into();
             let refused = Welcome::Refused(RequestError::NotAllowed(reason));
             let _ = socket.try_send(&encode_first(&refused), &[]);
@@ -210,10 +232,10 @@ impl Peers {
         let serial = self.next;
         self.next += 1;
         let token = PeerSocket::Requests(serial).token();
-        if poller.add(&socket, token, Interest::Readable).is_ok() {
+        if poller.add(socket, token, Interest::Readable).is_ok() {
             let state = PeerState::Silent { deadline_ns: now_ns + GREETING_NS };
-            let permissions = permissions_of(&socket, policy);
-            self.peers.insert(serial, Peer { socket, events: None, state, permissions });
+            let permissions = permissions_of(socket, policy);
+            self.peers.insert(serial, Peer { socket: foreign, events: None, state, permissions });
         }
     }
 
@@ -239,17 +261,16 @@ impl Peers {
         poller.add(events, PeerSocket::Events(serial).token(), Interest::Readable)
     }
 
-    /// Receives a packet on one of a peer's sockets. `None`: the peer has gone.
-    pub(super) fn receive(
-        &self,
-        socket: PeerSocket,
-        buffer: &mut [u8],
-    ) -> Option<Result<Received, SocketError>> {
+    /// Receives a packet on one of a peer's sockets, and all descriptors that came with it. `None`: the peer has gone.
+    pub(super) fn receive(&self, socket: PeerSocket, buffer: &mut [u8]) -> Option<ReceivedPacket> {
         let socket = match socket {
             PeerSocket::Requests(serial) => &self.peers.get(&serial)?.socket,
             PeerSocket::Events(serial) => self.peers.get(&serial)?.events.as_ref()?,
         };
-        Some(socket.try_receive(buffer))
+        let (mut descriptors, queue) = (Vec::new(), self.disposal.queue());
+        let received = socket.get()?.try_receive_with(buffer, &mut descriptors);
+        let foreign = descriptors.into_iter().map(|descriptor| queue.foreign(descriptor));
+        Some(ReceivedPacket { length: received, descriptors: foreign.collect() })
     }
 
     /// Sends the first packet. Returns false if the peer does not take it.
@@ -259,15 +280,19 @@ impl Peers {
         welcome: &Welcome,
         memory: &[std::os::fd::BorrowedFd<'_>],
     ) -> bool {
-        let Some(peer) = self.peers.get(&serial) else { return true };
-        peer.socket.try_send(&encode_first(welcome), memory).is_ok()
+        let Some(socket) = self.socket(serial) else { return true };
+        socket.try_send(&encode_first(welcome), memory).is_ok()
     }
 
     /// Answers a request. Returns false if the peer does not take its answers.
     pub(super) fn reply(&self, ticket: Ticket, reply: Reply) -> bool {
         let Ticket { peer, number } = ticket;
-        let Some(peer) = self.peers.get(&peer) else { return true };
-        peer.socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_ok()
+        let Some(socket) = self.socket(peer) else { return true };
+        socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_ok()
+    }
+
+    fn socket(&self, serial: u64) -> Option<&Connection> {
+        self.peers.get(&serial)?.socket.get()
     }
 
     /// Sends a client as many events as its socket takes. `was_full`: the poller watches for room.
@@ -280,7 +305,7 @@ impl Peers {
         poller: &Poller,
     ) -> bool {
         let events = self.peers.get(&serial).and_then(|peer| peer.events.as_ref());
-        let Some(events) = events else { return false };
+        let Some(events) = events.and_then(Foreign::get) else { return false };
         let send =
             |packet: &[u8], memory: &[std::os::fd::BorrowedFd<'_>]| events.try_send(packet, memory);
         let interest = match outbox.flush(send) {
@@ -297,8 +322,9 @@ impl Peers {
     /// Closes a peer's sockets, and drops the answers that it waits for. Returns what it was.
     pub(super) fn remove(&mut self, serial: u64, poller: &Poller) -> Option<PeerState> {
         let peer = self.peers.remove(&serial)?;
-        let _ = poller.remove(&peer.socket);
-        peer.events.iter().for_each(|events| drop(poller.remove(events)));
+        for socket in [Some(&peer.socket), peer.events.as_ref()].into_iter().flatten() {
+            socket.get().into_iter().for_each(|socket| drop(poller.remove(socket)));
+        }
         self.pending.forget(serial);
         Some(peer.state)
     }

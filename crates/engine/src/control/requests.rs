@@ -17,6 +17,7 @@ use super::transition::Change;
 use super::{Control, permissions};
 use crate::client_slot::Origin;
 use crate::config::SelfConnect;
+use crate::disposal::Foreign;
 use crate::model::Model;
 use crate::order::would_close_loop;
 use crate::plan::has_room;
@@ -47,7 +48,7 @@ impl Control {
         ticket: Ticket,
         client: Option<u32>,
         request: Request,
-        descriptors: Vec<OwnedFd>,
+        descriptors: Vec<Foreign<OwnedFd>>,
     ) {
         self.persistence.returns.quiet = client.is_some_and(|client| self.is_returning(client));
         let permitted =
@@ -81,7 +82,7 @@ impl Control {
         &mut self,
         client: Option<u32>,
         request: Request,
-        descriptors: Vec<OwnedFd>,
+        descriptors: Vec<Foreign<OwnedFd>>,
     ) -> Result<Outcome, RequestError> {
         let Some(client) = client else { return self.answer_any_peer(None, request) };
         let done = Ok(Outcome::Now(Reply::Done));
@@ -326,10 +327,14 @@ impl Control {
         Ok(())
     }
 
-    fn add_slab(&mut self, client: u32, descriptors: Vec<OwnedFd>) -> Result<(), RequestError> {
+    fn add_slab(
+        &mut self,
+        client: u32,
+        descriptors: Vec<Foreign<OwnedFd>>,
+    ) -> Result<(), RequestError> {
         let memory = |text: String| RequestError::Memory(text);
         let Some(slot) = self.clients.slots.get_mut(&client) else { return Ok(()) };
-        let [descriptor] = <[OwnedFd; 1]>::try_from(descriptors)
+        let [descriptor] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors)
             .map_err(|all| memory(format!("one descriptor is expected, {} came", all.len())))?;
         let limit = self.config.slabs_of_client();
         if slot.memory.slabs.len() >= limit as usize {
@@ -340,6 +345,12 @@ impl Control {
                 advice,
             });
         }
+        // Until it is known to be a slab, its close may take as long as the client likes.
+        descriptor
+            .get()
+            .map_or(Ok(()), PeerSlab::examine)
+            .map_err(|error| memory(error.to_string()))?;
+        let Some(descriptor) = descriptor.into_inner() else { return Ok(()) };
         let copy = descriptor.try_clone().map_err(|error| memory(error.to_string()))?;
         let peer = PeerSlab::receive(copy).map_err(|error| memory(error.to_string()))?;
         slot.memory.slabs.push(Slab { memory: Arc::new(descriptor), peer: Arc::new(peer) });

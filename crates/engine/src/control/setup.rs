@@ -23,6 +23,7 @@ use super::transition::CycleSettings;
 use super::{Control, SIGNALS, WAKER};
 use crate::config::Config;
 use crate::cycle_thread::{CycleShared, Retired};
+use crate::disposal::Disposal;
 use crate::model::Model;
 use crate::opening::{DriverFacts, HardwareMonitor, StartTrigger};
 use crate::plan::PlanPool;
@@ -106,7 +107,7 @@ impl Control {
         // Tokens of an earlier server are not valid here.
         let tokens = Tokens::after(shared.engine.instance());
         Ok(Self {
-            peers: Peers::new(listeners, memory),
+            peers: Peers::new(listeners, Disposal::start()?, memory),
             clients: Clients::new(device_slabs, tokens),
             publisher: PlanPublisher::new(pool, retired, placement),
             notifications: Notifications::default(),

@@ -136,6 +136,16 @@ impl Segment {
     /// [`SegmentError::NotAMemfd`], [`SegmentError::NotSealed`], [`SegmentError::WrongSize`]; the
     /// descriptor is closed then.
     pub fn receive(memfd: OwnedFd, wanted: &Wanted) -> Result<Self, SegmentError> {
+        let size_bytes = Self::examine(&memfd, wanted)?;
+        Ok(Self { memfd, size_bytes })
+    }
+
+    /// Returns the size of a memfd that satisfies `wanted`. Takes no ownership: a receiver that
+    /// must not be held up by the close of something else examines it first.
+    ///
+    /// # Errors
+    /// Same as [`receive`](Self::receive).
+    pub fn examine(memfd: impl AsFd, wanted: &Wanted) -> Result<usize, SegmentError> {
         let seals = match fcntl_get_seals(&memfd) {
             Ok(seals) => Seals(seals.bits()),
             Err(Errno::INVAL | Errno::BADF) => return Err(SegmentError::NotAMemfd),
@@ -156,8 +166,7 @@ impl Segment {
         if found_bytes == 0 || !wanted.size_bytes.contains(&found_bytes) {
             return Err(wrong_size());
         }
-        let size_bytes = usize::try_from(found_bytes).map_err(|_| wrong_size())?;
-        Ok(Self { memfd, size_bytes })
+        usize::try_from(found_bytes).map_err(|_| wrong_size())
     }
 
     /// Forbids every new writable mapping and every write, also of this process; existing writable

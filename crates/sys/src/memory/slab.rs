@@ -1,7 +1,7 @@
 //! Slabs: the memory of output ports, for their owner and for their readers.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 
 use dsp::PeerSamples;
@@ -32,10 +32,9 @@ fn header(mapping: &Mapping) -> &SlabHeader {
     unsafe { mapping.base().cast().as_ref() }
 }
 
-fn received(memfd: OwnedFd) -> Result<Segment, SegmentError> {
-    let wanted =
-        Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(SLAB_BYTES as u64) };
-    Segment::receive(memfd, &wanted)
+/// What a slab of another process must be.
+fn wanted() -> Wanted {
+    Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(SLAB_BYTES as u64) }
 }
 
 fn slot(mapping: &Mapping, slot: u32) -> Option<NonNull<f32>> {
@@ -103,12 +102,21 @@ impl OwnSlab {
 }
 
 impl PeerSlab {
+    /// Checks the seals and the size of a slab before it is received. The close of what passes is
+    /// short.
+    ///
+    /// # Errors
+    /// [`SegmentError`]: what is wrong with it.
+    pub fn examine(memfd: impl AsFd) -> Result<(), SegmentError> {
+        Segment::examine(memfd, &wanted()).map(drop)
+    }
+
     /// Maps a received slab if its owner can neither shrink it nor let another process write to it.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
-        Self::map(&received(memfd)?)
+        Self::map(&Segment::receive(memfd, &wanted())?)
     }
 
     /// Same as [`receive`](Self::receive), with all pages populated that the owner has written so
@@ -117,7 +125,7 @@ impl PeerSlab {
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive_present(memfd: OwnedFd) -> Result<Self, SegmentError> {
-        let segment = received(memfd)?;
+        let segment = Segment::receive(memfd, &wanted())?;
         let peer = Self::map(&segment)?;
         peer.mapping.populate(&segment);
         Ok(peer)

@@ -23,6 +23,9 @@ use crate::poll::wait_for;
 pub const MAX_DESCRIPTORS: usize = 16;
 
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
+/// Room for as many descriptors as one message can carry (`SCM_MAX_FD`): the kernel closes those
+/// that find no room, on the receiving thread, which then pays for what the sender chose.
+const RECEIVED_CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(253));
 
 /// A message that has arrived completely.
 #[derive(Debug)]
@@ -67,7 +70,7 @@ impl Connection {
     /// Returns two connected ends.
     ///
     /// # Errors
-    /// Those of `socketpair`: no descriptor or memory left.
+    /// The errors of `socketpair`: no descriptor or memory left.
     pub fn pair() -> io::Result<(Self, Self)> {
         let flags = SocketFlags::CLOEXEC;
         let (one, other) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -125,20 +128,35 @@ impl Connection {
     /// [`SocketError::TooLong`] and [`SocketError::TooManyDescriptors`] if it did not fit: then it
     /// is lost, with every descriptor that came with it closed.
     pub fn try_receive(&self, buffer: &mut [u8]) -> Result<Received, SocketError> {
-        let mut space = [MaybeUninit::uninit(); CONTROL_BYTES];
+        let mut descriptors = Vec::new();
+        let bytes = self.try_receive_with(buffer, &mut descriptors)?;
+        Ok(Received { bytes, descriptors })
+    }
+
+    /// Receives like [`try_receive`](Self::try_receive), and closes nothing: all descriptors that
+    /// came with the message are added to `descriptors`, also if it is refused. For a receiver that
+    /// must not be held up by the close of what the sender chose.
+    ///
+    /// # Errors
+    /// Same as [`try_receive`](Self::try_receive).
+    pub fn try_receive_with(
+        &self,
+        buffer: &mut [u8],
+        descriptors: &mut Vec<OwnedFd>,
+    ) -> Result<usize, SocketError> {
+        let mut space = [MaybeUninit::uninit(); RECEIVED_CONTROL_BYTES];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
         let mut parts = [IoSliceMut::new(buffer)];
         let message = retry_on_intr(|| recvmsg(&self.socket, &mut parts, &mut control, flags))?;
-        // Owned from here on, so that every return closes them.
-        let mut descriptors = Vec::new();
+        let before = descriptors.len();
         for part in control.drain() {
             if let RecvAncillaryMessage::ScmRights(rights) = part {
                 descriptors.extend(rights);
             }
         }
-        // The kernel rounds the space up, so that one more than the limit may fit.
-        if message.flags.contains(ReturnFlags::CTRUNC) || descriptors.len() > MAX_DESCRIPTORS {
+        let received = descriptors.len() - before;
+        if message.flags.contains(ReturnFlags::CTRUNC) || received > MAX_DESCRIPTORS {
             return Err(SocketError::TooManyDescriptors);
         }
         if message.flags.contains(ReturnFlags::TRUNC) {
@@ -147,7 +165,7 @@ impl Connection {
         if message.bytes == 0 {
             return Err(SocketError::Closed);
         }
-        Ok(Received { bytes: message.bytes, descriptors })
+        Ok(message.bytes)
     }
 
     /// Receives the next message into `buffer`, waiting for it until `deadline_ns`.
@@ -203,7 +221,7 @@ impl From<Connection> for OwnedFd {
 }
 
 fn connect_timeout(deadline_ns: Option<u64>) -> Option<Duration> {
-    // The socket option counts in microseconds, and zero means "for ever".
+    // The socket option counts in microseconds, and zero means "forever".
     const SHORTEST: Duration = Duration::from_micros(1);
     deadline_ns.map(|deadline_ns| {
         Duration::from_nanos(deadline_ns.saturating_sub(clock::now_ns())).max(SHORTEST)
@@ -240,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_arrive_whole_and_in_order() {
+    fn whole_messages_arrive_in_order() {
         let (one, other) = Connection::pair().unwrap();
         one.try_send(b"first", &[]).unwrap();
         one.try_send(b"the second", &[]).unwrap();
@@ -254,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn descriptors_arrive_in_order_and_close_on_exec() {
+    fn descriptors_arrive_in_order() {
         let (one, other) = Connection::pair().unwrap();
         let (null, zero) = (File::open("/dev/null").unwrap(), File::open("/dev/zero").unwrap());
         one.try_send(b"x", &[null.as_fd(), zero.as_fd()]).unwrap();
@@ -287,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn more_descriptors_than_fit_are_an_error_and_leak_none() {
+    fn too_many_descriptors_leak_none() {
         for count in [MAX_DESCRIPTORS + 1, MAX_DESCRIPTORS + 2, MAX_DESCRIPTORS + 3, 253] {
             let (one, other) = Connection::pair().unwrap();
             let (reader, writer) = pipe();
@@ -314,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_larger_than_the_buffer_is_an_error_and_leaks_no_descriptor() {
+    fn a_message_that_is_too_long_leaks_no_descriptor() {
         let (one, other) = Connection::pair().unwrap();
         let (reader, writer) = pipe();
         one.try_send(b"123456789", &[writer.as_fd()]).unwrap();
@@ -327,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_comes_after_the_last_message_and_kills_nobody() {
+    fn the_end_of_a_connection_follows_the_last_message() {
         let (one, other) = Connection::pair().unwrap();
         one.try_send(b"last", &[]).unwrap();
         drop(one);
@@ -352,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_does_not_read_holds_nobody_beyond_the_deadline() {
+    fn a_peer_that_does_not_read_delays_a_send_only_until_the_deadline() {
         let (one, other) = Connection::pair().unwrap();
         let message = [0; 4096];
         let refused = loop {

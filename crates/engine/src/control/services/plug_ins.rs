@@ -298,7 +298,7 @@ impl PlugInHosts {
             return Some(reply);
         }
         let how = how_it_ended(status);
-        eprintln!(
+        sys::report!(
             "consort: internal client '{}' {how}; the server and all others go on",
             host.name
         );
@@ -356,7 +356,7 @@ impl Host {
             }
             Stage::Finishing { ticket, .. } => {
                 let name = &self.name;
-                eprintln!("consort: internal client '{name}' hung in jack_finish and was ended");
+                sys::report!("consort: internal client '{name}' hung in jack_finish and was ended");
                 Some((ticket, Reply::Done))
             }
             Stage::Running | Stage::Leaving { .. } => None,

@@ -188,9 +188,10 @@ impl Control {
             return;
         };
         self.config.driver = choice;
-        eprintln!(
+        sys::report!(
             "consort: the driver is now {}, {} frames",
-            driver.facts.description, self.settings.quantum
+            driver.facts.description,
+            self.settings.quantum
         );
         self.hand_over(driver, slabs);
     }
@@ -282,6 +283,6 @@ fn open_first(attempts: Vec<Attempt>, cards: &dyn CardReservation) -> OpenResult
 fn close(mut driver: Box<dyn Driver>) {
     driver.stop();
     if let Some(report) = driver.report() {
-        eprintln!("consort: {report}");
+        sys::report!("consort: {report}");
     }
 }

@@ -1,0 +1,64 @@
+//! What starts and ends with a server: the web page, further devices, plug-ins.
+
+use std::process::ExitCode;
+
+use cli::{UsageError, end_with_stdin};
+use engine::Config;
+use sys::signals::TerminationSignals;
+
+use crate::command::device::{DeviceOptions, DeviceProcesses};
+use crate::command::web::{Page, PageArguments};
+use crate::own_program::OwnProgram;
+use crate::plug_ins::{StartupLoad, StartupLoader};
+
+/// What is to start with a server.
+#[derive(Debug, Default)]
+pub(crate) struct Companions {
+    pub(crate) page: PageArguments,
+    /// Devices in addition to the driver's own.
+    pub(crate) devices: Vec<DeviceOptions>,
+    pub(crate) startup: StartupLoad,
+    /// The server ends with standard input.
+    pub(crate) while_stdin_is_open: bool,
+}
+
+/// What has started. Dropping it ends the processes.
+struct Running {
+    _page: Option<Page>,
+    _devices: DeviceProcesses,
+    _signals: Option<TerminationSignals>,
+    loader: Option<StartupLoader>,
+}
+
+impl Companions {
+    /// Runs a server with these until it is asked to stop.
+    ///
+    /// Their threads and processes start once the server has given up root's rights, which both
+    /// would inherit.
+    pub(crate) fn run_server(self, config: Config) -> anyhow::Result<ExitCode> {
+        if !config.policy.is_empty() && self.page.lets_any_program_in() {
+            let message = "with a policy, the web page needs --web-token-file: it acts for every \
+                           program of this user that asks it, with its own permissions";
+            return Err(UsageError(message.into()).into());
+        }
+        // Its port may be one that only root can take.
+        let page = self.page.listen()?;
+        let name = config.name.clone();
+        let start = || -> anyhow::Result<Running> {
+            Ok(Running {
+                _page: page.map(|page| page.start(&name)).transpose()?,
+                _devices: DeviceProcesses::start(&name, &self.devices)?,
+                _signals: self.while_stdin_is_open.then(end_with_stdin).transpose()?,
+                loader: StartupLoader::start(&name, self.startup)?,
+            })
+        };
+        let mut started = None;
+        let outcome = engine::run(config, OwnProgram::platform()?, || {
+            started.insert(start()).as_ref().map(drop).map_err(|_| engine::CompanionError)
+        });
+        let running = started.transpose()?;
+        outcome?;
+        let loader = running.and_then(|running| running.loader);
+        Ok(loader.map_or(ExitCode::SUCCESS, StartupLoader::finish))
+    }
+}
