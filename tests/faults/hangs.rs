@@ -3,12 +3,10 @@
 use harness::{Counts, MODES, eventually};
 use rustix::process::Signal;
 
-use crate::scenario::{
-    Scenario, expect_machine_losses, expect_right, expect_undisturbed, retry_unless_machine_is_busy,
-};
+use crate::scenario::{Scenario, judged};
 
 fn a_hang(mode: &[&str], fault: &str) -> Scenario {
-    let mut scenario = Scenario::new(mode, fault);
+    let scenario = Scenario::new(mode, fault);
     scenario.trigger_fault();
     eventually("the server leaves it out", || scenario.is_bypassed().then_some(()));
     scenario.expect_new_clients_to_work();
@@ -16,46 +14,47 @@ fn a_hang(mode: &[&str], fault: &str) -> Scenario {
     scenario
 }
 
+/// Cycles that a follower may miss until the victim is left out.
+const UNTIL_LEFT_OUT: u64 = 3;
+
 fn expect_survivors(scenario: Scenario, what: &str) -> Result<(), String> {
-    let (bystander, fed) = scenario.counts();
-    expect_right(what, fed)?;
-    expect_undisturbed(what, bystander)?;
-    expect_machine_losses(what, fed.missed.saturating_sub(3), fed)
+    let fed = scenario.expect_bystander_undisturbed(what)?.fed;
+    if fed.lost_as("wrong") > 0 || fed.lost_as("missed") > UNTIL_LEFT_OUT {
+        return Err(format!("{what}: its follower does not go on with silence: {fed:?}"));
+    }
+    Ok(())
 }
 
 #[test]
 fn a_client_that_spins_for_ever_is_suspended_alone() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || expect_survivors(a_hang(mode, "hang"), "hang"));
+        judged(mode, || expect_survivors(a_hang(mode, "hang"), "hang"));
     }
 }
 
 #[test]
 fn a_client_that_sleeps_for_ever_is_suspended_alone() {
-    retry_unless_machine_is_busy(MODES[1], || expect_survivors(a_hang(MODES[1], "sleep"), "sleep"));
+    judged(MODES[1], || expect_survivors(a_hang(MODES[1], "sleep"), "sleep"));
 }
 
 #[test]
 fn a_client_whose_process_thread_ends_is_suspended_alone() {
-    retry_unless_machine_is_busy(MODES[1], || {
-        expect_survivors(a_hang(MODES[1], "end-thread"), "end-thread")
-    });
+    judged(MODES[1], || expect_survivors(a_hang(MODES[1], "end-thread"), "end-thread"));
 }
 
 /// Checks that the client sounds again, and that no other client was disturbed.
 fn expect_return(scenario: Scenario, what: &str, cycles: u64) -> Result<(), String> {
-    let (bystander, fed) = scenario.counts();
-    expect_right(what, fed)?;
-    if fed.good <= cycles {
+    let fed = scenario.expect_bystander_undisturbed(what)?.fed;
+    if fed.lost_as("wrong") > 0 || fed.counts.good <= cycles {
         return Err(format!("{what}: it does not sound again: {fed:?}"));
     }
-    expect_undisturbed(what, bystander)
+    Ok(())
 }
 
 #[test]
 fn a_stopped_client_comes_back_with_its_connections_when_it_is_continued() {
-    retry_unless_machine_is_busy(MODES[1], || {
-        let mut scenario = a_hang(MODES[1], "stop");
+    judged(MODES[1], || {
+        let scenario = a_hang(MODES[1], "stop");
         scenario.victim.signal(Signal::CONT);
         eventually("it is let in again", || (!scenario.is_bypassed()).then_some(()));
         scenario.await_cycles(200);
@@ -65,8 +64,8 @@ fn a_stopped_client_comes_back_with_its_connections_when_it_is_continued() {
 
 #[test]
 fn a_client_that_was_late_once_is_reinstated() {
-    retry_unless_machine_is_busy(MODES[1], || {
-        let mut scenario = Scenario::new(MODES[1], "slow-once");
+    judged(MODES[1], || {
+        let scenario = Scenario::new(MODES[1], "slow-once");
         scenario.trigger_fault();
         scenario.await_cycles(400);
         eventually("it is let in again", || (!scenario.is_bypassed()).then_some(()));
@@ -78,14 +77,13 @@ fn a_client_that_was_late_once_is_reinstated() {
 #[test]
 fn a_client_that_always_takes_three_periods_disturbs_no_other() {
     for mode in [MODES[1], MODES[3]] {
-        retry_unless_machine_is_busy(mode, || {
-            let mut scenario = Scenario::new(mode, "slow");
+        judged(mode, || {
+            let scenario = Scenario::new(mode, "slow");
             scenario.trigger_fault();
             scenario.await_cycles(600);
             scenario.expect_new_clients_to_work();
-            let (bystander, fed) = scenario.counts();
-            expect_right("slow", fed)?;
-            expect_undisturbed("slow", bystander)
+            let fed = scenario.expect_bystander_undisturbed("slow")?.fed;
+            if fed.lost_as("wrong") > 0 { Err(format!("{fed:?}")) } else { Ok(()) }
         });
     }
 }
@@ -115,7 +113,7 @@ fn await_sound(scenario: &mut Scenario, port: &str, what: &str) {
 }
 
 fn hung_clients_on_every_cpu(mode: &[&str]) -> Result<(), String> {
-    let mut scenario = Scenario::new(mode, "hang");
+    let scenario = Scenario::new(mode, "hang");
     let cpus = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let start = |number: usize| {
         let name = format!("hung{number}");
@@ -132,35 +130,36 @@ fn hung_clients_on_every_cpu(mode: &[&str]) -> Result<(), String> {
     });
     scenario.expect_new_clients_to_work();
     scenario.await_cycles(100);
-    let (bystander, fed) = scenario.counts();
-    expect_right("hung on every CPU", bystander)?;
-    expect_right("hung on every CPU", fed)?;
+    let survivors = scenario.survivors();
     // Until their priority is taken, there is no CPU left for the others.
-    let lost = (bystander.silent + bystander.missed).saturating_sub(3);
-    expect_machine_losses("hung on every CPU", lost, bystander)
+    survivors.bystander.expect("hung on every CPU", UNTIL_LEFT_OUT)?;
+    match survivors.fed.lost_as("wrong") {
+        0 => Ok(()),
+        _ => Err(format!("hung on every CPU: {:?}", survivors.fed)),
+    }
 }
 
 #[test]
 fn hung_clients_on_every_cpu_do_not_stop_the_others() {
     for mode in [MODES[1], MODES[3]] {
-        retry_unless_machine_is_busy(mode, || hung_clients_on_every_cpu(mode));
+        judged(mode, || hung_clients_on_every_cpu(mode));
     }
 }
 
 #[test]
 fn a_callback_that_never_returns_delays_only_its_own_client() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || {
-            let mut scenario = Scenario::new(mode, "block-notice");
+        judged(mode, || {
+            let scenario = Scenario::new(mode, "block-notice");
             scenario.trigger_fault();
             for _ in 0..10 {
                 scenario.expect_new_clients_to_work();
             }
             scenario.await_cycles(100);
             assert!(!scenario.is_bypassed(), "its process callback is called all the same");
-            let (bystander, fed) = scenario.counts();
-            expect_undisturbed("next to a blocked callback", bystander)?;
-            expect_undisturbed("fed by the client with it", fed)
+            let most_lost = scenario.most_lost;
+            let fed = scenario.expect_bystander_undisturbed("next to a blocked callback")?.fed;
+            fed.expect("fed by the client with it", most_lost)
         });
     }
 }
@@ -168,7 +167,7 @@ fn a_callback_that_never_returns_delays_only_its_own_client() {
 #[test]
 fn a_clock_that_jumps_costs_only_cycles() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || {
+        judged(mode, || {
             let mut scenario = Scenario::new(mode, "none");
             // For the driver, two seconds pass at once.
             scenario.server.program().signal(Signal::STOP);
@@ -177,9 +176,9 @@ fn a_clock_that_jumps_costs_only_cycles() {
             scenario.await_cycles(200);
             scenario.expect_new_clients_to_work();
             assert!(!scenario.is_bypassed(), "{mode:?}");
-            let (bystander, fed) = scenario.counts();
-            expect_undisturbed("after a jump", bystander)?;
-            expect_undisturbed("after a jump", fed)
+            let most_lost = scenario.most_lost;
+            let fed = scenario.expect_bystander_undisturbed("after a jump")?.fed;
+            fed.expect("after a jump", most_lost)
         });
     }
 }

@@ -4,6 +4,7 @@
 
 mod deaths;
 mod hangs;
+mod hostile;
 mod resources;
 mod reused_ports;
 mod scenario;

@@ -1,20 +1,19 @@
 //! Clients that take all that they can get, and a machine that has nothing left.
 
-use harness::{MODES, Server, eventually, in_three_attempts};
+use harness::{MODES, Server, eventually};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use crate::scenario::{Scenario, expect_undisturbed, retry_unless_machine_is_busy};
+use crate::scenario::{Scenario, judged};
 
 fn expect_nothing_lost(scenario: Scenario, what: &str) -> Result<(), String> {
-    let (bystander, fed) = scenario.counts();
-    expect_undisturbed(what, bystander)?;
-    expect_undisturbed(what, fed)
+    let most_lost = scenario.most_lost;
+    scenario.expect_bystander_undisturbed(what)?.fed.expect(what, most_lost)
 }
 
 #[test]
 fn a_client_that_floods_the_server_with_requests_disturbs_no_other() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || {
+        judged(mode, || {
             let mut scenario = Scenario::new(mode, "flood");
             scenario.trigger_fault();
             eventually("it floods", || {
@@ -32,7 +31,7 @@ fn a_client_that_floods_the_server_with_requests_disturbs_no_other() {
 #[test]
 fn a_client_without_a_descriptor_left_disturbs_no_other() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || {
+        judged(mode, || {
             let mut scenario = Scenario::new(mode, "no-descriptors");
             scenario.trigger_fault();
             eventually("it has none left", || {
@@ -59,7 +58,7 @@ fn descriptors(server: &mut Server) -> usize {
 #[test]
 fn a_client_that_keeps_every_descriptor_costs_the_server_none() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || {
+        judged(mode, || {
             let mut scenario = Scenario::new(mode, "keep-descriptors");
             // It sends silence, which changes no sample.
             let another = scenario.server.probe(&["follow", "another"]);
@@ -112,7 +111,7 @@ fn address_space(server: &mut Server) -> u64 {
 #[test]
 fn a_server_without_memory_refuses_new_clients_with_the_reason() {
     for mode in [MODES[1], MODES[3]] {
-        in_three_attempts(|| {
+        judged(mode, || {
             let mut scenario = Scenario::new(mode, "none");
             // Less than the assignments of one client.
             limit_memory(&mut scenario.server, Some(16 * 1024));

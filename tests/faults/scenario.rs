@@ -1,19 +1,30 @@
 //! A graph with a victim in its middle, and checkers that count what each part of it lost.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
 
-use harness::{Counts, Program, Server};
+use harness::{Heard, Judge, Program, Server, in_three_attempts, not_run};
 use rustix::process::Signal;
 
-/// `source → victim → fed`, and `source → bystander`, which does not depend on the victim.
+/// `source → victim → fed`, and `source → bystander`, which does not depend on the victim. The
+/// server plays what source and victim send.
 pub(crate) struct Scenario {
     pub(crate) server: Server,
     _source: Program,
     pub(crate) victim: Program,
     bystander: Program,
     fed: Program,
+    judge: Judge,
+    /// Cycles that a fault may cost a client that has nothing to do with it.
+    pub(crate) most_lost: u64,
     _alone: MutexGuard<'static, ()>,
+}
+
+/// What the survivors of a fault heard.
+pub(crate) struct Survivors {
+    /// Not connected with the victim.
+    pub(crate) bystander: Heard,
+    /// Hears the victim.
+    pub(crate) fed: Heard,
 }
 
 /// One scenario at a time: a fault of one would disturb the other.
@@ -24,22 +35,43 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The quantum of a mode.
+pub(crate) fn quantum(options: &[&str]) -> u32 {
+    let mut words = options.iter().skip_while(|word| **word != "--quantum").skip(1);
+    words.next().and_then(|frames| frames.parse().ok()).expect("a mode has a quantum")
+}
+
 impl Scenario {
-    /// Starts the scenario. When this returns, every checker hears its source.
+    /// Sets the scenario up; everything sounds when this returns.
     pub(crate) fn new(options: &[&str], fault: &str) -> Self {
         let alone = alone();
         let server = Server::start(options);
         let source = server.probe(&["source", "source"]);
         let victim = server.probe(&["thru", "victim", "--from", "source:out", "--fault", fault]);
-        let bystander = server.probe(&["check", "bystander", "--from", "source:out"]);
-        let fed = server.probe(&["check", "fed", "--from", "victim:out"]);
-        let mut scenario = Self { server, _source: source, victim, bystander, fed, _alone: alone };
+        for (output, port) in [("source:out", 1), ("victim:out", 2)] {
+            let port = format!("system:playback_{port}");
+            server.consort(&["connect", output, &port]).expect_success();
+        }
+        let judge = Judge::of_cycles(quantum(options)).expect("a judge was there before");
+        let bystander = server.probe(&["monitor", "bystander", "--from", "source:out"]);
+        let fed = server.probe(&["monitor", "fed", "--from", "victim:out"]);
+        let most_lost = u64::from(options.contains(&"--sync"));
+        let scenario = Self {
+            server,
+            _source: source,
+            victim,
+            bystander,
+            fed,
+            judge,
+            most_lost,
+            _alone: alone,
+        };
         scenario.await_cycles(100);
         scenario
     }
 
     /// Lets the server run this many cycles.
-    pub(crate) fn await_cycles(&mut self, cycles: u64) {
+    pub(crate) fn await_cycles(&self, cycles: u64) {
         self.server.await_cycles(cycles);
     }
 
@@ -64,65 +96,29 @@ impl Scenario {
         drop(newcomer);
     }
 
-    /// Ends the checkers. Returns the counts of the client `bystander`, which does not hear the
-    /// victim, and of the client `fed`, which does.
-    pub(crate) fn counts(self) -> (Counts, Counts) {
-        (Counts::of(self.bystander), Counts::of(self.fed))
+    /// Ends the monitors.
+    pub(crate) fn survivors(self) -> Survivors {
+        let Self { judge, bystander, fed, .. } = self;
+        Survivors { bystander: judge.judge(bystander), fed: judge.judge(fed) }
+    }
+
+    /// Demands that the client that does not hear the victim lost no more than the mode allows.
+    pub(crate) fn expect_bystander_undisturbed(self, what: &str) -> Result<Survivors, String> {
+        let most_lost = self.most_lost;
+        let survivors = self.survivors();
+        survivors.bystander.expect(what, most_lost)?;
+        Ok(survivors)
     }
 }
 
-/// Repeats a fault until the survivors pass. A survivor's losses count only if the same scenario
-/// without a fault, right afterwards and for as long, loses no more than its share: a busy machine
-/// takes more from all clients. It may be busy at most twice.
+/// Tries a fault up to three times: a chance that is not the machine's does not strike every time.
+/// Without a judge nothing is tried, and the test reports that it was not run.
 ///
 /// # Panics
-/// If it failed three times on a machine that was not busy.
-pub(crate) fn retry_unless_machine_is_busy(
-    mode: &[&str],
-    mut fault: impl FnMut() -> Result<(), String>,
-) {
-    let (mut failures, mut unjudged) = (Vec::new(), 0);
-    while unjudged < 2 {
-        let begun = Instant::now();
-        let Err(lost) = fault() else { return };
-        match without_fault(mode, begun.elapsed()) {
-            Ok(()) => failures.push(lost),
-            Err(busy) => {
-                unjudged += 1;
-                eprintln!("not judged, since the machine is busy: {lost}; {busy}");
-            }
-        }
-        assert!(failures.len() < 3, "failed on a machine that was not busy: {failures:?}");
+/// If it went wrong three times.
+pub(crate) fn judged(mode: &[&str], fault: impl FnMut() -> Result<(), String>) {
+    if Judge::of_cycles(quantum(mode)).is_none() {
+        return not_run("no real-time priority here, so a loss cannot be told from a busy machine");
     }
-}
-
-/// Checks what the machine takes by itself, without a fault.
-fn without_fault(mode: &[&str], time: Duration) -> Result<(), String> {
-    let end = Instant::now() + time;
-    let mut scenario = Scenario::new(mode, "none");
-    scenario.await_cycles(400);
-    std::thread::sleep(end.saturating_duration_since(Instant::now()));
-    let (bystander, fed) = scenario.counts();
-    expect_undisturbed("without a fault", bystander)?;
-    expect_right("without a fault", fed)?;
-    expect_machine_losses("without a fault", fed.silent + fed.missed, fed)
-}
-
-/// Checks that a survivor lost (`losses`, of its `counts`) no more than a quiet machine takes: it
-/// is shared, and stops for whole cycles at times.
-pub(crate) fn expect_machine_losses(what: &str, losses: u64, counts: Counts) -> Result<(), String> {
-    let is_machines = counts.cycles > 0 && losses <= counts.cycles / 100 + 2;
-    if is_machines { Ok(()) } else { Err(format!("{what}: {losses} lost of {counts:?}")) }
-}
-
-/// Checks that a survivor heard no wrong sample. On a busy machine it may: a client that is late
-/// reads what its source writes for the next cycle.
-pub(crate) fn expect_right(what: &str, counts: Counts) -> Result<(), String> {
-    if counts.wrong == 0 { Ok(()) } else { Err(format!("{what}: wrong samples: {counts:?}")) }
-}
-
-/// Checks a client that does not hear the victim: it loses only what the machine takes.
-pub(crate) fn expect_undisturbed(what: &str, bystander: Counts) -> Result<(), String> {
-    expect_right(what, bystander)?;
-    expect_machine_losses(what, bystander.silent + bystander.missed, bystander)
+    in_three_attempts(fault);
 }

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use harness::{Counts, MODES, Program, Server, eventually};
+use harness::{Counts, Judge, MODES, Program, Server, eventually};
 use rustix::process::Signal;
 
-use crate::scenario::{Scenario, alone, expect_undisturbed, retry_unless_machine_is_busy};
+use crate::scenario::{Scenario, alone, judged, quantum};
 
 #[test]
 fn a_client_that_scribbles_over_its_memory_disturbs_only_its_readers() {
     for mode in [MODES[1], MODES[3]] {
-        retry_unless_machine_is_busy(mode, || {
+        judged(mode, || {
             let mut scenario = Scenario::new(mode, "scribble");
             scenario.trigger_fault();
             eventually("it has begun", || {
@@ -28,8 +28,7 @@ fn a_client_that_scribbles_over_its_memory_disturbs_only_its_readers() {
                 scenario.server.program().stderr()
             );
             scenario.await_cycles(100);
-            let (bystander, _) = scenario.counts();
-            expect_undisturbed(&format!("{mode:?}"), bystander)
+            scenario.expect_bystander_undisturbed(&format!("{mode:?}")).map(drop)
         });
     }
 }
@@ -47,14 +46,15 @@ fn writable_pages(server: &mut Server, program: &Program) -> usize {
 }
 
 /// `source → left ← hoarder`, until the hoarder is disconnected and scribbles over all memory that
-/// it ever had. Returns the counts of `left`.
+/// it ever had.
 fn scribble_after_disconnecting(mode: &[&str]) -> Result<(), String> {
     let _alone = alone();
     let mut server = Server::start(mode);
     let _source = server.probe(&["source", "source"]);
     // It sends silence, which changes no sample.
     let mut hoarder = server.probe(&["follow", "hoarder", "--fault", "hoard"]);
-    let left = server.probe(&["check", "left", "--from", "source:out"]);
+    let judge = Judge::of_cycles(quantum(mode)).expect("a judge was there before");
+    let left = server.probe(&["monitor", "left", "--from", "source:out"]);
     server.consort(&["connect", "hoarder:out", "left:in"]).expect_success();
     eventually("it can signal its follower", || {
         (writable_pages(&mut server, &hoarder) == 2).then_some(())
@@ -70,13 +70,13 @@ fn scribble_after_disconnecting(mode: &[&str]) -> Result<(), String> {
         (hoarder.stdout().contains("scribbled\n") || !hoarder.is_running()).then_some(())
     });
     server.await_cycles(100);
-    expect_undisturbed("a former follower", Counts::of(left))
+    judge.judge(left).expect("a former follower", 0)
 }
 
 #[test]
 fn a_client_that_scribbles_over_old_memory_disturbs_no_former_peer() {
     for mode in MODES {
-        retry_unless_machine_is_busy(mode, || scribble_after_disconnecting(mode));
+        judged(mode, || scribble_after_disconnecting(mode));
     }
 }
 

@@ -6,6 +6,9 @@
 
 mod built;
 mod guard;
+mod losses;
+mod machine;
+mod not_run;
 mod observed;
 mod probe;
 mod program;
@@ -17,6 +20,9 @@ pub use built::{
     binary, c_compiler, c_program, c_program_with, compile_c, example, library_directory,
 };
 pub use guard::Guard;
+pub use losses::{Heard, Judge, Loss};
+pub use machine::{MachineWatch, Stall, foreign_realtime};
+pub use not_run::not_run;
 pub use probe::Counts;
 pub use program::{Finished, Program};
 pub use python::python;

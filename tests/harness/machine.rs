@@ -18,24 +18,26 @@ const STEP_NS: u64 = 1_000_000;
 
 /// A time in which a CPU was not available, `CLOCK_MONOTONIC` ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Stall {
-    pub(crate) from_ns: u64,
-    pub(crate) until_ns: u64,
+pub struct Stall {
+    /// When the CPU should have been available.
+    pub from_ns: u64,
+    /// When it was.
+    pub until_ns: u64,
 }
 
 /// One thread on each CPU, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Reference {
+pub struct MachineWatch {
     stalls: Arc<Mutex<Vec<Stall>>>,
     stop: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
     /// Whether its threads have a higher priority than the clients'.
-    pub(crate) is_realtime: bool,
+    pub is_realtime: bool,
 }
 
-impl Reference {
+impl MachineWatch {
     /// Notes stalls of `least_ns` and more.
-    pub(crate) fn start(least_ns: u64) -> Self {
+    pub fn start(least_ns: u64) -> Self {
         let (stalls, stop) = (Arc::new(Mutex::new(Vec::new())), Arc::new(AtomicBool::new(false)));
         let cpus = sys::thread::affinity().expect("the CPUs of this process");
         let is_realtime = std::thread::spawn(|| sys::thread::set_fifo(0, PRIORITY).is_ok());
@@ -49,12 +51,12 @@ impl Reference {
     }
 
     /// The stalls so far, oldest first on each CPU.
-    pub(crate) fn stalls(&self) -> Vec<Stall> {
+    pub fn stalls(&self) -> Vec<Stall> {
         self.stalls.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Drop for Reference {
+impl Drop for MachineWatch {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
@@ -83,7 +85,7 @@ fn watch(cpu: usize, least_ns: u64, stalls: &Mutex<Vec<Stall>>, stop: &AtomicBoo
 
 /// Names of programs with real-time threads that this process has not started: what they take looks
 /// like the server's fault to these tests.
-pub(crate) fn foreign_realtime() -> BTreeSet<String> {
+pub fn foreign_realtime() -> BTreeSet<String> {
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbered =
         processes.filter(|entry| entry.file_name().to_string_lossy().parse::<u32>().is_ok());

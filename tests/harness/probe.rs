@@ -53,12 +53,14 @@ impl Counts {
     /// If it did not end in order.
     #[track_caller]
     pub fn of(checker: Program) -> Self {
-        let finished = checker.terminate().expect_success();
-        let line = finished
-            .stdout
-            .lines()
-            .find(|line| line.starts_with("cycles "))
-            .expect("a line of counts");
+        Self::parse(&checker.terminate().expect_success().stdout)
+    }
+
+    /// Finds the counts in what a probe has printed.
+    #[track_caller]
+    pub(crate) fn parse(printed: &str) -> Self {
+        let mut lines = printed.lines();
+        let line = lines.find(|line| line.starts_with("cycles ")).expect("a line of counts");
         let numbers: Vec<u64> = line.split(' ').filter_map(|word| word.parse().ok()).collect();
         let [cycles, good, silent, wrong, missed] = numbers[..] else {
             panic!("not counts: {line}")

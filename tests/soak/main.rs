@@ -4,7 +4,6 @@
 #![forbid(unsafe_code)]
 
 mod actions;
-mod reference;
 mod run;
 
 use std::time::Duration;

@@ -3,10 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use harness::{Counts, Program, Server};
+use harness::{Counts, Loss, MachineWatch, Program, Server, Stall, foreign_realtime};
 
 use crate::actions::Crowd;
-use crate::reference::{Reference, Stall, foreign_realtime};
 
 /// The options of a soak.
 #[derive(Debug, Clone)]
@@ -26,14 +25,6 @@ pub(crate) struct Lost {
     pub(crate) machines: u64,
     /// All other losses.
     pub(crate) servers: u64,
-}
-
-/// A loss, as the monitor printed it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Loss {
-    kind: String,
-    cycles: u64,
-    time_ns: u64,
 }
 
 /// A CPU that is taken for this fraction of a cycle may cost the cycle.
@@ -60,22 +51,7 @@ impl Stream {
     }
 
     fn losses(&mut self) -> Vec<Loss> {
-        self.monitor.stdout().lines().filter_map(Loss::parse).collect()
-    }
-}
-
-impl Loss {
-    fn parse(line: &str) -> Option<Self> {
-        let mut words = line.strip_prefix("lost ")?.split(' ');
-        let (kind, cycles) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
-        let time_ns = words.nth(1)?.parse().ok()?;
-        Some(Self { kind, cycles, time_ns })
-    }
-
-    /// Whether the machine took a CPU while this happened: in the cycles lost, or the two before.
-    fn is_machines(&self, stalls: &[Stall], period_ns: u64) -> bool {
-        let from_ns = self.time_ns.saturating_sub((self.cycles + 2) * period_ns);
-        stalls.iter().any(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.time_ns)
+        Loss::all_of(self.monitor.stdout())
     }
 }
 
@@ -145,7 +121,7 @@ fn run(plan: &Plan) -> (Lost, Lost) {
     let mut options = vec!["--quantum", &quantum];
     options.extend(sync.then_some("--sync"));
     let mut server = Server::start(&options);
-    let reference = Reference::start(period_ns / u64::from(STALL_DIVISOR));
+    let reference = MachineWatch::start(period_ns / u64::from(STALL_DIVISOR));
     let mut stream = Stream::start(&server);
     let mut xruns = server.spawn_consort(&["xruns", "--follow", "--json"]);
     let mut crowd = Crowd::new(*seed);

@@ -450,6 +450,8 @@ int main(int argc, char **argv) {
         if (is_monitor)
             print_losses();
     }
+    if (is_monitor)
+        print_losses();
     if (is_check) {
         printf("cycles %lu good %lu silent %lu wrong %lu missed %lu\n", atomic_load(&cycles), atomic_load(&good),
                atomic_load(&silent), atomic_load(&wrong), atomic_load(&missed));

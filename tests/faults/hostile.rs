@@ -1,0 +1,127 @@
+//! A client that turns system calls against the memory and the descriptors that it was given
+//! (`victims/hostile.c`). It has no rights over other processes.
+
+use std::time::Duration;
+
+use harness::{Judge, MODES, Program, Server, c_program, eventually};
+use rustix::process::Signal;
+
+use crate::scenario::{alone, judged, quantum};
+
+/// Starts the attacker; it has all that it can get when this returns.
+fn hostile(server: &Server, arguments: &[&str]) -> Program {
+    let mut command = server.command(&c_program("victims/hostile.c"));
+    command.arg("hostile").args(arguments);
+    let mut program = Program::start(command);
+    eventually("the attacker is ready", || {
+        assert!(program.is_running(), "{}", program.stderr());
+        program.stdout().contains("ready\n").then_some(())
+    });
+    program
+}
+
+fn attack(program: &mut Program) {
+    program.signal(Signal::USR1);
+    eventually("the attack is over", || program.stdout().contains("done\n").then_some(()));
+}
+
+/// `source → bystander`, and an attacker that is connected with neither.
+fn against_strangers(mode: &[&str], call: &str) -> Result<(), String> {
+    let _alone = alone();
+    let server = Server::start(mode);
+    let _source = server.probe(&["source", "source"]);
+    let judge = Judge::of_cycles(quantum(mode)).expect("a judge was there before");
+    let bystander = server.probe(&["monitor", "bystander", "--from", "source:out"]);
+    let mut attacker = hostile(&server, &[call]);
+    server.await_cycles(100);
+    attack(&mut attacker);
+    assert!(!attacker.stdout().contains("written"), "it got write access: {}", attacker.stdout());
+    server.consort(&["status"]).expect_success();
+    drop(attacker);
+    server.await_cycles(200);
+    let most_lost = u64::from(mode.contains(&"--sync"));
+    judge.judge(bystander).expect(call, most_lost)
+}
+
+fn expect_strangers_safe(call: &str) {
+    for mode in MODES {
+        judged(mode, || against_strangers(mode, call));
+    }
+}
+
+#[test]
+fn a_program_that_moves_sleepers_elsewhere_moves_no_strangers() {
+    expect_strangers_safe("requeue");
+}
+
+#[test]
+fn a_program_that_poisons_futex_words_keeps_no_stranger_asleep() {
+    expect_strangers_safe("poison");
+}
+
+#[test]
+fn a_program_that_fills_futex_queues_delays_no_stranger() {
+    expect_strangers_safe("queue");
+}
+
+#[test]
+fn a_program_that_wakes_all_words_disturbs_no_stranger() {
+    expect_strangers_safe("storm");
+}
+
+#[test]
+fn a_program_never_gets_write_access_to_what_it_may_only_read() {
+    expect_strangers_safe("unprotect");
+}
+
+#[test]
+fn a_program_that_sends_descriptors_of_slow_closes_delays_no_stranger() {
+    for call in ["linger", "bulk"] {
+        expect_strangers_safe(call);
+    }
+}
+
+/// `source → left ← attacker`, until the attacker is disconnected: it keeps the signal page that
+/// `left` had meanwhile.
+fn against_a_former_follower(mode: &[&str], call: &str) -> Result<(), String> {
+    let _alone = alone();
+    let server = Server::start(mode);
+    let _source = server.probe(&["source", "source"]);
+    let judge = Judge::of_cycles(quantum(mode)).expect("a judge was there before");
+    let left = server.probe(&["monitor", "left", "--from", "source:out"]);
+    let mut attacker = hostile(&server, &[call, "--to", "left:in"]);
+    server.await_cycles(100);
+    server.consort(&["disconnect", "hostile:out", "left:in"]).expect_success();
+    // Until the page is replaced, the attacker is still a neighbour.
+    server.await_cycles(200);
+    attack(&mut attacker);
+    server.await_cycles(200);
+    judge.judge(left).expect(call, u64::from(mode.contains(&"--sync")))
+}
+
+#[test]
+fn a_former_predecessor_cannot_reach_the_client_that_it_fed() {
+    for call in ["requeue", "poison", "queue", "storm"] {
+        judged(MODES[0], || against_a_former_follower(MODES[0], call));
+    }
+}
+
+/// What a predecessor does to its follower ends with it: the follower runs again.
+#[test]
+fn a_follower_runs_again_after_its_predecessor_has_moved_it() {
+    let _alone = alone();
+    let server = Server::start(MODES[1]);
+    let _source = server.probe(&["source", "source"]);
+    let attacker = hostile(&server, &["requeue"]);
+    let follower = server.probe(&["thru", "follower", "--from", "source:out"]);
+    server.consort(&["connect", "hostile:out", "follower:in"]).expect_success();
+    attacker.signal(Signal::USR1);
+    std::thread::sleep(Duration::from_secs(1));
+    drop(attacker);
+    eventually("it sounds again", || {
+        let listener = server.probe(&["check", "listener", "--from", "follower:out"]);
+        server.await_cycles(100);
+        (harness::Counts::of(listener).good > 50).then_some(())
+    });
+    drop(follower);
+}

@@ -1,0 +1,126 @@
+//! What a client that had nothing to do with a fault lost meanwhile, loss by loss.
+//!
+//! A monitoring probe compares every sample with the one that was sent, and prints each loss with
+//! its time. A loss is the machine's if a thread above all of the server's and of its clients' did
+//! not get its CPU at that time either, and the server's otherwise.
+
+use crate::machine::{MachineWatch, Stall};
+use crate::{Counts, Program};
+
+/// A CPU that is taken for this fraction of a cycle may cost the cycle.
+const STALL_DIVISOR: u64 = 4;
+const RATE_HZ: u64 = 48_000;
+
+/// Cycles in a row that a monitor did not hear as they were sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Loss {
+    /// "silent", "wrong", or "missed": cycles that the monitor itself did not run.
+    pub kind: String,
+    /// How many.
+    pub cycles: u64,
+    /// When the monitor noticed, `CLOCK_MONOTONIC` ns.
+    pub time_ns: u64,
+}
+
+/// What a monitoring probe counted and lost.
+#[derive(Debug, Clone)]
+pub struct Heard {
+    /// All of its cycles.
+    pub counts: Counts,
+    /// The losses that were not the machine's.
+    pub losses: Vec<Loss>,
+    /// Cycles that the machine took.
+    pub machines: u64,
+}
+
+/// Watches the machine while cycles of one length are judged.
+#[derive(Debug)]
+pub struct Judge {
+    machine: MachineWatch,
+    period_ns: u64,
+}
+
+impl Loss {
+    fn parse(line: &str) -> Option<Self> {
+        let mut words = line.strip_prefix("lost ")?.split(' ');
+        let (kind, cycles) = (words.next()?.to_owned(), words.next()?.parse().ok()?);
+        let time_ns = words.nth(1)?.parse().ok()?;
+        Some(Self { kind, cycles, time_ns })
+    }
+
+    /// The losses among the lines that a monitor has printed.
+    pub fn all_of(printed: &str) -> Vec<Self> {
+        printed.lines().filter_map(Self::parse).collect()
+    }
+
+    /// Whether the machine took a CPU while this happened: in the cycles lost, or the two before.
+    pub fn is_machines(&self, stalls: &[Stall], period_ns: u64) -> bool {
+        let from_ns = self.time_ns.saturating_sub((self.cycles + 2) * period_ns);
+        stalls.iter().any(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.time_ns)
+    }
+}
+
+impl Judge {
+    /// Begins to watch, for cycles of `quantum` frames at 48 kHz. `None` where stalls cannot be
+    /// told from a busy machine, because this process gets no real-time priority.
+    pub fn of_cycles(quantum: u32) -> Option<Self> {
+        let period_ns = u64::from(quantum) * 1_000_000_000 / RATE_HZ;
+        let machine = MachineWatch::start(period_ns / STALL_DIVISOR);
+        machine.is_realtime.then_some(Self { machine, period_ns })
+    }
+
+    /// Ends a monitoring probe, and judges what it lost.
+    ///
+    /// # Panics
+    /// If the probe did not end in order.
+    #[track_caller]
+    pub fn judge(&self, monitor: Program) -> Heard {
+        let printed = monitor.terminate().expect_success().stdout;
+        let (stalls, counts) = (self.machine.stalls(), Counts::parse(&printed));
+        let (machines, losses): (Vec<Loss>, Vec<Loss>) = Loss::all_of(&printed)
+            .into_iter()
+            .partition(|loss| loss.is_machines(&stalls, self.period_ns));
+        Heard { counts, losses, machines: machines.iter().map(|loss| loss.cycles).sum() }
+    }
+}
+
+impl Heard {
+    /// Cycles lost, not to the machine.
+    pub fn lost(&self) -> u64 {
+        self.losses.iter().map(|loss| loss.cycles).sum()
+    }
+
+    /// Cycles lost in one way, not to the machine.
+    pub fn lost_as(&self, kind: &str) -> u64 {
+        self.losses.iter().filter(|loss| loss.kind == kind).map(|loss| loss.cycles).sum()
+    }
+
+    /// Demands that it heard something, nothing wrong, and lost at most so much.
+    ///
+    /// # Errors
+    /// If not; the text has the losses.
+    pub fn expect(&self, what: &str, most_lost: u64) -> Result<(), String> {
+        let is_right = self.counts.good > 0 && self.lost_as("wrong") == 0;
+        if is_right && self.lost() <= most_lost {
+            return Ok(());
+        }
+        Err(format!("{what}: more than {most_lost} lost, or a wrong sample: {self:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loss_is_the_machines_only_while_it_stalls() {
+        let printed = "ready\nlost silent 2 at 9000\nlost wrong 1 at 50000\ncycles 9\n";
+        let [first, second] = &Loss::all_of(printed)[..] else { panic!("two losses") };
+        assert_eq!((first.kind.as_str(), first.cycles, first.time_ns), ("silent", 2, 9000));
+        let stall = |from_ns, until_ns| [Stall { from_ns, until_ns }];
+        assert!(first.is_machines(&stall(5500, 5600), 1000), "within the two cycles before");
+        assert!(!first.is_machines(&stall(4000, 4900), 1000), "long before");
+        assert!(!first.is_machines(&stall(9100, 9900), 1000), "after");
+        assert!(!second.is_machines(&stall(5500, 5600), 1000));
+    }
+}

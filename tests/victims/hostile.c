@@ -1,0 +1,305 @@
+/* A client that turns system calls against what it was given: its descriptors, its shared memory, and nothing else.
+ *
+ *   hostile NAME CALL [--to PORT]
+ *
+ * It has an output, which is silent and connected with PORT, and prints "ready" once it is active. At each SIGUSR1 it makes
+ * the call, again and again for two seconds where that makes sense, and prints "done". It keeps every page that it ever had
+ * mapped. Words are the aligned 32-bit words of its shared memory, writable or not:
+ *
+ *   requeue    moves all sleepers of every word to a word of its own
+ *   poison     sleeps on the words that change with FUTEX_WAIT_REQUEUE_PI, where a wake-up stops with an error
+ *   queue      sleeps on the words that change, 128 times in each of its threads
+ *   storm      wakes all sleepers of the words that change
+ *   discard    gives the memory back to the kernel: MADV_REMOVE, MADV_DONTNEED, MADV_PAGEOUT
+ *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
+ *   linger     sends the server a TCP socket whose close lasts an hour
+ *   bulk       sends the server the only descriptor of a memfd of 1 GiB
+ *   fork       leaves a child behind that keeps everything, and exits without closing its client */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jack/jack.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { RANGES = 512, PAGE = 4096, MOST_WORDS = 256, CALL_S = 2, THREADS = 32, ENTRIES = 128 };
+
+static jack_port_t *output;
+static atomic_int asked, quit;
+static uint32_t own_word;
+
+struct range {
+    char *begin;
+    size_t bytes;
+    int is_writable;
+} ranges[RANGES];
+static int range_count;
+
+static uint32_t *changing[MOST_WORDS];
+static int changing_count;
+
+static void say(const char *line) {
+    printf("%s\n", line);
+    fflush(stdout);
+}
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static long futex(uint32_t *word, int operation, uint32_t value, unsigned long more, uint32_t *other, uint32_t last) {
+    return syscall(SYS_futex, word, operation, value, more, other, last);
+}
+
+/* Maps all shared memory of the server a second time, so that it stays when the library gives it up. */
+static void keep_shared_memory(void) {
+    char line[512];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    range_count = 0;
+    while (maps && fgets(line, sizeof line, maps) && range_count < RANGES / 2) {
+        unsigned long begin, end;
+        char rights[8];
+        if (sscanf(line, "%lx-%lx %7s", &begin, &end, rights) != 3 || rights[3] != 's' || !strstr(line, "memfd:consort"))
+            continue;
+        ranges[range_count++] = (struct range){(char *)begin, end - begin, rights[1] == 'w'};
+    }
+    if (maps)
+        fclose(maps);
+    for (int i = 0; i < range_count; i++) {
+        void *kept = mremap(ranges[i].begin, 0, ranges[i].bytes, MREMAP_MAYMOVE);
+        if (kept != MAP_FAILED)
+            ranges[i].begin = kept;
+    }
+}
+
+/* Finds the words on which somebody may sleep: those in the first page of a mapping that change within some cycles, and the
+ * first words of pages that others write to. */
+static void find_changing_words(void) {
+    static uint32_t before[RANGES][PAGE / 4];
+    changing_count = 0;
+    for (int i = 0; i < range_count; i++)
+        memcpy(before[i], ranges[i].begin, PAGE);
+    usleep(100000);
+    for (int i = 0; i < range_count; i++)
+        for (int word = 0; word < PAGE / 4 && changing_count < MOST_WORDS; word++)
+            if (*(volatile uint32_t *)(ranges[i].begin + word * 4) != before[i][word])
+                changing[changing_count++] = (uint32_t *)(ranges[i].begin + word * 4);
+}
+
+static void requeue(void) {
+    for (int i = 0; i < range_count; i++)
+        for (size_t at = 0; at < ranges[i].bytes && at < PAGE; at += 4)
+            futex((uint32_t *)(ranges[i].begin + at), FUTEX_REQUEUE, 0, INT_MAX, &own_word, 0);
+}
+
+static double end_s;
+
+/* A waker finds the sleepers of the highest priority first. Every JACK program may take this one. */
+static void rise(void) {
+    struct sched_param priority = {.sched_priority = 9};
+    sched_setscheduler(0, SCHED_FIFO, &priority);
+}
+
+static void *poison_words(void *first) {
+    rise();
+    while ((int)(intptr_t)first < changing_count && now_s() < end_s)
+        for (int i = (int)(intptr_t)first; i < changing_count && now_s() < end_s; i += THREADS) {
+            struct timespec until;
+            uint32_t lock = 0;
+            clock_gettime(CLOCK_MONOTONIC, &until);
+            until.tv_nsec += 200000000;
+            if (until.tv_nsec >= 1000000000)
+                until.tv_sec++, until.tv_nsec -= 1000000000;
+            futex(changing[i], FUTEX_WAIT_REQUEUE_PI, *(volatile uint32_t *)changing[i], (unsigned long)&until, &lock, 0);
+            /* The word may have changed. Without a pause the threads would be an attack on the CPU. */
+            usleep(100);
+        }
+    return NULL;
+}
+
+struct waiter {
+    uint64_t value, address;
+    uint32_t flags, reserved;
+};
+
+static void *queue_on_words(void *first) {
+    struct waiter waiters[ENTRIES];
+    rise();
+    while (now_s() < end_s && changing_count > 0) {
+        struct timespec until;
+        for (int i = 0; i < ENTRIES; i++) {
+            uint32_t *word = changing[((int)(intptr_t)first + i) % changing_count];
+            waiters[i] = (struct waiter){*(volatile uint32_t *)word, (uint64_t)(uintptr_t)word, 2, 0};
+        }
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_sec++;
+        syscall(449, waiters, ENTRIES, 0, &until, CLOCK_MONOTONIC);
+        usleep(100);
+    }
+    return NULL;
+}
+
+static void on_threads(void *(*body)(void *)) {
+    pthread_t threads[THREADS];
+    for (intptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&threads[i], NULL, body, (void *)i) != 0)
+            abort();
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+}
+
+static void poison(void) { on_threads(poison_words); }
+
+static void queue(void) { on_threads(queue_on_words); }
+
+static void storm(void) {
+    for (int i = 0; i < changing_count; i++)
+        futex(changing[i], FUTEX_WAKE, INT_MAX, 0, NULL, 0);
+}
+
+static void discard(void) {
+    static const int advices[] = {MADV_REMOVE, MADV_DONTNEED, MADV_PAGEOUT};
+    for (int i = 0; i < range_count; i++)
+        for (size_t advice = 0; advice < sizeof advices / sizeof *advices; advice++)
+            madvise(ranges[i].begin, ranges[i].bytes, advices[advice]);
+}
+
+static void unprotect(void) {
+    for (int i = 0; i < range_count; i++)
+        if (!ranges[i].is_writable && mprotect(ranges[i].begin, ranges[i].bytes, PROT_READ | PROT_WRITE) == 0)
+            say("written");
+}
+
+/* Sends a descriptor on every connection to the server, and closes it. */
+static void send_away(int descriptor) {
+    for (int socket = 3; socket < 256; socket++) {
+        struct stat what;
+        int type = 0;
+        socklen_t size = sizeof type;
+        if (fstat(socket, &what) != 0 || !S_ISSOCK(what.st_mode) ||
+            getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET)
+            continue;
+        char byte = 'x', space[CMSG_SPACE(sizeof(int))] = {0};
+        struct iovec part = {&byte, 1};
+        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int));
+        memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
+        sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    close(descriptor);
+}
+
+/* The other end of a lingering socket stays open, and is never read. */
+static void linger(void) {
+    static char zeros[65536];
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int listener = socket(AF_INET, SOCK_STREAM, 0), one = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (struct sockaddr *)&address, size) || listen(listener, 1) ||
+        getsockname(listener, (struct sockaddr *)&address, &size) || connect(one, (struct sockaddr *)&address, size) ||
+        accept(listener, NULL, NULL) < 0)
+        abort();
+    struct linger hour = {1, 3600};
+    setsockopt(one, SOL_SOCKET, SO_LINGER, &hour, sizeof hour);
+    while (send(one, zeros, sizeof zeros, MSG_DONTWAIT) > 0)
+        ;
+    send_away(one);
+}
+
+static void bulk(void) {
+    int memory = memfd_create("bulk", 0);
+    if (ftruncate(memory, 1l << 30) != 0 || fallocate(memory, 0, 0, 1l << 30) != 0)
+        abort();
+    send_away(memory);
+}
+
+static void leave_a_child(void) {
+    if (fork() == 0) {
+        prctl(PR_SET_PDEATHSIG, 0);
+        alarm(60);
+        for (;;)
+            pause();
+    }
+    say("done");
+    _exit(0);
+}
+
+static const struct call {
+    const char *name;
+    void (*make)(void);
+    int is_repeated;
+} calls[] = {{"requeue", requeue, 1},     {"poison", poison, 0}, {"queue", queue, 0}, {"storm", storm, 1}, {"discard", discard, 1},
+             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fork", leave_a_child, 0}};
+
+static const struct call *call_named(const char *name) {
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        if (strcmp(name, calls[i].name) == 0)
+            return &calls[i];
+    return NULL;
+}
+
+static void attack(const struct call *call) {
+    find_changing_words();
+    end_s = now_s() + CALL_S;
+    do
+        call->make();
+    while (call->is_repeated && now_s() < end_s);
+    say("done");
+}
+
+static int be_silent(jack_nframes_t frames, void *unused) {
+    (void)unused;
+    memset(jack_port_get_buffer(output, frames), 0, frames * sizeof(float));
+    return 0;
+}
+
+static void on_signal(int signal) { atomic_store(signal == SIGUSR1 ? &asked : &quit, 1); }
+
+int main(int argc, char **argv) {
+    const struct call *call = argc >= 3 ? call_named(argv[2]) : NULL;
+    if (!call)
+        return 2;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGUSR1, on_signal);
+    signal(SIGTERM, on_signal);
+    jack_client_t *client = jack_client_open(argv[1], JackNoStartServer, NULL);
+    if (!client)
+        return 1;
+    output = jack_port_register(client, "out", JACK_DEFAULT_AUDIO_TYPE, JackPortIsOutput, 0);
+    jack_set_process_callback(client, be_silent, NULL);
+    if (jack_activate(client) != 0)
+        return 1;
+    if (argc == 5 && strcmp(argv[3], "--to") == 0 && jack_connect(client, jack_port_name(output), argv[4]) != 0)
+        return 1;
+    /* Its follower's page comes a moment after the connection. */
+    usleep(300000);
+    keep_shared_memory();
+    say("ready");
+    while (!atomic_load(&quit)) {
+        if (atomic_exchange(&asked, 0))
+            attack(call);
+        usleep(2000);
+    }
+    return 0;
+}
