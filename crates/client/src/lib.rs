@@ -22,6 +22,7 @@ mod joinable_thread;
 mod locked;
 pub mod log;
 pub mod midi;
+mod notice_queue;
 mod notification;
 mod observer;
 mod port_kind;

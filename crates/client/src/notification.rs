@@ -1,7 +1,6 @@
 //! The notification thread: runs the program's callbacks one at a time, off the real-time path.
 
 use std::sync::Arc;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use proto::event::{Answer, Event};
@@ -10,6 +9,7 @@ use crate::Error;
 use crate::callbacks::Shutdown;
 use crate::joinable_thread::JoinableThread;
 use crate::locked::locked;
+use crate::notice_queue::NoticeReceiver;
 use crate::session::Core;
 
 const STACK_BYTES: usize = 512 * 1024;
@@ -33,7 +33,7 @@ pub(crate) enum Notice {
 }
 
 /// Starts the notification thread of `core`.
-pub(crate) fn start(core: &Arc<Core>, notices: Receiver<Notice>) -> Result<(), Error> {
+pub(crate) fn start(core: &Arc<Core>, notices: NoticeReceiver) -> Result<(), Error> {
     let of_thread = Arc::clone(core);
     let name = format!("{}:notify", core.name);
     // The thread keeps the signal mask of the thread that opens the client: child processes that
@@ -43,8 +43,11 @@ pub(crate) fn start(core: &Arc<Core>, notices: Receiver<Notice>) -> Result<(), E
     Ok(())
 }
 
-fn run(core: &Core, notices: &Receiver<Notice>) {
-    while let Ok(notice) = notices.recv() {
+fn run(core: &Core, notices: &NoticeReceiver) {
+    while let Some((notice, events)) = notices.next() {
+        if events > 0 {
+            deliver(core, Event::Lost { events });
+        }
         match notice {
             Notice::Activated => core.initialize_thread(),
             Notice::Event(event) => deliver(core, event),
@@ -59,8 +62,8 @@ fn run(core: &Core, notices: &Receiver<Notice>) {
 }
 
 /// Wakes the process thread a few more times. It may have checked its state just before the server
-/// ended and gone to sleep just after the first wake-up, on the cycle's futex word: that word
-/// counts no wake-ups, and without a server nothing else wakes it.
+/// ended and gone to sleep just after the first wake-up, on its assignments. These count no
+/// wake-ups, and without a server nothing else wakes it.
 fn rewake_process_thread(core: &Core) {
     for pause in [1, 10, 100].map(Duration::from_millis) {
         std::thread::sleep(pause);

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -23,6 +22,7 @@ use super::server_memory::{ServerMemories, ServerMemory};
 use crate::callbacks::{Callback, Shutdown};
 use crate::joinable_thread::JoinableThread;
 use crate::locked::{locked, try_locked};
+use crate::notice_queue::NoticeSender;
 use crate::notification::Notice;
 use crate::process::{self, OwnSlabs, PortTable, TablesSender};
 use crate::requests::Requests;
@@ -67,7 +67,7 @@ pub(crate) struct Core {
     pub(crate) active: AtomicBool,
     /// The kernel's thread id; 0: none.
     pub(crate) process_thread: AtomicU32,
-    pub(crate) notices: Sender<Notice>,
+    pub(crate) notices: NoticeSender,
     pub(crate) notification_thread: Mutex<Option<JoinableThread<()>>>,
     pub(crate) last_cycle: LastCycle,
     /// Wakes the service thread.
@@ -206,8 +206,7 @@ impl Core {
 
     /// Sends `notice` to the notification thread.
     pub(crate) fn notify(&self, notice: Notice) {
-        // Fails once the client is closed, when it does not matter.
-        let _ = self.notices.send(notice);
+        self.notices.send(notice);
     }
 
     /// Sends an acknowledgement to the server, in bounded time.

@@ -2,7 +2,6 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use super::attachment::{Attachment, Sockets};
 use super::core::Core;
 use super::ports::PortAllocator;
 use super::server_memory::{ServerMemories, ServerMemory};
+use crate::notice_queue::notice_queue;
 use crate::process::{OwnSlabs, PortTable, TablesSender};
 use crate::requests::{Introduction, introduce, server_name};
 use crate::time::LastCycle;
@@ -85,7 +85,7 @@ pub(super) fn receive_welcome(introduction: Introduction) -> Result<Admission, E
 /// Creates the client and starts the threads that listen to the server.
 fn begin(introduction: Introduction, started_server: bool) -> Result<Arc<Core>, Error> {
     let Admission { client, name, server_name, memory, sockets } = receive_welcome(introduction)?;
-    let (notices, received) = channel();
+    let (notices, received) = notice_queue();
     let core = Arc::new(Core {
         id: client,
         name,

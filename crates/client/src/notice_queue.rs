@@ -1,0 +1,108 @@
+//! The queue before the notification thread. The service thread fills it and never waits, and a
+//! program's callback may block for as long as it likes, so events have a limit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use proto::event::Event;
+
+use crate::notification::Notice;
+
+/// Events that may wait. The server holds back as many for a client that reads nothing.
+const MOST_EVENTS: u32 = 4096;
+
+/// Creates a queue.
+pub(crate) fn notice_queue() -> (NoticeSender, NoticeReceiver) {
+    let (notices, received) = channel();
+    let counts = Arc::new(Counts::default());
+    (NoticeSender { notices, counts: Arc::clone(&counts) }, NoticeReceiver { received, counts })
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    /// Events that wait.
+    waiting: AtomicU32,
+    /// Events that found no room since the last report.
+    lost: AtomicU32,
+}
+
+/// The end of the threads that have something to report.
+#[derive(Debug)]
+pub(crate) struct NoticeSender {
+    notices: Sender<Notice>,
+    counts: Arc<Counts>,
+}
+
+/// The end of the notification thread.
+#[derive(Debug)]
+pub(crate) struct NoticeReceiver {
+    received: Receiver<Notice>,
+    counts: Arc<Counts>,
+}
+
+/// Whether the server waits for an answer to an event. It sends few of them at a time.
+fn is_awaited(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Quantum { .. }
+            | Event::Freewheel { .. }
+            | Event::Latency { .. }
+            | Event::Session { .. }
+    )
+}
+
+impl NoticeSender {
+    /// Adds a notice. An event that finds no room is counted instead, unless the server waits for
+    /// an answer to it.
+    pub(crate) fn send(&self, notice: Notice) {
+        // Relaxed, here and below: counts, which say nothing about other memory.
+        if let Notice::Event(event) = &notice
+            && self.counts.waiting.fetch_add(1, Ordering::Relaxed) >= MOST_EVENTS
+            && !is_awaited(event)
+        {
+            self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        // Fails once the client is closed, when it does not matter.
+        let _ = self.notices.send(notice);
+    }
+}
+
+impl NoticeReceiver {
+    /// Waits for the next notice, and returns it with the number of events that were lost before
+    /// it. `None` once the client is closed.
+    pub(crate) fn next(&self) -> Option<(Notice, u32)> {
+        let notice = self.received.recv().ok()?;
+        if matches!(notice, Notice::Event(_)) {
+            self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+        }
+        Some((notice, self.counts.lost.swap(0, Ordering::Relaxed)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_beyond_the_limit_are_counted() {
+        let (sender, receiver) = notice_queue();
+        for _ in 0..MOST_EVENTS + 3 {
+            sender.send(Notice::Event(Event::GraphOrder));
+        }
+        sender.send(Notice::Event(Event::Freewheel { on: true, token: 1 }));
+        sender.send(Notice::Quit);
+        let (first, lost) = receiver.next().expect("open");
+        assert!(matches!(first, Notice::Event(Event::GraphOrder)) && lost == 3);
+        let (mut events, mut awaited) = (1, 0);
+        while let Some((Notice::Event(event), 0)) = receiver.next() {
+            events += 1;
+            awaited += u32::from(is_awaited(&event));
+        }
+        assert_eq!((events, awaited), (MOST_EVENTS + 1, 1), "what is awaited always has room");
+        sender.send(Notice::Event(Event::GraphOrder));
+        assert!(receiver.next().is_some_and(|(_, lost)| lost == 0), "there is room again");
+    }
+}
