@@ -59,20 +59,27 @@ fn an_empty_packet_ends_its_connection_only() {
 }
 
 #[test]
-fn unexpected_descriptors_are_closed() {
+fn an_unexpected_descriptor_ends_its_connection() {
     let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
     with_bystanders(&mut server, |server| {
-        let mut client = ByHand::open(server, "bad");
-        let mut observer = Wire::observer(server);
         let few = vec![null.as_fd(); MAX_DESCRIPTORS];
         for _ in 0..20 {
-            assert!(matches!(client.wire.ask_with(Request::Status, &few), Reply::Status(_)));
+            let mut client = ByHand::open(server, "bad");
+            let text = client.refusal_with(Request::Status, &few);
+            assert_says("a status", &text, &["must not carry a descriptor"]);
+            client.wire.assert_closed();
+            let mut observer = Wire::observer(server);
             let reply = observer.ask_with(Request::AddSlab, &few);
-            assert_says("an observer's slab", &refused(reply), &["only a client"]);
+            assert_says("an observer's slab", &refused(reply), &["must not carry a descriptor"]);
+            observer.assert_closed();
+            let mut silent = Wire::connect(server);
+            silent.send(b"not a hello", &few);
+            assert_says("a hello", &silent.sent_away(), &["must not carry a descriptor"]);
+            let mut answering = ByHand::active(server, "bad");
+            answering.send_event_answer(b"no answer", &few);
+            answering.wire.assert_closed();
         }
-        let silent = Wire::connect(server);
-        silent.send(b"not a hello", &few);
     });
 }
 
@@ -81,14 +88,14 @@ fn a_packet_with_more_descriptors_than_fit_is_refused() {
     let mut server = server();
     let null = std::fs::File::open("/dev/null").expect("a device");
     with_bystanders(&mut server, |server| {
-        let mut client = ByHand::open(server, "bad");
         let status = encode(&Numbered { number: 1, message: Request::Status });
         for count in [MAX_DESCRIPTORS + 1, MAX_DESCRIPTORS + 2, 253] {
+            let mut client = ByHand::open(server, "bad");
             client.wire.send(&status, &vec![null.as_fd(); count]);
             let text = refused(client.wire.answer().message);
             assert_says(&format!("{count} descriptors"), &text, &["more descriptors than fit"]);
+            client.wire.assert_closed();
         }
-        assert!(matches!(client.wire.ask(Request::Status), Reply::Status(_)));
     });
 }
 

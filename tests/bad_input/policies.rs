@@ -12,7 +12,9 @@ use crate::wire::{self, Wire, assert_says};
 fn server(rules: &str, options: &[&str]) -> (Server, TempDir) {
     let (directory, path) = policy(rules);
     let path = path.to_string_lossy().into_owned();
-    (Server::start(&[&["--quantum", "256", "--policy", &path], options].concat()), directory)
+    // Not one that plays back what it is sent: that would be the sound of others, too.
+    let timer = ["--driver", "timer", "--quantum", "256", "--policy", &path];
+    (Server::start(&[&timer, options].concat()), directory)
 }
 
 fn policy(rules: &str) -> (TempDir, PathBuf) {
@@ -58,6 +60,33 @@ fn memory_of_others_needs_the_permission_to_record() {
     let listener = server.probe(&["thru", "listener", "--from", "source:out"]);
     eventually("another may hear", || (slabs(&listener) == 2).then_some(()));
     assert_eq!(slabs(&restricted), 2);
+}
+
+#[test]
+fn what_others_play_needs_the_permission_to_record_at_a_monitor() {
+    for (options, port) in [(&["--monitors"][..], "monitor_1"), (&["--loop"], "capture_1")] {
+        let (server, _policy) = server("capture exe=*/probe\n", options);
+        let _restricted = server.probe(&["thru", "restricted"]);
+        let refused = server.consort(&["connect", &format!("system:{port}"), "restricted:in"]);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert_says(port, &refused.stderr, &["does not allow", "to hear other clients"]);
+    }
+    let (server, _policy) = server("capture exe=*/probe\n", &["--monitors"]);
+    let restricted = server.probe(&["thru", "restricted"]);
+    server.consort(&["connect", "system:capture_1", "restricted:in"]).expect_success();
+    eventually("it has its own memory and that of the capture ports alone", || {
+        (slabs(&restricted) == 2).then_some(())
+    });
+}
+
+#[test]
+fn with_a_policy_a_web_page_needs_a_token() {
+    let (_directory, path) = policy("nothing cgroup=*/test.scope\n");
+    let mut command = std::process::Command::new(binary("consort"));
+    command.args(["run", "-n", "under-policy", "--web", "127.0.0.1:0", "--policy"]).arg(&path);
+    let refused = Program::start(command).finish();
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_says("the page", &refused.stderr, &["--web-token-file", "with its own permissions"]);
 }
 
 #[test]

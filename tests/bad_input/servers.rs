@@ -1,7 +1,12 @@
 //! A second server of the same name, and what a killed server leaves behind.
 
-use harness::{Program, Server};
+use std::io::{self, Write};
+use std::process::Stdio;
+
+use harness::{Program, Server, binary, command_in, eventually};
+use rustix::fs::OFlags;
 use rustix::process::Signal;
+use tempfile::TempDir;
 
 use crate::wire::{assert_says, server, socket_path, with_bystanders};
 
@@ -73,13 +78,32 @@ fn server_command(server: &Server) -> std::process::Command {
     server.command(&harness::binary("consort").to_string_lossy())
 }
 
+/// The processes that a process has started, and those that these have started.
+fn descendants(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let children =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("children")).ok());
+    let children: Vec<u32> = children
+        .flat_map(|line| line.split(' ').map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|child| child.parse().ok())
+        .collect();
+    children.iter().flat_map(|child| [vec![*child], descendants(*child)].concat()).collect()
+}
+
 #[test]
 fn a_running_server_drops_most_of_roots_capabilities() {
     const SYS_NICE_AND_IPC_LOCK: u64 = 1 << 23 | 1 << 14;
-    let mut server = Server::timer(256);
+    let options = ["--quantum", "256", "--web", "127.0.0.1:0", "-I", "profiler"];
+    let mut server = Server::start(&options);
     let _source = server.probe(&["source", "source"]);
-    let tasks =
-        std::fs::read_dir(format!("/proc/{}/task", server.program().id())).expect("it runs");
+    server.await_active("profiler");
+    let server = server.program().id();
+    let companions = descendants(server);
+    assert!(companions.len() >= 2, "the page and the plug-in: {companions:?}");
+    let tasks = [vec![server], companions]
+        .concat()
+        .into_iter()
+        .flat_map(|process| std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs"));
     for task in tasks {
         let path = task.expect("a thread").path();
         let status = std::fs::read_to_string(path.join("status")).expect("a thread");
@@ -93,6 +117,49 @@ fn a_running_server_drops_most_of_roots_capabilities() {
         }
         assert_eq!(value("NoNewPrivs:"), "1", "{}", value("Name:"));
     }
+}
+
+/// Starts a server whose standard error is a pipe that no process reads, and checks that it
+/// answers, also after it had something to report, and that it ends in order.
+fn runs_without_a_reader(prepare: impl FnOnce(&mut io::PipeReader, &mut io::PipeWriter)) {
+    let place = TempDir::with_prefix("consort-test-").expect("room");
+    let (mut reader, mut writer) = io::pipe().expect("a pipe");
+    prepare(&mut reader, &mut writer);
+    let mut command = command_in(place.path(), &binary("consort"));
+    command.args(["run", "-n", "under-test", "--no-realtime"]).stderr(writer).stdout(Stdio::null());
+    let mut server = command.spawn().expect("a process");
+    let consort = |words: &[&str]| {
+        let mut command = command_in(place.path(), &binary("consort"));
+        command.args(words);
+        Program::start(command).finish()
+    };
+    eventually("it answers", || (consort(&["status"]).code == Some(0)).then_some(()));
+    for playback in ["1", "2"] {
+        consort(&["driver", "timer", "--playback", playback]).expect_success();
+    }
+    consort(&["status"]).expect_success();
+    consort(&["stop"]).expect_success();
+    assert!(server.wait().expect("its child").success());
+    drop(reader);
+}
+
+#[test]
+fn a_server_whose_standard_error_is_full_continues() {
+    runs_without_a_reader(|_reader, writer| {
+        let fd = &*writer;
+        let flags = rustix::fs::fcntl_getfl(fd).expect("a pipe");
+        rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK).expect("a pipe");
+        let mut whole = &*writer;
+        while whole.write(&[b'.'; 4096]).is_ok() {}
+        rustix::fs::fcntl_setfl(fd, flags).expect("a pipe");
+    });
+}
+
+#[test]
+fn a_server_whose_standard_error_is_closed_continues() {
+    runs_without_a_reader(|reader, _writer| {
+        *reader = io::pipe().expect("another pipe").0;
+    });
 }
 
 #[test]

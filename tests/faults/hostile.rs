@@ -125,3 +125,11 @@ fn a_follower_runs_again_after_its_predecessor_has_moved_it() {
     });
     drop(follower);
 }
+
+#[test]
+fn a_client_whose_process_has_ended_is_gone_although_a_child_keeps_its_sockets() {
+    let server = Server::timer(256);
+    let attacker = hostile(&server, &["fork"]);
+    attacker.signal(Signal::USR1);
+    eventually("the server knows", || server.client("hostile").is_none().then_some(()));
+}

@@ -1,5 +1,7 @@
 //! The driver trait and what a driver exchanges with the graph.
 
+use rt::shm::SLOTS_PER_SLAB;
+
 /// What sets the speed of a driver's cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pacing {
@@ -31,16 +33,26 @@ pub struct Channels {
     pub capture: u32,
     /// Playback ports.
     pub playback: u32,
-    /// Monitor ports, which repeat the first playback ports; their slots follow those of the
-    /// capture ports.
+    /// Monitor ports, which repeat the first playback ports.
     pub monitors: u32,
 }
 
 impl Channels {
-    /// Returns the number of ports that the driver writes: slots of the server's slabs.
+    /// Returns the number of the first monitor port among the ports that the driver writes.
+    /// Monitors begin a slab of their own: a program that may hear what is captured, and nothing
+    /// else, maps the whole slab.
     #[must_use]
-    pub fn outputs(&self) -> u32 {
-        self.capture.saturating_add(self.monitors)
+    pub fn first_monitor(&self) -> u32 {
+        self.capture.checked_next_multiple_of(SLOTS_PER_SLAB).unwrap_or(u32::MAX)
+    }
+
+    /// Returns how many slots of the server's slabs the ports take that the driver writes.
+    #[must_use]
+    pub fn slots(&self) -> u32 {
+        match self.monitors {
+            0 => self.capture,
+            monitors => self.first_monitor().saturating_add(monitors),
+        }
     }
 }
 
@@ -70,8 +82,8 @@ pub trait Playback {
 
 /// The capture ports, into which the driver writes.
 pub trait Capture {
-    /// Returns the samples of a port for the coming cycle, one quantum of them. Capture ports come
-    /// first, then monitor ports. Thread: cycle.
+    /// Returns the samples of a port for the coming cycle, one quantum of them. Capture ports are
+    /// numbered from 0, monitor ports from [`Channels::first_monitor`]. Thread: cycle.
     fn channel(&mut self, channel: u32) -> Option<&mut [f32]>;
 
     /// Returns whether `channel` has a connection. A channel without one may keep old samples: a

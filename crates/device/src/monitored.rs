@@ -90,7 +90,7 @@ impl Driver for Monitored {
 
     fn read(&mut self, capture: &mut dyn Capture) {
         self.driver.read(capture);
-        for (monitor, played) in (self.channels.capture..).zip(&self.played) {
+        for (monitor, played) in (self.channels.first_monitor()..).zip(&self.played) {
             if capture.is_heard(monitor)
                 && let Some(port) = capture.channel(monitor)
             {
@@ -158,10 +158,14 @@ mod tests {
         monitored
     }
 
+    /// The capture port, and then the monitor ports.
     fn read(monitored: &mut Monitored, frames: usize) -> Vec<Vec<f32>> {
-        let mut ports = Ports(vec![vec![9.0; frames]; monitored.channels().outputs() as usize]);
+        let channels = monitored.channels();
+        let mut ports = Ports(vec![vec![9.0; frames]; channels.slots() as usize]);
         monitored.read(&mut ports);
-        ports.0
+        let mut read = vec![ports.0[0].clone()];
+        read.extend(ports.0.drain(channels.first_monitor() as usize..));
+        read
     }
 
     #[test]

@@ -104,7 +104,7 @@ const LISTENER: u64 = 0;
 const WAKER: u64 = 1;
 const SIGNALS: u64 = 2;
 const GROUP_LISTENER: u64 = 3;
-/// Tokens from here on belong to peers, two for each.
+/// Tokens from here on belong to peers.
 const FIRST_PEER: u64 = 16;
 
 /// The longest time between two polls of the cycles and of timeouts.

@@ -35,6 +35,8 @@ pub struct DriverFacts {
     pub sample_rate_hz: u32,
     /// Latency of the device beyond the quantum that it was opened with.
     pub latency: DeviceLatency,
+    /// What clients play comes back at the capture ports.
+    pub loops: bool,
     /// Cycles wait for the graph, so no client is late.
     pub when_done: bool,
     /// Quanta that it supports, frames, as far as is known.
@@ -68,6 +70,7 @@ impl NewDriver {
             channels: driver.channels(),
             sample_rate_hz: driver.sample_rate_hz(),
             latency: driver.latency(),
+            loops: false,
             when_done: driver.pacing() == Pacing::WhenDone,
             quanta: QUANTUM_FRAMES,
             devices,
@@ -105,7 +108,10 @@ pub fn open(
         DriverChoice::Timer { capture, playback, sample_rate_hz, looped, .. } => {
             let channels = Channels { capture: *capture, playback: *playback, monitors: 0 };
             let timer = Timer::new(channels, sample_rate_hz.unwrap_or(SAMPLE_RATE));
-            NewDriver::new(if *looped { timer.looped() } else { timer }, None, Vec::new())
+            let timer = if *looped { timer.looped() } else { timer };
+            let mut opened = NewDriver::new(timer, None, Vec::new());
+            opened.facts.loops = *looped;
+            opened
         }
         DriverChoice::Alsa(options) => {
             let Some(alsa) = AlsaDriver::open((**options).clone(), quantum, cards)? else {

@@ -68,7 +68,7 @@ pub struct Plan {
     pub roots: Vec<usize>,
     /// The sources of each playback channel.
     pub playback: Vec<Vec<PlaybackSource>>,
-    /// Whether each capture channel, and then each monitor, has a connection.
+    /// Whether each output port of the driver has a connection, by number.
     pub connected: Vec<bool>,
     /// The driver from this plan on; in a plan that retires, the one that it took the place of.
     /// `None`: it stays.

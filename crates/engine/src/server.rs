@@ -161,7 +161,7 @@ fn start(
     let (engine, engine_fd) = described_engine(&config, &facts, kit.is_some())?;
     let (recording, recording_fd) = Shared::for_readers("consort-recording")?;
     let (capture, driver_slabs) =
-        capture_slabs(facts.channels.outputs().div_ceil(SLOTS_PER_SLAB), config.quantum)?;
+        capture_slabs(facts.channels.slots().div_ceil(SLOTS_PER_SLAB), config.quantum)?;
     let (mut model, device) = model_of(limits, &facts.channels)?;
     let shared = CycleShared::new(engine, recording)
         .map(Arc::new)

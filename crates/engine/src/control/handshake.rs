@@ -101,7 +101,7 @@ impl Control {
         let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
         Peers::poll_events(peer, &ours, &self.poller).map_err(|error| failed(&error))?;
         let client = open(self)?;
-        self.peers.make_client(peer, client, ours);
+        self.peers.make_client(peer, client, ours, &self.poller);
         let permissions = self.peers.permissions(peer);
         let process = self.peers.process(peer);
         let name = self.model.client(client).map(|client| client.name.clone()).unwrap_or_default();

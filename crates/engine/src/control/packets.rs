@@ -10,7 +10,7 @@ use sys::poll::Event as Ready;
 use sys::socket::SocketError;
 
 use super::Control;
-use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURNS_IN_A_ROW};
+use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURN_NS, TURNS_IN_A_ROW};
 use super::ticket::Ticket;
 use crate::disposal::Foreign;
 
@@ -19,6 +19,11 @@ impl Control {
         match PeerSocket::of_token(event.token) {
             PeerSocket::Requests(peer) => self.receive_packets(peer),
             PeerSocket::Events(peer) => self.handle_event_socket(peer, event.writable),
+            PeerSocket::Process(peer) => {
+                // What it sent before its end still counts.
+                self.receive_packets(peer);
+                self.close_peer(peer);
+            }
         }
     }
 
@@ -41,7 +46,11 @@ impl Control {
     }
 
     fn receive_into(&mut self, buffer: &mut [u8], peer: u64) {
+        let end_ns = now_ns() + TURN_NS;
         for _ in 0..TURNS_IN_A_ROW {
+            if now_ns() >= end_ns {
+                return;
+            }
             let received = self.peers.receive(PeerSocket::Requests(peer), buffer);
             let Some(ReceivedPacket { length, descriptors }) = received else { return };
             match length {
@@ -88,10 +97,10 @@ impl Control {
         descriptors: Vec<Foreign<OwnedFd>>,
     ) {
         match decode::<Numbered<Request>>(packet) {
-            // Only a slab has one. Each descriptor may keep a thread for as long as its sender
-            // likes, so a connection has one try.
+            // Only a client's slab has one. Each descriptor may keep a thread for as long as its
+            // sender likes, so a connection has one try.
             Ok(Numbered { number, message })
-                if !descriptors.is_empty() && message != Request::AddSlab =>
+                if !descriptors.is_empty() && (client.is_none() || message != Request::AddSlab) =>
             {
                 self.refuse(Ticket { peer, number }, unexpected_descriptors());
                 self.close_peer(peer);

@@ -8,6 +8,7 @@ use proto::encode;
 use proto::hello::{Welcome, encode_first};
 use proto::request::{Numbered, Reply, RequestError};
 use sys::poll::{Interest, Poller};
+use sys::process::PidFd;
 use sys::socket::{Connection, SocketError};
 
 use super::FIRST_PEER;
@@ -37,6 +38,8 @@ struct Peer {
     socket: Foreign<Connection>,
     /// The socket for events and answers to them, if it is a client.
     events: Option<Foreign<Connection>>,
+    /// Its process, if it is a client and can be seen from here.
+    process: Option<PidFd>,
     state: PeerState,
     permissions: Permissions,
 }
@@ -98,28 +101,32 @@ const SILENT_AT_ONCE: usize = 64;
 /// Connections taken from a listening socket, and packets from a socket, before the others have
 /// their turn.
 pub(super) const TURNS_IN_A_ROW: usize = 16;
+/// How long the packets of one socket are handled, before the others have their turn.
+pub(super) const TURN_NS: u64 = 2_000_000;
 
-/// The socket to which a token of the poller belongs.
+/// What a token of the poller belongs to: one of a peer's sockets, or its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PeerSocket {
     Requests(u64),
     Events(u64),
+    Process(u64),
 }
+
+/// Tokens of each peer.
+const TOKENS: u64 = 3;
 
 impl PeerSocket {
     pub(super) fn of_token(token: u64) -> Self {
-        let serial = (token - FIRST_PEER) / 2;
-        if token == Self::Events(serial).token() {
-            Self::Events(serial)
-        } else {
-            Self::Requests(serial)
-        }
+        let serial = (token - FIRST_PEER) / TOKENS;
+        let all = [Self::Events(serial), Self::Process(serial)];
+        all.into_iter().find(|of| of.token() == token).unwrap_or(Self::Requests(serial))
     }
 
     fn token(self) -> u64 {
         match self {
-            Self::Requests(serial) => FIRST_PEER + serial * 2,
-            Self::Events(serial) => FIRST_PEER + serial * 2 + 1,
+            Self::Requests(serial) => FIRST_PEER + serial * TOKENS,
+            Self::Events(serial) => FIRST_PEER + serial * TOKENS + 1,
+            Self::Process(serial) => FIRST_PEER + serial * TOKENS + 2,
         }
     }
 }
@@ -160,10 +167,21 @@ impl Peers {
         self.peers.get(&serial)?.socket.get()?.peer().ok()?.process_id
     }
 
-    /// Makes a peer a client, with its end of the event socket.
-    pub(super) fn make_client(&mut self, serial: u64, client: u32, events: Connection) {
+    /// Makes a peer a client, with its end of the event socket, and watches its process: a child
+    /// that it has forked may keep its sockets open after its end.
+    pub(super) fn make_client(
+        &mut self,
+        serial: u64,
+        client: u32,
+        events: Connection,
+        poller: &Poller,
+    ) {
         if let Some(peer) = self.peers.get_mut(&serial) {
             peer.state = PeerState::Client(client);
+            let process = peer.socket.get().and_then(|socket| socket.peer_pidfd().ok());
+            let token = PeerSocket::Process(serial).token();
+            peer.process =
+                process.filter(|process| poller.add(process, token, Interest::Readable).is_ok());
             peer.events = Some(self.disposal.queue().foreign(events));
         }
     }
@@ -235,7 +253,10 @@ impl Peers {
         if poller.add(socket, token, Interest::Readable).is_ok() {
             let state = PeerState::Silent { deadline_ns: now_ns + GREETING_NS };
             let permissions = permissions_of(socket, policy);
-            self.peers.insert(serial, Peer { socket: foreign, events: None, state, permissions });
+            self.peers.insert(
+                serial,
+                Peer { socket: foreign, events: None, process: None, state, permissions },
+            );
         }
     }
 
@@ -266,6 +287,7 @@ impl Peers {
         let socket = match socket {
             PeerSocket::Requests(serial) => &self.peers.get(&serial)?.socket,
             PeerSocket::Events(serial) => self.peers.get(&serial)?.events.as_ref()?,
+            PeerSocket::Process(_) => return None,
         };
         let (mut descriptors, queue) = (Vec::new(), self.disposal.queue());
         let received = socket.get()?.try_receive_with(buffer, &mut descriptors);
@@ -325,6 +347,7 @@ impl Peers {
         for socket in [Some(&peer.socket), peer.events.as_ref()].into_iter().flatten() {
             socket.get().into_iter().for_each(|socket| drop(poller.remove(socket)));
         }
+        peer.process.iter().for_each(|process| drop(poller.remove(process)));
         self.pending.forget(serial);
         Some(peer.state)
     }

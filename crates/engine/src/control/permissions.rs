@@ -52,12 +52,12 @@ pub(super) fn check(
     request: &Request,
 ) -> Result<(), RequestError> {
     let is_own = |owner: u32| Some(owner) == client;
-    let names_own = |name: &str| model.find(name).is_ok_and(|port| is_own(port.owner));
+    let names_own = |name: &str| model.look_up(name).is_some_and(|port| is_own(port.owner));
     let has = |port: u32| model.port(port).is_some_and(|port| is_own(port.owner));
     let (allowed, what) = match request {
         Request::Connect { source, destination } | Request::Disconnect { source, destination } => {
-            let own = names_own(source) || names_own(destination);
-            (permissions.patch || (permissions.connect && own), "change these connections")
+            let own = || names_own(source) || names_own(destination);
+            (permissions.patch || (permissions.connect && own()), "change these connections")
         }
         Request::DisconnectPort { port } => {
             (permissions.patch || (permissions.connect && has(*port)), "change these connections")
@@ -128,18 +128,18 @@ impl Control {
         source: &str,
         destination: &str,
     ) -> Result<(), RequestError> {
-        let (writer, reader) =
-            (self.model.find(source)?.owner, self.model.find(destination)?.owner);
+        let (source, reader) = (self.model.find(source)?, self.model.find(destination)?.owner);
+        let writer = source.owner;
         let Some(permissions) = self.clients.slots.get(&reader).map(|slot| slot.permissions) else {
             return Ok(());
         };
-        if self.model.is_device(writer) {
-            return match permissions.capture {
-                true => Ok(()),
-                false => Err(not_heard(destination, "what the driver captures")),
-            };
+        let is_captured = self.model.is_device(writer) && !self.model.is_monitor(source);
+        if is_captured && !permissions.capture {
+            return Err(not_heard(destination, "what the driver captures"));
         }
-        if writer != reader && !permissions.record {
+        // A monitor, or a driver that loops, sends what clients play.
+        let is_of_clients = !is_captured || self.settings.driver.loops;
+        if writer != reader && is_of_clients && !permissions.record {
             return Err(not_heard(destination, "other clients"));
         }
         Ok(())

@@ -50,6 +50,7 @@ impl Control {
         request: Request,
         descriptors: Vec<Foreign<OwnedFd>>,
     ) {
+        let offers_memory = request == Request::AddSlab;
         self.persistence.returns.quiet = client.is_some_and(|client| self.is_returning(client));
         let permitted =
             permissions::check(&self.model, self.peers.permissions(ticket.peer), client, &request);
@@ -71,6 +72,17 @@ impl Control {
                 let peer = ticket.peer;
                 self.reply(ticket, Reply::Done);
                 self.close_peer(peer);
+            }
+            // It was no slab, and its close may last.
+            Err(error @ RequestError::Memory(_)) if offers_memory => {
+                let peer = ticket.peer;
+                self.refuse(ticket, error);
+                self.close_peer(peer);
+            }
+            // A program knows the names that it uses; a person may have mistyped one.
+            Err(error) if client.is_none() => {
+                let error = self.model.suggest(error);
+                self.refuse(ticket, error);
             }
             Err(error) => self.refuse(ticket, error),
         }
@@ -197,7 +209,8 @@ impl Control {
     ) -> Result<Outcome, RequestError> {
         let done = Ok(Outcome::Now(Reply::Done));
         if let Some(client) = client {
-            let owns = |name: &str| self.model.find(name).is_ok_and(|port| port.owner == client);
+            let owns =
+                |name: &str| self.model.look_up(name).is_some_and(|port| port.owner == client);
             let owned = usize::from(owns(source)) + usize::from(owns(destination));
             let refused = || {
                 RequestError::NotAllowed(

@@ -22,10 +22,11 @@ fn port(name: &str, channel: u32, flags: u32, number: u32) -> NewPort {
 /// The ports of these channels, in the order of their numbers in each direction.
 fn ports(channels: &Channels) -> impl Iterator<Item = NewPort> {
     let Channels { capture, playback, monitors } = *channels;
+    let first_monitor = channels.first_monitor();
     let captures = (0..capture)
         .map(|channel| port("capture", channel, port_flags::OUTPUT | OF_DEVICE, channel));
     let monitors = (0..monitors)
-        .map(move |channel| port("monitor", channel, port_flags::OUTPUT, capture + channel));
+        .map(move |channel| port("monitor", channel, port_flags::OUTPUT, first_monitor + channel));
     let playbacks = (0..playback)
         .map(|channel| port("playback", channel, port_flags::INPUT | OF_DEVICE, channel));
     captures.chain(monitors).chain(playbacks)
@@ -128,20 +129,22 @@ mod tests {
     }
 
     #[test]
-    fn monitor_ports_follow_the_capture_ports() {
+    fn monitor_ports_follow_the_capture_ports_in_a_slab_of_their_own() {
         let (mut model, system) = model(64);
         model.set_channels(system, &Channels { capture: 1, playback: 1, monitors: 1 }).unwrap();
         assert_eq!(names(&model, system), ["capture_1", "monitor_1", "playback_1"]);
         let number = |model: &Model| {
             let monitor = model.find("system:monitor_1").unwrap();
             assert_eq!(monitor.flags, port_flags::OUTPUT);
+            assert_eq!(monitor.slot, Some(SlabSlot { slab: monitor.number / 16, slot: 0 }));
             monitor.number
         };
-        assert_eq!(number(&model), 1);
-        // Replaces the monitor with a capture port.
+        assert_eq!(number(&model), 16);
         model.set_channels(system, &Channels { capture: 2, playback: 1, monitors: 1 }).unwrap();
         assert_eq!(names(&model, system), ["capture_1", "capture_2", "monitor_1", "playback_1"]);
-        assert_eq!(number(&model), 2);
+        assert_eq!(number(&model), 16);
+        model.set_channels(system, &Channels { capture: 17, playback: 1, monitors: 1 }).unwrap();
+        assert_eq!(number(&model), 32);
         model.set_channels(system, &channels(2, 1)).unwrap();
         assert_eq!(names(&model, system), ["capture_1", "capture_2", "playback_1"]);
     }

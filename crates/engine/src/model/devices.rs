@@ -65,6 +65,12 @@ impl Model {
         self.devices.contains_key(&id)
     }
 
+    /// Returns whether a port is a device's and repeats what clients play.
+    pub fn is_monitor(&self, port: &Port) -> bool {
+        let device = self.devices.get(&port.owner);
+        port.is_output() && device.is_some_and(|device| port.number >= device.captures)
+    }
+
     /// The devices, by id.
     pub fn devices(&self) -> impl Iterator<Item = u32> {
         self.devices.keys().copied()

@@ -6,22 +6,37 @@ use proto::request::RequestError;
 use super::{Model, Port};
 
 impl Model {
+    /// Same as [`look_up`](Self::look_up), for a request that needs the port.
+    ///
+    /// # Errors
+    /// [`RequestError::UnknownPort`], without a suggestion: see [`suggest`](Self::suggest).
+    pub fn find(&self, name: &str) -> Result<&Port, RequestError> {
+        self.look_up(name)
+            .ok_or_else(|| RequestError::UnknownPort { name: shown(name), nearest: None })
+    }
+
     /// The port with this name or alias. `ALSA:capture…` and `ALSA:playback…` mean `alsa_pcm:…`, as
     /// in JACK.
-    pub fn find(&self, name: &str) -> Result<&Port, RequestError> {
+    pub fn look_up(&self, name: &str) -> Option<&Port> {
         let rewritten = name
             .strip_prefix("ALSA:")
             .filter(|rest| rest.starts_with("capture") || rest.starts_with("playback"))
             .map(|rest| format!("alsa_pcm:{rest}"));
         let name = rewritten.as_deref().unwrap_or(name);
-        self.port_named(name)
-            .or_else(|| {
-                self.ports.values().find(|port| port.aliases.iter().any(|alias| alias == name))
-            })
-            .ok_or_else(|| RequestError::UnknownPort {
-                name: shown(name),
-                nearest: self.nearest(name),
-            })
+        self.port_named(name).or_else(|| {
+            self.ports.values().find(|port| port.aliases.iter().any(|alias| alias == name))
+        })
+    }
+
+    /// Adds the most similar name to an error about an unknown port. Only for a person: it takes
+    /// the control thread as long as some ten requests.
+    pub fn suggest(&self, error: RequestError) -> RequestError {
+        match error {
+            RequestError::UnknownPort { name, nearest: None } => {
+                RequestError::UnknownPort { nearest: self.nearest(&name), name }
+            }
+            other => other,
+        }
     }
 
     /// The port with exactly this name.
@@ -29,13 +44,19 @@ impl Model {
         self.port_names.get(name).and_then(|id| self.ports.get(id))
     }
 
-    /// The most similar name, if it is similar enough. `None` for names that no person types,
-    /// because the search would delay the control thread.
+    /// The most similar name among the first [`CANDIDATES`] that begin or end like this one, if it
+    /// is similar enough. `None` for names that no person types.
     fn nearest(&self, name: &str) -> Option<String> {
         let few = 3 + name.len() / 4;
         let similar =
             self.ports.values().filter(|port| port.name.len().abs_diff(name.len()) <= few);
-        let candidates = similar.filter(|_| name.len() <= TYPED_BYTES);
+        let ends = |text: &str| (text.bytes().take(2).collect::<Vec<_>>(), text.bytes().last());
+        let is_alike = |port: &&Port| {
+            let ((begin, end), (other_begin, other_end)) = (ends(name), ends(&port.name));
+            begin == other_begin || end == other_end
+        };
+        let alike = similar.filter(|_| name.len() <= TYPED_BYTES).filter(is_alike);
+        let candidates = alike.take(CANDIDATES);
         let counted = candidates.map(|port| (distance(name, &port.name), port));
         let (changes, port) = counted.min_by_key(|(changes, _)| *changes)?;
         (changes <= few).then(|| port.name.clone())
@@ -44,6 +65,8 @@ impl Model {
 
 /// Longer names were not typed by a person.
 const TYPED_BYTES: usize = 64;
+/// Names that are compared letter by letter.
+const CANDIDATES: usize = 64;
 
 /// Shortens a name for an error message.
 fn shown(name: &str) -> String {

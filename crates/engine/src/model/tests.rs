@@ -136,7 +136,7 @@ fn an_unknown_port_is_answered_with_the_nearest_name() {
         slot: None,
     };
     model.register_port(client, &new).unwrap();
-    let error = model.find("system:playbak_1").unwrap_err();
+    let error = model.suggest(model.find("system:playbak_1").unwrap_err());
     assert_eq!(
         error.to_string(),
         "there is no port 'system:playbak_1': did you mean 'system:playback_1'?"

@@ -174,11 +174,13 @@ pub fn has_room(model: &Model, client: u32) -> bool {
 }
 
 fn connected(model: &Model) -> Vec<bool> {
-    model
-        .driver_ports()
-        .filter(|port| port.is_output())
-        .map(|output| !output.links.is_empty())
-        .collect()
+    let outputs = || model.driver_ports().filter(|port| port.is_output());
+    let mut connected =
+        vec![false; outputs().map(|port| port.number as usize + 1).max().unwrap_or(0)];
+    for output in outputs() {
+        connected[output.number as usize] = !output.links.is_empty();
+    }
+    connected
 }
 
 fn playback(graph: &GraphView<'_>) -> Vec<Vec<PlaybackSource>> {

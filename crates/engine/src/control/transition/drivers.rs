@@ -169,7 +169,7 @@ impl Control {
 
     /// Adds the driver's ports, and memory for them, to the graph.
     fn make_ports(&mut self, driver: &NewDriver) -> Result<Vec<OwnSlab>, RequestError> {
-        let needed = driver.facts.channels.outputs().div_ceil(SLOTS_PER_SLAB);
+        let needed = driver.facts.channels.slots().div_ceil(SLOTS_PER_SLAB);
         let Some(device) = self.model.driver() else { return Ok(Vec::new()) };
         let existing =
             u32::try_from(self.clients.slabs_of_device(device).len()).unwrap_or(u32::MAX);
