@@ -55,11 +55,11 @@ impl<'a> Unprivileged<'a> {
     /// `None` if the test cannot act as two users, or cannot grant priorities.
     fn on(bus: &'a Bus) -> Option<Self> {
         if !rustix::process::getuid().is_root() {
-            eprintln!("only root can be two users");
+            harness::not_run("only root can be two users");
             return None;
         }
         if bus.run("chrt", &["--rr", "1", "true"]).code != Some(0) {
-            eprintln!("root itself has no real-time priorities here");
+            harness::not_run("root itself has no real-time priorities here");
             return None;
         }
         let all = Permissions::from_mode(0o755);

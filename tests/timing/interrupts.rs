@@ -19,7 +19,7 @@ fn interrupts() -> BTreeMap<PathBuf, String> {
 #[test]
 fn interrupts_avoid_the_servers_cpus_as_long_as_it_runs() {
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() < 2) {
-        eprintln!("skipped: one CPU");
+        harness::not_run("one CPU");
         return;
     }
     // For its directory.
@@ -38,7 +38,7 @@ fn interrupts_avoid_the_servers_cpus_as_long_as_it_runs() {
             "{}",
             server.stderr()
         );
-        eprintln!("skipped: no right to move interrupts here");
+        harness::not_run("no right to move interrupts here");
         return;
     }
     let line = server

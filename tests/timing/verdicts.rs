@@ -183,7 +183,7 @@ fn shuffle(faults: &mut [Fault], mut seed: u64) {
 fn faults_in_random_order_get_the_right_verdicts() {
     let scenario = Scenario::new();
     if scenario.server.status().realtime_priority.is_none() {
-        eprintln!("skipped: no right to real-time priorities here");
+        harness::not_run("no right to real-time priorities here");
         return;
     }
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
@@ -227,11 +227,11 @@ fn following_xruns_ends_with_its_reader_without_an_xrun() {
 fn who_had_the_cpu_is_named_where_switches_are_traced() {
     let options = ["--quantum", "1024", "--client-timeout", "3000", "--trace-switches"];
     let Some(server) = Server::tracing(&options) else {
-        eprintln!("skipped: no tracefs here");
+        harness::not_run("no tracefs here");
         return;
     };
     if server.status().realtime_priority.is_none() {
-        eprintln!("skipped: no right to real-time priorities here");
+        harness::not_run("no right to real-time priorities here");
         return;
     }
     let mut client = culprit(&server, &["client", "victim", "--load", "20"]);

@@ -18,7 +18,7 @@ const SECRET: &str = "0123456789abcdef0123";
 fn is_root() -> bool {
     let is_root = rustix::process::getuid().is_root();
     if !is_root {
-        eprintln!("only root can be two users");
+        harness::not_run("only root can be two users");
     }
     is_root
 }
