@@ -282,7 +282,8 @@ impl Peers {
         poller.add(events, PeerSocket::Events(serial).token(), Interest::Readable)
     }
 
-    /// Receives a packet on one of a peer's sockets, and all descriptors that came with it. `None`: the peer has gone.
+    /// Receives a packet on one of a peer's sockets, and all descriptors that came with it. `None`:
+    /// the peer has gone.
     pub(super) fn receive(&self, socket: PeerSocket, buffer: &mut [u8]) -> Option<ReceivedPacket> {
         let socket = match socket {
             PeerSocket::Requests(serial) => &self.peers.get(&serial)?.socket,

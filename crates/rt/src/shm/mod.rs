@@ -5,7 +5,7 @@
 //! | [`EngineSegment`] | server | every client |
 //! | [`Registry`] | server | every client |
 //! | [`Recording`] | server | observers |
-//! | [`Assignments`] | server | one client |
+//! | [`Assignments`] | server | one client, which also sleeps there |
 //! | [`OwnPage`] | one client, server | the same |
 //! | [`SignalPage`] | a client, its direct predecessors, server | the same |
 //! | [`SlabHeader`] and samples | one client (or the server, for its devices) | server, connected readers |
