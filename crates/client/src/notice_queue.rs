@@ -7,10 +7,28 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 
 use proto::event::Event;
 
-use crate::notification::Notice;
+use crate::callbacks::Shutdown;
 
 /// Events that may wait. The server holds back as many for a client that reads nothing.
 const MOST_EVENTS: u32 = 4096;
+
+/// A message to the notification thread.
+#[derive(Debug)]
+pub(crate) enum Notice {
+    /// The client is about to become active.
+    Activated,
+    /// An event from the server that the program may have a callback for.
+    Event(Event),
+    /// The process thread has ended by itself.
+    ProcessEnded {
+        /// Number of the activation that the thread belongs to.
+        activation: u32,
+    },
+    /// The server is gone and will not be replaced.
+    Shutdown(Shutdown),
+    /// The client is closed.
+    Quit,
+}
 
 /// Creates a queue.
 pub(crate) fn notice_queue() -> (NoticeSender, NoticeReceiver) {

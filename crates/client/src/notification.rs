@@ -6,31 +6,12 @@ use std::time::Duration;
 use proto::event::{Answer, Event};
 
 use crate::Error;
-use crate::callbacks::Shutdown;
 use crate::joinable_thread::JoinableThread;
 use crate::locked::locked;
-use crate::notice_queue::NoticeReceiver;
+use crate::notice_queue::{Notice, NoticeReceiver};
 use crate::session::Core;
 
 const STACK_BYTES: usize = 512 * 1024;
-
-/// A message to the notification thread.
-#[derive(Debug)]
-pub(crate) enum Notice {
-    /// The client is about to become active.
-    Activated,
-    /// An event from the server that the program may have a callback for.
-    Event(Event),
-    /// The process thread has ended by itself.
-    ProcessEnded {
-        /// Number of the activation that the thread belongs to.
-        activation: u32,
-    },
-    /// The server is gone and will not be replaced.
-    Shutdown(Shutdown),
-    /// The client is closed.
-    Quit,
-}
 
 /// Starts the notification thread of `core`.
 pub(crate) fn start(core: &Arc<Core>, notices: NoticeReceiver) -> Result<(), Error> {

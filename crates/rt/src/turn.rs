@@ -155,12 +155,19 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         if released == self.last_cycle
             && self.counted_for == self.valid_from
             && *spurious <= SPURIOUS_WAKES
-            && self.assignment().edges() != Edges::NONE
-            && let Some(page) = signals.page(self.assignment().page())
         {
-            // The client has run the newest cycle, and the next event counts a wake-up here.
-            self.sleep_on(page, woken, patience_ns, spurious, park);
-            return Turn::Wait;
+            // The client has run the newest cycle. The next event gives it its turn, or counts a
+            // wake-up on its page.
+            let assignment = self.assignment();
+            if assignment.edges() == Edges::NONE {
+                if self.valid_from != 0 && assignment.runs() {
+                    pages.assignments.sleep(turn, park);
+                    return Turn::Wait;
+                }
+            } else if let Some(page) = signals.page(assignment.page()) {
+                self.sleep_on(page, woken, patience_ns, spurious, park);
+                return Turn::Wait;
+            }
         }
         let sleep_briefly = || {
             let until_ns = park.now_ns().saturating_add(BRIEFLY_NS.min(patience_ns));

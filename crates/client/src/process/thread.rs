@@ -13,7 +13,7 @@ use crate::Error;
 use crate::callbacks::{ProcessCallback, ThreadFunction};
 use crate::joinable_thread::JoinableThread;
 use crate::locked::{locked, try_locked};
-use crate::notification::Notice;
+use crate::notice_queue::Notice;
 use crate::session::Core;
 
 /// Programs keep arrays on this stack; other servers give them as much.

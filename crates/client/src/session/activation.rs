@@ -8,7 +8,7 @@ use proto::request::{Activation, Request};
 use super::core::Core;
 use crate::Error;
 use crate::locked::locked;
-use crate::notification::Notice;
+use crate::notice_queue::Notice;
 use crate::process::{self, Body, ProcessThread, Start};
 
 /// State that lives from an activation to its end.
