@@ -28,6 +28,20 @@ fn freewheel_cycles_do_not_wait_for_the_clock() {
 }
 
 #[test]
+fn freewheel_without_clients_does_not_wait_for_the_clock_either() {
+    let server = Server::timer(8192);
+    freewheel(&server, "y");
+    // Four minutes by the clock.
+    server.await_cycles(1500);
+    freewheel(&server, "n");
+    let _source = server.probe(&["source", "source"]);
+    let check = server.probe(&["check", "check", "--from", "source:out"]);
+    server.await_cycles(20);
+    let counts = Counts::of(check);
+    assert!(counts.good > 0 && counts.wrong == 0, "{counts:?}");
+}
+
+#[test]
 fn cycles_follow_the_clock_again_after_freewheel() {
     in_three_attempts(|| {
         let server = Server::timer(1024);

@@ -29,7 +29,9 @@ impl Control {
         self.clients.ask_for_mappings(&self.model, &self.members(), &order, in_force);
         self.clients.take_up_signal_pages(&order);
         self.place(&order);
-        let (quantum, freewheels) = (self.settings.quantum, self.settings.freewheels);
+        let quantum = self.settings.quantum;
+        // A pause takes its time, which must not pass faster for the transport.
+        let freewheels = self.settings.freewheels && !self.settings.pauses();
         let driver_waits = self.config.sync || freewheels || self.settings.driver.when_done;
         let mode = CycleMode { quantum, freewheels, driver_waits };
         self.publisher.publish(&self.model, &order, &mut self.clients, mode, &self.shared.next);

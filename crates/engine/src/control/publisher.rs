@@ -211,8 +211,7 @@ impl PlanPublisher {
         self.newest += 1;
         plan.generation = self.newest;
         plan.quantum = mode.quantum;
-        // Without clients, as in a pause, it would only burn time.
-        plan.freewheels = mode.freewheels && !order.clients.is_empty();
+        plan.freewheels = mode.freewheels;
         plan.driver_swap = self.driver_swap.take();
         for (client, slot) in &mut clients.slots {
             match assignments.remove(client) {
