@@ -26,6 +26,8 @@ pub(crate) enum Notice {
     },
     /// The server is gone and will not be replaced.
     Shutdown(Shutdown),
+    /// Events found no room in the queue; it counts them.
+    Lost,
     /// The client is closed.
     Quit,
 }
@@ -80,7 +82,10 @@ impl NoticeSender {
             && !is_awaited(event)
         {
             self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            // One notice for all that are lost until it is taken, at the place of the first.
+            if self.counts.lost.fetch_add(1, Ordering::Relaxed) == 0 {
+                let _ = self.notices.send(Notice::Lost);
+            }
             return;
         }
         // Fails once the client is closed, when it does not matter.
@@ -89,14 +94,20 @@ impl NoticeSender {
 }
 
 impl NoticeReceiver {
-    /// Waits for the next notice, and returns it with the number of events that were lost before
-    /// it. `None` once the client is closed.
-    pub(crate) fn next(&self) -> Option<(Notice, u32)> {
-        let notice = self.received.recv().ok()?;
-        if matches!(notice, Notice::Event(_)) {
-            self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+    /// Waits for the next notice. `None` once the client is closed.
+    pub(crate) fn next(&self) -> Option<Notice> {
+        match self.received.recv().ok()? {
+            Notice::Lost => {
+                let events = self.counts.lost.swap(0, Ordering::Relaxed);
+                Some(Notice::Event(Event::Lost { events }))
+            }
+            notice => {
+                if matches!(notice, Notice::Event(_)) {
+                    self.counts.waiting.fetch_sub(1, Ordering::Relaxed);
+                }
+                Some(notice)
+            }
         }
-        Some((notice, self.counts.lost.swap(0, Ordering::Relaxed)))
     }
 }
 
@@ -112,15 +123,17 @@ mod tests {
         }
         sender.send(Notice::Event(Event::Freewheel { on: true, token: 1 }));
         sender.send(Notice::Quit);
-        let (first, lost) = receiver.next().expect("open");
-        assert!(matches!(first, Notice::Event(Event::GraphOrder)) && lost == 3);
-        let (mut events, mut awaited) = (1, 0);
-        while let Some((Notice::Event(event), 0)) = receiver.next() {
-            events += 1;
-            awaited += u32::from(is_awaited(&event));
+        let next = || match receiver.next() {
+            Some(Notice::Event(event)) => Some(event),
+            _ => None,
+        };
+        for _ in 0..MOST_EVENTS {
+            assert_eq!(next(), Some(Event::GraphOrder));
         }
-        assert_eq!((events, awaited), (MOST_EVENTS + 1, 1), "what is awaited always has room");
+        assert_eq!(next(), Some(Event::Lost { events: 3 }), "where they would have come");
+        assert_eq!(next(), Some(Event::Freewheel { on: true, token: 1 }), "it always has room");
+        assert_eq!(next(), None);
         sender.send(Notice::Event(Event::GraphOrder));
-        assert!(receiver.next().is_some_and(|(_, lost)| lost == 0), "there is room again");
+        assert_eq!(next(), Some(Event::GraphOrder), "there is room again");
     }
 }

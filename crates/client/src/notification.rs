@@ -25,10 +25,7 @@ pub(crate) fn start(core: &Arc<Core>, notices: NoticeReceiver) -> Result<(), Err
 }
 
 fn run(core: &Core, notices: &NoticeReceiver) {
-    while let Some((notice, events)) = notices.next() {
-        if events > 0 {
-            deliver(core, Event::Lost { events });
-        }
+    while let Some(notice) = notices.next() {
         match notice {
             Notice::Activated => core.initialize_thread(),
             Notice::Event(event) => deliver(core, event),
@@ -37,6 +34,8 @@ fn run(core: &Core, notices: &NoticeReceiver) {
                 core.call(|callbacks| &callbacks.shutdown, |callback| callback(&shutdown));
                 rewake_process_thread(core);
             }
+            // The queue makes an event of it.
+            Notice::Lost => {}
             Notice::Quit => return,
         }
     }

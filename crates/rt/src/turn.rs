@@ -209,7 +209,10 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             pages.assignments.sleep(turn, park);
         } else if *spurious > SPURIOUS_WAKES {
             *spurious = 0;
-            let until_ns = info.next_wakeup_ns.min(park.now_ns().saturating_add(patience_ns));
+            let now_ns = park.now_ns();
+            // At least a while, in case that cycle is overdue.
+            let next_ns = info.next_wakeup_ns.max(now_ns.saturating_add(BRIEFLY_NS));
+            let until_ns = next_ns.min(now_ns.saturating_add(patience_ns));
             pages.assignments.sleep_briefly(turn, until_ns, park);
         } else if self.counted_for == self.valid_from {
             // Every other event counts a wake-up here.

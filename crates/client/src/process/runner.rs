@@ -192,11 +192,14 @@ impl Runner {
             // Read before the checks: a server that is added after them wakes the thread, see
             // `ServerMemories::add`.
             let woken = memory.signals.wake_count();
+            // Before the newest server is looked up: a thread that does not see the memory of a
+            // replacement sees that its server is gone, and sleeps where a wake-up is counted.
+            let is_detached = self.core.memories.is_detached();
             if self.core.memories.newest() != self.server {
                 self.follow_server();
                 continue;
             }
-            if self.core.memories.is_detached() {
+            if is_detached {
                 memory.signals.sleep(woken, Some(Futex.now_ns().saturating_add(POLL_NS)), &Futex);
                 continue;
             }
