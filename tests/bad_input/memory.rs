@@ -64,7 +64,10 @@ fn memory_that_its_owner_could_still_shrink_is_no_slab() {
             let mut client = ByHand::open(server, "bad");
             let text = client.refusal_with(Request::AddSlab, &[descriptor.as_fd()]);
             assert_says(case, &text, &["memory that was offered cannot be used", word]);
-            client.wire.assert_closed();
+            // What has the seals and the size of a slab is closed quickly.
+            if !word.contains("not one of consort's") {
+                client.wire.assert_closed();
+            }
         }
         ByHand::open(server, "good").add_slab();
     });
@@ -80,7 +83,9 @@ fn a_slab_is_exactly_one_descriptor() {
             let mut client = ByHand::open(server, "bad");
             let text = client.refusal_with(Request::AddSlab, &vec![descriptor; count]);
             assert_says("a slab", &text, &[word]);
-            client.wire.assert_closed();
+            if count > 0 {
+                client.wire.assert_closed();
+            }
         }
     });
 }

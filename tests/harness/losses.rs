@@ -53,10 +53,15 @@ impl Loss {
         printed.lines().filter_map(Self::parse).collect()
     }
 
-    /// Whether the machine took a CPU while this happened: in the cycles lost, or the two before.
+    /// Whether the machine took a CPU while this happened, in the cycles lost or the two before,
+    /// and for long enough: a stall may cost the cycles that it lasts, and two more.
     pub fn is_machines(&self, stalls: &[Stall], period_ns: u64) -> bool {
         let from_ns = self.time_ns.saturating_sub((self.cycles + 2) * period_ns);
-        stalls.iter().any(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.time_ns)
+        let meanwhile = stalls
+            .iter()
+            .filter(|stall| stall.until_ns >= from_ns && stall.from_ns <= self.time_ns);
+        let cost = |stall: &Stall| stall.until_ns.saturating_sub(stall.from_ns) / period_ns + 2;
+        meanwhile.map(cost).sum::<u64>() >= self.cycles
     }
 }
 
@@ -122,5 +127,8 @@ mod tests {
         assert!(!first.is_machines(&stall(4000, 4900), 1000), "long before");
         assert!(!first.is_machines(&stall(9100, 9900), 1000), "after");
         assert!(!second.is_machines(&stall(5500, 5600), 1000));
+        let long = &Loss::all_of("lost missed 9 at 20000\n")[0];
+        assert!(!long.is_machines(&stall(15_000, 15_300), 1000), "for a moment only");
+        assert!(long.is_machines(&stall(11_000, 18_500), 1000), "most of the time");
     }
 }

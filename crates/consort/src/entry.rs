@@ -1,6 +1,7 @@
 //! Runs a command line and turns its result into an exit code.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -24,7 +25,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         _ => ("consort", run_consort(&words)),
     };
     result.unwrap_or_else(|error| {
-        eprintln!("{name}: {}", error_chain(&error));
+        // Standard error may be closed, which changes nothing about the outcome.
+        let _ = writeln!(std::io::stderr(), "{name}: {}", error_chain(&error));
         ExitCode::from(exit::code(&error))
     })
 }

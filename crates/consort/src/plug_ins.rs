@@ -104,7 +104,7 @@ impl StartupLoad {
     fn load_or_stop(&self, server: &Observer) -> bool {
         let Err(error) = self.load(server) else { return true };
         // Printed before the server logs that it was asked to end.
-        eprintln!("consort: {}", error_chain(&error));
+        sys::report!("consort: {}", error_chain(&error));
         // An error here means that the server has already ended.
         let _ = server.stop();
         false

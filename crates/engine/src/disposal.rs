@@ -6,13 +6,11 @@
 //! from a peer: not the descriptors of its packets, and not its sockets.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sys::clock::now_ns;
-
-/// A close that takes longer has its thread to itself from then on.
+/// How long descriptors may wait before there is another thread.
 const PATIENCE_NS: u64 = 250_000_000;
 /// Threads that may be kept by closes that do not end. What comes after stays open until one ends.
 const MOST_THREADS: usize = 16;
@@ -21,17 +19,20 @@ const MOST_THREADS: usize = 16;
 #[derive(Debug)]
 pub struct Disposal {
     queue: DisposalQueue,
-    waiting: Arc<Mutex<Receiver<OwnedFd>>>,
-    closers: Vec<Closer>,
+    received: Arc<Mutex<Receiver<OwnedFd>>>,
+    threads: usize,
+    /// Since when there has always been a descriptor that waits, or since the last thread was
+    /// added.
+    waiting_since_ns: Option<u64>,
 }
 
 /// Where descriptors wait to be closed.
 #[derive(Debug, Clone)]
-pub struct DisposalQueue(Sender<OwnedFd>);
-
-/// One thread: since when it has been closing its present descriptor, ns; 0: it waits for one.
-#[derive(Debug, Default)]
-struct Closer(Arc<AtomicU64>);
+pub struct DisposalQueue {
+    sender: Sender<OwnedFd>,
+    /// Descriptors that wait.
+    waiting: Arc<AtomicUsize>,
+}
 
 /// A descriptor, or what consists of one, that a peer chose. Dropping it passes it on to be closed.
 #[derive(Debug)]
@@ -54,9 +55,10 @@ impl Disposal {
     /// # Errors
     /// If the kernel has no thread left.
     pub fn start() -> std::io::Result<Self> {
-        let (queue, waiting) = channel();
-        let (queue, waiting) = (DisposalQueue(queue), Arc::new(Mutex::new(waiting)));
-        let mut disposal = Self { queue, waiting, closers: Vec::new() };
+        let (sender, received) = channel();
+        let queue = DisposalQueue { sender, waiting: Arc::default() };
+        let received = Arc::new(Mutex::new(received));
+        let mut disposal = Self { queue, received, threads: 0, waiting_since_ns: None };
         disposal.add_thread()?;
         Ok(disposal)
     }
@@ -66,40 +68,36 @@ impl Disposal {
         self.queue.clone()
     }
 
-    /// Adds a thread if closes that do not end keep all others.
+    /// Adds a thread if descriptors have been waiting for too long.
     pub fn step(&mut self, now_ns: u64) {
-        let is_kept = |closer: &Closer| closer.is_kept(now_ns);
-        if self.closers.len() < MOST_THREADS && self.closers.iter().all(is_kept) {
+        // Relaxed, here and below: a count, which says nothing about other memory.
+        if self.queue.waiting.load(Ordering::Relaxed) == 0 {
+            self.waiting_since_ns = None;
+            return;
+        }
+        let since_ns = *self.waiting_since_ns.get_or_insert(now_ns);
+        if now_ns.saturating_sub(since_ns) >= PATIENCE_NS && self.threads < MOST_THREADS {
             // Without a thread left, what waits is closed when one of the others comes back.
             let _ = self.add_thread();
+            self.waiting_since_ns = Some(now_ns);
         }
     }
 
     fn add_thread(&mut self) -> std::io::Result<()> {
-        let closer = Closer::default();
-        let (since_ns, waiting) = (Arc::clone(&closer.0), Arc::clone(&self.waiting));
+        let (received, waiting) = (Arc::clone(&self.received), Arc::clone(&self.queue.waiting));
         let thread = std::thread::Builder::new().name("consort-disposal".into());
-        thread.spawn(move || close_all(&waiting, &since_ns))?;
-        self.closers.push(closer);
+        thread.spawn(move || close_all(&received, &waiting))?;
+        self.threads += 1;
         Ok(())
     }
 }
 
-impl Closer {
-    fn is_kept(&self, now_ns: u64) -> bool {
-        // Relaxed: only the time itself matters.
-        let since_ns = self.0.load(Ordering::Relaxed);
-        since_ns != 0 && now_ns.saturating_sub(since_ns) > PATIENCE_NS
-    }
-}
-
 /// The lock is held only while a thread waits for a descriptor, never while it closes one.
-fn close_all(waiting: &Mutex<Receiver<OwnedFd>>, since_ns: &AtomicU64) {
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+fn close_all(received: &Mutex<Receiver<OwnedFd>>, waiting: &AtomicUsize) {
+    let next = || received.lock().unwrap_or_else(PoisonError::into_inner).recv();
     while let Ok(descriptor) = next() {
-        since_ns.store(now_ns().max(1), Ordering::Relaxed);
+        waiting.fetch_sub(1, Ordering::Relaxed);
         drop(descriptor);
-        since_ns.store(0, Ordering::Relaxed);
     }
 }
 
@@ -118,9 +116,10 @@ impl<T: Into<OwnedFd>> Foreign<T> {
 impl<T: Into<OwnedFd>> Drop for Foreign<T> {
     fn drop(&mut self) {
         if let Some(inner) = self.inner.take() {
+            self.queue.waiting.fetch_add(1, Ordering::Relaxed);
             // Fails only without a thread that could close it, and these last as long as the
             // server.
-            let _ = self.queue.0.send(inner.into());
+            let _ = self.queue.sender.send(inner.into());
         }
     }
 }
@@ -129,6 +128,8 @@ impl<T: Into<OwnedFd>> Drop for Foreign<T> {
 mod tests {
     use std::io::{Read, Write};
     use std::time::{Duration, Instant};
+
+    use sys::clock::now_ns;
 
     use super::*;
 

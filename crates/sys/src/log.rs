@@ -9,7 +9,7 @@ use std::io::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Lines that wait to be written.
 const ROOM: usize = 256;
@@ -43,10 +43,15 @@ pub fn line(text: fmt::Arguments<'_>) {
 /// Waits until everything that was reported is written, at most this long.
 pub fn flush(limit: Duration) {
     let Some(Some(queue)) = QUEUE.get() else { return };
+    let end = Instant::now() + limit;
     let (done, written) = sync_channel(1);
-    if queue.try_send(Message::Flush(done)).is_ok() {
-        let _ = written.recv_timeout(limit);
+    while queue.try_send(Message::Flush(done.clone())).is_err() {
+        if Instant::now() >= end {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(1));
     }
+    let _ = written.recv_timeout(end.saturating_duration_since(Instant::now()));
 }
 
 fn start() -> Option<SyncSender<Message>> {
@@ -63,14 +68,16 @@ fn start() -> Option<SyncSender<Message>> {
 fn write_all(messages: &Receiver<Message>, output: &mut impl Write, lost: &AtomicU64) {
     while let Ok(message) = messages.recv() {
         // An output that refuses a line may take the next one.
-        let _ = match message {
-            Message::Line(line) => output.write_all(line.as_bytes()),
-            Message::Flush(done) => done.send(()).map_err(std::io::Error::other),
-        };
+        if let Message::Line(line) = &message {
+            let _ = output.write_all(line.as_bytes());
+        }
         let lost = lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             let _ =
                 writeln!(output, "consort: {lost} messages were lost: nothing read this output");
+        }
+        if let Message::Flush(done) = message {
+            let _ = done.send(());
         }
     }
 }

@@ -6,6 +6,7 @@ use proto::event::{ANSWER_BYTES, Answer, Event};
 use proto::request::{Numbered, Reply, Request, RequestError};
 use proto::{MAX_PACKET_BYTES, decode};
 use sys::clock::now_ns;
+use sys::memory::PeerSlab;
 use sys::poll::Event as Ready;
 use sys::socket::SocketError;
 
@@ -96,25 +97,23 @@ impl Control {
         packet: &[u8],
         descriptors: Vec<Foreign<OwnedFd>>,
     ) {
-        match decode::<Numbered<Request>>(packet) {
-            // Only a client's slab has one. Each descriptor may keep a thread for as long as its
-            // sender likes, so a connection has one try.
-            Ok(Numbered { number, message })
-                if !descriptors.is_empty() && (client.is_none() || message != Request::AddSlab) =>
-            {
-                self.refuse(Ticket { peer, number }, unexpected_descriptors());
-                self.close_peer(peer);
-            }
+        let had_descriptors = !descriptors.is_empty();
+        let (ticket, refused) = match decode::<Numbered<Request>>(packet) {
             Ok(Numbered { number, message }) => {
-                self.request(Ticket { peer, number }, client, message, descriptors)
-            }
-            Err(error) => {
-                let malformed = RequestError::Malformed(error.to_string());
-                self.refuse(Ticket { peer, number: 0 }, malformed);
-                if !descriptors.is_empty() {
-                    self.close_peer(peer);
+                let ticket = Ticket { peer, number };
+                let is_slab = client.is_some() && message == Request::AddSlab;
+                match checked_slab(is_slab, descriptors) {
+                    Ok(slab) => return self.request(ticket, client, message, slab),
+                    Err(error) => (ticket, error),
                 }
             }
+            Err(error) => (Ticket { peer, number: 0 }, RequestError::Malformed(error.to_string())),
+        };
+        self.refuse(ticket, refused);
+        // Each descriptor may keep a thread for as long as its sender likes, so a connection has
+        // one try.
+        if had_descriptors {
+            self.close_peer(peer);
         }
     }
 
@@ -232,4 +231,21 @@ impl Control {
 
 fn unexpected_descriptors() -> RequestError {
     RequestError::Malformed("this packet must not carry a descriptor".into())
+}
+
+/// The one descriptor of a packet that brings a slab, and of no other packet. Until it is known to
+/// be a slab, its close may last.
+fn checked_slab(
+    is_slab: bool,
+    descriptors: Vec<Foreign<OwnedFd>>,
+) -> Result<Option<OwnedFd>, RequestError> {
+    if !is_slab {
+        return if descriptors.is_empty() { Ok(None) } else { Err(unexpected_descriptors()) };
+    }
+    let [slab] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors).map_err(|all| {
+        RequestError::Memory(format!("one descriptor is expected, {} came", all.len()))
+    })?;
+    let examined = slab.get().map_or(Ok(()), PeerSlab::examine);
+    examined.map_err(|error| RequestError::Memory(error.to_string()))?;
+    Ok(slab.into_inner())
 }

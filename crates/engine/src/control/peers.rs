@@ -239,6 +239,7 @@ impl Peers {
             let reason = "this server serves another user".into();
             let refused = Welcome::Refused(RequestError::NotAllowed(reason));
             let _ = socket.try_send(&encode_first(&refused), &[]);
+            socket.shut_down();
             return;
         }
         let silent = self.silent(|_| true);
@@ -346,7 +347,11 @@ impl Peers {
     pub(super) fn remove(&mut self, serial: u64, poller: &Poller) -> Option<PeerState> {
         let peer = self.peers.remove(&serial)?;
         for socket in [Some(&peer.socket), peer.events.as_ref()].into_iter().flatten() {
-            socket.get().into_iter().for_each(|socket| drop(poller.remove(socket)));
+            if let Some(socket) = socket.get() {
+                let _ = poller.remove(socket);
+                // It may be closed later than now.
+                socket.shut_down();
+            }
         }
         peer.process.iter().for_each(|process| drop(poller.remove(process)));
         self.pending.forget(serial);

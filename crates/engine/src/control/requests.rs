@@ -17,7 +17,6 @@ use super::transition::Change;
 use super::{Control, permissions};
 use crate::client_slot::Origin;
 use crate::config::SelfConnect;
-use crate::disposal::Foreign;
 use crate::model::Model;
 use crate::order::would_close_loop;
 use crate::plan::has_room;
@@ -48,13 +47,12 @@ impl Control {
         ticket: Ticket,
         client: Option<u32>,
         request: Request,
-        descriptors: Vec<Foreign<OwnedFd>>,
+        slab: Option<OwnedFd>,
     ) {
-        let offers_memory = request == Request::AddSlab;
         self.persistence.returns.quiet = client.is_some_and(|client| self.is_returning(client));
         let permitted =
             permissions::check(&self.model, self.peers.permissions(ticket.peer), client, &request);
-        let outcome = permitted.and_then(|()| self.answer(client, request, descriptors));
+        let outcome = permitted.and_then(|()| self.answer(client, request, slab));
         self.carry_changes();
         if !self.persistence.returns.quiet {
             self.reconnect();
@@ -73,12 +71,6 @@ impl Control {
                 self.reply(ticket, Reply::Done);
                 self.close_peer(peer);
             }
-            // It was no slab, and its close may last.
-            Err(error @ RequestError::Memory(_)) if offers_memory => {
-                let peer = ticket.peer;
-                self.refuse(ticket, error);
-                self.close_peer(peer);
-            }
             // A program knows the names that it uses; a person may have mistyped one.
             Err(error) if client.is_none() => {
                 let error = self.model.suggest(error);
@@ -94,7 +86,7 @@ impl Control {
         &mut self,
         client: Option<u32>,
         request: Request,
-        descriptors: Vec<Foreign<OwnedFd>>,
+        slab: Option<OwnedFd>,
     ) -> Result<Outcome, RequestError> {
         let Some(client) = client else { return self.answer_any_peer(None, request) };
         let done = Ok(Outcome::Now(Reply::Done));
@@ -106,7 +98,7 @@ impl Control {
             }
             Request::RegisterPort(new) => self.register_port(client, &new),
             Request::UnregisterPort { port } => self.model.unregister_port(client, port).and(done),
-            Request::AddSlab => self.add_slab(client, descriptors).and(done),
+            Request::AddSlab => self.add_slab(client, slab).and(done),
             Request::TakeTimebase { conditional } => {
                 self.take_timebase(client, conditional).and(done)
             }
@@ -340,15 +332,11 @@ impl Control {
         Ok(())
     }
 
-    fn add_slab(
-        &mut self,
-        client: u32,
-        descriptors: Vec<Foreign<OwnedFd>>,
-    ) -> Result<(), RequestError> {
-        let memory = |text: String| RequestError::Memory(text);
-        let Some(slot) = self.clients.slots.get_mut(&client) else { return Ok(()) };
-        let [descriptor] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors)
-            .map_err(|all| memory(format!("one descriptor is expected, {} came", all.len())))?;
+    /// Adds a slab, whose seals and size were checked when it came.
+    fn add_slab(&mut self, client: u32, slab: Option<OwnedFd>) -> Result<(), RequestError> {
+        let (Some(slot), Some(descriptor)) = (self.clients.slots.get_mut(&client), slab) else {
+            return Ok(());
+        };
         let limit = self.config.slabs_of_client();
         if slot.memory.slabs.len() >= limit as usize {
             let advice = "start the server with a larger --client-ports or --port-max".into();
@@ -358,14 +346,9 @@ impl Control {
                 advice,
             });
         }
-        // Until it is known to be a slab, its close may take as long as the client likes.
-        descriptor
-            .get()
-            .map_or(Ok(()), PeerSlab::examine)
-            .map_err(|error| memory(error.to_string()))?;
-        let Some(descriptor) = descriptor.into_inner() else { return Ok(()) };
-        let copy = descriptor.try_clone().map_err(|error| memory(error.to_string()))?;
-        let peer = PeerSlab::receive(copy).map_err(|error| memory(error.to_string()))?;
+        let memory = |error: &dyn std::fmt::Display| RequestError::Memory(error.to_string());
+        let copy = descriptor.try_clone().map_err(|error| memory(&error))?;
+        let peer = PeerSlab::receive(copy).map_err(|error| memory(&error))?;
         slot.memory.slabs.push(Slab { memory: Arc::new(descriptor), peer: Arc::new(peer) });
         Ok(())
     }

@@ -11,8 +11,8 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
-    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketAddrUnix, SocketFlags, SocketType,
-    connect, recvmsg, sendmsg, socket_with, socketpair,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, SocketAddrUnix, SocketFlags,
+    SocketType, connect, recvmsg, sendmsg, socket_with, socketpair,
 };
 
 use super::SocketError;
@@ -196,6 +196,15 @@ impl Connection {
                 return Err(SocketError::NotReady);
             }
         }
+    }
+}
+
+impl Connection {
+    /// Ends the connection in both directions, so that the peer notices it before the socket is
+    /// closed. What was sent can still be received. Does not block.
+    pub fn shut_down(&self) {
+        // Fails only if the peer has gone.
+        let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
 
