@@ -127,7 +127,7 @@ fn a_follower_runs_again_after_its_predecessor_has_moved_it() {
 }
 
 #[test]
-fn a_client_whose_process_has_ended_is_gone_although_a_child_keeps_its_sockets() {
+fn a_client_is_gone_when_its_process_is_although_a_child_lives() {
     let server = Server::timer(256);
     let attacker = hostile(&server, &["fork"]);
     attacker.signal(Signal::USR1);

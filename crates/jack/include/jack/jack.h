@@ -247,7 +247,7 @@ void jack_port_get_latency_range(jack_port_t *port, jack_latency_callback_mode_t
 /** Latency callback: sets the range of an own port. */
 void jack_port_set_latency_range(jack_port_t *port, jack_latency_callback_mode_t mode,
                                  jack_latency_range_t *range) JACK_WEAK_EXPORT;
-/** [app] Has all clients compute their latencies anew. Returns 0, or not 0. */
+/** [app] Has all clients compute their latencies again. Returns 0, or not 0. */
 int jack_recompute_total_latencies(jack_client_t *client) JACK_OPTIONAL_WEAK_EXPORT;
 /** [any] Sets both ranges. Use jack_port_set_latency_range(). */
 void jack_port_set_latency(jack_port_t *port, jack_nframes_t frames) JACK_OPTIONAL_WEAK_DEPRECATED_EXPORT;
@@ -269,13 +269,13 @@ jack_nframes_t jack_frame_time(const jack_client_t *client) JACK_OPTIONAL_WEAK_E
 jack_nframes_t jack_last_frame_time(const jack_client_t *client) JACK_OPTIONAL_WEAK_EXPORT;
 /** [any] Frames since the cycle began, estimated. */
 jack_nframes_t jack_frames_since_cycle_start(const jack_client_t *client) JACK_OPTIONAL_WEAK_EXPORT;
-/** Process thread: the cycle's first frame, its smoothed date, that of the next cycle, and the smoothed length of a
+/** Process thread: the cycle's first frame, its smoothed time, that of the next cycle, and the smoothed length of a
  * cycle, in microseconds. Returns 0, or not 0 before the first cycle. */
 int jack_get_cycle_times(const jack_client_t *client, jack_nframes_t *first_frame, jack_time_t *start_us,
                          jack_time_t *next_us, float *length_us) JACK_OPTIONAL_WEAK_EXPORT;
-/** [any] Date of a frame, in microseconds. */
+/** [any] Time of a frame, in microseconds. */
 jack_time_t jack_frames_to_time(const jack_client_t *client, jack_nframes_t frame) JACK_OPTIONAL_WEAK_EXPORT;
-/** [any] Frame at a date in microseconds. */
+/** [any] Frame at a time in microseconds. */
 jack_nframes_t jack_time_to_frames(const jack_client_t *client, jack_time_t time_us) JACK_OPTIONAL_WEAK_EXPORT;
 
 #ifdef __cplusplus

@@ -11,11 +11,11 @@
 typedef uint64_t jack_uuid_t;
 /** A size in bytes inside shared memory. */
 typedef int32_t jack_shmsize_t;
-/** A count of frames (one sample per channel), or a frame date. Dates wrap around at 2^32. */
+/** A count of frames (one sample per channel), or a time in frames, which wraps around at 2^32. */
 typedef uint32_t jack_nframes_t;
 /** The largest jack_nframes_t. */
 #define JACK_MAX_FRAMES (4294967295U)
-/** A date on the clock of jack_get_time(), in microseconds. */
+/** A time on the clock of jack_get_time(), in microseconds. */
 typedef uint64_t jack_time_t;
 /** Longest parameter string of an internal client, in bytes. */
 #define JACK_LOAD_INIT_LIMIT 1024
@@ -171,7 +171,7 @@ typedef enum {
 PRE_PACKED_STRUCTURE
 struct _jack_position {
     jack_unique_t unique_1;
-    jack_time_t usecs;          /**< date of the cycle's start; set by the server */
+    jack_time_t usecs;          /**< time of the cycle's start; set by the server */
     jack_nframes_t frame_rate;  /**< in Hz; set by the server */
     jack_nframes_t frame;       /**< frames from the start of the piece */
     jack_position_bits_t valid; /**< which of the members below are set */
@@ -190,7 +190,7 @@ struct _jack_position {
     double frame_time;          /**< of this cycle's first frame */
     double next_time;           /**< of the next cycle's first frame, if the transport just rolls */
 
-    jack_nframes_t bbt_offset;  /**< frames from the cycle's start to the date that bar, beat and tick give */
+    jack_nframes_t bbt_offset;  /**< frames from the cycle's start to the position that bar, beat and tick give */
     float audio_frames_per_video_frame; /**< not more than 0: there is no video */
     jack_nframes_t video_offset; /**< frames from the cycle's start to the next video frame */
     double tick_double;         /**< tick with its fraction */
