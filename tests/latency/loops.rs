@@ -122,7 +122,7 @@ fn the_table_names_interface_device_buffer_format_kernel_and_scheduling() {
 
 #[test]
 fn an_open_path_is_reported_without_a_figure() {
-    let server = Server::timer(512);
+    let server = Server::start(&["--driver", "timer", "--quantum", "512"]);
     let finished = measure(&server, &[]);
     assert_eq!((finished.code, finished.stdout.as_str()), (Some(1), ""));
     assert!(finished.stderr.contains("the right channel is silent"), "{}", finished.stderr);
