@@ -1,9 +1,9 @@
 //! Closes descriptors that a peer chose, on threads that nothing waits for.
 //!
 //! What the last close of a descriptor costs is its sender's choice: a TCP socket lingers for as
-//! long as its owner has set, a file of a FUSE mount waits for the sender's daemon, and a socket with
-//! unread packets closes whatever is in them. The control thread therefore closes nothing that came
-//! from a peer: not the descriptors of its packets, and not its sockets.
+//! long as its owner has set, a file of a FUSE mount waits for the sender's daemon, and a socket
+//! with unread packets closes whatever is in them. The control thread therefore closes nothing that
+//! came from a peer: not the descriptors of its packets, and not its sockets.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
