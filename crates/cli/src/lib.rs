@@ -4,6 +4,8 @@
 
 mod errors;
 pub mod output;
+mod own_program;
+mod server_name;
 mod temporary_server;
 
 use std::ops::RangeInclusive;
@@ -11,6 +13,8 @@ use std::ops::RangeInclusive;
 use clap::builder::RangedI64ValueParser;
 
 pub use errors::{UsageError, error_chain, in_one_line};
+pub use own_program::own_program;
+pub use server_name::server_name;
 pub use temporary_server::{TemporaryServer, end_with_stdin};
 
 /// Returns the parser of an option whose value is a number in `range`.

@@ -3,7 +3,7 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
@@ -11,6 +11,8 @@ use client::Observer;
 use sys::helper::{Ending, Helper};
 use sys::process::{PidFd, process_id};
 use sys::signals::{Signal, TerminationSignals};
+
+use crate::own_program;
 
 /// Time limit for a server's start.
 const START_TIMEOUT: Duration = Duration::from_secs(10);
@@ -33,8 +35,7 @@ impl TemporaryServer {
     /// # Errors
     /// The server cannot be started, ends at once, or accepts no clients in time.
     pub fn start(name: &str, options: &[String]) -> anyhow::Result<Self> {
-        let executable = std::env::current_exe().context("cannot find the server's program")?;
-        let mut command = Command::new(executable);
+        let mut command = own_program()?;
         command
             .args(["run", "--while-stdin-is-open", "--server", name])
             .args(options)

@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
+use cli::server_name;
 
 use crate::command::{
-    completions, connect, dbus, device, disconnect, driver, exec, host, ls, man, realtime_kit,
-    reserve, run, save, status, stop, sync, transport, volume, web, xruns,
+    completions, connect, dbus, disconnect, driver, exec, host, ls, man, realtime_kit, reserve,
+    run, save, status, stop, transport, volume, web, xruns,
 };
 use crate::exit;
-use crate::server_name::server_name;
+use crate::own_program::OwnProgram;
 
 /// One audio server for Linux
 #[derive(Debug, Parser)]
@@ -29,7 +30,7 @@ enum Command {
     Ls(ls::List),
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
-    Device(device::Device),
+    Device(device_bridge::Device),
     Driver(Box<driver::Driver>),
     Transport(transport::ShowTransport),
     Save(save::Save),
@@ -67,7 +68,7 @@ impl Arguments {
             Command::Ls(command) => command.run(&server),
             Command::Connect(command) => command.run(&server),
             Command::Disconnect(command) => command.run(&server),
-            Command::Device(command) => command.run(&server),
+            Command::Device(command) => command.run(&server, &OwnProgram::find()?),
             Command::Driver(command) => command.run(&server),
             Command::Transport(command) => command.run(&server),
             Command::Save(command) => command.run(&server),

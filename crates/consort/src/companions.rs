@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use cli::{UsageError, end_with_stdin};
+use device_bridge::{DeviceOptions, DeviceProcesses};
 use engine::Config;
+use jackd::StartupLoad;
 use sys::signals::TerminationSignals;
 
-use crate::command::device::{DeviceOptions, DeviceProcesses};
 use crate::command::web::{Page, PageArguments};
 use crate::own_program::OwnProgram;
-use crate::plug_ins::{StartupLoad, StartupLoader};
+use crate::plug_ins::StartupLoader;
 
 /// What is to start with a server.
 #[derive(Debug, Default)]

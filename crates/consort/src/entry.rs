@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 use cli::{error_chain, in_one_line, output};
 
 use crate::arguments::Arguments;
-use crate::{exit, jackd};
+use crate::{as_jackd, exit};
 
 /// Runs the command line `words`. Its first word is the name that the program was called by: as
 /// `jackd` or `jackdmp` it takes the options of JACK's server. Errors are printed on standard error
@@ -20,7 +20,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let name = words.first().and_then(|word| Path::new(word).file_name()).unwrap_or_default();
     let (name, result) = match name.to_str() {
         Some(name @ ("jackd" | "jackdmp")) => {
-            (name, jackd::run(words.get(1..).unwrap_or_default()))
+            (name, as_jackd::run(words.get(1..).unwrap_or_default()))
         }
         _ => ("consort", run_consort(&words)),
     };

@@ -6,21 +6,17 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod as_jackd;
 mod attach;
 mod command;
 mod companions;
 mod entry;
 mod exit;
-mod jackd;
 mod own_program;
 mod plug_ins;
 mod realtime_kit;
 mod reservation;
 mod server;
-mod server_name;
-mod sync;
 
 pub use arguments::command;
 pub use entry::run;
-#[cfg(fuzzing)]
-pub use jackd::read_jackd;

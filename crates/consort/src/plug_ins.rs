@@ -1,8 +1,6 @@
 //! Plug-ins that a server loads at its start.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -10,41 +8,13 @@ use std::thread::JoinHandle;
 use anyhow::{Context, anyhow};
 use cli::error_chain;
 use client::{Observer, PlugIn, Requester};
+use jackd::{InternalClient, StartupLoad};
 use sys::signals::TerminationSignals;
 
 use crate::exit;
 
 /// Interval at which a connection to the server is tried.
 const RETRY_NS: u64 = 10_000_000;
-
-/// A plug-in as jackd's `-I` names it: `[NAME:]OBJECT[/PARAMETERS]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct InternalClient {
-    name: String,
-    object: String,
-    parameters: String,
-}
-
-impl FromStr for InternalClient {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (names, parameters) = text.split_once('/').unwrap_or((text, ""));
-        let (name, object) = names.split_once(':').unwrap_or((names, names));
-        if name.is_empty() || object.is_empty() {
-            return Err(format!("'{text}' is not a plug-in: write [NAME:]OBJECT[/PARAMETERS]"));
-        }
-        Ok(Self { name: name.into(), object: object.into(), parameters: parameters.into() })
-    }
-}
-
-/// What is loaded as soon as the server runs: the plug-ins, then the contents of the file.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct StartupLoad {
-    pub(crate) plug_ins: Vec<InternalClient>,
-    /// A file as `jackctl_server_load_session_file` reads it.
-    pub(crate) session: Option<PathBuf>,
-}
 
 /// The thread that waits for the server of this process and then loads everything. If anything
 /// fails, it stops the server.
@@ -68,7 +38,7 @@ impl StartupLoader {
         let (server, ended) = (server.to_owned(), Arc::clone(&has_ended));
         let thread = std::thread::Builder::new().name("plug-ins".into());
         let thread = thread.spawn(move || match running(&server, &ended) {
-            Some(server) => startup.load_or_stop(&server),
+            Some(server) => load_or_stop(&startup, &server),
             None => true,
         })?;
         Ok(Some(Self { thread, has_ended, _signals: signals }))
@@ -99,62 +69,30 @@ fn running(name: &str, has_ended: &AtomicBool) -> Option<Observer> {
     None
 }
 
-impl StartupLoad {
-    /// Loads everything, or prints why it could not and stops the server.
-    fn load_or_stop(&self, server: &Observer) -> bool {
-        let Err(error) = self.load(server) else { return true };
-        // Printed before the server logs that it was asked to end.
-        sys::report!("consort: {}", error_chain(&error));
-        // An error here means that the server has already ended.
-        let _ = server.stop();
-        false
-    }
-
-    fn load(&self, server: &Observer) -> anyhow::Result<()> {
-        for InternalClient { name, object, parameters } in &self.plug_ins {
-            let plug_in = PlugIn {
-                name: name.clone(),
-                exact: false,
-                object: object.clone(),
-                parameters: parameters.clone(),
-            };
-            match server.load_internal(plug_in) {
-                Err(client::Error::ServerGone) => return Ok(()),
-                loaded => loaded.map(drop).with_context(|| format!("the plug-in '{object}'"))?,
-            }
-        }
-        let session =
-            self.session.as_deref().map_or(Ok(()), |file| server.load_internal_session(file));
-        session.map_err(|reason| anyhow!(reason))
-    }
+/// Loads everything, or prints why it could not and stops the server.
+fn load_or_stop(startup: &StartupLoad, server: &Observer) -> bool {
+    let Err(error) = load(startup, server) else { return true };
+    // Printed before the server logs that it was asked to end.
+    sys::report!("consort: {}", error_chain(&error));
+    // An error here means that the server has already ended.
+    let _ = server.stop();
+    false
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_plug_in_is_an_object_with_an_optional_name_and_parameters() {
-        for (text, name, object, parameters) in [
-            ("profiler", "profiler", "profiler", ""),
-            ("meter:profiler", "meter", "profiler", ""),
-            ("profiler/-c -p", "profiler", "profiler", "-c -p"),
-            (
-                "amp1:jalv/http://lv2plug.in/plugins/eg-amp",
-                "amp1",
-                "jalv",
-                "http://lv2plug.in/plugins/eg-amp",
-            ),
-        ] {
-            let expected = InternalClient {
-                name: name.into(),
-                object: object.into(),
-                parameters: parameters.into(),
-            };
-            assert_eq!(text.parse(), Ok(expected), "{text}");
-        }
-        for text in ["", ":", "a:", ":b", "/x", "a:/x"] {
-            assert!(text.parse::<InternalClient>().is_err(), "{text}");
+fn load(startup: &StartupLoad, server: &Observer) -> anyhow::Result<()> {
+    for InternalClient { name, object, parameters } in &startup.plug_ins {
+        let plug_in = PlugIn {
+            name: name.clone(),
+            exact: false,
+            object: object.clone(),
+            parameters: parameters.clone(),
+        };
+        match server.load_internal(plug_in) {
+            Err(client::Error::ServerGone) => return Ok(()),
+            loaded => loaded.map(drop).with_context(|| format!("the plug-in '{object}'"))?,
         }
     }
+    let session =
+        startup.session.as_deref().map_or(Ok(()), |file| server.load_internal_session(file));
+    session.map_err(|reason| anyhow!(reason))
 }

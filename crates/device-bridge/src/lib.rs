@@ -3,11 +3,12 @@
 //!
 //! The graph never waits for any of them. A [`Card`] is resampled, and a control loop keeps it
 //! aligned with the graph's clock. [`Midi`] delays every message by exactly one quantum, in either
-//! direction.
+//! direction. [`Device`] is the command `consort device`.
 #![forbid(unsafe_code)]
 
 mod bridge;
 mod card;
+mod command;
 mod midi;
 mod notifications;
 mod resampler;
@@ -16,6 +17,7 @@ mod timeline;
 
 pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};
+pub use command::{Added, Device, DeviceOptions, DeviceProcesses, add, remove};
 pub use midi::{Midi, MidiHardware, MidiState};
 pub use timeline::{CAPACITY_FRAMES, Timeline};
 

@@ -8,9 +8,6 @@ use clap::Args;
 use client::Observer;
 use proto::driver::DriverSwitch;
 
-use super::device;
-use crate::jackd;
-
 /// Serve org.jackaudio.service on the session bus, for jack_control, QjackCtl and their like
 ///
 /// The session bus starts this by itself once 'cargo xtask install' has set it up. On request, it
@@ -55,10 +52,10 @@ impl dbus::Jackd for OwnJackd {
     }
 
     fn add_slave(&self, server: &str, driver: &str, options: &[String]) -> anyhow::Result<String> {
-        Ok(device::add(server, &jackd::slave_of(driver, options)?)?.name)
+        Ok(device_bridge::add(server, &jackd::slave_of(driver, options)?)?.name)
     }
 
     fn remove_slave(&self, server: &Observer, client: &str) -> anyhow::Result<()> {
-        device::remove(server, client)
+        device_bridge::remove(server, client)
     }
 }

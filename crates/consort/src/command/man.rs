@@ -7,8 +7,6 @@ use std::process::ExitCode;
 use anyhow::Context;
 use clap::Args;
 
-use crate::jackd;
-
 /// Write the man pages into a directory
 #[derive(Debug, Args)]
 #[command(
@@ -32,7 +30,7 @@ impl Man {
 fn write(directory: &Path, definition: clap::Command) -> std::io::Result<()> {
     fs::create_dir_all(directory)?;
     clap_mangen::generate_to(definition, directory)?;
-    fs::write(directory.join("jackd.1"), jackd::man::page())
+    fs::write(directory.join("jackd.1"), jackd::man_page())
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 pub(crate) mod completions;
 pub(crate) mod connect;
 pub(crate) mod dbus;
-pub(crate) mod device;
 pub(crate) mod disconnect;
 pub(crate) mod driver;
 pub(crate) mod exec;
@@ -16,7 +15,6 @@ pub(crate) mod run;
 pub(crate) mod save;
 pub(crate) mod status;
 pub(crate) mod stop;
-pub(crate) mod sync;
 pub(crate) mod transport;
 pub(crate) mod volume;
 pub(crate) mod web;

@@ -9,18 +9,18 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use cli::{UsageError, in_range};
+use device_bridge::DeviceOptions;
 use engine::policy::Policy;
 use engine::{Config, KeptState, SelfConnect};
+use jackd::{InternalClient, StartupLoad};
 use proto::defaults;
 use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
 use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
-use super::device::DeviceOptions;
 use super::web::PageArguments;
 use crate::companions::Companions;
-use crate::plug_ins::{InternalClient, StartupLoad};
 pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Run a server until it is stopped

@@ -11,12 +11,12 @@ use client::{
     Active, Client, Control, CycleScope, Inactive, Position, Transport, TransportState, valid,
 };
 
-use crate::sync::Wish;
-use crate::sync::clock::ClockFollower;
-use crate::sync::clock_sender::{ClockSender, Place};
-use crate::sync::time_code::VideoRate;
-use crate::sync::time_code_follower::TimeCodeFollower;
-use crate::sync::time_code_sender::TimeCodeSender;
+use crate::Wish;
+use crate::clock::ClockFollower;
+use crate::clock_sender::{ClockSender, Place};
+use crate::time_code::VideoRate;
+use crate::time_code_follower::TimeCodeFollower;
+use crate::time_code_sender::TimeCodeSender;
 
 /// Let the transport follow MIDI clock or MIDI time code, or send it
 ///
@@ -27,7 +27,7 @@ use crate::sync::time_code_sender::TimeCodeSender;
   consort sync follow mtc --from 'a2j:Tape machine'
   consort sync send clock --tempo 96 --to 'a2j:Drum machine'
   consort sync send mtc --rate 25")]
-pub(crate) struct Sync {
+pub struct Sync {
     #[command(subcommand)]
     direction: Direction,
 }
@@ -108,7 +108,11 @@ fn tempo(text: &str) -> Result<f64, String> {
 }
 
 impl Sync {
-    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+    /// Runs until the server ends or the program is terminated.
+    ///
+    /// # Errors
+    /// There is no server, a port cannot be connected, or the server has ended.
+    pub fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         let open = |name: &str| {
             let options = client::OpenOptions { server: Some(server.into()), ..Default::default() };
             Client::open_with(name, &options)

@@ -2,15 +2,15 @@
 
 use std::fmt::Write;
 
-use super::{alsa, driver};
+use crate::{alsa, driver};
 
 /// Returns the help of jackd and of each driver.
 fn help_texts() -> [String; 4] {
-    [super::help(), alsa::help(), driver::timer_help(), driver::file_help()]
+    [crate::help(), alsa::help(), driver::timer_help(), driver::file_help()]
 }
 
 /// Returns the page, for roff with its man macros.
-pub(crate) fn page() -> String {
+pub fn page() -> String {
     let mut page = format!(
         ".TH jackd 1 \"\" \"consort {version}\"\n\
          .SH NAME\n\
@@ -18,7 +18,7 @@ pub(crate) fn page() -> String {
          .SH SYNOPSIS\n",
         version = env!("CARGO_PKG_VERSION")
     );
-    let usage = super::USAGE.lines().next().and_then(|line| line.strip_prefix("Usage: "));
+    let usage = crate::USAGE.lines().next().and_then(|line| line.strip_prefix("Usage: "));
     page.push_str(&escaped(usage.unwrap_or_default()));
     page.push_str("\n.SH OPTIONS\n");
     for text in help_texts() {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn every_option_before_the_driver_is_in_the_help() {
-        let help = super::super::help();
+        let help = crate::help();
         let words: Vec<&str> = help.split([' ', ',', '\n', ':']).collect();
         for spec in super::super::options::specs() {
             let letter = spec.short.map(|letter| format!("-{letter}"));

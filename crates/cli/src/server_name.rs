@@ -1,12 +1,12 @@
 //! The server that a command line is about.
 
-use cli::UsageError;
+use crate::UsageError;
 
 /// Returns the given name, or else the environment's, or else "default".
 ///
 /// # Errors
 /// No server can have the name.
-pub(crate) fn server_name(
+pub fn server_name(
     given: Option<String>,
     environment: Option<String>,
 ) -> Result<String, UsageError> {

@@ -9,15 +9,15 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
-use cli::output;
+use cli::{output, own_program};
 use client::{Observer, Property, Requester, client_uuid};
-use device_bridge::{DEVICE_KEY, STATE_KEY};
+use device::CardReservation;
 use sys::helper::{Ending, Helper, Lines};
 use sys::process::PidFd;
 use sys::signals::Signal;
 
-use crate::own_program::OwnProgram;
-pub(crate) use serve::Options as DeviceOptions;
+use crate::{DEVICE_KEY, STATE_KEY};
+pub use serve::Options as DeviceOptions;
 
 /// Time limit for a device's process to end.
 const END_TIMEOUT_NS: u64 = 10_000_000_000;
@@ -30,7 +30,7 @@ const END_TIMEOUT_NS: u64 = 10_000_000_000;
   consort device add seq
   consort device add raw
   consort device remove USB")]
-pub(crate) struct Device {
+pub struct Device {
     #[command(subcommand)]
     action: Action,
 }
@@ -53,7 +53,12 @@ enum Action {
 }
 
 impl Device {
-    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+    /// Runs the command for the server of this name. A device that this process serves itself is
+    /// reserved by `cards`.
+    ///
+    /// # Errors
+    /// There is no server, no such device, or it cannot be opened.
+    pub fn run(self, server: &str, cards: &dyn CardReservation) -> anyhow::Result<ExitCode> {
         match self.action {
             Action::List => output::print(&list(&Observer::open(Some(server))?)?)?,
             Action::Add(options) => {
@@ -63,7 +68,7 @@ impl Device {
                 output::print(&format!("{name}: {description}\n"))?;
             }
             Action::Remove { name } => remove(&Observer::open(Some(server))?, &name)?,
-            Action::Serve(serve) => return serve.run(server),
+            Action::Serve(serve) => return serve.run(server, cards),
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -122,8 +127,11 @@ fn list(server: &Observer) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// Terminates a device's process and waits until it has ended.
-pub(crate) fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
+/// Terminates the process of the device `name` and waits until it has ended.
+///
+/// # Errors
+/// The server has no such device, or its process does not end.
+pub fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
     let found = served(server)?.into_iter().find(|served| served.name == name);
     let Some(device) = found else {
         bail!("no device is called '{name}' (see consort device list)")
@@ -139,20 +147,24 @@ pub(crate) fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
 
 /// Returns the command line of a process that serves a device.
 fn serve_command(server: &str, words: &[String]) -> anyhow::Result<Command> {
-    let mut command = OwnProgram::find()?.command();
+    let mut command = own_program()?;
     command.args(["--server", server, "device", "serve"]).args(words).stdin(Stdio::null());
     Ok(command)
 }
 
 /// A device that has joined the graph.
-pub(crate) struct Added {
+#[derive(Debug)]
+pub struct Added {
     /// Its client's name.
-    pub(crate) name: String,
+    pub name: String,
     description: String,
 }
 
 /// Starts a process that outlives this one, and waits until it has joined the graph.
-pub(crate) fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added> {
+///
+/// # Errors
+/// What the process says: the device cannot be opened, or the server refuses it.
+pub fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added> {
     let mut words = options.words();
     words.push("--report".into());
     let mut command = serve_command(server, &words)?;
@@ -181,13 +193,16 @@ pub(crate) fn add(server: &str, options: &DeviceOptions) -> anyhow::Result<Added
 /// Processes that serve devices while a server runs in this process. They end when this value is
 /// dropped.
 #[derive(Debug)]
-pub(crate) struct DeviceProcesses {
+pub struct DeviceProcesses {
     _processes: Vec<Helper>,
 }
 
 impl DeviceProcesses {
     /// Starts one for each device; they wait for the server, and end with it.
-    pub(crate) fn start(server: &str, devices: &[DeviceOptions]) -> anyhow::Result<Self> {
+    ///
+    /// # Errors
+    /// A process cannot be started.
+    pub fn start(server: &str, devices: &[DeviceOptions]) -> anyhow::Result<Self> {
         // A process that still waits for the server must not outlive this one.
         let ending = Ending::Terminate { timeout_ns: END_TIMEOUT_NS };
         let start = |device: &DeviceOptions| {

@@ -6,7 +6,7 @@ use jack_parameters::{Effect, Parameter, Value, help_line};
 
 /// An option of a driver.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Setting<'a> {
+pub(crate) enum Setting<'a> {
     /// `--help`
     Help,
     /// A parameter with its value; `word` is the value as it was written, if it was.
@@ -17,13 +17,13 @@ pub(super) enum Setting<'a> {
 
 /// Reads the options of one driver.
 #[derive(Debug)]
-pub(super) struct SettingReader<'a> {
+pub(crate) struct SettingReader<'a> {
     words: OptionReader<'a>,
     specs: Vec<Spec<Option<&'static Parameter>>>,
 }
 
 /// Returns the option of a parameter.
-pub(super) fn spec<Id>(parameter: &'static Parameter, id: Id) -> Spec<Id> {
+pub(crate) fn spec<Id>(parameter: &'static Parameter, id: Id) -> Spec<Id> {
     let value = match parameter.effect {
         Effect::IfTrue | Effect::IfFalse | Effect::Ignored(false, _) => ValueForm::None,
         Effect::Valued | Effect::Ignored(true, _) => ValueForm::Required,
@@ -33,14 +33,14 @@ pub(super) fn spec<Id>(parameter: &'static Parameter, id: Id) -> Spec<Id> {
 }
 
 impl<'a> SettingReader<'a> {
-    pub(super) fn new(words: OptionReader<'a>, parameters: &'static [Parameter]) -> Self {
+    pub(crate) fn new(words: OptionReader<'a>, parameters: &'static [Parameter]) -> Self {
         let help = Spec { id: None, short: Some('h'), long: &["help"], value: ValueForm::None };
         let specs = parameters.iter().map(|parameter| spec(parameter, Some(parameter)));
         Self { words, specs: specs.chain([help]).collect() }
     }
 
     /// Returns the next setting, or `None` at the end.
-    pub(super) fn next_setting(&mut self) -> Result<Option<Setting<'a>>, UsageError> {
+    pub(crate) fn next_setting(&mut self) -> Result<Option<Setting<'a>>, UsageError> {
         let Some(found) = self.words.next_option(&self.specs).map_err(UsageError)? else {
             return Ok(None);
         };
@@ -63,7 +63,7 @@ impl<'a> SettingReader<'a> {
 }
 
 /// Returns the help of a driver: a title, and a line for each parameter.
-pub(super) fn help(title: &str, parameters: &[Parameter]) -> String {
+pub(crate) fn help(title: &str, parameters: &[Parameter]) -> String {
     let lines = parameters.iter().map(Parameter::help);
     let help = help_line("-h, --help", "Print this");
     std::iter::once(format!("{title}:\n")).chain(lines).chain([help]).collect()

@@ -6,8 +6,8 @@ use proto::driver::DriverChoice;
 use proto::driver::DriverSwitch;
 use proto::driver::{AlsaOptions, AlsaSide, Dither};
 
-use super::slave::Slave;
-use super::{DeviceOptions, Request, StartupLoad, alsa, driver, parse};
+use crate::slave::Slave;
+use crate::{DeviceOptions, Request, StartupLoad, alsa, driver, parse};
 
 fn ask(line: &str) -> Request {
     let words: Vec<String> = line.split_whitespace().skip(1).map(String::from).collect();

@@ -2,36 +2,32 @@
 //! QjackCtl write them. They are not read by the argument parser of the other commands, since the
 //! same letters mean one thing before `-d DRIVER` and another after it.
 
+#![forbid(unsafe_code)]
+
 mod alsa;
 mod driver;
-pub(crate) mod man;
+mod driver_request;
+mod man;
 mod options;
 mod settings;
 mod slave;
+mod startup;
 #[cfg(test)]
 mod tests;
 
-use std::ffi::OsString;
-use std::process::ExitCode;
-
-use anyhow::bail;
-use cli::{UsageError, output};
-use client::Observer;
+use cli::{UsageError, server_name};
+use device_bridge::DeviceOptions;
 use engine::Config;
 use jack_parameters::options::OptionReader;
 use jack_parameters::{Parameter, SERVER, help_line};
 use proto::defaults;
 use proto::driver::DriverSwitch;
 
-use crate::command::device::{self, DeviceOptions};
-use crate::command::driver::with_absolute_paths;
-use crate::command::web::PageArguments;
-use crate::companions::Companions;
-use crate::plug_ins::StartupLoad;
-use crate::server_name::server_name;
-use driver::DriverRequest;
+use driver_request::DriverRequest;
+pub use man::page as man_page;
 use options::{Action, Options};
-use slave::Slave;
+pub use slave::Slave;
+pub use startup::{InternalClient, StartupLoad};
 
 /// The release of JACK whose interface and command line consort follows.
 const JACK_VERSION: &str = "1.9.22";
@@ -94,60 +90,46 @@ fn help() -> String {
 
 /// What a command line asks for.
 #[derive(Debug, PartialEq, Eq)]
-enum Request {
+pub enum Request {
+    /// To print this.
     Text(String),
+    /// To run a server.
     Run {
+        /// The server, with its driver.
         config: Box<Config>,
+        /// Whether the server ends when its standard input does.
         while_stdin_is_open: bool,
+        /// Options without effect, one line each.
         notices: Vec<String>,
         /// Devices in addition to the driver's own.
         devices: Vec<DeviceOptions>,
+        /// Plug-ins that the server loads at the start.
         startup: StartupLoad,
     },
     /// To let a running server continue with another driver.
     Switch {
+        /// The server's name.
         server: String,
+        /// The driver.
         switch: DriverSwitch,
     },
     /// To add a device to a running server.
     AddSlave {
+        /// The server's name.
         server: String,
+        /// The device.
         slave: Slave,
     },
     /// A driver of jackd that is not built here.
     NotBuilt(String),
 }
 
-/// Runs `jackd WORDS`.
-pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
-    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    match parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
-        Request::Text(text) => output::print(&text)?,
-        Request::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
-        Request::Switch { server, switch } => {
-            Observer::open(Some(&server))?.switch_driver(with_absolute_paths(switch)?)?
-        }
-        Request::AddSlave { server, slave } => {
-            // Checked before a process is started for nothing.
-            let _there = Observer::open(Some(&server))?;
-            slave.notices.iter().for_each(|notice| eprintln!("jackd: {notice}"));
-            output::print(&format!("{}\n", device::add(&server, &slave.device)?.name))?;
-        }
-        Request::Run { config, while_stdin_is_open, notices, devices, startup } => {
-            if config.verbose {
-                for notice in notices {
-                    eprintln!("jackd: {notice}");
-                }
-            }
-            let page = PageArguments::default();
-            let companions = Companions { page, devices, startup, while_stdin_is_open };
-            return companions.run_server(*config);
-        }
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn parse(words: &[String], default_server: Option<String>) -> Result<Request, UsageError> {
+/// Reads a command line: `words` without the program's name. `default_server` is the value of
+/// `JACK_DEFAULT_SERVER`.
+///
+/// # Errors
+/// A sentence that says which word makes no sense, and what to write instead.
+pub fn parse(words: &[String], default_server: Option<String>) -> Result<Request, UsageError> {
     let mut words = OptionReader::new(words);
     // An empty name in the environment counts as unset.
     let default =
@@ -195,7 +177,10 @@ fn parse(words: &[String], default_server: Option<String>) -> Result<Request, Us
 }
 
 /// Returns the driver that a command line of jackd asks for.
-pub(crate) fn driver_of(words: &[String]) -> Result<DriverSwitch, UsageError> {
+///
+/// # Errors
+/// Same as [`parse`], or it names no driver.
+pub fn driver_of(words: &[String]) -> Result<DriverSwitch, UsageError> {
     let words: Vec<String> =
         ["--switch".to_owned()].into_iter().chain(words.iter().cloned()).collect();
     match parse(&words, None)? {
@@ -205,7 +190,10 @@ pub(crate) fn driver_of(words: &[String]) -> Result<DriverSwitch, UsageError> {
 }
 
 /// Returns the device that a driver of jackd with these options is as a slave driver.
-pub(crate) fn slave_of(driver: &str, words: &[String]) -> Result<DeviceOptions, UsageError> {
+///
+/// # Errors
+/// The driver adds no device to a server, or the options make no sense.
+pub fn slave_of(driver: &str, words: &[String]) -> Result<DeviceOptions, UsageError> {
     Ok(slave::read(driver, OptionReader::new(words))?.device)
 }
 

@@ -7,13 +7,13 @@ use alsa::CHANNELS_OF_HARDWARE;
 use clap::Args;
 use cli::in_range;
 use client::{OpenOptions, Property, PropertyValue, Requester, Session, client_uuid};
-use device_bridge::{Card, CardOptions, DEVICE_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
+use device::CardReservation;
 use proto::driver::{AlsaOptions, AlsaSide};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
-use crate::own_program::OwnProgram;
+use crate::{Card, CardOptions, DEVICE_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
 
 /// What a device's process prints once it has joined the graph, before the device's description.
 pub(super) const READY: &str = "joined: ";
@@ -32,31 +32,31 @@ const DEFAULT_PERIODS: u32 = 3;
 
 /// A device, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
-pub(crate) struct Options {
+pub struct Options {
     /// The card, as ALSA calls it, such as hw:USB; or "seq", or "raw"
-    pub(crate) device: String,
+    pub device: String,
     /// The client's name [default: the card's; of "seq" and "raw": midi]
     #[arg(long, value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    pub name: Option<String>,
     /// Capture ports; 0: none [default: as many as the card has]
     #[arg(long, value_name = "N", value_parser = in_range(0..=CHANNELS_OF_HARDWARE))]
-    pub(crate) capture: Option<u32>,
+    pub capture: Option<u32>,
     /// Playback ports; 0: none [default: as many as the card has]
     #[arg(long, value_name = "N", value_parser = in_range(0..=CHANNELS_OF_HARDWARE))]
-    pub(crate) playback: Option<u32>,
+    pub playback: Option<u32>,
     /// The card's rate in Hz [default: the graph's if the card has it]
     #[arg(long, value_name = "HZ", value_parser = in_range(SAMPLE_RATE_HZ))]
-    pub(crate) rate: Option<u32>,
+    pub rate: Option<u32>,
     /// Frames that the card transfers at once
     #[arg(long, value_name = "FRAMES", default_value_t = DEFAULT_QUANTUM, value_parser = in_range(QUANTUM_FRAMES))]
-    pub(crate) quantum: u32,
+    pub quantum: u32,
     /// Quanta buffered in the card
     #[arg(long, value_name = "N", default_value_t = DEFAULT_PERIODS, value_parser = in_range(2..=64))]
-    pub(crate) periods: u32,
+    pub periods: u32,
     /// Frames by which the card or the graph may be late; part of the latency [default: the card's
     /// quantum]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
-    pub(crate) margin: Option<u32>,
+    pub margin: Option<u32>,
 }
 
 /// The device, and how its process was started.
@@ -74,7 +74,8 @@ pub(super) struct Serve {
 
 impl Options {
     /// A device with default options.
-    pub(crate) fn of(device: &str) -> Self {
+    #[must_use]
+    pub fn of(device: &str) -> Self {
         Self {
             device: device.into(),
             name: None,
@@ -88,12 +89,14 @@ impl Options {
     }
 
     /// All ports of ALSA's sequencer.
-    pub(crate) fn sequencer() -> Self {
+    #[must_use]
+    pub fn sequencer() -> Self {
         Self::of(SEQUENCER)
     }
 
     /// All raw MIDI devices.
-    pub(crate) fn raw_midi() -> Self {
+    #[must_use]
+    pub fn raw_midi() -> Self {
         Self::of(RAW_MIDI)
     }
 
@@ -165,12 +168,16 @@ enum Served {
 }
 
 impl Served {
-    fn start(options: &Options, open: &OpenOptions) -> anyhow::Result<Self> {
+    fn start(
+        options: &Options,
+        cards: &dyn CardReservation,
+        open: &OpenOptions,
+    ) -> anyhow::Result<Self> {
         if let Some(hardware) = options.midi() {
             let name = options.name.as_deref().unwrap_or("midi");
             return Ok(Self::Midi(hardware, Midi::start(hardware, name, open)?));
         }
-        Ok(Self::Card(Card::start(&options.card(), &OwnProgram::find()?, open)?))
+        Ok(Self::Card(Card::start(&options.card(), cards, open)?))
     }
 
     fn session(&self) -> Option<&std::sync::Arc<Session>> {
@@ -216,7 +223,7 @@ fn midi_state(state: &MidiState) -> String {
 }
 
 impl Serve {
-    pub(super) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+    pub(super) fn run(self, server: &str, cards: &dyn CardReservation) -> anyhow::Result<ExitCode> {
         // The library must not log to standard error, which may be closed.
         client::log::set_hook(|_| {});
         let signals = TerminationSignals::block()?;
@@ -224,7 +231,7 @@ impl Serve {
         let mut stdout = std::io::stdout();
         let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;
         let served = loop {
-            match Served::start(&self.options, &open) {
+            match Served::start(&self.options, cards, &open) {
                 Err(error)
                     if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns =>
                 {

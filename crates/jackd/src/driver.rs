@@ -8,17 +8,17 @@ use jack_parameters::{DUMMY, FILE, Value};
 use proto::defaults;
 use proto::driver::DriverChoice;
 
-use super::alsa;
-use super::settings::{self, Setting, SettingReader};
-use crate::command::device::DeviceOptions;
+use crate::alsa;
+use crate::driver_request::DriverRequest;
+use crate::settings::{self, Setting, SettingReader};
 
 /// Returns the help of the driver `dummy`.
-pub(super) fn timer_help() -> String {
+pub(crate) fn timer_help() -> String {
     settings::help("Options of the driver 'dummy' (also called 'timer')", DUMMY)
 }
 
 /// Returns the help of the driver `file`.
-pub(super) fn file_help() -> String {
+pub(crate) fn file_help() -> String {
     settings::help("Options of the driver 'file'", FILE)
 }
 
@@ -26,27 +26,8 @@ pub(super) fn file_help() -> String {
 const NOT_BUILT: [&str; 9] =
     ["coreaudio", "firewire", "freebob", "net", "netone", "oss", "portaudio", "proxy", "sun"];
 
-/// What a driver's options ask for.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum DriverRequest {
-    /// To print this help.
-    Help(String),
-    /// To run the driver.
-    Run {
-        driver: DriverChoice,
-        /// Frames of a cycle.
-        quantum: Option<u32>,
-        /// Options without effect, one line each.
-        notices: Vec<String>,
-        /// Devices in addition to the driver's own.
-        devices: Vec<DeviceOptions>,
-    },
-    /// A driver that exists in jackd and not here.
-    NotBuilt,
-}
-
 /// Reads the options of driver `name`.
-pub(super) fn read(name: &str, words: OptionReader<'_>) -> Result<DriverRequest, UsageError> {
+pub(crate) fn read(name: &str, words: OptionReader<'_>) -> Result<DriverRequest, UsageError> {
     match name {
         "dummy" | "timer" => timer(words),
         "file" => file(words),

@@ -1,7 +1,7 @@
 //! Sending MIDI clock while the transport rolls.
 
 use super::clock::{CLOCKS_PER_BEAT, CLOCKS_PER_SIXTEENTH};
-use super::status;
+use crate::status;
 
 /// The largest song position, in sixteenths.
 const LAST_SIXTEENTH: u32 = (1 << 14) - 1;

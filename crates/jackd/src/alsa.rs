@@ -5,12 +5,11 @@ use jack_parameters::options::OptionReader;
 use jack_parameters::{ALSA, Value};
 use proto::driver::{AlsaOptions, AlsaSide, Dither, DriverChoice};
 
-use super::driver::DriverRequest;
-use super::settings::{self, Setting, SettingReader};
-use super::slave;
+use crate::driver_request::{DriverRequest, midi_device};
+use crate::settings::{self, Setting, SettingReader};
 
 /// Returns the help of the driver.
-pub(super) fn help() -> String {
+pub(crate) fn help() -> String {
     settings::help("Options of the driver 'alsa'", ALSA)
 }
 
@@ -30,7 +29,7 @@ struct Sides<'a> {
 }
 
 /// Reads the driver's options.
-pub(super) fn read(words: OptionReader<'_>) -> Result<DriverRequest, UsageError> {
+pub(crate) fn read(words: OptionReader<'_>) -> Result<DriverRequest, UsageError> {
     let (mut options, mut sides) = (AlsaOptions::default(), Sides::default());
     let (mut quantum, mut notices, mut devices) = (None, Vec::new(), Vec::new());
     let mut settings = SettingReader::new(words, ALSA);
@@ -59,7 +58,7 @@ pub(super) fn read(words: OptionReader<'_>) -> Result<DriverRequest, UsageError>
             ("dither", Value::Char(letter)) => options.dither = dither(letter),
             ("softmode", _) => options.soft = true,
             ("midi-driver", Value::Text(name)) => {
-                devices = slave::midi(&name).into_iter().collect();
+                devices = midi_device(&name).into_iter().collect();
             }
             ("monitor", _) => options.monitors = true,
             ("hwmon", _) => options.hardware_monitoring = true,

@@ -1,20 +1,20 @@
 //! The options before `-d`.
 
 use cli::UsageError;
+use device_bridge::DeviceOptions;
 use engine::{Config, SelfConnect};
 use jack_parameters::options::{Found, OptionReader, Spec, ValueForm};
 use jack_parameters::{Effect, Parameter, SERVER, Value};
 use proto::defaults;
 use proto::limits::REALTIME_PRIORITY;
 
-use super::settings::spec;
-use super::slave;
-use crate::command::device::DeviceOptions;
-use crate::plug_ins::StartupLoad;
+use crate::settings::spec;
+use crate::slave;
+use crate::startup::StartupLoad;
 
 /// What an option stands for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum OptionId {
+pub(crate) enum OptionId {
     AddSlave,
     Driver,
     Help,
@@ -67,7 +67,7 @@ static COMMANDS: &[Spec<OptionId>] = &[
 ];
 
 /// Returns all options before `-d`.
-pub(super) fn specs() -> Vec<Spec<OptionId>> {
+pub(crate) fn specs() -> Vec<Spec<OptionId>> {
     let parameters = SERVER.iter().map(|parameter| spec(parameter, OptionId::Parameter(parameter)));
     let commands = COMMANDS.iter().copied();
     parameters.chain(commands).collect()
@@ -75,7 +75,7 @@ pub(super) fn specs() -> Vec<Spec<OptionId>> {
 
 /// What the options before `-d` ask for.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Action {
+pub(crate) enum Action {
     Help,
     Version,
     Start,
@@ -87,25 +87,25 @@ pub(super) enum Action {
 
 /// The options before `-d`.
 #[derive(Debug)]
-pub(super) struct Options<'a> {
-    pub(super) action: Action,
+pub(crate) struct Options<'a> {
+    pub(crate) action: Action,
     /// Everything but the driver.
-    pub(super) config: Config,
+    pub(crate) config: Config,
     /// The word after `-d`.
-    pub(super) driver: Option<&'a str>,
+    pub(crate) driver: Option<&'a str>,
     /// Devices in addition to the driver's own.
-    pub(super) devices: Vec<DeviceOptions>,
+    pub(crate) devices: Vec<DeviceOptions>,
     /// Plug-ins that the server loads at the start.
-    pub(super) startup: StartupLoad,
+    pub(crate) startup: StartupLoad,
     /// Whether the server ends when its standard input does.
-    pub(super) while_stdin_is_open: bool,
+    pub(crate) while_stdin_is_open: bool,
     /// Options without effect, one line each.
-    pub(super) notices: Vec<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 impl<'a> Options<'a> {
     /// Reads up to and including `-d NAME`. The driver's options follow.
-    pub(super) fn read(words: &mut OptionReader<'a>, name: String) -> Result<Self, UsageError> {
+    pub(crate) fn read(words: &mut OptionReader<'a>, name: String) -> Result<Self, UsageError> {
         let mut options = Self {
             action: Action::Start,
             config: Config { name, ..Config::default() },

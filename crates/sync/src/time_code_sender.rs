@@ -1,7 +1,7 @@
 //! Sending MIDI time code: continuously while the transport rolls, and once where it stops.
 
-use super::status;
 use super::time_code::{TimeCode, VideoRate};
+use crate::status;
 
 /// State of the time code that is sent.
 #[derive(Debug, Clone, Copy)]

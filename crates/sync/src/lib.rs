@@ -1,11 +1,17 @@
-//! External sync: the transport follows MIDI clock or MIDI time code, or sends it. This module
-//! interprets the bytes and knows no ports; times are frames of the server's clock, which wraps.
+//! External sync: the transport follows MIDI clock or MIDI time code, or sends it.
+//!
+//! [`Sync`] is the command `consort sync`, with its ports. The other modules interpret the bytes
+//! and know no ports; times are frames of the server's clock, which wraps.
+#![forbid(unsafe_code)]
 
-pub(crate) mod clock;
-pub(crate) mod clock_sender;
-pub(crate) mod time_code;
-pub(crate) mod time_code_follower;
-pub(crate) mod time_code_sender;
+mod clock;
+mod clock_sender;
+mod command;
+mod time_code;
+mod time_code_follower;
+mod time_code_sender;
+
+pub use command::Sync;
 
 /// A change of the transport that a follower asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,14 +2,13 @@
 //! devices of `consort device`.
 
 use cli::UsageError;
+use device_bridge::DeviceOptions;
 use jack_parameters::options::OptionReader;
-use jack_parameters::{MidiHardware, midi_hardware};
 use proto::defaults;
 use proto::driver::{AlsaSide, Dither, DriverChoice};
 
-use super::alsa;
-use super::driver::DriverRequest;
-use crate::command::device::DeviceOptions;
+use crate::alsa;
+use crate::driver_request::{DriverRequest, midi_device};
 
 /// The driver of a further card.
 const CARD: &str = "alsa";
@@ -18,22 +17,16 @@ const DEFAULT_CARD: &str = "hw:0";
 
 /// A device, and the options of its driver that have no effect on it, one line each.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Slave {
-    pub(super) device: DeviceOptions,
-    pub(super) notices: Vec<String>,
-}
-
-/// Returns the device that a driver of MIDI hardware stands for.
-pub(super) fn midi(driver: &str) -> Option<DeviceOptions> {
-    Some(match midi_hardware(driver)? {
-        MidiHardware::Sequencer => DeviceOptions::sequencer(),
-        MidiHardware::Raw => DeviceOptions::raw_midi(),
-    })
+pub struct Slave {
+    /// The device.
+    pub device: DeviceOptions,
+    /// One line each.
+    pub notices: Vec<String>,
 }
 
 /// Reads the options of the driver `name` as those of a further device.
-pub(super) fn read(name: &str, mut words: OptionReader<'_>) -> Result<Slave, UsageError> {
-    if let Some(device) = midi(name) {
+pub(crate) fn read(name: &str, mut words: OptionReader<'_>) -> Result<Slave, UsageError> {
+    if let Some(device) = midi_device(name) {
         // It has no options: the first word is refused.
         words.next_option::<()>(&[]).map_err(UsageError)?;
         return Ok(Slave { device, notices: Vec::new() });

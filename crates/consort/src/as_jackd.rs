@@ -1,0 +1,42 @@
+//! consort as `jackd`: does what a command line of JACK's server asks for.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::bail;
+use cli::output;
+use client::Observer;
+use jackd::Request;
+
+use crate::command::driver::with_absolute_paths;
+use crate::command::web::PageArguments;
+use crate::companions::Companions;
+
+/// Runs `jackd WORDS`.
+pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    match jackd::parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
+        Request::Text(text) => output::print(&text)?,
+        Request::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
+        Request::Switch { server, switch } => {
+            Observer::open(Some(&server))?.switch_driver(with_absolute_paths(switch)?)?
+        }
+        Request::AddSlave { server, slave } => {
+            // Checked before a process is started for nothing.
+            let _there = Observer::open(Some(&server))?;
+            slave.notices.iter().for_each(|notice| eprintln!("jackd: {notice}"));
+            output::print(&format!("{}\n", device_bridge::add(&server, &slave.device)?.name))?;
+        }
+        Request::Run { config, while_stdin_is_open, notices, devices, startup } => {
+            if config.verbose {
+                for notice in notices {
+                    eprintln!("jackd: {notice}");
+                }
+            }
+            let page = PageArguments::default();
+            let companions = Companions { page, devices, startup, while_stdin_is_open };
+            return companions.run_server(*config);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
