@@ -2,12 +2,12 @@
 //! be started with.
 #![no_main]
 
-use engine::DriverChoice;
+use proto::driver::DriverChoice;
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 
 libfuzzer_sys::fuzz_target!(|line: &str| {
     let words: Vec<String> = line.split('\n').map(String::from).collect();
-    match consort::read_jackd(&words) {
+    match jackd::read_jackd(&words) {
         Ok(Some(config)) => {
             assert!(
                 proto::names::check_server(&config.name).is_ok(),

@@ -110,13 +110,17 @@ fn build(fuzz: &Path, host: &str, short: bool) -> Result<PathBuf> {
     let target =
         std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let target = std::path::absolute(target)?.join("fuzz");
-    // What writes the seeds need only be right: it does not link with what libFuzzer counts by.
-    for verb in [&["build", "--bins"][..], &["check", "--examples"]] {
+    // What writes the seeds need only be right: it does not link with what libFuzzer counts by. All
+    // targets are checked, also those that a short run leaves out.
+    let features = short.then_some("--no-default-features");
+    for (verb, features) in
+        [(&["build", "--bins"][..], features), (&["check", "--bins", "--examples"], None)]
+    {
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         cargo
             .args(verb)
             .args(["--release", "--target", host])
-            .args(short.then_some("--no-default-features"))
+            .args(features)
             .current_dir(fuzz)
             .env("CARGO_TARGET_DIR", &target)
             .env("RUSTC_BOOTSTRAP", "1")
