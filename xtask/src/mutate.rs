@@ -16,10 +16,12 @@ mod edit;
 mod marker;
 mod models;
 mod pages;
+mod streams;
 
 use cycle::CYCLE;
 use edit::Edit;
 use pages::PAGES;
+use streams::STREAMS;
 
 /// Profile of the copy's workspace, without the optimizations that cost more time than they save
 /// here.
@@ -108,7 +110,7 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
 }
 
 fn all() -> impl Iterator<Item = &'static Mutation> {
-    CYCLE.iter().chain(PAGES)
+    CYCLE.iter().chain(PAGES).chain(STREAMS)
 }
 
 fn choose(arguments: &[String]) -> Option<Vec<&'static Mutation>> {

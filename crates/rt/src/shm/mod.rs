@@ -9,6 +9,9 @@
 //! | [`OwnPage`] | one client, server | the same |
 //! | [`SignalPage`] | a client, its direct predecessors, server | the same |
 //! | [`SlabHeader`] and samples | one client (or the server, for its devices) | server, connected readers |
+//! | [`RingHeader`] and samples | a stream's program (or the server, of a record stream) | server (or that program) |
+//! | [`WishPage`] | a stream's program | server |
+//! | [`StreamPage`] | server | a stream's program, which also sleeps there |
 //!
 //! Every layout is the same for 32- and 64-bit programs, consists of atomics only, and is valid for
 //! any bytes. What a peer wrote is an index or a time that is checked where it is read, never a
@@ -24,6 +27,7 @@ mod registry;
 mod signal;
 mod slab;
 mod snapshot;
+mod stream;
 mod transport_requests;
 
 pub use assignments::{
@@ -42,4 +46,9 @@ pub use registry::{
 pub use signal::{Edges, MAX_EDGES, SignalPage};
 pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};
 pub use snapshot::Snapshot;
+pub use stream::{
+    Acknowledgement, Due, LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, MISSES,
+    Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingShape, Schedule, StreamPage,
+    Timing, WISHES, WishPage, WishReader, WrittenFrames, peak_block_frames,
+};
 pub use transport_requests::{TransportRequest, TransportRequests};

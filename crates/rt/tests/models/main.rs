@@ -10,6 +10,7 @@ mod assignments;
 mod awaiting;
 mod futex;
 mod handover;
+mod numbered;
 mod recording;
 mod signalling;
 mod skipping;
@@ -17,6 +18,7 @@ mod snapshot;
 mod stage;
 mod stealing;
 mod stragglers;
+mod streams;
 mod switching;
 mod transport_requests;
 

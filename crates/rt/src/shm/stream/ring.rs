@@ -1,0 +1,278 @@
+//! The ring of a stream: its shape, the count of the frames in it, and its checks.
+
+use core::ops::Range;
+
+use super::super::header::{Layout, SegmentHeader};
+use crate::sync::{AtomicU64, Ordering, fence};
+
+/// Channels that a stream can have.
+pub const MAX_STREAM_CHANNELS: u32 = 32;
+
+/// Capacity of the smallest ring: a page for each channel, and 21 ms at 48 kHz.
+pub const LEAST_CAPACITY_FRAMES: u32 = 1024;
+
+/// Capacity of the largest ring: 5 s at 192 kHz.
+pub const MAX_CAPACITY_FRAMES: u32 = 1 << 20;
+
+/// The header has a page of its own, so that each channel begins at a page.
+const HEADER_BYTES: usize = 4096;
+
+/// Number of a ring's channels and their length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RingShape {
+    channels: u32,
+    capacity_frames: u32,
+}
+
+impl RingShape {
+    /// Returns the shape; `None` if there can be no such ring: 1 to [`MAX_STREAM_CHANNELS`], and a
+    /// power of two from [`LEAST_CAPACITY_FRAMES`] to [`MAX_CAPACITY_FRAMES`].
+    #[must_use]
+    pub const fn new(channels: u32, capacity_frames: u32) -> Option<Self> {
+        let possible = 1 <= channels
+            && channels <= MAX_STREAM_CHANNELS
+            && LEAST_CAPACITY_FRAMES <= capacity_frames
+            && capacity_frames <= MAX_CAPACITY_FRAMES
+            && capacity_frames.is_power_of_two();
+        if possible { Some(Self { channels, capacity_frames }) } else { None }
+    }
+
+    /// Returns the smallest shape for a depth of `depth_frames`, or the largest there is; `None`
+    /// for an impossible number of channels.
+    ///
+    /// Half of a ring is for frames that were rendered and may have to be rendered again, the other
+    /// half for frames that come after these.
+    #[must_use]
+    pub fn for_depth(channels: u32, depth_frames: u32) -> Option<Self> {
+        let most = MAX_CAPACITY_FRAMES / 2;
+        let half = depth_frames.clamp(LEAST_CAPACITY_FRAMES / 2, most).next_power_of_two();
+        Self::new(channels, 2 * half)
+    }
+
+    /// Returns how far ahead of the hardware a stream of this shape can be rendered, frames.
+    #[must_use]
+    pub const fn depth_frames(self) -> u32 {
+        self.capacity_frames / 2
+    }
+
+    /// Returns the number of channels.
+    #[must_use]
+    pub const fn channels(self) -> u32 {
+        self.channels
+    }
+
+    /// Returns the frames that the ring holds, a power of two.
+    #[must_use]
+    pub const fn capacity_frames(self) -> u32 {
+        self.capacity_frames
+    }
+
+    /// Returns the same with half the capacity; `None` for the smallest.
+    #[must_use]
+    pub const fn halved(self) -> Option<Self> {
+        Self::new(self.channels, self.capacity_frames / 2)
+    }
+
+    /// Returns the size of the segment, bytes: whole pages.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        HEADER_BYTES + self.channels as usize * self.channel_bytes()
+    }
+
+    const fn channel_bytes(self) -> usize {
+        self.capacity_frames as usize * size_of::<f32>()
+    }
+
+    /// Returns the offset of a channel's samples from the segment's start, bytes; `None` if there
+    /// is no such channel.
+    #[must_use]
+    pub const fn channel_offset(self, channel: u32) -> Option<usize> {
+        if channel < self.channels {
+            Some(HEADER_BYTES + channel as usize * self.channel_bytes())
+        } else {
+            None
+        }
+    }
+
+    /// Returns where `frames` frames from `position` on lie in a channel, in frames from its start:
+    /// two ranges, since the ring may end between them. At most the whole ring.
+    #[must_use]
+    pub fn pieces(self, position: u64, frames: usize) -> [Range<usize>; 2] {
+        let capacity = self.capacity_frames as usize;
+        let begin = (position % u64::from(self.capacity_frames)) as usize;
+        let end = begin + frames.min(capacity);
+        [begin..end.min(capacity), 0..end.saturating_sub(capacity)]
+    }
+}
+
+/// The first page of a ring; the samples follow. Written by the ring's writer only.
+#[repr(C)]
+#[cfg_attr(not(loom), repr(align(4096)))]
+#[derive(Debug, Default)]
+pub struct RingHeader {
+    header: SegmentHeader,
+    /// Position up to which the samples are written or being written. For a writer that does not
+    /// wait for its reader.
+    begun: AtomicU64,
+    /// Position up to which the samples are written.
+    written: AtomicU64,
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<RingHeader>() == HEADER_BYTES);
+
+// SAFETY: repr(C), the header first, atomics only.
+unsafe impl Layout for RingHeader {
+    const KIND: u32 = 8;
+
+    fn header(&self) -> &SegmentHeader {
+        &self.header
+    }
+}
+
+impl RingHeader {
+    /// Announces that the frames up to `end` are about to be written over older ones, which a
+    /// reader may be copying. Writer of a record ring. Thread: cycle.
+    pub fn begin(&self, end: u64) {
+        // MUTATION: ring.overwriting_not_announced
+        self.begun.store(end, Ordering::Relaxed);
+        // Release: a reader that gets one of the samples written next also sees that their write
+        // has begun.
+        // MUTATION: ring.writer_without_fence
+        fence(Ordering::Release);
+    }
+
+    /// Publishes the frames up to `end`. Writer. Thread: cycle.
+    pub fn publish(&self, end: u64) {
+        // Release: a reader that sees the count sees the samples.
+        // MUTATION: ring.publish_relaxed
+        self.written.store(end, Ordering::Release);
+    }
+
+    /// Returns the position up to which the writer states to have written. Thread: any.
+    pub fn written(&self) -> u64 {
+        // Acquire: pairs with `publish`.
+        // MUTATION: ring.written_relaxed
+        self.written.load(Ordering::Acquire)
+    }
+
+    /// Returns whether a copy of published frames from `position` on, which was made just before,
+    /// is free of newer ones. Reader of a record ring. Thread: any.
+    pub fn is_intact(&self, position: u64, capacity_frames: u32) -> bool {
+        // Acquire: pairs with the fence in `begin`.
+        // MUTATION: ring.reader_without_fence
+        fence(Ordering::Acquire);
+        self.begun.load(Ordering::Relaxed) <= position.saturating_add(capacity_frames.into())
+    }
+}
+
+/// How far a program has written its playback ring, as far as it can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct WrittenFrames {
+    accepted: u64,
+    faults: u64,
+}
+
+impl WrittenFrames {
+    /// Returns the position up to which frames can be read: what the program states, but never less
+    /// than before, and no more than the ring holds from `lowest` on. Device thread. Thread: cycle.
+    pub fn read(&mut self, ring: &RingHeader, lowest: u64, capacity_frames: u32) -> u64 {
+        let stated = ring.written();
+        let end = lowest.saturating_add(capacity_frames.into());
+        let accepted = stated.min(end).max(self.accepted);
+        self.faults = self.faults.saturating_add(u64::from(accepted != stated));
+        self.accepted = accepted;
+        accepted
+    }
+
+    /// Returns how often the program has stated a position that cannot be.
+    #[must_use]
+    pub fn faults(self) -> u64 {
+        self.faults
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn shapes() -> impl Strategy<Value = RingShape> {
+        (1..=MAX_STREAM_CHANNELS, 10..=20_u32)
+            .prop_map(|(channels, log)| RingShape::new(channels, 1 << log).unwrap())
+    }
+
+    #[test]
+    fn impossible_shapes_are_refused() {
+        for (channels, capacity) in
+            [(0, 1024), (33, 1024), (2, 0), (2, 512), (2, 1025), (2, 1 << 21), (2, u32::MAX)]
+        {
+            assert_eq!(RingShape::new(channels, capacity), None, "{channels} × {capacity}");
+        }
+        let (least, most) =
+            (RingShape::new(1, 1024).unwrap(), RingShape::new(32, 1 << 20).unwrap());
+        assert_eq!((least.bytes(), most.bytes()), (8192, 4096 + (128 << 20)));
+        assert_eq!((least.halved(), most.halved()), (None, RingShape::new(32, 1 << 19)));
+    }
+
+    #[test]
+    fn a_ring_has_room_for_its_depth_twice() {
+        for (depth, capacity) in
+            [(0, 1024), (512, 1024), (513, 2048), (96_000, 1 << 18), (u32::MAX, 1 << 20)]
+        {
+            let shape = RingShape::for_depth(2, depth).unwrap();
+            assert_eq!(shape.capacity_frames(), capacity, "{depth}");
+        }
+        assert_eq!(RingShape::for_depth(0, 512), None);
+    }
+
+    proptest! {
+        #[test]
+        fn channels_begin_at_pages_within_the_segment(shape in shapes()) {
+            let mut end = HEADER_BYTES;
+            for channel in 0..shape.channels() {
+                let begin = shape.channel_offset(channel).unwrap();
+                prop_assert!(begin.is_multiple_of(4096) && begin == end);
+                end = begin + 4 * shape.capacity_frames() as usize;
+            }
+            prop_assert_eq!(end, shape.bytes());
+            prop_assert_eq!(shape.channel_offset(shape.channels()), None);
+        }
+
+        #[test]
+        fn each_frame_lies_at_its_position_modulo_the_capacity(
+            shape in shapes(),
+            position in any::<u64>(),
+            frames in 0..3000_usize,
+        ) {
+            let capacity = shape.capacity_frames() as usize;
+            let places: Vec<usize> = shape.pieces(position, frames).into_iter().flatten().collect();
+            prop_assert_eq!(places.len(), frames.min(capacity));
+            for (offset, place) in places.into_iter().enumerate() {
+                prop_assert!(place < capacity);
+                prop_assert_eq!(
+                    place as u64,
+                    position.wrapping_add(offset as u64) % capacity as u64
+                );
+            }
+        }
+
+        #[test]
+        fn accepted_positions_never_go_back_or_beyond_the_ring(
+            steps in prop::collection::vec((any::<u64>(), 0..5000_u64), 1..50),
+        ) {
+            let (ring, mut written) = (RingHeader::default(), WrittenFrames::default());
+            let (mut lowest, mut before, mut faults) = (0, 0, 0);
+            for (stated, advance) in steps {
+                lowest = before.min(lowest + advance);
+                ring.publish(stated);
+                let accepted = written.read(&ring, lowest, 1024);
+                prop_assert!(before <= accepted && accepted <= (lowest + 1024).max(before));
+                faults += u64::from(accepted != stated);
+                before = accepted;
+            }
+            prop_assert_eq!(written.faults(), faults);
+        }
+    }
+}
