@@ -2,12 +2,14 @@
 
 mod mapping;
 mod registry;
+mod ring;
 mod segment;
 mod shared;
 mod slab;
 
 pub use mapping::{Access, Mapping, Prefault};
 pub use registry::SharedRegistry;
+pub use ring::{OwnRing, PeerRing, RingNotLocked};
 pub use segment::{Seals, Segment, SegmentIdentity, Wanted};
 pub use shared::Shared;
 pub use slab::{OwnSlab, PeerSlab};

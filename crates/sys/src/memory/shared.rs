@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 
 use rt::shm::{LAYOUT_VERSION, Layout, LayoutError};
 
-use super::{Access, Mapping, Prefault, Segment, SegmentError};
+use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
 
 /// A mapping that starts with a `T` and whose pages are populated. The segment may be longer than
 /// `T`.
@@ -61,16 +61,18 @@ impl<T: Layout> Shared<T> {
     /// [`SegmentError::WrongKind`], [`SegmentError::WrongVersion`].
     pub fn open(segment: &Segment, access: Access) -> Result<Self, SegmentError> {
         let shared = Self::map(segment, access)?;
-        match shared.header().check(T::KIND) {
-            Ok(()) => Ok(shared),
-            Err(LayoutError::Foreign) => Err(SegmentError::Foreign),
-            Err(LayoutError::WrongKind { wanted, found }) => {
-                Err(SegmentError::WrongKind { wanted, found })
-            }
-            Err(LayoutError::WrongVersion { found }) => {
-                Err(SegmentError::WrongVersion { wanted: LAYOUT_VERSION, found })
-            }
-        }
+        check_header::<T>(&shared)?;
+        Ok(shared)
+    }
+
+    /// Maps a received `T` for reading, if only its sender can write it.
+    ///
+    /// # Errors
+    /// [`SegmentError`]: what is wrong with it.
+    pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
+        let seals = Seals::SIZE | Seals::FUTURE_WRITE;
+        let wanted = Wanted { seals, ..Wanted::exactly(size_of::<T>() as u64) };
+        Self::open(&Segment::receive(memfd, &wanted)?, Access::ReadOnly)
     }
 
     /// Same as [`Mapping::lock_on_fault`].
@@ -96,6 +98,17 @@ impl<T: Layout> Shared<T> {
         }
         Ok(Self { mapping, layout: PhantomData })
     }
+}
+
+/// Checks that a received layout is a `T` of this version.
+pub(super) fn check_header<T: Layout>(layout: &T) -> Result<(), SegmentError> {
+    layout.header().check(T::KIND).map_err(|error| match error {
+        LayoutError::Foreign => SegmentError::Foreign,
+        LayoutError::WrongKind { wanted, found } => SegmentError::WrongKind { wanted, found },
+        LayoutError::WrongVersion { found } => {
+            SegmentError::WrongVersion { wanted: LAYOUT_VERSION, found }
+        }
+    })
 }
 
 impl<T> Shared<T> {
