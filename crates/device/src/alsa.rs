@@ -332,6 +332,10 @@ impl Driver for AlsaDriver {
         self.fault = outcome.err().or(self.fault);
     }
 
+    fn can_park(&self) -> bool {
+        true
+    }
+
     fn pause(&mut self) {
         if let Some(device) = &mut self.device {
             device.stop();

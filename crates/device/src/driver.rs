@@ -146,8 +146,14 @@ pub trait Driver: Send {
     /// Takes the output of a cycle of `frames` frames. Thread: cycle.
     fn write(&mut self, frames: u32, playback: &mut dyn Playback);
 
-    /// Pauses: cycles continue without the driver. Until `resume`, only `set_quantum` is called; or
-    /// the driver is handed back to be stopped. Thread: cycle.
+    /// Returns whether the driver may be paused while no program needs cycles: what it would have
+    /// captured is lost, and nothing is played. Thread: cycle.
+    fn can_park(&self) -> bool {
+        false
+    }
+
+    /// Pauses: cycles continue without the driver, or none are run. Until `resume`, only
+    /// `set_quantum` is called; or the driver is handed back to be stopped. Thread: cycle.
     fn pause(&mut self) {}
 
     /// Continues with the cycle that begins now; the next is due a quantum later. Thread: cycle.

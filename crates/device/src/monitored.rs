@@ -108,6 +108,10 @@ impl Driver for Monitored {
         self.driver.write(frames, &mut MixedPlayback { planes: &self.played, playback });
     }
 
+    fn can_park(&self) -> bool {
+        self.driver.can_park()
+    }
+
     fn pause(&mut self) {
         self.frames = 0;
         self.driver.pause();

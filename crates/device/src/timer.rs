@@ -140,6 +140,10 @@ impl Driver for Timer {
         self.frames = begun + u64::from(quantum);
     }
 
+    fn can_park(&self) -> bool {
+        true
+    }
+
     fn resume(&mut self) {
         self.origin_ns = Some(sys::clock::now_ns());
         self.frames = u64::from(self.quantum);

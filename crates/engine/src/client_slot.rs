@@ -211,11 +211,14 @@ impl ClientSlot {
         }
     }
 
+    /// Returns whether it has a process thread, which runs in cycles or is suspended.
+    pub fn is_active(&self) -> bool {
+        self.activation.is_some_and(|activation| activation.process_thread.is_some())
+    }
+
     /// Returns whether it takes part in cycles of `quantum` frames.
     pub fn runs(&self, quantum: u32) -> bool {
-        let has_thread =
-            self.activation.is_some_and(|activation| activation.process_thread.is_some());
-        has_thread && !self.supervision.is_suspended() && !self.must_be_notified(quantum)
+        self.is_active() && !self.supervision.is_suspended() && !self.must_be_notified(quantum)
     }
 
     /// Returns whether it has a buffer-size callback that has not been called for `quantum`.

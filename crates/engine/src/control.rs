@@ -96,6 +96,8 @@ pub struct Control {
     polled_ns: u64,
     /// The driver thread has called.
     driver_called: bool,
+    /// When the last event came, `CLOCK_MONOTONIC` ns.
+    last_event_ns: u64,
     /// Why the server stops.
     stopping: Option<String>,
 }
@@ -109,6 +111,9 @@ const FIRST_PEER: u64 = 16;
 
 /// The longest time between two polls of the cycles and of timeouts.
 const TICK_NS: u64 = 40_000_000;
+/// The control thread of a server without cycles stops polling this long after the last event:
+/// longer than the timeout of anything that an event can begin, except for saving a session.
+const STILL_AFTER_NS: u64 = 12_000_000_000;
 
 impl Control {
     /// Serves until the server is asked to stop or its driver ends; returns the reason.
@@ -127,7 +132,10 @@ impl Control {
                 self.settle();
             }
             let deadline_ns = self.next_poll_ns();
-            self.poller.wait(&mut events, Some(deadline_ns))?;
+            self.poller.wait(&mut events, deadline_ns)?;
+            if !events.is_empty() {
+                self.last_event_ns = now_ns();
+            }
             events.iter().for_each(|event| self.handle(event));
         }
         let reason = self.stopping.take().unwrap_or_default();
@@ -218,10 +226,19 @@ impl Control {
         is_due
     }
 
-    /// When something is due that no event reports.
-    fn next_poll_ns(&self) -> u64 {
-        let due_ns = [self.publisher.due_ns(), self.next_check_ns()];
-        due_ns.into_iter().flatten().fold(self.polled_ns + TICK_NS, u64::min)
+    /// When something is due that no event reports; `None`: nothing is.
+    fn next_poll_ns(&self) -> Option<u64> {
+        let tick_ns = (!self.is_still()).then_some(self.polled_ns + TICK_NS);
+        let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns()];
+        due_ns.into_iter().flatten().min()
+    }
+
+    /// Returns whether only an event can change something: no cycles are run, and every timeout of
+    /// the last events has passed.
+    fn is_still(&self) -> bool {
+        self.engine().is_parked()
+            && now_ns() >= self.last_event_ns + STILL_AFTER_NS
+            && !self.services.sessions.is_saving()
     }
 
     fn engine(&self) -> &rt::shm::EngineSegment {

@@ -3,12 +3,14 @@
 //! From the first cycle on, nothing here allocates, locks, logs or waits without a bound.
 
 mod buffers;
+mod parking;
 
 use std::io;
 use std::mem;
 use std::sync::Arc;
 
 use device::{Driver, Pacing, Wake};
+use rt::call::Call;
 use rt::clock::Dll;
 use rt::cycle::{NewCycle, await_end, begin};
 use rt::park::Park;
@@ -21,6 +23,7 @@ use sys::memory::{OwnSlab, Shared};
 use sys::poll::Waker;
 
 use self::buffers::{CaptureBuffers, PlaybackMix};
+use self::parking::Idle;
 use crate::average::Average;
 use crate::plan::Plan;
 use crate::resume::Resume;
@@ -46,6 +49,10 @@ pub struct CycleShared {
     pub hurry: AtomicU32,
     /// Wakes the control thread.
     pub waker: Waker,
+    /// Wakes the driver thread while it runs no cycles.
+    pub call: Call,
+    /// 1: one cycle is wanted for what was left for the driver thread, also if no client needs it.
+    pub wants_cycle: AtomicU32,
     /// Id of the driver thread; 0 before it runs.
     pub driver_thread: AtomicU32,
     /// 1: the driver thread is to end, or has ended.
@@ -71,11 +78,32 @@ impl CycleShared {
             timebase: AtomicU32::new(0),
             hurry: AtomicU32::new(0),
             waker: Waker::new()?,
+            call: Call::default(),
+            wants_cycle: AtomicU32::new(0),
             driver_thread: AtomicU32::new(0),
             stop: AtomicU32::new(0),
             resume: Resume::default(),
             accounting_ns: AtomicU64::new(0),
         })
+    }
+
+    /// Calls the driver thread, which may run no cycles, after a plan was published. Thread: any.
+    pub fn call_driver(&self) {
+        self.call.call(&Futex);
+    }
+
+    /// Makes the driver thread run a cycle, after something was left for it. Thread: any.
+    pub fn call_for_cycle(&self) {
+        // Relaxed: the call orders it.
+        self.wants_cycle.store(1, Ordering::Relaxed);
+        self.call_driver();
+    }
+
+    /// Ends the driver thread. Thread: any.
+    pub fn end_cycles(&self) {
+        // Release: like the driver thread's own store, which may have come first.
+        self.stop.store(1, Ordering::Release);
+        self.call_driver();
     }
 }
 
@@ -115,6 +143,11 @@ struct State {
     released_ns: u64,
     clock: Option<Dll>,
     accounting: Average,
+    idle: Idle,
+    /// There were no cycles before the one that begins.
+    was_parked: bool,
+    /// The plan that ended the time without cycles.
+    taken: Option<&'static mut Plan>,
 }
 
 /// Notifies the control thread on drop that there are no more cycles.
@@ -141,6 +174,9 @@ impl CycleThread {
             released_ns: 0,
             clock: None,
             accounting: Average::default(),
+            idle: Idle::default(),
+            was_parked: false,
+            taken: None,
         };
         self.follow_pace();
         let _ended = Ended(Arc::clone(&self.shared));
@@ -149,6 +185,7 @@ impl CycleThread {
                 Wake::Cycle { due_ns, xrun_us } => {
                     sys::cycle_guard::enter();
                     self.cycle(&mut state, due_ns, xrun_us);
+                    self.park_if_idle(&mut state);
                     sys::cycle_guard::leave();
                 }
                 Wake::End => break,
@@ -180,7 +217,7 @@ impl CycleThread {
             self.write_playback(before.cycle, before.quantum);
         }
         let paced = self.driver.pacing();
-        let replaced = self.adopt();
+        let replaced = self.adopt(state);
         // The due times of drivers of different pace have nothing in common.
         let keeps_pace = paced == self.driver.pacing();
         let due_ns = if keeps_pace { due_ns } else { woken_ns };
@@ -205,8 +242,7 @@ impl CycleThread {
         );
         let switched = replaced.is_some();
         if let Some(plan) = replaced {
-            // The ring has room for every plan of the pool.
-            let _ = self.retired.push((plan, self.plan.generation));
+            self.retire(plan);
         }
         state.accounting.note(Futex.now_ns().saturating_sub(begun_ns));
         // Relaxed: says nothing about other memory.
@@ -228,8 +264,12 @@ impl CycleThread {
 
     /// Takes the next plan, and the driver that comes with it, if there is one. Returns the plan
     /// before.
-    fn adopt(&mut self) -> Option<&'static mut Plan> {
-        let next = self.shared.next.take()?;
+    fn adopt(&mut self, state: &mut State) -> Option<&'static mut Plan> {
+        let next = state.taken.take().or_else(|| self.shared.next.take())?;
+        Some(self.put_in_force(next))
+    }
+
+    fn put_in_force(&mut self, next: &'static mut Plan) -> &'static mut Plan {
         let mut swap = next.driver_swap.take();
         match &mut swap {
             // Started for the plan's quantum.
@@ -245,7 +285,13 @@ impl CycleThread {
         let replaced = mem::replace(&mut self.plan, next);
         replaced.driver_swap = swap;
         self.follow_pace();
-        Some(replaced)
+        replaced
+    }
+
+    /// Gives a plan back that is no longer in force.
+    fn retire(&mut self, plan: &'static mut Plan) {
+        // The ring has room for every plan of the pool.
+        let _ = self.retired.push((plan, self.plan.generation));
     }
 
     /// Leaves the driver's clock, or returns to it.
@@ -314,7 +360,13 @@ impl CycleThread {
                 (due_ns, due_ns.saturating_add(nominal_ns as u64))
             }
         };
-        let frames = state.info.frames.wrapping_add(u64::from(state.info.quantum));
+        let frames = if mem::take(&mut state.was_parked) {
+            // The clock went on without cycles, in every program's estimate; the frame that is one
+            // more than the estimate allows for its rounding.
+            state.info.frame_at(wakeup_ns).saturating_add(1)
+        } else {
+            state.info.frames.wrapping_add(u64::from(state.info.quantum))
+        };
         let resumed = self.shared.resume.frame_at(wakeup_ns, sample_rate_hz, &mut self.resumed);
         // One quantum ahead of the count, so that no client's estimate is ahead of the clock.
         let frames = resumed

@@ -60,6 +60,8 @@ pub struct Plan {
     pub generation: u64,
     /// Length of a cycle, frames.
     pub quantum: u32,
+    /// Cycles must be run: a client is active, or sound goes from the device to itself.
+    pub needs_cycles: bool,
     /// Cycles follow each other without a pause, and the driver rests.
     pub freewheels: bool,
     /// The clients that run; each after its predecessors.
@@ -122,6 +124,11 @@ impl PlaybackSource {
 }
 
 impl Plan {
+    /// Returns whether a playback port has a source.
+    pub fn plays(&self) -> bool {
+        self.playback.iter().any(|sources| !sources.is_empty())
+    }
+
     /// Releases everything that the plan kept mapped. Control thread, when the plan has retired.
     pub fn clear(&mut self) {
         self.seats.clear();

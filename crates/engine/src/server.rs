@@ -11,7 +11,6 @@ use device::{CardReservation, Channels};
 use proto::driver::DriverChoice;
 use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
 use rt::shm::{CycleInfo, EngineSegment, Priorities, RegistryShape, SLOTS_PER_SLAB, ServerFlags};
-use rt::sync::Ordering;
 use sd_notify::NotifyState;
 use state::State;
 use sys::lock::{LockError, LockFile};
@@ -223,8 +222,7 @@ fn start(
     let _ = sd_notify::notify(&[NotifyState::Ready]);
     sys::thread::favour();
     let ended = control.run();
-    // Release: like the driver thread's own store, which may have come first.
-    shared.stop.store(1, Ordering::Release);
+    shared.end_cycles();
     match thread.join() {
         Ok(report) => report.into_iter().for_each(|report| sys::report!("consort: {report}")),
         Err(_) => {

@@ -64,6 +64,11 @@ impl TransportEngine {
         self.now.round
     }
 
+    /// Returns whether the position stays as it is.
+    pub fn is_stopped(&self) -> bool {
+        self.now.state == TransportState::Stopped
+    }
+
     /// Decides the transport of the coming cycle. Thread: cycle.
     pub fn decide(&mut self, start: CycleStart, inputs: TransportInputs) -> Transport {
         let before = self.now;

@@ -31,6 +31,7 @@ pub(super) const ONE_OWNER: &str = "no_plan_is_both_run_and_returned";
 pub(super) const BOTH_REQUESTS: &str = "requests_of_two_threads_both_reach_the_driver";
 pub(super) const POSITIONS_IN_ORDER: &str =
     "the_driver_reads_whole_positions_in_order_up_to_the_last_one";
+pub(super) const CALLED: &str = "what_was_left_before_a_call_is_found";
 pub(super) const RETIRED: &str = "a_retired_plan_comes_back_as_the_driver_left_it";
 pub(super) const NUMBERED: &str = "a_numbered_entry_is_read_whole_or_not_at_all";
 pub(super) const PLAYBACK_RING: &str = "a_playback_ring_is_overwritten_only_after_it_was_read";

@@ -2,7 +2,7 @@
 
 use super::edit::{ACQUIRE_RELAXED, Edit::*, RELEASE_RELAXED};
 use super::models::{
-    ASSIGNMENT_IN_FORCE, ASSIGNMENT_WHOLE, BOTH_REQUESTS, DRIVER_AWAITS, ONE_OWNER,
+    ASSIGNMENT_IN_FORCE, ASSIGNMENT_WHOLE, BOTH_REQUESTS, CALLED, DRIVER_AWAITS, ONE_OWNER,
     POSITIONS_IN_ORDER, RECORDING, RETIRED, SLAB, SNAPSHOT,
 };
 use super::{Mutation, mutation};
@@ -40,6 +40,9 @@ pub(super) const PAGES: &[Mutation] = &[
     ),
     mutation("handover.without_release", Replace("AcqRel", "Acquire"), RETIRED),
     mutation("handover.without_acquire", Replace("AcqRel", "Release"), ONE_OWNER).short(),
+    mutation("call.relaxed", RELEASE_RELAXED, CALLED),
+    mutation("call.count_relaxed", ACQUIRE_RELAXED, CALLED),
+    mutation("call.not_woken", Delete, CALLED).short(),
     mutation("requests.earlier_notice_overwritten", Replace("fetch_or", "store"), BOTH_REQUESTS)
         .short(),
     mutation("requests.notice_relaxed", RELEASE_RELAXED, BOTH_REQUESTS),

@@ -6,6 +6,7 @@ use sys::clock::now_ns;
 use super::Control;
 use super::latencies::driver_latency;
 use super::publisher::CycleMode;
+use crate::client_slot::ClientSlot;
 use crate::order::order;
 
 impl Control {
@@ -33,8 +34,10 @@ impl Control {
         // A pause takes its time, which must not pass faster for the transport.
         let freewheels = self.settings.freewheels && !self.settings.pauses();
         let driver_waits = self.config.sync || freewheels || self.settings.driver.when_done;
-        let mode = CycleMode { quantum, freewheels, driver_waits };
+        let has_active_clients = self.clients.slots.values().any(ClientSlot::is_active);
+        let mode = CycleMode { quantum, freewheels, driver_waits, has_active_clients };
         self.publisher.publish(&self.model, &order, &mut self.clients, mode, &self.shared.next);
+        self.shared.call_driver();
     }
 
     pub(super) fn members(&self) -> Vec<u32> {

@@ -58,6 +58,8 @@ pub(super) struct CycleMode {
     pub(super) freewheels: bool,
     /// The driver waits for the end of the graph in each cycle.
     pub(super) driver_waits: bool,
+    /// Clients are active, also those that this plan leaves out.
+    pub(super) has_active_clients: bool,
 }
 
 /// A plan that has come back from the driver thread.
@@ -212,6 +214,7 @@ impl PlanPublisher {
         plan.generation = self.newest;
         plan.quantum = mode.quantum;
         plan.freewheels = mode.freewheels;
+        plan.needs_cycles = mode.has_active_clients || plan.plays();
         plan.driver_swap = self.driver_swap.take();
         for (client, slot) in &mut clients.slots {
             match assignments.remove(client) {
@@ -300,7 +303,8 @@ mod tests {
     use super::*;
     use crate::order::order;
 
-    const MODE: CycleMode = CycleMode { quantum: 64, freewheels: false, driver_waits: false };
+    const MODE: CycleMode =
+        CycleMode { quantum: 64, freewheels: false, driver_waits: false, has_active_clients: true };
 
     /// A publisher, and the driver thread's side of it.
     struct Scenario {

@@ -93,6 +93,7 @@ impl Control {
             returning.at_ns,
             self.persistence.returns.clocks,
         );
+        self.shared.call_for_cycle();
         Ok(())
     }
 

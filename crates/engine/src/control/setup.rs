@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rtrb::Consumer;
+use sys::clock::now_ns;
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
@@ -126,6 +127,7 @@ impl Control {
             packet: Vec::new(),
             polled_ns: 0,
             driver_called: false,
+            last_event_ns: now_ns(),
             stopping: None,
         })
     }

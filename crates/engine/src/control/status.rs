@@ -15,6 +15,8 @@ impl Control {
         let description = &self.settings.driver.description;
         if self.supervisor.is_away {
             format!("{description}, not there: cycles by timer")
+        } else if self.engine().is_parked() {
+            format!("{description}, parked: no program needs cycles")
         } else {
             description.clone()
         }

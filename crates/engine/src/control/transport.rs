@@ -24,6 +24,7 @@ impl Control {
         if let Some(timeout_us) = request.sync_timeout_us {
             requests.request_sync_timeout(timeout_us);
         }
+        self.shared.call_for_cycle();
         Ok(())
     }
 

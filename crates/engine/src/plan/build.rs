@@ -142,9 +142,8 @@ fn hears_driver(graph: &GraphView<'_>, client: u32) -> bool {
 }
 
 fn has_listeners(model: &Model, plan: &Plan, heard_by_clients: bool) -> bool {
-    let played_into = plan.playback.iter().any(|sources| !sources.is_empty());
     let can_capture = model.driver_ports().any(Port::is_output);
-    heard_by_clients || (played_into && !can_capture)
+    heard_by_clients || (plan.plays() && !can_capture)
 }
 
 fn assignment_words(

@@ -78,6 +78,8 @@ pub struct EngineSegment {
     grace_ms: AtomicU32,
     /// 1: the server has stopped cleanly.
     stopped: AtomicU32,
+    /// 1: no cycles are run, because no client needs one.
+    parked: AtomicU32,
     /// Number of this server, different from that of any other.
     instance: AtomicU64,
     info: Snapshot<SHARED_WORDS>,
@@ -173,6 +175,17 @@ impl EngineSegment {
     pub fn note_stopped(&self) {
         // Release, with Acquire below: the sockets close later, but through the kernel.
         self.stopped.store(1, Ordering::Release);
+    }
+
+    /// Notes whether cycles are run. Driver thread.
+    pub fn note_parked(&self, parked: bool) {
+        self.parked.store(u32::from(parked), Ordering::Relaxed);
+    }
+
+    /// Whether no cycles are run, because no client needs one: the newest cycle is an old one.
+    /// Thread: any.
+    pub fn is_parked(&self) -> bool {
+        self.parked.load(Ordering::Relaxed) != 0
     }
 
     /// Whether the server has stopped cleanly.
@@ -297,7 +310,7 @@ impl EngineSegment {
 
     /// DSP load in millionths of a quantum.
     pub fn load_ppm(&self) -> u32 {
-        self.load_ppm.load(Ordering::Relaxed)
+        if self.is_parked() { 0 } else { self.load_ppm.load(Ordering::Relaxed) }
     }
 }
 

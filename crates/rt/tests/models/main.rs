@@ -8,6 +8,7 @@
 
 mod assignments;
 mod awaiting;
+mod calling;
 mod futex;
 mod handover;
 mod numbered;

@@ -59,6 +59,11 @@ impl Sessions {
         Ok(())
     }
 
+    /// Returns whether answers are waited for.
+    pub(in super::super) fn is_saving(&self) -> bool {
+        self.saving.is_some()
+    }
+
     /// Asks every client that has a session callback, or the requested one.
     pub(in super::super) fn ask(
         &mut self,
