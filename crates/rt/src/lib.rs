@@ -5,8 +5,8 @@
 //! the layouts of the shared memory ([`shm`]), the signalling between clients
 //! ([`shm::SignalPage`]), the driver's side of a cycle ([`cycle`]), a client's side ([`turn`]),
 //! MIDI buffers ([`midi`]), the clock ([`clock`]), calls to a thread that sleeps ([`call`]), the
-//! transport ([`transport`]), and what is recorded of each cycle ([`record`]). The caller provides the way to sleep: a [`park::Park`] is a
-//! futex in production and a model under loom.
+//! transport ([`transport`]), and what is recorded of each cycle ([`record`]). The caller provides
+//! the way to sleep: a [`park::Park`] is a futex in production and a model under loom.
 #![cfg_attr(not(any(test, loom)), no_std)]
 #![deny(unsafe_code)]
 
