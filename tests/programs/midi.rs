@@ -12,7 +12,13 @@ fn patient(seconds: usize) -> Server {
     Server::playing(&silence, &["--quantum", "256", "--playback", "1", "--fast"])
 }
 
+/// Connects two ports, once their programs are active: ports exist before that.
 fn connect(server: &Server, source: &str, destination: &str) {
+    for client in [source, destination].map(|port| port.split(':').next().unwrap_or(port)) {
+        if client != "system" {
+            server.await_active(client);
+        }
+    }
     server.run("jack_connect", &[source, destination]).expect_success();
 }
 
