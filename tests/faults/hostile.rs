@@ -70,6 +70,11 @@ fn a_program_that_wakes_all_words_disturbs_no_stranger() {
 }
 
 #[test]
+fn a_program_that_discards_memory_stops_no_stranger() {
+    expect_strangers_safe("discard");
+}
+
+#[test]
 fn a_program_never_gets_write_access_to_what_it_may_only_read() {
     expect_strangers_safe("unprotect");
 }
@@ -101,8 +106,33 @@ fn against_a_former_follower(mode: &[&str], call: &str) -> Result<(), String> {
 
 #[test]
 fn a_former_predecessor_cannot_reach_the_client_that_it_fed() {
-    for call in ["requeue", "poison", "queue", "storm"] {
+    for call in ["requeue", "poison", "queue", "storm", "discard"] {
         judged(MODES[0], || against_a_former_follower(MODES[0], call));
+    }
+}
+
+/// `source → bystander`, and `attacker → fed`; the attacker is heard at the driver's port, too.
+fn against_its_follower(mode: &[&str], call: &str) -> Result<(), String> {
+    let _alone = alone();
+    let server = Server::start(mode);
+    let _source = server.probe(&["source", "source"]);
+    let _fed = server.probe(&["monitor", "fed"]);
+    let judge = Judge::of_cycles(quantum(mode)).expect("a judge was there before");
+    let bystander = server.probe(&["monitor", "bystander", "--from", "source:out"]);
+    let mut attacker = hostile(&server, &[call, "--to", "fed:in"]);
+    server.consort(&["connect", "hostile:out", "system:playback_1"]).expect_success();
+    server.await_cycles(100);
+    attack(&mut attacker);
+    assert!(attacker.stdout().contains("kept\n"), "it discarded memory: {}", attacker.stdout());
+    drop(attacker);
+    server.await_cycles(200);
+    judge.judge(bystander).expect(call, u64::from(mode.contains(&"--sync")))
+}
+
+#[test]
+fn a_predecessor_that_discards_memory_stops_only_its_followers() {
+    for mode in MODES {
+        judged(mode, || against_its_follower(mode, "discard"));
     }
 }
 

@@ -1,7 +1,10 @@
 //! Clients that take all that they can get, and a machine that has nothing left.
 
-use harness::{MODES, Server, eventually};
+use std::process::Command;
+
+use harness::{Counts, MODES, Server, c_program, eventually};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use tempfile::TempDir;
 
 use crate::scenario::{Scenario, judged};
 
@@ -127,4 +130,28 @@ fn a_server_without_memory_refuses_new_clients_with_the_reason() {
             expect_nothing_lost(scenario, "no memory")
         });
     }
+}
+
+/// Lets the command be started by a program that has the kernel refuse to populate memory.
+fn refuse_to_populate(command: &mut Command) {
+    let mut outer = Command::new(c_program("faults/without_memory.c"));
+    outer.arg(command.get_program()).args(command.get_args());
+    outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    outer.current_dir(command.get_current_dir().expect("set"));
+    *command = outer;
+}
+
+#[test]
+fn a_server_without_memory_for_a_client_s_samples_refuses_to_play_them() {
+    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let server = Server::start_with(directory, &["--quantum", "64"], refuse_to_populate);
+    let _source = server.probe(&["source", "source"]);
+    let refused = server.consort(&["connect", "source:out", "system:playback_1"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    let reason = "'source:out' cannot be played: the kernel has no memory for 4096 bytes";
+    assert!(refused.stderr.contains(reason), "{refused:?}");
+    let checker = server.probe(&["check", "check", "--from", "source:out"]);
+    server.await_cycles(200);
+    let counts = Counts::of(checker);
+    assert!(counts.good > 100 && counts.wrong == 0, "{counts:?}");
 }

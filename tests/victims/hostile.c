@@ -10,7 +10,8 @@
  *   poison     sleeps on the words that change with FUTEX_WAIT_REQUEUE_PI, where a wake-up stops with an error
  *   queue      sleeps on the words that change, 128 times in each of its threads
  *   storm      wakes all sleepers of the words that change
- *   discard    gives the memory back to the kernel: MADV_REMOVE, MADV_DONTNEED, MADV_PAGEOUT
+ *   discard    gives the memory back to the kernel: MADV_REMOVE, MADV_DONTNEED, MADV_PAGEOUT, holes made by fallocate; prints
+ *              "kept" or "discarded", whether the kernel took any
  *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
  *   linger     sends the server a TCP socket whose close lasts an hour
  *   bulk       sends the server the only descriptor of a memfd of 1 GiB
@@ -175,11 +176,21 @@ static void storm(void) {
         futex(changing[i], FUTEX_WAKE, INT_MAX, 0, NULL, 0);
 }
 
+/* The library closes the descriptors of the segments that it receives, and keeps those of its slabs. */
 static void discard(void) {
-    static const int advices[] = {MADV_REMOVE, MADV_DONTNEED, MADV_PAGEOUT};
-    for (int i = 0; i < range_count; i++)
-        for (size_t advice = 0; advice < sizeof advices / sizeof *advices; advice++)
-            madvise(ranges[i].begin, ranges[i].bytes, advices[advice]);
+    int has_discarded = 0;
+    for (int i = 0; i < range_count; i++) {
+        has_discarded |= madvise(ranges[i].begin, ranges[i].bytes, MADV_REMOVE) == 0;
+        madvise(ranges[i].begin, ranges[i].bytes, MADV_DONTNEED);
+        madvise(ranges[i].begin, ranges[i].bytes, MADV_PAGEOUT);
+    }
+    for (int descriptor = 3; descriptor < 256; descriptor++)
+        if (fcntl(descriptor, F_GET_SEALS) > 0)
+            has_discarded |= fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE) == 0;
+    static int is_told;
+    if (!is_told)
+        say(has_discarded ? "discarded" : "kept");
+    is_told = 1;
 }
 
 static void unprotect(void) {

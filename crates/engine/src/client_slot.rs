@@ -15,6 +15,7 @@ use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::Sleep;
 use crate::policy::Permissions;
+use crate::realtime_limits::Locking;
 use crate::signal_pages::SignalPages;
 use crate::slab::Slab;
 use crate::supervision::ClientSupervision;
@@ -36,6 +37,8 @@ pub struct ClientMemory {
     issued: IssuedAssignment,
     /// Its own page.
     pub own: Arc<Shared<OwnPage>>,
+    /// The segment of its own page, until no program may map that for writing any more.
+    own_segment: Option<Arc<OwnedFd>>,
     /// Its signal pages.
     pub signals: SignalPages,
     /// Its slabs, in the order in which it added them.
@@ -48,9 +51,10 @@ impl ClientMemory {
     ///
     /// # Errors
     /// [`SegmentError`] if the kernel has none.
-    pub fn create() -> Result<(Self, [OwnedFd; 2]), SegmentError> {
+    pub fn create() -> Result<(Self, [Arc<OwnedFd>; 2]), SegmentError> {
         let (assignments, assignments_fd) = Shared::for_readers("consort-assignments")?;
         let (own, own_fd) = Shared::for_writers("consort-own")?;
+        let own_fd = Arc::new(own_fd);
         let signals = SignalPages::create()?;
         let issued = IssuedAssignment { words: Vec::new(), valid_from: 0 };
         Ok((
@@ -58,11 +62,28 @@ impl ClientMemory {
                 assignments: Arc::new(assignments),
                 issued,
                 own: Arc::new(own),
+                own_segment: Some(Arc::clone(&own_fd)),
                 signals,
                 slabs: Vec::new(),
             },
-            [assignments_fd, own_fd],
+            [Arc::new(assignments_fd), own_fd],
         ))
+    }
+
+    /// Makes the memory ready for cycles: the client has mapped it, and no other program may map
+    /// what the client writes for writing, so that no page that the driver touches can be
+    /// discarded. Control thread, before a plan has the client for the first time.
+    ///
+    /// # Errors
+    /// [`SegmentError::Seal`], [`SegmentError::Populate`].
+    pub fn close_to_writers(&mut self, locking: Locking) -> Result<(), SegmentError> {
+        if let Some(segment) = &self.own_segment {
+            self.own.close_to_writers(segment)?;
+            self.own_segment = None;
+            locking.lock(|| self.own.lock_on_fault());
+            locking.lock(|| self.assignments.lock_on_fault());
+        }
+        self.signals.close_current(locking)
     }
 
     /// Writes what plan `generation` and those after it assign to the client. `in_force` is the

@@ -222,6 +222,9 @@ impl Control {
             self.probe_threads();
             self.review_placement();
             self.ask_for_priorities(now_ns);
+            if self.clients.have_overdue_pages(now_ns) {
+                self.publisher.need(now_ns);
+            }
         }
         is_due
     }

@@ -2,10 +2,8 @@
 
 use std::fmt;
 use std::mem;
-use std::sync::Arc;
 
 use device::Driver;
-use rt::shm::SLOTS_PER_SLAB;
 use sys::memory::{OwnSlab, PeerSlab};
 
 use crate::error::ServerError;
@@ -55,22 +53,20 @@ impl DriverSwap {
 }
 
 /// Creates `count` slabs for capture ports: for the driver thread, and as the control thread shares
-/// them. Memory for cycles of `quantum` frames is touched already. Control thread.
+/// them. All of their pages are populated: the driver writes them in cycles of any quantum. Control
+/// thread.
 ///
 /// # Errors
 /// If the kernel has no memory, or no descriptors.
-pub fn capture_slabs(count: u32, quantum: u32) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
+pub fn capture_slabs(count: u32) -> Result<(Vec<OwnSlab>, Vec<Slab>), ServerError> {
     let (mut own, mut shared) = (Vec::new(), Vec::new());
     for _ in 0..count {
-        let mut slab = OwnSlab::create()?;
-        (0..SLOTS_PER_SLAB).for_each(|slot| slab.silence(slot, quantum as usize));
+        let slab = OwnSlab::create()?;
+        slab.populate()?;
         let memory = slab.segment().fd().try_clone_to_owned();
         let memory =
             memory.map_err(|source| ServerError::Kernel { what: "a descriptor", source })?;
-        shared.push(Slab {
-            memory: Arc::new(memory),
-            peer: Arc::new(PeerSlab::map(slab.segment())?),
-        });
+        shared.push(Slab::new(memory, PeerSlab::map(slab.segment())?));
         own.push(slab);
     }
     Ok((own, shared))
@@ -87,6 +83,8 @@ impl fmt::Debug for DriverSwap {
 
 #[cfg(test)]
 mod tests {
+    use rt::shm::SLOTS_PER_SLAB;
+
     use super::*;
     use device::{Channels, Timer};
 

@@ -1,5 +1,7 @@
 //! What the kernel allows this server: real-time priorities, locked memory, privileges.
 
+use std::io;
+
 use crate::config::Config;
 use crate::priority_broker::{BrokeredPriorities, PriorityBroker};
 
@@ -39,15 +41,40 @@ pub fn granted(
     }
 }
 
-/// Locks the server's memory, including what it shares with clients: a page that was swapped out is
-/// missing in the cycle that needs it. Logs it if that is not allowed.
-pub fn lock_memory() {
-    if sys::process::lock_all_memory_on_fault().is_err() {
-        let limit_kib = sys::process::memlock_limit().unwrap_or(0) / 1024;
-        sys::report!(
-            "consort: its memory may be paged out where memory runs short: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in again as a member of the group audio"
-        );
+/// Which of the server's memory stays in memory where memory runs short.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Locking {
+    /// All of it, present and future.
+    Everything,
+    /// The shared memory that the driver thread touches, segment by segment, as far as the limit
+    /// allows.
+    Segments,
+    /// Nothing: no thread is real-time.
+    Nothing,
+}
+
+impl Locking {
+    /// Locks a segment, unless everything is locked anyway. One that the limit refuses is left
+    /// unlocked: the limit was reported when the server started.
+    pub fn lock(self, lock: impl FnOnce() -> io::Result<()>) {
+        if self == Self::Segments {
+            let _ = lock();
+        }
     }
+}
+
+/// Locks the server's memory, including what it shares with clients: a page that was swapped out is
+/// missing in the cycle that needs it. Where that is not allowed, it is logged, and only the
+/// segments that the driver thread touches are to be locked.
+pub fn lock_memory() -> Locking {
+    if sys::process::lock_all_memory_on_fault().is_ok() {
+        return Locking::Everything;
+    }
+    let limit_kib = sys::process::memlock_limit().unwrap_or(0) / 1024;
+    sys::report!(
+        "consort: its memory may be paged out where memory runs short, except what its cycles share with clients, as far as that fits: this process may lock {limit_kib} KiB (ulimit -l); allow more with a line '@audio - memlock unlimited' in /etc/security/limits.d/audio.conf, and log in again as a member of the group audio"
+    );
+    Locking::Segments
 }
 
 /// The kernel's rules for real-time threads.

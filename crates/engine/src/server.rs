@@ -33,7 +33,7 @@ use crate::placement::calibrate;
 use crate::plan::PlanPool;
 use crate::platform::Platform;
 use crate::priority_broker::BrokeredPriorities;
-use crate::realtime_limits::{drop_unneeded, granted, lock_memory};
+use crate::realtime_limits::{Locking, drop_unneeded, granted, lock_memory};
 use crate::registry::Mirror;
 use crate::state_writer::StateWriter;
 use crate::transport::TransportEngine;
@@ -159,8 +159,7 @@ fn start(
     let (registry, registry_segment) = SharedRegistry::create(shape)?;
     let (engine, engine_fd) = described_engine(&config, &facts, kit.is_some())?;
     let (recording, recording_fd) = Shared::for_readers("consort-recording")?;
-    let (capture, driver_slabs) =
-        capture_slabs(facts.channels.slots().div_ceil(SLOTS_PER_SLAB), config.quantum)?;
+    let (capture, driver_slabs) = capture_slabs(facts.channels.slots().div_ceil(SLOTS_PER_SLAB))?;
     let (mut model, device) = model_of(limits, &facts.channels)?;
     let shared = CycleShared::new(engine, recording)
         .map(Arc::new)
@@ -188,6 +187,9 @@ fn start(
     let driver_cpu = placement.as_ref().and_then(|placement| placement.cpus.first().copied());
     let after_crash = listeners.own.has_replaced_another();
     let state = remember(&config, directory, after_crash, &mut model, &shared)?;
+    let locking = if realtime.is_some() { lock_memory() } else { Locking::Nothing };
+    locking.lock(|| shared.engine.lock_on_fault());
+    locking.lock(|| shared.recording.lock_on_fault());
     let mut control = Control::new(Setup {
         config,
         platform,
@@ -211,11 +213,9 @@ fn start(
         after_crash,
         state,
         kit,
+        locking,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
-    if realtime.is_some() {
-        lock_memory();
-    }
     let thread = spawn_driver_thread(cycles, realtime, driver_cpu)?;
     sys::report!("{announcement}");
     // For a service manager that waits for it. A server that cannot notify one runs all the same.

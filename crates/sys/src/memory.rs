@@ -66,6 +66,14 @@ pub enum SegmentError {
         /// The kernel's error: `EPERM` for a writable mapping of a sealed segment.
         source: io::Error,
     },
+    /// The kernel has no memory for pages that were never written.
+    #[error("the kernel has no memory for {size_bytes} bytes of a shared segment: {source}")]
+    Populate {
+        /// Size of the pages.
+        size_bytes: u64,
+        /// The kernel's error: `EFAULT` where an access would have raised `SIGBUS`.
+        source: io::Error,
+    },
     /// The mapping's address is not aligned for the layout.
     #[error("the mapping is not aligned to {alignment} bytes")]
     Misaligned {

@@ -2,6 +2,7 @@
 //! each other's.
 
 mod mappings;
+mod presence;
 mod signal_pages;
 #[cfg(test)]
 pub(super) mod tests;
@@ -13,6 +14,7 @@ use proto::event::Event;
 use super::questions::{Questions, Tokens};
 use crate::client_slot::ClientSlot;
 use crate::plan::Sleep;
+use crate::realtime_limits::Locking;
 use crate::slab::Slab;
 
 use mappings::Mapping;
@@ -26,18 +28,25 @@ pub(super) struct Clients {
     /// Memory that clients were asked to map, and have not answered.
     mappings: Questions<Mapping>,
     tokens: Tokens,
+    /// What of the memory that the driver touches is locked.
+    pub(super) locking: Locking,
     /// A client has connected since the server started.
     pub(super) had_clients: bool,
 }
 
 impl Clients {
     /// Starts without clients, with the slabs of the devices.
-    pub(super) fn new(device_slabs: BTreeMap<u32, Vec<Slab>>, tokens: Tokens) -> Self {
+    pub(super) fn new(
+        device_slabs: BTreeMap<u32, Vec<Slab>>,
+        tokens: Tokens,
+        locking: Locking,
+    ) -> Self {
         Self {
             slots: BTreeMap::new(),
             device_slabs,
             mappings: Questions::default(),
             tokens,
+            locking,
             had_clients: false,
         }
     }

@@ -1,7 +1,6 @@
 //! The first packet of a peer: what it wants to be, and what it receives.
 
 use std::os::fd::AsFd;
-use std::sync::Arc;
 
 use proto::hello::{Hello, Role, Welcome, decode_first};
 use proto::request::RequestError;
@@ -97,7 +96,8 @@ impl Control {
         };
         let (memory, [assignments, own]) =
             ClientMemory::create().map_err(|error| failed(&error))?;
-        let signals = Arc::clone(&memory.signals.current().memory);
+        let signals = memory.signals.current().memory().cloned();
+        let signals = signals.ok_or_else(|| failed(&"its signal page is in use"))?;
         let (ours, theirs) = Connection::pair().map_err(|error| failed(&error))?;
         Peers::poll_events(peer, &ours, &self.poller).map_err(|error| failed(&error))?;
         let client = open(self)?;
@@ -115,7 +115,7 @@ impl Control {
         self.registry.note_process(client, process.unwrap_or(0));
         // Sent last: by then the registry holds everything that the packet names.
         let SharedMemory { engine, registry, .. } = &self.peers.memory;
-        let memory = [engine, registry, &assignments, &own, &*signals, &theirs.into()];
+        let memory = [engine, registry, &*assignments, &own, &signals, &theirs.into()];
         if !self.peers.welcome(peer, &welcome, &memory.map(AsFd::as_fd)) {
             self.close_peer(peer);
         }

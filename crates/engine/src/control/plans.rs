@@ -28,9 +28,10 @@ impl Control {
         self.clients.replace_signal_pages(&self.model);
         let in_force = self.publisher.in_force();
         self.clients.ask_for_mappings(&self.model, &self.members(), &order, in_force);
-        self.clients.take_up_signal_pages(&order);
+        self.clients.take_up_signal_pages(&order, now_ns());
         self.place(&order);
         let quantum = self.settings.quantum;
+        self.clients.make_playback_present(&self.model, quantum);
         // A pause takes its time, which must not pass faster for the transport.
         let freewheels = self.settings.freewheels && !self.settings.pauses();
         let driver_waits = self.config.sync || freewheels || self.settings.driver.when_done;

@@ -207,6 +207,7 @@ impl PlanPublisher {
             device_slabs: &clients.device_slabs,
             captures: !mode.freewheels,
             driver_waits: mode.driver_waits,
+            quantum: mode.quantum,
             driver_cpu: placement.and_then(Placement::driver_cpu),
         };
         let mut assignments = build(plan, &graph);

@@ -1,7 +1,6 @@
 //! The requests of programs, with one function for each that is more than a call of the model.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 
 use proto::port_flags;
 use proto::property::PropertyRequest;
@@ -223,6 +222,7 @@ impl Control {
         }
         self.check_hearing(source, destination)?;
         self.check_room(source, destination)?;
+        self.check_memory(source, destination)?;
         self.model.connect(source, destination)?;
         done
     }
@@ -244,6 +244,21 @@ impl Control {
         Ok(())
     }
 
+    /// Checks whether there is memory for what the driver will read of a connection.
+    fn check_memory(&mut self, source: &str, destination: &str) -> Result<(), RequestError> {
+        let (source, destination) = (self.model.find(source)?, self.model.find(destination)?);
+        if !self.model.is_driver(destination.owner) {
+            return Ok(());
+        }
+        let present = self.clients.make_present(source, self.settings.quantum);
+        present.map_err(|error| {
+            RequestError::Failed(format!(
+                "'{}' cannot be played: {error}; end programs that use much memory",
+                source.name
+            ))
+        })
+    }
+
     fn refuse_loop(&self, source: &str, destination: &str) -> Result<(), RequestError> {
         let model = &self.model;
         let (writer, reader) = (model.find(source)?.owner, model.find(destination)?.owner);
@@ -256,9 +271,12 @@ impl Control {
     }
 
     fn activate(&mut self, client: u32, activation: Activation) -> Result<Outcome, RequestError> {
+        let locking = self.clients.locking;
         let Some(slot) = self.clients.slots.get_mut(&client) else {
             return Err(RequestError::NotAllowed("the client has been closed".into()));
         };
+        let closed = slot.memory.close_to_writers(locking);
+        closed.map_err(|error| RequestError::Memory(error.to_string()))?;
         let thread = activation.process_thread.filter(|thread| belongs(slot.process, *thread));
         slot.health.set_thread(thread.unwrap_or(0));
         slot.probe =
@@ -349,7 +367,7 @@ impl Control {
         let memory = |error: &dyn std::fmt::Display| RequestError::Memory(error.to_string());
         let copy = descriptor.try_clone().map_err(|error| memory(&error))?;
         let peer = PeerSlab::receive(copy).map_err(|error| memory(&error))?;
-        slot.memory.slabs.push(Slab { memory: Arc::new(descriptor), peer: Arc::new(peer) });
+        slot.memory.slabs.push(Slab::new(descriptor, peer));
         Ok(())
     }
 

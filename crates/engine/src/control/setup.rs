@@ -30,6 +30,7 @@ use crate::opening::{DriverFacts, HardwareMonitor, StartTrigger};
 use crate::plan::PlanPool;
 use crate::platform::Platform;
 use crate::priority_broker::BrokeredPriorities;
+use crate::realtime_limits::Locking;
 use crate::registry::Mirror;
 use crate::slab::Slab;
 
@@ -71,6 +72,8 @@ pub struct Setup {
     pub state: StatePersistence,
     /// Gives priorities to threads that cannot take them.
     pub kit: Option<BrokeredPriorities>,
+    /// What of the memory that the driver touches is locked.
+    pub locking: Locking,
 }
 
 impl Control {
@@ -98,6 +101,7 @@ impl Control {
             after_crash,
             state,
             kit,
+            locking,
         } = setup;
         let poller = Poller::new()?;
         for (token, listener) in listeners.iter() {
@@ -109,7 +113,7 @@ impl Control {
         let tokens = Tokens::after(shared.engine.instance());
         Ok(Self {
             peers: Peers::new(listeners, Disposal::start()?, memory),
-            clients: Clients::new(device_slabs, tokens),
+            clients: Clients::new(device_slabs, tokens, locking),
             publisher: PlanPublisher::new(pool, retired, placement),
             notifications: Notifications::default(),
             latencies: Latencies::default(),

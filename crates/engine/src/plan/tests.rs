@@ -13,8 +13,11 @@ use crate::client_health::ClientHealth;
 use crate::mapped::MappedTable;
 use crate::model::{Limits, Model};
 use crate::order::{Order, order};
+use crate::realtime_limits::Locking;
 use crate::signal_pages::SignalPages;
 use crate::slab::Slab;
+
+const QUANTUM: u32 = 16;
 
 /// The memory of one client.
 struct Memory {
@@ -70,7 +73,9 @@ fn slab() -> Slab {
     let own = OwnSlab::create().unwrap();
     let memory = own.segment().fd().try_clone_to_owned().unwrap();
     let peer = PeerSlab::map(own.segment()).unwrap();
-    Slab { memory: Arc::new(memory), peer: Arc::new(peer) }
+    let mut slab = Slab::new(memory, peer);
+    slab.make_present(0, QUANTUM, Locking::Nothing).unwrap();
+    slab
 }
 
 fn add_client(model: &mut Model, name: &str) -> u32 {
@@ -128,6 +133,7 @@ impl Scenario {
             device_slabs: &self.device_slabs,
             captures,
             driver_waits: false,
+            quantum: QUANTUM,
             driver_cpu: None,
         };
         let mut plan = Plan::default();

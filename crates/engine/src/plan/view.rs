@@ -69,6 +69,8 @@ pub struct GraphView<'a> {
     pub device_slabs: &'a BTreeMap<u32, Vec<Slab>>,
     /// The driver captures: otherwise its output ports are silent.
     pub captures: bool,
+    /// Length of a cycle, frames.
+    pub quantum: u32,
     /// The driver waits for the end of the graph, so that clients must wake it.
     pub driver_waits: bool,
     /// The driver's CPU; `None`: the kernel decides where clients run.
@@ -107,14 +109,15 @@ impl GraphView<'_> {
         mapped.map_or(SourceView::Silent, SourceView::Mapped)
     }
 
-    /// The slab of an output port as the server itself reads it.
+    /// The slab of an output port as the driver reads it; `None` if that could fault.
     pub(super) fn slab(&self, port: &Port) -> Option<Arc<PeerSlab>> {
-        let number = port.slot?.slab as usize;
+        let slot = port.slot?;
         let slabs = match self.device_slabs.get(&port.owner) {
             Some(slabs) => slabs,
             None => self.clients.get(&port.owner)?.slabs,
         };
-        slabs.get(number).map(|slab| Arc::clone(&slab.peer))
+        let slab = slabs.get(slot.slab as usize)?;
+        slab.is_present(slot.slot, self.quantum).then(|| Arc::clone(&slab.peer))
     }
 
     /// The CPU that a client is to run on, unless the kernel decides.

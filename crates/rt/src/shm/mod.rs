@@ -13,6 +13,10 @@
 //! | [`WishPage`] | a stream's program | server |
 //! | [`StreamPage`] | server | a stream's program, which also sleeps there |
 //!
+//! A segment with several writers is open for them to map until a plan names it. From then on it is
+//! sealed: those that have it mapped can write it, no other process can, and none can discard its
+//! pages.
+//!
 //! Every layout is the same for 32- and 64-bit programs, consists of atomics only, and is valid for
 //! any bytes. What a peer wrote is an index or a time that is checked where it is read, never a
 //! pointer. A change of a layout or of its meaning increments [`LAYOUT_VERSION`].

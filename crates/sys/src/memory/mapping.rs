@@ -3,9 +3,12 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::io;
+use std::ops::Range;
 use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicU8, Ordering};
 
 use rustix::fs::{SeekFrom, seek};
+use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, munmap};
 
 use super::{Segment, SegmentError};
@@ -97,6 +100,10 @@ impl Mapping {
         // fork copies.
         unsafe { madvise(mapping.base.as_ptr(), len, Advice::LinuxDontFork) }
             .map_err(|errno| failed(errno.into()))?;
+        if prefault == Prefault::Now {
+            // `MapFlags::POPULATE` does not say what it could not populate.
+            mapping.populate(0..len)?;
+        }
         Ok(mapping)
     }
 
@@ -119,10 +126,60 @@ impl Mapping {
         self.access
     }
 
+    /// Populates the pages of a range of bytes, so that no later access to them faults. Where the
+    /// kernel cannot do so (before Linux 5.14) it reads each of them, and an error is a `SIGBUS` of
+    /// the calling thread.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`]: the kernel has no memory for a page that was never written.
+    pub(super) fn populate(&self, bytes: Range<usize>) -> Result<(), SegmentError> {
+        let bytes = self.whole_pages(bytes);
+        let advice = match self.access {
+            Access::ReadOnly => Advice::LinuxPopulateRead,
+            Access::Writable => Advice::LinuxPopulateWrite,
+        };
+        loop {
+            // SAFETY: `whole_pages` keeps to our own mapping, whose content the advice does not
+            // change.
+            let populated =
+                unsafe { madvise(self.base.as_ptr().byte_add(bytes.start), bytes.len(), advice) };
+            match populated {
+                Ok(()) => return Ok(()),
+                Err(Errno::INTR) => {}
+                Err(Errno::INVAL) => {
+                    self.touch(bytes);
+                    return Ok(());
+                }
+                Err(errno) => {
+                    let page = rustix::param::page_size();
+                    let size_bytes = bytes.len().next_multiple_of(page) as u64;
+                    return Err(SegmentError::Populate { size_bytes, source: errno.into() });
+                }
+            }
+        }
+    }
+
+    /// Reads one byte of each page of a range of whole pages.
+    fn touch(&self, bytes: Range<usize>) {
+        for offset in bytes.step_by(rustix::param::page_size()) {
+            // SAFETY: within our own mapping; an atomic access is no data race with other
+            // processes.
+            unsafe { self.base.byte_add(offset).cast::<AtomicU8>().as_ref() }
+                .load(Ordering::Relaxed);
+        }
+    }
+
+    /// Returns the pages of this mapping in which a range of bytes lies, as bytes.
+    fn whole_pages(&self, bytes: Range<usize>) -> Range<usize> {
+        let page = rustix::param::page_size();
+        let end = bytes.end.min(self.len);
+        bytes.start.min(end) / page * page..end
+    }
+
     /// Populates the pages for which `segment`, which was mapped, has memory, so that no later read
     /// of them faults. Does nothing if the kernel cannot do so (before Linux 5.14): the first read
     /// of each page faults then.
-    pub(super) fn populate(&self, segment: &Segment) {
+    pub(super) fn populate_written(&self, segment: &Segment) {
         let mut end = 0;
         // The descriptor's position is used by nothing else.
         while let Ok(begin) = seek(segment.fd(), SeekFrom::Data(end)) {
@@ -149,8 +206,21 @@ impl Mapping {
     /// ([`memlock_limit`](crate::process::memlock_limit)) is too small; the mapping works all the
     /// same.
     pub fn lock_on_fault(&self) -> io::Result<()> {
-        // SAFETY: the range is our own mapping; locking changes none of its content.
-        Ok(unsafe { mlock_with(self.base.as_ptr(), self.len, MlockFlags::ONFAULT) }?)
+        self.lock_range_on_fault(0..self.len)
+    }
+
+    /// Same as [`lock_on_fault`](Self::lock_on_fault), for the pages of a range of bytes.
+    ///
+    /// # Errors
+    /// See [`lock_on_fault`](Self::lock_on_fault).
+    pub(super) fn lock_range_on_fault(&self, bytes: Range<usize>) -> io::Result<()> {
+        let bytes = self.whole_pages(bytes);
+        // SAFETY: `whole_pages` keeps to our own mapping; locking changes none of its content.
+        let locked = unsafe {
+            let base = self.base.as_ptr().byte_add(bytes.start);
+            mlock_with(base, bytes.len(), MlockFlags::ONFAULT)
+        };
+        Ok(locked?)
     }
 }
 
@@ -264,6 +334,47 @@ mod tests {
             let _mapping = Mapping::read_only(&segment, prefault).unwrap();
             assert_eq!(resident_and_locked(name)[0], kib, "{name}");
         }
+    }
+
+    #[test]
+    fn no_page_of_a_closed_segment_can_be_discarded() {
+        let segment = Segment::create("discard", 8192).unwrap();
+        let owner = Mapping::read_write(&segment, Prefault::Now).unwrap();
+        let writer = Mapping::read_write(&segment, Prefault::Now).unwrap();
+        let discard = || {
+            // SAFETY: the range is this test's own mapping; only `load` reads it.
+            let removed = unsafe { madvise(writer.base.as_ptr(), 4096, Advice::LinuxRemove) };
+            let hole =
+                rustix::fs::FallocateFlags::PUNCH_HOLE | rustix::fs::FallocateFlags::KEEP_SIZE;
+            [removed, rustix::fs::fallocate(segment.fd(), hole, 0, 4096)]
+        };
+        store(&owner, 1);
+        assert_eq!((discard(), load(&owner)), ([Ok(()); 2], 0), "an open segment");
+        Segment::close_to_writers(segment.fd()).unwrap();
+        store(&writer, 2);
+        assert_eq!((discard(), load(&owner)), ([Err(Errno::PERM); 2], 2));
+        Segment::close_to_writers(segment.fd()).expect("it is closed");
+    }
+
+    #[test]
+    fn a_segment_that_a_receiver_has_sealed_in_another_way_cannot_be_closed() {
+        let segment = Segment::create("sealed-seals", 4096).unwrap();
+        segment.seal_seals().unwrap();
+        let closed = Segment::close_to_writers(segment.fd());
+        assert!(matches!(closed, Err(SegmentError::Seal { .. })), "{closed:?}");
+    }
+
+    #[test]
+    fn populated_pages_are_resident_before_they_are_touched() {
+        let name = "consort-test-populated";
+        let segment = Segment::create(name, 64 * 1024).unwrap();
+        let mapping = Mapping::read_only(&segment, Prefault::OnDemand).unwrap();
+        mapping.populate(5000..5001).unwrap();
+        mapping.populate(60_000..1 << 40).unwrap();
+        assert_eq!(resident_and_locked(name)[0], 12, "the second page, and the last two");
+        mapping.touch(0..8192);
+        mapping.populate(1 << 40..1 << 41).unwrap();
+        assert_eq!(resident_and_locked(name)[0], 16, "the kernel cannot populate");
     }
 
     #[test]

@@ -187,6 +187,25 @@ impl Segment {
         self.add(Seals::SEAL)
     }
 
+    /// Forbids every new writable mapping, and further seals. Processes that have mapped the
+    /// segment for writing can go on, but no process can discard its pages: the kernel refuses to
+    /// (`EPERM`), by `MADV_REMOVE` on an old mapping as by `fallocate` on any descriptor.
+    ///
+    /// # Errors
+    /// [`SegmentError::Seal`] if a receiver has sealed the seals before, without this one.
+    pub(super) fn close_to_writers(memfd: impl AsFd) -> Result<(), SegmentError> {
+        let seals = Seals::FUTURE_WRITE | Seals::SEAL;
+        match fcntl_add_seals(&memfd, SealFlags::from_bits_retain(seals.0)) {
+            Ok(()) => Ok(()),
+            Err(_)
+                if fcntl_get_seals(&memfd).is_ok_and(|has| Seals(has.bits()).contains(seals)) =>
+            {
+                Ok(())
+            }
+            Err(errno) => Err(SegmentError::Seal { seals, source: errno.into() }),
+        }
+    }
+
     /// Returns its size, which is final if it was created here or received with [`Seals::SIZE`].
     #[must_use]
     pub fn size_bytes(&self) -> usize {

@@ -3,7 +3,7 @@
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Deref;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rt::shm::{LAYOUT_VERSION, Layout, LayoutError};
 
@@ -43,15 +43,30 @@ impl<T: Layout> Shared<T> {
         Ok((shared, segment.into_fd()))
     }
 
-    /// Returns a new `T` that every receiver of the descriptor may write, too.
+    /// Returns a new `T` that every receiver of the descriptor may map for writing, until
+    /// [`close_to_writers`](Self::close_to_writers).
     ///
     /// # Errors
-    /// See [`Segment::create`], [`Segment::seal_seals`] and [`create`](Self::create).
+    /// See [`Segment::create`] and [`create`](Self::create).
     pub fn for_writers(name: &str) -> Result<(Self, OwnedFd), SegmentError> {
         let segment = Segment::create(name, size_of::<T>())?;
         let shared = Self::create(&segment)?;
-        segment.seal_seals()?;
         Ok((shared, segment.into_fd()))
+    }
+
+    /// Lets no further process map the segment for writing, and populates its pages again, since
+    /// until now each writer could discard them. Those that have it mapped can write it as before.
+    ///
+    /// From then on no access by this process can wait for another one, or raise `SIGBUS`: the
+    /// kernel refuses to discard pages of a sealed memfd, whoever asks. `memfd` is the descriptor
+    /// that [`for_writers`](Self::for_writers) returned.
+    ///
+    /// # Errors
+    /// [`SegmentError::Seal`] if a receiver has sealed it in another way,
+    /// [`SegmentError::Populate`].
+    pub fn close_to_writers(&self, memfd: impl AsFd) -> Result<(), SegmentError> {
+        Segment::close_to_writers(memfd)?;
+        self.mapping.populate(0..self.mapping.len())
     }
 
     /// Maps a received segment if its header says that it is a `T` of this version.

@@ -1,6 +1,8 @@
 //! Slabs: the memory of output ports, for their owner and for their readers.
 
 use std::io;
+use std::iter;
+use std::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 
@@ -40,6 +42,14 @@ fn wanted() -> Wanted {
 fn slot(mapping: &Mapping, slot: u32) -> Option<NonNull<f32>> {
     // SAFETY: `slot_offset` gives offsets of whole slots within `SLAB_BYTES`, which are mapped.
     SlabHeader::slot_offset(slot).map(|offset| unsafe { mapping.base().byte_add(offset) }.cast())
+}
+
+/// The bytes that a reader of a slot's first `frames` samples touches: the header, and those
+/// samples.
+fn touched(slot: u32, frames: usize) -> impl Iterator<Item = Range<usize>> {
+    let samples = SlabHeader::slot_offset(slot)
+        .map(|offset| offset..offset + frames.min(SAMPLES_PER_SLOT) * size_of::<f32>());
+    iter::once(0..size_of::<SlabHeader>()).chain(samples)
 }
 
 impl OwnSlab {
@@ -99,6 +109,14 @@ impl OwnSlab {
             samples.fill(0.0);
         }
     }
+
+    /// Populates all pages, so that no cycle of any quantum faults there.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`].
+    pub fn populate(&self) -> Result<(), SegmentError> {
+        self.mapping.populate(0..SLAB_BYTES)
+    }
 }
 
 impl PeerSlab {
@@ -127,7 +145,7 @@ impl PeerSlab {
     pub fn receive_present(memfd: OwnedFd) -> Result<Self, SegmentError> {
         let segment = Segment::receive(memfd, &wanted())?;
         let peer = Self::map(&segment)?;
-        peer.mapping.populate(&segment);
+        peer.mapping.populate_written(&segment);
         Ok(peer)
     }
 
@@ -144,6 +162,29 @@ impl PeerSlab {
             Ok(()) => Ok(Self { mapping }),
             Err(_) => Err(SegmentError::Foreign),
         }
+    }
+
+    /// Populates the pages of the header and of a slot's first `frames` samples, so that reading
+    /// them does not fault. The owner cannot discard them: the slab is sealed.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`]: the owner never wrote them, and the kernel has no memory.
+    pub fn populate(&self, number: u32, frames: usize) -> Result<(), SegmentError> {
+        for bytes in touched(number, frames) {
+            self.mapping.populate(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps in memory what [`populate`](Self::populate) has populated.
+    ///
+    /// # Errors
+    /// See [`Mapping::lock_on_fault`].
+    pub fn lock_on_fault(&self, number: u32, frames: usize) -> io::Result<()> {
+        for bytes in touched(number, frames) {
+            self.mapping.lock_range_on_fault(bytes)?;
+        }
+        Ok(())
     }
 
     /// Returns its header.

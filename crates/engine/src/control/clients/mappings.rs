@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use proto::event::Event;
+use sys::clock::now_ns;
 
 use super::Clients;
 use crate::model::Model;
@@ -79,12 +80,18 @@ impl Clients {
     }
 
     fn ask_for_page(&mut self, writer: u32, reader: u32, in_force: u64) {
+        let known = self.slots.get(&writer).map(|slot| &slot.pages);
+        let current = self.slots.get(&reader).map(|slot| slot.memory.signals.current().number);
+        let Some((known, current)) = known.zip(current) else { return };
+        if known.is_unknown((reader, current)) {
+            self.need_open_page(reader);
+        }
         let Some(signals) = self.slots.get(&reader).map(|slot| &slot.memory.signals) else {
             return;
         };
         let pages = [Some(signals.current()), signals.coming()].into_iter().flatten();
-        let pages: Vec<_> =
-            pages.map(|page| ((reader, page.number), Arc::clone(&page.memory))).collect();
+        let open = pages.filter_map(|page| Some((page.number, Arc::clone(page.memory()?))));
+        let pages: Vec<_> = open.map(|(number, memory)| ((reader, number), memory)).collect();
         let Some(slot) = self.slots.get_mut(&writer) else { return };
         for (key, memory) in pages {
             if !slot.pages.is_unknown(key) {
@@ -119,11 +126,22 @@ impl Clients {
         self.mappings.note(token, reader, Mapping::Slab(key));
     }
 
+    /// Makes sure that a client has, or will have, a signal page that a new predecessor can map.
+    fn need_open_page(&mut self, client: u32) {
+        if let Some(slot) = self.slots.get_mut(&client) {
+            slot.memory.signals.need_open_page();
+        }
+        self.ask_for_own_page(client);
+    }
+
     /// Asks a client to map another signal page of its own.
     pub(super) fn ask_for_own_page(&mut self, client: u32) {
         let Some(slot) = self.slots.get_mut(&client) else { return };
-        let Some(page) = slot.memory.signals.replace_if_revoked() else { return };
-        let (place, memory) = (page.place(), Arc::clone(&page.memory));
+        let Some(page) = slot.memory.signals.replace_if_needed(now_ns()) else { return };
+        let Some((place, memory)) = page.memory().map(|memory| (page.place(), Arc::clone(memory)))
+        else {
+            return;
+        };
         let token = self.tokens.next();
         slot.outbox.push_with(&Event::MapOwnSignals { place, token }, token, memory);
         self.mappings.note(token, client, Mapping::OwnPage);
@@ -140,17 +158,34 @@ impl Clients {
         let Some(mapping) = self.mappings.answered(client, token) else { return false };
         let Some(slot) = self.slots.get_mut(&client) else { return false };
         match mapping {
-            Mapping::Page(key) => slot.pages.answer(key, is_mapped),
+            Mapping::Page(key) => {
+                let can_be_used = slot.pages.answer(key, is_mapped);
+                can_be_used || self.is_closed(key)
+            }
             Mapping::Slab(key) => slot.slabs.answer(key, is_mapped),
             Mapping::OwnPage => {
-                slot.memory.signals.answered(is_mapped);
+                if let Some(given_up) = slot.memory.signals.answered(is_mapped) {
+                    // No plan has named it.
+                    self.forget_page(client, given_up, 0);
+                }
                 is_mapped
             }
         }
     }
 
-    /// Returns whether one of two clients still has to map memory of the other.
+    /// Returns whether a client's current signal page has this number and is closed: a client that
+    /// could not map it needs another one.
+    fn is_closed(&self, (client, number): (u32, u32)) -> bool {
+        let current = self.slots.get(&client).map(|slot| slot.memory.signals.current());
+        current.is_some_and(|page| page.number == number && page.memory().is_none())
+    }
+
+    /// Returns whether one of two clients still has to map memory of the other, or waits for a page
+    /// that is being mapped by others.
     pub(in super::super) fn have_unanswered_mappings(&self, one: u32, other: u32) -> bool {
+        if self.awaits_page(one, other) || self.awaits_page(other, one) {
+            return true;
+        }
         let mut open = self.mappings.iter();
         open.any(|(_, client, mapping)| {
             mapping.owner().is_some_and(|owner| {

@@ -1,10 +1,11 @@
 //! Replacement of signal pages: a former neighbour still has a client's page mapped, and could wake
-//! it, or make it run early, for as long as it lives.
+//! it, or make it run early, for as long as it lives; or a new one cannot map the page, which is
+//! closed.
 //!
 //! A fresh page is sent to the client and to its predecessors while cycles go on with the old one.
 //! A plan uses it once all have mapped it, and no client waits.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use sys::futex::Futex;
 
@@ -36,26 +37,57 @@ impl Clients {
     }
 
     /// Starts using the fresh pages that their clients and all clients that signal them have
-    /// mapped.
-    pub(in super::super) fn take_up_signal_pages(&mut self, order: &Order) {
-        let mut waits: HashSet<u32> = HashSet::new();
+    /// mapped. A client that does not signal yet is not waited for by others once the page is
+    /// overdue: it loses nothing that it had, and is asked to map the next page.
+    pub(in super::super) fn take_up_signal_pages(&mut self, order: &Order, now_ns: u64) {
+        let mut mapped: HashMap<u32, Mappers> = HashMap::new();
         for (writer, reader) in &order.edges {
             let Some((slot, reads)) = self.slots.get(writer).zip(self.slots.get(reader)) else {
                 continue;
             };
             let Some(coming) = reads.memory.signals.coming() else { continue };
             let has = |number| slot.pages.mapped((*reader, number)).is_some();
-            if has(reads.memory.signals.current().number) && !has(coming.number) {
-                waits.insert(*reader);
+            let by = mapped.entry(*reader).or_default();
+            match (has(reads.memory.signals.current().number), has(coming.number)) {
+                (true, false) => by.lacks_predecessor = true,
+                (false, false) => by.lacks_newcomer = true,
+                (false, true) => by.has_newcomer = true,
+                (true, true) => {}
             }
         }
         for client in &order.clients {
-            if let Some(slot) = self.slots.get_mut(client).filter(|_| !waits.contains(client))
-                && slot.memory.signals.is_coming_mapped()
+            let Some(slot) = self.slots.get_mut(client) else { continue };
+            let signals = &mut slot.memory.signals;
+            let by = mapped.remove(client).unwrap_or_default();
+            let newcomers_are_late =
+                signals.is_coming_overdue(now_ns) && (by.has_newcomer || signals.is_revoked());
+            let waits = by.lacks_predecessor || (by.lacks_newcomer && !newcomers_are_late);
+            if !waits
+                && signals.is_coming_mapped()
+                && let Some(given_up) = signals.advance(self.locking)
             {
-                slot.memory.signals.advance();
+                self.forget_page(*client, given_up, 0);
             }
         }
+    }
+
+    /// Returns whether a plan is needed, since a fresh page has waited for long enough.
+    pub(in super::super) fn have_overdue_pages(&mut self, now_ns: u64) -> bool {
+        let mut any = false;
+        for slot in self.slots.values_mut() {
+            any |= slot.memory.signals.becomes_overdue(now_ns);
+        }
+        any
+    }
+
+    /// Returns whether `writer` waits for a fresh page of `reader` before it can signal it.
+    pub(super) fn awaits_page(&self, writer: u32, reader: u32) -> bool {
+        let pages = self.slots.get(&reader).map(|slot| &slot.memory.signals);
+        let writer = self.slots.get(&writer);
+        pages.zip(writer).is_some_and(|(signals, writer)| {
+            signals.coming().is_some_and(|coming| !writer.pages.is_unknown((reader, coming.number)))
+                && writer.pages.mapped((reader, signals.current().number)).is_none()
+        })
     }
 
     /// Notes that the driver runs a plan with `client` in it, and asks its former neighbours to
@@ -72,6 +104,17 @@ impl Clients {
         self.forget_page(client, number, newest);
         true
     }
+}
+
+/// Which clients have mapped the page that is to become a client's.
+#[derive(Debug, Default)]
+struct Mappers {
+    /// One that signals the client in the plan in force has not.
+    lacks_predecessor: bool,
+    /// One that does not signal it yet has not.
+    lacks_newcomer: bool,
+    /// One that does not signal it yet has.
+    has_newcomer: bool,
 }
 
 /// Pairs of clients of which one hears the other. Each pair is listed both ways round, because a

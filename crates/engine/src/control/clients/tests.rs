@@ -15,6 +15,7 @@ use crate::model::{Limits, Model};
 use crate::order::order;
 use crate::outbox::FlushOutcome;
 use crate::policy::Permissions;
+use crate::realtime_limits::Locking;
 use crate::supervision::ClientSupervision;
 
 /// A model with the device `system` and active clients, each with an input and an output.
@@ -30,8 +31,8 @@ pub(in super::super) fn programs(names: &[&str]) -> Program {
     let device = model.open_device("system").unwrap();
     let channels = Channels { capture: 1, playback: 1, monitors: 0 };
     model.set_channels(device, &channels).unwrap();
-    let slabs = BTreeMap::from([(device, capture_slabs(1, 16).unwrap().1)]);
-    let mut clients = Clients::new(slabs, Tokens::after(100));
+    let slabs = BTreeMap::from([(device, capture_slabs(1).unwrap().1)]);
+    let mut clients = Clients::new(slabs, Tokens::after(100), Locking::Nothing);
     let ids = names.iter().map(|name| add(&mut model, &mut clients, name)).collect();
     model.take_changes();
     Program { model, clients, ids }
@@ -42,7 +43,7 @@ fn add(model: &mut Model, clients: &mut Clients, name: &str) -> u32 {
     add_ports(model, client);
     model.set_active(client, true);
     let (mut memory, _) = ClientMemory::create().unwrap();
-    memory.slabs = capture_slabs(1, 16).unwrap().1;
+    memory.slabs = capture_slabs(1).unwrap().1;
     let program = (u64::from(client), None, Permissions::ALL);
     let supervision = ClientSupervision::new(false);
     let slot = ClientSlot::new(program, memory, (Origin::New, 16), supervision);
@@ -139,4 +140,94 @@ fn memory_of_a_client_that_has_left_is_not_sent_any_more() {
     program.clients.slots.remove(&reader);
     program.clients.forget_mappings_of(reader, 1);
     assert_eq!(events(&mut program.clients, writer), []);
+}
+
+/// `writer → reader` and `other → reader` in a plan with closed pages; `other` has just connected.
+/// Returns the tokens that ask the reader, the writer and the other for a fresh page.
+fn with_newcomer() -> (Program, [u64; 3]) {
+    let mut program = programs(&["writer", "reader", "other"]);
+    let [writer, reader, other] = program.ids[..] else { panic!("three") };
+    program.model.connect("writer:out", "reader:in").unwrap();
+    ask(&mut program);
+    let page = page_token(&mut program.clients, writer);
+    assert!(program.clients.mapping_answered(writer, page, true));
+    events(&mut program.clients, reader);
+    for slot in program.clients.slots.values_mut() {
+        slot.memory.close_to_writers(Locking::Nothing).unwrap();
+    }
+    program.model.connect("other:out", "reader:in").unwrap();
+    // The second time the page is there, and all predecessors are asked.
+    ask(&mut program);
+    ask(&mut program);
+    let asked = [reader, writer, other].map(|client| page_token(&mut program.clients, client));
+    (program, asked)
+}
+
+/// The token of the one question to `client` that concerns a signal page.
+fn page_token(clients: &mut Clients, client: u32) -> u64 {
+    let tokens: Vec<u64> = events(clients, client)
+        .iter()
+        .filter_map(|event| match event {
+            Event::MapSignals { token, .. } | Event::MapOwnSignals { token, .. } => Some(*token),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tokens.len(), 1, "questions to client {client}");
+    tokens[0]
+}
+
+fn take_up(program: &mut Program, now_ns: u64) -> u32 {
+    let order = order(&program.model, &program.ids);
+    program.clients.take_up_signal_pages(&order, now_ns);
+    program.clients.slots[&program.ids[1]].memory.signals.current().number
+}
+
+/// Before every page is overdue.
+const EARLY_NS: u64 = 0;
+/// After it.
+const LATE_NS: u64 = u64::MAX;
+
+#[test]
+fn a_new_predecessor_is_given_a_page_that_all_have_mapped() {
+    let (mut program, [own, page, new_page]) = with_newcomer();
+    let [writer, reader, other] = program.ids[..] else { panic!("three") };
+    for (client, token) in [(reader, own), (other, new_page)] {
+        assert!(program.clients.mapping_answered(client, token, true));
+        assert_eq!(take_up(&mut program, LATE_NS), 0, "the writer would become silent");
+    }
+    assert!(program.clients.have_unanswered_mappings(other, reader), "it is not heard yet");
+    assert!(program.clients.mapping_answered(writer, page, true));
+    assert_eq!(take_up(&mut program, EARLY_NS), 1);
+    let page = &program.clients.slots[&reader].memory.signals;
+    assert!(page.current().memory().is_none(), "no further client can map it");
+}
+
+#[test]
+fn a_new_predecessor_that_maps_nothing_is_waited_for_briefly() {
+    let (mut program, [own, page, _]) = with_newcomer();
+    let [writer, reader, other] = program.ids[..] else { panic!("three") };
+    assert!(program.clients.mapping_answered(reader, own, true));
+    assert!(program.clients.mapping_answered(writer, page, true));
+    assert_eq!(take_up(&mut program, LATE_NS), 0, "no other client gains by another page");
+    // Another predecessor does.
+    let third = add(&mut program.model, &mut program.clients, "third");
+    program.model.connect("third:out", "reader:in").unwrap();
+    program.ids.push(third);
+    ask(&mut program);
+    let token = page_token(&mut program.clients, third);
+    assert!(program.clients.mapping_answered(third, token, true));
+    assert_eq!(take_up(&mut program, EARLY_NS), 0, "it has its time");
+    assert_eq!(take_up(&mut program, LATE_NS), 1);
+    let knows = |client: u32| program.clients.slots[&client].pages.mapped((reader, 1)).is_some();
+    assert!(knows(writer) && knows(third) && !knows(other));
+}
+
+#[test]
+fn a_page_that_its_client_could_not_map_is_not_taken_for_the_next_one() {
+    let (mut program, [own, _, new_page]) = with_newcomer();
+    let [_, reader, other] = program.ids[..] else { panic!("three") };
+    assert!(program.clients.mapping_answered(other, new_page, true));
+    assert!(!program.clients.mapping_answered(reader, own, false));
+    assert!(program.clients.slots[&other].pages.is_unknown((reader, 1)));
+    assert!(matches!(events(&mut program.clients, other)[..], [Event::UnmapSignals { .. }]));
 }

@@ -173,7 +173,7 @@ impl Control {
         let Some(device) = self.model.driver() else { return Ok(Vec::new()) };
         let existing =
             u32::try_from(self.clients.slabs_of_device(device).len()).unwrap_or(u32::MAX);
-        let (own, shared) = capture_slabs(needed.saturating_sub(existing), self.settings.quantum)
+        let (own, shared) = capture_slabs(needed.saturating_sub(existing))
             .map_err(|error| RequestError::Memory(error.to_string()))?;
         self.model.set_channels(device, &driver.facts.channels)?;
         self.clients.slabs_of_device(device).extend(shared);
