@@ -33,6 +33,7 @@ mod requests;
 mod saving;
 mod service;
 mod session;
+pub mod stream;
 mod time;
 mod transport;
 mod typed;

@@ -1,5 +1,7 @@
 //! Memory shared between processes: sealed memfds, and their mappings.
 
+#[cfg(test)]
+mod hostile_program;
 mod mapping;
 mod registry;
 mod ring;

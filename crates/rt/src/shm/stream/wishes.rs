@@ -4,10 +4,10 @@ use super::super::header::{Layout, SegmentHeader};
 use super::numbered::{NumberedCursor, NumberedRing};
 
 /// Wishes that can wait to be acknowledged. The server reads no more than these in one wake-up.
-pub const WISHES: usize = if cfg!(loom) { 2 } else { 32 };
+pub const WISHES: usize = if cfg!(loom) { 2 } else { 24 };
 
 /// Words of a wish.
-const WISH_WORDS: usize = if cfg!(loom) { 2 } else { 8 };
+pub const WISH_WORDS: usize = if cfg!(loom) { 2 } else { 18 };
 
 /// The wishes of a stream. Its program writes; the server reads each once, copies it, and decides
 /// by the copy.

@@ -1,0 +1,83 @@
+//! What both directions of a stream share: wishes to the server, times and counts from it.
+
+use rt::shm::{Acknowledgement, Due, StreamPage, Timing, WISH_WORDS, WISHES, WishPage};
+use sys::futex::Futex;
+use sys::memory::Shared;
+
+/// A stream's wishes, and what the server publishes about it.
+#[derive(Debug)]
+pub struct StreamControl {
+    wishes: Shared<WishPage>,
+    page: Shared<StreamPage>,
+    last_wish: u64,
+    timing: Timing,
+}
+
+/// The server has not acknowledged the oldest of as many wishes as can wait ([`WISHES`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the stream has {WISHES} wishes that the server has not acknowledged: wait for one of them"
+)]
+pub struct NoRoomForWish;
+
+impl StreamControl {
+    /// Takes the program's wish page, which only it writes, and the server's page.
+    #[must_use]
+    pub fn new(wishes: Shared<WishPage>, page: Shared<StreamPage>) -> Self {
+        Self { wishes, page, last_wish: 0, timing: Timing::default() }
+    }
+
+    /// Publishes a wish and returns its number. The device obeys when it wakes next; a request over
+    /// the socket wakes it at once.
+    ///
+    /// # Errors
+    /// [`NoRoomForWish`].
+    pub fn wish(&mut self, wish: &[u64; WISH_WORDS]) -> Result<u64, NoRoomForWish> {
+        let number = self.last_wish + 1;
+        if !self.page.has_room_for(number) {
+            return Err(NoRoomForWish);
+        }
+        self.wishes.publish(number, wish);
+        self.last_wish = number;
+        Ok(number)
+    }
+
+    /// Returns what became of a wish; `None` as long as that is open.
+    #[must_use]
+    pub fn acknowledgement(&self, wish: u64) -> Option<Acknowledgement> {
+        self.page.acknowledgement(wish)
+    }
+
+    /// Waits until a wish is acknowledged; `None` once `deadline_ns` (`CLOCK_MONOTONIC`) has
+    /// passed.
+    #[must_use]
+    pub fn await_acknowledgement(&self, wish: u64, deadline_ns: u64) -> Option<Acknowledgement> {
+        self.page.await_acknowledgement(wish, deadline_ns, &Futex)
+    }
+
+    /// Returns the newest relation of positions and time: what is heard when, and the latency.
+    pub fn timing(&mut self) -> Timing {
+        // While the server's thread was stopped during a write, the one before still holds.
+        if let Some(timing) = self.page.timing() {
+            self.timing = timing;
+        }
+        self.timing
+    }
+
+    /// Returns the frames that the device had to leave out since the stream began.
+    #[must_use]
+    pub fn missed_frames(&self) -> u64 {
+        self.page.missed_frames()
+    }
+
+    /// Returns the page that the server publishes.
+    #[must_use]
+    pub fn page(&self) -> &StreamPage {
+        &self.page
+    }
+
+    /// Sleeps until `shift_ns` after the device's wake-up that handles frames beyond `done`.
+    pub(super) fn await_due(&self, done: u64, shift_ns: i64, deadline_ns: u64) -> Option<Due> {
+        self.page.await_due(done, shift_ns, deadline_ns, &Futex)
+    }
+}

@@ -1,0 +1,113 @@
+//! The server's end of a stream, as a device's thread uses it.
+
+use std::os::fd::OwnedFd;
+
+use rt::shm::{RingShape, StreamPage, WishPage, WishReader, WrittenFrames};
+use sys::memory::{OwnRing, PeerRing, Shared};
+
+use crate::stream::{StreamControl, StreamReader, StreamWriter};
+
+/// A device that plays one stream.
+pub(super) struct Player {
+    pub(super) ring: PeerRing,
+    pub(super) page: Shared<StreamPage>,
+    pub(super) wishes: Shared<WishPage>,
+    pub(super) reader: WishReader,
+    pub(super) written: WrittenFrames,
+    pub(super) position: u64,
+}
+
+/// A device that records one stream.
+pub(super) struct Recorder {
+    pub(super) ring: OwnRing,
+    pub(super) page: Shared<StreamPage>,
+    pub(super) position: u64,
+}
+
+fn page() -> (Shared<StreamPage>, OwnedFd) {
+    Shared::for_readers("consort-stream-page").expect("a page")
+}
+
+fn wishes() -> (Shared<WishPage>, OwnedFd) {
+    Shared::for_readers("consort-wishes").expect("a page")
+}
+
+pub(super) fn copy(ring: &OwnRing) -> OwnedFd {
+    ring.segment().fd().try_clone_to_owned().expect("a descriptor")
+}
+
+/// Returns both ends of a playback stream.
+pub(super) fn playback(shape: RingShape) -> (StreamWriter, Player) {
+    let own = OwnRing::create(shape).expect("a ring");
+    let ((page, page_memfd), (wishes, wishes_memfd)) = (page(), wishes());
+    let player = Player::new(copy(&own), shape, wishes_memfd, page);
+    let received = Shared::receive(page_memfd).expect("a page of the server's");
+    (StreamWriter::new(own, StreamControl::new(wishes, received)), player)
+}
+
+/// Returns both ends of a record stream.
+pub(super) fn record(shape: RingShape) -> (StreamReader, Recorder) {
+    let ring = OwnRing::create(shape).expect("a ring");
+    let ((page, page_memfd), (wishes, _)) = (page(), wishes());
+    let received = PeerRing::receive(copy(&ring), shape).expect("a ring of the server's");
+    let control = StreamControl::new(wishes, Shared::receive(page_memfd).expect("a page"));
+    (StreamReader::new(received, control), Recorder { ring, page, position: 0 })
+}
+
+impl Player {
+    pub(super) fn new(
+        ring: OwnedFd,
+        shape: RingShape,
+        wishes: OwnedFd,
+        page: Shared<StreamPage>,
+    ) -> Self {
+        let ring = PeerRing::receive(ring, shape).expect("a ring of the program's");
+        ring.populate().expect("memory for a small ring");
+        Self {
+            ring,
+            page,
+            wishes: Shared::receive(wishes).expect("a wish page of the program's"),
+            reader: WishReader::default(),
+            written: WrittenFrames::default(),
+            position: 0,
+        }
+    }
+
+    /// Returns the position up to which the program has written.
+    pub(super) fn written(&mut self) -> u64 {
+        let capacity = self.ring.shape().capacity_frames();
+        self.written.read(self.ring.header(), self.position, capacity)
+    }
+
+    /// Takes at most `frames` frames of what is written, as a device that cannot rewind; returns
+    /// one vector for each channel.
+    pub(super) fn play(&mut self, frames: usize) -> Vec<Vec<f32>> {
+        let written = self.written() - self.position;
+        let frames = frames.min(usize::try_from(written).expect("at most a ring"));
+        let planes = (0..self.ring.shape().channels()).map(|channel| {
+            let mut plane = vec![0.0; frames];
+            self.ring.copy(channel, self.position, &mut plane);
+            plane
+        });
+        let planes = planes.collect();
+        self.position += frames as u64;
+        self.page.set_lowest(self.position);
+        planes
+    }
+}
+
+impl Recorder {
+    /// Records frames, without waiting for the program.
+    pub(super) fn record(&mut self, frames: usize) {
+        let end = self.position + frames as u64;
+        self.ring.header().begin(end);
+        for channel in 0..self.ring.shape().channels() {
+            let pieces = self.ring.samples_mut(channel, self.position, frames).expect("a channel");
+            for (position, place) in (self.position..).zip(pieces.into_iter().flatten()) {
+                *place = super::sample(position, channel);
+            }
+        }
+        self.ring.header().publish(end);
+        self.position = end;
+    }
+}

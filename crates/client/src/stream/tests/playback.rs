@@ -1,0 +1,173 @@
+//! Playback streams in two threads.
+
+use rt::shm::{Acknowledgement, Due, Schedule, Timing, WISH_WORDS, WISHES};
+use sys::futex::Futex;
+
+use super::device::playback;
+use super::{in_a_minute, planes, shape, woven};
+use crate::stream::{NoRoomForWish, Samples};
+
+/// Chunks of all sizes up to the ring's, so that its end falls everywhere.
+fn chunks() -> impl Iterator<Item = usize> {
+    (0..).map(|number: usize| 1 + number * 379 % 1500)
+}
+
+#[test]
+fn a_device_gets_every_frame_once_in_order_while_the_ring_is_written() {
+    const FRAMES: u64 = 200_000;
+    let (mut writer, mut player) = playback(shape(3, 2048));
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut chunks = chunks();
+            while writer.position() < FRAMES {
+                let position = writer.position();
+                let frames = chunks.next().unwrap().min((FRAMES - position) as usize);
+                if position.is_multiple_of(2) {
+                    let planes = planes(position, frames, 3);
+                    let planes: Vec<&[f32]> = planes.iter().map(Vec::as_slice).collect();
+                    writer.write(Samples::Planar(&planes));
+                } else {
+                    writer.write(Samples::Interleaved(&woven(position, frames, 3)));
+                }
+                std::thread::yield_now();
+            }
+        });
+        for frames in chunks() {
+            let position = player.position;
+            let played = player.play(frames);
+            assert_eq!(played, planes(position, played[0].len(), 3), "from {position} on");
+            if player.position == FRAMES {
+                break;
+            }
+            std::thread::yield_now();
+        }
+    });
+    assert_eq!(player.written.faults(), 0);
+}
+
+#[test]
+fn a_full_ring_takes_only_what_the_device_has_given_back() {
+    let (mut writer, mut player) = playback(shape(1, 1024));
+    let frames = woven(0, 3000, 1);
+    assert_eq!((writer.write(Samples::Interleaved(&frames)), writer.available()), (1024, 0));
+    assert_eq!(writer.write(Samples::Interleaved(&frames[1024..])), 0);
+    assert_eq!(player.play(100), planes(0, 100, 1));
+    assert_eq!(writer.available(), 100);
+    assert_eq!(writer.write(Samples::Interleaved(&frames[1024..])), 100);
+    assert_eq!(player.play(3000), planes(100, 1024, 1), "nothing was overwritten");
+}
+
+#[test]
+fn frames_written_ahead_are_heard_once_they_are_published() {
+    let (mut writer, mut player) = playback(shape(2, 1024));
+    let (begin, rest) = (woven(0, 100, 2), woven(100, 900, 2));
+    assert_eq!(writer.write_at(100, Samples::Interleaved(&rest)), 900);
+    assert_eq!(player.written(), 0);
+    assert_eq!(writer.write_at(0, Samples::Interleaved(&begin)), 100);
+    assert!(writer.publish(100));
+    assert_eq!(player.play(1000), planes(0, 100, 2));
+    assert!(writer.publish(1000));
+    assert_eq!(player.play(1000), planes(100, 900, 2));
+    assert_eq!(writer.write_at(999, Samples::Interleaved(&begin)), 0, "it was published");
+    assert!(!writer.publish(999) && !writer.publish(1000 + 1025) && writer.publish(1000));
+    assert_eq!(player.written.faults(), 0);
+}
+
+#[test]
+fn channels_that_a_program_leaves_out_are_silent() {
+    let (mut writer, mut player) = playback(shape(3, 1024));
+    writer.write(Samples::Interleaved(&woven(0, 1024, 3)));
+    player.play(1024);
+    let left = [0.5; 10];
+    assert_eq!(writer.write(Samples::Planar(&[&left, &left[..8]])), 8, "the shortest counts");
+    assert_eq!(player.play(10), [vec![0.5; 8], vec![0.5; 8], vec![0.0; 8]]);
+    assert_eq!(writer.write(Samples::Planar(&[])), 0);
+}
+
+#[test]
+fn wishes_arrive_in_order_and_as_many_as_can_wait() {
+    let (mut writer, mut player) = playback(shape(1, 1024));
+    let control = writer.control_mut();
+    let last = WISHES as u64;
+    for number in 1..=last {
+        assert_eq!(control.wish(&[number; WISH_WORDS]), Ok(number));
+    }
+    assert_eq!(control.wish(&[0; WISH_WORDS]), Err(NoRoomForWish));
+    for number in 1..=last {
+        assert_eq!(control.acknowledgement(number), None);
+        assert_eq!(player.reader.next(&player.wishes), Some((number, [number; WISH_WORDS])));
+        player.page.acknowledge(number, Some(100 * number));
+        assert_eq!(control.acknowledgement(number), Some(Acknowledgement::At(100 * number)));
+    }
+    assert_eq!(player.reader.next(&player.wishes), None);
+    assert_eq!(control.wish(&[7; WISH_WORDS]), Ok(last + 1));
+    assert_eq!(player.reader.next(&player.wishes), Some((last + 1, [7; WISH_WORDS])));
+}
+
+#[test]
+fn a_program_waits_for_its_wish_without_a_socket() {
+    let (mut writer, mut player) = playback(shape(1, 1024));
+    let wish = writer.control_mut().wish(&[1; WISH_WORDS]).unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| writer.control().await_acknowledgement(wish, in_a_minute()));
+        let (number, _) = player.reader.next(&player.wishes).unwrap();
+        player.page.acknowledge(number, None);
+        player.page.kick(&Futex);
+        assert_eq!(waiting.join().unwrap(), Some(Acknowledgement::Refused));
+    });
+    assert_eq!(writer.control().await_acknowledgement(wish + 1, 0), None, "after its deadline");
+}
+
+#[test]
+fn a_program_wakes_before_the_device_needs_what_is_not_written() {
+    let (mut writer, player) = playback(shape(1, 1024));
+    let wake_ns = sys::clock::now_ns() + 20_000_000;
+    let schedule = Schedule { wake_ns, until: 64, interval_ns: 5_000_000, interval_frames: 64 };
+    player.page.set_schedule(schedule);
+    let lead_ns = 10_000_000;
+    for due in [Due { at_ns: wake_ns, until: 64 }, Due { at_ns: wake_ns + 5_000_000, until: 128 }] {
+        assert_eq!(writer.await_demand(lead_ns, in_a_minute()), Some(due));
+        assert!(sys::clock::now_ns() >= due.at_ns - lead_ns, "not before");
+        let frames = (due.until - writer.position()) as usize;
+        writer.write(Samples::Interleaved(&woven(writer.position(), frames, 1)));
+    }
+    let (soon, minute_ns) = (sys::clock::now_ns() + 1_000_000, 60_000_000_000);
+    player.page.set_schedule(Schedule { wake_ns: in_a_minute(), until: 192, ..schedule });
+    assert_eq!(writer.await_demand(0, soon), None, "not after the deadline");
+    let due = writer.await_demand(2 * minute_ns, soon);
+    assert_eq!(due.map(|due| due.until), Some(192), "as early as asked for");
+}
+
+#[test]
+fn a_paused_program_sleeps_until_the_schedule_changes() {
+    let (writer, player) = playback(shape(1, 1024));
+    player.page.set_schedule(Schedule { until: 0, ..Schedule::default() });
+    let due = Due { at_ns: 1, until: 64 };
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| writer.await_demand(0, in_a_minute()));
+        player.page.set_schedule(Schedule {
+            wake_ns: due.at_ns,
+            until: due.until,
+            ..Schedule::default()
+        });
+        player.page.kick(&Futex);
+        assert_eq!(waiting.join().unwrap(), Some(due));
+    });
+}
+
+#[test]
+fn a_program_reads_what_is_heard_when() {
+    let (mut writer, player) = playback(shape(1, 1024));
+    assert_eq!(writer.control_mut().timing(), Timing::default());
+    let timing = Timing {
+        at_ns: 1_000_000,
+        device_frame: 500,
+        position: 10,
+        until: 1000,
+        frame_ps: 20_000_000,
+        latency_ns: 3_000_000,
+    };
+    player.page.set_timing(timing);
+    assert_eq!(writer.control_mut().timing(), timing);
+    assert_eq!(writer.control_mut().timing().position_at(2_000_000), 60);
+}

@@ -1,0 +1,138 @@
+//! A program in a process of its own. Each process opens the other's memory through /proc, as if it
+//! had received the descriptors.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use rt::shm::{Acknowledgement, RingShape, WISH_WORDS};
+use sys::futex::Futex;
+use sys::memory::{OwnRing, Shared};
+
+use super::device::Player;
+use super::{in_a_minute, planes, shape, woven};
+use crate::stream::{Samples, StreamControl, StreamWriter};
+
+/// Set in the program's process: where the server's page is in /proc.
+const PAGE: &str = "CONSORT_TEST_STREAM_PAGE";
+const LINE: &str = "the stream's memory is at ";
+
+fn ring_shape() -> RingShape {
+    shape(2, 4096)
+}
+
+fn open(path: &str) -> OwnedFd {
+    File::open(path).expect("memory of the other process").into()
+}
+
+fn path(descriptor: &impl AsRawFd) -> String {
+    format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd())
+}
+
+/// In the program's process: makes the stream's memory, names it, and returns the writer.
+fn program(page: &str) -> StreamWriter {
+    let ring = OwnRing::create(ring_shape()).expect("a ring");
+    let (wishes, memfd) = Shared::for_readers("consort-wishes").expect("a page");
+    println!("\n{LINE}{} {}", path(&ring.segment().fd()), path(&memfd));
+    let page = Shared::receive(open(page)).expect("the server's page");
+    // The test ends this process, or needs the descriptor to the end.
+    std::mem::forget(memfd);
+    StreamWriter::new(ring, StreamControl::new(wishes, page))
+}
+
+/// A program's process, and the pipe that it writes to as long as it runs.
+struct Program {
+    child: Child,
+    _output: BufReader<ChildStdout>,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        // Fails if it has ended, as it should have.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Starts the test `name` as the program, and returns the device that plays its stream.
+fn start(name: &str) -> (Program, Player) {
+    let (page, memfd) = Shared::for_readers("consort-stream-page").expect("a page");
+    let name = format!("stream::tests::processes::{name}");
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args([&name, "--exact", "--nocapture", "--test-threads=1"])
+        .env(PAGE, path(&memfd))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a process");
+    let mut output = BufReader::new(child.stdout.take().expect("a pipe"));
+    let named =
+        output.by_ref().lines().find_map(|line| line.ok()?.strip_prefix(LINE).map(str::to_owned));
+    let named = named.expect("the program names its memory");
+    let (ring, wishes) = named.split_once(' ').expect("two paths");
+    let player = Player::new(open(ring), ring_shape(), open(wishes), page);
+    // Until the program has opened it, the page is open in this process, too.
+    std::mem::forget(memfd);
+    (Program { child, _output: output }, player)
+}
+
+#[test]
+fn frames_and_wishes_reach_a_device_in_another_process() {
+    const FRAMES: u64 = 100_000;
+    if let Ok(page) = std::env::var(PAGE) {
+        let mut writer = program(&page);
+        while writer.position() < FRAMES {
+            let frames = (FRAMES - writer.position()).min(1000) as usize;
+            writer.write(Samples::Interleaved(&woven(writer.position(), frames, 2)));
+            std::thread::yield_now();
+        }
+        let wish = writer.control_mut().wish(&[9; WISH_WORDS]).unwrap();
+        let outcome = writer.control().await_acknowledgement(wish, in_a_minute());
+        assert_eq!(outcome, Some(Acknowledgement::At(FRAMES)));
+        return;
+    }
+    let (mut program, mut player) = start("frames_and_wishes_reach_a_device_in_another_process");
+    while player.position < FRAMES {
+        let position = player.position;
+        let played = player.play(700);
+        assert_eq!(played, planes(position, played[0].len(), 2), "from {position} on");
+        std::thread::yield_now();
+    }
+    let (number, words) = loop {
+        match player.reader.next(&player.wishes) {
+            Some(wish) => break wish,
+            None => std::thread::yield_now(),
+        }
+    };
+    assert_eq!((number, words), (1, [9; WISH_WORDS]));
+    player.page.acknowledge(number, Some(FRAMES));
+    player.page.kick(&Futex);
+    assert!(program.child.wait().unwrap().success(), "the program was told when");
+    assert_eq!((player.written.faults(), player.reader.lost()), (0, 0));
+}
+
+#[test]
+fn what_a_killed_program_has_published_is_whole() {
+    if let Ok(page) = std::env::var(PAGE) {
+        let mut writer = program(&page);
+        loop {
+            writer.write(Samples::Interleaved(&woven(writer.position(), 333, 2)));
+        }
+    }
+    let (mut program, mut player) = start("what_a_killed_program_has_published_is_whole");
+    let mut killed = false;
+    loop {
+        let position = player.position;
+        let played = player.play(500);
+        assert_eq!(played, planes(position, played[0].len(), 2), "from {position} on");
+        if killed && played[0].is_empty() {
+            break;
+        }
+        if !killed && player.position > 20_000 {
+            program.child.kill().unwrap();
+            program.child.wait().unwrap();
+            killed = true;
+        }
+    }
+    assert!(player.position > 20_000 && player.written.faults() == 0);
+}

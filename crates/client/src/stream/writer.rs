@@ -1,0 +1,102 @@
+//! A playback stream, as its program sees it.
+
+use rt::shm::Due;
+use sys::memory::OwnRing;
+
+use super::{Samples, StreamControl};
+
+/// Fills the ring of a playback stream.
+#[derive(Debug)]
+pub struct StreamWriter {
+    ring: OwnRing,
+    control: StreamControl,
+    position: u64,
+}
+
+impl StreamWriter {
+    /// Takes a new ring, of which the server has agreed to the shape.
+    #[must_use]
+    pub fn new(ring: OwnRing, control: StreamControl) -> Self {
+        Self { ring, control, position: 0 }
+    }
+
+    /// Returns its wishes and times.
+    #[must_use]
+    pub fn control(&self) -> &StreamControl {
+        &self.control
+    }
+
+    /// Returns its wishes and times, for a wish.
+    pub fn control_mut(&mut self) -> &mut StreamControl {
+        &mut self.control
+    }
+
+    /// Returns the position up to which frames are published, and where the next ones go.
+    #[must_use]
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Returns how many frames can be written from [`position`](Self::position) on. What the device
+    /// may have to render again is in the way until it is heard.
+    ///
+    /// A program that means to seek without a delay leaves room for the first frames after the
+    /// seek: 50 ms are enough.
+    #[must_use]
+    pub fn available(&self) -> usize {
+        usize::try_from(self.end().saturating_sub(self.position)).unwrap_or(0)
+    }
+
+    /// Returns the position from which on nothing can be written yet.
+    fn end(&self) -> u64 {
+        let lowest = self.control.page().lowest();
+        lowest.saturating_add(self.ring.shape().capacity_frames().into())
+    }
+
+    /// Writes frames at the end and publishes them; returns how many had room.
+    pub fn write(&mut self, samples: Samples<'_>) -> usize {
+        let written = self.write_at(self.position, samples);
+        self.publish(self.position + written as u64);
+        written
+    }
+
+    /// Writes frames from `position` on, which is not published yet; returns how many had room, 0
+    /// before the end.
+    pub fn write_at(&mut self, position: u64, samples: Samples<'_>) -> usize {
+        if position < self.position {
+            return 0;
+        }
+        let channels = self.ring.shape().channels();
+        let room = usize::try_from(self.end().saturating_sub(position)).unwrap_or(0);
+        let frames = samples.frames(channels).min(room);
+        for channel in 0..channels {
+            let pieces = self.ring.samples_mut(channel, position, frames);
+            let mut first = 0;
+            for piece in pieces.into_iter().flatten() {
+                samples.copy(channel, channels, first, piece);
+                first += piece.len();
+            }
+        }
+        frames
+    }
+
+    /// Publishes what was written up to `position`. A position before the end, or beyond what has
+    /// room, publishes nothing and returns false.
+    pub fn publish(&mut self, position: u64) -> bool {
+        let possible = (self.position..=self.end()).contains(&position);
+        if possible {
+            self.ring.header().publish(position);
+            self.position = position;
+        }
+        possible
+    }
+
+    /// Waits until `lead_ns` before the device renders frames that are not published yet, and
+    /// returns that wake-up: frames up to its position are needed then. `None` once `deadline_ns`
+    /// (`CLOCK_MONOTONIC`) has passed; also if the device needs nothing until further notice.
+    #[must_use]
+    pub fn await_demand(&self, lead_ns: u64, deadline_ns: u64) -> Option<Due> {
+        let lead_ns = i64::try_from(lead_ns).unwrap_or(i64::MAX);
+        self.control.await_due(self.position, -lead_ns, deadline_ns)
+    }
+}

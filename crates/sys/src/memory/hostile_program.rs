@@ -1,0 +1,141 @@
+//! A test: a program writes any bytes into its stream's memory while the server reads it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use rt::shm::{RingHeader, RingShape, WISHES, WishPage, WishReader, WrittenFrames};
+
+use super::{Mapping, OwnRing, PeerRing, Segment, Shared};
+
+/// A generator of numbers that look random (xorshift64, Marsaglia 2003).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    /// Returns numbers of all magnitudes: those near to what is expected, and those far from it.
+    fn number(&mut self) -> u64 {
+        let bits = self.next() % 65;
+        self.next().checked_shr(bits as u32).unwrap_or(u64::MAX)
+    }
+}
+
+/// Ends the program, also when an assertion fails.
+struct Stop<'a>(&'a AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Overwrites words of `memory` until `stop`.
+fn scribble(memory: [&Mapping; 2], stop: &AtomicBool) {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    while !stop.load(Ordering::Relaxed) {
+        for mapping in memory {
+            // Most of it where the counts and the wishes are.
+            let within = if random.next().is_multiple_of(4) { mapping.len() } else { 4096 };
+            let word = random.next() as usize % (within / 8);
+            // SAFETY: an aligned word within a writable mapping of this test's, which other
+            // threads access as atomics or as a peer's samples.
+            let place = unsafe { mapping.base().cast::<AtomicU64>().add(word).as_ref() };
+            place.store(random.number(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Reads a stream as a device's thread does, and checks what it relies on.
+struct Device {
+    ring: PeerRing,
+    wishes: Shared<WishPage>,
+    written: WrittenFrames,
+    reader: WishReader,
+    last_wish: u64,
+    /// Everything before is played.
+    lowest: u64,
+    accepted: u64,
+}
+
+impl Device {
+    fn new(ring: PeerRing, wishes: Shared<WishPage>) -> Self {
+        let (written, reader) = (WrittenFrames::default(), WishReader::default());
+        Self { ring, wishes, written, reader, last_wish: 0, lowest: 0, accepted: 0 }
+    }
+
+    /// Plays what is written, at most `frames` frames of each channel.
+    fn wake(&mut self, frames: usize) -> Vec<f32> {
+        let capacity = self.ring.shape().capacity_frames();
+        let accepted = self.written.read(self.ring.header(), self.lowest, capacity);
+        assert!(self.accepted <= accepted && accepted <= self.lowest + u64::from(capacity));
+        self.accepted = accepted;
+        let frames = frames.min((accepted - self.lowest) as usize);
+        let mut samples = vec![0.0; frames];
+        for channel in (0..self.ring.shape().channels()).rev() {
+            self.ring.copy(channel, self.lowest, &mut samples);
+            dsp::scrub(&mut samples);
+            assert!(dsp::peak(&samples).is_finite());
+        }
+        self.lowest += frames as u64;
+        for _ in 0..WISHES {
+            let Some((number, _)) = self.reader.next(&self.wishes) else { break };
+            assert_ne!(number, self.last_wish, "once");
+            self.last_wish = number;
+        }
+        samples
+    }
+}
+
+fn descriptor(segment: &Segment) -> std::os::fd::OwnedFd {
+    segment.fd().try_clone_to_owned().unwrap()
+}
+
+#[test]
+fn any_bytes_in_a_streams_memory_harm_only_that_stream() {
+    const WAKE_UPS: u64 = 20_000;
+    let shape = RingShape::new(2, 2048).unwrap();
+    let segments = [shape.bytes(), size_of::<WishPage>()]
+        .map(|bytes| Segment::create("consort-test-hostile", bytes).unwrap());
+    let ring = Shared::<RingHeader>::create(&segments[0]).unwrap();
+    let wishes = Shared::<WishPage>::create(&segments[1]).unwrap();
+    segments.iter().for_each(|segment| segment.seal_future_writes().unwrap());
+    let [ring_memfd, wishes_memfd] = segments.each_ref().map(descriptor);
+    let mut hostile = Device::new(
+        PeerRing::receive(ring_memfd, shape).unwrap(),
+        Shared::receive(wishes_memfd).unwrap(),
+    );
+
+    let mut own = OwnRing::create(shape).unwrap();
+    let (_idle, idle_memfd) = Shared::<WishPage>::for_readers("consort-test-idle").unwrap();
+    let mut neighbour = Device::new(
+        PeerRing::receive(descriptor(own.segment()), shape).unwrap(),
+        Shared::receive(idle_memfd).unwrap(),
+    );
+
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| scribble([ring.mapping(), wishes.mapping()], &stop));
+        let _stop = Stop(&stop);
+        for wake_up in 0..WAKE_UPS {
+            let frames = (wake_up * 379 % 2048) as usize;
+            hostile.wake(frames);
+            for channel in 0..2 {
+                let pieces = own.samples_mut(channel, neighbour.lowest, frames).unwrap();
+                for (position, place) in (neighbour.lowest..).zip(pieces.into_iter().flatten()) {
+                    *place = (position % (1 << 24)) as f32;
+                }
+            }
+            own.header().publish(neighbour.lowest + frames as u64);
+            let begin = neighbour.lowest;
+            let expected: Vec<f32> =
+                (begin..).take(frames).map(|position| (position % (1 << 24)) as f32).collect();
+            assert_eq!(neighbour.wake(frames), expected, "the neighbour's frames");
+        }
+    });
+    assert_eq!((neighbour.written.faults(), neighbour.last_wish), (0, 0));
+    assert!(hostile.written.faults() > 0 && hostile.last_wish > 0, "it wrote where it counts");
+}
