@@ -16,7 +16,9 @@ use proto::request::{
 };
 use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use rt::record::{ClientRecord, CycleRecord, Record};
-use rt::shm::{AssignmentWriter, Edges, FollowerEdge, InputSource, LAYOUT_VERSION};
+use rt::shm::{
+    AssignmentWriter, Edges, FollowerEdge, InputSource, LAYOUT_VERSION, WISH_WORDS, WISHES,
+};
 use serde::Serialize;
 
 fn main() -> io::Result<()> {
@@ -42,6 +44,7 @@ fn main() -> io::Result<()> {
     write("answer", answers.map(|answer| encode(&answer)))?;
     write("assignments", [assignments()])?;
     write("registry", [registry()])?;
+    write("stream", [stream()])?;
     write("recording", [recording()])?;
     let lines = [
         "-R\n-P70\n-n\nstudio\n-d\ndummy\n-r48000\n-p64",
@@ -247,6 +250,25 @@ fn assignments() -> Vec<u8> {
     writer.group(&[source], &[1]);
     let words = writer.finish().unwrap_or_default();
     words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// What a program writes that fills its ring twice and wishes thirty times.
+fn stream() -> Vec<u8> {
+    const RING: u8 = 0;
+    const WISH_PAGE: u8 = 1;
+    /// Words of each page's header, and of the count that precedes the frames written.
+    const HEADER_WORDS: u64 = 2;
+    let step = |page: u8, word: u64, value: u64| {
+        let word = u16::try_from(word).unwrap_or(u16::MAX);
+        [&[page][..], &word.to_le_bytes(), &value.to_le_bytes()].concat()
+    };
+    let written = (1..=4).map(|half| step(RING, HEADER_WORDS + 1, 512 * half));
+    let entry_words = 1 + WISH_WORDS as u64;
+    let wishes = (1..=30_u64).flat_map(|number| {
+        let entry = HEADER_WORDS + number % WISHES as u64 * entry_words;
+        [step(WISH_PAGE, entry + 1, number % 8), step(WISH_PAGE, entry, number)]
+    });
+    written.chain(wishes).flatten().collect()
 }
 
 /// Its beginning, an origin, a client's name, a cycle, what the client did in it, a loss, the end.
