@@ -35,6 +35,7 @@ mod registry;
 mod resume;
 mod slab;
 mod state_writer;
+mod stream_budget;
 mod times;
 mod transport;
 
@@ -46,3 +47,4 @@ pub use model::{Change, Limits, Model};
 pub use platform::{Platform, PluginLaunch, PluginLauncher};
 pub use priority_broker::{BrokerConnection, PriorityBroker};
 pub use server::run;
+pub use stream_budget::{StreamBudget, StreamGrant, StreamLimits};
