@@ -8,6 +8,7 @@ mod ring;
 mod segment;
 mod shared;
 mod slab;
+mod stream;
 
 pub use mapping::{Access, Mapping, Prefault};
 pub use registry::SharedRegistry;
@@ -15,6 +16,7 @@ pub use ring::{OwnRing, PeerRing, RingNotLocked};
 pub use segment::{Seals, Segment, SegmentIdentity, Wanted};
 pub use shared::Shared;
 pub use slab::{OwnSlab, PeerSlab};
+pub use stream::PeerStream;
 
 use std::io;
 

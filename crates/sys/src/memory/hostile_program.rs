@@ -1,10 +1,11 @@
 //! A test: a program writes any bytes into its stream's memory while the server reads it.
 
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use rt::shm::{RingHeader, RingShape, WISHES, WishPage, WishReader, WrittenFrames};
+use rt::shm::{RingHeader, RingShape, WISHES, WishPage};
 
-use super::{Mapping, OwnRing, PeerRing, Segment, Shared};
+use super::{Mapping, OwnRing, PeerStream, Segment, Shared};
 
 /// A generator of numbers that look random (xorshift64, Marsaglia 2003).
 struct Random(u64);
@@ -49,12 +50,9 @@ fn scribble(memory: [&Mapping; 2], stop: &AtomicBool) {
     }
 }
 
-/// Reads a stream as a device's thread does, and checks what it relies on.
+/// Plays a stream as a device's thread does, and checks what that relies on.
 struct Device {
-    ring: PeerRing,
-    wishes: Shared<WishPage>,
-    written: WrittenFrames,
-    reader: WishReader,
+    stream: PeerStream,
     last_wish: u64,
     /// Everything before is played.
     lowest: u64,
@@ -62,35 +60,38 @@ struct Device {
 }
 
 impl Device {
-    fn new(ring: PeerRing, wishes: Shared<WishPage>) -> Self {
-        let (written, reader) = (WrittenFrames::default(), WishReader::default());
-        Self { ring, wishes, written, reader, last_wish: 0, lowest: 0, accepted: 0 }
+    fn new(shape: RingShape, ring: OwnedFd, wishes: OwnedFd) -> Self {
+        let (stream, _page) = PeerStream::receive(shape, ring, wishes).unwrap();
+        Self { stream, last_wish: 0, lowest: 0, accepted: 0 }
     }
 
-    /// Plays what is written, at most `frames` frames of each channel.
+    /// Plays what is written, at most `frames` frames of each channel; returns the first channel.
     fn wake(&mut self, frames: usize) -> Vec<f32> {
-        let capacity = self.ring.shape().capacity_frames();
-        let accepted = self.written.read(self.ring.header(), self.lowest, capacity);
-        assert!(self.accepted <= accepted && accepted <= self.lowest + u64::from(capacity));
+        let shape = self.stream.shape();
+        let accepted = self.stream.written();
+        assert!(self.accepted <= accepted, "never back");
+        assert!(accepted <= self.lowest + u64::from(shape.capacity_frames()), "never beyond");
         self.accepted = accepted;
         let frames = frames.min((accepted - self.lowest) as usize);
         let mut samples = vec![0.0; frames];
-        for channel in (0..self.ring.shape().channels()).rev() {
-            self.ring.copy(channel, self.lowest, &mut samples);
+        for channel in (0..shape.channels()).rev() {
+            self.stream.read(channel, self.lowest, &mut samples);
             dsp::scrub(&mut samples);
             assert!(dsp::peak(&samples).is_finite());
         }
         self.lowest += frames as u64;
+        self.stream.set_lowest(self.lowest);
         for _ in 0..WISHES {
-            let Some((number, _)) = self.reader.next(&self.wishes) else { break };
+            let Some((number, _)) = self.stream.next_wish() else { break };
             assert_ne!(number, self.last_wish, "once");
+            self.stream.acknowledge(number, None);
             self.last_wish = number;
         }
         samples
     }
 }
 
-fn descriptor(segment: &Segment) -> std::os::fd::OwnedFd {
+fn descriptor(segment: &Segment) -> OwnedFd {
     segment.fd().try_clone_to_owned().unwrap()
 }
 
@@ -104,17 +105,11 @@ fn any_bytes_in_a_streams_memory_harm_only_that_stream() {
     let wishes = Shared::<WishPage>::create(&segments[1]).unwrap();
     segments.iter().for_each(|segment| segment.seal_future_writes().unwrap());
     let [ring_memfd, wishes_memfd] = segments.each_ref().map(descriptor);
-    let mut hostile = Device::new(
-        PeerRing::receive(ring_memfd, shape).unwrap(),
-        Shared::receive(wishes_memfd).unwrap(),
-    );
+    let mut hostile = Device::new(shape, ring_memfd, wishes_memfd);
 
     let mut own = OwnRing::create(shape).unwrap();
     let (_idle, idle_memfd) = Shared::<WishPage>::for_readers("consort-test-idle").unwrap();
-    let mut neighbour = Device::new(
-        PeerRing::receive(descriptor(own.segment()), shape).unwrap(),
-        Shared::receive(idle_memfd).unwrap(),
-    );
+    let mut neighbour = Device::new(shape, descriptor(own.segment()), idle_memfd);
 
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -136,6 +131,6 @@ fn any_bytes_in_a_streams_memory_harm_only_that_stream() {
             assert_eq!(neighbour.wake(frames), expected, "the neighbour's frames");
         }
     });
-    assert_eq!((neighbour.written.faults(), neighbour.last_wish), (0, 0));
-    assert!(hostile.written.faults() > 0 && hostile.last_wish > 0, "it wrote where it counts");
+    assert_eq!((neighbour.stream.faults(), neighbour.last_wish), (0, 0));
+    assert!(hostile.stream.faults() > 0 && hostile.last_wish > 0, "it wrote where it counts");
 }

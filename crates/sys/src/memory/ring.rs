@@ -31,7 +31,7 @@ pub struct PeerRing {
 #[error("cannot lock {bytes} bytes of a stream's ring into memory: {source}")]
 pub struct RingNotLocked {
     /// The size of the ring.
-    bytes: usize,
+    pub(super) bytes: usize,
     /// The largest ring, with as many channels, that could have been locked instead; `None` if not
     /// even the smallest.
     pub lockable: Option<RingShape>,

@@ -2,18 +2,14 @@
 
 use std::os::fd::OwnedFd;
 
-use rt::shm::{RingShape, StreamPage, WishPage, WishReader, WrittenFrames};
-use sys::memory::{OwnRing, PeerRing, Shared};
+use rt::shm::{RingShape, StreamPage, WishPage};
+use sys::memory::{OwnRing, PeerRing, PeerStream, Shared};
 
 use crate::stream::{StreamControl, StreamReader, StreamWriter};
 
 /// A device that plays one stream.
 pub(super) struct Player {
-    pub(super) ring: PeerRing,
-    pub(super) page: Shared<StreamPage>,
-    pub(super) wishes: Shared<WishPage>,
-    pub(super) reader: WishReader,
-    pub(super) written: WrittenFrames,
+    pub(super) stream: PeerStream,
     pub(super) position: u64,
 }
 
@@ -39,10 +35,10 @@ pub(super) fn copy(ring: &OwnRing) -> OwnedFd {
 /// Returns both ends of a playback stream.
 pub(super) fn playback(shape: RingShape) -> (StreamWriter, Player) {
     let own = OwnRing::create(shape).expect("a ring");
-    let ((page, page_memfd), (wishes, wishes_memfd)) = (page(), wishes());
-    let player = Player::new(copy(&own), shape, wishes_memfd, page);
-    let received = Shared::receive(page_memfd).expect("a page of the server's");
-    (StreamWriter::new(own, StreamControl::new(wishes, received)), player)
+    let (wishes, memfd) = wishes();
+    let (player, page) = Player::receive(shape, copy(&own), memfd);
+    let page = Shared::receive(page).expect("a page of the server's");
+    (StreamWriter::new(own, StreamControl::new(wishes, page)), player)
 }
 
 /// Returns both ends of a record stream.
@@ -55,43 +51,25 @@ pub(super) fn record(shape: RingShape) -> (StreamReader, Recorder) {
 }
 
 impl Player {
-    pub(super) fn new(
-        ring: OwnedFd,
-        shape: RingShape,
-        wishes: OwnedFd,
-        page: Shared<StreamPage>,
-    ) -> Self {
-        let ring = PeerRing::receive(ring, shape).expect("a ring of the program's");
-        ring.populate().expect("memory for a small ring");
-        Self {
-            ring,
-            page,
-            wishes: Shared::receive(wishes).expect("a wish page of the program's"),
-            reader: WishReader::default(),
-            written: WrittenFrames::default(),
-            position: 0,
-        }
-    }
-
-    /// Returns the position up to which the program has written.
-    pub(super) fn written(&mut self) -> u64 {
-        let capacity = self.ring.shape().capacity_frames();
-        self.written.read(self.ring.header(), self.position, capacity)
+    pub(super) fn receive(shape: RingShape, ring: OwnedFd, wishes: OwnedFd) -> (Self, OwnedFd) {
+        let (stream, page) =
+            PeerStream::receive(shape, ring, wishes).expect("memory of the program's");
+        (Self { stream, position: 0 }, page)
     }
 
     /// Takes at most `frames` frames of what is written, as a device that cannot rewind; returns
     /// one vector for each channel.
     pub(super) fn play(&mut self, frames: usize) -> Vec<Vec<f32>> {
-        let written = self.written() - self.position;
+        let written = self.stream.written() - self.position;
         let frames = frames.min(usize::try_from(written).expect("at most a ring"));
-        let planes = (0..self.ring.shape().channels()).map(|channel| {
+        let planes = (0..self.stream.shape().channels()).map(|channel| {
             let mut plane = vec![0.0; frames];
-            self.ring.copy(channel, self.position, &mut plane);
+            self.stream.read(channel, self.position, &mut plane);
             plane
         });
         let planes = planes.collect();
         self.position += frames as u64;
-        self.page.set_lowest(self.position);
+        self.stream.set_lowest(self.position);
         planes
     }
 }

@@ -42,7 +42,7 @@ fn a_device_gets_every_frame_once_in_order_while_the_ring_is_written() {
             std::thread::yield_now();
         }
     });
-    assert_eq!(player.written.faults(), 0);
+    assert_eq!(player.stream.faults(), 0);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn frames_written_ahead_are_heard_once_they_are_published() {
     let (mut writer, mut player) = playback(shape(2, 1024));
     let (begin, rest) = (woven(0, 100, 2), woven(100, 900, 2));
     assert_eq!(writer.write_at(100, Samples::Interleaved(&rest)), 900);
-    assert_eq!(player.written(), 0);
+    assert_eq!(player.stream.written(), 0);
     assert_eq!(writer.write_at(0, Samples::Interleaved(&begin)), 100);
     assert!(writer.publish(100));
     assert_eq!(player.play(1000), planes(0, 100, 2));
@@ -70,7 +70,7 @@ fn frames_written_ahead_are_heard_once_they_are_published() {
     assert_eq!(player.play(1000), planes(100, 900, 2));
     assert_eq!(writer.write_at(999, Samples::Interleaved(&begin)), 0, "it was published");
     assert!(!writer.publish(999) && !writer.publish(1000 + 1025) && writer.publish(1000));
-    assert_eq!(player.written.faults(), 0);
+    assert_eq!(player.stream.faults(), 0);
 }
 
 #[test]
@@ -95,13 +95,13 @@ fn wishes_arrive_in_order_and_as_many_as_can_wait() {
     assert_eq!(control.wish(&[0; WISH_WORDS]), Err(NoRoomForWish));
     for number in 1..=last {
         assert_eq!(control.acknowledgement(number), None);
-        assert_eq!(player.reader.next(&player.wishes), Some((number, [number; WISH_WORDS])));
-        player.page.acknowledge(number, Some(100 * number));
+        assert_eq!(player.stream.next_wish(), Some((number, [number; WISH_WORDS])));
+        player.stream.acknowledge(number, Some(100 * number));
         assert_eq!(control.acknowledgement(number), Some(Acknowledgement::At(100 * number)));
     }
-    assert_eq!(player.reader.next(&player.wishes), None);
+    assert_eq!(player.stream.next_wish(), None);
     assert_eq!(control.wish(&[7; WISH_WORDS]), Ok(last + 1));
-    assert_eq!(player.reader.next(&player.wishes), Some((last + 1, [7; WISH_WORDS])));
+    assert_eq!(player.stream.next_wish(), Some((last + 1, [7; WISH_WORDS])));
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn a_program_waits_for_its_wish_without_a_socket() {
     let wish = writer.control_mut().wish(&[1; WISH_WORDS]).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| writer.control().await_acknowledgement(wish, in_a_minute()));
-        let (number, _) = player.reader.next(&player.wishes).unwrap();
-        player.page.acknowledge(number, None);
-        player.page.kick(&Futex);
+        let (number, _) = player.stream.next_wish().unwrap();
+        player.stream.acknowledge(number, None);
+        player.stream.page().kick(&Futex);
         assert_eq!(waiting.join().unwrap(), Some(Acknowledgement::Refused));
     });
     assert_eq!(writer.control().await_acknowledgement(wish + 1, 0), None, "after its deadline");
@@ -123,7 +123,7 @@ fn a_program_wakes_before_the_device_needs_what_is_not_written() {
     let (mut writer, player) = playback(shape(1, 1024));
     let wake_ns = sys::clock::now_ns() + 20_000_000;
     let schedule = Schedule { wake_ns, until: 64, interval_ns: 5_000_000, interval_frames: 64 };
-    player.page.set_schedule(schedule);
+    player.stream.page().set_schedule(schedule);
     let lead_ns = 10_000_000;
     for due in [Due { at_ns: wake_ns, until: 64 }, Due { at_ns: wake_ns + 5_000_000, until: 128 }] {
         assert_eq!(writer.await_demand(lead_ns, in_a_minute()), Some(due));
@@ -132,7 +132,7 @@ fn a_program_wakes_before_the_device_needs_what_is_not_written() {
         writer.write(Samples::Interleaved(&woven(writer.position(), frames, 1)));
     }
     let (soon, minute_ns) = (sys::clock::now_ns() + 1_000_000, 60_000_000_000);
-    player.page.set_schedule(Schedule { wake_ns: in_a_minute(), until: 192, ..schedule });
+    player.stream.page().set_schedule(Schedule { wake_ns: in_a_minute(), until: 192, ..schedule });
     assert_eq!(writer.await_demand(0, soon), None, "not after the deadline");
     let due = writer.await_demand(2 * minute_ns, soon);
     assert_eq!(due.map(|due| due.until), Some(192), "as early as asked for");
@@ -141,16 +141,16 @@ fn a_program_wakes_before_the_device_needs_what_is_not_written() {
 #[test]
 fn a_paused_program_sleeps_until_the_schedule_changes() {
     let (writer, player) = playback(shape(1, 1024));
-    player.page.set_schedule(Schedule { until: 0, ..Schedule::default() });
+    player.stream.page().set_schedule(Schedule { until: 0, ..Schedule::default() });
     let due = Due { at_ns: 1, until: 64 };
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| writer.await_demand(0, in_a_minute()));
-        player.page.set_schedule(Schedule {
+        player.stream.page().set_schedule(Schedule {
             wake_ns: due.at_ns,
             until: due.until,
             ..Schedule::default()
         });
-        player.page.kick(&Futex);
+        player.stream.page().kick(&Futex);
         assert_eq!(waiting.join().unwrap(), Some(due));
     });
 }
@@ -167,7 +167,7 @@ fn a_program_reads_what_is_heard_when() {
         frame_ps: 20_000_000,
         latency_ns: 3_000_000,
     };
-    player.page.set_timing(timing);
+    player.stream.page().set_timing(timing);
     assert_eq!(writer.control_mut().timing(), timing);
     assert_eq!(writer.control_mut().timing().position_at(2_000_000), 60);
 }

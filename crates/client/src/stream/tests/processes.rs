@@ -2,7 +2,7 @@
 //! had received the descriptors.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
@@ -14,8 +14,8 @@ use super::device::Player;
 use super::{in_a_minute, planes, shape, woven};
 use crate::stream::{Samples, StreamControl, StreamWriter};
 
-/// Set in the program's process: where the server's page is in /proc.
-const PAGE: &str = "CONSORT_TEST_STREAM_PAGE";
+/// Set in the program's process.
+const PROGRAM: &str = "CONSORT_TEST_STREAM_PROGRAM";
 const LINE: &str = "the stream's memory is at ";
 
 fn ring_shape() -> RingShape {
@@ -30,21 +30,25 @@ fn path(descriptor: &impl AsRawFd) -> String {
     format!("/proc/{}/fd/{}", std::process::id(), descriptor.as_raw_fd())
 }
 
-/// In the program's process: makes the stream's memory, names it, and returns the writer.
-fn program(page: &str) -> StreamWriter {
+/// In the program's process: makes the stream's memory, names it, and returns the writer once the
+/// server has named its page. `None` in the server's process.
+fn program() -> Option<StreamWriter> {
+    std::env::var_os(PROGRAM)?;
     let ring = OwnRing::create(ring_shape()).expect("a ring");
     let (wishes, memfd) = Shared::for_readers("consort-wishes").expect("a page");
     println!("\n{LINE}{} {}", path(&ring.segment().fd()), path(&memfd));
-    let page = Shared::receive(open(page)).expect("the server's page");
-    // The test ends this process, or needs the descriptor to the end.
-    std::mem::forget(memfd);
-    StreamWriter::new(ring, StreamControl::new(wishes, page))
+    let mut page = String::new();
+    std::io::stdin().read_line(&mut page).expect("a path");
+    let page = Shared::receive(open(page.trim_end())).expect("the server's page");
+    Some(StreamWriter::new(ring, StreamControl::new(wishes, page)))
 }
 
-/// A program's process, and the pipe that it writes to as long as it runs.
+/// A program's process, and what it needs as long as it runs: the pipe that it writes to, and the
+/// page that it opens.
 struct Program {
     child: Child,
     _output: BufReader<ChildStdout>,
+    _page: OwnedFd,
 }
 
 impl Drop for Program {
@@ -57,11 +61,11 @@ impl Drop for Program {
 
 /// Starts the test `name` as the program, and returns the device that plays its stream.
 fn start(name: &str) -> (Program, Player) {
-    let (page, memfd) = Shared::for_readers("consort-stream-page").expect("a page");
     let name = format!("stream::tests::processes::{name}");
     let mut child = Command::new(std::env::current_exe().expect("this test"))
         .args([&name, "--exact", "--nocapture", "--test-threads=1"])
-        .env(PAGE, path(&memfd))
+        .env(PROGRAM, "1")
+        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("a process");
@@ -70,17 +74,16 @@ fn start(name: &str) -> (Program, Player) {
         output.by_ref().lines().find_map(|line| line.ok()?.strip_prefix(LINE).map(str::to_owned));
     let named = named.expect("the program names its memory");
     let (ring, wishes) = named.split_once(' ').expect("two paths");
-    let player = Player::new(open(ring), ring_shape(), open(wishes), page);
-    // Until the program has opened it, the page is open in this process, too.
-    std::mem::forget(memfd);
-    (Program { child, _output: output }, player)
+    let (player, page) = Player::receive(ring_shape(), open(ring), open(wishes));
+    let input = child.stdin.as_mut().expect("a pipe");
+    writeln!(input, "{}", path(&page)).expect("the program reads it");
+    (Program { child, _output: output, _page: page }, player)
 }
 
 #[test]
 fn frames_and_wishes_reach_a_device_in_another_process() {
     const FRAMES: u64 = 100_000;
-    if let Ok(page) = std::env::var(PAGE) {
-        let mut writer = program(&page);
+    if let Some(mut writer) = program() {
         while writer.position() < FRAMES {
             let frames = (FRAMES - writer.position()).min(1000) as usize;
             writer.write(Samples::Interleaved(&woven(writer.position(), frames, 2)));
@@ -99,22 +102,21 @@ fn frames_and_wishes_reach_a_device_in_another_process() {
         std::thread::yield_now();
     }
     let (number, words) = loop {
-        match player.reader.next(&player.wishes) {
+        match player.stream.next_wish() {
             Some(wish) => break wish,
             None => std::thread::yield_now(),
         }
     };
     assert_eq!((number, words), (1, [9; WISH_WORDS]));
-    player.page.acknowledge(number, Some(FRAMES));
-    player.page.kick(&Futex);
+    player.stream.acknowledge(number, Some(FRAMES));
+    player.stream.page().kick(&Futex);
     assert!(program.child.wait().unwrap().success(), "the program was told when");
-    assert_eq!((player.written.faults(), player.reader.lost()), (0, 0));
+    assert_eq!(player.stream.faults(), 0);
 }
 
 #[test]
 fn what_a_killed_program_has_published_is_whole() {
-    if let Ok(page) = std::env::var(PAGE) {
-        let mut writer = program(&page);
+    if let Some(mut writer) = program() {
         loop {
             writer.write(Samples::Interleaved(&woven(writer.position(), 333, 2)));
         }
@@ -134,5 +136,5 @@ fn what_a_killed_program_has_published_is_whole() {
             killed = true;
         }
     }
-    assert!(player.position > 20_000 && player.written.faults() == 0);
+    assert!(player.position > 20_000 && player.stream.faults() == 0);
 }

@@ -1,0 +1,123 @@
+//! A program's playback stream, as the server has mapped it.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rt::shm::{
+    Miss, RingShape, Schedule, StreamPage, Timing, WISH_WORDS, WishPage, WishReader, WrittenFrames,
+};
+
+use super::{PeerRing, RingNotLocked, SegmentError, Shared};
+
+/// The ring and the wishes of a program, and the server's page about them.
+///
+/// The control thread receives and locks it; from then on it belongs to the device's thread.
+#[derive(Debug)]
+pub struct PeerStream {
+    ring: PeerRing,
+    wishes: Shared<WishPage>,
+    page: Arc<Shared<StreamPage>>,
+    reader: WishReader,
+    written: WrittenFrames,
+    lowest: u64,
+    misses: u64,
+}
+
+impl PeerStream {
+    /// Maps what a program has sent for a stream of `shape`, and returns the descriptor of the
+    /// server's page, for the program.
+    ///
+    /// # Errors
+    /// [`SegmentError`]: what is wrong with the segments, or why there is no page.
+    pub fn receive(
+        shape: RingShape,
+        ring: OwnedFd,
+        wishes: OwnedFd,
+    ) -> Result<(Self, OwnedFd), SegmentError> {
+        let (ring, wishes) = (PeerRing::receive(ring, shape)?, Shared::receive(wishes)?);
+        let (page, memfd) = Shared::for_readers("consort-stream-page")?;
+        let (reader, written) = (WishReader::default(), WrittenFrames::default());
+        let page = Arc::new(page);
+        Ok((Self { ring, wishes, page, reader, written, lowest: 0, misses: 0 }, memfd))
+    }
+
+    /// Populates the ring and all pages and keeps them in memory, so that no access of a real-time
+    /// thread ever faults.
+    ///
+    /// # Errors
+    /// [`RingNotLocked`], with the size that would be possible. The stream works all the same.
+    pub fn lock(&self) -> Result<(), RingNotLocked> {
+        // Both pages are populated already.
+        let pages = [self.wishes.lock_on_fault(), self.page.lock_on_fault()];
+        pages.into_iter().collect::<Result<(), _>>().map_err(|source| RingNotLocked {
+            bytes: self.ring.shape().bytes(),
+            lockable: None,
+            source,
+        })?;
+        self.ring.lock()
+    }
+
+    /// Returns the shape of the ring.
+    #[must_use]
+    pub fn shape(&self) -> RingShape {
+        self.ring.shape()
+    }
+
+    /// Returns the server's page, for the ordinary thread that [kicks](StreamPage::kick) the
+    /// program.
+    #[must_use]
+    pub fn page(&self) -> &Arc<Shared<StreamPage>> {
+        &self.page
+    }
+
+    /// Returns the next wish and its number, each once and in their order. Thread: cycle.
+    pub fn next_wish(&mut self) -> Option<(u64, [u64; WISH_WORDS])> {
+        self.reader.next(&self.wishes)
+    }
+
+    /// States the device frame at which a wish takes effect; `None`: it is refused. Thread: cycle.
+    pub fn acknowledge(&mut self, number: u64, device_frame: Option<u64>) {
+        self.page.acknowledge(number, device_frame);
+    }
+
+    /// Returns the position up to which the program has written: never less than before, and no
+    /// more than the ring holds. Thread: cycle.
+    pub fn written(&mut self) -> u64 {
+        self.written.read(self.ring.header(), self.lowest, self.ring.shape().capacity_frames())
+    }
+
+    /// Copies samples of a channel, from `position` on, into private memory, at most the whole
+    /// ring; silence follows. They may have any bits. Thread: cycle.
+    #[inline]
+    pub fn read(&self, channel: u32, position: u64, into: &mut [f32]) {
+        self.ring.copy(channel, position, into);
+    }
+
+    /// States the lowest position that may be read again; one below the last has no effect. Thread:
+    /// cycle.
+    pub fn set_lowest(&mut self, position: u64) {
+        if position > self.lowest {
+            self.lowest = position;
+            self.page.set_lowest(position);
+        }
+    }
+
+    /// Notes frames that were not there when they had to be played. Thread: cycle.
+    pub fn note_miss(&mut self, miss: Miss) {
+        self.misses += 1;
+        self.page.note_miss(self.misses, miss);
+    }
+
+    /// States what is heard when, and when more is needed. Thread: cycle.
+    pub fn publish(&mut self, timing: Timing, schedule: Schedule) {
+        self.page.set_timing(timing);
+        self.page.set_schedule(schedule);
+    }
+
+    /// Returns how often the program has written what cannot be: positions, and wishes over others
+    /// that were not read yet.
+    #[must_use]
+    pub fn faults(&self) -> u64 {
+        self.written.faults().saturating_add(self.reader.lost())
+    }
+}
