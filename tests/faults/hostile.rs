@@ -36,6 +36,7 @@ fn against_strangers(mode: &[&str], call: &str) -> Result<(), String> {
     server.await_cycles(100);
     attack(&mut attacker);
     assert!(!attacker.stdout().contains("written"), "it got write access: {}", attacker.stdout());
+    assert!(!attacker.stdout().contains("merged"), "pages were merged: {}", attacker.stdout());
     server.consort(&["status"]).expect_success();
     drop(attacker);
     server.await_cycles(200);
@@ -72,6 +73,11 @@ fn a_program_that_wakes_all_words_disturbs_no_stranger() {
 #[test]
 fn a_program_that_discards_memory_stops_no_stranger() {
     expect_strangers_safe("discard");
+}
+
+#[test]
+fn a_program_that_has_the_kernel_merge_pages_stops_no_stranger() {
+    expect_strangers_safe("merge");
 }
 
 #[test]

@@ -12,6 +12,8 @@
  *   storm      wakes all sleepers of the words that change
  *   discard    gives the memory back to the kernel: MADV_REMOVE, MADV_DONTNEED, MADV_PAGEOUT, holes made by fallocate; prints
  *              "kept" or "discarded", whether the kernel took any
+ *   merge      has the kernel merge the pages of each segment into a large one, and split that again; prints "stayed" or
+ *              "merged", whether the kernel did it with any
  *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
  *   linger     sends the server a TCP socket whose close lasts an hour
  *   bulk       sends the server the only descriptor of a memfd of 1 GiB
@@ -193,6 +195,34 @@ static void discard(void) {
     is_told = 1;
 }
 
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25
+#endif
+
+static void merge(void) {
+    static const size_t large = 2 << 20;
+    int has_merged = 0;
+    char *space = mmap(NULL, 2 * large, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (space == MAP_FAILED)
+        abort();
+    char *aligned = (char *)(((uintptr_t)space + large - 1) / large * large);
+    for (int i = 0; i < range_count; i++) {
+        char *mapped = mremap(ranges[i].begin, 0, large, MREMAP_MAYMOVE | MREMAP_FIXED, aligned);
+        if (mapped == MAP_FAILED)
+            continue;
+        /* The kernel merges what the page table of this process has. */
+        for (size_t at = 0; at < ranges[i].bytes && at < large; at += PAGE)
+            (void)*(volatile char *)(mapped + at);
+        has_merged |= madvise(mapped, large, MADV_COLLAPSE) == 0;
+        madvise(mapped, 2 * PAGE, MADV_PAGEOUT);
+    }
+    munmap(space, 2 * large);
+    static int is_told;
+    if (!is_told)
+        say(has_merged ? "merged" : "stayed");
+    is_told = 1;
+}
+
 static void unprotect(void) {
     for (int i = 0; i < range_count; i++)
         if (!ranges[i].is_writable && mprotect(ranges[i].begin, ranges[i].bytes, PROT_READ | PROT_WRITE) == 0)
@@ -260,7 +290,7 @@ static const struct call {
     const char *name;
     void (*make)(void);
     int is_repeated;
-} calls[] = {{"requeue", requeue, 1},     {"poison", poison, 0}, {"queue", queue, 0}, {"storm", storm, 1}, {"discard", discard, 1},
+} calls[] = {{"requeue", requeue, 1},     {"poison", poison, 0}, {"queue", queue, 0}, {"storm", storm, 1}, {"discard", discard, 1}, {"merge", merge, 1},
              {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fork", leave_a_child, 0}};
 
 static const struct call *call_named(const char *name) {

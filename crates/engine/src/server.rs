@@ -190,6 +190,7 @@ fn start(
     let locking = if realtime.is_some() { lock_memory() } else { Locking::Nothing };
     locking.lock(|| shared.engine.lock_on_fault());
     locking.lock(|| shared.recording.lock_on_fault());
+    sys::memory::populate_program();
     let mut control = Control::new(Setup {
         config,
         platform,

@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod hostile_program;
 mod mapping;
+mod pin;
+mod program;
 mod registry;
 mod ring;
 mod segment;
@@ -11,6 +13,7 @@ mod slab;
 mod stream;
 
 pub use mapping::{Access, Mapping, Prefault};
+pub use program::populate_program;
 pub use registry::SharedRegistry;
 pub use ring::{OwnRing, PeerRing, RingNotLocked};
 pub use segment::{Seals, Segment, SegmentIdentity, Wanted};

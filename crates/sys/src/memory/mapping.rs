@@ -11,6 +11,7 @@ use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, munmap};
 
+use super::pin::Pin;
 use super::{Segment, SegmentError};
 
 /// What this process may do through a mapping.
@@ -50,6 +51,8 @@ pub struct Mapping {
     base: NonNull<c_void>,
     len: usize,
     access: Access,
+    /// What keeps its pages from being merged.
+    pin: Pin,
 }
 
 // SAFETY: an address range is not bound to a thread; what is done with the bytes is up to the code
@@ -95,7 +98,7 @@ impl Mapping {
         let base = unsafe { mmap(ptr::null_mut(), len, protection, flags, segment.fd(), 0) }
             .map_err(|errno| failed(errno.into()))?;
         let base = NonNull::new(base).ok_or_else(|| failed(io::ErrorKind::Other.into()))?;
-        let mapping = Self { base, len, access };
+        let mapping = Self { base, len, access, pin: Pin::none() };
         // SAFETY: the range is the mapping that we have just made; the advice changes only what a
         // fork copies.
         unsafe { madvise(mapping.base.as_ptr(), len, Advice::LinuxDontFork) }
@@ -197,6 +200,13 @@ impl Mapping {
                 return;
             }
         }
+    }
+
+    /// Keeps the kernel from merging the segment's pages for any process, until the mapping is
+    /// dropped. Best effort: where no descriptor is left, or the user has too many pipes, they are
+    /// as they were. Not within a cycle.
+    pub(super) fn pin(&self) {
+        let _ = self.pin.hold(self.base(), self.len);
     }
 
     /// Keeps each page in memory from its first touch on, until the mapping is dropped.
@@ -354,6 +364,42 @@ mod tests {
         store(&writer, 2);
         assert_eq!((discard(), load(&owner)), ([Err(Errno::PERM); 2], 2));
         Segment::close_to_writers(segment.fd()).expect("it is closed");
+    }
+
+    /// Has the kernel merge the pages of `segment`, through another mapping of it. Returns whether
+    /// it did.
+    fn merge(segment: &Segment) -> bool {
+        const LARGE: usize = 2 << 20;
+        // SAFETY: a new range of this test's own, and a mapping of the segment within it; nothing
+        // else refers to either, and the bytes behind the segment's end are not read.
+        unsafe {
+            let (none, anonymous) = (ProtFlags::empty(), MapFlags::PRIVATE);
+            let space =
+                rustix::mm::mmap_anonymous(ptr::null_mut(), 2 * LARGE, none, anonymous).unwrap();
+            let aligned = space.map_addr(|address| address.next_multiple_of(LARGE));
+            let (read, fixed) = (ProtFlags::READ, MapFlags::SHARED | MapFlags::FIXED);
+            let mapped = mmap(aligned, LARGE, read, fixed, segment.fd(), 0).unwrap();
+            mapped.cast::<u8>().read_volatile();
+            let merged = libc::madvise(mapped, LARGE, libc::MADV_COLLAPSE) == 0;
+            munmap(space, 2 * LARGE).unwrap();
+            merged
+        }
+    }
+
+    #[test]
+    fn the_kernel_merges_no_pinned_page() {
+        let segments = ["plain", "pinned"].map(|name| Segment::create(name, 8192).unwrap());
+        let [plain, pinned] =
+            segments.each_ref().map(|segment| Mapping::read_write(segment, Prefault::Now).unwrap());
+        if !merge(&segments[0]) {
+            return eprintln!("skipped: this kernel merges no pages of a memfd");
+        }
+        pinned.pin();
+        assert!(!merge(&segments[1]));
+        drop(pinned);
+        let _mapped = Mapping::read_write(&segments[1], Prefault::Now).unwrap();
+        assert!(merge(&segments[1]), "the pin ends with the mapping");
+        drop(plain);
     }
 
     #[test]

@@ -25,6 +25,7 @@ impl SharedRegistry {
         let mapping = Mapping::read_write(&segment, Prefault::OnDemand)?;
         segment.seal_future_writes()?;
         segment.seal_seals()?;
+        mapping.pin();
         // SAFETY: a fresh memfd is zeroed; the mapping is writable, page-aligned and as large as
         // the shape asks for, and lives as long as `registry`, which never leaves this value but by
         // reference.

@@ -40,6 +40,7 @@ impl<T: Layout> Shared<T> {
         let shared = Self::create(&segment)?;
         segment.seal_future_writes()?;
         segment.seal_seals()?;
+        shared.mapping.pin();
         Ok((shared, segment.into_fd()))
     }
 
@@ -66,7 +67,9 @@ impl<T: Layout> Shared<T> {
     /// [`SegmentError::Populate`].
     pub fn close_to_writers(&self, memfd: impl AsFd) -> Result<(), SegmentError> {
         Segment::close_to_writers(memfd)?;
-        self.mapping.populate(0..self.mapping.len())
+        self.mapping.populate(0..self.mapping.len())?;
+        self.mapping.pin();
+        Ok(())
     }
 
     /// Maps a received segment if its header says that it is a `T` of this version.

@@ -110,12 +110,15 @@ impl OwnSlab {
         }
     }
 
-    /// Populates all pages, so that no cycle of any quantum faults there.
+    /// Populates all pages and keeps them from being merged, so that no cycle of any quantum faults
+    /// there.
     ///
     /// # Errors
     /// [`SegmentError::Populate`].
     pub fn populate(&self) -> Result<(), SegmentError> {
-        self.mapping.populate(0..SLAB_BYTES)
+        self.mapping.populate(0..SLAB_BYTES)?;
+        self.mapping.pin();
+        Ok(())
     }
 }
 
@@ -129,12 +132,15 @@ impl PeerSlab {
         Segment::examine(memfd, &wanted()).map(drop)
     }
 
-    /// Maps a received slab if its owner can neither shrink it nor let another process write to it.
+    /// Maps a received slab if its owner can neither shrink it nor let another process write to it,
+    /// and keeps its pages from being merged, for all who read it.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
-        Self::map(&Segment::receive(memfd, &wanted())?)
+        let peer = Self::map(&Segment::receive(memfd, &wanted())?)?;
+        peer.mapping.pin();
+        Ok(peer)
     }
 
     /// Same as [`receive`](Self::receive), with all pages populated that the owner has written so
