@@ -15,7 +15,9 @@ use std::cell::UnsafeCell;
 use std::hint::black_box;
 use std::thread;
 
-use consort_rt::shm::{Edges, Handover, SignalPage, Snapshot};
+use consort_rt::shm::{
+    Edges, Handover, RingHeader, SignalPage, Snapshot, StreamPage, WrittenFrames,
+};
 
 /// Cycles of each run; every buffer holds the number of the current one.
 const CYCLES: u32 = 20_000;
@@ -24,24 +26,28 @@ fn main() {
     samples_are_published_by_signals();
     plans_are_published_by_their_handover();
     snapshots_are_never_torn();
-    println!("signals, plans and snapshots: {CYCLES} cycles each");
+    frames_are_published_by_their_count();
+    println!("signals, plans, snapshots and frames: {CYCLES} cycles each");
 }
 
-/// One client's output: written by its thread, read by its followers' once they are ready.
+/// One client's output, written by its thread, and read by its followers' once they are ready; or a
+/// frame of a ring.
 #[derive(Default)]
 struct Buffer(UnsafeCell<u32>);
 
-// SAFETY: the order of signals keeps writer and readers apart; that is what this file tests.
+// SAFETY: the order under test keeps writer and readers apart.
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
     fn write(&self, value: u32) {
-        // SAFETY: only this client's thread runs between its becoming ready and its signal.
+        // SAFETY: only this client's thread runs between its becoming ready and its signal; a frame
+        // was given back.
         unsafe { *self.0.get() = value }
     }
 
     fn read(&self) -> u32 {
-        // SAFETY: the writer has signaled this cycle, and waits for the end of it.
+        // SAFETY: the writer has signaled this cycle, and waits for the end of it; a frame was
+        // published, and is not given back yet.
         unsafe { *self.0.get() }
     }
 }
@@ -146,5 +152,33 @@ fn snapshots_are_never_torn() {
             snapshot.write(&[cycle; 4]);
         }
         reader.join().expect("the reader");
+    });
+}
+
+/// The samples of a playback ring: written by the program, and read by the device's thread until it
+/// gives them back.
+fn frames_are_published_by_their_count() {
+    const CAPACITY: u32 = 8;
+    let (ring, page) = (RingHeader::default(), StreamPage::default());
+    let frames: [Buffer; CAPACITY as usize] = std::array::from_fn(|_| Buffer::default());
+    let frame = |position: u32| &frames[(position % CAPACITY) as usize];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for position in 0..CYCLES {
+                while u64::from(position) >= page.lowest() + u64::from(CAPACITY) {
+                    thread::yield_now();
+                }
+                frame(position).write(position);
+                ring.publish(u64::from(position) + 1);
+            }
+        });
+        let mut written = WrittenFrames::default();
+        for position in 0..CYCLES {
+            while written.read(&ring, position.into(), CAPACITY) <= u64::from(position) {
+                thread::yield_now();
+            }
+            assert_eq!(frame(position).read(), position);
+            page.set_lowest(u64::from(position) + 1);
+        }
     });
 }
