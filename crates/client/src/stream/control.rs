@@ -1,8 +1,12 @@
 //! What both directions of a stream share: wishes to the server, times and counts from it.
 
 use rt::shm::{Acknowledgement, Due, StreamPage, Timing, WISH_WORDS, WISHES, WishPage};
+use sys::clock::{now_ns, sleep_until};
 use sys::futex::Futex;
 use sys::memory::Shared;
+
+/// Time between two looks at a device that has not woken when it said.
+const LATE_DEVICE_NS: u64 = 2_000_000;
 
 /// A stream's wishes, and what the server publishes about it.
 #[derive(Debug)]
@@ -76,8 +80,26 @@ impl StreamControl {
         &self.page
     }
 
-    /// Sleeps until `shift_ns` after the device's wake-up that handles frames beyond `done`.
-    pub(super) fn await_due(&self, done: u64, shift_ns: i64, deadline_ns: u64) -> Option<Due> {
-        self.page.await_due(done, shift_ns, deadline_ns, &Futex)
+    /// Sleeps until `shift_ns` after the device's wake-up that handles frames beyond `done`, and
+    /// until there are `frames` then: a device may be later than it said. `None` once `deadline_ns`
+    /// has passed.
+    pub(super) fn await_device(
+        &self,
+        done: u64,
+        shift_ns: i64,
+        deadline_ns: u64,
+        frames: impl Fn() -> usize,
+    ) -> Option<Due> {
+        loop {
+            let due = self.page.await_due(done, shift_ns, deadline_ns, &Futex)?;
+            if frames() > 0 {
+                return Some(due);
+            }
+            let now_ns = now_ns();
+            if now_ns >= deadline_ns {
+                return None;
+            }
+            sleep_until(deadline_ns.min(now_ns.saturating_add(LATE_DEVICE_NS)));
+        }
     }
 }

@@ -88,16 +88,10 @@ impl StreamReader {
     #[must_use]
     pub fn await_frames(&self, lag_ns: u64, deadline_ns: u64) -> usize {
         let lag_ns = i64::try_from(lag_ns).unwrap_or(i64::MAX);
-        while self.available() == 0 && sys::clock::now_ns() < deadline_ns {
-            let due = self.control.await_due(self.position, lag_ns, deadline_ns);
-            if due.is_some() && self.available() == 0 {
-                // The device is later than it said.
-                sys::clock::sleep_until(deadline_ns.min(sys::clock::now_ns() + LATE_DEVICE_NS));
-            }
+        if self.available() == 0 {
+            let _ =
+                self.control.await_device(self.position, lag_ns, deadline_ns, || self.available());
         }
         self.available()
     }
 }
-
-/// How long to wait for a device that has not woken when it said.
-const LATE_DEVICE_NS: u64 = 1_000_000;

@@ -91,12 +91,13 @@ impl StreamWriter {
         possible
     }
 
-    /// Waits until `lead_ns` before the device renders frames that are not published yet, and
-    /// returns that wake-up: frames up to its position are needed then. `None` once `deadline_ns`
-    /// (`CLOCK_MONOTONIC`) has passed; also if the device needs nothing until further notice.
+    /// Waits until `lead_ns` before the device renders frames that are not published yet, and the
+    /// ring has room; returns that wake-up: frames up to its position are needed then. `None` once
+    /// `deadline_ns` (`CLOCK_MONOTONIC`) has passed; also if the device needs nothing until further
+    /// notice.
     #[must_use]
     pub fn await_demand(&self, lead_ns: u64, deadline_ns: u64) -> Option<Due> {
         let lead_ns = i64::try_from(lead_ns).unwrap_or(i64::MAX);
-        self.control.await_due(self.position, -lead_ns, deadline_ns)
+        self.control.await_device(self.position, -lead_ns, deadline_ns, || self.available())
     }
 }

@@ -139,6 +139,24 @@ fn a_program_wakes_before_the_device_needs_what_is_not_written() {
 }
 
 #[test]
+fn a_program_with_a_full_ring_waits_for_a_device_that_is_late() {
+    let (mut writer, mut player) = playback(shape(1, 1024));
+    writer.write(Samples::Interleaved(&woven(0, 1024, 1)));
+    let due = Due { at_ns: 1, until: 2048 };
+    player.stream.page().set_schedule(Schedule {
+        wake_ns: due.at_ns,
+        until: due.until,
+        ..Schedule::default()
+    });
+    assert_eq!(writer.await_demand(0, sys::clock::now_ns() + 3_000_000), None);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| writer.await_demand(0, in_a_minute()));
+        player.play(1);
+        assert_eq!(waiting.join().unwrap(), Some(due));
+    });
+}
+
+#[test]
 fn a_paused_program_sleeps_until_the_schedule_changes() {
     let (writer, player) = playback(shape(1, 1024));
     player.stream.page().set_schedule(Schedule { until: 0, ..Schedule::default() });
