@@ -17,6 +17,7 @@ pub mod midi;
 pub mod park;
 pub mod rate;
 pub mod record;
+pub mod stream;
 pub mod transport;
 pub mod turn;
 

@@ -7,7 +7,7 @@ use super::numbered::{NumberedCursor, NumberedRing};
 pub const WISHES: usize = if cfg!(loom) { 2 } else { 24 };
 
 /// Words of a wish.
-pub const WISH_WORDS: usize = if cfg!(loom) { 2 } else { 18 };
+pub const WISH_WORDS: usize = if cfg!(loom) { 2 } else { crate::stream::WISH_WORDS };
 
 /// The wishes of a stream. Its program writes; the server reads each once, copies it, and decides
 /// by the copy.

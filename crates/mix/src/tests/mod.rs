@@ -1,0 +1,3 @@
+mod card;
+mod model;
+mod streams;
