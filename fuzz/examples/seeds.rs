@@ -16,9 +16,8 @@ use proto::request::{
 };
 use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use rt::record::{ClientRecord, CycleRecord, Record};
-use rt::shm::{
-    AssignmentWriter, Edges, FollowerEdge, InputSource, LAYOUT_VERSION, WISH_WORDS, WISHES,
-};
+use rt::shm::{AssignmentWriter, Edges, FollowerEdge, InputSource, LAYOUT_VERSION, WISHES};
+use rt::stream::{Gains, WISH_WORDS, Wish};
 use serde::Serialize;
 
 fn main() -> io::Result<()> {
@@ -266,7 +265,13 @@ fn stream() -> Vec<u8> {
     let entry_words = 1 + WISH_WORDS as u64;
     let wishes = (1..=30_u64).flat_map(|number| {
         let entry = HEADER_WORDS + number % WISHES as u64 * entry_words;
-        [step(WISH_PAGE, entry + 1, number % 8), step(WISH_PAGE, entry, number)]
+        let gain = Wish::Gain { gains: Gains::default(), ramp_frames: 480 };
+        let splice = Wish::Splice { position: 512 * number };
+        let wish = [Wish::Run, gain, Wish::Hold, splice][(number % 4) as usize];
+        let words = (entry + 1..).zip(wish.to_words());
+        let steps =
+            words.chain([(entry, number)]).map(|(word, value)| step(WISH_PAGE, word, value));
+        steps.collect::<Vec<_>>()
     });
     written.chain(wishes).flatten().collect()
 }

@@ -7,6 +7,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rt::shm::{RingHeader, RingShape, WISHES, WishPage, WishReader, WrittenFrames};
+use rt::stream::Wish;
 
 /// Memory of exactly a `T`, zeroed, so that the sanitizer sees the first byte that is read beyond.
 struct Page<T>(NonNull<T>);
@@ -61,7 +62,15 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
         }
         (lowest, accepted) = (now, now);
         let before = reader;
-        let read = (0..WISHES).take_while(|_| reader.next(wishes.get()).is_some()).count();
+        let mut read = 0;
+        while read < WISHES
+            && let Some((_, wish)) = reader.next(wishes.get())
+        {
+            if let Some(wish) = wish {
+                assert_eq!(Wish::from_words(&wish.to_words()), Some(wish), "what it stands for");
+            }
+            read += 1;
+        }
         assert!((read == 0) || reader != before, "no wish is read twice");
         wished += read;
         assert!(wished <= (steps + 1) * WISHES, "bounded by the wake-ups");

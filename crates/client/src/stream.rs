@@ -19,3 +19,4 @@ pub use samples::{Samples, SamplesMut};
 pub use writer::StreamWriter;
 
 pub use rt::shm::{Acknowledgement, Due, Miss, RingShape, Schedule, Timing};
+pub use rt::stream::{Gains, Wish};

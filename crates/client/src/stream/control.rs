@@ -1,6 +1,7 @@
 //! What both directions of a stream share: wishes to the server, times and counts from it.
 
-use rt::shm::{Acknowledgement, Due, StreamPage, Timing, WISH_WORDS, WISHES, WishPage};
+use rt::shm::{Acknowledgement, Due, StreamPage, Timing, WISHES, WishPage};
+use rt::stream::Wish;
 use sys::clock::{now_ns, sleep_until};
 use sys::futex::Futex;
 use sys::memory::Shared;
@@ -36,7 +37,7 @@ impl StreamControl {
     ///
     /// # Errors
     /// [`NoRoomForWish`].
-    pub fn wish(&mut self, wish: &[u64; WISH_WORDS]) -> Result<u64, NoRoomForWish> {
+    pub fn wish(&mut self, wish: Wish) -> Result<u64, NoRoomForWish> {
         let number = self.last_wish + 1;
         if !self.page.has_room_for(number) {
             return Err(NoRoomForWish);

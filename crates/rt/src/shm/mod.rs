@@ -53,6 +53,6 @@ pub use snapshot::Snapshot;
 pub use stream::{
     Acknowledgement, Due, LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, MISSES,
     Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingShape, Schedule, StreamPage,
-    Timing, WISH_WORDS, WISHES, WishPage, WishReader, WrittenFrames, peak_block_frames,
+    Timing, WISHES, WishPage, WishReader, WrittenFrames, peak_block_frames,
 };
 pub use transport_requests::{TransportRequest, TransportRequests};

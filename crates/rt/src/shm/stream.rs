@@ -28,4 +28,4 @@ pub use ring::{
 };
 pub use schedule::{Due, Schedule};
 pub use timing::Timing;
-pub use wishes::{Acknowledgement, WISH_WORDS, WISHES, WishPage, WishReader};
+pub use wishes::{Acknowledgement, WISHES, WishPage, WishReader};

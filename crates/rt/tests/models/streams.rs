@@ -5,6 +5,7 @@ use std::sync::Arc;
 use consort_rt::shm::{
     Acknowledgement, RingHeader, Schedule, StreamPage, WISHES, WishPage, WishReader, WrittenFrames,
 };
+use consort_rt::stream::Wish;
 use consort_rt::sync::{AtomicU32, Ordering};
 use loom::cell::UnsafeCell;
 use loom::thread;
@@ -121,19 +122,19 @@ fn wishes_are_read_once_in_order_and_acknowledged() {
                     while !pages.1.has_room_for(number) {
                         thread::yield_now();
                     }
-                    pages.0.publish(number, &[number, number]);
+                    pages.0.publish(number, Wish::Drain { end: number });
                 }
             })
         };
         let mut reader = WishReader::default();
         for expected in 1..=COUNT {
-            let (number, words) = loop {
+            let (number, wish) = loop {
                 match reader.next(&pages.0) {
-                    Some(wish) => break wish,
+                    Some(read) => break read,
                     None => thread::yield_now(),
                 }
             };
-            assert_eq!((number, words), (expected, [expected, expected]));
+            assert_eq!((number, wish), (expected, Some(Wish::Drain { end: expected })));
             pages.1.acknowledge(number, Some(10 * number));
         }
         program.join().expect("program");

@@ -3,9 +3,8 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use rt::shm::{
-    Miss, RingShape, Schedule, StreamPage, Timing, WISH_WORDS, WishPage, WishReader, WrittenFrames,
-};
+use rt::shm::{Miss, RingShape, Schedule, StreamPage, Timing, WishPage, WishReader, WrittenFrames};
+use rt::stream::Wish;
 
 use super::{PeerRing, RingNotLocked, SegmentError, Shared};
 
@@ -70,8 +69,9 @@ impl PeerStream {
         &self.page
     }
 
-    /// Returns the next wish and its number, each once and in their order. Thread: cycle.
-    pub fn next_wish(&mut self) -> Option<(u64, [u64; WISH_WORDS])> {
+    /// Returns the number of the next wish, each once and in their order, and the wish unless its
+    /// words make no sense. Thread: cycle.
+    pub fn next_wish(&mut self) -> Option<(u64, Option<Wish>)> {
         self.reader.next(&self.wishes)
     }
 

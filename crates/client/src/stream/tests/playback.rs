@@ -1,6 +1,7 @@
 //! Playback streams in two threads.
 
-use rt::shm::{Acknowledgement, Due, Schedule, Timing, WISH_WORDS, WISHES};
+use rt::shm::{Acknowledgement, Due, Schedule, Timing, WISHES};
+use rt::stream::Wish;
 use sys::futex::Futex;
 
 use super::device::playback;
@@ -90,24 +91,27 @@ fn wishes_arrive_in_order_and_as_many_as_can_wait() {
     let control = writer.control_mut();
     let last = WISHES as u64;
     for number in 1..=last {
-        assert_eq!(control.wish(&[number; WISH_WORDS]), Ok(number));
+        assert_eq!(control.wish(Wish::Splice { position: number }), Ok(number));
     }
-    assert_eq!(control.wish(&[0; WISH_WORDS]), Err(NoRoomForWish));
+    assert_eq!(control.wish(Wish::Hold), Err(NoRoomForWish));
     for number in 1..=last {
         assert_eq!(control.acknowledgement(number), None);
-        assert_eq!(player.stream.next_wish(), Some((number, [number; WISH_WORDS])));
+        assert_eq!(
+            player.stream.next_wish(),
+            Some((number, Some(Wish::Splice { position: number })))
+        );
         player.stream.acknowledge(number, Some(100 * number));
         assert_eq!(control.acknowledgement(number), Some(Acknowledgement::At(100 * number)));
     }
     assert_eq!(player.stream.next_wish(), None);
-    assert_eq!(control.wish(&[7; WISH_WORDS]), Ok(last + 1));
-    assert_eq!(player.stream.next_wish(), Some((last + 1, [7; WISH_WORDS])));
+    assert_eq!(control.wish(Wish::Run), Ok(last + 1));
+    assert_eq!(player.stream.next_wish(), Some((last + 1, Some(Wish::Run))));
 }
 
 #[test]
 fn a_program_waits_for_its_wish_without_a_socket() {
     let (mut writer, mut player) = playback(shape(1, 1024));
-    let wish = writer.control_mut().wish(&[1; WISH_WORDS]).unwrap();
+    let wish = writer.control_mut().wish(Wish::Hold).unwrap();
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| writer.control().await_acknowledgement(wish, in_a_minute()));
         let (number, _) = player.stream.next_wish().unwrap();

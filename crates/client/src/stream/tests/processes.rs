@@ -6,7 +6,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use rt::shm::{Acknowledgement, RingShape, WISH_WORDS};
+use rt::shm::{Acknowledgement, RingShape};
+use rt::stream::Wish;
 use sys::futex::Futex;
 use sys::memory::{OwnRing, Shared};
 
@@ -89,7 +90,7 @@ fn frames_and_wishes_reach_a_device_in_another_process() {
             writer.write(Samples::Interleaved(&woven(writer.position(), frames, 2)));
             std::thread::yield_now();
         }
-        let wish = writer.control_mut().wish(&[9; WISH_WORDS]).unwrap();
+        let wish = writer.control_mut().wish(Wish::Drain { end: FRAMES }).unwrap();
         let outcome = writer.control().await_acknowledgement(wish, in_a_minute());
         assert_eq!(outcome, Some(Acknowledgement::At(FRAMES)));
         return;
@@ -101,14 +102,14 @@ fn frames_and_wishes_reach_a_device_in_another_process() {
         assert_eq!(played, planes(position, played[0].len(), 2), "from {position} on");
         std::thread::yield_now();
     }
-    let (number, words) = loop {
+    let read = loop {
         match player.stream.next_wish() {
             Some(wish) => break wish,
             None => std::thread::yield_now(),
         }
     };
-    assert_eq!((number, words), (1, [9; WISH_WORDS]));
-    player.stream.acknowledge(number, Some(FRAMES));
+    assert_eq!(read, (1, Some(Wish::Drain { end: FRAMES })));
+    player.stream.acknowledge(1, Some(FRAMES));
     player.stream.page().kick(&Futex);
     assert!(program.child.wait().unwrap().success(), "the program was told when");
     assert_eq!(player.stream.faults(), 0);

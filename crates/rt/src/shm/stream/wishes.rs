@@ -2,12 +2,13 @@
 
 use super::super::header::{Layout, SegmentHeader};
 use super::numbered::{NumberedCursor, NumberedRing};
+use crate::stream::{WISH_WORDS, Wish};
 
 /// Wishes that can wait to be acknowledged. The server reads no more than these in one wake-up.
 pub const WISHES: usize = if cfg!(loom) { 2 } else { 24 };
 
-/// Words of a wish.
-pub const WISH_WORDS: usize = if cfg!(loom) { 2 } else { crate::stream::WISH_WORDS };
+/// Number of a wish's shared words. Models share only those that they check.
+const SHARED_WORDS: usize = if cfg!(loom) { 2 } else { WISH_WORDS };
 
 /// The wishes of a stream. Its program writes; the server reads each once, copies it, and decides
 /// by the copy.
@@ -16,7 +17,7 @@ pub const WISH_WORDS: usize = if cfg!(loom) { 2 } else { crate::stream::WISH_WOR
 #[derive(Debug, Default)]
 pub struct WishPage {
     header: SegmentHeader,
-    wishes: NumberedRing<WISHES, WISH_WORDS>,
+    wishes: NumberedRing<WISHES, SHARED_WORDS>,
 }
 
 // SAFETY: repr(C), the header first, atomics only.
@@ -46,8 +47,9 @@ impl WishPage {
     /// Publishes wish `number`; the first is 1. There must be
     /// [room](super::StreamPage::has_room_for) for it, else it replaces one that may not have been
     /// read. One thread of the program.
-    pub fn publish(&self, number: u64, words: &[u64; WISH_WORDS]) {
-        self.wishes.write(number, words);
+    pub fn publish(&self, number: u64, wish: Wish) {
+        let words = wish.to_words();
+        self.wishes.write(number, &core::array::from_fn(|word| words[word]));
     }
 }
 
@@ -58,9 +60,13 @@ pub struct WishReader {
 }
 
 impl WishReader {
-    /// Returns the next wish and its number; `None` if there is none yet. Thread: cycle.
-    pub fn next(&mut self, page: &WishPage) -> Option<(u64, [u64; WISH_WORDS])> {
-        self.cursor.next(&page.wishes)
+    /// Returns the number of the next wish, and the wish unless its words make no sense; `None` if
+    /// there is none yet. Thread: cycle.
+    pub fn next(&mut self, page: &WishPage) -> Option<(u64, Option<Wish>)> {
+        let (number, shared) = self.cursor.next(&page.wishes)?;
+        let mut words = [0; WISH_WORDS];
+        words.iter_mut().zip(shared).for_each(|(word, shared)| *word = shared);
+        Some((number, Wish::from_words(&words)))
     }
 
     /// Returns how many wishes the program has overwritten before they were read.
