@@ -24,6 +24,7 @@ mod average;
 mod client_health;
 mod client_slot;
 mod cycle_thread;
+mod device_stream;
 mod disposal;
 mod driver_swap;
 mod error;
@@ -40,6 +41,7 @@ mod times;
 mod transport;
 
 pub use config::{Config, KeptState, SelfConnect};
+pub use device_stream::DeviceStream;
 pub use error::{CompanionError, ServerError};
 /// Exported for the fuzz target of the graph.
 #[cfg(fuzzing)]
