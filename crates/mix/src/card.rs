@@ -14,6 +14,7 @@ pub struct CardPosition {
 }
 
 /// A card that plays. Frames are counted from its first start on; while it is stopped, they stand.
+/// Where nothing was written, it plays silence.
 ///
 /// All methods are called by the device's thread. Thread: cycle.
 pub trait Card {

@@ -182,11 +182,16 @@ impl<M: StreamMemory> DeviceLoop<M> {
     }
 
     fn plays(&self) -> bool {
-        self.graph_runs || self.streams().any(|stream| stream.plays_at(self.rendered))
+        let graph_plays = self.graph_runs || self.graph.end() > self.rendered;
+        graph_plays || self.streams().any(|stream| stream.plays_at(self.rendered))
     }
 
     /// Continues behind the hardware's position, if the hardware has read more than was rendered.
     fn note_underrun(&mut self, position: CardPosition, card: &impl Card) {
+        if !self.is_started {
+            // It may have played some silence before it was stopped.
+            self.rendered = self.rendered.max(position.played);
+        }
         if !self.is_started || position.played <= self.rendered || !self.plays() {
             return;
         }
@@ -198,11 +203,15 @@ impl<M: StreamMemory> DeviceLoop<M> {
     }
 
     /// Takes back what the hardware has not read yet. What it refuses to give back is played as it
-    /// is.
+    /// is. If there is nothing, because nothing was to be played, what comes next must still be in
+    /// time.
     fn take_back(&mut self, position: CardPosition, card: &mut impl Card) {
         let earliest = position.played + u64::from(card.safety_frames());
-        if let Some(frames) = self.rendered.checked_sub(earliest).filter(|frames| *frames > 0) {
-            self.rendered -= card.rewind(frames).min(frames);
+        let taken = self.rendered.saturating_sub(earliest);
+        if taken > 0 {
+            self.rendered -= card.rewind(taken).min(taken);
+        } else if self.is_started && !self.plays() {
+            self.rendered = earliest;
         }
     }
 

@@ -198,7 +198,13 @@ impl Timeline {
         match wish {
             Wish::Run if !runs => self.run(at, position, written),
             Wish::Hold if runs => self.begin(at, position, Motion::Holds, written, false),
-            Wish::Drain { end } => self.drain(end.max(position)),
+            Wish::Drain { end } => {
+                if runs && position == self.last().end {
+                    // It had ended before, and goes on.
+                    self.begin(at, position, Motion::Runs, written, false);
+                }
+                self.drain(end.max(position));
+            }
             Wish::Splice { position } => {
                 let motion = if runs { Motion::Runs } else { Motion::Holds };
                 self.is_fresh |= !runs;

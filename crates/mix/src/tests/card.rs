@@ -107,7 +107,6 @@ impl Card for SimulatedCard {
 
     fn stop(&mut self) {
         assert!(self.played >= self.frames(), "what was written has not been played");
-        self.played = self.frames();
         self.started = None;
     }
 }

@@ -71,6 +71,9 @@ fn stretches(wishes: &[(u64, Wish)], fade: u64) -> Vec<Stretch> {
                 (next.position, next.end, next.fades_in) = (*position, u64::MAX, now.runs);
                 is_fresh |= !now.runs;
             }
+            Wish::Drain { end } if now.runs && position == now.end => {
+                (next.end, next.runs) = ((*end).max(position), true);
+            }
             Wish::Drain { end } => {
                 now.end = (*end).max(position);
                 continue;

@@ -281,7 +281,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 const FAR: u64 = 1 << 40;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
 
     #[test]
     fn every_frame_that_leaves_the_card_is_what_the_wishes_say(
