@@ -87,7 +87,7 @@ fn every_function_of_net_h_reports_that_there_is_no_network_audio() {
     let ended = Program::start(command_in(place.path(), Path::new(&program))).finish();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
-        ended.stderr.contains("jack_net_slave_open: sound over the network is not built yet"),
+        ended.stderr.contains("jack_net_slave_open: consort has no network audio of its own"),
         "{ended:?}"
     );
 }

@@ -89,7 +89,7 @@ fn the_documented_table_lists_every_exported_symbol_with_its_thread() {
 #[test]
 fn the_documented_table_has_every_callback_of_the_headers_with_its_thread() {
     let mut types: Vec<String> = Vec::new();
-    // Sound over the network is not built yet, so its callbacks are never called.
+    // There is no network audio, so its callbacks are never called.
     let headers = files("crates/jack/include/jack", "h");
     for path in headers.into_iter().filter(|path| !path.ends_with("net.h")) {
         let text = read(&path);

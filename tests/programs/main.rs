@@ -9,6 +9,7 @@ mod listing;
 mod metadata;
 mod metering;
 mod midi;
+mod network;
 mod notifications;
 mod numbers;
 mod qjackctl;

@@ -17,7 +17,7 @@ recordings="alsa-utils"
 # Compared with our own: JACK's headers and the library behind them.
 reference="libjack-jackd2-dev libjack-jackd2-0 jackd2"
 # Debian 12 has no jack-example-tools package: its jackd2 carries jack_lsp, jack_metro and the rest.
-clients="jack-capture meterbridge jackmeter ecasound ffmpeg sox aj-snapshot hydrogen
+clients="zita-njbridge jack-capture meterbridge jackmeter ecasound ffmpeg sox aj-snapshot hydrogen
     fluidsynth timgm6mb-soundfont jack-midi-clock
     gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"

@@ -17,7 +17,9 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     match jackd::parse(&words, std::env::var("JACK_DEFAULT_SERVER").ok())? {
         Request::Text(text) => output::print(&text)?,
-        Request::NotBuilt(driver) => bail!("the driver '{driver}' is not built yet: use -d dummy"),
+        Request::NotBuilt { driver, instead } => {
+            bail!("there is no driver '{driver}' in consort: {instead}")
+        }
         Request::Switch { server, switch } => {
             Observer::open(Some(&server))?.switch_driver(with_absolute_paths(switch)?)?
         }

@@ -157,7 +157,12 @@ fn called_as_jackd_the_program_takes_jackds_options() {
         let stdout = String::from_utf8_lossy(&version.stdout);
         assert!(version.status.success() && stdout.starts_with("jackdmp version 1.9."), "{stdout}");
         let oss = runtime.run(&jackd, "-R -P70 -doss -r48000 -p1024");
-        assert_ends(&oss, 1, &format!("{name}: the driver 'oss' is not built yet"), name);
+        assert_ends(
+            &oss,
+            1,
+            &format!("{name}: there is no driver 'oss' in consort: use -d alsa"),
+            name,
+        );
         assert_ends(&runtime.run(&jackd, "-Q"), 2, &format!("{name}: "), name);
         assert_ends(&runtime.run(&jackd, "status"), 2, &format!("{name}: "), name);
     }

@@ -22,9 +22,20 @@ pub(crate) fn file_help() -> String {
     settings::help("Options of the driver 'file'", FILE)
 }
 
-/// Drivers of jackd that are not built here.
-const NOT_BUILT: [&str; 9] =
-    ["coreaudio", "firewire", "freebob", "net", "netone", "oss", "portaudio", "proxy", "sun"];
+/// What serves instead of JACK2's audio over the network.
+pub const INSTEAD_OF_NETWORK: &str = "run zita-j2n and zita-n2j (Debian's zita-njbridge) or \
+    jacktrip as programs of a server on either machine";
+
+/// Returns what serves instead of a driver of jackd that is not built here; `None`: jackd has no
+/// such driver either.
+fn instead_of(driver: &str) -> Option<&'static str> {
+    Some(match driver {
+        "net" | "netone" | "proxy" => INSTEAD_OF_NETWORK,
+        "firewire" | "freebob" => "use -d alsa: the kernel has drivers for FireWire cards",
+        "coreaudio" | "oss" | "portaudio" | "sun" => "use -d alsa",
+        _ => return None,
+    })
+}
 
 /// Reads the options of driver `name`.
 pub(crate) fn read(name: &str, words: OptionReader<'_>) -> Result<DriverRequest, UsageError> {
@@ -32,10 +43,12 @@ pub(crate) fn read(name: &str, words: OptionReader<'_>) -> Result<DriverRequest,
         "dummy" | "timer" => timer(words),
         "file" => file(words),
         "alsa" => alsa::read(words),
-        _ if NOT_BUILT.contains(&name) => Ok(DriverRequest::NotBuilt),
-        _ => Err(UsageError(format!(
-            "there is no driver '{name}': use -d alsa, -d dummy or -d file"
-        ))),
+        _ => match instead_of(name) {
+            Some(instead) => Ok(DriverRequest::NotBuilt { instead }),
+            None => Err(UsageError(format!(
+                "there is no driver '{name}': use -d alsa, -d dummy or -d file"
+            ))),
+        },
     }
 }
 

@@ -20,7 +20,7 @@ pub(crate) enum DriverRequest {
         devices: Vec<DeviceOptions>,
     },
     /// A driver that exists in jackd and not here.
-    NotBuilt,
+    NotBuilt { instead: &'static str },
 }
 
 /// Returns the device that a driver of MIDI hardware stands for.

@@ -23,6 +23,7 @@ use jack_parameters::{Parameter, SERVER, help_line};
 use proto::defaults;
 use proto::driver::DriverSwitch;
 
+pub use driver::INSTEAD_OF_NETWORK;
 use driver_request::DriverRequest;
 pub use man::page as man_page;
 use options::{Action, Options};
@@ -121,7 +122,12 @@ pub enum Request {
         slave: Slave,
     },
     /// A driver of jackd that is not built here.
-    NotBuilt(String),
+    NotBuilt {
+        /// Its name.
+        driver: String,
+        /// What to use instead.
+        instead: &'static str,
+    },
 }
 
 /// Reads a command line: `words` without the program's name. `default_server` is the value of
@@ -162,7 +168,9 @@ pub fn parse(words: &[String], default_server: Option<String>) -> Result<Request
     }
     match driver::read(driver, words)? {
         DriverRequest::Help(text) => Ok(Request::Text(text)),
-        DriverRequest::NotBuilt => Ok(Request::NotBuilt(driver.into())),
+        DriverRequest::NotBuilt { instead } => {
+            Ok(Request::NotBuilt { driver: driver.into(), instead })
+        }
         DriverRequest::Run { driver, quantum, .. } if action == Action::Switch => {
             Ok(Request::Switch { server: config.name, switch: DriverSwitch { driver, quantum } })
         }
@@ -206,7 +214,7 @@ pub fn read_jackd(words: &[String]) -> Result<Option<Config>, String> {
             Request::Text(_)
             | Request::Switch { .. }
             | Request::AddSlave { .. }
-            | Request::NotBuilt(_),
+            | Request::NotBuilt { .. },
         ) => Ok(None),
         Err(error) => Err(error.to_string()),
     }

@@ -260,12 +260,14 @@ fn start_lines_for_sound_cards_ask_for_the_devices_they_name() {
 }
 
 #[test]
-fn drivers_that_are_not_built_are_recognised() {
-    for (what, line) in [
-        ("FireWire", "jackd -R -d firewire -p128 -n3 -r48000"),
-        ("network", "jackd -d net -a 192.168.1.2 -C -1 -P -1 -l 5"),
+fn the_refusal_of_a_driver_says_what_to_use_instead() {
+    for (what, line, used) in [
+        ("FireWire", "jackd -R -d firewire -p128 -n3 -r48000", "-d alsa"),
+        ("network", "jackd -d net -a 192.168.1.2 -C -1 -P -1 -l 5", "zita-njbridge"),
+        ("netjack 1", "jackd -d netone -p 64", "jacktrip"),
     ] {
-        assert!(matches!(ask(line), Request::NotBuilt(_)), "{what}");
+        let Request::NotBuilt { instead, .. } = ask(line) else { panic!("{what}") };
+        assert!(instead.contains(used), "{what}: {instead}");
     }
 }
 
@@ -424,7 +426,10 @@ fn only_driver_options_of_a_line_that_switches_count() {
     }
     assert!(refusal("jackd --switch").contains("-d NAME"));
     assert!(refusal("jackd --switch -d dummy -p 0").contains("-p 0"));
-    assert_eq!(ask("jackd --switch -d oss"), Request::NotBuilt("oss".into()));
+    assert_eq!(
+        ask("jackd --switch -d oss"),
+        Request::NotBuilt { driver: "oss".into(), instead: "use -d alsa" }
+    );
 }
 
 #[test]

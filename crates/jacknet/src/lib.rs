@@ -15,7 +15,9 @@ type Text = *const c_char;
 const FAILED: c_int = -1;
 
 fn say(function: &str) {
-    jack::messages::error(format_args!("{function}: sound over the network is not built yet"));
+    jack::messages::error(format_args!(
+        "{function}: consort has no network audio of its own; zita-njbridge and jacktrip are clients that do it"
+    ));
 }
 
 /// Returns -1, with a message.

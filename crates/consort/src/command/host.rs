@@ -83,8 +83,13 @@ impl Host {
     /// Finds the plug-in's file, and the libraries to link it with.
     fn find(&self) -> anyhow::Result<(PathBuf, [PathBuf; 2])> {
         if ABSENT.contains(&self.object.as_str()) {
+            let instead = match self.object.as_str() {
+                "audioadapter" => "consort device add",
+                _ => jackd::INSTEAD_OF_NETWORK,
+            };
             bail!(
-                "consort has no '{}' of its own yet, and JACK2's needs the internals of JACK2's server",
+                "consort has no '{}', and JACK2's needs the internals of JACK2's server. \
+                 Instead: {instead}",
                 self.object
             );
         }
