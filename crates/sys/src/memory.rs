@@ -23,6 +23,14 @@ pub use stream::PeerStream;
 
 use std::io;
 
+/// The size of a page, in bytes, from the C library. Its other source, the kernel's auxiliary
+/// vector, cannot be read under valgrind, which maps the vDSO elsewhere.
+fn page_bytes() -> usize {
+    // SAFETY: `sysconf` reads a number that is fixed for the process.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).expect("every system has pages of a fixed size")
+}
+
 /// Why a piece of shared memory was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, MlockFlags, ProtFlags, madvise, mlock_with, mmap, munmap};
 
 use super::pin::Pin;
-use super::{Segment, SegmentError};
+use super::{Segment, SegmentError, page_bytes};
 
 /// What this process may do through a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Mapping {
                     return Ok(());
                 }
                 Err(errno) => {
-                    let page = rustix::param::page_size();
+                    let page = page_bytes();
                     let size_bytes = bytes.len().next_multiple_of(page) as u64;
                     return Err(SegmentError::Populate { size_bytes, source: errno.into() });
                 }
@@ -164,7 +164,7 @@ impl Mapping {
 
     /// Reads one byte of each page of a range of whole pages.
     fn touch(&self, bytes: Range<usize>) {
-        for offset in bytes.step_by(rustix::param::page_size()) {
+        for offset in bytes.step_by(page_bytes()) {
             // SAFETY: within our own mapping; an atomic access is no data race with other
             // processes.
             unsafe { self.base.byte_add(offset).cast::<AtomicU8>().as_ref() }
@@ -174,7 +174,7 @@ impl Mapping {
 
     /// Returns the pages of this mapping in which a range of bytes lies, as bytes.
     fn whole_pages(&self, bytes: Range<usize>) -> Range<usize> {
-        let page = rustix::param::page_size();
+        let page = page_bytes();
         let end = bytes.end.min(self.len);
         bytes.start.min(end) / page * page..end
     }

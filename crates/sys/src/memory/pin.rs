@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use rustix::pipe::{PipeFlags, fcntl_setpipe_size, pipe_with};
 
+use super::page_bytes;
+
 /// The smallest range, in bytes, that Linux maps as one large page of a file.
 const LEAST_MERGED_BYTES: usize = 2 << 20;
 
@@ -56,7 +58,7 @@ fn owned(descriptor: i32) -> Option<OwnedFd> {
 }
 
 fn hold(base: NonNull<u8>, len: usize) -> io::Result<OwnedFd> {
-    let page = rustix::param::page_size();
+    let page = page_bytes();
     let offsets = iter::successors(Some(0), |offset| Some(offset + LEAST_MERGED_BYTES));
     let pages = offsets.take_while(|offset| *offset < len);
     let vector: Vec<libc::iovec> = pages
