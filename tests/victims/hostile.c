@@ -15,8 +15,8 @@
  *   merge      has the kernel merge the pages of each segment into a large one, and split that again; prints "stayed" or
  *              "merged", whether the kernel did it with any
  *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
- *   linger     sends the server a TCP socket whose close lasts an hour
- *   bulk       sends the server the only descriptor of a memfd of 1 GiB
+ *   linger     sends the server TCP sockets whose close lasts an hour
+ *   bulk       sends the server the only descriptors of memfds of 256 MiB
  *   fork       leaves a child behind that keeps everything, and exits without closing its client */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -229,8 +229,30 @@ static void unprotect(void) {
             say("written");
 }
 
-/* Sends a descriptor on every connection to the server, and closes it. */
-static void send_away(int descriptor) {
+struct parcel {
+    int socket, descriptor;
+};
+
+/* Closes its own descriptor at once, so that the server has the last one. A thread of its own: if
+ * the server was faster, the slow close is ours. */
+static void *send_away(void *argument) {
+    struct parcel parcel = *(struct parcel *)argument;
+    char byte = 'x', space[CMSG_SPACE(sizeof(int))] = {0};
+    struct iovec part = {&byte, 1};
+    struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    memcpy(CMSG_DATA(header), &parcel.descriptor, sizeof parcel.descriptor);
+    sendmsg(parcel.socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    close(parcel.descriptor);
+    return NULL;
+}
+
+/* Sends a descriptor of its own on every connection to the server. */
+static void send_descriptors(int (*make)(void)) {
+    static struct parcel parcels[256];
     for (int socket = 3; socket < 256; socket++) {
         struct stat what;
         int type = 0;
@@ -238,21 +260,17 @@ static void send_away(int descriptor) {
         if (fstat(socket, &what) != 0 || !S_ISSOCK(what.st_mode) ||
             getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &size) != 0 || type != SOCK_SEQPACKET)
             continue;
-        char byte = 'x', space[CMSG_SPACE(sizeof(int))] = {0};
-        struct iovec part = {&byte, 1};
-        struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof space};
-        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-        header->cmsg_level = SOL_SOCKET;
-        header->cmsg_type = SCM_RIGHTS;
-        header->cmsg_len = CMSG_LEN(sizeof(int));
-        memcpy(CMSG_DATA(header), &descriptor, sizeof descriptor);
-        sendmsg(socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
+        pthread_t sender;
+        parcels[socket] = (struct parcel){socket, make()};
+        if (pthread_create(&sender, NULL, send_away, &parcels[socket]) != 0)
+            abort();
+        pthread_detach(sender);
     }
-    close(descriptor);
+    usleep(100000);
 }
 
 /* The other end of a lingering socket stays open, and is never read. */
-static void linger(void) {
+static int make_lingering(void) {
     static char zeros[65536];
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
     socklen_t size = sizeof address;
@@ -265,15 +283,18 @@ static void linger(void) {
     setsockopt(one, SOL_SOCKET, SO_LINGER, &hour, sizeof hour);
     while (send(one, zeros, sizeof zeros, MSG_DONTWAIT) > 0)
         ;
-    send_away(one);
+    return one;
 }
 
-static void bulk(void) {
+static int make_bulky(void) {
     int memory = memfd_create("bulk", 0);
-    if (ftruncate(memory, 1l << 30) != 0 || fallocate(memory, 0, 0, 1l << 30) != 0)
+    if (ftruncate(memory, 1l << 28) != 0 || fallocate(memory, 0, 0, 1l << 28) != 0)
         abort();
-    send_away(memory);
+    return memory;
 }
+
+static void linger(void) { send_descriptors(make_lingering); }
+static void bulk(void) { send_descriptors(make_bulky); }
 
 static void leave_a_child(void) {
     if (fork() == 0) {
