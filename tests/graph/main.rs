@@ -73,6 +73,24 @@ fn a_loop_is_heard_one_cycle_later_at_the_connection_that_closed_it() {
 }
 
 #[test]
+fn a_loop_sounds_on_where_cycle_numbers_and_jacks_frame_clock_begin_again() {
+    const FRAMES: usize = 20 * 48_000;
+    let options = ["--quantum", "64", "--fast"];
+    let server = Server::playing_with(&impulse(1000, FRAMES), &options, |command| {
+        command.env("CONSORT_COUNTERS_NEAR_END", "10");
+    });
+    let _programs: Vec<Program> = ["a", "b"].map(|name| thru(&server, name)).into();
+    connect(&server, "a:out", "system:playback_1");
+    connect(&server, "a:out", "b:in");
+    connect(&server, "b:out", "a:in");
+    connect(&server, "system:capture_1", "a:in");
+    let heard = impulses(&server.played());
+    let turns = heard.iter().enumerate();
+    let lost = turns.map(|(turn, at)| at - turn * QUANTUM).find(|first| *first != 1000);
+    assert_eq!((lost, heard.len()), (None, (FRAMES - 1000).div_ceil(QUANTUM)));
+}
+
+#[test]
 fn a_client_connected_with_itself_hears_its_own_last_cycle() {
     let server = fast(&impulse(500, 1500));
     let _program = thru(&server, "a");

@@ -106,6 +106,15 @@ impl Server {
     /// frame for frame. It begins with the first client that hears a capture port and ends with the
     /// sound.
     pub fn playing(sound: &Sound, options: &[&str]) -> Self {
+        Self::playing_with(sound, options, |_| {})
+    }
+
+    /// The same, started by a command that `prepare` has changed.
+    pub fn playing_with(
+        sound: &Sound,
+        options: &[&str],
+        prepare: impl FnOnce(&mut Command),
+    ) -> Self {
         let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
         let (input, output) =
             (directory.path().join("played.wav"), directory.path().join(RECORDED));
@@ -113,7 +122,7 @@ impl Server {
         let paths = [input.to_string_lossy().into_owned(), output.to_string_lossy().into_owned()];
         let mut all = vec!["--driver", "file", "--input", &paths[0], "--output", &paths[1]];
         all.extend(options);
-        Self::start_in(directory, &all)
+        Self::start_with(directory, &all, prepare)
     }
 
     /// A server without capture ports, in real time at 48 kHz or the `--rate` of `options`, that

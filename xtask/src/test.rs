@@ -56,7 +56,21 @@ fn tests(arguments: &[String]) -> Result<()> {
         let path = not_run.to_string_lossy();
         cargo_with(&words, &[("PROPTEST_RNG_SEED", "20261121"), ("CONSORT_NOT_RUN", &path)])?;
     }
+    if arguments.is_empty() {
+        near_the_ends_of_counters()?;
+    }
     report_not_run(&std::fs::read_to_string(&not_run).unwrap_or_default())
+}
+
+/// Suites whose servers wrap their counters in a short run; all others do so too with the variable.
+const AT_WRAPS: [&str; 3] = ["driver", "timing", "transport"];
+
+/// Runs tests on servers whose cycle number and frame clock wrap after two seconds.
+fn near_the_ends_of_counters() -> Result<()> {
+    let suites = chosen(&AT_WRAPS.map(str::to_owned));
+    let words = ["test", "--no-fail-fast"].into_iter().chain(suites.iter().map(String::as_str));
+    let words: Vec<&str> = words.chain(["--", "--test-threads=2"]).collect();
+    cargo_with(&words, &[("CONSORT_COUNTERS_NEAR_END", "2")])
 }
 
 /// Tests that need a machine of another kind: CI's is virtual, and may not move interrupts.

@@ -13,6 +13,7 @@ use device::{Driver, Pacing, Wake};
 use rt::call::Call;
 use rt::clock::Dll;
 use rt::cycle::{NewCycle, await_end, begin};
+use rt::cycle_number;
 use rt::park::Park;
 use rt::record::{CycleRecord, Record, UNKNOWN_CPU};
 use rt::shm::{CycleInfo, EngineSegment, Handover, Recording, TransportRequest, TransportRequests};
@@ -25,6 +26,7 @@ use sys::poll::Waker;
 use self::buffers::{CaptureBuffers, PlaybackMix};
 use self::parking::Idle;
 use crate::average::Average;
+use crate::counters::Counters;
 use crate::plan::Plan;
 use crate::resume::Resume;
 use crate::supervision::in_cycle;
@@ -130,6 +132,8 @@ pub struct CycleThread {
     pub transport: TransportEngine,
     /// How often the frame clock has been set forward.
     pub resumed: u32,
+    /// The counters before the first cycle.
+    pub counters: Counters,
 }
 
 /// How long a driver that is not bound to real time waits for the graph, ns.
@@ -167,6 +171,8 @@ impl CycleThread {
         self.shared.driver_thread.store(sys::thread::thread_id(), Ordering::Relaxed);
         let mut state = State {
             info: CycleInfo {
+                cycle: self.counters.cycle,
+                frames: self.counters.frames,
                 quantum: self.plan.quantum,
                 plan: self.plan.generation,
                 ..CycleInfo::default()
@@ -372,7 +378,7 @@ impl CycleThread {
         let frames = resumed
             .map_or(frames, |resumed| frames.max(resumed.saturating_add(u64::from(quantum))));
         state.info = CycleInfo {
-            cycle: state.info.cycle.wrapping_add(1),
+            cycle: cycle_number::next(state.info.cycle),
             plan: self.plan.generation,
             quantum,
             sample_rate_hz,

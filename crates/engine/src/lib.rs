@@ -8,6 +8,7 @@
 
 pub mod config;
 mod control;
+mod counters;
 mod latency;
 mod model;
 mod order;

@@ -24,6 +24,7 @@ use crate::config::{Config, KeptState};
 use crate::control::{
     Control, GroupListener, Listeners, PlacementConfig, Setup, SharedMemory, StatePersistence,
 };
+use crate::counters::Counters;
 use crate::cycle_thread::{CycleShared, CycleThread};
 use crate::driver_swap::capture_slabs;
 use crate::error::{CompanionError, ServerError, within};
@@ -180,6 +181,7 @@ fn start(
         realtime_priority: config.realtime_priority,
         transport: TransportEngine::default(),
         resumed: 0,
+        counters: Counters::of_environment(config.quantum, facts.sample_rate_hz),
     };
     let announcement = announcement(&config, &facts);
     let realtime = config.realtime_priority;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use client::{Client, Control, CycleScope, Inactive, Observer, OutputPort};
+use rt::cycle_number;
 use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::shm::{RecordCursor, Recording};
 use rtrb::{Consumer, Producer, RingBuffer};
@@ -120,7 +121,8 @@ impl Meter {
 
     fn note_cycle(&mut self, record: CycleRecord) {
         let ideal_ns = record.period_ns();
-        let follows = record.cycle == self.newest.cycle.wrapping_add(1) && self.newest.cycle != 0;
+        let follows =
+            record.cycle == cycle_number::next(self.newest.cycle) && self.newest.cycle != 0;
         if follows {
             let period_ns = record.woken_ns.saturating_sub(self.newest.woken_ns);
             self.driver[0] = variation(period_ns, ideal_ns);

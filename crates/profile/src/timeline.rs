@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use observe::RecordingFollower;
+use rt::cycle_number;
 use rt::record::{ClientRecord, CycleRecord, Record};
 
 /// The server that was recorded.
@@ -80,7 +81,7 @@ impl Timeline {
         self.runs
             .iter()
             .zip(self.runs.iter().skip(1))
-            .filter(|(run, next)| next.cycle.cycle == run.cycle.cycle.wrapping_add(1))
+            .filter(|(run, next)| next.cycle.cycle == cycle_number::next(run.cycle.cycle))
     }
 }
 

@@ -13,6 +13,7 @@
 pub mod call;
 pub mod clock;
 pub mod cycle;
+pub mod cycle_number;
 pub mod midi;
 pub mod park;
 pub mod rate;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rt::cycle_number;
 use rt::record::{ClientRecord, CycleRecord, Record};
 use serde::Serialize;
 
@@ -107,7 +108,7 @@ impl Model {
         if cycle.woken_ns >= self.open.begin_ns + COLUMN_NS {
             self.close_column(cycle);
         }
-        if next.cycle == cycle.cycle.wrapping_add(1) {
+        if next.cycle == cycle_number::next(cycle.cycle) {
             self.open.periods.push(next.woken_ns.saturating_sub(cycle.woken_ns));
         }
         self.open.ends.push(cycle.end_ns.saturating_sub(cycle.woken_ns));

@@ -3,6 +3,7 @@
 use std::ptr::null_mut;
 
 use dsp::PeerSamples;
+use rt::cycle_number;
 use rt::midi::{Cursor, MidiReader, MidiSources, merge};
 use rt::shm::{ASSIGNMENT_WORDS, AssignmentReader, InputSource};
 use sys::buffers::{BUFFER_FRAMES, OwnBuffers};
@@ -111,14 +112,14 @@ impl<'a> CycleInputs<'a> {
     fn foreign_slab(&self, source: InputSource) -> Option<&PeerSlab> {
         let slab = self.tables.slab(source.slab)?;
         let finished = slab.header().finished();
-        let before = source.feedback && finished == self.cycle.wrapping_sub(1);
+        let before = source.feedback && finished == cycle_number::previous(self.cycle);
         (finished == self.cycle || before).then_some(slab)
     }
 
     /// Returns the client's own slab, if it was finished in the previous cycle. Thread: cycle.
     fn own_slab_of_previous_cycle(&self, source: InputSource) -> Option<&OwnBuffers> {
         let slab = self.own.get(source.slab)?;
-        (slab.slab().header().finished() == self.cycle.wrapping_sub(1)).then_some(slab)
+        (slab.slab().header().finished() == cycle_number::previous(self.cycle)).then_some(slab)
     }
 }
 

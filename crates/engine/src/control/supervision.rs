@@ -10,6 +10,7 @@ mod xruns;
 use std::sync::Arc;
 
 use proto::event::Event as Notification;
+use rt::cycle_number;
 use rt::record::{ClientRecord, CycleRecord, Record};
 use rt::shm::{OwnPage, RecordCursor, Recording};
 use rt::sync::Ordering;
@@ -87,7 +88,10 @@ impl Control {
 
     fn note_cycle(&mut self, cycle: CycleRecord) {
         let supervisor = &mut self.supervisor;
-        supervisor.cycles += u64::from(cycle.cycle.wrapping_sub(supervisor.newest.cycle));
+        supervisor.cycles += match supervisor.newest.cycle {
+            0 => 1,
+            newest => u64::from(cycle_number::distance(newest, cycle.cycle)),
+        };
         supervisor.newest = cycle;
         supervisor.xruns.begin_cycle();
         if let Some(xrun_us) = cycle.xrun_us {

@@ -4,6 +4,7 @@
 //! after that, so that what was queued in the device is heard to its end and a program that joins
 //! at once finds the device running.
 
+use rt::cycle_number;
 use rt::park::Park;
 use rt::rate::duration_ns;
 use rt::shm::CycleInfo;
@@ -58,7 +59,7 @@ impl CycleThread {
         state.clock = None;
         state.was_parked = true;
         // A cycle that no client ran in: what clients left from the last one is not played again.
-        state.info.cycle = state.info.cycle.wrapping_add(1);
+        state.info.cycle = cycle_number::next(state.info.cycle);
         match reason {
             Reason::Cycle(taken) => {
                 state.taken = taken;

@@ -8,7 +8,7 @@ use crate::transport::{TRANSPORT_WORDS, Transport};
 /// The properties of a cycle, the same for every client that runs in it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct CycleInfo {
-    /// Number of the cycle; wraps. The first one is 1.
+    /// Number of the cycle ([`crate::cycle_number`]); 0: there was none.
     pub cycle: u32,
     /// Generation of the plan that it runs.
     pub plan: u64,
