@@ -1,0 +1,2 @@
+mod maps;
+mod matrices;

@@ -1,0 +1,128 @@
+//! A program's bytes become planar samples.
+
+use dsp::LANES;
+
+use super::{MAX_SAMPLE_BYTES, SampleFormat, g711};
+use crate::planes::{Emit, Planes};
+use crate::{MAX_CHANNELS, PIECE_FRAMES};
+
+/// What each code of an eight-bit format stands for.
+static U8: [f32; 256] = u8_table();
+static A_LAW: [f32; 256] = g711::a_law_table();
+static MU_LAW: [f32; 256] = g711::mu_law_table();
+
+const fn u8_table() -> [f32; 256] {
+    let mut table = [0.0; 256];
+    let mut code = 0;
+    while code < 256 {
+        table[code] = (code as f32 - 128.0) / 128.0;
+        code += 1;
+    }
+    table
+}
+
+/// Decodes interleaved bytes that come in pieces of any length.
+#[derive(Debug, Clone)]
+pub struct Decoder {
+    format: SampleFormat,
+    channels: usize,
+    planes: Planes,
+    /// The first bytes of a frame of which the rest has not come.
+    partial: [u8; MAX_CHANNELS * MAX_SAMPLE_BYTES],
+    partial_bytes: usize,
+}
+
+impl Decoder {
+    /// Returns a decoder for frames of `channels` samples, 1 to [`MAX_CHANNELS`]; other numbers are
+    /// taken as the nearest of these. Allocates.
+    #[must_use]
+    pub fn new(format: SampleFormat, channels: usize) -> Self {
+        let channels = channels.clamp(1, MAX_CHANNELS);
+        Self {
+            format,
+            channels,
+            planes: Planes::new(channels, PIECE_FRAMES),
+            partial: [0; MAX_CHANNELS * MAX_SAMPLE_BYTES],
+            partial_bytes: 0,
+        }
+    }
+
+    /// Returns the bytes of a frame.
+    #[must_use]
+    pub fn frame_bytes(&self) -> usize {
+        self.channels * self.format.bytes_per_sample()
+    }
+
+    /// Returns the bytes of an incomplete frame that wait for the rest of it.
+    #[must_use]
+    pub fn partial_bytes(&self) -> usize {
+        self.partial_bytes
+    }
+
+    /// Decodes bytes, and passes on the frames that are complete, in pieces of at most
+    /// [`PIECE_FRAMES`]: a slice for each channel. Bytes of an incomplete frame are kept for the
+    /// next call.
+    pub fn push(&mut self, mut bytes: &[u8], mut emit: impl FnMut(&[&[f32]])) {
+        let frame_bytes = self.frame_bytes();
+        if self.partial_bytes > 0 {
+            let missing = &mut self.partial[self.partial_bytes..frame_bytes];
+            let (taken, rest) = bytes.split_at(missing.len().min(bytes.len()));
+            missing[..taken.len()].copy_from_slice(taken);
+            self.partial_bytes += taken.len();
+            bytes = rest;
+            if self.partial_bytes < frame_bytes {
+                return;
+            }
+            self.partial_bytes = 0;
+            let frame = self.partial;
+            self.decode(&frame[..frame_bytes], &mut emit);
+        }
+        let (whole, partial) = bytes.split_at(bytes.len() / frame_bytes * frame_bytes);
+        for piece in whole.chunks(PIECE_FRAMES * frame_bytes) {
+            self.decode(piece, &mut emit);
+        }
+        self.partial[..partial.len()].copy_from_slice(partial);
+        self.partial_bytes = partial.len();
+    }
+
+    /// Forgets the bytes of an incomplete frame.
+    pub fn reset(&mut self) {
+        self.partial_bytes = 0;
+    }
+
+    /// Decodes whole frames, as many as a piece has at most.
+    fn decode(&mut self, bytes: &[u8], emit: Emit<'_>) {
+        match self.format {
+            SampleFormat::U8 => self.look_up(&U8, bytes),
+            SampleFormat::ALaw => self.look_up(&A_LAW, bytes),
+            SampleFormat::MuLaw => self.look_up(&MU_LAW, bytes),
+            SampleFormat::Linear(format) => self.decode_linear(format, bytes),
+        }
+        self.planes.emit(0, bytes.len() / self.frame_bytes(), emit);
+    }
+
+    fn look_up(&mut self, table: &[f32; 256], bytes: &[u8]) {
+        let channels = self.channels;
+        for (channel, plane) in self.planes.iter_mut().enumerate() {
+            let codes = bytes.iter().skip(channel).step_by(channels);
+            for (sample, code) in plane.iter_mut().zip(codes) {
+                *sample = table[usize::from(*code)];
+            }
+        }
+    }
+
+    fn decode_linear(&mut self, format: dsp::Format, bytes: &[u8]) {
+        let channels = self.channels;
+        let frames = bytes.len() / (channels * format.bytes_per_sample());
+        let mut planes = self.planes.iter_mut().map(|plane| &mut plane[..frames]);
+        let mut first = 0;
+        while first + LANES <= channels {
+            let group = std::array::from_fn(|_| planes.next().unwrap_or_default());
+            dsp::deinterleave(format, bytes, group, first, channels);
+            first += LANES;
+        }
+        for (channel, plane) in (first..).zip(planes) {
+            dsp::decode(format, bytes, plane, channel, channels);
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! Conversion between a program's own samples and those of a stream.
+//!
+//! A program has interleaved bytes in one of many formats, with its own channels and rate; a stream
+//! of the server is planar `f32` with the channels and the rate of its device. What lies between is
+//! here, and runs in the program's process, on any of its threads. Nothing allocates, locks or
+//! panics once it is constructed, and the time that a call takes is proportional to the frames that
+//! it is given.
+#![forbid(unsafe_code)]
+
+mod channels;
+mod format;
+mod planes;
+
+pub use channels::{ChannelMap, ChannelPosition, InvalidMap, Matrix, Mixing, Standard};
+pub use format::{Decoder, Encoder, SampleFormat, UnknownFormat};
+
+/// Most channels of a program or a stream, as in PulseAudio's protocol.
+pub const MAX_CHANNELS: usize = 32;
+
+/// Most frames that are passed on at once.
+pub const PIECE_FRAMES: usize = 1024;
