@@ -41,6 +41,21 @@ impl Guard {
         (server, guard)
     }
 
+    /// Runs a guarded program of ours that needs no server.
+    ///
+    /// # Panics
+    /// If it fails, breaks the rule, or never enters what is guarded.
+    pub fn run(program: &Path) {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let guard = Self { notes: directory.path().join("guard-notes") };
+        let mut command = Command::new(program);
+        guard.arm(&mut command);
+        let output = command.output().expect("the program starts");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{}: {errors}", program.display());
+        assert_eq!(guard.guarded_processes(), 1, "{} armed the guard", program.display());
+    }
+
     fn arm(&self, command: &mut Command) {
         command.env("LD_PRELOAD", library()).env("CONSORT_GUARD_FILE", &self.notes);
     }

@@ -53,6 +53,11 @@ fn no_cycle_allocates_locks_or_blocks_while_the_graph_changes() {
 }
 
 #[test]
+fn a_conversion_that_exists_allocates_nothing() {
+    Guard::run(Path::new(env!("CARGO_BIN_EXE_conversions")));
+}
+
+#[test]
 fn cpu_idle_states_are_limited_while_a_client_runs() {
     // No other test has this quantum, and the kernel gives the least of all limits.
     let server = Server::start(&["--quantum", "32"]);

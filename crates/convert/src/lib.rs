@@ -8,11 +8,16 @@
 #![forbid(unsafe_code)]
 
 mod channels;
+mod converter;
 mod format;
+mod options;
 mod planes;
+mod resampler;
 
 pub use channels::{ChannelMap, ChannelPosition, InvalidMap, Matrix, Mixing, Standard};
+pub use converter::{PlaybackConverter, ProgramFormat, RecordConverter, StreamFormat};
 pub use format::{Decoder, Encoder, SampleFormat, UnknownFormat};
+pub use options::{ConvertError, Filter, MAX_RATE_HZ, Options};
 
 /// Most channels of a program or a stream, as in PulseAudio's protocol.
 pub const MAX_CHANNELS: usize = 32;

@@ -19,13 +19,22 @@ impl Planes {
         Self { samples: vec![0.0; channels * frames], channels, frames }
     }
 
+    /// Returns the frames that there is room for.
+    pub(crate) fn frames(&self) -> usize {
+        self.frames
+    }
+
     /// Returns the samples of all channels, one channel after the other.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.samples.chunks_exact_mut(self.frames)
     }
 
-    /// Returns all samples, one channel after the other.
-    #[cfg(test)]
+    /// Returns all samples: those of the first channel, then those of the second, and so on.
+    pub(crate) fn as_slice(&self) -> &[f32] {
+        &self.samples
+    }
+
+    /// Returns all samples, as [`as_slice`](Self::as_slice) does.
     pub(crate) fn as_mut_slice(&mut self) -> &mut [f32] {
         &mut self.samples
     }
