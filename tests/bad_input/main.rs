@@ -2,6 +2,7 @@
 //! reason, and no other program notices.
 #![forbid(unsafe_code)]
 
+mod announcements;
 mod crowds;
 mod directories;
 mod first_packets;

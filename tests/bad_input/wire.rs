@@ -199,9 +199,14 @@ impl ByHand {
 
     /// Becomes active, without a part in cycles.
     pub fn activate(&mut self) {
+        self.activate_with(false);
+    }
+
+    /// Becomes active, without a part in cycles; with a latency callback or without one.
+    pub fn activate_with(&mut self, latency_callback: bool) {
         let activation = Activation {
             process_thread: None,
-            latency_callback: false,
+            latency_callback,
             quantum_callback: false,
             freewheel_callback: false,
             session_callback: false,

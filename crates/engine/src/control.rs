@@ -174,7 +174,7 @@ impl Control {
     /// 3. Clients are notified of the connections that the running plan carries, before they are
     ///    asked what latency these make.
     /// 4. Sessions and plug-ins' processes, which depend on nothing else here.
-    /// 5. The latency pass, which a new plan starts again.
+    /// 5. The latency pass; changes of the graph are in the next one.
     /// 6. The plan, after everything that may need one.
     /// 7. Requests that wait for a plan are answered after it is built: withdrawing the plan before
     ///    may have found that it is in force.

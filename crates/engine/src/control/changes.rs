@@ -99,8 +99,8 @@ impl Control {
         }
     }
 
-    /// Notifies every client that wants it, except one, after all earlier notifications. Clients
-    /// that return are not notified of another client's return: they know it.
+    /// Notifies every client that wants it, except one, after what that client is notified of
+    /// before. Clients that return are not notified of another client's return: they know it.
     pub(super) fn notify_all(&mut self, event: &Event, except: Option<u32>) {
         let wanted = |(client, slot): (&u32, &ClientSlot)| {
             let wanted =
@@ -112,7 +112,8 @@ impl Control {
         if to.is_empty() {
             return;
         }
-        self.notifications.push(event, to, now_ns());
+        let owner_of = |port| self.model.port(port).map(|port| port.owner);
+        self.notifications.push(event, &to, owner_of, now_ns());
         self.announce();
     }
 
@@ -121,11 +122,9 @@ impl Control {
         let Self { model, clients, publisher, notifications, .. } = self;
         let is_carried =
             |source, destination| is_carried(model, clients, publisher, (source, destination));
-        for notification in notifications.take_due(is_carried, now_ns()) {
-            for client in notification.to {
-                if let Some(slot) = clients.slots.get_mut(&client) {
-                    slot.outbox.push_packet(&notification.packet);
-                }
+        for (client, packet) in notifications.take_due(is_carried, now_ns()) {
+            if let Some(slot) = clients.slots.get_mut(&client) {
+                slot.outbox.push_packet(&packet);
             }
         }
     }

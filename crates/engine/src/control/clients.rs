@@ -83,4 +83,9 @@ impl Clients {
         slot.outbox.push(&question(token));
         Some(token)
     }
+
+    /// Returns a token for a question that is sent later.
+    pub(super) fn next_token(&mut self) -> u64 {
+        self.tokens.next()
+    }
 }

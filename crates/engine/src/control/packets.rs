@@ -212,6 +212,7 @@ impl Control {
         self.model.close_client(client);
         self.services.sessions.forget(client);
         self.clients.forget_mappings_of(client, self.publisher.next_generation());
+        self.notifications.forget(client);
         self.latencies.callbacks.forget(client);
         self.forget_callbacks_of(client);
         self.publisher.need(now_ns());

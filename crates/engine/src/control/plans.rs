@@ -20,7 +20,7 @@ impl Control {
             return;
         }
         if std::mem::take(&mut self.latencies.due) {
-            self.restart_latencies(true);
+            self.recompute_latencies(true);
         }
         let members: Vec<u32> = if self.settings.pauses() { Vec::new() } else { self.members() };
         let order = order(&self.model, &members);
@@ -73,8 +73,8 @@ impl Control {
         }
     }
 
-    /// Computes all latencies from the beginning, those of the driver's ports at once.
-    pub(super) fn restart_latencies(&mut self, order_changed: bool) {
+    /// Has all latencies computed again, those of the driver's ports at once.
+    pub(super) fn recompute_latencies(&mut self, order_changed: bool) {
         let facts = &self.settings.driver;
         let waits = self.config.sync || facts.when_done;
         let latency = driver_latency(facts, self.settings.quantum, waits);
@@ -82,16 +82,13 @@ impl Control {
             let changed = self.model.set_device_latency(driver, latency);
             self.note_latencies(&changed);
         }
-        self.latencies.restart(&self.model, order_changed);
+        self.latencies.need_pass(order_changed);
     }
 
-    /// Goes on with the latency pass under way.
+    /// Goes on with the latency pass under way, or begins the next one.
     pub(super) fn step_latencies(&mut self) {
-        // A program is notified of a connection before it is asked what latency that makes.
-        if !self.notifications.is_empty() {
-            return;
-        }
-        let step = self.latencies.step(&mut self.model, &mut self.clients, now_ns());
+        let Self { model, clients, notifications, latencies, .. } = self;
+        let step = latencies.step(model, clients, notifications, now_ns());
         self.note_latencies(&step.ports);
         if step.order_changed {
             self.notify_all(&Event::GraphOrder, None);

@@ -140,7 +140,7 @@ impl Control {
                 self.set_latency(client, port, capture, LatencyRange { min, max }).and(done)
             }
             Request::RecomputeLatencies => {
-                self.restart_latencies(false);
+                self.recompute_latencies(false);
                 done
             }
             Request::SetQuantum { frames } => {

@@ -193,7 +193,7 @@ impl Control {
             Effect::SetQuantum(frames) => self.settings.quantum = frames,
             Effect::SetFreewheel(on) => self.settings.freewheels = on,
             Effect::HandOverDriver => self.hand_over_opened(),
-            Effect::RestartLatencies { order_changes } => self.restart_latencies(order_changes),
+            Effect::RestartLatencies { order_changes } => self.recompute_latencies(order_changes),
             // Relaxed: says nothing about other memory.
             Effect::Hurry(on) => self.shared.hurry.store(u32::from(on), Ordering::Relaxed),
             Effect::Finish(result) => self.finish_transition(result),
