@@ -19,10 +19,11 @@ const BLOCKS_PER_SECOND: usize = 50;
 fn main() {
     dsp::detect_processor();
     println!("a second of s16 stereo:");
-    for (from_hz, to_hz) in [(48_000, 48_000), (44_100, 48_000), (48_000, 44_100), (96_000, 48_000)]
+    for (from_hz, to_hz) in
+        [(48_000, 48_000), (44_100, 48_000), (48_000, 44_100), (96_000, 48_000), (44_101, 48_000)]
     {
-        for filter in [Filter::Short, Filter::Medium, Filter::Long] {
-            if from_hz == to_hz && filter != Filter::Short {
+        for filter in [Filter::Prompt, Filter::Short, Filter::Medium, Filter::Long] {
+            if from_hz == to_hz && filter != Filter::Prompt {
                 continue;
             }
             measure(from_hz, to_hz, "stereo", filter);

@@ -4,7 +4,7 @@
 //! of the server is planar `f32` with the channels and the rate of its device. What lies between is
 //! here, and runs in the program's process, on any of its threads. Nothing allocates, locks or
 //! panics once it is constructed, and the time that a call takes is proportional to the frames that
-//! it is given.
+//! it takes and makes.
 #![forbid(unsafe_code)]
 
 mod channels;

@@ -24,9 +24,14 @@ impl Planes {
         self.frames
     }
 
-    /// Returns the samples of all channels, one channel after the other.
+    /// Returns the samples of all channels, as [`iter`](Self::iter) does.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.samples.chunks_exact_mut(self.frames)
+    }
+
+    /// Returns the samples of all channels, one channel after the other.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[f32]> {
+        self.samples.chunks_exact(self.frames)
     }
 
     /// Returns all samples: those of the first channel, then those of the second, and so on.
@@ -42,7 +47,7 @@ impl Planes {
     /// Passes the frames from `first` to before `end` on.
     pub(crate) fn emit(&self, first: usize, end: usize, emit: Emit<'_>) {
         let mut views: [&[f32]; MAX_CHANNELS] = [&[]; MAX_CHANNELS];
-        for (view, plane) in views.iter_mut().zip(self.samples.chunks_exact(self.frames)) {
+        for (view, plane) in views.iter_mut().zip(self.iter()) {
             *view = &plane[first..end];
         }
         emit(&views[..self.channels]);

@@ -6,7 +6,7 @@ use convert::{
     RecordConverter, SampleFormat, StreamFormat,
 };
 
-const RATES: [u32; 3] = [44_100, 48_000, 96_000];
+const RATES: [u32; 4] = [44_100, 44_101, 48_000, 96_000];
 /// Longer than a block of any filter.
 const FRAMES: usize = 10_000;
 
@@ -17,7 +17,7 @@ fn main() -> Result<(), ConvertError> {
     for format in SampleFormat::ALL {
         for rate_hz in RATES {
             for map in maps {
-                for filter in [Filter::Short, Filter::Medium, Filter::Long] {
+                for filter in [Filter::Prompt, Filter::Medium] {
                     let program = ProgramFormat { format, rate_hz, map };
                     let options = Options { mixing: Mixing::Mixed, filter };
                     convert(&program, maps[1], options)?;

@@ -2,7 +2,7 @@
 
 use super::{ProgramFormat, StreamFormat};
 use crate::planes::{Emit, Planes, in_pieces};
-use crate::resampler::{Resampler, check_rate};
+use crate::resampler::{Resampler, check_rate, resampler};
 use crate::{ChannelMap, ConvertError, Matrix, Options, PIECE_FRAMES};
 
 /// Mixes channels, and resamples them where they are fewer.
@@ -23,7 +23,7 @@ struct Mixer {
 enum Rate {
     /// The rates are equal. The position of the next frame.
     Same(u64),
-    Other(Box<Resampler>),
+    Other(Box<dyn Resampler>),
 }
 
 impl Pipeline {
@@ -58,7 +58,7 @@ impl Pipeline {
             Rate::Same(0)
         } else {
             let channels = source.channels().min(sink.channels());
-            Rate::Other(Box::new(Resampler::new(channels, from_hz, to_hz, options.filter)?))
+            Rate::Other(resampler(channels, from_hz, to_hz, options.filter)?)
         };
         Ok(Self {
             mixer: (!matrix.is_identity())

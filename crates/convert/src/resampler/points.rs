@@ -1,0 +1,281 @@
+//! Resampling point by point, for rates that have no short block in common, and for programs that
+//! cannot wait for one.
+//!
+//! An output frame is a sum of the input frames around it, weighted by a windowed sinc around its
+//! exact position, which is a fraction of whole numbers. (J. O. Smith, "Digital Audio Resampling",
+//! <https://ccrma.stanford.edu/~jos/resample/>; the window is Kaiser's.)
+
+use std::f64::consts::PI;
+
+use super::{MAX_POSITION, Ratio, Resampler, bound};
+use crate::planes::{Emit, Planes};
+use crate::{Filter, PIECE_FRAMES};
+
+/// Filter phases for a frame of the lower rate. Weights between two phases are interpolated
+/// linearly, so what is wrong is below -120 dB.
+const PHASES: u64 = 1024;
+/// Weights that are added at a time. The order of a sum decides its last bits, so it is fixed.
+const LANES: usize = 8;
+/// Rates that are further apart are refused: the filter would be as many times longer.
+const MOST_APART: u64 = 256;
+
+/// Kaiser's parameter for 120 dB: `0.1102 (A - 8.7)`.
+const BETA: f64 = 0.1102 * (120.0 - 8.7);
+/// Width of the transition for as much, in periods of the lower rate, times the filter's length:
+/// `(A - 8) / (2.285 * 2 pi)`.
+const TRANSITION: f64 = (120.0 - 8.0) / (2.285 * 2.0 * PI);
+
+impl Filter {
+    /// Returns half of the frames of the lower rate that it spans, if it is independent of blocks.
+    const fn half_frames(self) -> u64 {
+        match self {
+            Self::Prompt => 64,
+            Self::Short => 96,
+            Self::Medium => 128,
+            Self::Long => 256,
+        }
+    }
+}
+
+/// Resamples each frame by itself.
+pub(super) struct Points {
+    ratio: Ratio,
+    /// Input frames that count before and after a point.
+    half: usize,
+    /// A row of `2 * half` weights for each phase, and one for the next frame's first.
+    table: Vec<f32>,
+    phases: u64,
+    /// The weights of one output frame.
+    weights: Vec<f32>,
+    /// The input around the next output frame: `filled` frames.
+    input: Planes,
+    filled: usize,
+    /// Where the weights of the next output frame begin in `input`; or beyond it.
+    offset: usize,
+    /// How far the next output frame is behind an input frame, in parts of `ratio.output`.
+    fraction: u64,
+    output: Planes,
+    /// Input frames up to the end of what is there.
+    taken: u64,
+    /// Position of the next output frame.
+    position: u64,
+}
+
+impl Points {
+    /// Returns a resampler of `channels` channels; `None` if the rates are too far apart.
+    /// Allocates.
+    pub(super) fn new(channels: usize, ratio: Ratio, filter: Filter) -> Option<Self> {
+        let (low, high) = (ratio.input.min(ratio.output), ratio.input.max(ratio.output));
+        if high > low * MOST_APART {
+            return None;
+        }
+        // A frame of the lower rate, in frames of the input.
+        let stretch = (ratio.input as f64 / ratio.output as f64).max(1.0);
+        let half = (filter.half_frames() as f64 * stretch).ceil() as usize;
+        let half = half.next_multiple_of(LANES / 2);
+        let phases = ((PHASES as f64 / stretch).ceil() as u64).max(1);
+        let mut points = Self {
+            ratio,
+            half,
+            table: table(half, phases, stretch),
+            phases,
+            weights: vec![0.0; 2 * half],
+            input: Planes::new(channels, 2 * half + PIECE_FRAMES),
+            filled: 0,
+            offset: 0,
+            fraction: 0,
+            output: Planes::new(channels, PIECE_FRAMES),
+            taken: 0,
+            position: 0,
+        };
+        points.start_at(0);
+        Some(points)
+    }
+
+    /// Returns the input frame at or before an output frame, and how far that is behind it, in
+    /// parts of `ratio.output`.
+    fn place(&self, position: u64) -> (u64, u64) {
+        let exact = u128::from(position) * u128::from(self.ratio.input);
+        let output = u128::from(self.ratio.output);
+        (u64::try_from(exact / output).unwrap_or(u64::MAX), (exact % output) as u64)
+    }
+
+    /// Takes frames, as many as there is room for, and passes on what lies before `end`.
+    fn take(&mut self, planes: &[&[f32]], first: usize, end: u64, emit: Emit<'_>) -> usize {
+        let frames = planes.first().map_or(0, |plane| plane.len()) - first;
+        let count = (self.input.frames() - self.filled).min(frames);
+        for (room, plane) in self.input.iter_mut().zip(planes) {
+            let room = &mut room[self.filled..][..count];
+            room.copy_from_slice(&plane[first..][..count]);
+            bound(room);
+        }
+        self.taken += count as u64;
+        self.extend(count, end, emit);
+        count
+    }
+
+    /// Passes on what new frames of input make possible, and makes room.
+    fn extend(&mut self, count: usize, end: u64, emit: Emit<'_>) {
+        self.filled += count;
+        let mut made = 0;
+        while self.position < end && self.offset + 2 * self.half <= self.filled {
+            self.make(made);
+            made += 1;
+            self.position += 1;
+            self.fraction += self.ratio.input;
+            self.offset += (self.fraction / self.ratio.output) as usize;
+            self.fraction %= self.ratio.output;
+            if made == self.output.frames() {
+                self.output.emit(0, made, emit);
+                made = 0;
+            }
+        }
+        if made > 0 {
+            self.output.emit(0, made, emit);
+        }
+        let done = self.offset.min(self.filled);
+        for plane in self.input.iter_mut() {
+            plane.copy_within(done..self.filled, 0);
+        }
+        (self.filled, self.offset) = (self.filled - done, self.offset - done);
+    }
+
+    /// Makes one output frame of each channel.
+    fn make(&mut self, at: usize) {
+        let phase = self.fraction * self.phases;
+        let row = (phase / self.ratio.output) as usize;
+        let part = (phase % self.ratio.output) as f32 / self.ratio.output as f32;
+        let taps = 2 * self.half;
+        let (low, high) = self.table[row * taps..][..2 * taps].split_at(taps);
+        for (weight, (low, high)) in self.weights.iter_mut().zip(low.iter().zip(high)) {
+            *weight = low + part * (high - low);
+        }
+        for (output, input) in self.output.iter_mut().zip(self.input.iter()) {
+            output[at] = sum(&self.weights, &input[self.offset..][..taps]);
+        }
+    }
+}
+
+impl Resampler for Points {
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn held_frames(&self) -> u64 {
+        self.ratio.output_frames(self.taken).saturating_sub(self.position)
+    }
+
+    /// The half of the filter that lies after a point.
+    fn latency_frames(&self) -> u64 {
+        self.ratio.output_frames(self.half as u64)
+    }
+
+    fn most_input(&self, frames: u64) -> u64 {
+        self.fewest_input(frames.saturating_add(1)).saturating_sub(1)
+    }
+
+    fn fewest_input(&self, frames: u64) -> u64 {
+        if frames == 0 {
+            return 0;
+        }
+        let (last, _) = self.place(self.position.saturating_add(frames - 1));
+        last.saturating_add(self.half as u64 + 1).saturating_sub(self.taken)
+    }
+
+    fn start_at(&mut self, position: u64) -> u64 {
+        self.position = position.min(MAX_POSITION);
+        let (place, fraction) = self.place(self.position);
+        self.fraction = fraction;
+        let before = self.half as u64 - 1;
+        self.taken = place.saturating_sub(before);
+        // Before the beginning is silence.
+        self.filled = before.saturating_sub(place) as usize;
+        self.offset = 0;
+        for plane in self.input.iter_mut() {
+            plane[..self.filled].fill(0.0);
+        }
+        self.taken
+    }
+
+    fn push(&mut self, planes: &[&[f32]], emit: Emit<'_>) {
+        let frames = planes.first().map_or(0, |plane| plane.len());
+        let mut first = 0;
+        while first < frames {
+            first += self.take(planes, first, u64::MAX, emit);
+        }
+    }
+
+    fn flush(&mut self, emit: Emit<'_>) {
+        let end = self.ratio.output_frames(self.taken);
+        while self.position < end {
+            for plane in self.input.iter_mut() {
+                plane[self.filled..].fill(0.0);
+            }
+            self.extend(self.input.frames() - self.filled, end, emit);
+        }
+        self.start_at(0);
+    }
+}
+
+impl std::fmt::Debug for Points {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Points")
+            .field("ratio", &self.ratio)
+            .field("position", &self.position)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Returns the sum of products, added in a fixed order.
+fn sum(weights: &[f32], samples: &[f32]) -> f32 {
+    let mut sums = [0.0; LANES];
+    let chunks = weights.as_chunks::<LANES>().0.iter().zip(samples.as_chunks::<LANES>().0);
+    for (weights, samples) in chunks {
+        for (sum, (weight, sample)) in sums.iter_mut().zip(weights.iter().zip(samples)) {
+            *sum += weight * sample;
+        }
+    }
+    sums.iter().sum()
+}
+
+/// Returns the weights of each phase. Each row sums up to 1.
+fn table(half: usize, phases: u64, stretch: f64) -> Vec<f32> {
+    let taps = 2 * half;
+    // The stop band begins at half of the lower rate.
+    let cutoff = 0.5 - TRANSITION / (taps as f64 / stretch) / 2.0;
+    let weight = |frames: f64| {
+        let angle = 2.0 * PI * cutoff * frames / stretch;
+        let sinc = if angle == 0.0 { 1.0 } else { angle.sin() / angle };
+        sinc * kaiser(frames / half as f64)
+    };
+    let mut table = Vec::with_capacity((phases as usize + 1) * taps);
+    let mut row = vec![0.0; taps];
+    for phase in 0..=phases {
+        let point = (half - 1) as f64 + phase as f64 / phases as f64;
+        for (tap, value) in row.iter_mut().enumerate() {
+            *value = weight(tap as f64 - point);
+        }
+        let total: f64 = row.iter().sum();
+        table.extend(row.iter().map(|value| (value / total) as f32));
+    }
+    table
+}
+
+/// Kaiser's window from -1 to 1, not normalised.
+fn kaiser(place: f64) -> f64 {
+    let inside = 1.0 - place * place;
+    if inside > 0.0 { bessel(BETA * inside.sqrt()) } else { 0.0 }
+}
+
+/// The modified Bessel function of the first kind and order 0, by its power series.
+fn bessel(x: f64) -> f64 {
+    let square = x * x / 4.0;
+    let (mut term, mut total, mut number) = (1.0, 1.0, 1.0);
+    while term > total * f64::EPSILON {
+        term *= square / (number * number);
+        total += term;
+        number += 1.0;
+    }
+    total
+}
