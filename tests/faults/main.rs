@@ -2,6 +2,7 @@
 //! it.
 #![forbid(unsafe_code)]
 
+mod changes;
 mod deaths;
 mod hangs;
 mod hostile;

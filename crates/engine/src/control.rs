@@ -232,7 +232,8 @@ impl Control {
     /// When something is due that no event reports; `None`: nothing is.
     fn next_poll_ns(&self) -> Option<u64> {
         let tick_ns = (!self.is_still()).then_some(self.polled_ns + TICK_NS);
-        let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns()];
+        let pause_ns = self.settings.pause_until_ns();
+        let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns(), pause_ns];
         due_ns.into_iter().flatten().min()
     }
 

@@ -41,8 +41,11 @@ impl Control {
         self.shared.call_driver();
     }
 
+    /// The clients that the next plan has, but for a pause.
     pub(super) fn members(&self) -> Vec<u32> {
-        self.clients.members(self.settings.quantum)
+        let mut members = self.clients.members(self.settings.quantum);
+        members.retain(|client| !self.settings.awaits_freewheel_callback(*client));
+        members
     }
 
     /// Takes back a plan that the driver has not taken; if it has, that one is in force.

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use proto::event::Event as Notification;
 use proto::limits::QUANTUM_FRAMES;
 use proto::request::{Reply, RequestError};
+use rt::shm::CycleInfo;
 use rt::sync::Ordering;
 use sys::clock::now_ns;
 
@@ -76,6 +77,17 @@ impl CycleSettings {
     /// Whether plans are to be without clients.
     pub(super) fn pauses(&self) -> bool {
         self.transition.as_ref().is_some_and(Transition::pauses)
+    }
+
+    /// When a pause is to end that waits for callbacks, `CLOCK_MONOTONIC` ns.
+    pub(super) fn pause_until_ns(&self) -> Option<u64> {
+        self.transition.as_ref().and_then(Transition::pause_until_ns)
+    }
+
+    /// Whether a client's freewheel callback has not returned: no cycle runs in it meanwhile.
+    pub(super) fn awaits_freewheel_callback(&self, client: u32) -> bool {
+        let mut open = self.callbacks.iter();
+        open.any(|(_, asked, callback)| asked == client && *callback == Callback::Freewheel)
     }
 
     /// Refuses a change while another one is under way.
@@ -162,6 +174,10 @@ impl Control {
         Facts {
             now_ns: now_ns(),
             quantum: self.settings.quantum,
+            period_ns: CycleInfo::nominal_period_ns(
+                self.settings.quantum,
+                self.settings.driver.sample_rate_hz,
+            ) as u64,
             running: self.publisher.running(),
             next_generation: self.publisher.next_generation(),
             callbacks_run: self

@@ -25,10 +25,10 @@
 //! ```
 //!
 //! * The clients pause while their callbacks run, so that no process callback runs at the same time
-//!   as a callback that announces another quantum or freewheel. They all go on in the same cycle.
-//! * A client whose buffer-size callback has not returned after [`CALLBACKS_NS`] joins once it has:
-//!   it runs no cycle of a length that it does not know of, and the others do not wait for it. One
-//!   whose freewheel callback has not returned goes on.
+//!   as a callback that announces another quantum or freewheel. They go on in the same cycle.
+//! * The pause is silence, so it is short ([`pause_ns`]). A client whose callback has not returned
+//!   by then is left out of plans and joins once it has; the others do not wait for it. The answer
+//!   to the request does, for [`CALLBACKS_NS`].
 //! * A driver that cannot be opened changes nothing. If its device had to be closed first, a timer
 //!   with the same ports stands in for it meanwhile, and the driver before is opened again.
 //! * A program that disconnects before its request is answered changes nothing either: the change
@@ -80,10 +80,15 @@ enum Step {
     Opening,
     /// A plan without clients, of this generation, is on its way to the driver thread.
     Pausing(PendingPlan),
-    /// The clients' callbacks run.
-    Notifying { deadline_ns: u64 },
-    /// The plan of the new mode is on its way to the driver thread.
-    Resuming(PendingPlan),
+    /// The clients' callbacks run, and no client is in a plan.
+    Notifying {
+        /// Until when the pause lasts at most.
+        pause_until_ns: u64,
+        /// Until when the answer waits for callbacks.
+        callbacks_until_ns: u64,
+    },
+    /// The plan of the new mode is on its way to the driver thread, or callbacks still run.
+    Resuming { plan: PendingPlan, callbacks_until_ns: u64 },
 }
 
 /// A plan that the driver thread has not taken yet.
@@ -116,6 +121,8 @@ pub(super) struct Facts {
     pub(super) now_ns: u64,
     /// The length of a cycle, frames.
     pub(super) quantum: u32,
+    /// The length of a cycle, ns.
+    pub(super) period_ns: u64,
     /// Generation of the plan that cycles have begun with.
     pub(super) running: u64,
     /// Generation of the next plan.
@@ -159,8 +166,17 @@ pub(super) enum Effect {
 
 /// A plan is taken with the next cycle, unless the driver has none.
 const PLAN_NS: u64 = 2_000_000_000;
-/// How long callbacks are waited for: programs allocate in them, and some compute filters.
+/// How long the answer waits for callbacks: programs allocate in them, and some compute filters.
 pub(super) const CALLBACKS_NS: u64 = 500_000_000;
+/// What a machine's stall may cost a client that does everything right; a client is not suspended
+/// for less either.
+const STALL_NS: u64 = 20_000_000;
+
+/// How long all clients pause for callbacks that do not return. In long cycles, the next one would
+/// begin no sooner than after a period anyway.
+fn pause_ns(period_ns: u64) -> u64 {
+    period_ns.clamp(STALL_NS, CALLBACKS_NS)
+}
 
 impl Transition {
     /// Begins a change. `must_close_first`: the driver in force holds the device of the driver that
@@ -202,18 +218,25 @@ impl Transition {
                     // The previous driver goes on with its quantum.
                     (self.refusal, self.quantum) = (refusal, facts.quantum);
                 }
-                if self.quantum == facts.quantum { self.resume(facts) } else { self.pause(facts) }
+                if self.quantum == facts.quantum {
+                    self.resume(facts.now_ns, facts)
+                } else {
+                    self.pause(facts)
+                }
             }
             (Step::StandingIn | Step::Opening, Event::DriverFailed(error)) => {
                 vec![Effect::Finish(Err(error))]
             }
             (Step::Pausing(plan), Event::Polled) if plan.is_over(facts) => self.notify(plan, facts),
-            (Step::Notifying { deadline_ns }, Event::Polled)
-                if !facts.callbacks_run || facts.now_ns > deadline_ns =>
+            (Step::Notifying { pause_until_ns, callbacks_until_ns }, Event::Polled)
+                if !facts.callbacks_run || facts.now_ns >= pause_until_ns =>
             {
-                self.resume(facts)
+                self.resume(callbacks_until_ns, facts)
             }
-            (Step::Resuming(plan), Event::Polled) if plan.is_over(facts) => {
+            (Step::Resuming { plan, callbacks_until_ns }, Event::Polled)
+                if plan.is_over(facts)
+                    && (!facts.callbacks_run || facts.now_ns >= callbacks_until_ns) =>
+            {
                 self.finish(plan, facts)
             }
             _ => Vec::new(),
@@ -226,7 +249,10 @@ impl Transition {
     }
 
     fn notify(&mut self, plan: PendingPlan, facts: &Facts) -> Vec<Effect> {
-        self.step = Step::Notifying { deadline_ns: facts.now_ns + CALLBACKS_NS };
+        self.step = Step::Notifying {
+            pause_until_ns: facts.now_ns + pause_ns(facts.period_ns),
+            callbacks_until_ns: facts.now_ns + CALLBACKS_NS,
+        };
         let mut effects = self.hurry(!plan.runs(facts));
         effects.push(match self.change {
             Change::Freewheel(on) => Effect::NotifyFreewheel(on),
@@ -235,8 +261,8 @@ impl Transition {
         effects
     }
 
-    fn resume(&mut self, facts: &Facts) -> Vec<Effect> {
-        self.step = Step::Resuming(PendingPlan::next(facts));
+    fn resume(&mut self, callbacks_until_ns: u64, facts: &Facts) -> Vec<Effect> {
+        self.step = Step::Resuming { plan: PendingPlan::next(facts), callbacks_until_ns };
         let mut effects = match self.change {
             Change::Freewheel(on) => vec![Effect::SetFreewheel(on)],
             // The callbacks of clients that became active meanwhile.
@@ -281,6 +307,14 @@ impl Transition {
     /// The request that the end of the change answers.
     pub(super) fn into_ticket(self) -> Ticket {
         self.ticket
+    }
+
+    /// When the pause ends at the latest, `CLOCK_MONOTONIC` ns; `None`: it waits for no callbacks.
+    pub(in crate::control) fn pause_until_ns(&self) -> Option<u64> {
+        match self.step {
+            Step::Notifying { pause_until_ns, .. } => Some(pause_until_ns),
+            _ => None,
+        }
     }
 
     /// Whether plans are to be without clients.

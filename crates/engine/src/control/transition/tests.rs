@@ -40,8 +40,14 @@ fn is_refused<T>(answer: Result<T, RequestError>) -> bool {
 
 #[test]
 fn while_one_change_is_under_way_every_other_one_is_refused() {
-    let facts =
-        Facts { now_ns: 1, quantum: 256, running: 1, next_generation: 2, callbacks_run: false };
+    let facts = Facts {
+        now_ns: 1,
+        quantum: 256,
+        period_ns: 5_333_333,
+        running: 1,
+        next_generation: 2,
+        callbacks_run: false,
+    };
     let driver = Change::Driver { choice: timer(), quantum: 256 };
     for change in [Change::Quantum(512), Change::Freewheel(true), driver] {
         let (mut settings, ticket) = (settings(), Ticket { peer: 1, number: 1 });
@@ -81,4 +87,15 @@ fn no_driver_is_opened_in_freewheel() {
 fn a_driver_without_a_quantum_of_its_own_keeps_the_servers() {
     let change = settings().check_driver(switch(), &Config::default());
     assert!(matches!(change, Ok(Change::Driver { quantum: 256, .. })), "{change:?}");
+}
+
+#[test]
+fn a_client_whose_freewheel_callback_runs_is_in_no_plan() {
+    let mut settings = settings();
+    settings.callbacks.note(1, 7, Callback::Freewheel);
+    settings.callbacks.note(2, 8, Callback::Quantum(512));
+    assert!(settings.awaits_freewheel_callback(7));
+    assert!(!settings.awaits_freewheel_callback(8), "its own callback is another one");
+    settings.callbacks.answered(7, 1);
+    assert!(!settings.awaits_freewheel_callback(7));
 }

@@ -32,6 +32,7 @@ impl Timeline {
         let facts = Facts {
             now_ns: SECOND_NS,
             quantum: 256,
+            period_ns: 5_333_333,
             running: 7,
             next_generation: 8,
             callbacks_run: false,
@@ -106,7 +107,7 @@ fn another_quantum_pauses_the_clients_until_their_callbacks_have_returned() {
     quantum.plan_runs();
     assert_eq!(quantum.done(), [Effect::NotifyQuantum(512)]);
     quantum.facts.callbacks_run = true;
-    quantum.wait(CALLBACKS_NS);
+    quantum.wait(STALL_NS - 1);
     assert!(quantum.transition.pauses() && quantum.done().is_empty());
     quantum.callbacks_return();
     assert_eq!(
@@ -125,16 +126,43 @@ fn another_quantum_pauses_the_clients_until_their_callbacks_have_returned() {
 }
 
 #[test]
-fn a_callback_that_does_not_return_holds_a_change_up_for_half_a_second() {
+fn a_callback_that_does_not_return_lengthens_a_pause_by_a_stall_at_most() {
     for change in [Change::Quantum(512), Change::Freewheel(true)] {
         let mut hanging = Timeline::begin(change, false);
         hanging.plan_runs();
         hanging.facts.callbacks_run = true;
-        hanging.wait(CALLBACKS_NS);
+        let pause_until_ns = hanging.transition.pause_until_ns();
+        assert_eq!(pause_until_ns, Some(hanging.facts.now_ns + STALL_NS));
+        hanging.wait(STALL_NS - 1);
         assert!(hanging.transition.pauses());
         hanging.wait(1);
         assert!(!hanging.transition.pauses());
+        assert_eq!(hanging.transition.pause_until_ns(), None);
+    }
+}
+
+#[test]
+fn a_pause_in_long_cycles_lasts_a_period() {
+    assert_eq!(pause_ns(5_000_000), STALL_NS);
+    assert_eq!(pause_ns(85_333_333), 85_333_333);
+    assert_eq!(pause_ns(1_024_000_000), CALLBACKS_NS);
+}
+
+#[test]
+fn the_answer_waits_for_a_callback_for_half_a_second() {
+    for returns in [true, false] {
+        let mut hanging = Timeline::begin(Change::Quantum(512), false);
         hanging.plan_runs();
+        hanging.facts.callbacks_run = true;
+        hanging.wait(STALL_NS);
+        hanging.plan_runs();
+        hanging.wait(CALLBACKS_NS - STALL_NS - 1);
+        assert_eq!(hanging.answer, None);
+        if returns {
+            hanging.callbacks_return()
+        } else {
+            hanging.wait(1)
+        }
         assert_eq!(hanging.answer, Some(Ok(())));
     }
 }
