@@ -89,6 +89,19 @@ fn a_client_that_always_takes_three_periods_disturbs_no_other() {
 }
 
 #[test]
+fn a_client_that_makes_the_driver_wait_every_other_cycle_is_suspended() {
+    let mode = MODES.into_iter().find(|mode| mode.contains(&"--sync")).expect("a mode in sync");
+    judged(mode, || {
+        let scenario = Scenario::new(mode, "every-other");
+        scenario.trigger_fault();
+        eventually("it is suspended", || scenario.is_bypassed().then_some(()));
+        scenario.await_cycles(100);
+        let fed = scenario.expect_bystander_undisturbed("every other cycle")?.fed;
+        if fed.lost_as("wrong") > 0 { Err(format!("{fed:?}")) } else { Ok(()) }
+    });
+}
+
+#[test]
 fn a_buffer_size_callback_that_blocks_keeps_only_its_client_out() {
     for mode in MODES {
         let mut scenario = Scenario::new(mode, "block-buffer-size");

@@ -12,6 +12,7 @@
  *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1;
  *                              with --fault block-notice a callback that tells of ports never returns;
  *                              with --fault fifth it sleeps a fifth of each cycle from then on;
+ *                              with --fault every-other it sleeps in every other cycle until the next is due;
  *                              with --fault big-kill or big-crash it has 1 GB of memory, and a core to write.
  *                              It prints "running" before the fault, inside process, and "ran" if it comes to
  *                              the end of that cycle. Not inside process happen: scribble, hoard (it keeps what
@@ -184,7 +185,19 @@ static void grow(void) {
         memory[at] = 1;
 }
 
+static void sleep_until_next(void) {
+    jack_nframes_t frames;
+    jack_time_t now, next;
+    float period;
+    if (jack_get_cycle_times(client, &frames, &now, &next, &period) != 0)
+        abort();
+    now = jack_get_time();
+    if (next > now)
+        sleep_ns((long)(next - now) * 1000);
+}
+
 static void happen(jack_nframes_t frames) {
+    static int is_odd;
     double period = (double)frames / jack_get_sample_rate(client);
     if (strcmp(fault, "hang") == 0) {
         for (;;)
@@ -204,6 +217,10 @@ static void happen(jack_nframes_t frames) {
         sleep_ns((long)(3 * period * 1e9));
     } else if (strcmp(fault, "fifth") == 0) {
         sleep_ns((long)(period * 1e9 / 5));
+    } else if (strcmp(fault, "every-other") == 0) {
+        is_odd = !is_odd;
+        if (is_odd)
+            sleep_until_next();
     } else if (strcmp(fault, "slow-once") == 0) {
         sleep_ns((long)(20 * period * 1e9));
         atomic_store(&fault_now, 0);

@@ -12,6 +12,10 @@ pub struct ClientHealth {
     late_cycles: AtomicU32,
     /// 1: a predecessor was late in the last cycle.
     starved: AtomicU32,
+    /// 1: the driver waited for the client in the last cycle, until it could wait no longer.
+    overdue: AtomicU32,
+    /// In how many cycles that was the client's own fault; wraps.
+    overdue_cycles: AtomicU32,
     /// Id of the client's process thread, checked to be one of its process; 0: unknown.
     thread: AtomicU32,
     /// 1: the client's socket has closed, so that the driver need not wait for it.
@@ -62,6 +66,27 @@ impl ClientHealth {
     /// Notes that the client's socket has closed. Thread: control.
     pub fn note_departed(&self) {
         self.departed.store(1, Ordering::Relaxed);
+    }
+
+    /// Notes that the driver waited for the client until it could wait no longer. Thread: cycle.
+    pub fn note_overdue(&self) {
+        self.overdue.store(1, Ordering::Relaxed);
+    }
+
+    /// Returns whether the driver waited so for the client in the last cycle, and forgets it.
+    /// Thread: cycle.
+    pub fn take_overdue(&self) -> bool {
+        self.overdue.swap(0, Ordering::Relaxed) != 0
+    }
+
+    /// Counts one more cycle in which that was the client's own fault. Thread: cycle.
+    pub fn count_overdue_cycle(&self) {
+        self.overdue_cycles.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// In how many cycles the driver has waited for the client in vain; wraps. Thread: any.
+    pub fn overdue_cycles(&self) -> u32 {
+        self.overdue_cycles.load(Ordering::Relaxed)
     }
 
     /// Returns whether a predecessor was late in the last cycle.

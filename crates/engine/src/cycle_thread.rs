@@ -4,6 +4,7 @@
 
 mod buffers;
 mod parking;
+mod write_margin;
 
 use std::io;
 use std::mem;
@@ -25,9 +26,10 @@ use sys::poll::Waker;
 
 use self::buffers::{CaptureBuffers, PlaybackMix};
 use self::parking::Idle;
+use self::write_margin::{WriteMargin, had_time};
 use crate::average::Average;
 use crate::counters::Counters;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlanSeat};
 use crate::resume::Resume;
 use crate::supervision::in_cycle;
 use crate::transport::{CycleStart, TransportEngine, TransportInputs};
@@ -147,6 +149,7 @@ struct State {
     released_ns: u64,
     clock: Option<Dll>,
     accounting: Average,
+    write_margin: WriteMargin,
     idle: Idle,
     /// There were no cycles before the one that begins.
     was_parked: bool,
@@ -180,6 +183,7 @@ impl CycleThread {
             released_ns: 0,
             clock: None,
             accounting: Average::default(),
+            write_margin: WriteMargin::default(),
             idle: Idle::default(),
             was_parked: false,
             taken: None,
@@ -257,10 +261,7 @@ impl CycleThread {
             in_cycle::go_on_without_late(&self.plan.seats, info, before.cycle);
         }
         if self.waits() {
-            self.await_end(info);
-            if !self.plan.freewheels {
-                self.write_playback(info.cycle, info.quantum);
-            }
+            self.end_in_sync(state);
         }
         self.report(info, state.released_ns, due_ns, xrun_us, late);
         if switched || late > 0 || xrun_us.is_some() {
@@ -403,15 +404,40 @@ impl CycleThread {
         self.driver.write(quantum, &mut PlaybackMix { plan: &*self.plan, cycle });
     }
 
-    fn await_end(&mut self, info: CycleInfo) {
-        let awaited = |most_late: u32| {
-            self.plan.seats.iter().filter(move |seat| seat.health.late_cycles() <= most_late)
-        };
+    /// Waits for the graph, and writes what it has made in the same cycle.
+    fn end_in_sync(&mut self, state: &mut State) {
+        let CycleInfo { cycle, quantum, .. } = state.info;
         if self.pacing() == Pacing::RealTime {
-            // Clients that have been late for more than one cycle are not waited for.
-            await_end(awaited(1), info.cycle, self.driver.next_due_ns(), &Futex);
+            let waited_until_ns = self.await_playback(state);
+            self.write_playback(cycle, quantum);
+            state.write_margin.note(Futex.now_ns().saturating_sub(waited_until_ns));
             return;
         }
+        self.await_end(state.info);
+        if !self.plan.freewheels {
+            self.write_playback(cycle, quantum);
+        }
+    }
+
+    /// Waits for the clients that are heard in a playback port, until the driver's own part must
+    /// begin; returns when the wait ended, or was to end.
+    fn await_playback(&self, state: &State) -> u64 {
+        let CycleInfo { cycle, period_ns, .. } = state.info;
+        let period_ns = period_ns as u64;
+        let until_ns = state.write_margin.wait_until_ns(self.driver.next_due_ns(), period_ns);
+        // Clients that have been late for more than one cycle are not waited for.
+        let is_awaited = |seat: &&PlanSeat| seat.feeds_playback && seat.health.late_cycles() <= 1;
+        let awaited = || self.plan.seats.iter().filter(is_awaited);
+        let all = await_end(awaited(), cycle, until_ns, &Futex);
+        if !all && had_time(state.released_ns, until_ns, period_ns) {
+            in_cycle::note_overdue(awaited(), cycle);
+        }
+        Futex.now_ns().min(until_ns)
+    }
+
+    /// Waits for all clients where the graph sets the pace.
+    fn await_end(&self, info: CycleInfo) {
+        let is_awaited = |seat: &&PlanSeat| seat.health.late_cycles() == 0;
         let deadline_ns = Futex.now_ns().saturating_add(WHEN_DONE_LIMIT_NS);
         let gives_up = || {
             [&self.shared.stop, &self.shared.hurry]
@@ -421,7 +447,8 @@ impl CycleThread {
         while Futex.now_ns() < deadline_ns && !gives_up() {
             let poll_ns = Futex.now_ns().saturating_add(WHEN_DONE_POLL_NS).min(deadline_ns);
             // A client that has not come back by then is not waited for again.
-            if await_end(awaited(0), info.cycle, poll_ns, &Futex)
+            let awaited = self.plan.seats.iter().filter(is_awaited);
+            if await_end(awaited, info.cycle, poll_ns, &Futex)
                 || !in_cycle::go_on_without_departed(&self.plan.seats, info.cycle)
             {
                 return;

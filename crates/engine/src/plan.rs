@@ -44,6 +44,8 @@ pub struct PlanSeat {
     pub health: Arc<ClientHealth>,
     /// Transport requests on its own page count: it has the permission to control.
     pub controls: bool,
+    /// A path leads from it to a playback port, within one cycle.
+    pub feeds_playback: bool,
 }
 
 /// A buffer that a playback port hears.

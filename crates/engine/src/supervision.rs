@@ -16,7 +16,7 @@
 //! | event | running | suspended |
 //! |---|---|---|
 //! | late in a cycle | count up; from [`UNPIN_CYCLES`] on: unpin, or stay unpinned for longer; from the timeout on: **suspend** (and unpin, demote, count from 0) | count up; from [`UNPIN_CYCLES`] on: unpin, or stay unpinned for longer |
-//! | in time in a cycle | count down | count down |
+//! | in time in a cycle | count down, but not for cycles in which the driver waited for it in vain | the same |
 //! | 64 cycles in a row ([`affinity_mismatch`]) on another CPU than assigned | unpin; with `--cpus`: log it once | – (no CPU is assigned) |
 //! | check due, the client is idle and polls for its turn | – | **reinstate**, and unpin |
 //! | check due, otherwise | – | wake it; check again after [`SUSPENSION`]'s first time |
@@ -57,6 +57,8 @@ pub enum Event {
         timeout_cycles: u32,
         /// [`Poll::polls`] of the moment.
         polls: u32,
+        /// In how many cycles the driver has waited for it in vain; wraps.
+        overdue_cycles: u32,
     },
     /// It finished a cycle in time.
     InTime,
@@ -128,6 +130,8 @@ pub struct ClientSupervision {
     is_confined: bool,
     counter: LateCounter,
     late_cycles: u64,
+    /// As many of the cycles in which the driver waited for it in vain are counted; wraps.
+    overdue_cycles: u32,
     suspension: Option<Suspension>,
     suspension_backoff: Backoff,
     suspensions: u64,
@@ -145,6 +149,7 @@ impl ClientSupervision {
             is_confined,
             counter: LateCounter::default(),
             late_cycles: 0,
+            overdue_cycles: 0,
             suspension: None,
             suspension_backoff: Backoff::new(SUSPENSION),
             suspensions: 0,
@@ -158,9 +163,12 @@ impl ClientSupervision {
     /// Notes an event; returns what is to be done about it.
     pub fn on(&mut self, event: Event, now_ns: u64) -> Option<Action> {
         match event {
-            Event::Late { timeout_cycles, polls } => self.on_late(timeout_cycles, polls, now_ns),
+            Event::Late { timeout_cycles, polls, overdue_cycles } => {
+                let count = self.count_late(overdue_cycles, now_ns);
+                self.on_late(count, timeout_cycles, polls, now_ns)
+            }
             Event::InTime => {
-                self.counter.note_in_time();
+                self.counter.note_in_time(now_ns);
                 None
             }
             Event::RanOn { cpu, assigned } => {
@@ -172,9 +180,23 @@ impl ClientSupervision {
         }
     }
 
-    fn on_late(&mut self, timeout_cycles: u32, polls: u32, now_ns: u64) -> Option<Action> {
+    /// Counts one late cycle; returns the count.
+    fn count_late(&mut self, overdue_cycles: u32, now_ns: u64) -> u32 {
         self.late_cycles += 1;
-        let count = self.counter.note_late();
+        if overdue_cycles == self.overdue_cycles {
+            return self.counter.note_late();
+        }
+        self.overdue_cycles = self.overdue_cycles.wrapping_add(1);
+        self.counter.note_overdue(now_ns)
+    }
+
+    fn on_late(
+        &mut self,
+        count: u32,
+        timeout_cycles: u32,
+        polls: u32,
+        now_ns: u64,
+    ) -> Option<Action> {
         let has_timed_out = count >= timeout_cycles;
         let is_newly_unpinned =
             (has_timed_out || count >= UNPIN_CYCLES) && self.unpin(UnpinReason::Late, now_ns);

@@ -118,8 +118,8 @@ impl Control {
         );
         let client = record.client;
         let Some(slot) = self.clients.slots.get(&client) else { return };
-        let polls = slot.memory.own.polls();
-        self.supervise(client, Event::Late { timeout_cycles, polls }, now_ns);
+        let (polls, overdue_cycles) = (slot.memory.own.polls(), slot.health.overdue_cycles());
+        self.supervise(client, Event::Late { timeout_cycles, polls, overdue_cycles }, now_ns);
         if let Some(ClientSlot { supervision, .. }) = self.clients.slots.get(&client) {
             let (late_cycles, suspended) = (supervision.late_cycles(), supervision.is_suspended());
             self.registry.note_late(client, late_cycles, suspended);

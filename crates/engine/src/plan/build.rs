@@ -60,6 +60,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
             enters: view.sleep != sleep,
             health: Arc::clone(view.health),
             controls: view.controls,
+            feeds_playback: false,
         });
         let follower_edges = follows.iter().filter_map(|(reader, edge)| {
             let page = graph.signal_page(*client, *reader)?;
@@ -81,6 +82,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
         assignments.insert(*client, assignment);
     }
     plan.playback = playback(graph);
+    note_feeders(plan, model);
     plan.connected = connected(model);
     super::wakes::settle(plan, graph);
     plan.has_listeners = has_listeners(model, plan, heard_by_clients);
@@ -180,6 +182,20 @@ fn connected(model: &Model) -> Vec<bool> {
         connected[output.number as usize] = !output.links.is_empty();
     }
     connected
+}
+
+/// Notes from which clients a path leads to a playback port. Each seat comes after those that it
+/// follows.
+fn note_feeders(plan: &mut Plan, model: &Model) {
+    let inputs = model.driver_ports().filter(|port| port.is_input());
+    let outputs = inputs.flat_map(|port| &port.links).filter_map(|link| model.port(link.other));
+    let played: HashSet<u32> = outputs.map(|output| output.owner).collect();
+    for index in (0..plan.seats.len()).rev() {
+        let seat = &plan.seats[index];
+        let feeds = |follower: &Follower| plan.seats[follower.seat].feeds_playback;
+        plan.seats[index].feeds_playback =
+            played.contains(&seat.client) || seat.followers.iter().any(feeds);
+    }
 }
 
 fn playback(graph: &GraphView<'_>) -> Vec<Vec<PlaybackSource>> {

@@ -187,3 +187,21 @@ fn a_client_that_does_not_run_plays_into_no_driver() {
     scenario.order = order(&scenario.model, &[scenario.writer]);
     assert_eq!(scenario.build(true).0.playback[0].len(), 0);
 }
+
+#[test]
+fn only_clients_that_are_heard_in_a_playback_port_feed_it() {
+    let mut scenario = Scenario::new();
+    let (writer, reader) = (scenario.writer, scenario.reader);
+    let feeders = |scenario: &Scenario| {
+        let (plan, _) = scenario.build(true);
+        let feeders = plan.seats.iter().filter(|seat| seat.feeds_playback);
+        feeders.map(|seat| seat.client).collect::<Vec<u32>>()
+    };
+    assert_eq!(feeders(&scenario), [reader], "the reader does not hear the writer yet");
+    scenario.memory(writer).map_page(reader);
+    assert_eq!(feeders(&scenario), [writer, reader], "one by way of the other");
+    scenario.model.disconnect("reader:out", "system:in").unwrap();
+    assert_eq!(feeders(&scenario), [0; 0]);
+    scenario.model.connect("writer:out", "system:in").unwrap();
+    assert_eq!(feeders(&scenario), [writer], "its follower is not waited for");
+}

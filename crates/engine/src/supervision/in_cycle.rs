@@ -50,11 +50,20 @@ fn has_ended(seat: &PlanSeat, before: u32, now: u32) -> bool {
     has_finished(seat, before) || has_finished(seat, now)
 }
 
-/// Counts how many cycles in a row each client of the ended plan has not finished. Returns the
-/// number of clients that have not finished the last one by their own fault.
+/// Notes which clients had not finished `cycle` when the driver had to go on without them.
+pub fn note_overdue<'a>(seats: impl Iterator<Item = &'a PlanSeat>, cycle: u32) {
+    for seat in seats.filter(|seat| !has_finished(*seat, cycle)) {
+        seat.health.note_overdue();
+    }
+}
+
+/// Counts how many cycles in a row each client of the ended plan has not finished in time: before
+/// the next one begins, and, where the driver waits for it, while the driver could wait. Returns
+/// the number of clients that have not finished the last one in time by their own fault.
 ///
-/// A client that never began it because a predecessor is late is not late itself. The seats are in
-/// the order of the graph, so a predecessor is judged before its followers.
+/// A client that never began it because a predecessor is late is not late itself, nor is one that
+/// finished too late to be played because of that. The seats are in the order of the graph, so a
+/// predecessor is judged before its followers.
 pub fn count_late(ended: &Plan, before: u32, now: u32) -> u32 {
     if before == 0 {
         return 0;
@@ -64,7 +73,9 @@ pub fn count_late(ended: &Plan, before: u32, now: u32) -> u32 {
     }
     let mut late = 0;
     for seat in &ended.seats {
-        if has_ended(seat, before, now) {
+        let has_ended = has_ended(seat, before, now);
+        let is_overdue = seat.health.take_overdue();
+        if has_ended && !is_overdue {
             seat.health.forget_late_cycles();
             continue;
         }
@@ -72,10 +83,15 @@ pub fn count_late(ended: &Plan, before: u32, now: u32) -> u32 {
         {
             follower.health.set_starved(true);
         }
-        let is_victim = seat.health.is_starved() && seat.own.awake() != before;
+        let is_victim = seat.health.is_starved() && (has_ended || seat.own.awake() != before);
         if !is_victim {
             seat.health.count_late_cycle();
             late += 1;
+            if is_overdue {
+                seat.health.count_overdue_cycle();
+            }
+        } else if has_ended {
+            seat.health.forget_late_cycles();
         }
     }
     late
@@ -180,6 +196,7 @@ mod tests {
             enters: false,
             health: Arc::default(),
             controls: false,
+            feeds_playback: true,
         }
     }
 
@@ -211,6 +228,24 @@ mod tests {
         plan.seats[1].own.begin(5, 2);
         assert_eq!(count_late(&plan, 5, 6), 2);
         assert_eq!(late_cycles(&plan), [1, 1, 0]);
+    }
+
+    #[test]
+    fn a_client_that_ends_after_the_driver_has_waited_for_it_is_late() {
+        let plan = chain();
+        for cycle in [5, 6] {
+            plan.seats[0].own.finish(cycle, 2, 0);
+            note_overdue(plan.seats.iter(), cycle);
+            plan.seats.iter().for_each(|seat| seat.own.finish(cycle, 2, 0));
+            assert_eq!(count_late(&plan, cycle, cycle + 1), 1, "its follower is its victim");
+        }
+        assert_eq!(late_cycles(&plan), [0, 2, 0]);
+        let overdue: Vec<u32> =
+            plan.seats.iter().map(|seat| seat.health.overdue_cycles()).collect();
+        assert_eq!(overdue, [0, 2, 0]);
+        plan.seats.iter().for_each(|seat| seat.own.finish(7, 2, 0));
+        assert_eq!(count_late(&plan, 7, 8), 0, "that was another cycle");
+        assert_eq!(late_cycles(&plan), [0, 0, 0]);
     }
 
     #[test]

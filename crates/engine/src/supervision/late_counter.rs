@@ -1,11 +1,20 @@
 //! The count that decides whether a client is unpinned or suspended.
 
+use super::backoff::FORGET_NS;
+
 /// Counts up for each cycle in which a client was late, and down for each in which it was in time.
 ///
 /// A stall of the whole machine for some cycles is forgotten after as many. A client that is late
-/// more often than not adds up. Thread: control.
+/// more often than not adds up. Where the driver waits for a client (*overdue*), every late cycle
+/// costs all programs, so a cycle in time makes up for none: such cycles are forgotten once
+/// [`FORGET_NS`] have passed without one. Thread: control.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct LateCounter(u32);
+pub struct LateCounter {
+    forgivable: u32,
+    overdue: u32,
+    /// When the last overdue cycle was noted, `CLOCK_MONOTONIC` ns.
+    overdue_ns: u64,
+}
 
 /// From this count on, the kernel chooses a client's CPU: the assigned one may have other work.
 /// Fewer late cycles are no reason, because a hop that leaves the CPU costs as much as several that
@@ -20,13 +29,27 @@ const TIMEOUT_MS: u32 = 20;
 impl LateCounter {
     /// Notes a cycle in which the client was late; returns the count.
     pub fn note_late(&mut self) -> u32 {
-        self.0 = self.0.saturating_add(1);
-        self.0
+        self.forgivable = self.forgivable.saturating_add(1);
+        self.count()
+    }
+
+    /// Notes a cycle in which the driver waited for the client in vain; returns the count.
+    pub fn note_overdue(&mut self, now_ns: u64) -> u32 {
+        self.overdue = self.overdue.saturating_add(1);
+        self.overdue_ns = now_ns;
+        self.count()
     }
 
     /// Notes a cycle in which the client was in time.
-    pub fn note_in_time(&mut self) {
-        self.0 = self.0.saturating_sub(1);
+    pub fn note_in_time(&mut self, now_ns: u64) {
+        self.forgivable = self.forgivable.saturating_sub(1);
+        if now_ns.saturating_sub(self.overdue_ns) >= FORGET_NS {
+            self.overdue = 0;
+        }
+    }
+
+    fn count(&self) -> u32 {
+        self.forgivable.saturating_add(self.overdue)
     }
 }
 
@@ -62,7 +85,18 @@ mod tests {
     fn a_cycle_in_time_makes_up_for_a_late_one() {
         let mut counter = LateCounter::default();
         assert_eq!((counter.note_late(), counter.note_late()), (1, 2));
-        (0..5).for_each(|_| counter.note_in_time());
+        (0..5).for_each(|_| counter.note_in_time(0));
         assert_eq!(counter.note_late(), 1, "never below zero");
+    }
+
+    #[test]
+    fn no_cycle_in_time_makes_up_for_one_that_the_driver_waited_for() {
+        let mut counter = LateCounter::default();
+        for count in 1..=9 {
+            assert_eq!(counter.note_overdue(1_000), count);
+            (0..100).for_each(|_| counter.note_in_time(999 + FORGET_NS));
+        }
+        counter.note_in_time(1_000 + FORGET_NS);
+        assert_eq!(counter.note_late(), 1, "forgotten");
     }
 }

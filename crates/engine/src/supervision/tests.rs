@@ -15,6 +15,7 @@ const ALIVE: fn(u32) -> Poll = |polls| Poll { polls, is_idle: true };
 struct Timeline {
     client: ClientSupervision,
     now_ns: u64,
+    overdue_cycles: u32,
     actions: Vec<Action>,
 }
 
@@ -23,6 +24,7 @@ impl Timeline {
         Self {
             client: ClientSupervision::new(is_confined),
             now_ns: 1_000 * SECOND_NS,
+            overdue_cycles: 0,
             actions: Vec::new(),
         }
     }
@@ -34,7 +36,15 @@ impl Timeline {
     }
 
     fn late(&mut self, cycles: u32) -> &mut Self {
-        self.cycles(cycles, Event::Late { timeout_cycles: TIMEOUT, polls: 0 })
+        let event =
+            Event::Late { timeout_cycles: TIMEOUT, polls: 0, overdue_cycles: self.overdue_cycles };
+        self.cycles(cycles, event)
+    }
+
+    /// The driver waits for it in vain.
+    fn overdue(&mut self) -> &mut Self {
+        self.overdue_cycles = self.overdue_cycles.wrapping_add(1);
+        self.late(1)
     }
 
     fn in_time(&mut self, cycles: u32) -> &mut Self {
@@ -109,6 +119,26 @@ fn a_machine_that_stops_for_a_moment_has_no_client_unpinned() {
         });
         assert_eq!(stopped.taken(), [], "{case}");
     }
+}
+
+#[test]
+fn a_client_that_makes_the_driver_wait_every_other_cycle_is_suspended_after_the_timeout() {
+    let mut overdue = Timeline::new(false);
+    (1..TIMEOUT).for_each(|_| {
+        overdue.overdue().in_time(1);
+    });
+    assert_eq!(overdue.taken(), [Action::Unpin]);
+    assert_eq!(overdue.overdue().taken(), [Action::Suspend]);
+}
+
+#[test]
+fn a_client_that_makes_the_driver_wait_once_a_minute_is_not_suspended() {
+    let mut overdue = Timeline::new(false);
+    (0..1_000).for_each(|_| {
+        overdue.overdue().now_ns += 60 * SECOND_NS;
+        overdue.in_time(1);
+    });
+    assert_eq!(overdue.taken(), []);
 }
 
 #[test]
