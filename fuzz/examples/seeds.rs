@@ -44,6 +44,7 @@ fn main() -> io::Result<()> {
     write("assignments", [assignments()])?;
     write("registry", [registry()])?;
     write("stream", [stream()])?;
+    write("conversion", conversions())?;
     write("recording", [recording()])?;
     let lines = [
         "-R\n-P70\n-n\nstudio\n-d\ndummy\n-r48000\n-p64",
@@ -314,4 +315,16 @@ fn registry() -> Vec<u8> {
         [2, 2, 2, 0, 1, 3, 1, 1, 0, 0, 0, 0, 0, 0, 0x7379_733a, 0x6d65_7461, 0x3a6d_6574, 0];
     seed.extend(entry.iter().flat_map(|word| word.to_le_bytes()));
     seed
+}
+
+/// Format, mixing, filter, the length of a piece, the place of a seek, two rates, two maps; then
+/// samples.
+fn conversions() -> [Vec<u8>; 2] {
+    // Floats of 44.1 kHz to 48 kHz, and 16 bits of 5.1 at 44,101 Hz to stereo.
+    [[5, 0, 1, 99, 128, 1, 0, 3, 0, 1, 2, 1, 2], [3, 0, 0, 99, 128, 2, 0, 3, 0, 1, 6, 1, 2]].map(
+        |header: [u8; 13]| {
+            let samples = (0..400).flat_map(|at| (at as f32 * 0.1).sin().to_le_bytes());
+            header.into_iter().chain(samples).collect()
+        },
+    )
 }

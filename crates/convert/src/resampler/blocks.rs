@@ -9,16 +9,18 @@ use crate::{Filter, PIECE_FRAMES};
 
 /// How much longer than the filter has to be a block may be.
 const MOST_FILTERS: u64 = 4;
+/// Least frames of the lower rate that a filter needs to be one.
+const LEAST_FRAMES: u64 = 256;
 /// Most frames of a block, on either side.
 const MAX_BLOCK_FRAMES: u64 = 1 << 16;
 
 impl Filter {
-    /// Returns how many frames of the lower rate it spans at least, which is what a block has;
+    /// Returns how many frames of the lower rate it spans, which is what a block has;
     /// `None` if no block is short enough.
     const fn block_frames(self) -> Option<u64> {
         match self {
             Self::Prompt => None,
-            Self::Short => Some(256),
+            Self::Short => Some(LEAST_FRAMES),
             Self::Medium => Some(512),
             Self::Long => Some(2048),
         }
@@ -45,8 +47,8 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Returns a resampler of `channels` channels; `None` if the shortest block is too long.
-    /// Allocates.
+    /// Returns a resampler of `channels` channels; `None` if no block is as long as the filter has
+    /// to be. Allocates.
     pub(super) fn new(channels: usize, ratio: Ratio, filter: Filter) -> Option<Self> {
         let count = Self::count(ratio, filter)?;
         let (input, output) = (ratio.input as usize * count, ratio.output as usize * count);
@@ -78,8 +80,8 @@ impl Blocks {
         let wanted = frames.div_ceil(shortest).next_multiple_of(2);
         let possible = MAX_BLOCK_FRAMES / ratio.input.max(ratio.output) / 2 * 2;
         let count = wanted.min(possible);
-        let is_short = count * shortest <= frames * MOST_FILTERS;
-        (count > 0 && is_short).then_some(count as usize)
+        let is_good = (LEAST_FRAMES..=frames * MOST_FILTERS).contains(&(count * shortest));
+        is_good.then_some(count as usize)
     }
 
     /// Returns the output frames by which the library's output is late.

@@ -21,6 +21,9 @@ const MAX_LEVEL: f32 = 65_536.0;
 /// The last position that a stream can begin at: centuries after its beginning.
 const MAX_POSITION: u64 = 1 << 48;
 
+/// Rates that are further apart are refused: the filter would be as many times longer.
+const MOST_APART: u64 = 256;
+
 /// Resamples planar frames.
 pub(crate) trait Resampler: Debug + Send {
     /// Returns the position of the next output frame.
@@ -60,13 +63,13 @@ pub(crate) fn resampler(
     check_rate(from_hz)?;
     check_rate(to_hz)?;
     let ratio = Ratio::new(from_hz, to_hz);
+    if ratio.input.max(ratio.output) > ratio.input.min(ratio.output) * MOST_APART {
+        return Err(ConvertError::Ratio(from_hz, to_hz));
+    }
     if let Some(blocks) = Blocks::new(channels, ratio, filter) {
         return Ok(Box::new(blocks));
     }
-    match Points::new(channels, ratio, filter) {
-        Some(points) => Ok(Box::new(points)),
-        None => Err(ConvertError::Ratio(from_hz, to_hz)),
-    }
+    Ok(Box::new(Points::new(channels, ratio, filter)))
 }
 
 /// Refuses a rate that no program has.

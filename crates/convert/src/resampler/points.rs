@@ -16,8 +16,6 @@ use crate::{Filter, PIECE_FRAMES};
 const PHASES: u64 = 1024;
 /// Weights that are added at a time. The order of a sum decides its last bits, so it is fixed.
 const LANES: usize = 8;
-/// Rates that are further apart are refused: the filter would be as many times longer.
-const MOST_APART: u64 = 256;
 
 /// Kaiser's parameter for 120 dB: `0.1102 (A - 8.7)`.
 const BETA: f64 = 0.1102 * (120.0 - 8.7);
@@ -62,13 +60,8 @@ pub(super) struct Points {
 }
 
 impl Points {
-    /// Returns a resampler of `channels` channels; `None` if the rates are too far apart.
-    /// Allocates.
-    pub(super) fn new(channels: usize, ratio: Ratio, filter: Filter) -> Option<Self> {
-        let (low, high) = (ratio.input.min(ratio.output), ratio.input.max(ratio.output));
-        if high > low * MOST_APART {
-            return None;
-        }
+    /// Returns a resampler of `channels` channels. Allocates.
+    pub(super) fn new(channels: usize, ratio: Ratio, filter: Filter) -> Self {
         // A frame of the lower rate, in frames of the input.
         let stretch = (ratio.input as f64 / ratio.output as f64).max(1.0);
         let half = (filter.half_frames() as f64 * stretch).ceil() as usize;
@@ -89,7 +82,7 @@ impl Points {
             position: 0,
         };
         points.start_at(0);
-        Some(points)
+        points
     }
 
     /// Returns the input frame at or before an output frame, and how far that is behind it, in

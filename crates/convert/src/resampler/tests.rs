@@ -194,6 +194,7 @@ fn a_tone_stays_pure_and_where_it_is() {
             (32_000, 44_100, BLOCKS_DB),
             (96_000, 48_000, BLOCKS_DB),
             (8_000, 48_000, BLOCKS_DB),
+            (3_000, 750_000, BLOCKS_DB),
             (44_101, 48_000, POINTS_DB),
             (48_000, 44_101, POINTS_DB),
             (95_999, 44_100, POINTS_DB),
@@ -203,7 +204,10 @@ fn a_tone_stays_pure_and_where_it_is() {
                     continue;
                 }
                 let rest_db = if filter == Filter::Prompt { POINTS_DB.0 } else { rest_db };
-                let tone = tone(from_hz, to_hz, filter, tone_hz, 100_000);
+                // A hundred thousand frames, on the side that has more.
+                let frames =
+                    (100_000 * u64::from(from_hz) / u64::from(from_hz.max(to_hz))).max(4_000);
+                let tone = tone(from_hz, to_hz, filter, tone_hz, frames as usize);
                 let title = format!("{filter:?} {from_hz} -> {to_hz} Hz, {tone_hz} Hz");
                 println!(
                     "{title}: THD+N {:.1} dB, gain {:+.5} dB, delay {:+.6} frames",
@@ -277,7 +281,9 @@ fn rates_that_cannot_be_converted_are_refused() {
     let refused = |from_hz, to_hz| resampler(2, from_hz, to_hz, Filter::Short).err();
     assert_eq!(refused(0, 48_000), Some(ConvertError::Rate(0)));
     assert_eq!(refused(44_100, MAX_RATE_HZ + 1), Some(ConvertError::Rate(MAX_RATE_HZ + 1)));
-    for (from_hz, to_hz) in [(1, 48_000), (48_000, 1), (187, 48_000), (767_999, 2_999)] {
+    for (from_hz, to_hz) in
+        [(1, 48_000), (48_000, 1), (100, 48_000), (187, 48_000), (767_999, 2_999)]
+    {
         assert_eq!(refused(from_hz, to_hz), Some(ConvertError::Ratio(from_hz, to_hz)));
     }
     assert_eq!(refused(188, 48_000), None);
