@@ -115,6 +115,19 @@ fn a_buffer_size_callback_that_blocks_keeps_only_its_client_out() {
     }
 }
 
+#[test]
+fn a_freewheel_callback_that_blocks_keeps_only_its_client_out() {
+    let mut scenario = Scenario::new(MODES[1], "block-freewheel");
+    scenario.server.run("jack_freewheel", &["y"]).expect_success();
+    await_sound(&mut scenario, "source:out", "the others freewheel");
+    let listener = scenario.server.probe(&["check", "listener", "--from", "victim:out"]);
+    scenario.await_cycles(1000);
+    assert_eq!(Counts::of(listener).good, 0, "no cycle runs in it during the callback");
+    scenario.trigger_fault();
+    await_sound(&mut scenario, "victim:out", "the victim sounds again");
+    scenario.server.run("jack_freewheel", &["n"]).expect_success();
+}
+
 /// Listens to a port until most of 100 cycles have the right samples.
 fn await_sound(scenario: &mut Scenario, port: &str, what: &str) {
     eventually(what, || {

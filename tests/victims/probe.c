@@ -10,6 +10,7 @@
  *                              and writes to address 0 at SIGUSR1; --handler before|after installs a handler for
  *                              SIGSEGV before it opens the client, or once it is active, that ends it with code 7;
  *                              with --fault block-buffer-size its buffer-size callback returns after SIGUSR1;
+ *                              with --fault block-freewheel its freewheel callback returns after SIGUSR1;
  *                              with --fault block-notice a callback that tells of ports never returns;
  *                              with --fault fifth it sleeps a fifth of each cycle from then on;
  *                              with --fault every-other it sleeps in every other cycle until the next is due;
@@ -264,6 +265,13 @@ static int on_buffer_size(jack_nframes_t frames, void *unused) {
     return 0;
 }
 
+/* Blocks until SIGUSR1. */
+static void on_freewheel(int starting, void *unused) {
+    (void)starting, (void)unused;
+    while (!atomic_load(&fault_now) && !atomic_load(&quit))
+        sleep_ns(1000000);
+}
+
 #include "probe_transport.h"
 #include "probe_scribble.h"
 
@@ -387,7 +395,7 @@ int main(int argc, char **argv) {
     writes_input = strcmp(fault, "write-input") == 0;
     keeps_descriptors = strcmp(fault, "keep-descriptors") == 0;
     happens_inside = strcmp(fault, "scribble") && strcmp(fault, "hoard") && strcmp(fault, "flood") && strcmp(fault, "no-descriptors") &&
-                     strcmp(fault, "block-notice") && strcmp(fault, "block-buffer-size");
+                     strcmp(fault, "block-notice") && strcmp(fault, "block-buffer-size") && strcmp(fault, "block-freewheel");
     if (strncmp(fault, "big-", 4) == 0) {
         struct rlimit whole = {RLIM_INFINITY, RLIM_INFINITY};
         grow();
@@ -433,6 +441,8 @@ int main(int argc, char **argv) {
         jack_set_port_registration_callback(client, on_port, NULL);
     if (strcmp(fault, "block-buffer-size") == 0)
         jack_set_buffer_size_callback(client, on_buffer_size, NULL);
+    if (strcmp(fault, "block-freewheel") == 0)
+        jack_set_freewheel_callback(client, on_freewheel, NULL);
     if (jack_activate(client) != 0) {
         fprintf(stderr, "cannot activate\n");
         return 1;
