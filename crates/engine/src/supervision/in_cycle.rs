@@ -233,10 +233,15 @@ mod tests {
     #[test]
     fn a_client_that_ends_after_the_driver_has_waited_for_it_is_late() {
         let plan = chain();
+        // It was late before.
+        plan.seats[2].health.count_late_cycle();
         for cycle in [5, 6] {
             plan.seats[0].own.finish(cycle, 2, 0);
             note_overdue(plan.seats.iter(), cycle);
-            plan.seats.iter().for_each(|seat| seat.own.finish(cycle, 2, 0));
+            for seat in &plan.seats[1..] {
+                seat.own.begin(cycle, 1);
+                seat.own.finish(cycle, 2, 0);
+            }
             assert_eq!(count_late(&plan, cycle, cycle + 1), 1, "its follower is its victim");
         }
         assert_eq!(late_cycles(&plan), [0, 2, 0]);
