@@ -71,6 +71,30 @@ fn a_recording_has_every_cycle_once_in_the_order_of_the_graph() {
     }
 }
 
+/// The median time that the driver took for a cycle, µs.
+fn driver_us(server: &Server) -> f64 {
+    record(server, "1");
+    let spans = spans(server);
+    let cycles = spans.iter().filter(|span| span["name"] == "cycle").map(start_and_end);
+    let mut durations: Vec<f64> = cycles.map(|(start, end)| end - start).collect();
+    durations.sort_unstable_by(f64::total_cmp);
+    durations[durations.len() / 2]
+}
+
+#[test]
+fn in_sync_mode_the_driver_waits_only_for_clients_that_it_plays() {
+    const FIFTH_US: f64 = 1024.0 / 48_000.0 * 1e6 / 5.0;
+    let server = Server::start(&["--quantum", "1024", "--sync"]);
+    let slow = server.probe(&["thru", "slow", "--fault", "fifth"]);
+    let _next = server.probe(&["thru", "next", "--from", "slow:out"]);
+    slow.signal(Signal::USR1);
+    let unheard_us = driver_us(&server);
+    assert!(unheard_us < FIFTH_US / 2.0, "it waits {unheard_us} us for a client that is not heard");
+    server.consort(&["connect", "next:out", "system:playback_1"]).expect_success();
+    let heard_us = driver_us(&server);
+    assert!(heard_us >= FIFTH_US, "it waits {heard_us} us for a client that another one plays");
+}
+
 #[test]
 fn the_recording_takes_less_than_four_megabytes_of_memory() {
     let (mut server, _programs) = chain(&["--quantum", "256"]);

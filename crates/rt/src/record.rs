@@ -32,7 +32,7 @@ pub struct CycleRecord {
     pub woken_ns: u64,
     /// When the driver released the first clients.
     pub released_ns: u64,
-    /// When the driver finished its part; in sync mode, after all clients.
+    /// When the driver finished its part; in sync mode, after the clients that it plays.
     pub end_ns: u64,
     /// CPU that the driver ran on, or [`UNKNOWN_CPU`].
     pub cpu: u16,
