@@ -107,7 +107,8 @@ pub struct Span {
 }
 
 /// The span of each cycle that all `clients` ran. A cycle begins when `driver` runs, half a period
-/// after the last began or later: some drivers wake again when the graph has ended.
+/// after the last began or later: some drivers wake again when the graph has ended. And some
+/// clients wake again for the next cycle before its driver does.
 pub fn spans(
     switches: &[Switch],
     driver: u32,
@@ -136,8 +137,12 @@ pub fn spans(
         match switch.kind {
             Kind::Runs => first_ns = first_ns.or(Some(switch.at_ns)),
             Kind::Sleeps => {
-                slept.insert(switch.thread);
-                last_ns = switch.at_ns;
+                let is_half_over =
+                    begun_ns.is_some_and(|begun_ns| switch.at_ns >= begun_ns + period_ns / 2);
+                if !is_half_over || slept.len() < clients.len() {
+                    slept.insert(switch.thread);
+                    last_ns = switch.at_ns;
+                }
             }
             Kind::Yields => {}
         }
@@ -179,6 +184,8 @@ mod tests {
             at(1025, 1, Kind::Runs),
             at(1026, 8, Kind::Runs),
             at(1030, 8, Kind::Sleeps),
+            at(1990, 7, Kind::Runs),
+            at(1995, 7, Kind::Sleeps),
             at(2000, 1, Kind::Runs),
             at(2005, 7, Kind::Runs),
             at(2010, 7, Kind::Sleeps),

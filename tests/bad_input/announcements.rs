@@ -152,7 +152,7 @@ fn connections_that_never_carry_sound_delay_no_latency_of_others() {
 }
 
 #[test]
-fn a_program_that_has_latencies_computed_without_end_keeps_no_pass_from_ending() {
+fn latency_passes_end_while_a_program_asks_for_more() {
     let mut server = server();
     with_bystanders(&mut server, |server| {
         let listener = listener(server);

@@ -2,10 +2,10 @@
 
 use harness::{Server, eventually};
 use proto::encode;
-use proto::hello::{Hello, Role, encode_first};
+use proto::hello::{Hello, Role, Welcome, encode_first};
 use proto::request::{Numbered, Reply, Request};
 use rt::shm::LAYOUT_VERSION;
-use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::wire::{ByHand, INPUT, OUTPUT, Wire, descriptors_of, server, with_bystanders};
 
@@ -38,6 +38,21 @@ fn a_thousand_silent_connections_keep_no_client_out() {
             now - before
         );
     });
+}
+
+#[test]
+fn a_program_whose_first_packet_waits_is_not_closed_as_a_silent_one() {
+    let mut server = server();
+    let mut oldest = Wire::connect(&server);
+    let mut silent: Vec<Wire> = (0..62).map(|_| Wire::connect(&server)).collect();
+    // It has accepted all of them before it answers; the asking program is one more.
+    server.consort(&["status"]).expect_success();
+    // What the server finds first when it continues is that more connect.
+    server.program().signal(Signal::STOP);
+    silent.extend((0..20).map(|_| Wire::connect(&server)));
+    oldest.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role: Role::Observer }), &[]);
+    server.program().signal(Signal::CONT);
+    assert_eq!(oldest.welcome().0, Welcome::Observer);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn a_first_packet_that_is_no_hello_is_refused_with_the_reason() {
     let layout_words =
         [format!("layout {}", LAYOUT_VERSION + 1), format!("server {LAYOUT_VERSION}")];
     let foreign: &[&str] = &["not consort's", "something else is speaking"];
-    let nonsense: &[&str] = &["no message of this protocol"];
+    let nonsense: &[&str] = &["not a message of this protocol"];
     let cases: [(&str, Vec<u8>, Vec<&str>); 10] = [
         ("one byte", vec![0], foreign.to_vec()),
         (

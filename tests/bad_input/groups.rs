@@ -4,7 +4,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use harness::{Counts, Finished, Program, Server, binary, eventually, library_directory};
+use harness::{
+    Counts, Finished, Program, Server, binary, copy_program, eventually, library_directory,
+};
 use tempfile::TempDir;
 
 use crate::wire::assert_says;
@@ -43,7 +45,7 @@ impl Scenario {
 
     fn copy(&self, file: &Path, name: &str) -> PathBuf {
         let copy = self.open.path().join(name);
-        std::fs::copy(file, &copy).expect("room");
+        copy_program(file, &copy);
         std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o755)).expect("ours");
         copy
     }
@@ -108,7 +110,7 @@ fn members_of_the_group_are_clients() {
 fn a_member_of_the_group_has_only_the_policys_permissions() {
     let policy = TempDir::new().expect("room");
     let path = policy.path().join("policy");
-    std::fs::write(&path, format!("record uid={NOBODY}\n")).expect("room");
+    std::fs::write(&path, format!("record uid={NOBODY}\neverything uid=0\n")).expect("room");
     let Some(mut scenario) = Scenario::new(&["--policy", &path.to_string_lossy()]) else { return };
     scenario.status_as(GROUP, None).expect_success();
     let consort = scenario.open.path().join("consort");
@@ -126,6 +128,40 @@ fn a_member_has_no_plug_ins_run_as_the_user_whose_server_it_is() {
     assert_ne!(refused.code, Some(0), "{refused:?}");
     assert_says("a member", &refused.stderr, &["does not allow", "run plug-ins"]);
     assert!(!scenario.server.lsp(&[]).contains("gain:"));
+}
+
+/// Other users' programs would write with their own rights where the member says.
+#[test]
+fn a_member_has_no_program_of_another_user_save() {
+    let Some(scenario) = Scenario::new(&[]) else { return };
+    let directory = scenario.open.path().join("session");
+    std::fs::create_dir(&directory).expect("room");
+    std::os::unix::fs::chown(&directory, NOBODY.parse().ok(), None).expect("root");
+    let path = format!("{}/", directory.display());
+    let as_member =
+        |program: &str, arguments: &[&str]| scenario.as_user(program, arguments, GROUP, None);
+    let mut of_user = scenario.server.spawn("jack_simple_session_client", &[]);
+    scenario.server.await_connection("simple:output", "system:playback_1");
+    let of_member = as_member("jack_simple_session_client", &[]);
+    scenario.server.await_connection("simple-01:output", "system:playback_1");
+    let asked = as_member("jack_session_notify", &["save", &path]).finish().expect_success();
+    assert!(asked.stdout.contains("jack_simple_session_client"), "its own: {}", asked.stdout);
+    assert!(directory.join("simple-01").is_dir());
+    let by_name = format!(
+        "import ctypes as c\n\
+         jack = c.CDLL('libjack.so.0')\n\
+         jack.jack_client_open.restype = jack.jack_session_notify.restype = c.c_void_p\n\
+         client = c.c_void_p(jack.jack_client_open(b'asking', 1, None))\n\
+         print(jack.jack_session_notify(client, b'simple', 1, b'{path}'))\n"
+    );
+    let refused = as_member("/usr/bin/python3", &["-c", &by_name]).finish();
+    assert_eq!(refused.stdout, "None\n");
+    assert_says("one", &refused.stderr, &["'simple' is a program of another user"]);
+    assert!(!directory.join("simple").exists(), "{}", of_user.stdout());
+    // Root may ask all.
+    scenario.server.run("jack_session_notify", &["save", &path]).expect_success();
+    assert!(directory.join("simple").is_dir());
+    drop(of_member);
 }
 
 #[test]

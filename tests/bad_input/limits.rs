@@ -17,7 +17,7 @@ fn a_client_that_registers_ports_without_end_leaves_room_for_others() {
         let refusal = greedy.refusal(Request::RegisterPort(port("more", INPUT, None)));
         let words = ["no room for another port of one client", "the limit is 48", "--client-ports"];
         assert_says("ports", &refusal, &words);
-        ByHand::open(server, "modest").register("in", INPUT);
+        server.probe(&["check", "modest"]).terminate().expect_success();
         let mut ports = greedy.wire.ask(Request::UnregisterPort { port: u32::MAX });
         assert!(matches!(ports, Reply::Error(_)), "no such port: {ports:?}");
         ports = greedy.wire.ask(Request::Status);

@@ -3,16 +3,21 @@
 #![forbid(unsafe_code)]
 
 mod announcements;
+mod confined;
 mod crowds;
+mod decoys;
 mod directories;
 mod first_packets;
 mod groups;
 mod handles;
 mod limits;
 mod memory;
+mod other_users;
 mod packets;
 mod policies;
+mod programs;
 mod requests;
 mod returning;
 mod servers;
+mod streams;
 mod wire;

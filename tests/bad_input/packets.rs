@@ -1,9 +1,13 @@
 //! Packets after the first that are no requests, or carry descriptors that they must not carry.
 
-use std::os::fd::AsFd;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 
 use proto::request::{Numbered, Reply, Request};
 use proto::{MAX_PACKET_BYTES, encode};
+use rustix::net::sockopt::set_socket_linger;
 use sys::socket::MAX_DESCRIPTORS;
 
 use crate::wire::{ByHand, Wire, assert_says, refused, server, with_bystanders};
@@ -13,9 +17,9 @@ fn packets_that_are_no_requests_are_refused_one_by_one() {
     let mut server = server();
     let good = encode(&Numbered { number: 9, message: Request::SetQuantum { frames: 64 } });
     let cases: [(&str, Vec<u8>, &str); 6] = [
-        ("one byte", vec![0xff], "1 bytes are no message"),
-        ("no such request", vec![1, 0xff, 0xff, 0xff, 0xff, 0x0f], "no message of this protocol"),
-        ("truncated", good[..good.len() - 1].to_vec(), "no message of this protocol"),
+        ("one byte", vec![0xff], "1 bytes that are not a message"),
+        ("no such request", vec![1, 0xff, 0xff, 0xff, 0xff, 0x0f], "not a message"),
+        ("truncated", good[..good.len() - 1].to_vec(), "not a message"),
         ("with a tail", [&good[..], &[0]].concat(), "ends 1 bytes before its packet does"),
         ("HTTP", b"GET / HTTP/1.1\r\n\r\n".to_vec(), "message"),
         ("oversized", vec![0; MAX_PACKET_BYTES + 1], "too long"),
@@ -79,6 +83,52 @@ fn an_unexpected_descriptor_ends_its_connection() {
             let mut answering = ByHand::active(server, "bad");
             answering.send_event_answer(b"no answer", &few);
             answering.wire.assert_closed();
+        }
+    });
+}
+
+/// A connected TCP socket whose close lasts an hour, and its other end, with which that ends.
+fn lingering() -> (OwnedFd, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let address = listener.local_addr().expect("bound");
+    let mut socket = TcpStream::connect(address).expect("it listens");
+    let (other, _) = listener.accept().expect("it connects");
+    set_socket_linger(&socket, Some(Duration::from_secs(3600))).expect("an option");
+    socket.set_nonblocking(true).expect("an option");
+    while socket.write(&[0; 65_536]).is_ok() {}
+    (socket.into(), other)
+}
+
+#[test]
+fn a_descriptor_whose_close_lasts_delays_no_answer() {
+    let mut server = server();
+    with_bystanders(&mut server, |server| {
+        let mut others = Vec::new();
+        let mut with_slow = |send: &dyn Fn(BorrowedFd<'_>)| {
+            let (slow, other) = lingering();
+            others.push(other);
+            send(slow.as_fd());
+            // The server has the last one, unless it was faster.
+            std::thread::spawn(move || drop(slow));
+        };
+        let status = encode(&Numbered { number: 1, message: Request::Status });
+        let hello = Wire::connect(server);
+        with_slow(&|slow| hello.send(b"not a hello", &[slow]));
+        // The server closes this one, with a packet in it that it never receives.
+        let unread = Wire::connect(server);
+        unread.send(b"not a hello", &[]);
+        with_slow(&|slow| {
+            let _ = unread.try_send(b"never received", &[slow]);
+        });
+        let observer = Wire::observer(server);
+        with_slow(&|slow| observer.send(&status, &[slow]));
+        let client = ByHand::open(server, "bad");
+        with_slow(&|slow| client.wire.send(&status, &[slow]));
+        let answering = ByHand::active(server, "bad");
+        with_slow(&|slow| answering.send_event_answer(b"no answer", &[slow]));
+        for _ in 0..10 {
+            let mut other = Wire::observer(server);
+            assert!(matches!(other.ask(Request::Status), Reply::Status(_)));
         }
     });
 }

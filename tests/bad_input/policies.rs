@@ -1,15 +1,19 @@
 //! Restricted programs do not get what the policy denies them, whichever program requests it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use harness::{Program, Server, Sound, binary, eventually};
+use harness::{Finished, Program, Server, Sound, binary, copy_program, eventually, not_run};
 use proto::request::Request;
 use tempfile::TempDir;
 
 use crate::wire::{self, Wire, assert_says};
 
-/// A server with these rules.
+/// A server with these rules, under which all other programs may do everything.
 fn server(rules: &str, options: &[&str]) -> (Server, TempDir) {
+    server_with_no_more_than(&format!("{rules}everything\n"), options)
+}
+
+fn server_with_no_more_than(rules: &str, options: &[&str]) -> (Server, TempDir) {
     let (directory, path) = policy(rules);
     let path = path.to_string_lossy().into_owned();
     // Not one that plays back what it is sent: that would be the sound of others, too.
@@ -26,9 +30,19 @@ fn policy(rules: &str) -> (TempDir, PathBuf) {
 
 /// Slabs that a process has mapped.
 fn slabs(program: &Program) -> usize {
+    mapped(program, "memfd:consort-slab")
+}
+
+/// Signal pages that a process has mapped.
+fn signal_pages(program: &Program) -> usize {
+    mapped(program, "memfd:consort-signals")
+}
+
+fn mapped(program: &Program, name: &str) -> usize {
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", program.id())).expect("it runs");
-    let slabs = maps.lines().filter(|line| line.contains("memfd:consort-slab"));
-    let mut inodes: Vec<&str> = slabs.filter_map(|line| line.split_whitespace().nth(4)).collect();
+    let segments = maps.lines().filter(|line| line.contains(name));
+    let mut inodes: Vec<&str> =
+        segments.filter_map(|line| line.split_whitespace().nth(4)).collect();
     inodes.sort_unstable();
     inodes.dedup();
     inodes.len()
@@ -40,7 +54,7 @@ fn memory_of_others_needs_the_permission_to_record() {
     let _source = server.probe(&["source", "source"]);
     let victim = server.directory().join("victim");
     let probe = server.probe_command(&[]).get_program().to_owned();
-    std::fs::copy(probe, &victim).expect("room");
+    copy_program(probe, &victim);
     let mut command = server.command(&victim.to_string_lossy());
     command.args(["thru", "restricted"]);
     let mut restricted = Program::start(command);
@@ -80,6 +94,60 @@ fn what_others_play_needs_the_permission_to_record_at_a_monitor() {
 }
 
 #[test]
+fn feeding_other_clients_needs_the_permission_to_play() {
+    for (permissions, may_play) in [("connect,record,capture", false), ("connect,play", true)] {
+        let (server, _policy) = server(&format!("{permissions} exe=*/victim\n"), &[]);
+        let victim = server.directory().join("victim");
+        copy_program(server.probe_command(&[]).get_program(), &victim);
+        let mut command = server.command(&victim.to_string_lossy());
+        command.args(["source", "restricted"]);
+        let mut restricted = Program::start(command);
+        eventually("it is ready", || restricted.stdout().contains("ready\n").then_some(()));
+        let listener = server.probe(&["thru", "listener"]);
+        // Another program connects them.
+        let connected = server.consort(&["connect", "restricted:out", "listener:in"]);
+        assert_eq!(connected.code, Some(i32::from(!may_play)), "{permissions}: {connected:?}");
+        if !may_play {
+            let words = ["policy does not allow", "'restricted:out'", "to play to other clients"];
+            assert_says(permissions, &connected.stderr, &words);
+            assert_eq!(signal_pages(&restricted), 1, "it can signal no other client");
+        }
+        // The driver's ports are there for programs that play.
+        server.consort(&["connect", "restricted:out", "system:playback_1"]).expect_success();
+        drop(listener);
+    }
+}
+
+#[test]
+fn a_stream_feeds_other_clients_with_the_permission_to_play() {
+    for (permissions, may_play) in [("patch,record,capture", false), ("connect,play", true)] {
+        let (server, _policy) = server(&format!("{permissions} exe=*/restricted\n"), &[]);
+        let song = server.directory().join("song.wav");
+        Sound::of(48_000, &[vec![0.5; 480_000]]).write(&song);
+        let restricted = server.directory().join("restricted");
+        copy_program(binary("consort"), &restricted);
+        let mut command = server.command(&restricted.to_string_lossy());
+        let player = Program::start({
+            command.args(["play", &song.to_string_lossy()]);
+            command
+        });
+        const PORT: &str = "consort play:output_FL";
+        server.await_port(PORT);
+        // The device needs no permission.
+        server.await_connection(PORT, "system:playback_1");
+        let listener = server.probe(&["thru", "listener"]);
+        let connected = server.consort(&["connect", PORT, "listener:in"]);
+        assert_eq!(connected.code, Some(i32::from(!may_play)), "{permissions}: {connected:?}");
+        if !may_play {
+            let words = ["policy does not allow", PORT, "to play to other clients"];
+            assert_says(permissions, &connected.stderr, &words);
+            assert_eq!(slabs(&listener), 1, "its own");
+        }
+        player.terminate();
+    }
+}
+
+#[test]
 fn with_a_policy_a_web_page_needs_a_token() {
     let (_directory, path) = policy("nothing cgroup=*/test.scope\n");
     let mut command = std::process::Command::new(binary("consort"));
@@ -91,20 +159,23 @@ fn with_a_policy_a_web_page_needs_a_token() {
 
 #[test]
 fn without_the_permission_to_patch_a_program_changes_only_its_own() {
-    let rules =
-        "nothing exe=*/jack_connect\nconnect,record exe=*/probe\nnothing exe=*/bad_input-*\n";
+    // Each of them may connect its own.
+    let rules = "connect,play,record exe=*/jack_connect\n\
+                 connect,play,record exe=*/jack_disconnect\n\
+                 connect,play,record exe=*/probe\n\
+                 nothing exe=*/bad_input-*\n";
     let (server, _policy) = server(rules, &[]);
     let _source = server.probe(&["source", "source"]);
-    // It may connect its own ports.
     let _listener = server.probe(&["thru", "listener", "--from", "source:out"]);
+    let are_connected = || server.lsp(&["-c"]).contains("listener:out\n   system:playback_1");
     let refused = server.run("jack_connect", &["listener:out", "system:playback_1"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
-    assert!(
-        !server.lsp(&["-c"]).contains("listener:out\n   system:playback_1"),
-        "nothing was connected"
-    );
+    assert!(!are_connected(), "nothing was connected");
     let refused = server.consort(&["connect", "listener:out", "system:playback_1"]);
     assert_eq!(refused.code, Some(0), "another program may: {refused:?}");
+    let refused = server.run("jack_disconnect", &["listener:out", "system:playback_1"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    assert!(are_connected(), "nothing was disconnected");
     let reply = Wire::observer(&server).ask(Request::RecomputeLatencies);
     assert_says(
         "one with nothing to be latent",
@@ -119,6 +190,57 @@ fn without_the_permission_to_patch_a_program_changes_only_its_own() {
 }
 
 #[test]
+fn a_program_that_no_rule_matches_may_do_nothing() {
+    let (server, _policy) = server_with_no_more_than("everything exe=*/consort\n", &[]);
+    let _source = server.probe(&["source", "source"]);
+    let _thru = server.probe(&["thru", "thru"]);
+    let refused = server.run("jack_connect", &["source:out", "thru:in"]);
+    assert_ne!(refused.code, Some(0), "{refused:?}");
+    let refused = server.consort(&["connect", "source:out", "thru:in"]);
+    let words = ["policy does not allow", "'thru:in'", "to hear other clients"];
+    assert_says("a probe", &refused.stderr, &words);
+    server.consort(&["connect", "source:out", "system:playback_1"]).expect_success();
+}
+
+/// Runs `consort connect` of these ports in a shell that has made `$0` a copy of it, by `script`.
+fn connect_as(server: &Server, shell: &[&str], script: &str, path: &Path) -> Finished {
+    let mut command = server.command(shell[0]);
+    let script =
+        format!("rm -f \"$0\"; cp '{}' \"$0\" && {script}", binary("consort").to_string_lossy());
+    command.args(&shell[1..]).args(["-c", &script]).arg(path);
+    command.args(["connect", "system:capture_1", "system:playback_1"]);
+    Program::start(command).finish()
+}
+
+#[test]
+fn a_rule_by_file_holds_when_the_file_has_been_deleted() {
+    let (server, _policy) = server("nothing exe=*/denied\n", &[]);
+    let path = server.directory().join("denied");
+    for script in ["exec \"$0\" \"$@\"", "exec 3<\"$0\"; rm \"$0\"; exec /proc/self/fd/3 \"$@\""] {
+        let refused = connect_as(&server, &["sh"], script, &path);
+        assert_eq!(refused.code, Some(1), "{script}: {refused:?}");
+        assert_says(script, &refused.stderr, &["policy does not allow"]);
+    }
+    let allowed = connect_as(&server, &["sh"], "exec \"$0\" \"$@\"", &path.with_file_name("other"));
+    allowed.expect_success();
+}
+
+#[test]
+fn a_program_cannot_take_a_path_by_mounts_of_its_own() {
+    const MOUNTS: &[&str] = &["unshare", "--mount", "sh"];
+    let (server, _policy) = server_with_no_more_than("everything exe=*/trusted\n", &[]);
+    let path = server.directory().join("trusted");
+    let script = "mv \"$0\" evil; touch \"$0\"; mount --bind evil \"$0\" && exec \"$0\" \"$@\"";
+    let refused = connect_as(&server, MOUNTS, script, &path);
+    if refused.stderr.contains("unshare:") || refused.stderr.contains("mount:") {
+        return not_run("no mounts here");
+    }
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    assert_says("a mounted file", &refused.stderr, &["policy does not allow"]);
+    connect_as(&server, &["sh"], "exec \"$0\" \"$@\"", &path).expect_success();
+}
+
+#[test]
 fn stopping_the_server_needs_the_permission_to_control() {
     let rules = "everything,x exe=*/consort\n";
     let (_directory, path) = policy(rules);
@@ -126,7 +248,7 @@ fn stopping_the_server_needs_the_permission_to_control() {
     command.args(["run", "-n", "misruled", "--policy"]).arg(&path);
     let refused = Program::start(command).finish();
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert_says("a rule", &refused.stderr, &["line 1 is no rule", "everything,x"]);
+    assert_says("a rule", &refused.stderr, &["line 1 is not a rule", "everything,x"]);
 
     let (mut server, _policy) =
         self::server("patch,record,capture exe=*/consort\nnothing exe=*/jack_bufsize\n", &[]);
@@ -167,7 +289,7 @@ fn played_to_a_conductor(rules: &str) -> Sound {
     const FRAMES: usize = 60 * 256;
     let mut marks = vec![0.0; FRAMES];
     marks[20 * 256] = 1.0;
-    let (_directory, path) = policy(rules);
+    let (_directory, path) = policy(&format!("{rules}everything\n"));
     let options = ["--quantum", "256", "--fast", "--policy", &path.to_string_lossy()];
     let server = Server::playing(&Sound::of(48_000, &[marks]), &options);
     let _follower = server.probe(&["follow", "follower"]);
@@ -182,4 +304,81 @@ fn transport_requests_in_memory_need_the_permission_to_control() {
     assert!(heard.peak(0) > 0.0, "the transport rolls");
     let heard = played_to_a_conductor("connect,capture exe=*/probe\n");
     assert_eq!(heard.peak(0), 0.0, "the transport stands");
+}
+
+#[test]
+fn the_volume_of_others_needs_a_permission() {
+    let (server, _policy) = server("connect,play exe=*/restricted\n", &[]);
+    let song = server.directory().join("song.wav");
+    Sound::of(48_000, &[vec![0.5; 480_000]]).write(&song);
+    let song = song.to_string_lossy().into_owned();
+    let player = server.spawn_consort(&["play", &song]);
+    eventually("it plays", || {
+        (!server.observer().streams().expect("an answer").is_empty()).then_some(())
+    });
+    let restricted = server.directory().join("restricted");
+    copy_program(binary("consort"), &restricted);
+    let run = |arguments: &[&str]| {
+        let mut command = server.command(&restricted.to_string_lossy());
+        command.args(arguments);
+        Program::start(command).finish()
+    };
+    for (arguments, words) in [
+        (["volume", "1", "0.1"].as_slice(), "change the volume of another program's stream"),
+        (&["mute", "consort play"], "change the volume of another program's stream"),
+        (&["mute", "device"], "change the volume of a device"),
+    ] {
+        let refused = run(arguments);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert_says("volume", &refused.stderr, &["policy does not allow", words]);
+    }
+    let streams = server.observer().streams().expect("an answer");
+    assert_eq!(streams[0].volume, Default::default(), "nothing has changed");
+    server.consort(&["volume", "1", "0.1"]).expect_success();
+    server.consort(&["mute", "device"]).expect_success();
+    player.terminate();
+}
+
+#[test]
+fn adding_a_device_needs_the_permission_to_control() {
+    let (server, _policy) = server("connect,patch,play,record exe=*/restricted\n", &[]);
+    let restricted = server.directory().join("restricted");
+    copy_program(binary("consort"), &restricted);
+    let run = |arguments: &[&str]| {
+        let mut command = server.command(&restricted.to_string_lossy());
+        command.args(arguments);
+        Program::start(command).finish()
+    };
+    server.consort(&["device", "add", "null"]).expect_success();
+    for (arguments, words) in [
+        (["device", "add", "null", "--name", "own"].as_slice(), "add a device"),
+        (&["device", "remove", "null"], "remove a device"),
+        (&["mute", "device:null"], "change the volume of a device"),
+    ] {
+        let refused = run(arguments);
+        assert_eq!(refused.code, Some(1), "{refused:?}");
+        assert_says("device", &refused.stderr, &["policy does not allow", words]);
+    }
+    let devices = server.observer().further_devices().expect("an answer");
+    assert!(devices.len() == 1 && !devices[0].volume.muted, "nothing has changed: {devices:?}");
+    server.consort(&["device", "remove", "null"]).expect_success();
+}
+
+#[test]
+fn recording_as_a_stream_needs_the_permissions_of_a_clients_ports() {
+    let (server, _policy) = server("connect,play,capture exe=*/restricted\n", &[]);
+    let restricted = server.directory().join("restricted");
+    copy_program(binary("consort"), &restricted);
+    let record = |options: &[&str]| {
+        let mut command = server.command(&restricted.to_string_lossy());
+        command.args(["record", "--duration", "1", "take.wav"]).args(options);
+        Program::start(command).finish()
+    };
+    let refused = record(&["--monitor"]);
+    assert_eq!(refused.code, Some(1), "{refused:?}");
+    let words = ["policy does not allow", "record what other programs play"];
+    assert_says("monitor", &refused.stderr, &words);
+    record(&[]).expect_success();
+    let own = server.consort(&["record", "--duration", "1", "--monitor", "all.wav"]);
+    own.expect_success();
 }

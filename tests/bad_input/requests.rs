@@ -65,9 +65,9 @@ fn impossible_connections_are_refused_with_the_reason() {
             ("unknown source", "no:such", "system:playback_1", &["no port 'no:such'"][..]),
             ("empty name", "", "bad:in", &["no port ''"]),
             ("gigantic name", &gigantic, "bad:in", &["no port"]),
-            ("the wrong way round", "bad:in", "bad:out", &["'bad:in' is no output port"]),
-            ("input to input", "system:playback_1", "bad:in", &["is no output port"]),
-            ("output to output", "bad:out", "system:capture_1", &["is no input port"]),
+            ("the wrong way round", "bad:in", "bad:out", &["'bad:in' is not an output port"]),
+            ("input to input", "system:playback_1", "bad:in", &["is not an output port"]),
+            ("output to output", "bad:out", "system:capture_1", &["is not an input port"]),
             ("audio to MIDI", "bad:out", "bad:midi", &["different types"]),
         ] {
             assert_says(case, &client.refusal(connect(source, destination)), words);
@@ -202,15 +202,24 @@ fn a_buffer_size_that_no_port_could_hold_is_refused_with_the_range() {
     });
 }
 
+/// A suggestion compares names letter by letter, on the thread that serves all programs.
 #[test]
-fn an_overlong_port_name_is_not_compared_with_all_ports() {
+fn a_client_is_given_no_suggestion_for_the_names_that_it_makes_up() {
     let mut server = server();
     with_bystanders(&mut server, |server| {
         let mut client = ByHand::open(server, "bad");
         for number in 0..1000 {
             client.register(&format!("a port with a name of its own, {number}"), INPUT);
         }
-        let text = client.refusal(connect(&"x".repeat(MAX_PACKET_BYTES - 100), "bad:in"));
-        assert_says("gigantic name", &text, &["no port"]);
+        let nearly = "bad:a port with a name of its own; 999";
+        let gigantic = "x".repeat(MAX_PACKET_BYTES - 100);
+        for name in [nearly, &gigantic] {
+            let text = client.refusal(connect(name, "bad:in"));
+            assert!(text.contains("no port") && !text.contains("did you mean"), "{text}");
+        }
+        let mistyped = refused(Wire::observer(server).ask(connect(nearly, "bad:in")));
+        assert_says("a person's slip", &mistyped, &["did you mean 'bad:a port with"]);
+        let gigantic = refused(Wire::observer(server).ask(connect(&gigantic, "bad:in")));
+        assert!(!gigantic.contains("did you mean"), "no person types that: {gigantic}");
     });
 }

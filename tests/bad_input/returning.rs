@@ -4,7 +4,7 @@ use harness::Server;
 use proto::hello::{Hello, Returning, Role, encode_first};
 use proto::request::{Reply, Request, RequestError, ReturningConnection, ReturningPort, SlabSlot};
 use rt::shm::{EngineSegment, LAYOUT_VERSION};
-use sys::memory::{Access, Segment, Shared, Wanted};
+use sys::memory::{Access, Segment, SegmentRequirements, Shared};
 
 use crate::wire::{
     ByHand, INPUT, OUTPUT, QUANTUM_FRAMES, Wire, assert_says, port, server, with_bystanders,
@@ -39,7 +39,7 @@ fn sent_now(claim: Returning) -> Role {
 
 fn instance(server: &Server) -> u64 {
     let (_, mut memory) = Wire::connect(server).greet(Role::Observer);
-    let wanted = Wanted::exactly(size_of::<EngineSegment>() as u64);
+    let wanted = SegmentRequirements::exactly(size_of::<EngineSegment>() as u64);
     let segment = Segment::receive(memory.swap_remove(0), &wanted).expect("the engine segment");
     Shared::<EngineSegment>::open(&segment, Access::ReadOnly)
         .expect("the engine segment")

@@ -63,8 +63,24 @@ impl Wire {
     /// Sends the first packet, and returns the answer.
     pub fn greet(&mut self, role: Role) -> (Welcome, Vec<OwnedFd>) {
         self.send(&encode_first(&Hello { layout: LAYOUT_VERSION, role }), &[]);
+        self.welcome()
+    }
+
+    /// The answer to a first packet that was sent.
+    pub fn welcome(&mut self) -> (Welcome, Vec<OwnedFd>) {
         let Received { bytes, descriptors } = self.receive().expect("an answer");
         (decode_first(&self.buffer[..bytes]).expect("a welcome"), descriptors)
+    }
+
+    /// Sends the first packet.
+    ///
+    /// # Errors
+    /// The text with which it is refused.
+    pub fn try_greet(&mut self, role: Role) -> Result<(), String> {
+        match self.greet(role).0 {
+            Welcome::Refused(error) => Err(error.to_string()),
+            _ => Ok(()),
+        }
     }
 
     /// Sends any bytes with any number of descriptors.
@@ -204,8 +220,13 @@ impl ByHand {
 
     /// Becomes active, without a part in cycles; with a latency callback or without one.
     pub fn activate_with(&mut self, latency_callback: bool) {
+        self.activate_as(None, latency_callback);
+    }
+
+    /// Becomes active, and names the thread that runs its cycles.
+    pub fn activate_as(&mut self, process_thread: Option<u32>, latency_callback: bool) {
         let activation = Activation {
-            process_thread: None,
+            process_thread,
             latency_callback,
             quantum_callback: false,
             freewheel_callback: false,
@@ -215,11 +236,22 @@ impl ByHand {
         assert_eq!(self.wire.ask(Request::Activate(activation)), Reply::Done);
     }
 
-    /// Adds a valid slab.
+    /// Adds a valid slab, which must be accepted.
     pub fn add_slab(&mut self) {
+        assert_eq!(self.try_add_slab(), Ok(()));
+    }
+
+    /// Adds a valid slab.
+    ///
+    /// # Errors
+    /// The text with which it is refused.
+    pub fn try_add_slab(&mut self) -> Result<(), String> {
         let slab = OwnSlab::create().expect("memory");
-        assert_eq!(self.wire.ask_with(Request::AddSlab, &[slab.segment().fd()]), Reply::Done);
-        self.slabs.push(slab);
+        match self.wire.ask_with(Request::AddSlab, &[slab.segment().fd()]) {
+            Reply::Done => self.slabs.push(slab),
+            other => return Err(refused(other)),
+        }
+        Ok(())
     }
 
     /// Registers an audio port, which must be accepted.

@@ -178,7 +178,7 @@ fn parameters_outlive_the_service() {
     std::fs::write(&file, "engine driver = oss\nengine client-timeout = 300\n").expect("written");
     bus.start_again();
     let said = bus.service().stderr().to_owned();
-    assert!(said.contains("dbus.conf, line 1: driver: 'oss' is none of"), "{said}");
+    assert!(said.contains("dbus.conf, line 1: driver: 'oss' is not one of"), "{said}");
     let kept = control(&bus, "ep");
     assert!(
         kept.contains("(sint:set:0:300)") && kept.contains("(str:notset:dummy:dummy)"),
@@ -215,7 +215,7 @@ fn an_impossible_slave_driver_is_refused_with_the_reason() {
             "eps slave-drivers alsa,net",
             "InvalidArgs: slave-drivers: the driver 'net' adds no device",
         ),
-        ("eps driver alsarawmidi", "'alsarawmidi' is none of 'dummy', 'alsa'"),
+        ("eps driver alsarawmidi", "'alsarawmidi' is not one of 'dummy', 'alsa'"),
     ] {
         let said = control(words);
         assert!(said.contains(error), "{words}: {said}");

@@ -66,7 +66,12 @@ fn an_invalid_call_is_refused_with_the_reason() {
             &["['driver','rate']", "<['x']>"],
             "of type 'u', not 'as'",
         ),
-        ("Configure", "SetParameterValue", &["['engine','driver']", "<'oss'>"], "'oss' is none of"),
+        (
+            "Configure",
+            "SetParameterValue",
+            &["['engine','driver']", "<'oss'>"],
+            "'oss' is not one of",
+        ),
         ("Configure", "ResetParameterValue", &["['engine']"], "InvalidArgs: there is nothing at"),
         ("JackControl", "SetBufferSize", &["0"], "InvalidArgs: a quantum of 0 frames"),
         ("JackControl", "SetBufferSize", &["8193"], "a quantum of 8193 frames"),
@@ -86,7 +91,7 @@ fn an_invalid_call_is_refused_with_the_reason() {
             "JackPatchbay",
             "ConnectPortsByName",
             &["system", "playback_1", "metro", "120_bpm"],
-            "is no output port",
+            "is not an output port",
         ),
         (
             "JackPatchbay",

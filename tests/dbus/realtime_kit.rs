@@ -3,7 +3,7 @@
 use std::fs::Permissions;
 use std::os::unix::fs::{PermissionsExt, chown};
 
-use harness::{Program, binary, eventually, library_directory};
+use harness::{Program, binary, copy_program, eventually, library_directory};
 use rustix::process::Signal;
 
 use crate::bus::Bus;
@@ -67,7 +67,7 @@ impl<'a> Unprivileged<'a> {
         // Other users may not read the project's directory.
         for file in [binary("consort"), library_directory().join("libjack.so.0")] {
             let name = file.file_name().expect("a file");
-            std::fs::copy(&file, bus.directory().join(name)).expect("room");
+            copy_program(&file, bus.directory().join(name));
         }
         let home = bus.directory().join("home-of-nobody");
         std::fs::create_dir(&home).expect("a directory");

@@ -1,5 +1,9 @@
 //! Sound cards are reserved on the session bus, as by other sound servers.
 
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use harness::{Program, binary, eventually};
 
 use crate::bus::Bus;
@@ -30,15 +34,41 @@ print("owns", flush=True)
 GLib.MainLoop().run()
 "#;
 
-fn reserve(bus: &Bus) -> Program {
-    // Its standard input does not end.
-    let pipe = bus.directory().join("pipe");
-    let script = "test -p \"$0\" || mkfifo \"$0\"; exec \"$1\" reserve \"$2\" <>\"$0\"";
+/// Starts to reserve the card. Also returns the pipe that is its standard input, which does not
+/// end.
+fn start(bus: &Bus, options: &[&str]) -> (Program, PathBuf) {
+    static PIPES: AtomicU32 = AtomicU32::new(0);
+    let name = format!("pipe-{}", PIPES.fetch_add(1, Ordering::Relaxed));
+    let pipe = bus.directory().join(name);
+    let script = "mkfifo \"$0\"; exec \"$@\" <>\"$0\"";
     let mut command = bus.command("sh");
-    command.args(["-c", script]).args([&pipe, &binary("consort")]).arg(CARD);
-    let mut reserving = Program::start(command);
+    command.args(["-c", script]).args([&pipe, &binary("consort")]);
+    command.args(["reserve", CARD]).args(options);
+    (Program::start(command), pipe)
+}
+
+/// Same as [`start`], and waits for the answer.
+fn reserve_with(bus: &Bus, options: &[&str]) -> (Program, PathBuf) {
+    let (mut reserving, pipe) = start(bus, options);
     eventually("there is an answer", || reserving.stdout().contains('\n').then_some(()));
-    reserving
+    (reserving, pipe)
+}
+
+fn reserve(bus: &Bus) -> Program {
+    reserve_with(bus, &[]).0
+}
+
+fn await_line(program: &mut Program, line: &str) {
+    eventually(line, || {
+        assert!(program.is_running(), "{}", program.stderr());
+        program.stdout().lines().any(|printed| printed == line).then_some(())
+    });
+}
+
+/// Tells the process behind `pipe` that the card is closed.
+fn say_closed(pipe: &Path, request: u32) {
+    let mut pipe = std::fs::OpenOptions::new().write(true).open(pipe).expect("the pipe");
+    writeln!(pipe, "closed {request}").expect("there is room");
 }
 
 fn owner(bus: &Bus, manner: &str) -> Program {
@@ -90,4 +120,49 @@ fn a_server_that_keeps_its_card_is_named() {
     let mut owner = owner(&bus, "keeps");
     assert_eq!(reserve(&bus).stdout(), "refused another server\n");
     assert!(owner.stdout().contains("asked"));
+}
+
+#[test]
+fn a_card_is_given_up_to_a_higher_priority_and_taken_back() {
+    let bus = Bus::start();
+    let (mut first, pipe) = reserve_with(&bus, &["--priority=-5"]);
+    for (request, back) in [(0, 1), (1, 2)] {
+        let (mut second, _) = start(&bus, &[]);
+        await_line(&mut first, &format!("asked {request} consort"));
+        say_closed(&pipe, request);
+        await_line(&mut second, "ours");
+        assert_eq!(first.stdout().matches("ours").count(), back, "it has not got it back");
+        second.terminate();
+        eventually("it is taken back", || {
+            (first.stdout().matches("ours").count() == back + 1).then_some(())
+        });
+    }
+    assert_eq!(reserve(&bus).stdout(), "refused consort\n", "it is not closed in time");
+}
+
+#[test]
+fn a_card_that_is_not_closed_in_time_is_kept() {
+    let bus = Bus::start();
+    let (mut first, pipe) = reserve_with(&bus, &["--priority=10"]);
+    let method = "org.freedesktop.ReserveDevice1.RequestRelease";
+    assert!(ask(&bus, method, &["10"]).contains("false"), "not higher");
+    assert_eq!(first.stdout(), "ours\n");
+    assert!(ask(&bus, method, &["11"]).contains("false"), "no answer");
+    await_line(&mut first, "asked 0 gdbus");
+    eventually("it is kept", || first.stdout().ends_with("gdbus\nours\n").then_some(()));
+    // An answer that comes too late does not count for the next request.
+    say_closed(&pipe, 0);
+    assert!(ask(&bus, method, &["11"]).contains("false"), "no answer");
+    assert!(ask(&bus, "org.freedesktop.DBus.Peer.Ping", &[]).contains("()"), "and its name");
+}
+
+#[test]
+fn a_card_is_taken_back_if_the_program_that_asked_leaves_it() {
+    let bus = Bus::start();
+    let (mut first, pipe) = reserve_with(&bus, &["--priority=10"]);
+    say_closed(&pipe, 0);
+    let method = "org.freedesktop.ReserveDevice1.RequestRelease";
+    assert!(ask(&bus, method, &["11"]).contains("true"));
+    eventually("it is taken back", || first.stdout().ends_with("gdbus\nours\n").then_some(()));
+    assert!(ask(&bus, method, &["10"]).contains("false"), "it is its name again");
 }

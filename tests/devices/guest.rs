@@ -4,6 +4,7 @@ mod elements;
 mod far;
 mod midi;
 mod quick;
+mod streams;
 mod thorough;
 
 use std::process::Command;
@@ -27,25 +28,15 @@ fn server_on(device: &str, options: &[&str]) -> Server {
     Server::start(&[&["--driver", "alsa", "--device", device], options].concat())
 }
 
-/// One line of `consort status`.
-fn status_line(server: &Server, what: &str) -> String {
-    let status = server.consort(&["status"]).expect_success().stdout;
-    let line = status.lines().find(|line| line.starts_with(what));
-    line.unwrap_or_else(|| panic!("no line {what}: {status}")).to_owned()
+/// The server's driver, in words.
+fn driver(server: &Server) -> String {
+    server.status().driver
 }
 
 /// (xruns, cycles) so far.
 fn xruns_and_cycles(server: &Server) -> (u64, u64) {
-    let line = status_line(server, "xruns");
-    let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    let [xruns, cycles] = numbers[..] else { panic!("no numbers: {line}") };
-    (xruns, cycles)
-}
-
-/// Waits until this many more cycles have passed.
-fn await_cycles(server: &Server, more: u64) {
-    let (_, begin) = xruns_and_cycles(server);
-    awaited("cycles pass", || (xruns_and_cycles(server).1 >= begin + more).then_some(()));
+    let status = server.status();
+    (status.xruns.into(), status.cycles)
 }
 
 /// The state of a device of the graph, as `consort device list` reports it.

@@ -83,6 +83,12 @@ fn thoroughly_on_further_cards() {
 
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_cards_that_play_streams() {
+    run("guest::streams::", &["--hda", "none"], 600);
+}
+
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
 fn thoroughly_on_cards_that_play() {
     run("guest::thorough::plays::", &["--usb"], 1_200);
 }

@@ -1,11 +1,11 @@
 //! Clients that end in the middle of a cycle.
 
-use harness::{MODES, eventually};
+use harness::{eventually, modes};
 
 use crate::scenario::{Scenario, judged};
 
 fn a_death(fault: &str) {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || a_death_in(mode, fault));
     }
 }

@@ -1,9 +1,10 @@
 //! Clients that do not return from their process callback, or return late.
 
-use harness::{Counts, MODES, eventually};
-use rustix::process::Signal;
+use harness::{Counts, MODES, Program, Server, eventually, modes, not_run};
+use rustix::process::{Pid, Signal, kill_process};
+use sys::thread::{Scheduling, scheduling};
 
-use crate::scenario::{Scenario, judged};
+use crate::scenario::{Scenario, alone, judged};
 
 fn a_hang(mode: &[&str], fault: &str) -> Scenario {
     let scenario = Scenario::new(mode, fault);
@@ -27,7 +28,7 @@ fn expect_survivors(scenario: Scenario, what: &str) -> Result<(), String> {
 
 #[test]
 fn a_client_that_spins_for_ever_is_suspended_alone() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || expect_survivors(a_hang(mode, "hang"), "hang"));
     }
 }
@@ -103,7 +104,7 @@ fn a_client_that_makes_the_driver_wait_every_other_cycle_is_suspended() {
 
 #[test]
 fn a_buffer_size_callback_that_blocks_keeps_only_its_client_out() {
-    for mode in MODES {
+    for mode in modes() {
         let mut scenario = Scenario::new(mode, "block-buffer-size");
         scenario.server.run("jack_bufsize", &["512"]).expect_success();
         scenario.await_cycles(100);
@@ -174,7 +175,7 @@ fn hung_clients_on_every_cpu_do_not_stop_the_others() {
 
 #[test]
 fn a_callback_that_never_returns_delays_only_its_own_client() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || {
             let scenario = Scenario::new(mode, "block-notice");
             scenario.trigger_fault();
@@ -192,7 +193,7 @@ fn a_callback_that_never_returns_delays_only_its_own_client() {
 
 #[test]
 fn a_clock_that_jumps_costs_only_cycles() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || {
             let mut scenario = Scenario::new(mode, "none");
             // For the driver, two seconds pass at once.
@@ -207,4 +208,41 @@ fn a_clock_that_jumps_costs_only_cycles() {
             fed.expect("after a jump", most_lost)
         });
     }
+}
+
+/// Whether a process has a real-time thread.
+fn is_real_time(process: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{process}/task")).expect("it runs");
+    let threads = threads.flatten().filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+    threads.into_iter().any(|thread| !matches!(scheduling(thread), Ok(Scheduling::Other) | Err(_)))
+}
+
+#[test]
+fn a_hung_client_in_a_pid_namespace_loses_its_priority() {
+    const SANDBOX: [&str; 3] = ["--pid", "--fork", "--kill-child"];
+    let mut trial = std::process::Command::new("unshare");
+    if !trial.args(SANDBOX).arg("true").output().is_ok_and(|output| output.status.success()) {
+        return not_run("no pid namespaces here");
+    }
+    let _alone = alone();
+    let server = Server::start(MODES[1]);
+    let probe = server.probe_command(&[]).get_program().to_owned();
+    let mut command = server.command("unshare");
+    command.args(SANDBOX).arg(probe).args(["thru", "boxed", "--fault", "hang"]);
+    let mut boxed = Program::start(command);
+    eventually("it is ready", || {
+        assert!(boxed.is_running(), "{}", boxed.stderr());
+        boxed.stdout().contains("ready\n").then_some(())
+    });
+    let process = server.client("boxed").expect("it is a client").process;
+    server.await_cycles(10);
+    if !is_real_time(process) {
+        return not_run("no real-time priority here");
+    }
+    let pid = Pid::from_raw(process.cast_signed()).expect("its id here");
+    kill_process(pid, Signal::USR1).expect("ours");
+    eventually("it is suspended", || {
+        server.client("boxed").is_some_and(|boxed| boxed.bypassed).then_some(())
+    });
+    eventually("it keeps no CPU from others", || (!is_real_time(process)).then_some(()));
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use harness::{Judge, MODES, Program, Server, c_program, eventually};
+use harness::{Judge, MODES, Program, Server, c_program, eventually, modes};
 use rustix::process::Signal;
 
 use crate::scenario::{alone, judged, quantum};
@@ -45,7 +45,7 @@ fn against_strangers(mode: &[&str], call: &str) -> Result<(), String> {
 }
 
 fn expect_strangers_safe(call: &str) {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || against_strangers(mode, call));
     }
 }
@@ -83,6 +83,16 @@ fn a_program_that_has_the_kernel_merge_pages_stops_no_stranger() {
 #[test]
 fn a_program_never_gets_write_access_to_what_it_may_only_read() {
     expect_strangers_safe("unprotect");
+}
+
+#[test]
+fn a_program_writes_into_no_descriptor_of_a_segment() {
+    expect_strangers_safe("splice");
+}
+
+#[test]
+fn a_program_that_moves_its_mappings_gets_no_write_access() {
+    expect_strangers_safe("remap");
 }
 
 #[test]
@@ -137,9 +147,49 @@ fn against_its_follower(mode: &[&str], call: &str) -> Result<(), String> {
 
 #[test]
 fn a_predecessor_that_discards_memory_stops_only_its_followers() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || against_its_follower(mode, "discard"));
     }
+}
+
+/// `source → bystander`, and a program that is heard at the driver's port and states the same
+/// untruth about itself in every cycle.
+fn beside_a_liar(mode: &[&str], lie: &str) -> Result<(), String> {
+    let _alone = alone();
+    let server = Server::start(mode);
+    let _source = server.probe(&["source", "source"]);
+    let judge = Judge::of_cycles(quantum(mode)).expect("a judge was there before");
+    let bystander = server.probe(&["monitor", "bystander", "--from", "source:out"]);
+    let mut liar = hostile(&server, &[lie, "--to", "system:playback_1"]);
+    server.consort(&["connect", "source:out", "system:playback_2"]).expect_success();
+    server.await_cycles(100);
+    attack(&mut liar);
+    server.consort(&["status"]).expect_success();
+    drop(liar);
+    server.await_cycles(200);
+    judge.judge(bystander).expect(lie, u64::from(mode.contains(&"--sync")))
+}
+
+fn expect_others_safe_from(lies: &[&str]) {
+    for (mode, lie) in modes().into_iter().flat_map(|mode| lies.iter().map(move |lie| (mode, lie)))
+    {
+        judged(mode, || beside_a_liar(mode, lie));
+    }
+}
+
+#[test]
+fn a_program_that_lies_about_its_cycles_costs_no_other_a_cycle() {
+    expect_others_safe_from(&["not-begun", "early", "every-other", "idle"]);
+}
+
+#[test]
+fn a_program_that_claims_absurd_durations_costs_no_other_a_cycle() {
+    expect_others_safe_from(&["durations"]);
+}
+
+#[test]
+fn a_program_that_asks_for_the_transport_in_every_cycle_costs_no_other_a_cycle() {
+    expect_others_safe_from(&["never-ready", "transport"]);
 }
 
 /// What a predecessor does to its follower ends with it: the follower runs again.

@@ -4,6 +4,7 @@
 
 mod changes;
 mod deaths;
+mod driver_time;
 mod hangs;
 mod hostile;
 mod resources;

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use harness::{Counts, MODES, Server, c_program, eventually};
+use harness::{Counts, MODES, Server, c_program, eventually, modes};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ fn expect_nothing_lost(scenario: Scenario, what: &str) -> Result<(), String> {
 
 #[test]
 fn a_client_that_floods_the_server_with_requests_disturbs_no_other() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || {
             let mut scenario = Scenario::new(mode, "flood");
             scenario.trigger_fault();
@@ -33,7 +33,7 @@ fn a_client_that_floods_the_server_with_requests_disturbs_no_other() {
 
 #[test]
 fn a_client_without_a_descriptor_left_disturbs_no_other() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || {
             let mut scenario = Scenario::new(mode, "no-descriptors");
             scenario.trigger_fault();
@@ -44,6 +44,10 @@ fn a_client_without_a_descriptor_left_disturbs_no_other() {
             // It would have to map the memory of this one, and to be mapped by it.
             let _another = scenario.server.probe(&["source", "another"]);
             scenario.server.consort(&["connect", "another:out", "victim:in"]).expect_success();
+            eventually("its user learns why it hears nothing", || {
+                let said = scenario.victim.stderr();
+                said.contains("'victim' gets no memory of another client").then_some(())
+            });
             scenario.server.consort(&["disconnect", "another:out", "victim:in"]).expect_success();
             scenario.await_cycles(200);
             scenario.expect_new_clients_to_work();
@@ -60,7 +64,7 @@ fn descriptors(server: &mut Server) -> usize {
 
 #[test]
 fn a_client_that_keeps_every_descriptor_costs_the_server_none() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || {
             let mut scenario = Scenario::new(mode, "keep-descriptors");
             // It sends silence, which changes no sample.
@@ -132,10 +136,11 @@ fn a_server_without_memory_refuses_new_clients_with_the_reason() {
     }
 }
 
-/// Lets the command be started by a program that has the kernel refuse to populate memory.
-fn refuse_to_populate(command: &mut Command) {
+/// Lets the command be started by a program that has the kernel refuse to populate more than this
+/// many bytes at once.
+fn refuse_to_populate(command: &mut Command, bytes: u32) {
     let mut outer = Command::new(c_program("faults/without_memory.c"));
-    outer.arg(command.get_program()).args(command.get_args());
+    outer.arg(bytes.to_string()).arg(command.get_program()).args(command.get_args());
     outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
     outer.current_dir(command.get_current_dir().expect("set"));
     *command = outer;
@@ -144,7 +149,8 @@ fn refuse_to_populate(command: &mut Command) {
 #[test]
 fn a_server_without_memory_for_a_client_s_samples_refuses_to_play_them() {
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-    let server = Server::start_with(directory, &["--quantum", "64"], refuse_to_populate);
+    let refuse = |command: &mut Command| refuse_to_populate(command, 0);
+    let server = Server::start_with(directory, &["--quantum", "64"], refuse);
     let _source = server.probe(&["source", "source"]);
     let refused = server.consort(&["connect", "source:out", "system:playback_1"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
@@ -154,4 +160,20 @@ fn a_server_without_memory_for_a_client_s_samples_refuses_to_play_them() {
     server.await_cycles(200);
     let counts = Counts::of(checker);
     assert!(counts.good > 100 && counts.wrong == 0, "{counts:?}");
+}
+
+#[test]
+fn a_server_without_memory_for_longer_cycles_reports_what_is_not_played() {
+    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+    let refuse = |command: &mut Command| refuse_to_populate(command, 4096);
+    let mut server = Server::start_with(directory, &["--quantum", "64"], refuse);
+    let _source = server.probe(&["source", "source"]);
+    server.consort(&["connect", "source:out", "system:playback_1"]).expect_success();
+    server.run("jack_bufsize", &["4096"]).expect_success();
+    let reason = "'source:out' is not heard at 'system:playback_1'";
+    eventually("it is reported", || server.program().stderr().contains(reason).then_some(()));
+    let checker = server.probe(&["check", "check", "--from", "source:out"]);
+    server.await_cycles(50);
+    let counts = Counts::of(checker);
+    assert!(counts.good > 20 && counts.wrong == 0, "{counts:?}");
 }

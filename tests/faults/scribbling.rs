@@ -1,9 +1,10 @@
 //! A client that overwrites every byte of shared memory that it can write.
 
 use std::collections::HashSet;
+use std::path::Path;
 
-use harness::{Counts, Judge, MODES, Program, Server, eventually};
-use rustix::process::Signal;
+use harness::{Counts, Judge, MODES, Program, Server, eventually, modes};
+use rustix::process::{Pid, Resource, Rlimit, Signal, prlimit};
 
 use crate::scenario::{Scenario, alone, judged, quantum};
 
@@ -75,13 +76,14 @@ fn scribble_after_disconnecting(mode: &[&str]) -> Result<(), String> {
 
 #[test]
 fn a_client_that_scribbles_over_old_memory_disturbs_no_former_peer() {
-    for mode in MODES {
+    for mode in modes() {
         judged(mode, || scribble_after_disconnecting(mode));
     }
 }
 
-#[test]
-fn the_signal_page_of_a_client_is_replaced_when_a_neighbour_closes() {
+/// Has a client signal another one, ends it, and waits until none of the pages that it could
+/// signal is in use.
+fn expect_replaced_pages(end: impl FnOnce(Program)) {
     let mut server = Server::timer(256);
     let _source = server.probe(&["source", "source"]);
     let follower = server.probe(&["check", "follower", "--from", "source:out"]);
@@ -94,7 +96,7 @@ fn the_signal_page_of_a_client_is_replaced_when_a_neighbour_closes() {
     });
     let theirs: HashSet<String> =
         signal_pages(&hoarder).intersection(&connected).cloned().collect();
-    hoarder.terminate().expect_success();
+    end(hoarder);
     eventually("none of its pages is in use", || {
         signal_pages(server.program()).is_disjoint(&theirs).then_some(())
     });
@@ -102,3 +104,47 @@ fn the_signal_page_of_a_client_is_replaced_when_a_neighbour_closes() {
     let counts = Counts::of(follower);
     assert!(counts.good > 100 && counts.wrong == 0, "{counts:?}");
 }
+
+#[test]
+fn the_signal_page_of_a_client_is_replaced_when_a_neighbour_closes() {
+    expect_replaced_pages(|neighbour| drop(neighbour.terminate().expect_success()));
+}
+
+/// It has disconnected nothing before its end, and a child may have its pages mapped.
+#[test]
+fn the_signal_page_of_a_client_is_replaced_when_a_neighbour_is_killed() {
+    expect_replaced_pages(drop);
+}
+
+#[test]
+fn a_predecessor_that_maps_nothing_keeps_no_former_one_in_reach() {
+    let _alone = alone();
+    let mut server = Server::timer(256);
+    let mut source = server.probe(&["source", "source"]);
+    let mut former = server.probe(&["follow", "former"]);
+    let left = server.probe(&["monitor", "left", "--from", "source:out"]);
+    server.consort(&["connect", "former:out", "left:in"]).expect_success();
+    eventually("it can signal its follower", || {
+        (writable_pages(&mut server, &former) == 2).then_some(())
+    });
+    // It has no descriptor for the fresh page.
+    let pid = Pid::from_raw(source.id() as i32).expect("it runs");
+    let is_free = |number: &u64| !Path::new(&format!("/proc/{}/fd/{number}", source.id())).exists();
+    let free = (0..NORMAL_LIMIT).find(is_free).expect("it has few");
+    let limits = |current| Rlimit { current: Some(current), maximum: Some(NORMAL_LIMIT) };
+    prlimit(Some(pid), Resource::Nofile, limits(free)).expect("ours");
+    server.consort(&["disconnect", "former:out", "left:in"]).expect_success();
+    eventually("it can signal itself alone", || {
+        (writable_pages(&mut server, &former) == 1).then_some(())
+    });
+    assert!(source.is_running() && former.is_running());
+    assert_eq!(writable_pages(&mut server, &source), 1, "it is silent");
+    prlimit(Some(pid), Resource::Nofile, limits(NORMAL_LIMIT)).expect("ours");
+    for order in ["disconnect", "connect"] {
+        server.consort(&[order, "source:out", "left:in"]).expect_success();
+    }
+    eventually("it is heard again", || (writable_pages(&mut server, &source) == 2).then_some(()));
+    drop(left);
+}
+
+const NORMAL_LIMIT: u64 = 1024;

@@ -73,7 +73,7 @@ fn a_loop_is_heard_one_cycle_later_at_the_connection_that_closed_it() {
 }
 
 #[test]
-fn a_loop_sounds_on_where_cycle_numbers_and_jacks_frame_clock_begin_again() {
+fn a_loop_sounds_on_across_the_wrap_of_the_counters() {
     const FRAMES: usize = 20 * 48_000;
     let options = ["--quantum", "64", "--fast"];
     let server = Server::playing_with(&impulse(1000, FRAMES), &options, |command| {

@@ -41,6 +41,13 @@ fn built() -> &'static Path {
     built.as_deref().expect("consort and consort-libjack build")
 }
 
+/// Copies a program, by another process: while this one has the copy open for writing, a thread of
+/// another test may fork, and its child keeps the copy from being started (`ETXTBSY`).
+pub fn copy_program(from: impl AsRef<Path>, to: impl AsRef<Path>) {
+    let copied = Command::new("cp").args([from.as_ref(), to.as_ref()]).status().expect("cp runs");
+    assert!(copied.success(), "{} is not copied", from.as_ref().display());
+}
+
 /// A program of the project.
 pub fn binary(name: &str) -> PathBuf {
     built().join(name)

@@ -17,7 +17,8 @@ mod server;
 mod sound;
 
 pub use built::{
-    binary, c_compiler, c_program, c_program_with, compile_c, example, library_directory,
+    binary, c_compiler, c_program, c_program_with, compile_c, copy_program, example,
+    library_directory,
 };
 pub use guard::Guard;
 pub use losses::{Heard, Judge, Loss};
@@ -31,13 +32,23 @@ pub use sound::{Sound, Stretch, noise, tone};
 
 use std::time::{Duration, Instant};
 
-/// The modes of a server that faults and restarts are tried in.
+/// The modes of a server.
 pub const MODES: [&[&str]; 4] = [
     &["--quantum", "64"],
     &["--quantum", "256"],
     &["--quantum", "64", "--sync"],
     &["--quantum", "256", "--sync"],
 ];
+
+/// The modes that faults and restarts are tried in: one in async and one in sync mode, each of
+/// another quantum; or all, with `CONSORT_ALL_MODES` in the environment.
+pub fn modes() -> Vec<&'static [&'static str]> {
+    if std::env::var_os("CONSORT_ALL_MODES").is_some() {
+        MODES.to_vec()
+    } else {
+        vec![MODES[0], MODES[3]]
+    }
+}
 
 /// How long a test waits for something that must come.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -46,8 +57,20 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Panics
 /// After [`PATIENCE`]; `what` says what was missing.
-pub fn eventually<T>(what: &str, mut found: impl FnMut() -> Option<T>) -> T {
-    let end = Instant::now() + PATIENCE;
+pub fn eventually<T>(what: &str, found: impl FnMut() -> Option<T>) -> T {
+    eventually_within(PATIENCE, what, found)
+}
+
+/// The same, for what may take longer than [`PATIENCE`].
+///
+/// # Panics
+/// After `patience`; `what` says what was missing.
+pub fn eventually_within<T>(
+    patience: Duration,
+    what: &str,
+    mut found: impl FnMut() -> Option<T>,
+) -> T {
+    let end = Instant::now() + patience;
     loop {
         if let Some(value) = found() {
             return value;

@@ -1,6 +1,9 @@
 //! What a test sees of its server, without starting a program.
 
+use std::path::PathBuf;
+
 use client::Observer;
+use client::stream::StreamConnection;
 use observe::Graph;
 use proto::status::{ClientStatus, Status};
 
@@ -13,8 +16,21 @@ impl Server {
     /// # Panics
     /// If it does not answer.
     pub fn observer(&self) -> Observer {
-        let socket = self.directory().join("consort").join(NAME).join("control");
-        Observer::open_at(&socket, NAME).unwrap_or_else(|error| panic!("no answer: {error}"))
+        let opened = Observer::open_at(&self.socket(), NAME);
+        opened.unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    /// Connects to the server as a program with streams.
+    ///
+    /// # Panics
+    /// If it does not answer.
+    pub fn stream_connection(&self) -> StreamConnection {
+        let opened = StreamConnection::open_at(&self.socket(), NAME);
+        opened.unwrap_or_else(|error| panic!("no answer: {error}"))
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory().join("consort").join(NAME).join("control")
     }
 
     /// The server and its clients.

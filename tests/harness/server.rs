@@ -47,11 +47,11 @@ impl Server {
         server
     }
 
-    /// Starts it with the kernel's tracefs mounted for this server alone. `None` where that is not
-    /// possible.
+    /// Starts it with the kernel's tracefs, mounted for this server alone if it is not mounted yet.
+    /// `None` where that is not possible.
     pub fn tracing(options: &[&str]) -> Option<Self> {
-        const MOUNT: &str =
-            "mount -t tracefs tracefs /sys/kernel/tracing && test -w /sys/kernel/tracing/instances";
+        const MOUNT: &str = "at=/sys/kernel/tracing; test -w $at/instances || \
+                             mount -t tracefs tracefs $at && test -w $at/instances";
         let unshared = |script: &str| {
             let mut command = Command::new("unshare");
             command.args(["--mount", "sh", "-c", script]);

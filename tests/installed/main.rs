@@ -83,7 +83,7 @@ fn expect_service(tree: &Tree) {
     let mut command = tree.command_of(Path::new("systemd-analyze"));
     command.args(["--user", "--man=no", "verify"]);
     command.args(
-        ["consort.service", "consort.socket"]
+        ["consort.service", "consort.socket", "consort-pulse.service", "consort-pulse.socket"]
             .map(|unit| tree.path("share/systemd/user").join(unit)),
     );
     let verified = run(command).expect_success();

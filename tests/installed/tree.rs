@@ -114,6 +114,8 @@ impl Tree {
             "share/bash-completion/completions/consort",
             "share/dbus-1/services/org.jackaudio.service",
             "share/fish/vendor_completions.d/consort.fish",
+            "share/systemd/user/consort-pulse.service",
+            "share/systemd/user/consort-pulse.socket",
             "share/systemd/user/consort.service",
             "share/systemd/user/consort.socket",
             "share/zsh/site-functions/_consort",

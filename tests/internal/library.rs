@@ -1,9 +1,12 @@
 //! Loading, finding and unloading, by JACK's functions and by Debian's programs.
 
-use harness::{Counts, Server, c_program, eventually};
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use harness::{Counts, Server, binary, c_program, copy_program, eventually, library_directory};
 
 use crate::plug_ins::{
-    await_end, compile, has_ports, hosts, let_cycles_pass, load, server, unload,
+    await_end, compile, has_ports, hosts, let_cycles_pass, load, server, server_with, unload,
 };
 
 #[test]
@@ -108,4 +111,26 @@ fn a_temporary_server_ends_although_plug_ins_are_left() {
     load(&server, "x", "plug_in", "").expect_success();
     drop(guest);
     server.into_program().finish().expect_success();
+}
+
+#[test]
+fn a_server_whose_own_file_was_replaced_loads_plug_ins() {
+    let directory = tempfile::TempDir::with_prefix("consort-test-").expect("a directory");
+    let program = directory.path().join("consort");
+    copy_program(binary("consort"), &program);
+    for library in ["libjack.so", "libjackserver.so"] {
+        symlink(library_directory().join(library), directory.path().join(library)).expect("a link");
+    }
+    let server = server_with(&[], |command| {
+        let mut copied = Command::new(&program);
+        copied.args(command.get_args());
+        copied.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        copied.current_dir(command.get_current_dir().expect("set"));
+        *command = copied;
+    });
+    std::fs::remove_file(&program).expect("it was there");
+    std::fs::write(&program, "another release").expect("room");
+    load(&server, "loaded", "plug_in", "").expect_success();
+    assert!(has_ports(&server, "loaded"));
+    unload(&server, "loaded").expect_success();
 }

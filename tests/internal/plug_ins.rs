@@ -1,6 +1,7 @@
 //! A server that finds plug-ins of a test's own.
 
 use std::path::Path;
+use std::process::Command;
 
 use harness::{Finished, Server, c_compiler, eventually, library_directory};
 use tempfile::TempDir;
@@ -21,16 +22,25 @@ pub(crate) fn compile(directory: &Path, name: &str, library: &str) {
     );
 }
 
+/// The length of its cycles.
+pub(crate) const QUANTUM_FRAMES: u32 = 256;
+
 /// A server whose first plug-in directory is its own directory's `plug-ins`, with `plug_in` in it.
 pub(crate) fn server(options: &[&str]) -> Server {
+    server_with(options, |_| {})
+}
+
+/// The same, started by a command that `prepare` has changed.
+pub(crate) fn server_with(options: &[&str], prepare: impl FnOnce(&mut Command)) -> Server {
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
     let plug_ins = directory.path().join("plug-ins");
     std::fs::create_dir(&plug_ins).expect("a directory");
     compile(&plug_ins, "plug_in", "libjackserver.so.0");
-    let mut all = vec!["--quantum", "256"];
-    all.extend(options);
+    let quantum = QUANTUM_FRAMES.to_string();
+    let all = [&["--quantum", &quantum], options].concat();
     Server::start_with(directory, &all, |command| {
         command.env("JACK_INTERNAL_DIR", &plug_ins);
+        prepare(command);
     })
 }
 

@@ -1,7 +1,9 @@
 //! PulseAudio and PipeWire, each in a runtime directory of its own with a null sink, whose monitor
 //! closes the loop.
 
-use harness::{Finished, Program, binary, command_in, eventually, in_three_attempts};
+use std::time::{Duration, Instant};
+
+use harness::{Finished, PATIENCE, Program, binary, command_in, eventually, in_three_attempts};
 use rustix::process::Signal;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -13,8 +15,9 @@ struct Desktop {
     directory: TempDir,
 }
 
-/// The session bus, by which PipeWire's parts find each other.
-const PIPEWIRE: &str = "pipewire & wireplumber & pipewire-pulse & wait";
+/// PipeWire's parts: those that are its clients end at once where it does not answer yet.
+const PIPEWIRE: &str = "pipewire & until pw-cli info 0 >/dev/null 2>&1; do sleep 0.1; done; \
+                        wireplumber & pipewire-pulse & wait";
 /// Where Debian has PipeWire's libjack.
 const PIPEWIRE_LIBRARY: &str = "/usr/lib/x86_64-linux-gnu/pipewire-0.3/jack/libjack.so.0";
 
@@ -31,25 +34,43 @@ impl Desktop {
         ])
     }
 
+    /// With a session bus, by which its parts find each other.
     fn pipewire() -> Self {
         Self::start(&["dbus-run-session", "--", "sh", "-c", PIPEWIRE])
     }
 
+    /// A busy machine may keep one of its processes from answering in time.
     fn start(words: &[&str]) -> Self {
+        in_three_attempts(|| Self::try_start(words))
+    }
+
+    fn try_start(words: &[&str]) -> Result<Self, String> {
         let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
         let mut command = command_in(directory.path(), words[0].as_ref());
         // With the system's own libraries, not those under test.
         command.args(&words[1..]).env_remove("LD_LIBRARY_PATH").env_remove("PULSE_SERVER");
-        let this = Self { program: Program::start(command), directory };
+        let mut this = Self { program: Program::start(command), directory };
         let sink =
             ["load-module", "module-null-sink", "sink_name=null", "rate=48000", "format=float32le"];
-        eventually("the server takes programs in", || {
-            (this.pactl(&sink).code == Some(0)).then_some(())
-        });
-        eventually("the sink's monitor is there", || {
-            this.pactl(&["list", "short", "sources"]).stdout.contains("null.monitor").then_some(())
-        });
-        this
+        this.await_answer("the server takes programs in", |this| {
+            this.pactl(&sink).code == Some(0)
+        })?;
+        this.await_answer("the sink's monitor is there", |this| {
+            this.pactl(&["list", "short", "sources"]).stdout.contains("null.monitor")
+        })?;
+        Ok(this)
+    }
+
+    /// Asks until the answer is yes.
+    fn await_answer(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> Result<(), String> {
+        let end = Instant::now() + PATIENCE;
+        while !is_so(self) {
+            if Instant::now() >= end || !self.program.is_running() {
+                return Err(format!("never happened: {what}: {}", self.program.stderr()));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        Ok(())
     }
 
     fn run(&self, program: &str, arguments: &[&str], environment: &[(&str, &str)]) -> Finished {

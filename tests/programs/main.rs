@@ -2,6 +2,7 @@
 //! state.
 #![forbid(unsafe_code)]
 
+mod doctor;
 mod examples;
 mod exports;
 mod generators;
@@ -16,6 +17,7 @@ mod qjackctl;
 mod recorders;
 mod roundtrip;
 mod sessions;
+mod setup;
 mod snapshots;
 mod through;
 mod transport;

@@ -22,8 +22,9 @@ fn frequencies_after_the_bridge(hz: f64) -> Vec<f64> {
     let receive = ["--chan", "1", "--buff", "100", "127.0.0.1", &port];
     let receiver = server.spawn("zita-n2j", &receive);
     let sender = server.spawn("zita-j2n", &["--chan", "1", "--float", "127.0.0.1", &port]);
-    server.await_active("zita-n2j");
-    server.await_active("zita-j2n");
+    // Both register their ports after they are active.
+    server.await_port("zita-n2j:out_1");
+    server.await_port("zita-j2n:in_1");
     server.run("jack_connect", &["zita-n2j:out_1", "system:playback_1"]).expect_success();
     // The server begins now.
     server.run("jack_connect", &["system:capture_1", "zita-j2n:in_1"]).expect_success();

@@ -53,6 +53,36 @@ fn no_cycle_allocates_locks_or_blocks_while_the_graph_changes() {
 }
 
 #[test]
+fn no_cycle_allocates_or_locks_while_streams_come_and_go_and_are_patched() {
+    let (mut server, guard) = Guard::server(&["--driver", "timer", "--quantum", "128"]);
+    let song = server.directory().join("song.wav");
+    harness::Sound::of(48_000, &[vec![0.5; 1_440_000], vec![0.25; 1_440_000]]).write(&song);
+    let _listener = guard.probe(&server, &["thru", "listener"]);
+    for _ in 0..3 {
+        let player = server.spawn_consort(&["play", &song.to_string_lossy()]);
+        let left = "consort play:output_FL";
+        server.await_port(left);
+        for _ in 0..5 {
+            for (command, input) in [
+                ("jack_connect", "listener:in"),
+                ("jack_disconnect", "system:playback_1"),
+                ("jack_connect", "system:playback_2"),
+                ("jack_disconnect", "listener:in"),
+                ("jack_disconnect", "system:playback_2"),
+                ("jack_connect", "system:playback_1"),
+            ] {
+                server.run(command, &[left, input]).expect_success();
+            }
+        }
+        server.run("jack_connect", &[left, "listener:in"]).expect_success();
+        server.await_cycles(20);
+        player.terminate();
+    }
+    assert!(server.program().is_running(), "{}", server.program().stderr());
+    assert_eq!(guard.guarded_processes(), 2, "the server and the probe");
+}
+
+#[test]
 fn a_conversion_that_exists_allocates_nothing() {
     Guard::run(Path::new(env!("CARGO_BIN_EXE_conversions")));
 }

@@ -1,12 +1,12 @@
 //! Where clients run, on a machine with more than one CPU.
 
 use harness::{Program, Server, eventually};
+use proto::status::{ClientStatus, Place};
 use rustix::process::Signal;
-use serde_json::Value;
 
 /// A probe that pins itself to a CPU, in parallel with others, and takes a fifth of each cycle, so
 /// that two of them belong on two CPUs.
-fn busy_probe_on(cpu: u64, server: &Server, name: &str) -> Program {
+fn busy_probe_on(cpu: u32, server: &Server, name: &str) -> Program {
     let probe = server.probe_command(&["thru", name, "--fault", "fifth"]);
     let mut command = server.command("taskset");
     command.args(["-c", &cpu.to_string()]).arg(probe.get_program()).args(probe.get_args());
@@ -16,15 +16,10 @@ fn busy_probe_on(cpu: u64, server: &Server, name: &str) -> Program {
     probe
 }
 
-fn status(server: &Server) -> Value {
-    server.consort_json(&["status"])
-}
-
 /// The CPUs that clients are placed on, the driver's first; `None` if there is only one.
-fn cpus(server: &Server) -> Option<(u64, u64)> {
-    let status = status(server);
-    let cpus = status["placement"]["cpus"].as_array().expect("a real-time server places clients");
-    Some((cpus[0].as_u64()?, cpus.get(1)?.as_u64()?))
+fn cpus(server: &Server) -> Option<(u32, u32)> {
+    let placement = server.status().placement.expect("a real-time server places clients");
+    Some((placement.cpus[0], *placement.cpus.get(1)?))
 }
 
 #[test]
@@ -32,17 +27,16 @@ fn a_client_whose_own_mask_refuses_its_cpu_is_left_to_the_kernel() {
     let server = Server::start(&["--quantum", "1024"]);
     let Some((driver, _)) = cpus(&server) else { return };
     let _probes = ["one", "two"].map(|name| busy_probe_on(driver, &server, name));
+    let is_refused = |client: &&ClientStatus| matches!(client.place, Some(Place::Refused { .. }));
+    let is_after = |client: &&ClientStatus| matches!(client.place, Some(Place::After { .. }));
     let (refused, placed) = eventually("one of them is assigned to the other CPU", || {
-        let clients = status(&server)["clients"].clone();
-        let why = |client: &&Value, why: &str| client["place"]["why"] == why;
-        let find =
-            |word: &str| clients.as_array()?.iter().find(|client| why(client, word)).cloned();
-        find("refused").zip(find("after"))
+        let clients = server.status().clients;
+        clients.iter().find(is_refused).cloned().zip(clients.iter().find(is_after).cloned())
     });
-    assert_ne!(refused["place"]["refused_cpu"], driver);
-    assert!(refused["place"]["left_ms"].is_u64(), "{refused}");
-    assert_eq!((&refused["cpu"], &refused["active"]), (&driver.into(), &true.into()));
-    assert_eq!((&placed["place"]["cpu"], &placed["cpu"]), (&driver.into(), &driver.into()));
+    assert!(!matches!(refused.place, Some(Place::Refused { cpu, .. }) if cpu == driver));
+    assert_eq!((refused.cpu, refused.active), (Some(driver), true));
+    assert!(matches!(placed.place, Some(Place::After { cpu, .. }) if cpu == driver));
+    assert_eq!(placed.cpu, Some(driver));
 }
 
 #[test]
@@ -58,5 +52,9 @@ fn a_client_that_may_not_use_its_cpus_is_reported_once() {
     eventually("it is reported", || server.program().stderr().contains(&expected).then_some(()));
     server.await_cycles(500);
     assert_eq!(server.program().stderr().matches("which --cpus assigns to it").count(), 1);
-    assert_eq!(status(&server)["clients"][0]["place"]["cpu"], other, "it is still reported");
+    let place = server.status().clients[0].place.clone();
+    let Some(Place::After { cpu, .. } | Place::Beside { cpu }) = place else {
+        panic!("it is not placed: {place:?}")
+    };
+    assert_eq!(cpu, other, "it is still reported");
 }

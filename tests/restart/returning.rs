@@ -1,6 +1,6 @@
 //! Servers that come within the grace period: everything is as it was.
 
-use harness::{MODES, Program, Server, eventually};
+use harness::{MODES, Program, Server, c_program, eventually, modes};
 use proto::status::ClientStatus;
 use rustix::process::Signal;
 
@@ -8,7 +8,7 @@ use crate::scenario::{Scenario, Witness};
 
 #[test]
 fn clients_of_a_killed_server_return_to_the_next_one() {
-    for mode in MODES {
+    for mode in modes() {
         let mut scenario = Scenario::new(mode);
         let before = scenario.picture();
         let counted = scenario.counted();
@@ -119,7 +119,7 @@ fn debian_programs(server: &Server) -> Vec<Program> {
 
 #[test]
 fn programs_of_debian_continue_with_the_next_server() {
-    for mode in MODES {
+    for mode in modes() {
         let mut server = Server::start(mode);
         let mut programs = debian_programs(&server);
         let sorted = |server: &Server| {
@@ -177,4 +177,17 @@ fn a_new_quantum_is_announced_before_its_first_cycle() {
     assert_eq!(witness.lines("quantum "), ["256", "128"]);
     let seen = witness.seen();
     assert!(seen.ran > 0 && seen.unknown == 0 && seen.backwards == 0, "{seen:?}");
+}
+
+#[test]
+fn a_client_that_has_changed_its_environment_returns() {
+    let mut server = Server::timer(256);
+    let mut command = server.command(&c_program("restart/moved.c"));
+    command.arg("moved");
+    let mut client = Program::start(command);
+    eventually("the client is active", || client.stdout().contains("ready\n").then_some(()));
+    server.kill();
+    server.start_again();
+    eventually("it is back", || server.client("moved").map(drop));
+    assert!(client.is_running(), "{}", client.stderr());
 }

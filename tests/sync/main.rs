@@ -1,6 +1,8 @@
-//! External sync: the transport follows MIDI clock and MIDI time code, and other programs
-//! understand what is sent.
+//! External sync: the transport follows MIDI clock, MIDI time code and linear time code, and other
+//! programs understand what is sent.
 #![forbid(unsafe_code)]
+
+mod ltc;
 
 use harness::{Program, Server, binary, c_program, eventually};
 use rustix::process::Signal;

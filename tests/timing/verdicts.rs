@@ -4,7 +4,7 @@
 use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use harness::{Program, Server, binary, c_program, eventually};
+use harness::{Program, Server, binary, c_program, copy_program, eventually};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -238,7 +238,7 @@ fn who_had_the_cpu_is_named_where_switches_are_traced() {
     eventually("the client is ready", || client.stdout().contains("ready").then_some(()));
     // The same program by another name, by which the kernel knows its threads.
     let hog = server.directory().join("hog-of-the-test");
-    std::fs::copy(c_program("victims/culprit.c"), &hog).expect("a copy");
+    copy_program(c_program("victims/culprit.c"), &hog);
     let named = eventually("a late client, and who had its CPU", || {
         let mut command = server.command(&hog.to_string_lossy());
         // Between the clients' priority, 5, and the driver's, 10.

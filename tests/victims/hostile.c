@@ -17,6 +17,11 @@
  *   unprotect  asks for write access to what it may only read; prints "written" if it gets it
  *   linger     sends the server TCP sockets whose close lasts an hour
  *   bulk       sends the server the only descriptors of memfds of 256 MiB
+ *   splice     writes into the descriptors of its segments: splice, sendfile, pwrite, a larger size, a new mapping; prints
+ *              "written" if any of it is done
+ *   remap      moves its mappings to other places and makes them longer, and asks for write access there; prints "written"
+ *              if it gets it
+ *   LIE        one of hostile_lies.h: the same untruth about itself in every cycle, on its own page
  *   fork       leaves a child behind that keeps everything, and exits without closing its client */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -35,6 +40,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -61,6 +67,14 @@ static void say(const char *line) {
     printf("%s\n", line);
     fflush(stdout);
 }
+
+static int is_segment(int descriptor) {
+    int seals = fcntl(descriptor, F_GET_SEALS);
+    return seals > 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
+/* In place of the C library's, for libjack as well: the descriptors of segments stay open. */
+int close(int descriptor) { return is_segment(descriptor) ? 0 : (int)syscall(SYS_close, descriptor); }
 
 static double now_s(void) {
     struct timespec now;
@@ -178,7 +192,6 @@ static void storm(void) {
         futex(changing[i], FUTEX_WAKE, INT_MAX, 0, NULL, 0);
 }
 
-/* The library closes the descriptors of the segments that it receives, and keeps those of its slabs. */
 static void discard(void) {
     int has_discarded = 0;
     for (int i = 0; i < range_count; i++) {
@@ -187,7 +200,7 @@ static void discard(void) {
         madvise(ranges[i].begin, ranges[i].bytes, MADV_PAGEOUT);
     }
     for (int descriptor = 3; descriptor < 256; descriptor++)
-        if (fcntl(descriptor, F_GET_SEALS) > 0)
+        if (is_segment(descriptor))
             has_discarded |= fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, PAGE) == 0;
     static int is_told;
     if (!is_told)
@@ -227,6 +240,40 @@ static void unprotect(void) {
     for (int i = 0; i < range_count; i++)
         if (!ranges[i].is_writable && mprotect(ranges[i].begin, ranges[i].bytes, PROT_READ | PROT_WRITE) == 0)
             say("written");
+}
+
+static void splice_into_segments(void) {
+    int ends[2], zeros = open("/dev/zero", O_RDONLY), segments = 0;
+    char bytes[64] = {0};
+    if (pipe(ends) != 0 || write(ends[1], bytes, sizeof bytes) < 0)
+        abort();
+    for (int descriptor = 3; descriptor < 256; descriptor++) {
+        loff_t at = 0;
+        struct stat what;
+        if (!is_segment(descriptor) || fstat(descriptor, &what) != 0)
+            continue;
+        segments++;
+        int is_written = splice(ends[0], NULL, descriptor, &at, sizeof bytes, SPLICE_F_NONBLOCK) > 0;
+        is_written |= pwrite(descriptor, bytes, sizeof bytes, 0) > 0;
+        is_written |= lseek(descriptor, 0, SEEK_SET) == 0 && sendfile(descriptor, zeros, NULL, sizeof bytes) > 0;
+        is_written |= ftruncate(descriptor, what.st_size * 2) == 0 || ftruncate(descriptor, 0) == 0;
+        is_written |= mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0) != MAP_FAILED;
+        if (is_written)
+            say("written");
+    }
+    if (segments == 0)
+        abort();
+}
+
+static void remap(void) {
+    for (int i = 0; i < range_count; i++) {
+        char *moved = mremap(ranges[i].begin, 0, ranges[i].bytes * 2, MREMAP_MAYMOVE);
+        if (moved == MAP_FAILED)
+            continue;
+        if (!ranges[i].is_writable && mprotect(moved, ranges[i].bytes * 2, PROT_READ | PROT_WRITE) == 0)
+            say("written");
+        munmap(moved, ranges[i].bytes * 2);
+    }
 }
 
 struct parcel {
@@ -307,18 +354,22 @@ static void leave_a_child(void) {
     _exit(0);
 }
 
+#include "hostile_lies.h"
+
 static const struct call {
     const char *name;
     void (*make)(void);
     int is_repeated;
 } calls[] = {{"requeue", requeue, 1},     {"poison", poison, 0}, {"queue", queue, 0}, {"storm", storm, 1}, {"discard", discard, 1}, {"merge", merge, 1},
-             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fork", leave_a_child, 0}};
+             {"unprotect", unprotect, 0}, {"linger", linger, 0}, {"bulk", bulk, 0},   {"fork", leave_a_child, 0},
+             {"splice", splice_into_segments, 0}, {"remap", remap, 1}},
+  lying = {"lie", lie, 0};
 
 static const struct call *call_named(const char *name) {
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(name, calls[i].name) == 0)
             return &calls[i];
-    return NULL;
+    return is_lie(name) ? &lying : NULL;
 }
 
 static void attack(const struct call *call) {

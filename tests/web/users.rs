@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-use harness::{Finished, Program, Server, binary, eventually};
+use harness::{Finished, Program, Server, binary, copy_program, eventually};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -105,7 +105,7 @@ fn a_page_of_another_users_answers_that_user_and_root() {
     let open = TempDir::with_prefix("consort-web-").expect("room");
     std::fs::set_permissions(open.path(), std::fs::Permissions::from_mode(0o755)).expect("ours");
     let consort = open.path().join("consort");
-    std::fs::copy(binary("consort"), &consort).expect("room");
+    copy_program(binary("consort"), &consort);
     let page = ["web", "127.0.0.1:0", "--server", "none"];
     let mut page = as_user(NOBODY, &consort.to_string_lossy(), &page);
     let address = eventually("the page is announced", || {

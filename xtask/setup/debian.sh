@@ -14,13 +14,15 @@ run="libsndfile1"
 # The demonstration plays one of its recordings; aplay and arecord are the far side of a loopback
 # card.
 recordings="alsa-utils"
-# Compared with our own: JACK's headers and the library behind them.
-reference="libjack-jackd2-dev libjack-jackd2-0 jackd2"
+# Compared with our own: JACK's headers and the library behind them; linear time code.
+reference="libjack-jackd2-dev libjack-jackd2-0 jackd2 libltc-dev"
 # Debian 12 has no jack-example-tools package: its jackd2 carries jack_lsp, jack_metro and the rest.
 clients="zita-njbridge jack-capture meterbridge jackmeter ecasound ffmpeg sox aj-snapshot hydrogen
     fluidsynth timgm6mb-soundfont jack-midi-clock
     gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
+# Programs of PulseAudio, beside those below that are measured.
+pulse="mpv pulsemixer pamixer libsox-fmt-pulse"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
 # A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.
@@ -41,7 +43,10 @@ machine="qemu-system-x86 busybox-static kmod xz-utils"
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
 
-packages="$build $run $recordings $reference $clients $display $bus $drawing $counting $browser $machine $measured"
+# Build packages, judge them, and install them in a Debian that boots in a directory.
+packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
+
+packages="$build $run $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

@@ -17,13 +17,18 @@ pub fn cargo(arguments: &[&str]) -> Result<()> {
 
 /// Runs cargo with more environment.
 pub fn cargo_with(arguments: &[&str], environment: &[(&str, &str)]) -> Result<()> {
+    let status = cargo_command(arguments, environment).status().context("cargo does not start")?;
+    ensure!(status.success(), "cargo {} failed: {status}", arguments.join(" "));
+    Ok(())
+}
+
+/// A command that runs cargo with more environment; prints its words.
+pub fn cargo_command(arguments: &[&str], environment: &[(&str, &str)]) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     eprintln!("xtask: cargo {}", arguments.join(" "));
     let mut command = Command::new(program);
     command.args(arguments).envs(environment.iter().copied()).current_dir(root());
-    let status = command.status().context("cargo does not start")?;
-    ensure!(status.success(), "cargo {} failed: {status}", arguments.join(" "));
-    Ok(())
+    command
 }
 
 /// The target triple of this machine, as the compiler names it.

@@ -31,9 +31,14 @@ Cflags: -I${includedir}
 /// The service file with which a session bus starts `consort dbus`, which it finds by the PATH.
 const DBUS_SERVICE: &str = "crates/dbus/org.jackaudio.service";
 
-/// Units with which systemd starts a server, which it finds by the PATH as well: at login, or when
-/// a program connects.
-const SYSTEMD_UNITS: [&str; 2] = ["consort.service", "consort.socket"];
+/// Units with which systemd starts a server and its front end for programs of PulseAudio, which it
+/// finds by the PATH as well: at login, or when a program connects.
+const SYSTEMD_UNITS: [&str; 4] = [
+    "crates/consort/src/consort.service",
+    "crates/consort/src/consort.socket",
+    "crates/pulse/src/consort-pulse.service",
+    "crates/pulse/src/consort-pulse.socket",
+];
 
 /// The libraries, without their file endings.
 const LIBRARIES: [&str; 3] = ["libjack", "libjackserver", "libjacknet"];
@@ -57,10 +62,9 @@ pub(crate) fn run(arguments: &[String]) -> anyhow::Result<()> {
     tree.headers(&root().join("crates/jack/include/jack"))?;
     tree.copy(&root().join(DBUS_SERVICE), "share/dbus-1/services/org.jackaudio.service")?;
     for unit in SYSTEMD_UNITS {
-        tree.copy(
-            &root().join("crates/consort/src").join(unit),
-            &format!("share/systemd/user/{unit}"),
-        )?;
+        let path = root().join(unit);
+        let name = path.file_name().context("a unit is a file")?.to_string_lossy().into_owned();
+        tree.copy(&path, &format!("share/systemd/user/{name}"))?;
     }
     tree.documents()?;
     println!("consort is installed in {}", tree.prefix.display());

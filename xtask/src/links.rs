@@ -2,7 +2,8 @@
 //!
 //! Checked in every Markdown file of the repository, without a network: targets of relative links,
 //! the headings that fragments name, files named in code spans (`rt/src/turn.rs`, with or without
-//! `crates` and `src`), and suites named after `--test`. Links to other sites are not followed.
+//! `crates` and `src`), suites named after `--test`, and the packages and modules of `cargo test`.
+//! Links to other sites are not followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -69,6 +70,19 @@ impl Tree {
     fn has_suite(&self, name: &str) -> bool {
         ["/main.rs", ".rs"].iter().any(|end| self.has_ending(&format!("tests/{name}{end}")))
     }
+
+    /// The directory of a package: `crates/NAME`, or one beside `crates`.
+    fn package(&self, name: &str) -> Option<PathBuf> {
+        let short = name.strip_prefix("consort-").unwrap_or(name);
+        let directories = [Path::new("crates").join(short), PathBuf::from(short)];
+        directories.into_iter().find(|directory| self.has(&directory.join("Cargo.toml")))
+    }
+
+    /// Whether a directory has a module of this name, at any depth.
+    fn has_module(&self, directory: &Path, name: &str) -> bool {
+        let is_module = |path: &&PathBuf| path.file_stem().is_some_and(|stem| stem == name);
+        self.paths.iter().filter(|path| path.starts_with(directory)).any(|path| is_module(&path))
+    }
 }
 
 fn shortened(path: &Path) -> String {
@@ -134,6 +148,8 @@ impl Document {
                     .filter(|name| !tree.has_suite(name))
                     .map(|name| format!("suite `--test {name}`")),
             );
+            let test = CargoTest::parse(code).or_else(|| CargoTest::short(code, tree));
+            complaints.extend(test.and_then(|test| test.complaint(tree)));
         }
         complaints
     }
@@ -171,6 +187,49 @@ fn is_file_name(code: &str) -> bool {
     code.contains('/') && !code.starts_with(['/', '.', '~']) && ends && code.chars().all(plain)
 }
 
+/// What a command `cargo test` runs.
+struct CargoTest<'a> {
+    package: &'a str,
+    /// The last suite that it names.
+    suite: Option<&'a str>,
+    /// The module in a filter such as `module::name`.
+    module: Option<&'a str>,
+}
+
+impl<'a> CargoTest<'a> {
+    fn parse(code: &'a str) -> Option<Self> {
+        let words: Vec<&str> = code.split_whitespace().collect();
+        let after = |options: &[&str]| {
+            let named = words.iter().zip(words.iter().skip(1));
+            named.filter(|(word, _)| options.contains(*word)).map(|(_, name)| *name).next_back()
+        };
+        let cargo = words.iter().position(|word| *word == "cargo")?;
+        let package = after(&["-p", "--package"]).filter(|_| words.get(cargo + 1) == Some(&"test"));
+        let module = words.iter().find_map(|word| word.split_once("::")).map(|(module, _)| module);
+        Some(Self { package: package?, suite: after(&["--test"]), module })
+    }
+
+    /// A test as the threat model names it: a suite and a filter, `faults hangs::a_client`.
+    fn short(code: &'a str, tree: &Tree) -> Option<Self> {
+        let (suite, filter) = code.split_once(' ')?;
+        let (module, _) = filter.split_once("::").filter(|_| tree.has_suite(suite))?;
+        Some(Self { package: "consort-tests", suite: Some(suite), module: Some(module) })
+    }
+
+    fn complaint(&self, tree: &Tree) -> Option<String> {
+        let Self { package, suite, module } = *self;
+        if package.chars().any(|c| c.is_ascii_uppercase()) {
+            return None;
+        }
+        let Some(mut directory) = tree.package(package) else {
+            return Some(format!("package `{package}`"));
+        };
+        directory.extend(suite.filter(|_| package == "consort-tests"));
+        let missing = module.filter(|module| !tree.has_module(&directory, module));
+        missing.map(|module| format!("tests `{module}::` of {package}"))
+    }
+}
+
 /// The names after each `--test` of a command; in capitals they stand for any name.
 fn suites(code: &str) -> impl Iterator<Item = &str> {
     let words = code.split_whitespace();
@@ -196,8 +255,15 @@ mod tests {
     use super::*;
 
     fn complaints(text: &str) -> Vec<String> {
-        let files =
-            ["docs/page.md", "docs/other.md", "crates/rt/src/shm/own.rs", "tests/faults/main.rs"];
+        let files = [
+            "docs/page.md",
+            "docs/other.md",
+            "crates/rt/Cargo.toml",
+            "crates/rt/src/shm/own.rs",
+            "tests/Cargo.toml",
+            "tests/faults/main.rs",
+            "tests/faults/hangs.rs",
+        ];
         let tree = Tree::new(&files.map(PathBuf::from));
         let other = Document::parse("# Why `this`, and how");
         let documents = BTreeMap::from([
@@ -215,14 +281,18 @@ mod tests {
     fn references_that_exist_are_fine() {
         let text = "# Here\n[a](other.md) [b](other.md#why-this-and-how) [c](#here) [d](../crates/rt) \
                     [e](https://example.org/nowhere) `rt/src/shm/own.rs` `shm/own.rs` `rt/src/shm/` \
-                    `cargo test --test faults -- name` `/etc/x.rs` `src/*.rs` `a/b`";
+                    `cargo test --test faults -- name` `/etc/x.rs` `src/*.rs` `a/b` \
+                    `cargo test -p consort-rt own::` `cargo test -p NAME x::` `faults hangs::` \
+                    `cargo test -p consort-tests --test faults hangs::a_client`";
         assert_eq!(complaints(text), [""; 0]);
     }
 
     #[test]
     fn every_reference_that_leads_nowhere_is_named() {
         let text = "[a](gone.md) [b](other.md#gone) [c](#gone) `rt/src/shm/gone.rs` `rt/gone/` \
-                    `own.rs/` `hm/own.rs` `cargo test --test gone`";
+                    `own.rs/` `hm/own.rs` `cargo test --test gone` `cargo test -p consort-gone` \
+                    `cargo test -p consort-rt gone::` \
+                    `cargo test -p consort-tests --test faults own::` `faults shm::`";
         assert_eq!(
             complaints(text),
             [
@@ -233,6 +303,10 @@ mod tests {
                 "file `rt/gone/`",
                 "file `hm/own.rs`",
                 "suite `--test gone`",
+                "package `consort-gone`",
+                "tests `gone::` of consort-rt",
+                "tests `own::` of consort-tests",
+                "tests `shm::` of consort-tests",
             ]
         );
     }

@@ -1,7 +1,9 @@
 //! `cargo xtask`: what building consort needs beyond cargo itself.
 #![forbid(unsafe_code)]
 
+mod bill;
 mod command;
+mod deb;
 mod demo;
 mod deny;
 mod fuzz;
@@ -21,6 +23,8 @@ const HELP: &str = "\
 Usage: cargo xtask TASK
 
 Tasks:
+  bill [--out FILE]        list every crate that is linked, with its licence (CycloneDX)
+  deb [--out DIR]          build the Debian packages
   demo                     play a recording through a chain of programs, and show what came out
   deny                     check licences, advisories and duplicates of all dependencies
   fuzz [--seconds N | --short] [TARGET...]
@@ -29,10 +33,13 @@ Tasks:
   links                    check that what the documents point at is there
   mutate [--short | --only NAME]
                            break the real-time core in known places: the models must notice
+  mutate --defences [--short | --only NAME...]
+                           take a defence away: the test that is there for it must notice
   sanitize                 run the lock-free parts under ThreadSanitizer
   setup                    install the Debian packages that building and testing need (as root)
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
                            a stream that must not lose a sample, next to clients that come, fault and go
+  soak --faults            each fault and each restart in all modes of the server
   width                    check that comments and documents are wrapped
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes
@@ -49,6 +56,8 @@ fn main() -> ExitCode {
 fn run(words: &[String]) -> Result<ExitCode> {
     match words.split_first().map(|(task, arguments)| (task.as_str(), arguments)) {
         Some(("demo", [])) => demo::run()?,
+        Some(("bill", arguments)) => bill::run(arguments)?,
+        Some(("deb", arguments)) => deb::run(arguments)?,
         Some(("deny", [])) => deny::run()?,
         Some(("fuzz", arguments)) => fuzz::run(arguments)?,
         Some(("install", arguments)) => install::run(arguments)?,

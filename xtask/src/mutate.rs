@@ -1,5 +1,5 @@
 //! `cargo xtask mutate`: proves that the loom models of `crates/rt` detect the faults that they
-//! are there for.
+//! are there for. With `--defences`: the same for tests and defences ([`defences`]).
 //!
 //! The crate is copied to a temporary directory. A mutation changes one statement of the copy,
 //! which a comment `// MUTATION: name` marks, and a model must then fail. The tree itself is never
@@ -12,6 +12,7 @@ use std::process::{Command, ExitCode, Output, Stdio};
 use std::time::Instant;
 
 mod cycle;
+mod defences;
 mod edit;
 mod marker;
 mod models;
@@ -67,14 +68,19 @@ enum Outcome {
     Invalid(&'static str),
 }
 
-/// Runs all mutations, those of the short selection (`--short`), or those whose name contains a
-/// text (`--only TEXT`). Fails if one survives, or if a model fails without a mutation.
+/// Takes defences away (`--defences`), or runs all mutations, those of the short selection
+/// (`--short`), or those whose name contains a text (`--only TEXT`). Fails if one survives, or if a
+/// model fails without a mutation.
 ///
 /// # Errors
 /// If the crate cannot be copied or cargo cannot be run.
 pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
-    let Some(chosen) = choose(arguments) else {
-        eprintln!("usage: cargo xtask mutate [--short | --only NAME]");
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["--defences", arguments @ ..] = &arguments[..] {
+        return defences::run(arguments);
+    }
+    let Some(chosen) = choose(&arguments) else {
+        eprintln!("usage: cargo xtask mutate [--defences] [--short | --only NAME]");
         return Ok(ExitCode::from(2));
     };
     if chosen.is_empty() {
@@ -88,22 +94,31 @@ pub(crate) fn run(arguments: &[String]) -> io::Result<ExitCode> {
         return Ok(ExitCode::FAILURE);
     }
     println!("{:>4} s  without mutations: pass", begun.elapsed().as_secs());
+    run_each(
+        &chosen,
+        |mutation| (mutation.name, mutation.model.to_owned()),
+        |mutation| copy.with(mutation),
+    )
+}
+
+/// Judges each of `chosen`, and prints the verdict with its name and with what must fail.
+fn run_each<T>(
+    chosen: &[&T],
+    names: impl Fn(&T) -> (&'static str, String),
+    judge: impl Fn(&T) -> io::Result<Outcome>,
+) -> io::Result<ExitCode> {
     let mut survivors = 0;
-    for mutation in &chosen {
+    for one in chosen {
         let begun = Instant::now();
-        let outcome = copy.with(mutation)?;
+        let outcome = judge(one)?;
         survivors += usize::from(outcome != Outcome::Caught);
         let verdict = match outcome {
             Outcome::Caught => "caught",
             Outcome::Survived => "SURVIVED",
             Outcome::Invalid(why) => why,
         };
-        println!(
-            "{:>4} s  {verdict:<10} {:<48} {}",
-            begun.elapsed().as_secs(),
-            mutation.name,
-            mutation.model
-        );
+        let (name, must_fail) = names(one);
+        println!("{:>4} s  {verdict:<10} {name:<48} {must_fail}", begun.elapsed().as_secs());
     }
     println!("{} of {} mutations were caught", chosen.len() - survivors, chosen.len());
     Ok(if survivors == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -113,11 +128,10 @@ fn all() -> impl Iterator<Item = &'static Mutation> {
     CYCLE.iter().chain(PAGES).chain(STREAMS)
 }
 
-fn choose(arguments: &[String]) -> Option<Vec<&'static Mutation>> {
-    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+fn choose(arguments: &[&str]) -> Option<Vec<&'static Mutation>> {
     let chosen =
         |keep: &dyn Fn(&Mutation) -> bool| all().filter(|mutation| keep(mutation)).collect();
-    match arguments[..] {
+    match *arguments {
         [] => Some(chosen(&|_| true)),
         ["--short"] => Some(chosen(&|mutation| mutation.short)),
         ["--only", text] => Some(chosen(&|mutation| mutation.name.contains(text))),
@@ -193,15 +207,8 @@ impl CrateCopy {
 
     /// Applies a mutation, runs its model, and restores the file.
     fn with(&self, mutation: &Mutation) -> io::Result<Outcome> {
-        for file in rust_files(&self.root.join("crates/rt/src"))? {
-            let source = fs::read_to_string(&file)?;
-            let Some(mutated) = mutate(&source, mutation) else { continue };
-            fs::write(&file, mutated)?;
-            let outcome = self.judge(mutation);
-            fs::write(&file, source)?;
-            return outcome;
-        }
-        Ok(Outcome::Invalid("NOT FOUND"))
+        let sources = self.root.join("crates/rt/src");
+        mutated_file(&sources, mutation.name, mutation.edit, || self.judge(mutation))
     }
 
     fn judge(&self, mutation: &Mutation) -> io::Result<Outcome> {
@@ -237,11 +244,29 @@ fn alone(manifest: &str) -> String {
     kept
 }
 
+/// Judges the sources in `directory` while the statement with the marker `name` is changed.
+fn mutated_file(
+    directory: &Path,
+    name: &str,
+    edit: Edit,
+    judge: impl FnOnce() -> io::Result<Outcome>,
+) -> io::Result<Outcome> {
+    for file in rust_files(directory)? {
+        let source = fs::read_to_string(&file)?;
+        let Some(mutated) = mutate(&source, name, edit) else { continue };
+        fs::write(&file, mutated)?;
+        let outcome = judge();
+        fs::write(&file, source)?;
+        return outcome;
+    }
+    Ok(Outcome::Invalid("NOT FOUND"))
+}
+
 /// Returns `source` with the mutation; `None` if there is no such marker, or the edit does not fit.
-fn mutate(source: &str, mutation: &Mutation) -> Option<String> {
+fn mutate(source: &str, name: &str, edit: Edit) -> Option<String> {
     let marked = marker::marked(source);
-    let range = &marked.iter().find(|marked| marked.name == mutation.name)?.statement;
-    let mutated = mutation.edit.apply(&source[range.clone()])?;
+    let range = &marked.iter().find(|marked| marked.name == name)?.statement;
+    let mutated = edit.apply(&source[range.clone()])?;
     Some([&source[..range.start], &mutated, &source[range.end..]].concat())
 }
 
@@ -284,26 +309,27 @@ mod tests {
 
     #[test]
     fn markers_and_mutations_match_one_to_one() {
-        let sources = sources();
+        let named: Vec<_> = all().map(|mutation| (mutation.name, mutation.edit)).collect();
+        expect_match(&sources(), &named);
+    }
+
+    /// Asserts that each marker in `sources` has an edit of its name, each edit a marker, and that
+    /// each edit fits the marked statement.
+    pub(super) fn expect_match(sources: &[String], named: &[(&str, Edit)]) {
         let mut marked: Vec<&str> = sources
             .iter()
             .flat_map(|source| marker::marked(source))
             .map(|marked| marked.name)
             .collect();
-        let mut named: Vec<&str> = all().map(|mutation| mutation.name).collect();
+        let mut names: Vec<&str> = named.iter().map(|(name, _)| *name).collect();
         marked.sort_unstable();
-        named.sort_unstable();
-        assert_eq!(marked, named);
-        named.dedup();
-        assert_eq!(marked, named, "each name is used once");
-    }
-
-    #[test]
-    fn every_mutation_fits_the_statement_at_its_marker() {
-        let sources = sources();
-        for mutation in all() {
-            let fits = sources.iter().filter(|source| mutate(source, mutation).is_some()).count();
-            assert_eq!(fits, 1, "{}", mutation.name);
+        names.sort_unstable();
+        assert_eq!(marked, names);
+        names.dedup();
+        assert_eq!(marked, names, "each name is used once");
+        for (name, edit) in named {
+            let fits = sources.iter().filter_map(|source| mutate(source, name, *edit));
+            assert_eq!(fits.count(), 1, "{name}");
         }
     }
 }

@@ -5,11 +5,17 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::cargo_with;
 
-const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]";
+const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
+       cargo xtask soak --faults";
 
 /// Runs the long form of `tests/soak`, in release; fails if a sample was lost that the machine did
-/// not take.
+/// not take. With `--faults`: the long form of the tests of single faults.
 pub fn run(arguments: &[String]) -> Result<()> {
+    if let [word] = arguments
+        && word == "--faults"
+    {
+        return every_fault();
+    }
     let mut words = arguments.iter().map(String::as_str);
     let mut environment = vec![("CONSORT_SOAK_SECONDS", "300".to_owned())];
     while let Some(word) = words.next() {
@@ -39,4 +45,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         "--nocapture",
     ];
     cargo_with(&test, &environment)
+}
+
+/// Tries each fault and each restart in all modes of a server.
+fn every_fault() -> Result<()> {
+    let suites = ["test", "--package", "consort-tests", "--test", "faults", "--test", "restart"];
+    cargo_with(&[&suites[..], &["--", "--test-threads=2"]].concat(), &[("CONSORT_ALL_MODES", "1")])
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask width`: comments and documents are wrapped where rustfmt wraps code.
 //!
-//! rustfmt leaves comments as they are. Tables, code blocks, headings, and lines with a link or a
-//! word that cannot be broken may be longer.
+//! rustfmt leaves comments as they are. Tables, code blocks, headings, and lines that cannot be
+//! broken at a space may be longer.
 
 use anyhow::{Context, Result, ensure};
 
@@ -53,8 +53,10 @@ fn long_prose(text: &str) -> Vec<usize> {
 /// sees every line.
 fn numbers(text: &str, mut counts: impl FnMut(&str) -> bool) -> Vec<usize> {
     let is_long = |line: &str| {
-        let end = line.char_indices().nth(WIDTH).map(|(end, _)| end);
-        end.is_some() && !line.contains("](") && !line.contains("://")
+        // The line ends at its last space that still fits, or has none: a link or an address.
+        let indent = line.chars().take_while(|c| " */!->".contains(*c)).count();
+        let fits: String = line.chars().skip(indent).take(WIDTH + 1 - indent).collect();
+        line.chars().count() > WIDTH && fits.contains(' ')
     };
     let lines = text.lines().enumerate();
     lines.filter(|(_, line)| counts(line) && is_long(line)).map(|(index, _)| index + 1).collect()
@@ -67,8 +69,11 @@ mod tests {
     #[test]
     fn only_breakable_lines_are_too_long() {
         let long = "word ".repeat(30);
-        let markdown = format!("{long}\n| {long}\n```\n{long}\n```\n    {long}\n[a](b) {long}\n");
-        assert_eq!(long_prose(&markdown), [1]);
+        let markdown = format!(
+            "{long}\n| {long}\n```\n{long}\n```\n    {long}\n[a](b) {long}\n* {}\n",
+            "a".repeat(120)
+        );
+        assert_eq!(long_prose(&markdown), [1, 7]);
         let code = format!("let a = \"{long}\";\n    /// {long}\n//! | {long}\n// short\n");
         assert_eq!(long_comments(&code), [2]);
     }

@@ -24,6 +24,11 @@ pub enum Shape {
     Fan,
     /// All others feed the last.
     Mix,
+    /// All others feed every input of the last, which has this many: all its inputs have the same
+    /// sources.
+    Bus(usize),
+    /// The first feeds all others.
+    Split,
 }
 
 /// A graph that is measured.
@@ -47,23 +52,46 @@ impl Graph {
         match self.shape {
             Shape::Chain => (1..self.clients).map(|target| (target - 1, target)).collect(),
             Shape::Fan => Vec::new(),
-            Shape::Mix => (1..self.clients).map(|other| (other - 1, self.clients - 1)).collect(),
+            Shape::Mix | Shape::Bus(_) => {
+                (1..self.clients).map(|other| (other - 1, self.clients - 1)).collect()
+            }
+            Shape::Split => (1..self.clients).map(|other| (0, other)).collect(),
+        }
+    }
+
+    /// Inputs of a client, and outputs.
+    fn ports(self, client: usize) -> (usize, usize) {
+        match self.shape {
+            Shape::Bus(inputs) if client + 1 == self.clients => (inputs, self.channels),
+            _ => (self.channels, self.channels),
+        }
+    }
+
+    /// Pairs of an output's number and the input's that hears it, for each edge.
+    fn connections(self) -> Vec<(usize, usize)> {
+        match self.shape {
+            Shape::Bus(inputs) => (0..inputs).map(|input| (0, input)).collect(),
+            _ => (0..self.channels).map(|channel| (channel, channel)).collect(),
         }
     }
 
     /// Whether processes that share nothing but futexes can do the same.
     pub fn has_floor(self) -> bool {
-        self.shape != Shape::Mix && self.channels == 1
+        matches!(self.shape, Shape::Chain | Shape::Fan) && self.channels == 1
     }
 }
 
 /// The graphs that are measured.
-pub const GRAPHS: [Graph; 5] = [
+pub const GRAPHS: [Graph; 9] = [
     Graph::new(Shape::Chain, 5, 1),
     Graph::new(Shape::Chain, 20, 1),
     Graph::new(Shape::Fan, 20, 1),
     Graph::new(Shape::Chain, 5, 8),
     Graph::new(Shape::Mix, 9, 1),
+    Graph::new(Shape::Bus(2), 9, 1),
+    Graph::new(Shape::Bus(8), 9, 1),
+    Graph::new(Shape::Bus(32), 9, 1),
+    Graph::new(Shape::Split, 21, 1),
 ];
 /// Between the last change and the first counted cycle, so that connects and first page faults are
 /// over.
@@ -74,8 +102,7 @@ pub fn run(bench: Bench, graph: Graph) -> Result<()> {
     let settings = Settings { quantum_frames: arguments.frames, ..Settings::new(arguments.sync) };
     let (server, mut patcher) = Server::start(candidate, programs, workplace, &settings)?;
     let recording = Recording::new(workplace, graph.clients, capacity(arguments.seconds))?;
-    let size = (graph.clients, graph.channels);
-    let nodes = start_nodes(&server, &mut patcher, &recording, size, &graph.edges(), 0)?;
+    let nodes = start_nodes(&server, &mut patcher, &recording, graph)?;
     std::thread::sleep(SETTLE);
     let subject = subject(&server, &nodes[0])?;
     let pids: Vec<u32> = nodes.iter().map(Node::pid).collect();
@@ -93,29 +120,42 @@ pub fn run(bench: Bench, graph: Graph) -> Result<()> {
     server.stop()
 }
 
-/// Starts the clients of a graph, each of which works for `work_ns`, and connects them.
-pub fn start_nodes(
+/// Starts the clients of a graph, and connects them.
+fn start_nodes(
     server: &Server,
     patcher: &mut Patcher,
     recording: &Recording,
-    (count, channels): (usize, usize),
-    edges: &[(usize, usize)],
+    graph: Graph,
+) -> Result<Vec<Node>> {
+    let ports = |client| graph.ports(client);
+    let nodes = spawn_nodes(server, recording, graph.clients, ports, 0)?;
+    for (source, target) in graph.edges() {
+        for (output, input) in graph.connections() {
+            let output = format!("g{source}:out_{output}");
+            patcher.connect(&output, &format!("g{target}:in_{input}"))?;
+        }
+    }
+    Ok(nodes)
+}
+
+/// Starts clients with as many inputs and outputs as `ports` returns, each of which works for
+/// `work_ns`.
+pub fn spawn_nodes(
+    server: &Server,
+    recording: &Recording,
+    count: usize,
+    ports: impl Fn(usize) -> (usize, usize),
     work_ns: u64,
 ) -> Result<Vec<Node>> {
     let mut nodes = Vec::with_capacity(count);
     for lane in 0..count {
-        let mut arguments = vec!["tone".into(), channels.to_string(), channels.to_string()];
+        let (inputs, outputs) = ports(lane);
+        let mut arguments = vec!["tone".into(), inputs.to_string(), outputs.to_string()];
         arguments.extend(recording.arguments(lane));
         arguments.push(work_ns.to_string());
         let node = server.node(&format!("g{lane}"), &arguments)?;
         node.ready()?;
         nodes.push(node);
-    }
-    for (source, target) in edges {
-        for channel in 0..channels {
-            let (output, input) = (format!("g{source}:out_{channel}"), format!("in_{channel}"));
-            patcher.connect(&output, &format!("g{target}:{input}"))?;
-        }
     }
     Ok(nodes)
 }
@@ -168,6 +208,8 @@ pub fn title(graph: Graph, arguments: &Arguments) -> String {
         Shape::Chain => format!("chain of {clients}"),
         Shape::Fan => format!("{clients} in parallel"),
         Shape::Mix => format!("{} into one", clients - 1),
+        Shape::Bus(inputs) => format!("bus of {} into {inputs} inputs", clients - 1),
+        Shape::Split => format!("one into {}", clients - 1),
     };
     if channels > 1 {
         title += &format!(", {channels} channels");
@@ -226,17 +268,23 @@ impl Window {
 
     /// Adds the rows of this graph.
     pub fn report(&self, title: &str, shape: Shape, subject: &Subject, report: &mut Report) {
-        if shape != Shape::Fan {
-            let hops = self.cycles.iter().flat_map(|cycle| match shape {
-                Shape::Mix => vec![last_hop_ns(cycle)],
-                _ => hops_ns(cycle),
-            });
-            report.spread(
-                subject,
-                &format!("{title}: hop"),
-                "µs",
-                hops.map(|ns| ns as f64 / 1000.0),
-            );
+        let cycles = || self.cycles.iter().map(Vec::as_slice);
+        let mut row = |measure: &str, spans_ns: &mut dyn Iterator<Item = i64>| {
+            let spans_us = spans_ns.map(|ns| ns as f64 / 1000.0);
+            report.spread(subject, &format!("{title}: {measure}"), "µs", spans_us);
+        };
+        match shape {
+            Shape::Fan => {}
+            Shape::Chain => row("hop", &mut cycles().flat_map(hops_ns)),
+            Shape::Mix => row("hop", &mut cycles().map(last_hop_ns)),
+            Shape::Bus(_) => {
+                row("hop", &mut cycles().map(last_hop_ns));
+                row("last source's exit to the reader's", &mut cycles().map(mixed_ns));
+            }
+            Shape::Split => {
+                row("hop to the first", &mut cycles().map(first_hop_ns));
+                row("source's exit to the last exit", &mut cycles().map(split_ns));
+            }
         }
         self.report_whole(title, subject, report);
         let off = self.cycles.windows(2).map(|two| us(off_period_ns(&two[0], &two[1])));
@@ -297,6 +345,27 @@ fn last_hop_ns(cycle: &[Record]) -> i64 {
     reader.entry_ns as i64 - exit_ns as i64
 }
 
+/// From the last exit of all the others to the exit of the last client: the mixes of its inputs are
+/// included, whether they were made before its callback or in it.
+fn mixed_ns(cycle: &[Record]) -> i64 {
+    let own_ns = cycle.last().map_or(0, |reader| reader.exit_ns as i64 - reader.entry_ns as i64);
+    last_hop_ns(cycle) + own_ns
+}
+
+/// From the first client's exit to the first entry among all the others.
+fn first_hop_ns(cycle: &[Record]) -> i64 {
+    let Some((source, followers)) = cycle.split_first() else { return 0 };
+    let entry_ns = followers.iter().map(|record| record.entry_ns).min().unwrap_or(0);
+    entry_ns as i64 - source.exit_ns as i64
+}
+
+/// From the first client's exit to the last exit of all the others.
+fn split_ns(cycle: &[Record]) -> i64 {
+    let Some((source, followers)) = cycle.split_first() else { return 0 };
+    let exit_ns = followers.iter().map(|record| record.exit_ns).max().unwrap_or(0);
+    exit_ns as i64 - source.exit_ns as i64
+}
+
 fn first_to_last_ns(cycle: &[Record]) -> u64 {
     let first = cycle.iter().map(|record| record.entry_ns).min().unwrap_or(0);
     let last = cycle.iter().map(|record| record.exit_ns).max().unwrap_or(0);
@@ -329,7 +398,10 @@ mod tests {
         let chain = cycle(64, &[(100, 110), (125, 130), (170, 190)]);
         assert_eq!(hops_ns(&chain), [15, 40]);
         assert_eq!(first_to_last_ns(&chain), 90);
-        assert_eq!(last_hop_ns(&cycle(64, &[(100, 190), (125, 130), (200, 210)])), 10);
+        let mix = cycle(64, &[(100, 190), (125, 130), (200, 215)]);
+        assert_eq!((last_hop_ns(&mix), mixed_ns(&mix)), (10, 25));
+        let split = cycle(64, &[(100, 110), (140, 150), (130, 160), (145, 155)]);
+        assert_eq!((first_hop_ns(&split), split_ns(&split)), (20, 50));
     }
 
     #[test]

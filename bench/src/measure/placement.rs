@@ -137,9 +137,11 @@ fn measure(
     let settings = Settings { placement, ..Settings::new(arguments.sync) };
     let (server, mut patcher) = Server::start(candidate, programs, workplace, &settings)?;
     let recording = Recording::new(workplace, shape.clients, graph::capacity(seconds + 2))?;
-    let size = (shape.clients, 1);
     let work_ns = PERIOD_NS * percent / 100 / shape.clients as u64;
-    let nodes = graph::start_nodes(&server, &mut patcher, &recording, size, shape.edges, work_ns)?;
+    let nodes = graph::spawn_nodes(&server, &recording, shape.clients, |_| (1, 1), work_ns)?;
+    for (source, target) in shape.edges {
+        patcher.connect(&format!("g{source}:out_0"), &format!("g{target}:in_0"))?;
+    }
     let mut load_program = load
         .words()
         .map(|words| LineChild::spawn("load", Command::new(&programs.load).args(words)))

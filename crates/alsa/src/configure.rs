@@ -36,6 +36,9 @@ pub struct SetupRequest {
     pub longest_quantum: u32,
     /// The device interrupts at the end of each period, and a period is a quantum.
     pub period_wakeups: bool,
+    /// Frames that are to fit into the device's buffer, or else as many as do; 0: no more than
+    /// cycles need. Only without `period_wakeups`.
+    pub ahead_frames: u32,
 }
 
 /// The configuration of a device.
@@ -57,6 +60,8 @@ pub struct Setup {
     pub periods_frames: (u32, u32),
     /// The device interrupts at the end of each period.
     pub period_wakeups: bool,
+    /// The device can do without these interrupts.
+    pub can_be_silent: bool,
 }
 
 impl Setup {
@@ -121,7 +126,9 @@ struct TimedPeriod {
 impl TimedPeriod {
     /// `moves_between`: the position is known between two interrupts.
     fn of(request: &SetupRequest, moves_between: bool) -> Self {
-        if moves_between {
+        if moves_between && request.ahead_frames > 0 {
+            Self { near: request.ahead_frames / 4, longest: None }
+        } else if moves_between {
             // As few interrupts as possible.
             Self { near: request.queue_frames, longest: None }
         } else {
@@ -201,12 +208,17 @@ impl Pcm {
         let (shortest, longest, most_buffer_frames) =
             parameters.lengths().map_err(Refusal::Device)?;
         let periods_frames = (shortest, longest);
+        let can_be_silent = parameters.can_disable_period_wakeups();
         let room = if request.period_wakeups {
             parameters.set_period(request.quantum).map_err(|_| Refusal::Period)?;
             request.queue_frames
         } else {
-            let is_silent = parameters.disable_period_wakeups();
+            let is_silent = can_be_silent && parameters.disable_period_wakeups();
             let period = TimedPeriod::of(request, is_silent || !self.is_hardware());
+            if is_silent && request.ahead_frames > 0 {
+                // Before the period, whose length limits it: no interrupt depends on that.
+                let _ = parameters.set_buffer_at_least(request.ahead_frames);
+            }
             if let Some(longest) = period.longest {
                 parameters.set_period_at_most(longest).map_err(|_| Refusal::Period)?;
             }
@@ -215,7 +227,7 @@ impl Pcm {
                 .set_period_near(period.near.min(longest).max(1))
                 .map_err(|_| Refusal::Period)?;
             // Room for a late cycle.
-            request.queue_frames.saturating_mul(2)
+            request.queue_frames.saturating_mul(2).max(request.ahead_frames)
         };
         let longest = parameters.lengths().map_or(0, |(_, _, longest)| longest);
         parameters.set_buffer_at_least(room).map_err(|_| Refusal::Buffer(longest))?;
@@ -234,6 +246,7 @@ impl Pcm {
             most_buffer_frames,
             periods_frames,
             period_wakeups: request.period_wakeups,
+            can_be_silent,
         })
     }
 
@@ -263,6 +276,7 @@ mod tests {
             queue_frames,
             longest_quantum: 8192,
             period_wakeups: false,
+            ahead_frames: 0,
         }
     }
 
@@ -280,6 +294,13 @@ mod tests {
     fn a_card_that_need_not_interrupt_does_so_as_rarely_as_can_be() {
         let period = TimedPeriod::of(&request(64, 192), true);
         assert_eq!(period, TimedPeriod { near: 192, longest: None });
+    }
+
+    #[test]
+    fn a_card_that_plays_ahead_has_long_periods_only_if_it_need_not_interrupt() {
+        let request = SetupRequest { ahead_frames: 96_000, ..request(64, 192) };
+        assert_eq!(TimedPeriod::of(&request, true), TimedPeriod { near: 24_000, longest: None });
+        assert_eq!(TimedPeriod::of(&request, false), TimedPeriod { near: 64, longest: Some(128) });
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) enum Interface {
     Mixer,
     /// Programs that know this card.
     Hardware,
+    /// Settings of its sound devices.
+    Pcm,
 }
 
 /// Identifies an element: no two of a card have the same key.
@@ -46,6 +48,9 @@ pub(crate) struct Element {
 pub(crate) trait Elements {
     /// Returns the element with this key, if the card has it.
     fn find(&self, key: Key) -> Option<Element>;
+
+    /// Returns whether an element can be written.
+    fn is_writable(&self, element: &Element) -> bool;
 
     /// Reads all values of an element. Their content before the call is passed to the card, because
     /// some drivers answer depending on it.
@@ -126,6 +131,13 @@ impl Elements for Controls {
             _ => return None,
         };
         (1..=MOST_VALUES).contains(&count).then_some(Element { key, kind, count })
+    }
+
+    fn is_writable(&self, element: &Element) -> bool {
+        let Some(info) = Info::of(element.key) else { return false };
+        // SAFETY: the record is valid and has been filled.
+        self.ask(&info).is_ok()
+            && unsafe { ffi::snd_ctl_elem_info_is_writable(info.0.as_ptr()) } != 0
     }
 
     fn read(&self, element: &Element, values: &mut [i64]) -> Result<(), i32> {
@@ -236,6 +248,7 @@ impl Interface {
         match self {
             Self::Mixer => ffi::SND_CTL_ELEM_IFACE_MIXER,
             Self::Hardware => ffi::SND_CTL_ELEM_IFACE_HWDEP,
+            Self::Pcm => ffi::SND_CTL_ELEM_IFACE_PCM,
         }
     }
 }

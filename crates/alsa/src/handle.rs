@@ -168,6 +168,17 @@ impl Pcm {
         let _ = unsafe { ffi::snd_pcm_drop(self.raw()) };
     }
 
+    /// Takes back the last `frames` frames that were written; returns how many the device has given
+    /// back, which may be none. Thread: cycle.
+    pub fn rewind(&mut self, frames: u32) -> u32 {
+        // SAFETY: the handle is open.
+        let taken = unsafe { ffi::snd_pcm_rewind(self.raw(), frames.into()) };
+        // What was counted as silent may be written again.
+        self.silent_frames.fill(0);
+        // Negative: it gives nothing back.
+        u32::try_from(taken).map_or(0, |taken| taken.min(frames))
+    }
+
     /// Stores the descriptor that becomes ready with the device, once it is configured.
     pub(crate) fn note_poll_fd(&mut self) {
         let mut fds = [libc::pollfd { fd: -1, events: 0, revents: 0 }; 1];

@@ -6,6 +6,7 @@
 //! are counted at the device's rate; times are `CLOCK_MONOTONIC` nanoseconds.
 
 mod cards;
+mod clock_source;
 mod configure;
 mod controls;
 mod error;
@@ -19,6 +20,7 @@ mod transfer;
 mod volume;
 
 pub use cards::{Card, CardDevice, cards, first_forbidden, is_forbidden, locate, subdevice};
+pub use clock_source::{ClockControl, ClockError, choose_clock, clock_controls};
 pub use configure::{Access, CHANNELS_OF_HARDWARE, Limits, Refusal, Setup, SetupRequest};
 pub use error::{Fault, OpenError};
 pub use format::{format_name, parse_format};

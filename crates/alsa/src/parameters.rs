@@ -142,13 +142,15 @@ impl<'a> HardwareParameters<'a> {
         ))
     }
 
-    /// Disables the interrupts at the end of each period if the device supports that; returns
-    /// whether it does.
-    pub(crate) fn disable_period_wakeups(&mut self) -> bool {
+    /// Returns whether the device can do without interrupts at the end of each period.
+    pub(crate) fn can_disable_period_wakeups(&self) -> bool {
         // SAFETY: the record is valid as long as `self`.
-        let can =
-            unsafe { ffi::snd_pcm_hw_params_can_disable_period_wakeup(self.record.as_ptr()) } == 1;
-        can && call!(self.snd_pcm_hw_params_set_period_wakeup(0)).is_ok()
+        unsafe { ffi::snd_pcm_hw_params_can_disable_period_wakeup(self.record.as_ptr()) == 1 }
+    }
+
+    /// Disables the interrupts at the end of each period; returns whether they are.
+    pub(crate) fn disable_period_wakeups(&mut self) -> bool {
+        call!(self.snd_pcm_hw_params_set_period_wakeup(0)).is_ok()
     }
 
     /// Applies the configuration.

@@ -354,6 +354,7 @@ mod tests {
             most_buffer_frames: 8,
             periods_frames: (4, 4),
             period_wakeups: true,
+            can_be_silent: true,
         }
     }
 

@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 use clap::builder::RangedI64ValueParser;
 
 pub use errors::{UsageError, error_chain, in_one_line};
-pub use own_program::own_program;
+pub use own_program::{own_file, own_program};
 pub use server_name::server_name;
 pub use temporary_server::{TemporaryServer, end_with_stdin};
 

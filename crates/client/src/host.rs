@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use proto::internal::{HostOrder, HostReport, InternalFailure};
+use proto::internal::{HostReport, HostRequest, InternalFailure};
 use proto::{decode, encode};
 use sys::clock::now_ns;
 use sys::socket::Connection;
@@ -80,8 +80,8 @@ impl HostSocket {
 fn receive_requests(socket: &Connection, finish: &Sender<()>) {
     let mut buffer = [0; ORDER_BYTES];
     while let Ok(received) = socket.receive_until(&mut buffer, None) {
-        match decode::<HostOrder>(&buffer[..received.bytes]) {
-            Ok(HostOrder::Finish) => drop(finish.send(())),
+        match decode::<HostRequest>(&buffer[..received.bytes]) {
+            Ok(HostRequest::Finish) => drop(finish.send(())),
             Err(_) => break,
         }
     }

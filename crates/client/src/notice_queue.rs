@@ -77,6 +77,7 @@ impl NoticeSender {
     /// an answer to it.
     pub(crate) fn send(&self, notice: Notice) {
         // Relaxed, here and below: counts, which say nothing about other memory.
+        // MUTATION: notice_queue.without_limit
         if let Notice::Event(event) = &notice
             && self.counts.waiting.fetch_add(1, Ordering::Relaxed) >= MOST_EVENTS
             && !is_awaited(event)

@@ -13,10 +13,12 @@ use proto::xrun::Xrun;
 use rt::shm::{EngineSegment, Recording};
 use rt::transport::{Position, Transport};
 use sys::memory::{Access, Shared, SharedRegistry};
+use sys::runtime_directory::ControlSockets;
 
 use crate::registry_view::RegistryView;
 use crate::requests::{Introduction, Requests, introduce, introduce_at, server_name};
 use crate::session::receive;
+use crate::stream::{Gain, StreamDevice, StreamStatus, Volume, VolumeOf};
 use crate::transport::newest;
 use crate::{Error, Requester};
 
@@ -25,7 +27,7 @@ use crate::{Error, Requester};
 #[derive(Debug)]
 pub struct Observer {
     server: String,
-    requests: Requests,
+    pub(crate) requests: Requests,
     engine: Shared<EngineSegment>,
     registry: SharedRegistry,
     recording: OwnedFd,
@@ -38,7 +40,7 @@ impl Observer {
     /// [`Error::NoServer`] and the other errors of connecting.
     pub fn open(server: Option<&str>) -> Result<Self, Error> {
         let server = server_name(server)?;
-        let introduction = introduce(&server, Role::Observer)?;
+        let introduction = introduce(&ControlSockets::of_environment()?, &server, Role::Observer)?;
         Self::new(server, introduction)
     }
 
@@ -155,6 +157,36 @@ impl Observer {
             status.clients.extend(clients);
         }
         Ok(*status)
+    }
+
+    /// Returns what the device that drives does with streams.
+    ///
+    /// # Errors
+    /// See [`Requester`].
+    pub fn stream_device(&self) -> Result<StreamDevice, Error> {
+        crate::stream::device(&self.requests, None)
+    }
+
+    /// Returns the streams of all programs, by number.
+    ///
+    /// # Errors
+    /// See [`Requester`].
+    pub fn streams(&self) -> Result<Vec<StreamStatus>, Error> {
+        crate::stream::streams(&self.requests)
+    }
+
+    /// Changes the server's volume of a stream or of a device; what is `None` stays as it is.
+    /// Returns the volume from now on.
+    ///
+    /// # Errors
+    /// See [`Requester`].
+    pub fn set_volume(
+        &self,
+        of: VolumeOf,
+        gain: Option<Gain>,
+        muted: Option<bool>,
+    ) -> Result<Volume, Error> {
+        crate::stream::set_volume(&self.requests, of, gain, muted)
     }
 
     /// Changes the quantum, in frames. Returns once the driver runs with it.

@@ -9,6 +9,7 @@ use proto::hello::{Hello, Role, Welcome, decode_first, encode_first};
 use proto::request::{Numbered, Reply, Request};
 use proto::{MAX_PACKET_BYTES, decode, encode};
 use sys::clock::now_ns;
+use sys::runtime_directory::ControlSockets;
 use sys::socket::{Connection, SocketError};
 
 use crate::Error;
@@ -62,9 +63,12 @@ pub(crate) fn server_name(asked: Option<&str>) -> Result<String, Error> {
 }
 
 /// Connects to the control socket of `server` in the role `role`.
-pub(crate) fn introduce(server: &str, role: Role) -> Result<Introduction, Error> {
-    let path = sys::runtime_directory::control_socket(server)?;
-    introduce_at(&path, server, role)
+pub(crate) fn introduce(
+    sockets: &ControlSockets,
+    server: &str,
+    role: Role,
+) -> Result<Introduction, Error> {
+    introduce_at(&sockets.of(server)?, server, role)
 }
 
 /// Connects to the control socket at `path` as `role`.
@@ -108,12 +112,26 @@ impl Requests {
         Self { socket, exchange: Mutex::new(exchange), gone: AtomicBool::new(false) }
     }
 
+    /// Returns the socket.
+    pub(crate) fn socket(&self) -> &Connection {
+        &self.socket
+    }
+
     /// Sends `request` and waits, in bounded time, for the reply. A refusal is an error.
     pub(crate) fn ask(
         &self,
         request: Request,
         descriptors: &[BorrowedFd<'_>],
     ) -> Result<Reply, Error> {
+        self.ask_for_memory(request, descriptors).map(|(reply, _)| reply)
+    }
+
+    /// The same, for a reply that brings descriptors.
+    pub(crate) fn ask_for_memory(
+        &self,
+        request: Request,
+        descriptors: &[BorrowedFd<'_>],
+    ) -> Result<(Reply, Vec<OwnedFd>), Error> {
         if self.is_gone() {
             return Err(Error::ServerGone);
         }
@@ -132,7 +150,7 @@ impl Requests {
         let deadline_ns = Some(now_ns() + seconds * SECOND_NS);
         let answer = self.exchange(&mut exchange, request, descriptors, deadline_ns);
         match answer {
-            Ok(Reply::Error(error)) => Err(Error::Refused(error)),
+            Ok((Reply::Error(error), _)) => Err(Error::Refused(error)),
             Ok(reply) => Ok(reply),
             Err(Failure::Socket(error)) => {
                 let error = socket_error(error, seconds);
@@ -141,7 +159,7 @@ impl Requests {
                 }
                 Err(error)
             }
-            Err(Failure::Malformed) => Err(Error::Protocol("its answer is no reply")),
+            Err(Failure::Malformed) => Err(Error::Protocol("its answer is not a reply")),
         }
     }
 
@@ -159,7 +177,7 @@ impl Requests {
         request: Request,
         descriptors: &[BorrowedFd<'_>],
         deadline_ns: Option<u64>,
-    ) -> Result<Reply, Failure> {
+    ) -> Result<(Reply, Vec<OwnedFd>), Failure> {
         exchange.number = exchange.number.wrapping_add(1);
         let packet = encode(&Numbered { number: exchange.number, message: request });
         self.socket.send_until(&packet, descriptors, deadline_ns)?;
@@ -170,7 +188,7 @@ impl Requests {
             // Any other number belongs to an abandoned request. Number 0 answers a packet that the
             // server could not read: too long, or with more descriptors than it had room for.
             if reply.number == exchange.number || reply.number == 0 {
-                return Ok(reply.message);
+                return Ok((reply.message, received.descriptors));
             }
         }
     }

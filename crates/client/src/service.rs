@@ -251,20 +251,29 @@ enum End {
 /// Handles pending events. An error means the end of the server.
 fn take_events(core: &Core, events: &Connection, buffer: &mut [u8]) -> Result<(), End> {
     for _ in 0..BATCH {
-        let received = match events.try_receive(buffer) {
-            Ok(received) => received,
+        let (bytes, descriptors) = match events.try_receive(buffer) {
+            Ok(received) => (received.bytes, received.descriptors),
             Err(SocketError::NotReady) => return Ok(()),
-            // The event is lost together with its descriptors, for example because this process has
-            // no free descriptor. The server will miss the acknowledgement.
+            // The server is answered that the memory cannot be mapped.
+            Err(SocketError::NoDescriptor { bytes }) => {
+                crate::log::warn(&format!(
+                    "'{}' gets no memory of another client, and one of its connections stays \
+                     silent: this process can open no more descriptors; raise its limit \
+                     (ulimit -n), then disconnect the ports and connect them again",
+                    core.name
+                ));
+                (bytes, Vec::new())
+            }
+            // No server sends that.
             Err(SocketError::TooManyDescriptors | SocketError::TooLong) => continue,
             Err(_) => return Err(End::Silent),
         };
-        let packet = buffer.get(..received.bytes).unwrap_or_default();
+        let packet = buffer.get(..bytes).unwrap_or_default();
         match proto::decode::<Event>(packet) {
             Ok(Event::Shutdown { reason }) => {
                 return Err(End::Announced(Shutdown { orderly: true, reason }));
             }
-            Ok(event) => core.take(event, received.descriptors),
+            Ok(event) => core.take(event, descriptors),
             Err(_) => {
                 let reason = "the server and this program are not of one release".to_owned();
                 return Err(End::Announced(Shutdown { orderly: false, reason }));

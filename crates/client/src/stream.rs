@@ -2,21 +2,39 @@
 //!
 //! A stream needs no cycles, no real-time thread and, while it runs, no socket: the program
 //! computes from the device's published schedule when its ring has to be filled, and sleeps until
-//! then. All of this works on mapped memory; how the segments travel is the caller's part.
+//! then. A [`StreamConnection`] opens streams; a [`StreamWriter`] and a [`StreamReader`] work on
+//! mapped memory alone.
 //!
 //! One thread at a time uses a stream.
 
+mod connection;
 mod control;
+mod devices;
+mod playback;
 mod reader;
+mod record;
 mod samples;
 #[cfg(test)]
 mod tests;
 mod writer;
 
+pub use connection::{PlaybackOptions, RecordOptions, StreamConnection};
+pub(crate) use connection::{set_volume, streams};
 pub use control::{NoRoomForWish, StreamControl};
+pub use devices::StreamDevice;
+pub(crate) use devices::device;
+pub use playback::{PlaybackStream, WishError};
 pub use reader::StreamReader;
+pub use record::RecordStream;
 pub use samples::{Samples, SamplesMut};
 pub use writer::StreamWriter;
+
+pub use proto::stream::{
+    DeviceState, Direction, FurtherDevice, Gain, NewDevice, NotAGain, StreamStatus, Volume,
+    VolumeOf, WakeUpRate,
+};
+/// Longest name of a stream and of its program, bytes.
+pub const MAX_NAME_BYTES: usize = proto::limits::STREAM_NAME_BYTES;
 
 pub use rt::shm::{Acknowledgement, Due, Miss, RingShape, Schedule, Timing};
 pub use rt::stream::{Gains, Wish};

@@ -1,20 +1,12 @@
 //! Frames and times. Frame counts wrap at 32 bits, as in JACK's API; times are `CLOCK_MONOTONIC`,
 //! in ns.
 
-use std::sync::Mutex;
-
 use rt::shm::CycleInfo;
 use sys::clock::now_ns;
 
 use crate::Session;
 use crate::process::current_cycle;
 use crate::session::Core;
-
-/// The last cycle information that could be read. Used when the server is stopped while it writes
-/// the next one. Accessed with `try_lock` only: a thread that finds it locked has just read newer
-/// information itself.
-#[derive(Debug, Default)]
-pub(crate) struct LastCycle(Mutex<Option<CycleInfo>>);
 
 impl Core {
     /// Returns the newest cycle; `None` before the first. Between two servers, a cycle that begins
@@ -32,12 +24,10 @@ impl Core {
             return Some(end);
         }
         if let Some(info) = info {
-            if let Ok(mut last) = self.last_cycle.0.try_lock() {
-                *last = Some(info);
-            }
+            self.last_cycle.note(info);
             return Some(info);
         }
-        self.last_cycle.0.try_lock().ok().and_then(|last| *last)
+        self.last_cycle.get()
     }
 }
 

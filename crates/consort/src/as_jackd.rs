@@ -9,8 +9,8 @@ use client::Observer;
 use jackd::Request;
 
 use crate::command::driver::with_absolute_paths;
-use crate::command::web::PageArguments;
 use crate::companions::Companions;
+use crate::page::PageArguments;
 
 /// Runs `jackd WORDS`.
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {

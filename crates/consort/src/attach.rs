@@ -1,12 +1,14 @@
 //! Attaching to a running server, as its observer.
 
 use anyhow::anyhow;
+use client::stream::StreamDevice;
 use client::{Observer, Property, Requester, port_uuid};
 use observe::Graph;
 use proto::request::RequestError;
 use proto::status::Status;
 use rt::shm::LatencyRange;
 
+use crate::command::status::streams::Streams;
 use crate::server::{Latency, Port, Server, TransportView};
 
 /// Connects to the server `name`.
@@ -23,6 +25,17 @@ impl Server for Observer {
 
     fn status(&self) -> anyhow::Result<Status> {
         Ok(Self::status(self)?)
+    }
+
+    fn streams(&self) -> anyhow::Result<Streams> {
+        let StreamDevice { state, wake_up_rate, volume, .. } = self.stream_device()?;
+        Ok(Streams {
+            state,
+            wake_up_rate,
+            volume,
+            further: self.further_devices()?,
+            streams: Self::streams(self)?,
+        })
     }
 
     fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()> {

@@ -8,8 +8,8 @@ use engine::Config;
 use jackd::StartupLoad;
 use sys::signals::TerminationSignals;
 
-use crate::command::web::{Page, PageArguments};
 use crate::own_program::OwnProgram;
+use crate::page::{Page, PageArguments};
 use crate::plug_ins::StartupLoader;
 
 /// What is to start with a server.
@@ -37,6 +37,7 @@ impl Companions {
     /// Their threads and processes start once the server has given up root's rights, which both
     /// would inherit.
     pub(crate) fn run_server(self, config: Config) -> anyhow::Result<ExitCode> {
+        // MUTATION: run_server.page_past_policy
         if !config.policy.is_empty() && self.page.lets_any_program_in() {
             let message = "with a policy, the web page needs --web-token-file: it acts for every \
                            program of this user that asks it, with its own permissions";
@@ -54,7 +55,7 @@ impl Companions {
             })
         };
         let mut started = None;
-        let outcome = engine::run(config, OwnProgram::platform()?, || {
+        let outcome = engine::run(config, OwnProgram::platform(), || {
             started.insert(start()).as_ref().map(drop).map_err(|_| engine::CompanionError)
         });
         let running = started.transpose()?;

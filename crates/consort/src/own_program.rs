@@ -2,20 +2,19 @@
 //! command lines, and the lines that they exchange.
 
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
-use anyhow::Context;
-use device::{CardReservation, Reservation};
+use cli::own_program;
+use device::{CardClaim, CardReservation, ClaimNews, Reservation};
 use engine::{BrokerConnection, Platform, PluginLaunch, PluginLauncher, PriorityBroker};
 use sys::clock::now_ns;
 use sys::helper::{Ending, Helper, Lines};
 
 use crate::realtime_kit::{GIVEN, HIGHEST};
-use crate::reservation::REFUSED;
+use crate::reservation::{Answer, closed};
 
 /// Time limit for `consort reserve` to start, find the bus, and get the answer of the card's owner.
 const RESERVE_TIMEOUT_NS: u64 = 6_000_000_000;
@@ -26,48 +25,72 @@ const PRIORITY_TIMEOUT_NS: u64 = 5_000_000_000;
 /// Maximum number of requests without an answer: their bytes fit into a pipe.
 const MAX_REQUESTED: u32 = 256;
 
-/// This program's file.
-#[derive(Debug, Clone)]
-pub(crate) struct OwnProgram(PathBuf);
+/// This same program.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OwnProgram;
 
 impl OwnProgram {
-    pub(crate) fn find() -> anyhow::Result<Self> {
-        Ok(Self(std::env::current_exe().context("cannot find consort's own file")?))
-    }
-
     /// Returns the platform of a server that runs in this process.
-    pub(crate) fn platform() -> anyhow::Result<Platform> {
-        let program = Self::find()?;
-        Ok(Platform {
-            cards: Arc::new(program.clone()),
-            priorities: Box::new(program.clone()),
-            plugins: Box::new(program),
-        })
-    }
-
-    pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(&self.0);
-        command.arg0("consort");
-        command
+    pub(crate) fn platform() -> Platform {
+        Platform { cards: Arc::new(Self), priorities: Box::new(Self), plugins: Box::new(Self) }
     }
 }
 
 impl CardReservation for OwnProgram {
-    fn reserve(&self, card: u32) -> Option<Reservation> {
-        let mut command = self.command();
-        command.args(["reserve", &card.to_string()]);
+    fn reserve(&self, card: u32, priority: i32) -> Option<Reservation> {
+        let mut command = own_program().ok()?;
+        command.args(["reserve", &card.to_string(), &format!("--priority={priority}")]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let ending = Ending::CloseInput { timeout_ns: RELEASE_TIMEOUT_NS };
         let mut process = Helper::spawn(&mut command, ending).ok()?;
-        let answer = process.lines()?.next_until(Some(now_ns() + RESERVE_TIMEOUT_NS));
-        let refused_by = answer.and_then(|line| line.strip_prefix(REFUSED).map(str::to_owned));
-        Some(Reservation { refused_by, guard: Box::new(process) })
+        let mut lines = process.lines()?;
+        let answer = lines.next_until(Some(now_ns() + RESERVE_TIMEOUT_NS));
+        let refused_by = match answer.as_deref().and_then(Answer::read) {
+            Some(Answer::Refused(owner)) => Some(owner),
+            _ => None,
+        };
+        Some(Reservation { refused_by, claim: Box::new(ReservedCard { process, lines }) })
+    }
+}
+
+/// A process that reserves a card.
+#[derive(Debug)]
+struct ReservedCard {
+    process: Helper,
+    lines: Lines,
+}
+
+impl CardClaim for ReservedCard {
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.lines.as_fd()
+    }
+
+    fn news(&mut self) -> Option<ClaimNews> {
+        loop {
+            let Some(line) = self.lines.next_until(Some(0)) else {
+                return self.lines.has_ended().then_some(ClaimNews::Ended);
+            };
+            match Answer::read(&line) {
+                Some(Answer::Ours) => return Some(ClaimNews::Ours),
+                Some(Answer::Asked { request, by }) => {
+                    return Some(ClaimNews::Asked { request, by });
+                }
+                Some(Answer::Refused(_)) | None => {}
+            }
+        }
+    }
+
+    fn card_is_closed(&mut self, request: u32) {
+        if let Some(input) = self.process.input() {
+            // Fails if the process has ended, which is news of its own.
+            let _ = writeln!(input, "{}", closed(request));
+        }
     }
 }
 
 impl PriorityBroker for OwnProgram {
     fn connect(&self) -> Result<Box<dyn BrokerConnection>, String> {
-        let mut command = self.command();
+        let mut command = own_program().map_err(|error| error.to_string())?;
         command.arg("realtime-kit");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         // It ends with its standard input, but not while it waits for the bus.
@@ -131,7 +154,7 @@ impl BrokerConnection for RealtimeKit {
 impl PluginLauncher for OwnProgram {
     fn launch(&self, launch: &PluginLaunch<'_>, socket: OwnedFd) -> io::Result<Helper> {
         let PluginLaunch { server, client, exact, object, parameters } = launch;
-        let mut command = self.command();
+        let mut command = own_program()?;
         command.arg("host").arg(format!("--name={client}")).arg(format!("--object={object}"));
         command.arg(format!("--parameters={parameters}"));
         if *exact {

@@ -22,13 +22,13 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// A thread that is to have a priority.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Wanted {
+struct PriorityRequest {
     process: u32,
     thread: u32,
     priority: u32,
 }
 
-impl Wanted {
+impl PriorityRequest {
     fn read(line: &str) -> Option<Self> {
         let mut numbers = line.split(' ').map(str::parse);
         let wanted = Self {
@@ -57,7 +57,7 @@ pub(crate) fn ask() -> anyhow::Result<ExitCode> {
     writeln!(output, "{HIGHEST}{}", kit.highest).and_then(|()| output.flush())?;
     for line in std::io::stdin().lock().lines() {
         let line = line?;
-        let answer = match Wanted::read(&line).map(|wanted| kit.give(wanted)) {
+        let answer = match PriorityRequest::read(&line).map(|wanted| kit.give(wanted)) {
             Some(Ok(())) => GIVEN.to_owned(),
             Some(Err(error)) => in_one_line(&error),
             None => format!("'{line}' is not PROCESS THREAD PRIORITY"),
@@ -90,8 +90,8 @@ impl Kit {
         })
     }
 
-    fn give(&self, wanted: Wanted) -> zbus::Result<()> {
-        let Wanted { process, thread, priority } = wanted;
+    fn give(&self, wanted: PriorityRequest) -> zbus::Result<()> {
+        let PriorityRequest { process, thread, priority } = wanted;
         // Fails where the limit is already lower; RealtimeKit decides below whether that will do.
         let _ = sys::process::limit_realtime(process, self.longest_us);
         let arguments = (u64::from(process), u64::from(thread), priority);
@@ -121,9 +121,12 @@ mod tests {
 
     #[test]
     fn a_line_names_a_process_a_thread_and_a_priority() {
-        assert_eq!(Wanted::read("7 8 5"), Some(Wanted { process: 7, thread: 8, priority: 5 }));
+        assert_eq!(
+            PriorityRequest::read("7 8 5"),
+            Some(PriorityRequest { process: 7, thread: 8, priority: 5 })
+        );
         for line in ["", "7 8", "7 8 5 6", "7 8 -5", "7  8 5", "a b c"] {
-            assert_eq!(Wanted::read(line), None, "{line:?}");
+            assert_eq!(PriorityRequest::read(line), None, "{line:?}");
         }
     }
 }

@@ -6,6 +6,8 @@ use proto::property::Property;
 use proto::request::PortType;
 use proto::status::Status;
 
+use crate::command::status::streams::Streams;
+
 /// Smallest and largest latency through a port, frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Latency {
@@ -75,6 +77,8 @@ pub(crate) trait Server {
     fn ports(&self) -> anyhow::Result<Vec<Port>>;
     /// State of the server and its clients.
     fn status(&self) -> anyhow::Result<Status>;
+    /// The streams, and what their device does.
+    fn streams(&self) -> anyhow::Result<Streams>;
     /// Connects two ports, by names or aliases.
     fn connect(&self, source: &str, destination: &str) -> anyhow::Result<()>;
     /// Removes a connection, by names or aliases.

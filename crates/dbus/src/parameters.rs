@@ -396,8 +396,8 @@ mod tests {
             (&["driver", "rate"], Variant::from(0_u32), "0 is out of range: 1000 to 768000"),
             (&["driver", "period"], Variant::from(8193_u32), "out of range"),
             (&["engine", "realtime-priority"], Variant::from(-1), "-1 is out of range: 1 to 98"),
-            (&["engine", "driver"], Variant::from("oss"), "'oss' is none of 'dummy', 'alsa'"),
-            (&["engine", "self-connect-mode"], Variant::from(b'x'), "'x' is none of"),
+            (&["engine", "driver"], Variant::from("oss"), "'oss' is not one of 'dummy', 'alsa'"),
+            (&["engine", "self-connect-mode"], Variant::from(b'x'), "'x' is not one of"),
             (&["engine", "name"], Variant::from("../x"), "is not a valid server name"),
             (
                 &["engine", "slave-drivers"],

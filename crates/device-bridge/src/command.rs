@@ -1,6 +1,7 @@
 //! `consort device`: further sound cards, and MIDI hardware. Each is served by its own process,
-//! which is a client of the graph.
+//! which is a client of the graph. Devices for streams alone are the server's.
 
+mod null;
 mod serve;
 
 use std::os::unix::process::CommandExt;
@@ -22,13 +23,14 @@ pub use serve::Options as DeviceOptions;
 /// Time limit for a device's process to end.
 const END_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// Show, add and remove further devices: cards with their own clock, and MIDI
+/// Show, add and remove further devices: cards with their own clock, MIDI, and null devices
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort device list
   consort device add hw:USB --quantum 128 --periods 3
   consort device add seq
   consort device add raw
+  consort device add null --name headphones
   consort device remove USB")]
 pub struct Device {
     #[command(subcommand)]
@@ -40,11 +42,12 @@ enum Action {
     /// Show the devices in the graph, and this machine's cards
     List,
     /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
-    /// which no other program can then use
+    /// which no other program can then use; or a device without hardware ("null"), which programs
+    /// play and record on by its name (`consort play --device NAME`)
     Add(serve::Options),
     /// Remove a device that was added
     Remove {
-        /// Its client's name
+        /// Its name
         name: String,
     },
     /// Run as the client of a device until it is removed or the server ends
@@ -63,7 +66,11 @@ impl Device {
             Action::List => output::print(&list(&Observer::open(Some(server))?)?)?,
             Action::Add(options) => {
                 // Checked before a process is started for nothing.
-                let _running = Observer::open(Some(server))?;
+                let running = Observer::open(Some(server))?;
+                if options.is_null() {
+                    output::print(&null::add(&running, &options)?)?;
+                    return Ok(ExitCode::SUCCESS);
+                }
                 let Added { name, description } = add(server, &options)?;
                 output::print(&format!("{name}: {description}\n"))?;
             }
@@ -108,6 +115,7 @@ fn list(server: &Observer) -> anyhow::Result<String> {
     for Served { name, device, state, .. } in served {
         text += &format!("    {name:<16} {device}: {state}\n");
     }
+    text += &null::list(server)?;
     text += "In this machine:\n";
     let cards = alsa::cards();
     if cards.is_empty() {
@@ -123,18 +131,22 @@ fn list(server: &Observer) -> anyhow::Result<String> {
             let name = format!("hw:{},{}", card.id, device.index);
             text += &format!("    {name:<16} {}, {}: {ways}\n", card.name, device.name);
         }
+        for control in alsa::clock_controls(card.index) {
+            text += &format!("    {:<16} clock source, {control}\n", "");
+        }
     }
     Ok(text)
 }
 
-/// Terminates the process of the device `name` and waits until it has ended.
+/// Removes the device `name`. One that a process serves has gone when this returns.
 ///
 /// # Errors
 /// The server has no such device, or its process does not end.
 pub fn remove(server: &Observer, name: &str) -> anyhow::Result<()> {
     let found = served(server)?.into_iter().find(|served| served.name == name);
     let Some(device) = found else {
-        bail!("no device is called '{name}' (see consort device list)")
+        // Its refusal names those that there are.
+        return Ok(server.remove_device(name)?);
     };
     let process = PidFd::open(device.process).context("cannot reach its process")?;
     process.kill(Signal::Terminate).with_context(|| format!("cannot terminate '{name}'"))?;

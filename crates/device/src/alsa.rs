@@ -6,35 +6,46 @@
 //! thread never opens, configures or closes anything.
 
 mod choose;
+mod claims;
+mod description;
 mod device;
 mod dither;
+mod exchange;
 mod explain;
 mod formats;
 mod hardware_monitoring;
 mod period_clock;
 mod recipe;
 mod recovery;
+mod stream_card;
+mod stream_device;
+mod stream_queue;
+#[cfg(test)]
+mod tests;
 mod transfer;
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use alsa::{Fault, Pcm};
+use alsa::{Access, Fault, Pcm};
 use proto::driver::{AlsaOptions, AlsaSide, Dither};
 use rt::shm::CycleInfo;
 
 use crate::reservation::reserve_all;
 use crate::{
-    Capture, CardReservation, Channels, DeviceLatency, Driver, Pacing, Playback, Reservation,
-    Timer, Wake, silence,
+    Capture, CardReservation, Channels, DeviceLatency, Driver, Pacing, Playback, Timer, Wake,
+    silence, touched,
 };
-use device::Device;
+pub use choose::has_card;
+use claims::Claims;
+use description::{describe, open_monitoring};
+use device::{Device, Need};
 use dither::Ditherer;
 use hardware_monitoring::{HardwareMonitoring, RequestedInputs};
 use recipe::Recipe;
-use recovery::DeviceRecovery;
-pub use recovery::WhyAway;
+use recovery::{DeviceRecovery, Kept};
+pub use recovery::{RestCall, WhyAway};
 
 /// Drives the graph from a sound card.
 #[derive(Debug)]
@@ -51,6 +62,7 @@ pub struct AlsaDriver {
     timer: Timer,
     recovery: Option<DeviceRecovery>,
     why_away: Arc<WhyAway>,
+    rest_call: Arc<RestCall>,
     /// `None` once the recovery thread has it.
     monitoring: Option<HardwareMonitoring>,
     requested: Option<Arc<RequestedInputs>>,
@@ -63,12 +75,31 @@ pub struct AlsaDriver {
     faults: u32,
     /// Lost time that no cycle has reported yet, µs.
     lost_us: Option<u32>,
+    /// Cycles are run.
+    runs_cycles: bool,
+    /// It can play streams.
+    can_play_streams: bool,
+    /// The loop of streams plays on the device, instead of `write`.
+    plays_streams: bool,
+    /// The frame that the device of the streams has come to, while it is not there.
+    frames: u64,
+    /// Frames to which noise is added.
+    scratch: Vec<f32>,
+    /// The device is closed because nothing plays.
+    is_closed: bool,
+    /// The recovery thread has the device in order to configure it differently: before this time,
+    /// that is no reason to say that it is away.
+    changes_until_ns: u64,
     /// Released after the device, which is declared before.
-    _reservations: Vec<Reservation>,
+    claims: Claims,
 }
 
 /// Restarts without a completed cycle before the device is reopened.
 const FAULTS_TO_GIVE_UP: u32 = 4;
+/// How long it may take to configure a device differently, ns.
+const CHANGE_NS: u64 = 1_000_000_000;
+/// Frames that the loop of streams writes at once, at most.
+const LONGEST_PIECE: usize = mix::PIECE_FRAMES;
 
 impl AlsaDriver {
     /// Opens the device, after `reservations` has made other sound servers release its card.
@@ -88,7 +119,7 @@ impl AlsaDriver {
                 Err(explain::not_opened(&name, alsa::Direction::Playback, alsa::OpenError::Denied))
             });
         };
-        let reservations = reserve_all(&recipe.cards(), reservations);
+        let reserved = reserve_all(&recipe.cards(), options.reserve_priority, reservations);
         let device = recipe.open_first(quantum)?;
         let channels =
             |pcm: &Option<Pcm>| pcm.as_ref().and_then(Pcm::setup).map_or(0, |setup| setup.channels);
@@ -101,6 +132,8 @@ impl AlsaDriver {
             |pcm: &Pcm| pcm.setup().is_some_and(|setup| setup.format.bytes_per_sample() == 2);
         let dithers =
             options.dither != Dither::None && device.playback.as_ref().is_some_and(bits_16);
+        let is_mapped = |pcm: &Pcm| pcm.setup().is_some_and(|setup| setup.access != Access::Copied);
+        let can_play_streams = device.playback.as_ref().is_some_and(is_mapped);
         let monitoring = if options.hardware_monitoring {
             open_monitoring(&device, recipe.rate_hz)
         } else {
@@ -118,55 +151,22 @@ impl AlsaDriver {
             device: Some(Box::new(device)),
             recovery: None,
             why_away: Arc::default(),
+            rest_call: Arc::default(),
             requested: monitoring.as_ref().map(|monitoring| Arc::clone(monitoring.requested())),
             monitoring,
             is_fresh: false,
             fault: None,
             faults: 0,
             lost_us: None,
-            _reservations: reservations,
+            runs_cycles: false,
+            can_play_streams,
+            plays_streams: false,
+            frames: 0,
+            scratch: if dithers { touched(LONGEST_PIECE) } else { Vec::new() },
+            is_closed: false,
+            changes_until_ns: 0,
+            claims: Claims::new(reserved),
         }))
-    }
-
-    /// Counts the lost time, and restarts the device or passes it to the recovery thread. Thread:
-    /// cycle.
-    fn recover(&mut self, fault: Fault) {
-        let Some(device) = &mut self.device else { return };
-        let now_ns = sys::clock::now_ns();
-        if let Some(due_ns) = device.next_due_ns() {
-            let late_us = u32::try_from(now_ns.saturating_sub(due_ns) / 1000).unwrap_or(u32::MAX);
-            self.lost_us = Some(self.lost_us.unwrap_or(0).saturating_add(late_us.max(1)));
-        }
-        self.faults += 1;
-        let again = fault != Fault::Gone
-            && self.faults < FAULTS_TO_GIVE_UP
-            && device.start() != Err(Fault::Gone);
-        if !again {
-            self.give_up(now_ns);
-        }
-    }
-
-    /// Passes the device to the recovery thread; the timer starts the next cycle at `due_ns`.
-    /// Thread: cycle.
-    fn give_up(&mut self, due_ns: u64) {
-        self.timer.take_over(due_ns, self.quantum);
-        self.faults = 0;
-        if let (Some(device), Some(recovery)) = (self.device.take(), &mut self.recovery) {
-            recovery.take(device, self.quantum);
-        }
-    }
-
-    /// Takes the device back if the recovery thread has it ready, at the beginning of a cycle that
-    /// the timer started. Thread: cycle.
-    fn take_back(&mut self) {
-        let Some(recovery) = &mut self.recovery else { return };
-        let Some(mut device) = recovery.give() else { return };
-        if device.quantum == self.quantum && device.start().is_ok() {
-            self.device = Some(device);
-            self.is_fresh = true;
-        } else {
-            recovery.take(device, self.quantum);
-        }
     }
 
     /// Returns ALSA's names of the devices that no other driver may be able to open meanwhile.
@@ -185,6 +185,12 @@ impl AlsaDriver {
     #[must_use]
     pub fn why_away(&self) -> Arc<WhyAway> {
         Arc::clone(&self.why_away)
+    }
+
+    /// Returns what calls the thread in which the driver rests.
+    #[must_use]
+    pub fn rest_call(&self) -> Arc<RestCall> {
+        Arc::clone(&self.rest_call)
     }
 
     /// Returns a function that sets which of the card's inputs it plays at its outputs; `None` if
@@ -234,8 +240,15 @@ impl Driver for AlsaDriver {
 
     fn start(&mut self, quantum: u32) -> Result<(), String> {
         self.quantum = quantum;
-        let (recipe, why_away) = (self.recipe.clone(), Arc::clone(&self.why_away));
-        let recovery = DeviceRecovery::start(recipe, quantum, self.monitoring.take(), why_away);
+        self.runs_cycles = true;
+        let kept = Kept {
+            recipe: self.recipe.clone(),
+            monitoring: self.monitoring.take(),
+            claims: self.claims.clone(),
+            why_away: Arc::clone(&self.why_away),
+            rest_call: Arc::clone(&self.rest_call),
+        };
+        let recovery = DeviceRecovery::start(kept, quantum);
         self.recovery =
             Some(recovery.map_err(|error| format!("no thread to keep the device: {error}"))?);
         self.timer.start(quantum)
@@ -246,7 +259,12 @@ impl Driver for AlsaDriver {
         if let Some(fault) = self.fault.take() {
             self.recover(fault);
         }
+        self.yield_card();
         while let Some(device) = &mut self.device {
+            if device.next_due_ns().is_none() && device.streams.is_some() {
+                // It is started by what is written to it.
+                break;
+            }
             if device.next_due_ns().is_none() {
                 match device.start() {
                     Ok(()) if !device.has_clock() => {
@@ -283,7 +301,7 @@ impl Driver for AlsaDriver {
     }
 
     fn is_away(&self) -> bool {
-        self.device.is_none()
+        self.device.is_none() && sys::clock::now_ns() >= self.changes_until_ns
     }
 
     fn next_due_ns(&self) -> u64 {
@@ -293,8 +311,9 @@ impl Driver for AlsaDriver {
 
     fn set_quantum(&mut self, quantum: u32) {
         self.quantum = quantum;
+        let need = self.need();
         match &mut self.recovery {
-            Some(recovery) if self.device.is_none() => recovery.expect_quantum(quantum),
+            Some(recovery) if self.device.is_none() => recovery.expect(quantum, need),
             _ => {}
         }
         if self.device.is_some() {
@@ -336,16 +355,81 @@ impl Driver for AlsaDriver {
         true
     }
 
+    fn card(&mut self) -> Option<&mut dyn mix::Card> {
+        if self.can_play_streams { Some(self) } else { None }
+    }
+
+    fn play_streams(&mut self, on: bool) {
+        if self.plays_streams == on {
+            return;
+        }
+        let due_ns = self.next_due_ns();
+        self.plays_streams = on;
+        let need = self.need();
+        match (&mut self.device, &mut self.recovery) {
+            (Some(device), _) if on && device.need == Need::Streams => {
+                device.begin_streams(self.frames);
+            }
+            (Some(_), _) if on => self.change(due_ns),
+            (Some(device), _) => self.frames = device.end_streams().unwrap_or(self.frames),
+            (None, Some(recovery)) => recovery.expect(self.quantum, need),
+            (None, None) => {}
+        }
+    }
+
     fn pause(&mut self) {
-        if let Some(device) = &mut self.device {
-            device.stop();
+        self.runs_cycles = false;
+        match &mut self.device {
+            Some(device) if device.streams.is_some() => device.end_cycles(),
+            Some(device) => device.stop(),
+            None => {}
+        }
+    }
+
+    fn can_close(&self) -> bool {
+        let plays = |device: &Device| device.streams.is_some_and(|streams| streams.runs());
+        self.device.as_deref().is_some_and(|device| !plays(device))
+    }
+
+    fn close(&mut self) {
+        let need = self.need();
+        if let (Some(mut device), Some(recovery)) = (self.device.take(), &mut self.recovery) {
+            self.frames = device.streams.take().map_or(self.frames, |streams| streams.played());
+            self.is_closed = true;
+            recovery.close(device, self.quantum, need);
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    fn rest(&mut self) {
+        self.yield_card();
+        let need = self.need();
+        let Some(recovery) = &mut self.recovery else { return };
+        if recovery.card_is_wanted()
+            && let Some(device) = recovery.give()
+        {
+            recovery.take(device, self.quantum, need);
         }
     }
 
     fn resume(&mut self) {
         // The device is started when the next cycle is waited for: it has no frames for this one.
         self.is_fresh = true;
-        self.timer.take_over(sys::clock::now_ns() + self.quantum_ns(), self.quantum);
+        self.runs_cycles = true;
+        let due_ns = sys::clock::now_ns() + self.quantum_ns();
+        self.timer.take_over(due_ns, self.quantum);
+        let need = self.need();
+        match &mut self.device {
+            Some(device) if device.streams.is_some() => {
+                self.fault = device.begin_cycles().err().or(self.fault);
+            }
+            Some(device) if device.need != need => self.change(due_ns),
+            Some(_) => {}
+            None => self.open_closed(),
+        }
     }
 
     fn stop(&mut self) {
@@ -373,30 +457,4 @@ pub fn may_share(options: &AlsaOptions, devices: &[String]) -> bool {
     recipe.is_some_and(|recipe| {
         recipe.names().any(|name| devices.iter().any(|device| is(name, device)))
     })
-}
-
-/// Opens the hardware monitoring of the device's card, or prints why there is none.
-fn open_monitoring(device: &Device, rate_hz: u32) -> Option<HardwareMonitoring> {
-    let opened = HardwareMonitoring::open(device, rate_hz);
-    let complain = |reason| {
-        sys::report!("consort: no hardware monitoring, requests are only counted: {reason}")
-    };
-    opened.map_err(complain).ok()
-}
-
-/// Returns "alsa hw:CARD=PCH,DEV=0 (capture 2 S32_LE, playback 2 S32_LE, by its interrupts)".
-fn describe(recipe: &Recipe, device: &Device, monitoring: Option<&HardwareMonitoring>) -> String {
-    let name = |side: &Option<recipe::SideRecipe>| side.as_ref().map(|side| side.name.clone());
-    let names = match (name(&recipe.capture), name(&recipe.playback)) {
-        (Some(capture), Some(playback)) if capture != playback => format!("{capture} → {playback}"),
-        (capture, playback) => playback.or(capture).unwrap_or_default(),
-    };
-    let side = |what: &str, pcm: &Option<Pcm>| {
-        pcm.as_ref().map(|pcm| format!("{what} {}", recipe::layout(pcm)))
-    };
-    let sides = [side("capture", &device.capture), side("playback", &device.playback)];
-    let mut parts: Vec<String> = sides.into_iter().flatten().collect();
-    parts.push(device.manner().to_owned());
-    parts.extend(monitoring.map(|card| format!("hardware monitoring of {} inputs", card.inputs())));
-    format!("alsa {names} ({})", parts.join(", "))
 }

@@ -1,5 +1,6 @@
 //! The driver trait and what a driver exchanges with the graph.
 
+use mix::Card;
 use rt::shm::SLOTS_PER_SLAB;
 
 /// What sets the speed of a driver's cycles.
@@ -152,9 +153,41 @@ pub trait Driver: Send {
         false
     }
 
+    /// Returns the device as the loop of streams plays on it, which then gets the playback of the
+    /// cycles as well, instead of [`write`](Self::write); `None`: it plays no streams. It goes on
+    /// while the driver is paused. Thread: cycle.
+    fn card(&mut self) -> Option<&mut dyn Card> {
+        None
+    }
+
+    /// The loop of streams begins to play on the card, or has ended; then [`write`](Self::write)
+    /// gets the playback of the cycles again. Thread: cycle.
+    fn play_streams(&mut self, _on: bool) {}
+
     /// Pauses: cycles continue without the driver, or none are run. Until `resume`, only
-    /// `set_quantum` is called; or the driver is handed back to be stopped. Thread: cycle.
+    /// `set_quantum` and `rest` are called; or the driver is handed back to be stopped. Thread:
+    /// cycle.
     fn pause(&mut self) {}
+
+    /// Returns whether it has hardware open that it could close while it is paused and nothing
+    /// plays. Thread: cycle.
+    fn can_close(&self) -> bool {
+        false
+    }
+
+    /// Has its hardware closed, while it is paused: it is opened when the driver is resumed, or
+    /// when the loop of streams opens the card. Thread: cycle.
+    fn close(&mut self) {}
+
+    /// Returns whether its hardware is closed because nothing plays. Thread: cycle.
+    fn is_closed(&self) -> bool {
+        false
+    }
+
+    /// Gives up what another program is to have, while the driver is paused: called in each cycle
+    /// that continues without the driver, and when the thread is called while none are run. Thread:
+    /// cycle.
+    fn rest(&mut self) {}
 
     /// Continues with the cycle that begins now; the next is due a quantum later. Thread: cycle.
     fn resume(&mut self);

@@ -24,7 +24,8 @@ use soundfile::{Reader, Writer};
 
 use self::clock::Clock;
 use self::input::Input;
-use self::output::Output;
+pub(crate) use self::output::Output;
+pub(crate) use self::thread::ring_poll;
 use crate::{Capture, Channels, Driver, Pacing, Playback, Wake, silence};
 
 const DEFAULT_SAMPLE_RATE_HZ: u32 = 48_000;

@@ -13,11 +13,11 @@ mod monitored;
 mod reservation;
 mod timer;
 
-pub use self::alsa::{AlsaDriver, WhyAway, may_share};
+pub use self::alsa::{AlsaDriver, RestCall, WhyAway, has_card, may_share};
 pub use self::driver::{Capture, Channels, DeviceLatency, Driver, Pacing, Playback, Wake};
 pub(crate) use self::driver::{silence, touched};
 pub use self::file::{FileDriver, FileDriverError, FileOptions, is_same_file};
 pub use self::monitored::Monitored;
-pub use self::reservation::{CardReservation, Reservation};
-pub use self::timer::Timer;
+pub use self::reservation::{CardClaim, CardReservation, ClaimNews, Reservation};
+pub use self::timer::{NullCard, Timer};
 pub use ::alsa::disable_library_locks;

@@ -117,6 +117,22 @@ impl Driver for Monitored {
         self.driver.pause();
     }
 
+    fn can_close(&self) -> bool {
+        self.driver.can_close()
+    }
+
+    fn close(&mut self) {
+        self.driver.close();
+    }
+
+    fn is_closed(&self) -> bool {
+        self.driver.is_closed()
+    }
+
+    fn rest(&mut self) {
+        self.driver.rest();
+    }
+
     fn resume(&mut self) {
         self.driver.resume();
     }

@@ -2,13 +2,20 @@
 //! back to the graph.
 
 mod cable;
+mod null_card;
+mod tap;
 
+use std::path::PathBuf;
+
+use mix::Card;
 use proto::limits::QUANTUM_FRAMES;
 use rt::rate::duration_ns;
 use rt::shm::CycleInfo;
 use sys::alarm::Alarm;
 
 use self::cable::Cable;
+pub use self::null_card::NullCard;
+use self::tap::Tap;
 use crate::{Capture, Channels, Driver, Pacing, Playback, Wake, silence};
 
 /// Starts a cycle every quantum, at times that do not drift.
@@ -26,6 +33,8 @@ pub struct Timer {
     silenced_frames: u32,
     /// Connects each playback channel to the capture channel of the same number.
     cable: Option<Cable>,
+    /// Where streams are played, unless there is a cable.
+    card: NullCard,
     alarm: Alarm,
 }
 
@@ -34,6 +43,7 @@ impl Timer {
     #[must_use]
     pub fn new(channels: Channels, sample_rate_hz: u32) -> Self {
         Self {
+            card: NullCard::new(sample_rate_hz),
             channels,
             sample_rate_hz,
             quantum: 0,
@@ -55,6 +65,17 @@ impl Timer {
     pub fn looped(self) -> Self {
         let channels = self.channels.capture.min(self.channels.playback) as usize;
         Self { cable: Some(Cable::new(channels, *QUANTUM_FRAMES.end() as usize)), ..self }
+    }
+
+    /// Returns this timer with everything recorded that is played while there are streams, from the
+    /// first frame of the first stream on: for tests.
+    ///
+    /// # Errors
+    /// Why the file cannot be written.
+    pub fn recorded(mut self, path: PathBuf) -> Result<Self, String> {
+        let channels = self.channels.playback as usize;
+        self.card.record(Tap::start(path, channels, self.sample_rate_hz)?);
+        Ok(self)
     }
 
     /// Takes over from another driver: the first cycle is due at `due_ns`. Thread: cycle.
@@ -144,6 +165,11 @@ impl Driver for Timer {
         true
     }
 
+    fn card(&mut self) -> Option<&mut dyn Card> {
+        // What goes through the cable is taken in cycles.
+        if self.cable.is_some() { None } else { Some(&mut self.card) }
+    }
+
     fn resume(&mut self) {
         self.origin_ns = Some(sys::clock::now_ns());
         self.frames = u64::from(self.quantum);
@@ -164,6 +190,10 @@ impl Driver for Timer {
         if let Some(cable) = &mut self.cable {
             cable.write(frames as usize, playback);
         }
+    }
+
+    fn stop(&mut self) {
+        self.card.end();
     }
 }
 

@@ -1,6 +1,5 @@
 //! Whether a client keeps up, as the driver thread and the control thread see it.
 
-use rt::shm::OwnPage;
 use rt::sync::{AtomicU32, Ordering};
 
 /// Whether a client keeps up, from plan to plan.
@@ -16,22 +15,11 @@ pub struct ClientHealth {
     overdue: AtomicU32,
     /// In how many cycles that was the client's own fault; wraps.
     overdue_cycles: AtomicU32,
-    /// Id of the client's process thread, checked to be one of its process; 0: unknown.
-    thread: AtomicU32,
     /// 1: the client's socket has closed, so that the driver need not wait for it.
     departed: AtomicU32,
 }
 
 impl ClientHealth {
-    /// Takes the client's real-time priority, until it has finished its cycle. Thread: cycle.
-    pub fn demote(&self, own: &OwnPage) {
-        let thread = self.thread();
-        // Without the right to it, the thread was not real-time before.
-        if thread != 0 && sys::thread::set_other(thread).is_ok() {
-            own.note_demoted();
-        }
-    }
-
     /// Cycles in a row that the client has been late. Thread: any.
     pub fn late_cycles(&self) -> u32 {
         // Relaxed, here and below: says nothing about other memory.
@@ -46,16 +34,6 @@ impl ClientHealth {
     /// Forgets how late the client was: it is activated or reinstated, or the clock is another one.
     pub fn forget_late_cycles(&self) {
         self.late_cycles.store(0, Ordering::Relaxed);
-    }
-
-    /// Id of the client's process thread; 0: unknown.
-    pub fn thread(&self) -> u32 {
-        self.thread.load(Ordering::Relaxed)
-    }
-
-    /// Notes the id of the client's process thread; 0: unknown. Thread: control.
-    pub fn set_thread(&self, thread: u32) {
-        self.thread.store(thread, Ordering::Relaxed);
     }
 
     /// Whether the client's socket has closed.

@@ -11,6 +11,7 @@ use sys::memory::{SegmentError, Shared};
 
 use crate::average::Average;
 use crate::client_health::ClientHealth;
+use crate::client_threads::ClientThreads;
 use crate::mapped::MappedTable;
 use crate::outbox::Outbox;
 use crate::plan::Sleep;
@@ -156,7 +157,7 @@ impl MeasuredTimes {
     }
 }
 
-/// Longer durations are counted as this one: no client is waited for through so many cycles.
+/// Longer durations are counted as this one: no client is waited for that long.
 const LONGEST_NS: u64 = 100_000_000_000;
 
 /// Where a client comes from.
@@ -199,6 +200,8 @@ pub struct ClientSlot {
     pub slabs: MappedTable<(u32, u32)>,
     /// Whether it is suspended, and whether a CPU may be assigned to it.
     pub supervision: ClientSupervision,
+    /// The threads of its process.
+    pub threads: ClientThreads,
     /// The kernel's counters of its process thread.
     pub probe: Option<ThreadProbe>,
     /// Its durations.
@@ -227,6 +230,7 @@ impl ClientSlot {
             pages: MappedTable::default(),
             slabs: MappedTable::default(),
             supervision,
+            threads: ClientThreads::default(),
             probe: None,
             measured: MeasuredTimes::default(),
         }

@@ -6,9 +6,13 @@ use proto::defaults;
 use state::State;
 use sys::thread::CpuSet;
 
+use crate::model::Limits;
 use crate::policy::Policy;
 
 use proto::driver::DriverChoice;
+
+/// Connections at once, for each port at once.
+const CONNECTIONS_PER_PORT: u32 = 16;
 
 /// Everything that can be configured when a server starts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,8 @@ pub struct Config {
     pub client_timeout_ms: Option<u32>,
     /// How long clients wait for another server after this one has crashed.
     pub grace_ms: u32,
+    /// After how long without anything that plays the card is closed, seconds; 0: never.
+    pub suspend_s: u32,
     /// The most ports at any time.
     pub port_max: u32,
     /// The most ports of one client; `None`: three quarters of `port_max`, so that one client
@@ -51,12 +57,12 @@ pub struct Config {
     /// The CPUs that driver and clients may use; `None`: those that the server may.
     pub cpus: Option<Box<CpuSet>>,
     /// Where the server's state is saved; `None`: nowhere.
-    pub state: Option<Box<KeptState>>,
+    pub state: Option<Box<StateFile>>,
 }
 
 /// A state that is saved in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptState {
+pub struct StateFile {
     /// The file.
     pub path: PathBuf,
     /// The state that it holds at the start. The quantum comes from [`Config::quantum`] instead.
@@ -80,6 +86,7 @@ impl Default for Config {
             realtime_priority: Some(defaults::REALTIME_PRIORITY),
             client_timeout_ms: None,
             grace_ms: defaults::GRACE_MS,
+            suspend_s: defaults::SUSPEND_S,
             port_max: defaults::PORT_MAX,
             client_ports: None,
             temporary: false,
@@ -97,9 +104,29 @@ impl Default for Config {
 }
 
 impl Config {
+    /// After how long without anything that plays the card is closed, ns; `None`: never.
+    pub(crate) fn suspend_ns(&self) -> Option<u64> {
+        (self.suspend_s > 0).then(|| u64::from(self.suspend_s) * 1_000_000_000)
+    }
+
     /// Ports that one client can have.
     pub fn ports_of_client(&self) -> u32 {
         self.client_ports.unwrap_or(self.port_max - self.port_max / 4)
+    }
+
+    /// Ports that one program can have, in all of its clients: as many as one client, or three
+    /// quarters of all.
+    pub fn ports_of_program(&self) -> u32 {
+        self.ports_of_client().max(self.port_max - self.port_max / 4)
+    }
+
+    /// The most clients, ports and connections of all programs.
+    pub(crate) fn limits(&self) -> Limits {
+        Limits {
+            clients: self.port_max,
+            ports: self.port_max,
+            connections: self.port_max.saturating_mul(CONNECTIONS_PER_PORT),
+        }
     }
 
     /// Slabs that one client can have, of 16 output ports each: twice what its ports need, because

@@ -9,6 +9,7 @@
 //! | [`Model`] | the graph: clients, ports, connections, devices |
 //! | [`Mirror`] | the shared registry, which is the model as programs see it |
 //! | [`Peers`] | sockets, what each peer is and may do, the answers it waits for |
+//! | [`Quotas`] | what one program may have of what all share |
 //! | [`Clients`] | the memory shared with each client, and what clients have mapped |
 //! | [`PlanPublisher`] | plans: needed, published, in force, running; where clients are placed |
 //! | [`Notifications`] | what clients are to be notified of, in order |
@@ -16,6 +17,7 @@
 //! | [`CycleSettings`] | the driver, the quantum and freewheel, and the change to others |
 //! | [`Supervisor`] | what was read of the cycles: load, xruns, whether the device is there |
 //! | [`Persistence`] | the state file, and the clients of a server before this one |
+//! | [`Streams`] | which program has which stream, its memory, and what the driver thread has of it |
 //! | [`Services`] | plug-in processes, RealtimeKit, hardware monitoring, idle limit, sessions |
 //!
 //! An owner sees of the others only what it is passed. The methods of [`Control`] are the glue:
@@ -28,6 +30,7 @@ mod latencies;
 mod listeners;
 mod notifications;
 mod packets;
+mod peer_facts;
 mod peers;
 mod permissions;
 mod persistence;
@@ -35,11 +38,13 @@ mod placement;
 mod plans;
 mod publisher;
 mod questions;
+mod quotas;
 mod requests;
 mod returning;
 mod services;
 mod setup;
 mod status;
+mod streams;
 mod supervision;
 mod ticket;
 mod transition;
@@ -67,8 +72,11 @@ use persistence::Persistence;
 pub use persistence::StatePersistence;
 pub use placement::PlacementConfig;
 use publisher::PlanPublisher;
+use quotas::Quotas;
 use services::Services;
 pub use setup::Setup;
+use streams::Streams;
+pub use streams::stream_rings;
 use supervision::Supervisor;
 use transition::CycleSettings;
 
@@ -82,6 +90,7 @@ pub struct Control {
     model: Model,
     registry: Mirror,
     peers: Peers,
+    quotas: Quotas,
     /// Buffer for a packet that is being received.
     packet: Vec<u8>,
     clients: Clients,
@@ -92,6 +101,7 @@ pub struct Control {
     supervisor: Supervisor,
     persistence: Persistence,
     services: Services,
+    streams: Streams,
     /// When cycles and threads were last checked because [`TICK_NS`] had passed.
     polled_ns: u64,
     /// The driver thread has called.
@@ -169,6 +179,7 @@ impl Control {
     /// Does what follows from events and timeouts. Each step may rely on those before it:
     ///
     /// 1. The driver thread's plans are taken back: which plan runs decides most of what follows.
+    ///    So are streams that have ended.
     /// 2. The change of driver, quantum or freewheel goes on. It may need a plan, so it comes
     ///    before the plan is built.
     /// 3. Clients are notified of the connections that the running plan carries, before they are
@@ -184,6 +195,7 @@ impl Control {
     /// 10. The state file, after every step that may have changed the model.
     fn settle(&mut self) {
         self.notice_adoption();
+        self.step_streams();
         self.step_transition();
         self.announce();
         self.answer_session_if_due();
@@ -197,7 +209,8 @@ impl Control {
         self.flush_outboxes();
         let (quantum, engine) = (self.settings.quantum, &self.shared.engine);
         self.persistence.state.step(&mut self.model, quantum, engine, now_ns());
-        if self.config.temporary && self.clients.had_clients && self.is_idle() {
+        let is_idle = self.is_idle() && self.streams.is_empty();
+        if self.config.temporary && self.clients.had_clients && is_idle {
             self.stopping = Some("the last client has left".into());
         }
     }
@@ -233,7 +246,8 @@ impl Control {
     fn next_poll_ns(&self) -> Option<u64> {
         let tick_ns = (!self.is_still()).then_some(self.polled_ns + TICK_NS);
         let pause_ns = self.settings.pause_until_ns();
-        let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns(), pause_ns];
+        let call_ns = self.next_call_ns();
+        let due_ns = [tick_ns, self.publisher.due_ns(), self.next_check_ns(), pause_ns, call_ns];
         due_ns.into_iter().flatten().min()
     }
 

@@ -4,112 +4,36 @@
 
 mod buffers;
 mod parking;
+mod shared;
+mod streams;
 mod write_margin;
 
-use std::io;
 use std::mem;
 use std::sync::Arc;
 
 use device::{Driver, Pacing, Wake};
-use rt::call::Call;
 use rt::clock::Dll;
 use rt::cycle::{NewCycle, await_end, begin};
 use rt::cycle_number;
 use rt::park::Park;
 use rt::record::{CycleRecord, Record, UNKNOWN_CPU};
-use rt::shm::{CycleInfo, EngineSegment, Handover, Recording, TransportRequest, TransportRequests};
-use rt::sync::{AtomicU32, AtomicU64, Ordering};
+use rt::shm::{CycleInfo, TransportRequest};
+use rt::sync::Ordering;
 use rtrb::Producer;
 use sys::futex::Futex;
-use sys::memory::{OwnSlab, Shared};
-use sys::poll::Waker;
+use sys::memory::OwnSlab;
 
+pub use self::buffers::CycleGain;
 use self::buffers::{CaptureBuffers, PlaybackMix};
 use self::parking::Idle;
+pub use self::shared::CycleShared;
 use self::write_margin::{WriteMargin, had_time};
 use crate::average::Average;
 use crate::counters::Counters;
 use crate::plan::{Plan, PlanSeat};
-use crate::resume::Resume;
+use crate::stream_part::{StreamPart, fade_frames};
 use crate::supervision::in_cycle;
 use crate::transport::{CycleStart, TransportEngine, TransportInputs};
-
-/// The state that the driver thread and the control thread share.
-#[derive(Debug)]
-pub struct CycleShared {
-    /// The engine segment.
-    pub engine: Shared<EngineSegment>,
-    /// The recording: written by the driver thread alone.
-    pub recording: Shared<Recording>,
-    /// The next plan.
-    pub next: Handover<Plan>,
-    /// Transport requests of programs that are in no cycle; clients in a cycle write theirs on
-    /// their own pages.
-    pub transport: TransportRequests,
-    /// Id of the timebase master; 0: none. Control thread writes.
-    pub timebase: AtomicU32,
-    /// 1: a transition waits for a plan, and the driver must not wait for the graph any longer: a
-    /// client may hang. Control thread writes.
-    pub hurry: AtomicU32,
-    /// Wakes the control thread.
-    pub waker: Waker,
-    /// Wakes the driver thread while it runs no cycles.
-    pub call: Call,
-    /// 1: one cycle is wanted for what was left for the driver thread, also if no client needs it.
-    pub wants_cycle: AtomicU32,
-    /// Id of the driver thread; 0 before it runs.
-    pub driver_thread: AtomicU32,
-    /// 1: the driver thread is to end, or has ended.
-    pub stop: AtomicU32,
-    /// Where the frame clock continues, if clients of another server have returned.
-    pub resume: Resume,
-    /// How long the driver usually keeps its CPU for accounting, once it has woken the first
-    /// clients, ns. Driver thread writes.
-    pub accounting_ns: AtomicU64,
-}
-
-impl CycleShared {
-    /// Creates the state of a server whose driver thread does not run yet.
-    ///
-    /// # Errors
-    /// The kernel has no event descriptor left.
-    pub fn new(engine: Shared<EngineSegment>, recording: Shared<Recording>) -> io::Result<Self> {
-        Ok(Self {
-            engine,
-            recording,
-            next: Handover::default(),
-            transport: TransportRequests::default(),
-            timebase: AtomicU32::new(0),
-            hurry: AtomicU32::new(0),
-            waker: Waker::new()?,
-            call: Call::default(),
-            wants_cycle: AtomicU32::new(0),
-            driver_thread: AtomicU32::new(0),
-            stop: AtomicU32::new(0),
-            resume: Resume::default(),
-            accounting_ns: AtomicU64::new(0),
-        })
-    }
-
-    /// Calls the driver thread, which may run no cycles, after a plan was published. Thread: any.
-    pub fn call_driver(&self) {
-        self.call.call(&Futex);
-    }
-
-    /// Makes the driver thread run a cycle, after something was left for it. Thread: any.
-    pub fn call_for_cycle(&self) {
-        // Relaxed: the call orders it.
-        self.wants_cycle.store(1, Ordering::Relaxed);
-        self.call_driver();
-    }
-
-    /// Ends the driver thread. Thread: any.
-    pub fn end_cycles(&self) {
-        // Release: like the driver thread's own store, which may have come first.
-        self.stop.store(1, Ordering::Release);
-        self.call_driver();
-    }
-}
 
 /// A plan that is no longer in force, and the generation of the one that is.
 pub type Retired = (&'static mut Plan, u64);
@@ -126,10 +50,17 @@ pub struct CycleThread {
     pub capture: Vec<OwnSlab>,
     /// Plans that are no longer in force.
     pub retired: Producer<Retired>,
+    /// Streams, and the device's loop for them.
+    pub streams: StreamPart,
+    /// The device's volume in cycles without streams.
+    pub gain: CycleGain,
     /// Whether the driver waits for the graph's end in each cycle.
     pub sync: bool,
     /// Priority of this thread under `SCHED_FIFO`; `None`: it is not real-time.
     pub realtime_priority: Option<u32>,
+    /// After how long without anything that plays the driver closes its hardware, ns; `None`:
+    /// never.
+    pub suspend_ns: Option<u64>,
     /// The transport.
     pub transport: TransportEngine,
     /// How often the frame clock has been set forward.
@@ -194,6 +125,7 @@ impl CycleThread {
             match self.wait() {
                 Wake::Cycle { due_ns, xrun_us } => {
                     sys::cycle_guard::enter();
+                    self.shared.device.note_wake_up();
                     self.cycle(&mut state, due_ns, xrun_us);
                     self.park_if_idle(&mut state);
                     sys::cycle_guard::leave();
@@ -207,6 +139,7 @@ impl CycleThread {
 
     fn wait(&mut self) -> Wake {
         if self.plan.freewheels {
+            self.driver.rest();
             return Wake::Cycle { due_ns: Futex.now_ns(), xrun_us: None };
         }
         self.driver.wait()
@@ -228,12 +161,16 @@ impl CycleThread {
         }
         let paced = self.driver.pacing();
         let replaced = self.adopt(state);
+        if self.streams.has_device() {
+            self.follow_graph();
+        }
         // The due times of drivers of different pace have nothing in common.
         let keeps_pace = paced == self.driver.pacing();
         let due_ns = if keeps_pace { due_ns } else { woken_ns };
         let info = self.next_info(state, woken_ns, due_ns, keeps_pace && xrun_us.is_none());
         if !self.plan.freewheels {
             self.read_capture(info);
+            self.feed_graph(info);
         }
         self.decide_transport(info, before.cycle);
         state.released_ns = Futex.now_ns();
@@ -273,14 +210,20 @@ impl CycleThread {
     /// before.
     fn adopt(&mut self, state: &mut State) -> Option<&'static mut Plan> {
         let next = state.taken.take().or_else(|| self.shared.next.take())?;
-        Some(self.put_in_force(next))
+        let replaced = self.put_in_force(next);
+        // The first stream comes with a plan.
+        self.take_stream_orders();
+        Some(replaced)
     }
 
     fn put_in_force(&mut self, next: &'static mut Plan) -> &'static mut Plan {
         let mut swap = next.driver_swap.take();
         match &mut swap {
             // Started for the plan's quantum.
-            Some(swap) => swap.take_place_of(&mut self.driver, &mut self.capture),
+            Some(swap) => {
+                self.cut_streams();
+                swap.take_place_of(&mut self.driver, &mut self.capture);
+            }
             None if next.quantum != self.plan.quantum => self.driver.set_quantum(next.quantum),
             None => {}
         }
@@ -401,7 +344,17 @@ impl CycleThread {
     }
 
     fn write_playback(&mut self, cycle: u32, quantum: u32) {
-        self.driver.write(quantum, &mut PlaybackMix { plan: &*self.plan, cycle });
+        let (wanted, fade) =
+            (self.shared.device.gain.get(), fade_frames(self.driver.sample_rate_hz()));
+        let gain = self.gain.next(wanted, quantum, fade);
+        if self.streams.has_device() {
+            // The last one may have ended.
+            self.take_stream_orders();
+        }
+        if self.streams.has_device() {
+            return self.play_with_streams(cycle, quantum);
+        }
+        self.driver.write(quantum, &mut PlaybackMix { plan: &*self.plan, cycle, gain });
     }
 
     /// Waits for the graph, and writes what it has made in the same cycle.
@@ -416,6 +369,9 @@ impl CycleThread {
         self.await_end(state.info);
         if !self.plan.freewheels {
             self.write_playback(cycle, quantum);
+        } else if self.streams.has_device() {
+            // They go on at their own pace.
+            self.serve_streams();
         }
     }
 

@@ -78,6 +78,7 @@ impl Disposal {
         let since_ns = *self.waiting_since_ns.get_or_insert(now_ns);
         if now_ns.saturating_sub(since_ns) >= PATIENCE_NS && self.threads < MOST_THREADS {
             // Without a thread left, what waits is closed when one of the others comes back.
+            // MUTATION: disposal.one_thread_only
             let _ = self.add_thread();
             self.waiting_since_ns = Some(now_ns);
         }
@@ -119,6 +120,7 @@ impl<T: Into<OwnedFd>> Drop for Foreign<T> {
             self.queue.waiting.fetch_add(1, Ordering::Relaxed);
             // Fails only without a thread that could close it, and these last as long as the
             // server.
+            // MUTATION: foreign.closed_at_once
             let _ = self.queue.sender.send(inner.into());
         }
     }

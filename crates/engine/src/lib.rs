@@ -7,6 +7,7 @@
 #![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod config;
+mod confinement;
 mod control;
 mod counters;
 mod latency;
@@ -24,24 +25,32 @@ mod supervision;
 mod average;
 mod client_health;
 mod client_slot;
+mod client_threads;
 mod cycle_thread;
+mod device_shared;
 mod device_stream;
+mod device_thread;
 mod disposal;
+mod driver_budget;
 mod driver_swap;
 mod error;
 mod mapped;
 mod opening;
 mod outbox;
+mod programs;
+mod quota;
 mod realtime_limits;
 mod registry;
 mod resume;
 mod slab;
 mod state_writer;
 mod stream_budget;
+mod stream_part;
 mod times;
 mod transport;
+mod wake_ups;
 
-pub use config::{Config, KeptState, SelfConnect};
+pub use config::{Config, SelfConnect, StateFile};
 pub use device_stream::DeviceStream;
 pub use error::{CompanionError, ServerError};
 /// Exported for the fuzz target of the graph.

@@ -14,10 +14,11 @@ mod port;
 mod remembered;
 mod reservations;
 mod returning;
+mod stream_clients;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use proto::names as name_rules;
 use proto::port_flags;
@@ -70,6 +71,8 @@ pub struct Model {
     devices: BTreeMap<u32, Device>,
     /// The device that drives the cycles.
     driver: Option<u32>,
+    /// The clients that are programs with streams.
+    stream_clients: BTreeSet<u32>,
     client_names: HashMap<String, u32>,
     port_names: HashMap<String, u32>,
     client_ids: Ids,
@@ -92,6 +95,7 @@ impl Model {
             ports: BTreeMap::new(),
             devices: BTreeMap::new(),
             driver: None,
+            stream_clients: BTreeSet::new(),
             client_names: HashMap::new(),
             port_names: HashMap::new(),
             client_ids: Ids::new(limits.clients),
@@ -204,6 +208,7 @@ impl Model {
             self.client_names.remove(&client.name);
             self.client_ids.give_back(id);
             self.forget_device(id);
+            self.stream_clients.remove(&id);
             self.changes.push(Change::ClientClosed { client: id, name: client.name });
         }
     }

@@ -14,7 +14,7 @@ use crate::error::{ServerError, within};
 
 use device::{
     AlsaDriver, CardReservation, Channels, DeviceLatency, Driver, FileDriver, FileOptions,
-    Monitored, Pacing, Timer, WhyAway, is_same_file, may_share,
+    Monitored, Pacing, RestCall, Timer, WhyAway, is_same_file, may_share,
 };
 
 /// Starts a driver that waits until it has listeners. `None`: the driver does not wait.
@@ -39,12 +39,16 @@ pub struct DriverFacts {
     pub loops: bool,
     /// Cycles wait for the graph, so no client is late.
     pub when_done: bool,
+    /// It plays streams.
+    pub plays_streams: bool,
     /// Quanta that it supports, frames, as far as is known.
     pub quanta: RangeInclusive<u32>,
     /// ALSA's names of the devices that it may keep other programs from opening.
     pub devices: Vec<String>,
     /// Why its device does not come back, while it is away.
     pub why_away: Arc<WhyAway>,
+    /// Calls the driver thread while the driver rests.
+    pub rest_call: Arc<RestCall>,
 }
 
 /// A driver that has not been started.
@@ -61,7 +65,7 @@ pub struct NewDriver {
 
 impl NewDriver {
     fn new(
-        driver: impl Driver + 'static,
+        mut driver: impl Driver + 'static,
         start_trigger: StartTrigger,
         devices: Vec<String>,
     ) -> Self {
@@ -72,21 +76,27 @@ impl NewDriver {
             latency: driver.latency(),
             loops: false,
             when_done: driver.pacing() == Pacing::WhenDone,
+            plays_streams: driver.card().is_some(),
             quanta: QUANTUM_FRAMES,
             devices,
             why_away: Arc::default(),
+            rest_call: Arc::default(),
         };
         Self { driver: Box::new(driver), facts, start_trigger, hardware_monitor: None }
     }
 
     /// Adds monitor ports.
     fn monitored(mut self) -> Self {
-        let driver = Monitored::new(self.driver);
+        let mut driver = Monitored::new(self.driver);
         self.facts.channels = driver.channels();
+        self.facts.plays_streams = driver.card().is_some();
         Self { driver: Box::new(driver), ..self }
     }
 }
 
+/// The variable that makes a timer record what it plays into this file, from its first stream on,
+/// for tests: nothing else hears a null device.
+const RECORD_NULL_DEVICE: &str = "CONSORT_RECORD_NULL_DEVICE";
 /// Default sample rate, Hz.
 const SAMPLE_RATE: u32 = 48_000;
 /// Channels in each direction of a timer that stands in for a card.
@@ -109,6 +119,10 @@ pub fn open(
             let channels = Channels { capture: *capture, playback: *playback, monitors: 0 };
             let timer = Timer::new(channels, sample_rate_hz.unwrap_or(SAMPLE_RATE));
             let timer = if *looped { timer.looped() } else { timer };
+            let timer = match std::env::var_os(RECORD_NULL_DEVICE) {
+                Some(path) => timer.recorded(path.into())?,
+                None => timer,
+            };
             let mut opened = NewDriver::new(timer, None, Vec::new());
             opened.facts.loops = *looped;
             opened
@@ -119,8 +133,10 @@ pub fn open(
             };
             let (devices, quanta) = (alsa.devices(), alsa.quanta());
             let (hardware_monitor, why_away) = (alsa.monitoring(), alsa.why_away());
+            let rest_call = alsa.rest_call();
             let mut opened = NewDriver::new(alsa, None, devices);
             (opened.facts.quanta, opened.facts.why_away) = (quanta, why_away);
+            opened.facts.rest_call = rest_call;
             opened.hardware_monitor = hardware_monitor;
             opened
         }

@@ -48,6 +48,7 @@ impl Outbox {
 
     /// Queues a notification that goes to many clients.
     pub fn push_packet(&mut self, packet: &Arc<[u8]>) {
+        // MUTATION: outbox.notifications_without_limit
         self.push_below(LIMIT, packet);
     }
 
@@ -72,6 +73,7 @@ impl Outbox {
 
     /// Withdraws that event.
     pub fn cancel(&mut self, token: u64) {
+        // MUTATION: outbox.memory_not_withdrawn
         self.waiting.retain(|waiting| !is_for(waiting, token));
     }
 
@@ -131,7 +133,7 @@ mod tests {
         outbox.push(&Event::Quantum { frames: 64, token: 1 });
         let mut heard = Vec::new();
         // A socket with room for 100 packets, which the client reads at once.
-        while !heard.contains(&Event::Lost { events: 3 }) {
+        for _ in 0..LIMIT {
             let mut room = 100;
             let flushed = outbox.flush(|packet, _| {
                 if room == 0 {
@@ -143,6 +145,7 @@ mod tests {
             });
             assert!(matches!(flushed, FlushOutcome::All | FlushOutcome::Waiting));
         }
+        assert!(heard.contains(&Event::Lost { events: 3 }));
         let questions = heard.iter().filter(|event| matches!(event, Event::Quantum { .. })).count();
         assert_eq!((questions, heard.len()), (1, LIMIT + 2));
     }

@@ -23,17 +23,17 @@ pub use schedule::{expected_ns, keep, schedule};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Costs {
     /// To a client on the same CPU.
-    pub same_cpu: Handover,
+    pub same_cpu: HopCost,
     /// To a client on another CPU, which sleeps; not less than `same_cpu`.
-    pub cross_cpu: Handover,
+    pub cross_cpu: HopCost,
     /// How long the waker takes for each further client on its own CPU, or on one that it has just
     /// woken; not more than for the first there.
     pub further_wake_ns: u64,
 }
 
-/// What one handover costs, in nanoseconds.
+/// What one hop costs, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Handover {
+pub struct HopCost {
     /// From the start of the wake-up to the first instruction of the woken client.
     pub hop_ns: u64,
     /// How long the waker is busy before it can wake another client or sleep; not more than the
@@ -41,9 +41,20 @@ pub struct Handover {
     pub wake_ns: u64,
 }
 
+/// A CPU that takes this much longer to wake than a switch takes is awake before the cycle is due:
+/// about as long as the client that keeps it awake waits without sleeping where all goes well.
+const SLOW_TO_WAKE_NS: u64 = 12_000;
+
 impl Costs {
-    /// The cost of a handover from one CPU to another, or to the same.
-    fn between(self, from: usize, to: usize) -> Handover {
+    /// Whether a sleeping CPU takes long to wake: then one client there wakes before the cycle is
+    /// due.
+    #[must_use]
+    pub fn justify_early_wakes(self) -> bool {
+        self.cross_cpu.hop_ns.saturating_sub(self.same_cpu.hop_ns) >= SLOW_TO_WAKE_NS
+    }
+
+    /// The cost of a hop from one CPU to another, or to the same.
+    fn between(self, from: usize, to: usize) -> HopCost {
         if from == to { self.same_cpu } else { self.cross_cpu }
     }
 

@@ -13,6 +13,7 @@ use dsp::PeerSamples;
 use rt::cycle::{Follower, Seat};
 use rt::shm::{Assignments, Edges, OwnPage, SignalPage};
 use sys::memory::{PeerSlab, Shared};
+use sys::thread::PeerThread;
 
 use crate::client_health::ClientHealth;
 use crate::driver_swap::DriverSwap;
@@ -42,6 +43,8 @@ pub struct PlanSeat {
     pub enters: bool,
     /// Whether it keeps up.
     pub health: Arc<ClientHealth>,
+    /// Its process thread; `None`: unknown.
+    pub thread: Option<Arc<PeerThread>>,
     /// Transport requests on its own page count: it has the permission to control.
     pub controls: bool,
     /// A path leads from it to a playback port, within one cycle.
@@ -79,6 +82,15 @@ pub struct Plan {
     pub driver_swap: Option<DriverSwap>,
     /// A client reads the driver's channels or, if the driver captures nothing, plays into it.
     pub has_listeners: bool,
+}
+
+impl PlanSeat {
+    /// Takes the client's real-time priority, until it has finished its cycle. Thread: cycle.
+    pub fn demote(&self) {
+        if self.thread.as_ref().is_some_and(|thread| thread.demote()) {
+            self.own.note_demoted();
+        }
+    }
 }
 
 impl Seat for PlanSeat {

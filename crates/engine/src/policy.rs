@@ -2,6 +2,8 @@
 
 use proto::request::RequestError;
 
+use crate::confinement::Confinement;
+
 /// What a program may do beyond having ports of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permissions {
@@ -9,30 +11,65 @@ pub struct Permissions {
     pub connect: bool,
     /// Also connect and disconnect other clients' ports, and set their names and properties.
     pub patch: bool,
+    /// Feed other clients: they wait for it in each cycle. The driver's ports are open to all.
+    pub play: bool,
     /// Hear other clients.
     pub record: bool,
     /// Hear what the driver captures.
     pub capture: bool,
     /// Change the quantum, freewheel, the transport and sessions, and stop the server.
     pub control: bool,
-    /// Load plug-ins, which run as the server's user: only for that user and root.
+    /// Have the server open files and devices, and run plug-ins, as the server's user: only for
+    /// that user and root.
     pub load: bool,
+    /// Why a program has not all permissions where there is no policy.
+    pub confinement: Option<Confinement>,
 }
 
 impl Permissions {
     /// The permissions without a policy.
-    pub const ALL: Self =
-        Self { connect: true, patch: true, record: true, capture: true, control: true, load: true };
-    /// Only ports of its own. Other programs may connect them as long as this one hears nothing
-    /// that way.
+    pub const ALL: Self = Self {
+        connect: true,
+        patch: true,
+        play: true,
+        record: true,
+        capture: true,
+        control: true,
+        load: true,
+        confinement: None,
+    };
+    /// Only ports of its own. Other programs may connect them with the driver's playback ports.
     pub const NONE: Self = Self {
         connect: false,
         patch: false,
+        play: false,
         record: false,
         capture: false,
         control: false,
         load: false,
+        confinement: None,
     };
+
+    /// The permissions of a program where there is no policy.
+    pub fn by_default(confinement: Option<Confinement>) -> Self {
+        // MUTATION: by_default.confined_may_load
+        Self { load: confinement.is_none(), confinement, ..Self::ALL }
+    }
+
+    /// Checks whether the program may have the server do `what`, which the server does as its user.
+    ///
+    /// # Errors
+    /// [`RequestError::NotAllowed`]: why not, and what would allow it.
+    pub fn check_load(&self, what: &str) -> Result<(), RequestError> {
+        match self.confinement {
+            _ if self.load => Ok(()),
+            None => Err(refusal(what)),
+            Some(why) => Err(RequestError::NotAllowed(format!(
+                "a confined program may not {what} ({why}): ask from a program that is not \
+                 confined, or start the server with a --policy that allows this one everything"
+            ))),
+        }
+    }
 
     fn parse(words: &str) -> Option<Self> {
         match words {
@@ -44,6 +81,7 @@ impl Permissions {
             Some(match word {
                 "connect" => Self { connect: true, ..permissions },
                 "patch" => Self { connect: true, patch: true, ..permissions },
+                "play" => Self { play: true, ..permissions },
                 "record" => Self { record: true, ..permissions },
                 "capture" => Self { capture: true, ..permissions },
                 "control" => Self { control: true, ..permissions },
@@ -60,10 +98,23 @@ pub struct Facts {
     pub user_id: u32,
     /// Its groups, likewise.
     pub group_ids: Vec<u32>,
-    /// The file that it runs; `None`: unknown.
-    pub executable: Option<String>,
+    /// The file that it runs.
+    pub executable: Executable,
     /// Its path in the hierarchy of control groups; `None`: unknown.
     pub cgroup: Option<String>,
+}
+
+/// The file that a program runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Executable {
+    /// The kernel does not report it.
+    #[default]
+    Unknown,
+    /// One among other files than the server's, where the program can put any file at any path. No
+    /// pattern matches it.
+    Elsewhere,
+    /// Its path, or the one that it had until it was deleted.
+    Path(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,13 +131,13 @@ struct Rule {
     conditions: Vec<Condition>,
 }
 
-/// Rules, of which the first that matches decides. A program that none matches may do everything.
+/// Rules, of which the first that matches decides. A program that none matches may do nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Policy(Vec<Rule>);
 
 /// A line that is not a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is no rule: {why}")]
+#[error("line {line} is not a rule: {why}")]
 pub struct PolicyError {
     /// Counted from 1.
     pub line: usize,
@@ -120,17 +171,23 @@ impl Policy {
         self.0.iter().flat_map(|rule| &rule.conditions).any(looks)
     }
 
-    /// Returns what a program may do: nothing if it is unknown whether a rule matches.
-    pub fn decide(&self, facts: &Facts) -> Permissions {
+    /// Returns what a program may do by these rules: nothing if none matches, or if it is unknown
+    /// whether one does. `None`: there is no rule.
+    pub fn decide(&self, facts: &Facts) -> Option<Permissions> {
+        if self.is_empty() {
+            return None;
+        }
         for rule in &self.0 {
             let fits: Vec<Option<bool>> =
                 rule.conditions.iter().map(|condition| condition.fits(facts)).collect();
             if fits.contains(&Some(false)) {
                 continue;
             }
-            return if fits.contains(&None) { Permissions::NONE } else { rule.permissions };
+            let is_unknown = fits.contains(&None);
+            return Some(if is_unknown { Permissions::NONE } else { rule.permissions });
         }
-        Permissions::ALL
+        // MUTATION: decide.unmatched_may_everything
+        Some(Permissions::NONE)
     }
 }
 
@@ -140,9 +197,11 @@ impl Condition {
         match self {
             Self::User(user_id) => Some(*user_id == facts.user_id),
             Self::Group(group_id) => Some(facts.group_ids.contains(group_id)),
-            Self::Executable(pattern) => {
-                facts.executable.as_ref().map(|path| matches(pattern, path))
-            }
+            Self::Executable(pattern) => match &facts.executable {
+                Executable::Unknown => None,
+                Executable::Elsewhere => Some(false),
+                Executable::Path(path) => Some(matches(pattern, path)),
+            },
             Self::Cgroup(pattern) => facts.cgroup.as_ref().map(|path| matches(pattern, path)),
         }
     }
@@ -153,7 +212,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
     let permissions = words.next().unwrap_or_default();
     let permissions = Permissions::parse(permissions).ok_or_else(|| {
         format!(
-            "'{permissions}' is not everything, nothing, or some of connect,patch,record,capture,control"
+            "'{permissions}' is not everything, nothing, or some of connect,patch,play,record,capture,control"
         )
     })?;
     let conditions = words.map(parse_condition).collect::<Result<_, _>>()?;
@@ -163,7 +222,7 @@ fn parse_rule(text: &str) -> Result<Rule, String> {
 fn parse_condition(word: &str) -> Result<Condition, String> {
     let unknown = || format!("'{word}' is not uid=N, gid=N, exe=PATH or cgroup=PATH");
     let (what, value) = word.split_once('=').ok_or_else(unknown)?;
-    let number = || value.parse().map_err(|_| format!("'{value}' is no number"));
+    let number = || value.parse().map_err(|_| format!("'{value}' is not a number"));
     match what {
         "uid" => number().map(Condition::User),
         "gid" => number().map(Condition::Group),
@@ -198,7 +257,9 @@ mod tests {
     use super::*;
 
     fn facts(user_id: u32, executable: Option<&str>) -> Facts {
-        Facts { user_id, executable: executable.map(str::to_owned), ..Facts::default() }
+        let executable =
+            executable.map_or(Executable::Unknown, |path| Executable::Path(path.to_owned()));
+        Facts { user_id, executable, ..Facts::default() }
     }
 
     #[test]
@@ -210,23 +271,53 @@ mod tests {
             nothing uid=7";
         let policy = Policy::parse(text).unwrap();
         let connects = Permissions { connect: true, capture: true, ..Permissions::NONE };
-        assert_eq!(policy.decide(&facts(7, Some("/usr/bin/qjackctl"))), Permissions::ALL);
-        assert_eq!(policy.decide(&facts(7, Some("/opt/box/bin/player"))), connects);
-        assert_eq!(policy.decide(&facts(7, Some("/opt/box/player"))), Permissions::NONE);
-        assert_eq!(policy.decide(&facts(8, Some("/opt/box/bin/player"))), Permissions::ALL);
+        for (user_id, executable, permissions) in [
+            (7, "/usr/bin/qjackctl", Some(Permissions::ALL)),
+            (7, "/opt/box/bin/player", Some(connects)),
+            (7, "/opt/box/player", Some(Permissions::NONE)),
+            (8, "/opt/box/bin/player", Some(Permissions::NONE)),
+        ] {
+            assert_eq!(
+                policy.decide(&facts(user_id, Some(executable))),
+                permissions,
+                "{executable}"
+            );
+        }
     }
 
     #[test]
     fn a_program_that_may_match_a_rule_may_do_nothing() {
         let policy = Policy::parse("everything exe=/usr/bin/a\nconnect uid=7\n").unwrap();
         assert!(policy.looks_at_process());
-        assert_eq!(policy.decide(&facts(7, None)), Permissions::NONE);
-        let policy = Policy::parse("nothing uid=7 exe=/usr/bin/a").unwrap();
-        assert_eq!(
-            policy.decide(&facts(8, None)),
-            Permissions::ALL,
-            "another user, whatever it runs"
-        );
+        assert_eq!(policy.decide(&facts(7, None)), Some(Permissions::NONE));
+        let policy = Policy::parse("nothing uid=7 exe=/usr/bin/a\neverything").unwrap();
+        let other = policy.decide(&facts(8, None));
+        assert_eq!(other, Some(Permissions::ALL), "another user, whatever it runs");
+    }
+
+    #[test]
+    fn a_policy_without_rules_decides_about_no_program() {
+        assert_eq!(Policy::parse("# nothing yet").unwrap().decide(&facts(7, None)), None);
+    }
+
+    #[test]
+    fn a_file_among_other_files_matches_no_path() {
+        let policy = Policy::parse("everything exe=*\nconnect").unwrap();
+        let elsewhere = Facts { executable: Executable::Elsewhere, ..facts(7, None) };
+        let connect = Permissions { connect: true, ..Permissions::NONE };
+        assert_eq!(policy.decide(&elsewhere), Some(connect));
+        assert_eq!(policy.decide(&facts(7, Some("/a"))), Some(Permissions::ALL));
+    }
+
+    #[test]
+    fn a_confined_program_has_everything_but_the_permission_to_load() {
+        assert_eq!(Permissions::by_default(None), Permissions::ALL);
+        let confined = Permissions::by_default(Some(Confinement::Mounts));
+        assert!(!confined.load && confined.control && confined.patch && confined.record);
+        let refused = confined.check_load("switch to this driver").unwrap_err().to_string();
+        for words in ["may not switch to this driver", "it has other mounts", "--policy"] {
+            assert!(refused.contains(words), "{words}: {refused}");
+        }
     }
 
     #[test]

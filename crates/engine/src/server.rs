@@ -20,12 +20,13 @@ use sys::signals::TerminationSignals;
 use sys::socket::Listener;
 use sys::thread::CpuSet;
 
-use crate::config::{Config, KeptState};
+use crate::config::{Config, StateFile};
 use crate::control::{
     Control, GroupListener, Listeners, PlacementConfig, Setup, SharedMemory, StatePersistence,
+    stream_rings,
 };
 use crate::counters::Counters;
-use crate::cycle_thread::{CycleShared, CycleThread};
+use crate::cycle_thread::{CycleGain, CycleShared, CycleThread};
 use crate::driver_swap::capture_slabs;
 use crate::error::{CompanionError, ServerError, within};
 use crate::model::{Limits, Model};
@@ -37,10 +38,17 @@ use crate::priority_broker::BrokeredPriorities;
 use crate::realtime_limits::{Locking, drop_unneeded, granted, lock_memory};
 use crate::registry::Mirror;
 use crate::state_writer::StateWriter;
+use crate::stream_part::StreamPart;
 use crate::transport::TransportEngine;
 
 /// Distance from the driver's priority to its clients', as in JACK.
 const CLIENT_PRIORITY_DISTANCE: u32 = 5;
+
+/// Returns the priority of the threads of further devices, where the driver has `driver`: below all
+/// clients of the graph.
+pub(crate) fn device_priority(driver: u32) -> u32 {
+    driver.saturating_sub(CLIENT_PRIORITY_DISTANCE + 1).max(1)
+}
 
 /// Runs a server in this thread until it is asked to stop. `platform` starts other programs for it;
 /// `companions` starts, once, what runs along with it, when the server has given up the rights of
@@ -147,11 +155,7 @@ fn start(
     driver: NewDriver,
 ) -> Result<String, ServerError> {
     let NewDriver { mut driver, facts, start_trigger, hardware_monitor } = driver;
-    let limits = Limits {
-        clients: config.port_max,
-        ports: config.port_max,
-        connections: config.port_max * 16,
-    };
+    let limits = config.limits();
     let shape = RegistryShape {
         ports: limits.ports,
         clients: limits.clients,
@@ -170,15 +174,20 @@ fn start(
     let plan = pool.take().ok_or_else(|| ServerError::Driver("no plan".into()))?;
     plan.quantum = config.quantum;
 
+    shared.is_called_by(&facts.rest_call);
     driver.start(config.quantum).map_err(ServerError::Driver)?;
+    let (streams, (orders, returns)) = stream_rings();
     let cycles = CycleThread {
         driver,
+        streams: StreamPart::new(orders, returns),
+        gain: CycleGain::default(),
         shared: Arc::clone(&shared),
         plan,
         capture,
         retired: retired_in,
         sync: config.sync,
         realtime_priority: config.realtime_priority,
+        suspend_ns: config.suspend_ns(),
         transport: TransportEngine::default(),
         resumed: 0,
         counters: Counters::of_environment(config.quantum, facts.sample_rate_hz),
@@ -216,6 +225,7 @@ fn start(
         after_crash,
         state,
         kit,
+        streams,
         locking,
     })
     .map_err(|source| ServerError::Kernel { what: "a poll descriptor", source })?;
@@ -258,7 +268,7 @@ fn described_engine(
 }
 
 /// The name of the device that drives, as JACK programs know it.
-const DRIVER_NAME: &str = "system";
+pub(crate) const DRIVER_NAME: &str = "system";
 
 /// A graph with only the driver's ports, and the id of the driver.
 fn model_of(limits: Limits, channels: &Channels) -> Result<(Model, u32), ServerError> {
@@ -294,7 +304,7 @@ fn remember(
     let start = |path: PathBuf| {
         StateWriter::start(path).map_err(|source| ServerError::Kernel { what: "a thread", source })
     };
-    if let Some(KeptState { path, state }) = config.state.as_deref() {
+    if let Some(StateFile { path, state }) = config.state.as_deref() {
         // Written at once, so that the user sees an error if it cannot be saved there.
         state::write(path, state)?;
         model.keep_what_goes();

@@ -35,13 +35,17 @@ struct Successor {
     is_mapped: bool,
     /// When it was created, ns.
     since_ns: u64,
-    /// That its time was over has been noted.
-    is_overdue: bool,
+    /// How many of the times in [`ALL_PATIENCE_NS`] have been noted to be over.
+    noted: usize,
 }
 
-/// A client that was asked to map a page has this long before others go on without it, ns. It is a
-/// new predecessor, and will be asked to map the next page.
-const PATIENCE_NS: u64 = 1_000_000_000;
+/// A new predecessor that was asked to map a page has this long before others go on without it, ns.
+/// It will be asked to map the next page.
+pub const NEWCOMERS_PATIENCE_NS: u64 = 1_000_000_000;
+/// So long for a predecessor that is heard, ns: it falls silent until it has mapped the next page.
+/// A program whose other threads are held up for a moment is to be heard all the same.
+pub const PREDECESSORS_PATIENCE_NS: u64 = 5_000_000_000;
+const ALL_PATIENCE_NS: [u64; 2] = [NEWCOMERS_PATIENCE_NS, PREDECESSORS_PATIENCE_NS];
 
 /// The pages of one client.
 #[derive(Debug)]
@@ -68,6 +72,7 @@ impl Page {
 
     fn close(&mut self, locking: Locking) -> Result<(), SegmentError> {
         if let Some(memory) = &self.memory {
+            // MUTATION: signal_page.not_closed
             self.shared.close_to_writers(memory)?;
             self.memory = None;
             locking.lock(|| self.shared.lock_on_fault());
@@ -117,6 +122,7 @@ impl SignalPages {
     pub fn revoke(&mut self, number: u32) {
         let coming = self.coming.as_mut().map(|coming| &mut coming.page);
         for page in coming.into_iter().chain([&mut self.current]) {
+            // MUTATION: signal_pages.former_neighbour_keeps_page
             page.is_revoked |= page.number == number;
         }
     }
@@ -145,12 +151,8 @@ impl SignalPages {
         }
         // Without memory for it, the next plan tries again.
         let page = Page::create(self.current.number.wrapping_add(1)).ok();
-        self.coming = page.map(|page| Successor {
-            page,
-            is_mapped: false,
-            since_ns: now_ns,
-            is_overdue: false,
-        });
+        self.coming =
+            page.map(|page| Successor { page, is_mapped: false, since_ns: now_ns, noted: 0 });
         self.coming()
     }
 
@@ -176,16 +178,17 @@ impl SignalPages {
         self.coming.as_ref().is_some_and(|coming| coming.is_mapped)
     }
 
-    /// Whether new predecessors have had their time to map the coming page.
-    pub fn is_coming_overdue(&self, now_ns: u64) -> bool {
-        self.coming.as_ref().is_some_and(|coming| now_ns >= coming.since_ns + PATIENCE_NS)
+    /// Whether those who are to map the coming page have had `patience_ns` for it.
+    pub fn is_coming_overdue(&self, patience_ns: u64, now_ns: u64) -> bool {
+        self.coming.as_ref().is_some_and(|coming| now_ns >= coming.since_ns + patience_ns)
     }
 
-    /// Returns true once for each coming page: when it is overdue, so that a plan is needed.
+    /// Returns true once for each coming page and time that it may take: when that is over, so that
+    /// a plan is needed.
     pub fn becomes_overdue(&mut self, now_ns: u64) -> bool {
-        let is_overdue = self.is_coming_overdue(now_ns);
-        let coming = self.coming.as_mut().filter(|_| is_overdue);
-        coming.is_some_and(|coming| !std::mem::replace(&mut coming.is_overdue, true))
+        let is_over = |patience_ns: &u64| self.is_coming_overdue(*patience_ns, now_ns);
+        let over = ALL_PATIENCE_NS.iter().filter(|patience_ns| is_over(patience_ns)).count();
+        self.coming.as_mut().is_some_and(|coming| std::mem::replace(&mut coming.noted, over) < over)
     }
 
     /// Closes the coming page and makes it the client's from the next plan on. If it cannot be
@@ -261,12 +264,15 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_needed_once_when_a_page_is_overdue() {
+    fn a_plan_is_needed_once_for_each_time_that_is_over() {
         let mut pages = SignalPages::create().unwrap();
         pages.revoke(0);
         pages.replace_if_needed(7);
-        assert!(!pages.becomes_overdue(6 + PATIENCE_NS));
-        assert!(pages.becomes_overdue(7 + PATIENCE_NS) && !pages.becomes_overdue(8 + PATIENCE_NS));
-        assert!(pages.is_coming_overdue(8 + PATIENCE_NS));
+        for patience_ns in [NEWCOMERS_PATIENCE_NS, PREDECESSORS_PATIENCE_NS] {
+            assert!(!pages.becomes_overdue(6 + patience_ns));
+            assert!(pages.becomes_overdue(7 + patience_ns));
+            assert!(!pages.becomes_overdue(8 + patience_ns));
+            assert!(pages.is_coming_overdue(patience_ns, 8 + patience_ns));
+        }
     }
 }

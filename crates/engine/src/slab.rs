@@ -44,6 +44,7 @@ impl Slab {
     ) -> Result<(), SegmentError> {
         let Some(present) = self.present_frames.get_mut(slot as usize) else { return Ok(()) };
         if *present < frames {
+            // MUTATION: make_present.not_populated
             self.peer.populate(slot, frames as usize)?;
             locking.lock(|| self.peer.lock_on_fault(slot, frames as usize));
             *present = frames;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use state::State;
@@ -10,7 +11,7 @@ use state::State;
 #[derive(Debug)]
 pub struct StateWriter {
     path: PathBuf,
-    states: Sender<State>,
+    states: Arc<NewestOnly<State>>,
     /// Ends with the thread.
     ended: Receiver<()>,
 }
@@ -24,9 +25,9 @@ impl StateWriter {
     /// # Errors
     /// If the kernel has no thread left.
     pub fn start(path: PathBuf) -> std::io::Result<Self> {
-        let (states, given) = channel();
+        let states = Arc::new(NewestOnly::default());
         let (ends, ended) = channel();
-        let file = path.clone();
+        let (file, given) = (path.clone(), Arc::clone(&states));
         std::thread::Builder::new().name("consort-state".into()).spawn(move || {
             keep(&file, &given);
             drop::<Sender<()>>(ends);
@@ -34,26 +35,69 @@ impl StateWriter {
         Ok(Self { path, states, ended })
     }
 
-    /// Queues a state to be written. Does not wait.
+    /// Has a state written in place of one that waits. Does not wait for the disk.
     pub fn give(&self, state: State) {
-        // Fails only if the thread is gone, which it is not while this exists.
-        let _ = self.states.send(state);
+        self.states.put(state);
     }
 
     /// Waits for a bounded time until everything is written; returns the file.
     pub fn finish(self) -> PathBuf {
         let Self { path, states, ended } = self;
-        drop(states);
+        states.close();
         // The channel carries no message; it closes when the thread ends.
         let _ = ended.recv_timeout(LAST);
         path
     }
 }
 
-fn keep(path: &Path, given: &Receiver<State>) {
+/// A place for one value, in which a newer one replaces it: a disk that hangs costs one state, not
+/// all that come meanwhile.
+#[derive(Debug)]
+struct NewestOnly<T> {
+    place: Mutex<Place<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Place<T> {
+    newest: Option<T>,
+    is_closed: bool,
+}
+
+impl<T> Default for NewestOnly<T> {
+    fn default() -> Self {
+        let place = Mutex::new(Place { newest: None, is_closed: false });
+        Self { place, changed: Condvar::new() }
+    }
+}
+
+impl<T> NewestOnly<T> {
+    fn put(&self, value: T) {
+        self.lock().newest = Some(value);
+        self.changed.notify_one();
+    }
+
+    /// Nothing comes any more.
+    fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// Waits for a value; `None` after the last one.
+    fn take(&self) -> Option<T> {
+        let waits = |place: &mut Place<T>| place.newest.is_none() && !place.is_closed;
+        let waited = self.changed.wait_while(self.lock(), waits);
+        waited.unwrap_or_else(PoisonError::into_inner).newest.take()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Place<T>> {
+        self.place.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn keep(path: &Path, given: &NewestOnly<State>) {
     let mut complained = String::new();
-    while let Ok(first) = given.recv() {
-        let newest = given.try_iter().last().unwrap_or(first);
+    while let Some(newest) = given.take() {
         let complaint =
             state::write(path, &newest).err().map(|error| error.to_string()).unwrap_or_default();
         if !complaint.is_empty() && complaint != complained {
@@ -76,6 +120,17 @@ mod tests {
         }
         let path = writer.finish();
         assert_eq!(state::read(&path).unwrap().quantum, Some(99));
+    }
+
+    #[test]
+    fn a_disk_that_hangs_keeps_one_state_waiting() {
+        let states = NewestOnly::default();
+        let given: Vec<Arc<u32>> = (0..100).map(Arc::new).collect();
+        given.iter().for_each(|state| states.put(Arc::clone(state)));
+        let held = given.iter().filter(|state| Arc::strong_count(state) > 1).count();
+        assert_eq!((held, states.take().as_deref()), (1, Some(&99)));
+        states.close();
+        assert_eq!(states.take(), None);
     }
 
     #[test]

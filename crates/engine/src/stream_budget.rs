@@ -7,30 +7,49 @@ use std::collections::BTreeMap;
 
 use rt::shm::{RingShape, StreamPage, WishPage};
 
-/// The part of what is left to a program that one of its streams gets, at most.
-const PART_OF_PROGRAM: usize = 6;
+/// A stream gets at most one part in this many of what its account has left.
+const PART_OF_ACCOUNT: usize = 6;
 
-/// The part of what is left in all that one stream gets, at most.
+/// A stream gets at most one part in this many of what its process has left.
+const PART_OF_PROCESS: usize = 20;
+
+/// A stream gets at most one part in this many of what the server has left.
 const PART_IN_ALL: usize = 24;
+
+/// One part in this many of each limit is for the smallest rings alone: there are many streams, or
+/// one with the depth that it asks for.
+const RESERVED_PART: usize = 4;
+
+/// Whose memory a stream takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Account {
+    /// The process, by its id.
+    pub process: u32,
+    /// One of the programs for which the process plays; 0: itself.
+    pub number: u32,
+}
 
 /// Memory for streams, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamLimits {
     /// For all streams together.
     pub in_all: usize,
-    /// For the streams of one program.
-    pub per_program: usize,
+    /// For the streams of all accounts of one process.
+    pub per_process: usize,
+    /// For the streams of one account.
+    pub per_account: usize,
 }
 
 impl StreamLimits {
-    /// Returns the limits of a server that may lock `lockable` bytes (`None` = unlimited): 64 MiB,
-    /// but no more than half of what may be locked, and a quarter of that for one program.
+    /// Returns the limits of a server that may lock `lockable` bytes (`None` = unlimited): 96 MiB,
+    /// but no more than half of what may be locked; seven eighths of that for one process, and a
+    /// quarter for one account.
     #[must_use]
     pub fn within(lockable: Option<u64>) -> Self {
-        const MOST: usize = 64 << 20;
+        const MOST: usize = 96 << 20;
         let half = lockable.and_then(|bytes| usize::try_from(bytes / 2).ok());
         let in_all = half.map_or(MOST, |half| half.min(MOST));
-        Self { in_all, per_program: in_all / 4 }
+        Self { in_all, per_process: in_all / 8 * 7, per_account: in_all / 4 }
     }
 }
 
@@ -38,16 +57,18 @@ impl StreamLimits {
 #[derive(Debug)]
 pub struct StreamBudget {
     limits: StreamLimits,
-    /// What each program has, by its number; no entry for nothing.
-    programs: BTreeMap<u32, usize>,
+    /// What each account has; no entry for nothing.
+    accounts: BTreeMap<Account, usize>,
 }
 
 /// The memory of one stream; to be [released](StreamBudget::release) when that is gone.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct StreamGrant {
-    program: u32,
+    account: Account,
     shape: RingShape,
+    /// What it takes besides, bytes.
+    more: usize,
 }
 
 impl StreamGrant {
@@ -63,63 +84,129 @@ fn cost(shape: RingShape) -> usize {
     shape.bytes() + size_of::<WishPage>() + size_of::<StreamPage>()
 }
 
+/// A limit, and what is taken of it, bytes.
+#[derive(Debug, Clone, Copy)]
+struct Share {
+    limit: usize,
+    used: usize,
+    /// A stream gets one part in this many.
+    part: usize,
+}
+
+impl Share {
+    fn left(self) -> usize {
+        self.limit.saturating_sub(self.used)
+    }
+
+    /// Returns what is due to one stream.
+    fn due(self) -> usize {
+        self.left().saturating_sub(self.limit / RESERVED_PART) / self.part
+    }
+}
+
 impl StreamBudget {
     /// Returns the budget of a server without streams.
     #[must_use]
     pub fn new(limits: StreamLimits) -> Self {
-        Self { limits, programs: BTreeMap::new() }
+        Self { limits, accounts: BTreeMap::new() }
     }
 
-    /// Grants a stream of `program` the ring for a depth of `depth_frames`, or for as much of it as
+    /// Returns the limits that a stream of an account has to keep.
+    fn shares(&self, account: Account) -> [Share; 3] {
+        let StreamLimits { in_all, per_process, per_account } = self.limits;
+        // MUTATION: grant.one_program_gets_all
+        let of_account = self.used_by(account);
+        // MUTATION: grant.one_process_gets_all
+        let of_process = self.used_by_process(account.process);
+        [
+            Share { limit: per_account, used: of_account, part: PART_OF_ACCOUNT },
+            Share { limit: per_process, used: of_process, part: PART_OF_PROCESS },
+            Share { limit: in_all, used: self.used(), part: PART_IN_ALL },
+        ]
+    }
+
+    /// Returns the most that an account can still get, bytes.
+    fn left(&self, account: Account) -> usize {
+        self.shares(account).map(Share::left).into_iter().min().unwrap_or(0)
+    }
+
+    /// Grants a stream of `account` the ring for a depth of `depth_frames`, or for as much of it as
     /// is due to one stream; `None` if not even the smallest ring is left, or for an impossible
     /// number of channels.
-    pub fn grant(&mut self, program: u32, channels: u32, depth_frames: u32) -> Option<StreamGrant> {
+    pub fn grant(
+        &mut self,
+        account: Account,
+        channels: u32,
+        depth_frames: u32,
+    ) -> Option<StreamGrant> {
         let asked = RingShape::for_depth(channels, depth_frames)?;
-        let of_program = self.limits.per_program.saturating_sub(self.used_by(program));
-        let in_all = self.limits.in_all.saturating_sub(self.used());
-        let due = (of_program / PART_OF_PROGRAM).min(in_all / PART_IN_ALL);
+        let due = self.shares(account).map(Share::due).into_iter().min().unwrap_or(0);
         let shape = std::iter::successors(Some(asked), |shape| shape.halved()).find(|shape| {
             // The smallest ring is too little to share.
-            let most = if shape.halved().is_none() { of_program.min(in_all) } else { due };
+            let most = if shape.halved().is_none() { self.left(account) } else { due };
             cost(*shape) <= most
         })?;
-        *self.programs.entry(program).or_default() += cost(shape);
-        Some(StreamGrant { program, shape })
+        *self.accounts.entry(account).or_default() += cost(shape);
+        Some(StreamGrant { account, shape, more: 0 })
     }
 
     /// Reduces a grant to what the kernel was able to lock. A larger shape, or one of other
     /// channels, changes nothing.
     pub fn shrink(&mut self, grant: &mut StreamGrant, lockable: RingShape) {
         if lockable.channels() == grant.shape.channels() && cost(lockable) < cost(grant.shape) {
-            self.give_back(grant.program, cost(grant.shape) - cost(lockable));
+            self.give_back(grant.account, cost(grant.shape) - cost(lockable));
             grant.shape = lockable;
         }
     }
 
-    /// Takes a grant back.
-    pub fn release(&mut self, grant: StreamGrant) {
-        self.give_back(grant.program, cost(grant.shape));
+    /// Grants a stream more memory, besides its ring; returns false if there is not as much left.
+    pub fn extend(&mut self, grant: &mut StreamGrant, bytes: usize) -> bool {
+        // MUTATION: extend.without_limit
+        let fits = bytes <= self.left(grant.account);
+        if fits {
+            *self.accounts.entry(grant.account).or_default() += bytes;
+            grant.more += bytes;
+        }
+        fits
     }
 
-    fn give_back(&mut self, program: u32, bytes: usize) {
-        if let Some(used) = self.programs.get_mut(&program) {
+    /// Takes back what a stream got besides its ring.
+    pub fn retract(&mut self, grant: &mut StreamGrant) {
+        let more = std::mem::take(&mut grant.more);
+        self.give_back(grant.account, more);
+    }
+
+    /// Takes a grant back.
+    pub fn release(&mut self, grant: StreamGrant) {
+        self.give_back(grant.account, cost(grant.shape) + grant.more);
+    }
+
+    fn give_back(&mut self, account: Account, bytes: usize) {
+        if let Some(used) = self.accounts.get_mut(&account) {
             *used = used.saturating_sub(bytes);
             if *used == 0 {
-                self.programs.remove(&program);
+                self.accounts.remove(&account);
             }
         }
     }
 
-    /// Returns what the streams of a program take, bytes.
+    /// Returns what the streams of an account take, bytes.
     #[must_use]
-    pub fn used_by(&self, program: u32) -> usize {
-        self.programs.get(&program).copied().unwrap_or(0)
+    pub fn used_by(&self, account: Account) -> usize {
+        self.accounts.get(&account).copied().unwrap_or(0)
+    }
+
+    /// Returns what the streams of all accounts of a process take, bytes.
+    #[must_use]
+    pub fn used_by_process(&self, process: u32) -> usize {
+        let all = Account { process, number: 0 }..=Account { process, number: u32::MAX };
+        self.accounts.range(all).map(|(_, used)| used).sum()
     }
 
     /// Returns what all streams take, bytes.
     #[must_use]
     pub fn used(&self) -> usize {
-        self.programs.values().sum()
+        self.accounts.values().sum()
     }
 }
 
@@ -129,50 +216,96 @@ mod tests {
 
     use super::*;
 
+    fn own(process: u32) -> Account {
+        Account { process, number: 0 }
+    }
+
     const TWO_SECONDS: u32 = 96_000;
+
+    #[test]
+    fn more_memory_for_a_stream_comes_from_its_programs_share() {
+        let limits = StreamLimits { in_all: 400_000, per_process: 200_000, per_account: 100_000 };
+        let mut budget = StreamBudget::new(limits);
+        let mut grant = budget.grant(own(1), 2, 0).unwrap();
+        let ring = budget.used();
+        assert!(budget.extend(&mut grant, 50_000));
+        assert!(!budget.extend(&mut grant, 100_000 - ring - 49_999), "one byte too much");
+        assert_eq!(budget.used_by(own(1)), ring + 50_000);
+        budget.release(grant);
+        assert_eq!(budget.used_by(own(1)), 0);
+    }
 
     #[test]
     fn the_first_stream_gets_the_depth_that_it_asks_for() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
-        let grant = budget.grant(1, 2, TWO_SECONDS).unwrap();
+        let grant = budget.grant(own(1), 2, TWO_SECONDS).unwrap();
         assert_eq!(grant.shape(), RingShape::for_depth(2, TWO_SECONDS).unwrap());
         assert_eq!(budget.used(), grant.shape().bytes() + 4 * 4096);
         budget.release(grant);
-        assert_eq!((budget.used(), budget.programs.len()), (0, 0));
+        assert_eq!((budget.used(), budget.accounts.len()), (0, 0));
     }
 
     #[test]
-    fn a_hundred_streams_get_less_each_but_none_gets_nothing() {
+    fn each_of_a_hundred_streams_gets_some_depth() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
         let depths: Vec<u32> = (0..100)
-            .map(|stream| budget.grant(stream % 10, 2, TWO_SECONDS).unwrap().shape.depth_frames())
+            .map(|stream| {
+                budget.grant(own(stream % 10), 2, TWO_SECONDS).unwrap().shape.depth_frames()
+            })
             .collect();
         assert!(depths.is_sorted_by(|earlier, later| earlier >= later), "{depths:?}");
-        // 85 ms at 48 kHz.
-        assert_eq!((depths[0], depths[99]), (131_072, 4096));
-        assert!(budget.used() <= 64 << 20);
+        // 171 ms at 48 kHz.
+        assert_eq!((depths[0], depths[99]), (131_072, 8192));
+        assert!(budget.used() <= 96 << 20);
     }
 
     #[test]
     fn a_greedy_program_leaves_others_their_depth() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
-        let kept: Vec<_> = std::iter::from_fn(|| budget.grant(1, 32, u32::MAX)).collect();
-        assert!(kept.len() > 10 && budget.used_by(1) <= 16 << 20);
-        let other = budget.grant(2, 2, TWO_SECONDS / 2).unwrap();
+        let kept: Vec<_> = std::iter::from_fn(|| budget.grant(own(1), 32, u32::MAX)).collect();
+        assert!(kept.len() > 10 && budget.used_by(own(1)) <= 24 << 20);
+        let other = budget.grant(own(2), 2, TWO_SECONDS / 2).unwrap();
         assert_eq!(other.shape(), RingShape::for_depth(2, TWO_SECONDS / 2).unwrap());
     }
 
     #[test]
     fn limits_follow_what_may_be_locked() {
         let limits = [Some(0), Some(8 << 20), Some(u64::MAX), None].map(StreamLimits::within);
-        assert_eq!(limits.map(|limits| limits.in_all >> 20), [0, 4, 64, 64]);
-        assert_eq!(limits.map(|limits| limits.per_program >> 20), [0, 1, 16, 16]);
-        assert_eq!(StreamBudget::new(limits[0]).grant(1, 1, 0), None);
+        assert_eq!(limits.map(|limits| limits.in_all >> 20), [0, 4, 96, 96]);
+        assert_eq!(limits.map(|limits| limits.per_account >> 20), [0, 1, 24, 24]);
+        assert_eq!(limits.map(|limits| limits.per_process >> 20), [0, 3, 84, 84]);
+        assert_eq!(StreamBudget::new(limits[0]).grant(own(1), 1, 0), None);
+    }
+
+    #[test]
+    fn a_process_that_plays_for_hundreds_of_programs_has_memory_for_each() {
+        let mut budget = StreamBudget::new(StreamLimits::within(None));
+        let account = |number| Account { process: 7, number };
+        let depths: Vec<u32> = (1..=500)
+            .map(|number| budget.grant(account(number), 2, TWO_SECONDS).unwrap())
+            .map(|grant| grant.shape.depth_frames())
+            .collect();
+        assert_eq!(depths[0], 131_072);
+        assert_eq!(depths[99], 2048);
+        // What is left is for others.
+        let kept = (501..).map_while(|number| budget.grant(account(number), 2, TWO_SECONDS));
+        assert!(kept.count() > 0 && budget.used_by_process(7) <= 84 << 20);
+        assert!((0..100).all(|process| budget.grant(own(100 + process), 2, TWO_SECONDS).is_some()));
+    }
+
+    #[test]
+    fn an_account_shares_its_limit_with_no_other() {
+        let mut budget = StreamBudget::new(StreamLimits::within(None));
+        let account = |number| Account { process: 7, number };
+        let taken: Vec<_> = std::iter::from_fn(|| budget.grant(account(1), 2, u32::MAX)).collect();
+        assert!(!taken.is_empty() && budget.used_by(account(1)) <= 24 << 20);
+        let other = budget.grant(account(2), 2, TWO_SECONDS / 2).unwrap();
+        assert_eq!(other.shape(), RingShape::for_depth(2, TWO_SECONDS / 2).unwrap());
     }
 
     #[derive(Debug, Clone)]
     enum Step {
-        Grant { program: u32, channels: u32, depth: u32 },
+        Grant { account: Account, channels: u32, depth: u32 },
         Shrink { stream: usize },
         Release { stream: usize },
     }
@@ -180,7 +313,11 @@ mod tests {
     fn steps() -> impl Strategy<Value = Vec<Step>> {
         let step = prop_oneof![
             4 => (0..6_u32, 0..34_u32, any::<u32>().prop_map(|bits| bits >> (bits % 32)))
-                .prop_map(|(program, channels, depth)| Step::Grant { program, channels, depth }),
+                .prop_map(|(account, channels, depth)| {
+                    // Three processes with two accounts each.
+                    let account = Account { process: account / 2, number: account % 2 };
+                    Step::Grant { account, channels, depth }
+                }),
             1 => any::<usize>().prop_map(|stream| Step::Shrink { stream }),
             2 => any::<usize>().prop_map(|stream| Step::Release { stream }),
         ];
@@ -193,18 +330,20 @@ mod tests {
             steps in steps(),
             in_all in 0..128_usize << 20,
         ) {
-            let limits = StreamLimits { in_all, per_program: in_all / 3 };
+            let (per_process, per_account) = (in_all / 2, in_all / 3);
+            let limits = StreamLimits { in_all, per_process, per_account };
             let mut budget = StreamBudget::new(limits);
             let mut grants: Vec<StreamGrant> = Vec::new();
             for step in steps {
                 match step {
-                    Step::Grant { program, channels, depth } => {
+                    Step::Grant { account, channels, depth } => {
                         let least = RingShape::for_depth(channels, 0).map(cost);
                         let fits = least.is_some_and(|least| {
-                            least <= limits.per_program.saturating_sub(budget.used_by(program))
+                            least <= per_account - budget.used_by(account)
+                                && least <= per_process - budget.used_by_process(account.process)
                                 && least <= in_all - budget.used()
                         });
-                        let granted = budget.grant(program, channels, depth);
+                        let granted = budget.grant(account, channels, depth);
                         prop_assert_eq!(granted.is_some(), fits, "the smallest is always granted");
                         if let Some(grant) = granted {
                             let asked = RingShape::for_depth(channels, depth).unwrap();
@@ -224,13 +363,18 @@ mod tests {
                     }
                     Step::Shrink { .. } | Step::Release { .. } => {}
                 }
-                let sum = |program: u32| -> usize {
-                    let own = grants.iter().filter(|grant| grant.program == program);
-                    own.map(|grant| cost(grant.shape)).sum()
+                let sum = |is_its: &dyn Fn(Account) -> bool| -> usize {
+                    let its = grants.iter().filter(|grant| is_its(grant.account));
+                    its.map(|grant| cost(grant.shape)).sum()
                 };
-                for program in 0..6 {
-                    prop_assert_eq!(budget.used_by(program), sum(program));
-                    prop_assert!(sum(program) <= limits.per_program);
+                for (process, number) in [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)] {
+                    let account = Account { process, number };
+                    let own = sum(&|other| other == account);
+                    prop_assert_eq!(budget.used_by(account), own);
+                    prop_assert!(own <= per_account);
+                    let all = sum(&|other| other.process == process);
+                    prop_assert_eq!(budget.used_by_process(process), all);
+                    prop_assert!(all <= per_process);
                 }
                 prop_assert!(budget.used() <= in_all);
             }

@@ -15,11 +15,11 @@
 //!
 //! | event | running | suspended |
 //! |---|---|---|
-//! | late in a cycle | count up; from [`UNPIN_CYCLES`] on: unpin, or stay unpinned for longer; from the timeout on: **suspend** (and unpin, demote, count from 0) | count up; from [`UNPIN_CYCLES`] on: unpin, or stay unpinned for longer |
+//! | late in a cycle | count up; from [`UNPIN_CYCLES`] on: unpin, or stay unpinned for longer; from the timeout on: **suspend** (and unpin, demote with all threads of the process that keep a CPU, count from 0) | count up; from [`UNPIN_CYCLES`] on: unpin, or stay unpinned for longer |
 //! | in time in a cycle | count down, but not for cycles in which the driver waited for it in vain | the same |
 //! | 64 cycles in a row ([`affinity_mismatch`]) on another CPU than assigned | unpin; with `--cpus`: log it once | – (no CPU is assigned) |
 //! | check due, the client is idle and polls for its turn | – | **reinstate**, and unpin |
-//! | check due, otherwise | – | wake it; check again after [`SUSPENSION`]'s first time |
+//! | check due, otherwise | – | wake it, demote again; check again after [`SUSPENSION`]'s first time |
 //! | activated again | – | **reinstate** |
 //! | the time of an unpinned client is over | pin, with the next check of the placement | the same, once reinstated |
 //!
@@ -90,13 +90,15 @@ pub struct Poll {
 pub enum Action {
     /// Publish another plan: the client is unpinned.
     Unpin,
-    /// Take the client's priority, and publish a plan without it. The driver thread does not
-    /// supervise a client that is in no plan, and that client may be about to begin a cycle that it
-    /// never ends.
+    /// Take the priority of the client's threads, and publish a plan without it. The driver thread
+    /// does not supervise a client that is in no plan, and that client may be about to begin a
+    /// cycle that it never ends.
     Suspend,
-    /// Publish a plan with the client.
+    /// Give the threads other than the process thread their priorities back, and publish a plan
+    /// with the client.
     Reinstate,
-    /// Wake the client, so that it polls for its turn if it is alive.
+    /// Wake the client, so that it polls for its turn if it is alive, and take the priority of its
+    /// threads again.
     Wake,
     /// Log that the client does not run on this CPU, which the user's `--cpus` assigns.
     ReportMismatch {
@@ -200,6 +202,7 @@ impl ClientSupervision {
         let has_timed_out = count >= timeout_cycles;
         let is_newly_unpinned =
             (has_timed_out || count >= UNPIN_CYCLES) && self.unpin(UnpinReason::Late, now_ns);
+        // MUTATION: supervision.never_suspends
         if has_timed_out && self.suspension.is_none() {
             let check_at_ns = self.suspension_backoff.begin(now_ns);
             self.suspension = Some(Suspension { check_at_ns, polls });

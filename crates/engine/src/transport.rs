@@ -151,9 +151,9 @@ mod tests {
 
     /// An engine and the number of its next cycle, at 1 kHz: 100 ms a cycle.
     #[derive(Default)]
-    struct Stage(TransportEngine, u32);
+    struct Scenario(TransportEngine, u32);
 
-    impl Stage {
+    impl Scenario {
         fn cycle(&mut self, inputs: TransportInputs) -> (TransportState, u32) {
             let decided = self.decide(inputs);
             (decided.state, decided.position.frame)
@@ -189,40 +189,44 @@ mod tests {
 
     #[test]
     fn a_rolling_transport_advances_one_quantum_per_cycle() {
-        let mut stage = Stage::default();
-        assert_eq!(stage.quiet(), (Stopped, 0));
-        assert_eq!(stage.asked(roll(true)), (Starting, 0));
-        assert_eq!([stage.quiet(), stage.quiet()], [(Rolling, 0), (Rolling, 100)]);
-        assert_eq!(stage.asked(roll(true)), (Rolling, 200), "it does already");
-        assert_eq!(stage.asked(roll(false)), (Stopped, 300));
-        assert_eq!([stage.quiet(), stage.asked(roll(false))], [(Stopped, 300), (Stopped, 300)]);
+        let mut scenario = Scenario::default();
+        assert_eq!(scenario.quiet(), (Stopped, 0));
+        assert_eq!(scenario.asked(roll(true)), (Starting, 0));
+        assert_eq!([scenario.quiet(), scenario.quiet()], [(Rolling, 0), (Rolling, 100)]);
+        assert_eq!(scenario.asked(roll(true)), (Rolling, 200), "it does already");
+        assert_eq!(scenario.asked(roll(false)), (Stopped, 300));
+        assert_eq!(
+            [scenario.quiet(), scenario.asked(roll(false))],
+            [(Stopped, 300), (Stopped, 300)]
+        );
     }
 
     #[test]
     fn a_jump_restarts_only_a_rolling_transport() {
-        let mut stage = Stage::default();
-        assert_eq!(stage.asked(locate(7000)), (Stopped, 7000));
-        assert_eq!(stage.quiet(), (Stopped, 7000));
-        stage.asked(roll(true));
-        assert_eq!(stage.quiet(), (Rolling, 7000));
-        assert_eq!(stage.asked(locate(u32::MAX - 49)), (Starting, u32::MAX - 49));
+        let mut scenario = Scenario::default();
+        assert_eq!(scenario.asked(locate(7000)), (Stopped, 7000));
+        assert_eq!(scenario.quiet(), (Stopped, 7000));
+        scenario.asked(roll(true));
+        assert_eq!(scenario.quiet(), (Rolling, 7000));
+        assert_eq!(scenario.asked(locate(u32::MAX - 49)), (Starting, u32::MAX - 49));
         assert_eq!(
-            [stage.quiet(), stage.quiet()],
+            [scenario.quiet(), scenario.quiet()],
             [(Rolling, u32::MAX - 49), (Rolling, 50)],
             "frames wrap"
         );
         let both = TransportRequest { roll: Some(false), ..locate(5) };
-        assert_eq!([stage.asked(both), stage.quiet()], [(Stopped, 5), (Stopped, 5)]);
+        assert_eq!([scenario.asked(both), scenario.quiet()], [(Stopped, 5), (Stopped, 5)]);
         let both = TransportRequest { roll: Some(true), ..locate(9) };
-        assert_eq!([stage.asked(both), stage.quiet()], [(Starting, 9), (Rolling, 9)]);
+        assert_eq!([scenario.asked(both), scenario.quiet()], [(Starting, 9), (Rolling, 9)]);
     }
 
     #[test]
     fn every_start_or_jump_begins_a_new_round() {
-        let mut stage = Stage::default();
+        let mut scenario = Scenario::default();
         let mut rounds = Vec::new();
         for request in [locate(1), roll(true), locate(2), roll(false), locate(3), roll(false)] {
-            let decided = stage.decide(TransportInputs { request, ..TransportInputs::default() });
+            let decided =
+                scenario.decide(TransportInputs { request, ..TransportInputs::default() });
             rounds.push((decided.round, decided.asks));
         }
         assert_eq!(rounds, [(1, true), (2, true), (3, true), (3, false), (4, true), (4, true)]);
@@ -232,34 +236,40 @@ mod tests {
     fn a_slow_client_is_waited_for_until_the_timeout() {
         let held_up = TransportInputs { held_up: true, ..TransportInputs::default() };
         for (timeout_us, waits) in [(0, 0), (1, 0), (250_000, 2), (1_000_000, 9)] {
-            let mut stage = Stage::default();
+            let mut scenario = Scenario::default();
             let request = TransportRequest { sync_timeout_us: Some(timeout_us), ..roll(true) };
-            assert_eq!(stage.cycle(TransportInputs { request, ..held_up }), (Starting, 0));
+            assert_eq!(scenario.cycle(TransportInputs { request, ..held_up }), (Starting, 0));
             for waited in 0..waits {
-                assert_eq!(stage.cycle(held_up), (Starting, 0), "{timeout_us} µs, {waited}");
+                assert_eq!(scenario.cycle(held_up), (Starting, 0), "{timeout_us} µs, {waited}");
             }
-            let decided = stage.decide(held_up);
+            let decided = scenario.decide(held_up);
             assert_eq!(
                 (decided.state, decided.asks),
                 (Rolling, true),
                 "{timeout_us} µs, and still asked"
             );
         }
-        let mut stage = Stage::default();
-        stage.cycle(TransportInputs { request: roll(true), ..held_up });
-        assert_eq!(stage.cycle(held_up), (Starting, 0));
-        assert_eq!(stage.quiet(), (Rolling, 0), "as soon as it is ready");
+        let mut scenario = Scenario::default();
+        scenario.cycle(TransportInputs { request: roll(true), ..held_up });
+        assert_eq!(scenario.cycle(held_up), (Starting, 0));
+        assert_eq!(scenario.quiet(), (Rolling, 0), "as soon as it is ready");
     }
 
     #[test]
     fn a_jump_while_starting_waits_anew() {
         let held_up = TransportInputs { held_up: true, ..TransportInputs::default() };
-        let mut stage = Stage::default();
+        let mut scenario = Scenario::default();
         let request = TransportRequest { sync_timeout_us: Some(200_000), ..roll(true) };
-        stage.cycle(TransportInputs { request, ..held_up });
-        assert_eq!(stage.cycle(held_up), (Starting, 0));
-        assert_eq!(stage.cycle(TransportInputs { request: locate(70), ..held_up }), (Starting, 70));
-        assert_eq!([stage.cycle(held_up), stage.cycle(held_up)], [(Starting, 70), (Rolling, 70)]);
+        scenario.cycle(TransportInputs { request, ..held_up });
+        assert_eq!(scenario.cycle(held_up), (Starting, 0));
+        assert_eq!(
+            scenario.cycle(TransportInputs { request: locate(70), ..held_up }),
+            (Starting, 70)
+        );
+        assert_eq!(
+            [scenario.cycle(held_up), scenario.cycle(held_up)],
+            [(Starting, 70), (Rolling, 70)]
+        );
     }
 
     #[test]
@@ -267,25 +277,25 @@ mod tests {
         let stated = Position { frame: 999, valid: valid::BBT, bar: 4, ..Position::default() };
         let led = TransportInputs { master: 7, stated: Some(stated), ..TransportInputs::default() };
         let silent = TransportInputs { master: 7, ..TransportInputs::default() };
-        let mut stage = Stage::default();
-        stage.decide(silent);
-        let position = stage.decide(led).position;
+        let mut scenario = Scenario::default();
+        scenario.decide(silent);
+        let position = scenario.decide(led).position;
         assert_eq!(
             (position.frame, position.bar, position.valid),
             (0, 4, valid::BBT),
             "but the frame is not its to say"
         );
-        assert_eq!(stage.decide(silent).position.bar, 4, "as long as it stands still");
-        stage.decide(TransportInputs { request: roll(true), ..silent });
-        stage.decide(led);
-        assert_eq!(stage.decide(led).position, Position { frame: 100, ..stated });
-        assert_eq!(stage.decide(silent).position, Position::at(200), "a master that hangs");
+        assert_eq!(scenario.decide(silent).position.bar, 4, "as long as it stands still");
+        scenario.decide(TransportInputs { request: roll(true), ..silent });
+        scenario.decide(led);
+        assert_eq!(scenario.decide(led).position, Position { frame: 100, ..stated });
+        assert_eq!(scenario.decide(silent).position, Position::at(200), "a master that hangs");
         assert_eq!(
-            stage.decide(TransportInputs { request: roll(false), ..led }).position,
+            scenario.decide(TransportInputs { request: roll(false), ..led }).position,
             Position { frame: 300, ..stated }
         );
         assert_eq!(
-            stage.decide(TransportInputs::default()).position,
+            scenario.decide(TransportInputs::default()).position,
             Position::at(300),
             "a master that has gone"
         );
@@ -295,13 +305,13 @@ mod tests {
     fn positions_are_checked_where_they_enter() {
         let spoilt = Position { valid: u32::MAX, beats_per_minute: f64::NAN, ..Position::at(5) };
         let request = TransportRequest { position: Some(spoilt), ..TransportRequest::default() };
-        let mut stage = Stage::default();
+        let mut scenario = Scenario::default();
         assert_eq!(
-            stage.decide(TransportInputs { request, ..TransportInputs::default() }).position,
+            scenario.decide(TransportInputs { request, ..TransportInputs::default() }).position,
             spoilt.checked()
         );
         let stated =
             TransportInputs { master: 1, stated: Some(spoilt), ..TransportInputs::default() };
-        assert_eq!(stage.decide(stated).position, spoilt.checked());
+        assert_eq!(scenario.decide(stated).position, spoilt.checked());
     }
 }

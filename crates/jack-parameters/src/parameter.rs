@@ -30,7 +30,7 @@ impl Constraint {
                 let allowed: Vec<String> =
                     values.iter().map(|(allowed, _)| format!("'{allowed}'")).collect();
                 let value = value.to_string();
-                Err(format!("'{}' is none of {}", value.escape_debug(), allowed.join(", ")))
+                Err(format!("'{}' is not one of {}", value.escape_debug(), allowed.join(", ")))
             }
         }
     }
@@ -130,7 +130,7 @@ impl Parameter {
             Constraint::OneOf(values) => {
                 let allowed: Vec<String> =
                     values.iter().map(|(allowed, _)| format!("'{allowed}'")).collect();
-                format!("{written} {word} is none of {}", allowed.join(", "))
+                format!("{written} {word} is not one of {}", allowed.join(", "))
             }
             Constraint::Any => format!("{written} {word} makes no sense"),
         })

@@ -70,7 +70,18 @@ const CLOSING: u64 = 1 << 30;
 /// The session is closed: without pins, the client may be dropped.
 const CLOSED: u64 = 1 << 29;
 const PINS: u64 = CLOSED - 1;
-const INDEX_BITS: u32 = 24;
+
+/// How a handle's bits are divided: the slot's index plus one, so that no handle is null, and above
+/// it as much of the slot's generation as there is room for.
+#[derive(Debug, Clone, Copy)]
+struct HandleBits {
+    index: u32,
+    generation: u32,
+}
+
+/// Of this program's addresses. A 32-bit program may have 4095 clients, and a handle is another
+/// client's again after a million openings in its slot.
+const BITS: HandleBits = HandleBits::of(usize::BITS);
 
 static SLOTS: ChunkedList<Slot, 4> = ChunkedList::new([const { Slot::new() }; 4]);
 /// Held while slots are filled or emptied.
@@ -98,13 +109,13 @@ impl ClientHandle {
     }
 
     fn of(index: usize, state: u64) -> Self {
-        Self::from_number((state / GENERATION) << INDEX_BITS | (index as u64 + 1))
+        Self::from_number(BITS.handle(index, state / GENERATION))
     }
 
     #[inline]
     fn slot(self) -> Option<(&'static Slot, u64)> {
-        let index = (self.0 & ((1 << INDEX_BITS) - 1)).checked_sub(1)?;
-        Some((SLOTS.get(index)?, (self.0 >> INDEX_BITS) as u64))
+        let (index, generation) = BITS.parts(self.0 as u64)?;
+        Some((SLOTS.get(index)?, generation))
     }
 
     /// Returns the client if this is the handle of an open one. Thread: any.
@@ -114,7 +125,37 @@ impl ClientHandle {
         // Acquire, twice: pairs with the opening, so that the client is seen whole.
         let before = slot.state.fetch_add(1, Ordering::Acquire);
         let pinned = Pinned { slot, client: slot.client.load(Ordering::Acquire) };
-        (before / GENERATION == generation && before & OPEN != 0).then_some(pinned)
+        let is_current = BITS.shown(before / GENERATION) == generation;
+        (is_current && before & OPEN != 0).then_some(pinned)
+    }
+}
+
+impl HandleBits {
+    const fn of(address_bits: u32) -> Self {
+        let index = if address_bits < 64 { 12 } else { 24 };
+        let room = address_bits - index;
+        Self { index, generation: if room < 32 { room } else { 32 } }
+    }
+
+    const fn slots(self) -> usize {
+        (1 << self.index) - 1
+    }
+
+    /// What handles show of a slot's generation.
+    #[inline]
+    const fn shown(self, generation: u64) -> u64 {
+        generation & ((1 << self.generation) - 1)
+    }
+
+    fn handle(self, index: usize, generation: u64) -> u64 {
+        self.shown(generation) << self.index | (index as u64 + 1)
+    }
+
+    /// The index, and what the handle shows of the generation; `None` for no slot's handle.
+    #[inline]
+    fn parts(self, handle: u64) -> Option<(usize, u64)> {
+        let index = (handle & ((1 << self.index) - 1)).checked_sub(1)?;
+        Some((index as usize, handle >> self.index))
     }
 }
 
@@ -142,7 +183,7 @@ pub fn insert(client: OpenClient) -> Option<ClientHandle> {
     let _changing = CHANGES.lock().unwrap_or_else(PoisonError::into_inner);
     // Relaxed: under the lock, like every change of slots.
     let index =
-        (0..1 << INDEX_BITS).take_while(|index| SLOTS.make(*index).is_some()).find(|index| {
+        (0..BITS.slots()).take_while(|index| SLOTS.make(*index).is_some()).find(|index| {
             SLOTS.get(*index).is_some_and(|slot| slot.client.load(Ordering::Relaxed).is_null())
         })?;
     let slot = SLOTS.get(index)?;
@@ -240,4 +281,29 @@ fn reap() -> Vec<OpenClient> {
         slot.state.fetch_and(!(CLOSING | CLOSED), Ordering::Release);
     }
     reaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_of_many_openings_fit_into_an_address() {
+        for address_bits in [32, 64] {
+            let bits = HandleBits::of(address_bits);
+            for index in [0, 1, bits.slots() - 1] {
+                for generation in [1, 255, 256, 257, 65_536, (1 << bits.generation) - 1] {
+                    let handle = bits.handle(index, generation);
+                    assert!(handle != 0 && handle.checked_shr(address_bits).unwrap_or(0) == 0);
+                    assert_eq!(bits.parts(handle), Some((index, generation)), "{address_bits}");
+                }
+            }
+            assert_eq!(
+                bits.shown(1 << bits.generation),
+                0,
+                "a generation that handles cannot show"
+            );
+            assert_eq!(bits.parts(0), None);
+        }
+    }
 }

@@ -13,25 +13,45 @@ pub struct CardPosition {
     pub frame_ps: u64,
 }
 
-/// A card that plays. Frames are counted from its first start on; while it is stopped, they stand.
-/// Where nothing was written, it plays silence.
+/// A card that plays. Frames count from the first start on; the count stops while the card is
+/// stopped, and while the hardware is not there. Where nothing was written, it plays silence.
 ///
 /// All methods are called by the device's thread. Thread: cycle.
 pub trait Card {
-    /// Returns how many frames its buffer holds; constant.
+    /// Returns how many frames its buffer holds. It changes only while the card is not open.
     fn buffer_frames(&self) -> u32;
 
-    /// Returns how many frames after the hardware's position cannot be changed any more; constant.
+    /// Returns how many frames after the hardware's position cannot be changed any more. It changes
+    /// only while the card is not open.
     fn safety_frames(&self) -> u32;
 
-    /// Returns where the hardware is.
+    /// Returns whether the hardware is there. A card that has closed is stopped.
+    fn is_open(&self) -> bool {
+        true
+    }
+
+    /// Has the hardware opened, and returns whether it is there. If it is not, the loop is called
+    /// when it is.
+    fn open(&mut self) -> bool {
+        self.is_open()
+    }
+
+    /// Returns where the hardware is. Never goes back.
     fn position(&mut self, now_ns: u64) -> CardPosition;
+
+    /// Returns the frame after the last one that the card has. It is smaller than what was written
+    /// if the card has lost that, and larger if it has played before.
+    fn written(&self) -> u64;
 
     /// Takes back the last `frames` frames; returns how many it really took back.
     fn rewind(&mut self, frames: u64) -> u64;
 
-    /// Takes the frames from device frame `first` on.
+    /// Takes the frames from device frame `first` on, which is not before [`Self::written`].
     fn write(&mut self, first: u64, planes: &Planes);
+
+    /// Replaces the frames of `planes` by what was captured while the device frames from `first` on
+    /// were played. They are silence, and stay so on a card that captures nothing.
+    fn read(&mut self, _first: u64, _planes: &mut Planes) {}
 
     /// Starts playing what was written.
     fn start(&mut self, now_ns: u64);

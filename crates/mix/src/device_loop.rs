@@ -1,24 +1,29 @@
 //! The loop of a device that plays: when it wakes, what it renders, how far ahead.
 
 use crate::card::{Card, CardPosition};
-use crate::graph::GraphHistory;
+use crate::history::FrameHistory;
 use crate::lead::Lead;
-use crate::memory::StreamMemory;
+use crate::memory::{RecordMemory, StreamMemory};
 use crate::planes::Planes;
+use crate::recorder::Recorded;
+use crate::recorders::Recorders;
 use crate::stream::{Heard, Stream};
-use crate::{FIRST_PIECE_FRAMES, PIECE_FRAMES};
+use crate::volume::VolumeLine;
+use crate::{ChannelSet, FIRST_PIECE_FRAMES, PIECE_FRAMES};
 
 /// The greatest depth of all, ns.
 const MOST_DEPTH_NS: u64 = 2_000_000_000;
-/// How far ahead is rendered for [`QUIET_NS`] after a change: a slider that is dragged has so much
-/// rendered again each time, and not seconds.
+/// How far ahead to render for [`QUIET_NS`] after a change, so that dragging a slider renders
+/// 100 ms again each time, and not seconds.
 const DEPTH_AFTER_CHANGE_NS: u64 = 100_000_000;
 const QUIET_NS: u64 = 1_000_000_000;
 /// Wake-ups that are further away than [`FAR_NS`] are rounded down to multiples of this, for all
 /// devices alike, so that threads wake together.
 const GRID_NS: u64 = 10_000_000;
 const FAR_NS: u64 = 100_000_000;
-/// The shortest sleep: a clock that stands makes no thread spin.
+/// A record stream that is further behind has lost what is before: the machine slept.
+const MOST_BEHIND_NS: u64 = 2 * MOST_DEPTH_NS;
+/// The shortest sleep, so that a stopped clock cannot make the thread spin.
 const LEAST_SLEEP_NS: u64 = 500_000;
 
 /// What a device is, for its loop.
@@ -32,6 +37,8 @@ pub struct DeviceShape {
     pub graph_frames: usize,
     /// Streams at once.
     pub streams: usize,
+    /// Frames in which the device's volume moves to another one.
+    pub ramp_frames: u32,
 }
 
 /// Renders a device's streams and the graph's playback ahead of its hardware.
@@ -39,15 +46,28 @@ pub struct DeviceShape {
 /// Belongs to the device's thread. After each call of [`wake`](Self::wake), the thread sleeps until
 /// the returned time, or until it is called because of a wish, a stream or the graph.
 #[derive(Debug)]
-pub struct DeviceLoop<M> {
+pub struct DeviceLoop<M, R> {
     streams: Vec<Option<Box<Stream<M>>>>,
-    graph: GraphHistory,
-    graph_runs: bool,
+    recorders: Recorders<R>,
+    graph: FrameHistory,
+    /// Frames of the graph's cycles. `None`: it plays no further.
+    cycle_frames: Option<u64>,
+    /// When the newest cycle was rendered.
+    cycle_ns: u64,
     planes: Planes,
     scratch: Vec<f32>,
+    /// What programs of the graph hear of a channel.
+    fed: Vec<f32>,
+    /// The gain of all that leaves the device.
+    volume: VolumeLine,
+    wanted_volume: f32,
     sample_rate_hz: u32,
     /// Device frames before this one have been passed to the card.
     rendered: u64,
+    /// The frame from which on the newest wish is obeyed: those of a later wish follow it.
+    changed: u64,
+    /// Device frames before this one had been heard at the last wake-up.
+    played: u64,
     /// The card plays.
     is_started: bool,
     changed_ns: Option<u64>,
@@ -57,20 +77,30 @@ pub struct DeviceLoop<M> {
     lost_frames: u64,
 }
 
-impl<M: StreamMemory> DeviceLoop<M> {
-    /// Returns a loop without streams, parked. Not for a device's thread.
+impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
+    /// Returns a loop without streams, parked, whose device has the gain `volume`. Not for a
+    /// device's thread.
     #[must_use]
-    pub fn new(shape: DeviceShape) -> Self {
+    pub fn new(shape: DeviceShape, volume: f32) -> Self {
+        let mut line = VolumeLine::new(shape.ramp_frames);
+        line.start_at(volume);
         let mut scratch = vec![1.0; PIECE_FRAMES];
         scratch.fill(0.0);
         Self {
             streams: (0..shape.streams).map(|_| None).collect(),
-            graph: GraphHistory::new(shape.channels, shape.graph_frames),
-            graph_runs: false,
+            recorders: Recorders::new(shape.streams),
+            graph: FrameHistory::new(shape.channels, shape.graph_frames),
+            cycle_frames: None,
+            cycle_ns: 0,
             planes: Planes::new(shape.channels, PIECE_FRAMES),
+            fed: scratch.clone(),
             scratch,
+            volume: line,
+            wanted_volume: volume,
             sample_rate_hz: shape.sample_rate_hz,
             rendered: 0,
+            changed: 0,
+            played: 0,
             is_started: false,
             changed_ns: None,
             lead: Lead::default(),
@@ -79,10 +109,10 @@ impl<M: StreamMemory> DeviceLoop<M> {
         }
     }
 
-    /// Adds a stream; returns its place, or gives it back if there is none. Thread: cycle.
+    /// Adds a stream and returns its index. Thread: cycle.
     ///
     /// # Errors
-    /// The stream, if the device has as many as it can have.
+    /// Returns the stream if the device is full.
     pub fn add(&mut self, stream: Box<Stream<M>>) -> Result<usize, Box<Stream<M>>> {
         match self.streams.iter().position(Option::is_none) {
             Some(place) => {
@@ -93,10 +123,27 @@ impl<M: StreamMemory> DeviceLoop<M> {
         }
     }
 
-    /// Takes a stream away, which should hold by now: it is cut. It is to be dropped elsewhere.
-    /// Thread: cycle.
-    pub fn remove(&mut self, place: usize) -> Option<Box<Stream<M>>> {
-        self.streams.get_mut(place)?.take()
+    /// Returns the record streams.
+    #[must_use]
+    pub fn recorders(&self) -> &Recorders<R> {
+        &self.recorders
+    }
+
+    /// Returns the record streams.
+    pub fn recorders_mut(&mut self) -> &mut Recorders<R> {
+        &mut self.recorders
+    }
+
+    /// States the gain of all that leaves the device, 0 to [`MAX_GAIN`](rt::stream::MAX_GAIN). The
+    /// next wake-up begins to move to it. Thread: cycle.
+    pub fn set_volume(&mut self, gain: f32) {
+        self.wanted_volume = gain;
+    }
+
+    /// Returns the device's gain at each of its frames.
+    #[cfg(test)]
+    pub(crate) fn volume(&self) -> &VolumeLine {
+        &self.volume
     }
 
     /// Returns the streams. Thread: cycle.
@@ -122,47 +169,130 @@ impl<M: StreamMemory> DeviceLoop<M> {
         self.lost_frames
     }
 
-    /// The graph begins to play: from the returned device frame on, [`play_graph`](Self::play_graph)
-    /// has to bring its cycles, and nothing is rendered beyond them. Thread: cycle.
-    pub fn begin_graph(&mut self, now_ns: u64, card: &mut impl Card) -> u64 {
+    /// The graph begins to play, in cycles of `cycle_frames`: the first returned device frame is
+    /// that of its next cycle, and from now on nothing is rendered beyond its cycles, which
+    /// [`play_graph`](Self::play_graph) brings. Also for cycles of another length. Thread: cycle.
+    ///
+    /// The cycle that begins now is heard two cycles later: its output may come when the next one
+    /// is due, and as much later again. Until then, streams alone are heard.
+    pub fn begin_graph(&mut self, now_ns: u64, card: &mut dyn Card, cycle_frames: u64) -> u64 {
         let position = card.position(now_ns);
-        self.note_underrun(position, card);
-        self.take_back(position, card);
-        self.graph_runs = true;
-        self.next_of_graph()
+        self.follow_card(position, card);
+        if self.cycle_frames.is_none() {
+            self.take_back(position, card);
+        }
+        self.cycle_frames = Some(cycle_frames);
+        self.cycle_ns = now_ns;
+        self.lead_in(position.played + u64::from(card.safety_frames()) + 2 * cycle_frames);
+        let next = self.graph.end();
+        self.wake(now_ns, card);
+        next
     }
 
-    /// Returns the device frame of the graph's next cycle: after what it has played, even if that
-    /// is to be rendered again.
-    fn next_of_graph(&self) -> u64 {
-        self.graph.end().max(self.rendered)
+    /// Lets the graph's next cycle begin at device frame `earliest`, or after what is rendered, or
+    /// after what the graph has played, even if that is to be rendered again.
+    fn lead_in(&mut self, earliest: u64) {
+        self.graph.be_silent_until(earliest.max(self.rendered));
     }
 
     /// Renders what the graph plays in its next cycle, with the streams. Thread: cycle.
-    pub fn play_graph(&mut self, now_ns: u64, card: &mut impl Card, cycle: &Planes) {
-        self.graph.push(self.next_of_graph(), cycle);
+    pub fn play_graph(&mut self, now_ns: u64, card: &mut dyn Card, cycle: &Planes) {
+        let position = card.position(now_ns);
+        self.follow_card(position, card);
+        let earliest = position.played + u64::from(card.safety_frames());
+        if self.graph.end() < earliest {
+            // The cycles were late. What follows shall be in time again.
+            self.lead_in(earliest + self.cycle_frames.unwrap_or(0));
+        }
+        self.graph.push(self.graph.end(), cycle);
+        self.cycle_ns = now_ns;
         self.wake(now_ns, card);
     }
 
     /// The graph plays no further. Thread: cycle.
-    pub fn end_graph(&mut self) {
-        self.graph_runs = false;
+    pub fn end_graph(&mut self, now_ns: u64) {
+        self.cycle_frames = None;
+        self.changed_ns = Some(now_ns);
     }
 
-    /// Does what is to be done at `now_ns`; returns when to wake, `CLOCK_MONOTONIC` ns. `None`: not
-    /// before a wish, a stream or the graph. Thread: cycle.
-    pub fn wake(&mut self, now_ns: u64, card: &mut impl Card) -> Option<u64> {
+    /// Passes what streams play in the graph's next cycle of `frames` frames to the programs that
+    /// hear them. Comes after [`begin_graph`](Self::begin_graph) and each
+    /// [`play_graph`](Self::play_graph). Thread: cycle.
+    pub fn feed_graph(&mut self, frames: usize) {
+        let first = self.graph.end();
+        for stream in self.streams.iter_mut().flatten() {
+            stream.feed_graph(first, frames, &mut self.fed, &mut self.scratch);
+        }
+    }
+
+    /// Returns the streams' memories. Thread: cycle.
+    pub fn memories_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.streams.iter_mut().flatten().map(|stream| stream.memory_mut())
+    }
+
+    /// Ends the streams of `which`: they fade out, and obey no more wishes. Thread: cycle.
+    pub fn close(&mut self, which: impl Fn(&M) -> bool) {
+        let streams = self.streams.iter_mut().flatten();
+        streams.filter(|stream| which(stream.memory())).for_each(|stream| stream.close());
+    }
+
+    /// Has one channel of the streams of `which` heard on these channels of the device: what is
+    /// queued is rendered again at the next wake-up. Thread: cycle.
+    pub fn route(&mut self, which: impl Fn(&M) -> bool, channel: usize, to: ChannelSet) {
+        let streams = self.streams.iter_mut().flatten();
+        let routed = streams.filter(|stream| which(stream.memory()));
+        routed.for_each(|stream| stream.route(channel, to));
+    }
+
+    /// Returns a stream that has been [closed](Self::close), and whose end was heard by the last
+    /// wake-up. It is to be dropped elsewhere. Thread: cycle.
+    pub fn take_closed(&mut self) -> Option<Box<Stream<M>>> {
+        let played = self.played;
+        self.streams.iter_mut().find_map(|place| place.take_if(|stream| stream.is_over(played)))
+    }
+
+    /// Cuts a stream off and returns it, for a device that ends. It is to be dropped elsewhere.
+    /// Thread: cycle.
+    pub fn take_any(&mut self) -> Option<Box<Stream<M>>> {
+        self.streams.iter_mut().find_map(Option::take)
+    }
+
+    /// Stops the card, wherever it is. Thread: cycle.
+    pub fn finish(&mut self, card: &mut dyn Card) {
+        if self.is_started {
+            card.stop();
+            self.is_started = false;
+        }
+    }
+
+    /// Runs everything due at `now_ns`. Returns the next wake-up, `CLOCK_MONOTONIC` ns, or `None`
+    /// if only a wish, a stream or the graph can cause one. Thread: cycle.
+    pub fn wake(&mut self, now_ns: u64, card: &mut dyn Card) -> Option<u64> {
         if let Some(due_ns) = self.wake_ns.filter(|due_ns| *due_ns <= now_ns) {
             self.lead.note(now_ns - due_ns);
         }
         let position = card.position(now_ns);
-        self.note_underrun(position, card);
-        let wants_change =
-            self.streams.iter_mut().flatten().fold(false, |any, stream| stream.look() | any);
+        self.played = position.played;
+        self.follow_card(position, card);
+        self.record(position, card);
+        let begins_to_keep = self.recorders.begin_to_keep();
+        let is_moved = self.volume.wants(self.wanted_volume);
+        let wants_change = self
+            .streams
+            .iter_mut()
+            .flatten()
+            .fold(is_moved || begins_to_keep, |any, stream| stream.look() | any);
         if wants_change {
             self.take_back(position, card);
+            self.volume.follow(self.wanted_volume, self.rendered);
+            self.changed = self.changed.max(self.rendered);
             self.streams.iter_mut().flatten().for_each(|stream| stream.change(self.rendered));
+            self.render_from_changes();
             self.changed_ns = Some(now_ns);
+        }
+        self.recorders.obey(position.played, self.rendered);
+        if self.plays() && !card.open() {
+            return self.await_card(position);
         }
         let depth = self.depth_frames(now_ns, card);
         if self.plays() {
@@ -176,22 +306,42 @@ impl<M: StreamMemory> DeviceLoop<M> {
             self.is_started = false;
         }
         let lead = self.lead_frames(depth, card);
-        self.wake_ns = self.next_wake_ns(now_ns, position, lead);
+        self.wake_ns = self.next_wake_ns(now_ns, position, lead, card);
         self.publish(position, depth.saturating_sub(lead));
         self.wake_ns
     }
 
-    fn plays(&self) -> bool {
-        let graph_plays = self.graph_runs || self.graph.end() > self.rendered;
-        graph_plays || self.streams().any(|stream| stream.plays_at(self.rendered))
+    /// Nothing can be played before the card is open; then the loop is called.
+    fn await_card(&mut self, position: CardPosition) -> Option<u64> {
+        self.wake_ns = None;
+        self.publish(position, 0);
+        None
     }
 
-    /// Continues behind the hardware's position, if the hardware has read more than was rendered.
-    fn note_underrun(&mut self, position: CardPosition, card: &impl Card) {
+    fn plays(&self) -> bool {
+        let graph_plays = self.cycle_frames.is_some() || self.graph.end() > self.rendered;
+        graph_plays
+            || self.streams().any(|stream| stream.plays_at(self.rendered))
+            || self.recorders.keep_awake()
+    }
+
+    /// Records what has been heard since the last wake-up.
+    fn record(&mut self, position: CardPosition, card: &mut dyn Card) {
+        let most = self.frames_in(MOST_BEHIND_NS);
+        let Self { recorders, planes, scratch, .. } = self;
+        recorders.record(position.played, most, Recorded { card, planes, scratch });
+    }
+
+    /// Continues where the card does: it may have lost what it had. If the hardware has read more
+    /// than was rendered, that is behind its position.
+    fn follow_card(&mut self, position: CardPosition, card: &dyn Card) {
+        self.is_started &= card.is_open();
+        self.rendered = card.written();
         if !self.is_started {
             // It may have played some silence before it was stopped.
             self.rendered = self.rendered.max(position.played);
         }
+        self.render_from_changes();
         if !self.is_started || position.played <= self.rendered || !self.plays() {
             return;
         }
@@ -202,22 +352,31 @@ impl<M: StreamMemory> DeviceLoop<M> {
         self.rendered = next;
     }
 
-    /// Takes back what the hardware has not read yet. What it refuses to give back is played as it
-    /// is. If there is nothing, because nothing was to be played, what comes next must still be in
-    /// time.
-    fn take_back(&mut self, position: CardPosition, card: &mut impl Card) {
+    /// Continues where the newest wish is obeyed, if nothing plays before it.
+    fn render_from_changes(&mut self) {
+        if !self.plays() {
+            self.rendered = self.rendered.max(self.changed);
+        }
+    }
+
+    /// Rewinds what the hardware has not read yet. Frames that the card refuses to return are
+    /// played as they are. If nothing was queued, rendering continues at the first frame that can
+    /// still be changed.
+    fn take_back(&mut self, position: CardPosition, card: &mut dyn Card) {
         let earliest = position.played + u64::from(card.safety_frames());
-        let taken = self.rendered.saturating_sub(earliest);
+        // Not from where rendering would go on: the card has nothing of a silence before a change.
+        let written = card.written();
+        let taken = written.saturating_sub(earliest);
         if taken > 0 {
-            self.rendered -= card.rewind(taken).min(taken);
+            self.rendered = written - card.rewind(taken).min(taken);
         } else if self.is_started && !self.plays() {
             self.rendered = earliest;
         }
     }
 
-    /// Returns how far ahead to render: as far as the stream that allows least, and less for a
-    /// while after a change.
-    fn depth_frames(&self, now_ns: u64, card: &impl Card) -> u64 {
+    /// Returns the depth to render: the smallest among the playing streams, and less for a while
+    /// after a change.
+    fn depth_frames(&self, now_ns: u64, card: &dyn Card) -> u64 {
         let most = self.frames_in(MOST_DEPTH_NS).min(card.buffer_frames().into());
         let playing = self.streams().filter(|stream| stream.plays_at(self.rendered));
         let depth = playing.map(|stream| u64::from(stream.depth_frames())).fold(most, u64::min);
@@ -228,8 +387,9 @@ impl<M: StreamMemory> DeviceLoop<M> {
         depth.min(limit).max(2 * u64::from(card.safety_frames()))
     }
 
-    fn render(&mut self, position: CardPosition, depth: u64, card: &mut impl Card) {
-        let target = if self.graph_runs { self.graph.end() } else { position.played + depth };
+    fn render(&mut self, position: CardPosition, depth: u64, card: &mut dyn Card) {
+        let runs_graph = self.cycle_frames.is_some();
+        let target = if runs_graph { self.graph.end() } else { position.played + depth };
         let mut piece = FIRST_PIECE_FRAMES;
         while self.rendered < target && self.plays() {
             let left = usize::try_from(target - self.rendered).unwrap_or(PIECE_FRAMES);
@@ -238,6 +398,8 @@ impl<M: StreamMemory> DeviceLoop<M> {
             for stream in self.streams.iter_mut().flatten() {
                 stream.render(self.rendered, &mut self.planes, &mut self.scratch);
             }
+            self.volume.scale(self.rendered, &mut self.planes);
+            self.recorders.keep(self.rendered, &self.planes);
             card.write(self.rendered, &self.planes);
             self.rendered += self.planes.frames() as u64;
             piece = (2 * piece).min(PIECE_FRAMES);
@@ -245,36 +407,71 @@ impl<M: StreamMemory> DeviceLoop<M> {
     }
 
     /// Returns how many frames before the end of what is rendered to wake.
-    fn lead_frames(&self, depth: u64, card: &impl Card) -> u64 {
+    fn lead_frames(&self, depth: u64, card: &dyn Card) -> u64 {
         self.frames_in(self.lead.ns()).min(depth / 2) + u64::from(card.safety_frames())
     }
 
-    fn next_wake_ns(&self, now_ns: u64, position: CardPosition, lead: u64) -> Option<u64> {
-        if self.graph_runs || !self.is_started {
+    fn next_wake_ns(
+        &self,
+        now_ns: u64,
+        position: CardPosition,
+        lead: u64,
+        card: &dyn Card,
+    ) -> Option<u64> {
+        if self.cycle_frames.is_some() || !self.is_started {
             return None;
         }
         // Without anything to play, the next thing to do is to stop the card.
         let before = if self.plays() { lead } else { 0 };
-        let ahead = self.rendered.saturating_sub(position.played).saturating_sub(before);
-        let wake_ns = position.at_ns.saturating_add(ahead.saturating_mul(position.frame_ps) / 1000);
+        let regular = self.rendered.saturating_sub(before);
+        // What a starving stream lacks may have come by then: in time for a calm look, or at last.
+        let last_look = 2 * u64::from(card.safety_frames());
+        let look = |starves: u64| {
+            let looks = [lead, last_look].map(|before| starves.saturating_sub(before));
+            looks.into_iter().find(|look| *look > position.played)
+        };
+        let looks = self.streams().filter_map(Stream::starves_from).filter_map(look);
+        // Another device waits for a stream that is over here.
+        let ends = self.streams().filter_map(Stream::over_from);
+        let ends = ends.filter(|end| *end > position.played);
+        let next = looks.chain(ends).chain(self.recorders.due()).fold(regular, u64::min);
+        let ahead = next.saturating_sub(position.played);
+        let wake_ns = position.at_ns.saturating_add(duration_ns(ahead, position));
         let wake_ns = wake_ns.max(now_ns + LEAST_SLEEP_NS);
-        let is_far = wake_ns - now_ns > FAR_NS && self.plays();
+        let is_far = wake_ns - now_ns > FAR_NS && next < self.rendered;
         Some(if is_far { wake_ns / GRID_NS * GRID_NS } else { wake_ns })
     }
 
+    /// Publishes what is heard when, and when up to where will be rendered: `renewed` frames at
+    /// each wake-up, or the graph's cycles.
     fn publish(&mut self, position: CardPosition, renewed: u64) {
+        self.volume.prune(position.played);
+        let interval_frames = self.cycle_frames.unwrap_or(renewed);
+        let interval_ns = duration_ns(interval_frames, position);
+        let wake_ns = match self.cycle_frames {
+            Some(_) => Some(self.cycle_ns.saturating_add(interval_ns)),
+            None => self.wake_ns,
+        };
         let heard = Heard {
             frame: position.played,
             at_ns: position.at_ns,
             frame_ps: position.frame_ps,
+            is_started: self.is_started,
             rendered: self.rendered,
-            next_rendered: self.rendered + renewed,
-            wake_ns: self.wake_ns,
+            wake_ns,
+            interval_frames,
+            interval_ns,
         };
         self.streams.iter_mut().flatten().for_each(|stream| stream.publish(heard));
+        self.recorders.publish(heard);
     }
 
     fn frames_in(&self, duration_ns: u64) -> u64 {
         rt::rate::frames_in(duration_ns, self.sample_rate_hz)
     }
+}
+
+/// Returns how long the frames of a card last, ns.
+fn duration_ns(frames: u64, position: CardPosition) -> u64 {
+    frames.saturating_mul(position.frame_ps) / 1000
 }

@@ -48,13 +48,24 @@ impl GainLine {
         Self { ramps }
     }
 
+    /// Returns the line of a stream that continues on another device with the newest gains. It
+    /// allocates: not for a device's thread.
+    #[must_use]
+    pub fn moved(&self) -> Self {
+        let mut line = Self::new();
+        if let Some(newest) = self.ramps.last() {
+            line.apply(newest.to, 0, 0);
+        }
+        line
+    }
+
     /// Returns whether another change can be noted. Thread: cycle.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.ramps.len() < SEGMENTS
     }
 
-    /// Returns the first frame that a change can have. Thread: cycle.
+    /// Returns the first frame at which a change may take effect. Thread: cycle.
     #[must_use]
     pub fn first_changeable(&self) -> u64 {
         self.ramps.last().map_or(0, |ramp| ramp.start)
@@ -62,7 +73,7 @@ impl GainLine {
 
     /// Moves to `gains` in `frames` frames from device frame `at` on. Thread: cycle.
     pub fn apply(&mut self, gains: Gains, frames: u32, at: u64) {
-        // A ramp that begins at the same frame never does: what it would have begun from stays.
+        // A ramp replaced at its own first frame never takes effect, so its start gains are kept.
         let replaced = self.ramps.pop_if(|last| last.start >= at);
         let from = replaced.map_or_else(|| self.all_at(at), |replaced| replaced.from);
         if self.ramps.len() < SEGMENTS {

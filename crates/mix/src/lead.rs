@@ -4,10 +4,10 @@
 const LEAST_NS: u64 = 20_000_000;
 /// The lead is this many times the worst lateness.
 const FACTOR: u64 = 4;
-/// A worst lateness loses this part of itself with every wake-up.
+/// The worst lateness decays by one part in this many per wake-up.
 const DECAY: u64 = 64;
 
-/// The lead, from the lateness of wake-ups as they were.
+/// Derives the lead from the observed lateness of wake-ups.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Lead {
     worst_ns: u64,
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lead_follows_the_worst_lateness_and_forgets_it() {
+    fn the_lead_follows_the_recent_worst_lateness() {
         let mut lead = Lead::default();
         assert_eq!(lead.ns(), LEAST_NS);
         lead.note(30_000_000);

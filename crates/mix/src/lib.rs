@@ -13,22 +13,29 @@
 mod card;
 mod device_loop;
 mod gains;
-mod graph;
+mod history;
 mod lead;
 mod memory;
 mod planes;
+mod recorder;
+mod recorders;
+mod routes;
 mod stream;
 #[cfg(test)]
 mod tests;
 mod timeline;
+mod volume;
 
 pub use card::{Card, CardPosition};
 pub use device_loop::{DeviceLoop, DeviceShape};
 pub use gains::GainLine;
-pub use graph::GraphHistory;
+pub use history::FrameHistory;
 pub use lead::Lead;
-pub use memory::{NumberedWish, StreamMemory};
+pub use memory::{NumberedWish, RecordMemory, StreamMemory};
 pub use planes::Planes;
+pub use recorder::{Recorder, Source};
+pub use recorders::Recorders;
+pub use routes::{ChannelSet, ROUTED_CHANNELS, RouteLevel, RouteLine, Routes};
 pub use stream::Stream;
 pub use timeline::{Part, Timeline};
 
@@ -37,7 +44,7 @@ pub use timeline::{Part, Timeline};
 const SEGMENTS: usize = 16;
 
 /// Frames that are rendered at once, at most.
-const PIECE_FRAMES: usize = 1024;
+pub const PIECE_FRAMES: usize = 1024;
 /// Frames of the first piece: the sooner it is there, the less of the old rendering is heard.
 const FIRST_PIECE_FRAMES: usize = 128;
 

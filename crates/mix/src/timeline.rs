@@ -30,7 +30,7 @@ enum Motion {
     Runs,
     /// It stays.
     Holds,
-    /// It stays because the program has written no further; it runs when there is more.
+    /// It holds because the program has written no more, and resumes when it does.
     Starves {
         /// The position up to which was written.
         written: u64,
@@ -136,6 +136,16 @@ impl Timeline {
         Self { segments, is_fresh: true, fade_frames }
     }
 
+    /// Returns the timeline of the stream on another device: it holds where this one does in the
+    /// end. Not for a device's thread.
+    #[must_use]
+    pub fn moved(&self) -> Self {
+        let Segment { position, end, .. } = self.last();
+        let mut segments = Vec::with_capacity(SEGMENTS);
+        segments.push(Segment { position, end, ..Segment::HELD_AT_0 });
+        Self { segments, is_fresh: self.is_fresh, fade_frames: self.fade_frames }
+    }
+
     fn last(&self) -> Segment {
         // There is always one: `prune` leaves the newest, and `begin` replaces or adds.
         self.segments.last().copied().unwrap_or(Segment::HELD_AT_0)
@@ -148,7 +158,8 @@ impl Timeline {
         self.segments.len() + 1 < SEGMENTS
     }
 
-    /// Returns the first frame that a change can have: changes keep their order. Thread: cycle.
+    /// Returns the first frame at which a change may take effect: changes keep their order.
+    /// Thread: cycle.
     #[must_use]
     pub fn first_changeable(&self) -> u64 {
         let decided = self.segments.iter().rev().find(|segment| !segment.motion.starves());
@@ -161,10 +172,37 @@ impl Timeline {
         self.at(frame).position_at(frame)
     }
 
+    /// Returns the position after the last frame before a [change](Self::next_change). Thread:
+    /// cycle.
+    #[must_use]
+    pub fn position_before(&self, change: u64) -> u64 {
+        self.at(change.saturating_sub(1)).position_at(change)
+    }
+
+    /// Returns the first device frame after `frame` at which the stream goes on elsewhere. Thread:
+    /// cycle.
+    #[must_use]
+    pub fn next_change(&self, frame: u64) -> Option<u64> {
+        self.segments.iter().map(|segment| segment.start).find(|start| *start > frame)
+    }
+
     /// Returns the segment in force at a device frame.
     fn at(&self, frame: u64) -> Segment {
         let segment = self.segments.iter().rev().find(|segment| segment.start <= frame);
         segment.or_else(|| self.segments.first()).copied().unwrap_or(Segment::HELD_AT_0)
+    }
+
+    /// Returns whether it runs in the end, or waits for its program to write. Thread: cycle.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.last().motion != Motion::Holds
+    }
+
+    /// Returns the device frame from which on nothing sounds, once it holds. Thread: cycle.
+    #[must_use]
+    pub fn silent_from(&self) -> u64 {
+        let last = self.last();
+        last.start.saturating_add(last.fade_frames.into())
     }
 
     /// Returns whether something of the stream sounds at or after a device frame. Thread: cycle.
@@ -173,11 +211,20 @@ impl Timeline {
         self.parts(frame, usize::MAX).next().is_some()
     }
 
-    /// Returns whether the stream has waited for its program to write, and now that is `written`.
-    /// Thread: cycle.
+    /// Returns whether the stream has waited for its program to write, and now that is `written`,
+    /// or all that it is to play was written before. Thread: cycle.
     #[must_use]
     pub fn can_be_fed(&self, written: u64) -> bool {
-        matches!(self.last().motion, Motion::Starves { written: before } if before < written)
+        let Segment { position, end, motion, .. } = self.last();
+        let Motion::Starves { written: before } = motion else { return false };
+        before < written || (position < end && end <= written)
+    }
+
+    /// Returns the device frame from which on the stream waits for its program to write, fade
+    /// included. Thread: cycle.
+    #[must_use]
+    pub fn starves_from(&self) -> Option<u64> {
+        Some(self.last()).filter(|last| last.motion.starves()).map(|last| last.start)
     }
 
     /// Returns the device frame at which the stream has ended exactly, if it is known. Thread:
@@ -194,7 +241,7 @@ impl Timeline {
     /// Thread: cycle.
     pub fn apply(&mut self, wish: Wish, at: u64, written: u64) {
         let position = self.position(at);
-        let runs = self.last().motion != Motion::Holds;
+        let runs = self.runs();
         match wish {
             Wish::Run if !runs => self.run(at, position, written),
             Wish::Hold if runs => self.begin(at, position, Motion::Holds, written, false),
@@ -280,9 +327,9 @@ impl Timeline {
         self.begin(at, last.position_at(at), motion, written, false);
     }
 
-    /// Lets a starving stream run again, since more is `written`: as if it had never starved, if
-    /// the frame at which it began to is not rendered yet (at or after `at`), and from `at` on
-    /// else. Returns the frames that it missed. Thread: cycle.
+    /// Resumes a starving stream now that more is `written`. If the frame at which it starved is
+    /// not rendered yet (at or after `at`), it never starved; otherwise it resumes at `at`.
+    /// Returns the frames that it missed. Thread: cycle.
     pub fn feed(&mut self, at: u64, written: u64) -> u64 {
         let last = self.last();
         if !self.can_be_fed(written) {
@@ -376,6 +423,7 @@ impl Timeline {
     #[must_use]
     pub fn lowest(&self, frame: u64) -> u64 {
         let read = self.parts(frame, usize::MAX).map(|part| part.position).min();
-        read.unwrap_or(u64::MAX).min(self.position(frame)).min(self.last().position)
+        let later = Some(self.last()).filter(|last| last.start > frame).map(|last| last.position);
+        [read, later].into_iter().flatten().fold(self.position(frame), u64::min)
     }
 }

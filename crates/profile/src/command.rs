@@ -33,11 +33,11 @@ const POLL_NS: u64 = RecordingFollower::POLL.as_nanos() as u64;
   consort profile trace run.rec --output run.json   # opens in ui.perfetto.dev")]
 pub struct Profile {
     #[command(subcommand)]
-    what: What,
+    what: ProfileCommand,
 }
 
 #[derive(Debug, Subcommand)]
-enum What {
+enum ProfileCommand {
     /// Show the times of each client over the last second, the last minute, and since it opened
     Show,
     /// Record the cycles of a running server into a file. SIGINT and SIGTERM end the recording
@@ -109,9 +109,9 @@ impl Profile {
     /// There is no such server or recording, or a file cannot be written.
     pub fn run(self, server: &str) -> anyhow::Result<ExitCode> {
         match self.what {
-            What::Show => show(server)?,
-            What::Record { seconds, output } => record(server, seconds, &output)?,
-            What::Plot { source, output, y_max, jack_log } => {
+            ProfileCommand::Show => show(server)?,
+            ProfileCommand::Record { seconds, output } => record(server, seconds, &output)?,
+            ProfileCommand::Plot { source, output, y_max, jack_log } => {
                 let timeline = source.timeline(server)?;
                 let plots = plots::plots(&timeline)?;
                 std::fs::create_dir_all(&output)
@@ -124,11 +124,11 @@ impl Profile {
                 }
                 warn_about_lost_records(timeline.lost);
             }
-            What::Ports { cpu_load, driver_period, driver_end_time, client_name } => {
+            ProfileCommand::Ports { cpu_load, driver_period, driver_end_time, client_name } => {
                 let ports = ServerPorts { cpu_load, driver_period, driver_end_time };
                 Profiler::start(server, &client_name, false, ports)?.run_until(|| false)?;
             }
-            What::Trace { source, output } => {
+            ProfileCommand::Trace { source, output } => {
                 let timeline = source.timeline(server)?;
                 let mut to = create(&output)?;
                 let written = trace::write(&timeline, &mut to).and_then(|()| to.flush());

@@ -16,9 +16,16 @@ pub const PERIODS: u32 = 2;
 /// `SCHED_FIFO` priority of the driver thread.
 pub const REALTIME_PRIORITY: u32 = 10;
 
+/// After how long without anything that plays a sound card is closed, in s: as PulseAudio.
+pub const SUSPEND_S: u32 = 5;
+
 /// Ports that a server has room for.
 pub const PORT_MAX: u32 = 2048;
 
 /// How long clients wait for another server after this one has died, in ms: long enough to start
 /// a server by hand, and short enough that programs do not look dead.
 pub const GRACE_MS: u32 = 5_000;
+
+/// Priority with which a sound card is reserved on the session bus, as JACK2's: the highest, so
+/// that no program gets a card by asking for it.
+pub const RESERVE_PRIORITY: i32 = i32::MAX;

@@ -85,6 +85,11 @@ pub struct AlsaOptions {
     /// Whether monitor requests of a capture port make the card itself route that input to the
     /// output of the same number.
     pub hardware_monitoring: bool,
+    /// Priority of the card's reservation on the session bus: a program that asks with a higher one
+    /// gets the card.
+    pub reserve_priority: i32,
+    /// Names of the choices to make of the card's clock controls.
+    pub clock_sources: Vec<String>,
 }
 
 /// One direction of a sound card's driver.
@@ -141,6 +146,8 @@ impl Default for AlsaOptions {
             soft: false,
             monitors: false,
             hardware_monitoring: false,
+            reserve_priority: crate::defaults::RESERVE_PRIORITY,
+            clock_sources: Vec::new(),
         }
     }
 }

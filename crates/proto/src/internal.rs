@@ -70,7 +70,7 @@ pub enum HostReport {
 
 /// A message of the server to a plug-in's process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum HostOrder {
+pub enum HostRequest {
     /// Asks the plug-in to finish, and its process to end.
     Finish,
 }

@@ -19,9 +19,11 @@ pub mod property;
 pub mod request;
 pub mod session;
 pub mod status;
+pub mod stream;
 pub mod timing;
 pub mod xrun;
 
+mod gain;
 mod packet;
 
 pub use packet::{DecodeError, MAX_PACKET_BYTES, decode, encode};

@@ -31,6 +31,30 @@ pub const RETURNED_AT_ONCE: usize = 64;
 /// Clients in one status answer. They fit a packet, however long their names are.
 pub const CLIENTS_AT_ONCE: usize = 128;
 
+/// Streams of one program, at most; or of one account of a process that plays for others.
+pub const STREAMS_OF_PROGRAM: usize = 64;
+
+/// Streams of all accounts of a process that plays for others, at most.
+pub const STREAMS_OF_PROCESS: usize = 768;
+
+/// Streams of a server, at most.
+pub const STREAMS: usize = 1024;
+
+/// Further devices of a server, at most.
+pub const STREAM_DEVICES: usize = 8;
+
+/// Channels of a further device.
+pub const DEVICE_CHANNELS: RangeInclusive<u32> = 1..=32;
+
+/// Maximum length of a further device's name, bytes.
+pub const DEVICE_NAME_BYTES: usize = 64;
+
+/// Maximum length of the name of a stream, and of its program's, bytes.
+pub const STREAM_NAME_BYTES: usize = 128;
+
+/// Streams in one status answer. They fit a packet, however long their names are.
+pub const STREAMS_AT_ONCE: usize = 64;
+
 /// Maximum length of a client's name, bytes.
 pub const CLIENT_NAME_BYTES: usize = 64;
 

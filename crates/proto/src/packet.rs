@@ -10,8 +10,8 @@ pub const MAX_PACKET_BYTES: usize = 60 * 1024;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// The bytes are no message of this kind.
-    #[error("{0} bytes are no message of this protocol")]
+    /// The bytes are not a message of this kind.
+    #[error("{0} bytes that are not a message of this protocol")]
     Malformed(usize),
     /// The bytes continue after a complete message.
     #[error("a message ends {0} bytes before its packet does")]

@@ -10,6 +10,7 @@ use crate::names::NameError;
 use crate::property::{Property, PropertyRequest, PropertyValue};
 use crate::session::{SessionCommand, SessionRequest};
 use crate::status::{ClientStatus, Status};
+use crate::stream::{StreamReply, StreamRequest};
 use crate::timing::ClientTiming;
 use crate::xrun::Xrun;
 
@@ -306,6 +307,8 @@ pub enum Request {
         /// Id of a client, which may have gone.
         after: u32,
     },
+    /// A request about streams. [`Reply::Stream`].
+    Stream(StreamRequest),
 }
 
 /// Words of a packed position of the transport.
@@ -349,6 +352,8 @@ pub enum Reply {
     /// The status of some clients, by id: [`CLIENTS_AT_ONCE`](crate::limits::CLIENTS_AT_ONCE), or
     /// fewer if there are no more.
     Clients(Vec<ClientStatus>),
+    /// An answer about streams.
+    Stream(StreamReply),
 }
 
 /// Why a request was refused. Nothing was changed in any case.
@@ -382,7 +387,9 @@ pub enum RequestError {
     #[error("port '{0}' belongs to another client")]
     NotYours(String),
     /// Source and destination are the wrong way round, or both the same.
-    #[error("'{port}' is no {wanted} port: connections go from an output port to an input port")]
+    #[error(
+        "'{port}' is not an {wanted} port: connections go from an output port to an input port"
+    )]
     WrongDirection {
         /// The port.
         port: String,
@@ -432,7 +439,7 @@ pub enum RequestError {
     #[error("a quantum of {0} frames is out of range: {least} to {most}", least = QUANTUM_FRAMES.start(), most = QUANTUM_FRAMES.end())]
     Quantum(u32),
     /// The request was conditional, and there is a timebase master.
-    #[error("'{0}' is the timebase master, and was not to be replaced")]
+    #[error("'{0}' is already the timebase master")]
     TimebaseTaken(String),
     /// The client is not the timebase master.
     #[error("this client is not the timebase master")]

@@ -22,7 +22,7 @@ pub struct Xrun {
     /// The client's timestamps in the cycle.
     pub timestamps: Timestamps,
     /// The client's usual durations: medians over the last minute. `None`: not known yet.
-    pub usual: Option<Usual>,
+    pub usual: Option<TypicalTimes>,
     /// The cause. `None`: not known yet; the kernel's counters are read when the cycle's grace is
     /// over.
     pub verdict: Option<Verdict>,
@@ -33,7 +33,7 @@ pub struct Xrun {
     pub had_cpu: Vec<CpuUser>,
     /// The clients upstream in the cycle, in the order of the graph. If there are many, the nearest
     /// ones.
-    pub chain: Vec<Link>,
+    pub chain: Vec<UpstreamClient>,
 }
 
 /// A client's timestamps in a cycle, ns after the driver woke; `None`: not before the next cycle.
@@ -50,7 +50,7 @@ pub struct Timestamps {
 
 /// A client's usual durations, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Usual {
+pub struct TypicalTimes {
     /// From signaled to awake.
     pub scheduling_ns: u64,
     /// From awake to finished.
@@ -72,7 +72,7 @@ pub struct CpuUser {
 
 /// A client upstream of the late one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Link {
+pub struct UpstreamClient {
     /// Its name.
     pub name: String,
     /// Its timestamps.

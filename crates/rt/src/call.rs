@@ -1,4 +1,4 @@
-//! A call from other threads of a process to one that sleeps without a deadline.
+//! A call from other threads of a process to one that sleeps.
 
 use crate::park::Park;
 use crate::sync::{AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use crate::sync::{AtomicU32, Ordering};
 ///
 /// The sleeper takes [`count`](Self::count), checks everything that a caller may have left for it,
 /// and then sleeps only if there was no call since the count. Only this process maps the word, so
-/// no other program can take the sleeper away, and the sleep needs no deadline.
+/// no other program can take the sleeper away, and the sleep needs no deadline of its own.
 #[derive(Debug, Default)]
 pub struct Call(AtomicU32);
 
@@ -28,8 +28,9 @@ impl Call {
         park.wake(&self.0, 1);
     }
 
-    /// Sleeps until there is a call after the `counted` ones. May return early.
-    pub fn sleep(&self, counted: u32, park: &impl Park) {
-        park.wait(&self.0, counted, None);
+    /// Sleeps until there is a call after the `counted` ones, and at most until `deadline_ns`
+    /// (`CLOCK_MONOTONIC`; `None`: without a bound). May return early.
+    pub fn sleep(&self, counted: u32, deadline_ns: Option<u64>, park: &impl Park) {
+        park.wait(&self.0, counted, deadline_ns);
     }
 }

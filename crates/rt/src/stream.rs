@@ -18,6 +18,9 @@ pub const MAX_GAIN: f32 = 16.0;
 /// The longest ramp of a gain, frames: more than a minute at 768 kHz.
 pub const MAX_RAMP_FRAMES: u32 = 1 << 26;
 
+/// How long a stream fades out and in where it is held, goes on elsewhere or ends, ns.
+pub const FADE_NS: u64 = 5_000_000;
+
 /// A factor for each channel, 0 to [`MAX_GAIN`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gains([f32; CHANNELS]);

@@ -2,6 +2,11 @@
 //!
 //! Everything here runs on the client's process thread.
 
+mod early;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use self::early::EarlyWake;
 use crate::park::Park;
 use crate::shm::{
     AssignmentCopy, AssignmentReader, Assignments, CycleInfo, Edges, EngineSegment, FollowerEdge,
@@ -44,6 +49,7 @@ pub struct TurnState<W> {
     counted_for: u64,
     /// When a sleep on the signal page ends without a wake-up, ns.
     sleeps_until_ns: u64,
+    early: EarlyWake,
     used: usize,
     words: W,
 }
@@ -76,6 +82,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             woken: 0,
             counted_for: 0,
             sleeps_until_ns: 0,
+            early: EarlyWake::default(),
             used: 0,
             words,
         }
@@ -85,6 +92,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     pub fn reset(&mut self) {
         (self.last_cycle, self.valid_from, self.known_for, self.used) = (0, 0, 0, 0);
         (self.woken, self.counted_for) = (0, 0);
+        self.early = EarlyWake::default();
     }
 
     /// Returns the assignment in force.
@@ -161,7 +169,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             let assignment = self.assignment();
             if assignment.edges() == Edges::NONE {
                 if self.valid_from != 0 && assignment.runs() {
-                    pages.assignments.sleep(turn, park);
+                    self.sleep_for_turn(pages, turn, park);
                     return Turn::Wait;
                 }
             } else if let Some(page) = signals.page(assignment.page()) {
@@ -192,12 +200,15 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             sleep_briefly();
             return Turn::Wait;
         };
-        let (in_plan, edges) = (self.assignment().runs(), self.assignment().edges());
+        let assignment = self.assignment();
+        let (in_plan, edges) = (assignment.runs(), assignment.edges());
+        let wakes_early = assignment.wakes_early();
         // MUTATION: next.runs_cycle_twice
         let fresh = in_plan && info.cycle == released && info.cycle != self.last_cycle;
         if fresh && page.ready(info.cycle, edges) {
             self.last_cycle = info.cycle;
             self.sleeps_until_ns = info.woken_ns.saturating_add(patience_ns);
+            self.early.plan(wakes_early, info.next_wakeup_ns);
             *spurious = 0;
             return Turn::Run(info);
         }
@@ -206,7 +217,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             // The next release wakes it, or a thread that needs it and repeats the wake-up until it
             // responds. No deadline: no other program can name the word.
             *spurious = 0;
-            pages.assignments.sleep(turn, park);
+            self.sleep_for_turn(pages, turn, park);
         } else if *spurious > SPURIOUS_WAKES {
             *spurious = 0;
             let now_ns = park.now_ns();
@@ -223,9 +234,18 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         Turn::Wait
     }
 
+    /// Sleeps until the driver gives another turn than `turn`.
+    #[inline]
+    fn sleep_for_turn(&mut self, pages: Pages<'_>, turn: u32, park: &impl Park) {
+        let Some(at_ns) = self.early.take() else { return pages.assignments.sleep(turn, park) };
+        pages.assignments.sleep_briefly(turn, at_ns, park);
+        let last_cycle = self.last_cycle;
+        self.early.wait(at_ns, park, || pages.engine.cycle() != last_cycle);
+    }
+
     #[inline]
     fn sleep_on(
-        &self,
+        &mut self,
         page: &SignalPage,
         woken: u32,
         patience_ns: u64,
@@ -234,13 +254,18 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     ) {
         // The first sleep after a cycle takes its deadline from that cycle, without reading the
         // clock.
-        let deadline_ns = match *spurious {
-            0 => self.sleeps_until_ns,
-            _ => park.now_ns().saturating_add(patience_ns),
+        let early_ns = self.early.take();
+        let deadline_ns = match (early_ns, *spurious) {
+            (Some(early_ns), _) => early_ns,
+            (None, 0) => self.sleeps_until_ns,
+            (None, _) => park.now_ns().saturating_add(patience_ns),
         };
         *spurious += 1;
         // MUTATION: next.sleeps_without_deadline
         page.sleep(woken, Some(deadline_ns), park);
+        if let Some(early_ns) = early_ns {
+            self.early.wait(early_ns, park, || page.wake_count() != woken);
+        }
     }
 }
 
@@ -257,30 +282,5 @@ pub fn signal_follower(
     if page.signal(cycle, edges, follower.edge) {
         page.note_signaled(cycle, now_ns);
         page.wake_up(park);
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-    use crate::shm::ASSIGNMENT_WORDS;
-
-    #[test]
-    fn an_assignment_is_looked_up_once_per_plan() {
-        let assignments = Assignments::default();
-        let mut state = TurnState::new(std::vec![0; ASSIGNMENT_WORDS]);
-        assert!(!state.refresh(&assignments, 0) && !state.refresh(&assignments, 4), "none yet");
-        assert!(assignments.publish(3, &[30]));
-        assert!(state.refresh(&assignments, 4) && state.valid_from == 3);
-        assert!(assignments.publish(5, &[50]));
-        assert!(state.refresh(&assignments, 6) && state.valid_from == 5);
-        assert!(assignments.publish(8, &[80]));
-        assert!(
-            !state.refresh(&assignments, 4) && !state.refresh(&assignments, 4),
-            "its assignments are gone"
-        );
-        assert!(state.refresh(&assignments, 8) && state.valid_from == 8);
-        state.reset();
-        assert!(state.refresh(&assignments, 6) && state.valid_from == 5, "another server's");
     }
 }

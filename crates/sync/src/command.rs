@@ -1,4 +1,5 @@
-//! `consort sync`: the transport follows MIDI clock or MIDI time code, or is sent as one of them.
+//! `consort sync`: the transport follows MIDI clock, MIDI time code or linear time code, or is sent
+//! as one of them.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,11 +15,12 @@ use client::{
 use crate::Wish;
 use crate::clock::ClockFollower;
 use crate::clock_sender::{ClockSender, Place};
+use crate::ltc::{LtcEncoder, LtcFollower};
 use crate::time_code::VideoRate;
 use crate::time_code_follower::TimeCodeFollower;
 use crate::time_code_sender::TimeCodeSender;
 
-/// Let the transport follow MIDI clock or MIDI time code, or send it
+/// Let the transport follow MIDI clock, MIDI time code or linear time code, or send it
 ///
 /// Runs until the server ends or the program is terminated.
 #[derive(Debug, Args)]
@@ -26,7 +28,9 @@ use crate::time_code_sender::TimeCodeSender;
   consort sync follow clock --from 'a2j:Drum machine'
   consort sync follow mtc --from 'a2j:Tape machine'
   consort sync send clock --tempo 96 --to 'a2j:Drum machine'
-  consort sync send mtc --rate 25")]
+  consort sync send mtc --rate 25
+  consort sync follow ltc --from system:capture_8
+  consort sync send ltc --rate 29.97 --to system:playback_8")]
 pub struct Sync {
     #[command(subcommand)]
     direction: Direction,
@@ -34,7 +38,7 @@ pub struct Sync {
 
 #[derive(Debug, Subcommand)]
 enum Direction {
-    /// Let the transport follow the messages at the MIDI port 'in'
+    /// Let the transport follow what arrives at the port 'in'
     Follow {
         #[command(subcommand)]
         what: Followed,
@@ -45,7 +49,7 @@ enum Direction {
         #[arg(long, value_name = "NAME", default_value = "sync", global = true)]
         client_name: String,
     },
-    /// Send what the transport does to the MIDI port 'out'
+    /// Send what the transport does to the port 'out'
     Send {
         #[command(subcommand)]
         what: Sent,
@@ -71,6 +75,12 @@ enum Followed {
     },
     /// MIDI time code: quarter frames and full frames
     Mtc,
+    /// Linear time code (SMPTE 12M): sound
+    Ltc {
+        /// Frames of video per second [default: what their length says]
+        #[arg(long, value_enum)]
+        rate: Option<VideoRate>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +96,15 @@ enum Sent {
         /// Frames of video per second
         #[arg(long, value_enum, default_value = "25")]
         rate: VideoRate,
+    },
+    /// Linear time code (SMPTE 12M): sound while the transport rolls, silence while it stands
+    Ltc {
+        /// Frames of video per second
+        #[arg(long, value_enum, default_value = "25")]
+        rate: VideoRate,
+        /// Level of the peaks, dB relative to full scale
+        #[arg(long, value_name = "DB", default_value_t = -18.0, allow_negative_numbers = true, value_parser = level)]
+        level: f32,
     },
 }
 
@@ -107,6 +126,11 @@ fn tempo(text: &str) -> Result<f64, String> {
     }
 }
 
+fn level(text: &str) -> Result<f32, String> {
+    let level = text.parse().map_err(|error: std::num::ParseFloatError| error.to_string())?;
+    if (-60.0..=0.0).contains(&level) { Ok(level) } else { Err("a level is -60 to 0 dB".into()) }
+}
+
 impl Sync {
     /// Runs until the server ends or the program is terminated.
     ///
@@ -125,6 +149,7 @@ impl Sync {
                         follow_clock(client, tempo, beats_per_bar)?
                     }
                     Followed::Mtc => follow_time_code(client)?,
+                    Followed::Ltc { rate } => follow_ltc(client, rate)?,
                 };
                 from.map_or(Ok(()), |from| {
                     client.connect(&from, &format!("{}:in", client.name()))
@@ -136,6 +161,7 @@ impl Sync {
                 let client = match what {
                     Sent::Clock { tempo } => send_clock(client, tempo)?,
                     Sent::Mtc { rate } => send_time_code(client, rate)?,
+                    Sent::Ltc { rate, level } => send_ltc(client, rate, level)?,
                 };
                 to.map_or(Ok(()), |to| client.connect(&format!("{}:out", client.name()), &to))?;
                 wait_for_server_end(&client)
@@ -249,10 +275,24 @@ fn follow_time_code(client: Client<Inactive>) -> anyhow::Result<Client<Active>> 
             let Some(message) = event.copy_to(&mut room) else { continue };
             follower.hear(begin.wrapping_add(event.time()), message, |wish| obey(cycle, wish));
         }
-        let transport = cycle.transport();
-        let rolling =
-            (transport.state == TransportState::Rolling).then_some(transport.position.frame);
-        follower.end_cycle(begin, cycle.frames(), rolling, |wish| obey(cycle, wish));
+        follower.end_cycle(begin, cycle.frames(), rolling(cycle), |wish| obey(cycle, wish));
+        Control::Continue
+    })?)
+}
+
+/// Returns the transport's frame, if it rolls. Thread: cycle.
+fn rolling(cycle: &CycleScope<'_>) -> Option<u32> {
+    let transport = cycle.transport();
+    (transport.state == TransportState::Rolling).then_some(transport.position.frame)
+}
+
+fn follow_ltc(client: Client<Inactive>, rate: Option<VideoRate>) -> anyhow::Result<Client<Active>> {
+    let mut input = client.input_port("in")?;
+    let mut follower = LtcFollower::new(client.sample_rate_hz(), rate);
+    Ok(client.activate(move |cycle: &CycleScope<'_>| {
+        let samples = input.buffer(cycle);
+        let begin = first_frame_time(cycle);
+        follower.cycle(begin, &samples, rolling(cycle), |wish| obey(cycle, wish));
         Control::Continue
     })?)
 }
@@ -306,6 +346,22 @@ fn send_time_code(client: Client<Inactive>, rate: VideoRate) -> anyhow::Result<C
         sender.cycle(rolls, transport.position.frame, cycle.frames(), |time, message| {
             let _ = out.write(time, message);
         });
+        Control::Continue
+    })?)
+}
+
+fn send_ltc(
+    client: Client<Inactive>,
+    rate: VideoRate,
+    level_db: f32,
+) -> anyhow::Result<Client<Active>> {
+    let mut output = client.output_port("out")?;
+    let amplitude = 10_f32.powf(level_db / 20.0);
+    let mut encoder = LtcEncoder::new(rate, client.sample_rate_hz(), amplitude);
+    Ok(client.activate(move |cycle: &CycleScope<'_>| {
+        let transport = cycle.transport();
+        let rolls = transport.state == TransportState::Rolling;
+        encoder.cycle(rolls, transport.position.frame, &mut output.buffer(cycle));
         Control::Continue
     })?)
 }

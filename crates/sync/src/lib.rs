@@ -1,12 +1,15 @@
-//! External sync: the transport follows MIDI clock or MIDI time code, or sends it.
+//! External sync: the transport follows MIDI clock, MIDI time code or linear time code, or sends
+//! it.
 //!
 //! [`Sync`] is the command `consort sync`, with its ports. The other modules interpret the bytes
-//! and know no ports; times are frames of the server's clock, which wraps.
+//! and samples and know no ports; times are frames of the server's clock, which wraps.
 #![forbid(unsafe_code)]
 
+mod chase;
 mod clock;
 mod clock_sender;
 mod command;
+mod ltc;
 mod time_code;
 mod time_code_follower;
 mod time_code_sender;

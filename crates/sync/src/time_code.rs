@@ -1,4 +1,4 @@
-//! SMPTE time code, and its bytes in MIDI.
+//! SMPTE time code: the numbers of video frames, and their bytes in MIDI.
 
 /// Frames of video per second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -15,6 +15,9 @@ pub(crate) enum VideoRate {
     /// 30 frames per second exactly
     #[value(name = "30")]
     Thirty,
+    /// NTSC without dropped numbers: 30000 frames in 1001 s
+    #[value(name = "29.97nd")]
+    NonDrop,
 }
 
 /// The number of a frame of video, in its parts.
@@ -31,28 +34,42 @@ pub(crate) struct TimeCode {
 const DROPPED: u32 = 2;
 
 impl VideoRate {
-    const ALL: [Self; 4] = [Self::Film, Self::Pal, Self::Drop, Self::Thirty];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Film, Self::Pal, Self::Drop, Self::Thirty, Self::NonDrop];
 
     /// Frame numbers per second.
-    const fn numbers(self) -> u32 {
+    pub(crate) const fn numbers(self) -> u32 {
         match self {
             Self::Film => 24,
             Self::Pal => 25,
-            Self::Drop | Self::Thirty => 30,
+            Self::Drop | Self::Thirty | Self::NonDrop => 30,
         }
     }
 
     /// Frames per second.
     pub(crate) fn frames_hz(self) -> f64 {
         match self {
-            Self::Drop => 30_000.0 / 1001.0,
+            Self::Drop | Self::NonDrop => 30_000.0 / 1001.0,
             _ => f64::from(self.numbers()),
         }
     }
 
-    /// The rate's two bits in MIDI.
+    /// Returns the frames per second as a fraction.
+    pub(crate) fn fraction_hz(self) -> (u32, u32) {
+        match self {
+            Self::Drop | Self::NonDrop => (30_000, 1001),
+            _ => (self.numbers(), 1),
+        }
+    }
+
+    /// The rate's two bits in MIDI, which has none for NTSC without dropped numbers.
     fn code(self) -> u8 {
-        self as u8
+        match self {
+            Self::Film => 0,
+            Self::Pal => 1,
+            Self::Drop => 2,
+            Self::Thirty | Self::NonDrop => 3,
+        }
     }
 
     fn from_code(code: u8) -> Self {
@@ -162,8 +179,10 @@ mod tests {
                 }
                 assert!(code.is_valid());
                 let pieces = std::array::from_fn(|number| code.piece(number as u8));
-                assert_eq!(TimeCode::of_pieces(&pieces), Some(code));
-                assert_eq!(TimeCode::of_full(&code.full()), Some(code));
+                let in_midi = VideoRate::from_code(rate.code());
+                let expected = Some(TimeCode { rate: in_midi, ..code });
+                assert_eq!(TimeCode::of_pieces(&pieces), expected);
+                assert_eq!(TimeCode::of_full(&code.full()), expected);
             }
         }
     }

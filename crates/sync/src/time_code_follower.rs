@@ -1,34 +1,8 @@
-//! Following MIDI time code: the transport is located slightly ahead, and starts when the time code
-//! gets there.
+//! Following MIDI time code.
 
+use super::chase::{Chase, Heard};
 use super::time_code::TimeCode;
 use super::{Wish, status};
-
-/// How far ahead the transport waits for the time code, so that clients can get ready.
-const AHEAD_S: f64 = 0.3;
-/// Time code that does not arrive for this long has stopped.
-const SILENCE_S: f64 = 0.15;
-
-/// A known position of the time code.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Lock {
-    /// A frame time.
-    at: u32,
-    /// The transport frame at that time.
-    frame: f64,
-    /// Audio frames per frame of video: the transport may be off by this much.
-    tolerance: f64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Stopped,
-    /// The transport waits for the cycle that begins at this frame time.
-    Ahead {
-        rolls_at: u32,
-    },
-    Rolling,
-}
 
 /// State of the time code that is followed.
 #[derive(Debug, Clone)]
@@ -37,21 +11,16 @@ pub(crate) struct TimeCodeFollower {
     pieces: [u8; 8],
     /// Number of consecutive pieces of one time code received so far.
     count: u8,
-    newest: u32,
-    lock: Option<Lock>,
-    stage: Stage,
+    chase: Chase,
 }
 
 impl TimeCodeFollower {
     pub(crate) fn new(sample_rate_hz: u32) -> Self {
-        let sample_rate_hz = f64::from(sample_rate_hz);
         Self {
-            sample_rate_hz,
+            sample_rate_hz: f64::from(sample_rate_hz),
             pieces: [0; 8],
             count: 0,
-            newest: 0,
-            lock: None,
-            stage: Stage::Stopped,
+            chase: Chase::new(sample_rate_hz),
         }
     }
 
@@ -59,11 +28,12 @@ impl TimeCodeFollower {
     pub(crate) fn hear(&mut self, at: u32, message: &[u8], mut wish: impl FnMut(Wish)) {
         if let Some(code) = TimeCode::of_full(message) {
             // A full frame means that the sender has moved and is not running yet.
-            self.stop(&mut wish);
+            self.count = 0;
+            self.chase.stop(&mut wish);
             let frame = f64::from(code.index()) * self.sample_rate_hz / code.rate.frames_hz();
             wish(Wish::Locate(frame.round() as u32));
         } else if let [status::QUARTER_FRAME, piece @ 0..=0x7F] = *message {
-            self.newest = at;
+            self.chase.hear_sign(at);
             self.take(at, piece);
         }
     }
@@ -87,58 +57,18 @@ impl TimeCodeFollower {
         // The time code is that of the first piece, which came seven quarter frames earlier.
         let tolerance = self.sample_rate_hz / code.rate.frames_hz();
         let frame = (f64::from(code.index()) + 1.75) * tolerance;
-        self.lock = Some(Lock { at, frame, tolerance });
+        self.chase.hear(Heard { at, frame, tolerance });
     }
 
-    fn stop(&mut self, wish: &mut impl FnMut(Wish)) {
-        (self.lock, self.count) = (None, 0);
-        if std::mem::replace(&mut self.stage, Stage::Stopped) != Stage::Stopped {
-            wish(Wish::Stop);
-        }
-    }
-
-    /// Asks for changes at the end of a cycle of `frames` frames that began at the frame time
-    /// `begin`. `rolling` is the transport's frame, if it rolls.
+    /// Same as [`Chase::end_cycle`].
     pub(crate) fn end_cycle(
         &mut self,
         begin: u32,
         frames: u32,
         rolling: Option<u32>,
-        mut wish: impl FnMut(Wish),
+        wish: impl FnMut(Wish),
     ) {
-        let Some(lock) = self.lock else { return };
-        let silent = f64::from(begin.wrapping_sub(self.newest).cast_signed());
-        if silent > self.sample_rate_hz * SILENCE_S {
-            return self.stop(&mut wish);
-        }
-        let place_at = |time: u32| lock.frame + f64::from(time.wrapping_sub(lock.at).cast_signed());
-        match self.stage {
-            Stage::Stopped => {
-                let cycles = (self.sample_rate_hz * AHEAD_S / f64::from(frames)).ceil() as u32;
-                let rolls_at = begin.wrapping_add(frames.wrapping_mul(cycles.max(3)));
-                wish(Wish::Stop);
-                wish(Wish::Locate(place_at(rolls_at).round().max(0.0) as u32));
-                self.stage = Stage::Ahead { rolls_at };
-            }
-            Stage::Ahead { rolls_at } => {
-                // After a request now, the transport is starting in the next cycle and rolls in the
-                // one after it.
-                let next = begin.wrapping_add(frames.wrapping_mul(2));
-                if rolls_at.wrapping_sub(next).cast_signed() <= 0 {
-                    wish(Wish::Start);
-                    self.stage = Stage::Rolling;
-                }
-            }
-            Stage::Rolling => {
-                let is_off = rolling.is_some_and(|frame| {
-                    (f64::from(frame) - place_at(begin)).abs() > lock.tolerance
-                });
-                if is_off {
-                    // Wrong position or speed: locate again.
-                    self.stop(&mut wish);
-                }
-            }
-        }
+        self.chase.end_cycle(begin, frames, rolling, wish);
     }
 }
 
@@ -239,6 +169,6 @@ mod tests {
             follower.hear(0, message, |wish| panic!("{wish:?}"));
         }
         follower.end_cycle(0, QUANTUM, None, |wish| panic!("{wish:?}"));
-        assert_eq!(follower.lock, None);
+        assert_eq!(follower.chase.heard(), None);
     }
 }

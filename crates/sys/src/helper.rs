@@ -5,7 +5,7 @@
 //! standard input to the end.
 
 use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus};
 
 use rustix::event::PollFlags;
@@ -141,6 +141,13 @@ impl Lines {
         Self { output, buffer: Vec::new(), has_ended: false }
     }
 
+    /// Returns whether the output has ended, as far as it was read: no line follows once
+    /// [`next_until`](Self::next_until) has returned `None`.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     /// Waits for the next line and returns it without its line break; `None` once `deadline_ns` has
     /// passed or the output has ended. Bytes that are not UTF-8 are replaced.
     pub fn next_until(&mut self, deadline_ns: Option<u64>) -> Option<String> {
@@ -162,6 +169,14 @@ impl Lines {
                 Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
             }
         }
+    }
+}
+
+impl AsFd for Lines {
+    /// Returns the output. It is readable when there is more to read; lines that have been read
+    /// from it but not returned do not show.
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.output.as_fd()
     }
 }
 
@@ -229,8 +244,10 @@ mod tests {
         assert_eq!(lines.next_until(soon()).as_deref(), Some("three"));
         assert!(helper.is_running());
         assert!(helper.end().unwrap().success());
+        assert!(!lines.has_ended(), "it was not read to its end");
         assert_eq!(lines.next_until(None).as_deref(), Some("last"), "a line without its break");
         assert_eq!(lines.next_until(None), None);
+        assert!(lines.has_ended());
     }
 
     #[test]

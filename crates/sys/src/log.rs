@@ -34,9 +34,15 @@ macro_rules! report {
 /// Queues one line; see [`report!`].
 pub fn line(text: fmt::Arguments<'_>) {
     let Some(queue) = QUEUE.get_or_init(start) else { return };
-    if queue.try_send(Message::Line(format!("{text}\n"))).is_err() {
+    leave(queue, format!("{text}\n"), &LOST);
+}
+
+/// Leaves a line in the queue, or counts it as lost.
+fn leave(queue: &SyncSender<Message>, line: String, lost: &AtomicU64) {
+    // MUTATION: report.waits_for_room
+    if queue.try_send(Message::Line(line)).is_err() {
         // Relaxed: a count, which says nothing about other memory.
-        LOST.fetch_add(1, Ordering::Relaxed);
+        lost.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -102,6 +108,19 @@ mod tests {
         let text = String::from_utf8(output).expect("text");
         assert!(text.starts_with("one\nconsort: 3 messages were lost"), "{text}");
         assert!(text.ends_with("two\n"), "{text}");
+    }
+
+    #[test]
+    fn lines_that_nothing_reads_are_lost_and_delay_nothing() {
+        let (queue, messages) = sync_channel(ROOM);
+        let (done, counted) = sync_channel(1);
+        std::thread::spawn(move || {
+            let lost = AtomicU64::new(0);
+            (0..ROOM + 3).for_each(|number| leave(&queue, number.to_string(), &lost));
+            done.send(lost.into_inner())
+        });
+        assert_eq!(counted.recv_timeout(Duration::from_secs(20)), Ok(3));
+        drop(messages);
     }
 
     #[test]

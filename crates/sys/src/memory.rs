@@ -5,6 +5,7 @@ mod hostile_program;
 mod mapping;
 mod pin;
 mod program;
+mod record_stream;
 mod registry;
 mod ring;
 mod segment;
@@ -14,9 +15,10 @@ mod stream;
 
 pub use mapping::{Access, Mapping, Prefault};
 pub use program::populate_program;
+pub use record_stream::RecordStream;
 pub use registry::SharedRegistry;
 pub use ring::{OwnRing, PeerRing, RingNotLocked};
-pub use segment::{Seals, Segment, SegmentIdentity, Wanted};
+pub use segment::{Seals, Segment, SegmentIdentity, SegmentRequirements};
 pub use shared::Shared;
 pub use slab::{OwnSlab, PeerSlab};
 pub use stream::PeerStream;
@@ -29,6 +31,15 @@ fn page_bytes() -> usize {
     // SAFETY: `sysconf` reads a number that is fixed for the process.
     let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
     usize::try_from(bytes).expect("every system has pages of a fixed size")
+}
+
+/// Returns how many mappings a process may have (`vm.max_map_count`).
+#[must_use]
+pub fn mapping_limit() -> u64 {
+    /// The kernel's default.
+    const USUAL: u64 = 65_530;
+    let text = std::fs::read_to_string("/proc/sys/vm/max_map_count");
+    text.ok().and_then(|text| text.trim().parse().ok()).unwrap_or(USUAL)
 }
 
 /// Why a piece of shared memory was refused.

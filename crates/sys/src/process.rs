@@ -1,7 +1,7 @@
 //! This process, its limits, and handles to others.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -35,6 +35,20 @@ impl PidFd {
         let pid = i32::try_from(process_id).ok().and_then(Pid::from_raw);
         let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self { pidfd: pidfd_open(pid, PidfdFlags::empty())? })
+    }
+
+    /// Returns the id of the process in the pid namespace that /proc shows; `None` if it has none
+    /// there, or has been reaped. Use it while this handle is held, and check with
+    /// [`has_ended`](Self::has_ended) afterwards that it was still this process's.
+    ///
+    /// # Errors
+    /// If /proc is not mounted.
+    pub fn process_id(&self) -> io::Result<Option<u32>> {
+        let info = format!("/proc/self/fdinfo/{}", self.pidfd.as_raw_fd());
+        let info = std::fs::read_to_string(info)?;
+        let id = info.lines().find_map(|line| line.strip_prefix("Pid:"));
+        // 0: another namespace's, -1: reaped.
+        Ok(id.and_then(|id| id.trim().parse().ok()).filter(|id| *id > 0))
     }
 
     /// Sends `signal`.
@@ -136,6 +150,7 @@ pub fn drop_rights(looks_at_others: bool) -> io::Result<()> {
     kept.set(CapabilitySet::SYS_PTRACE, looks_at_others);
     let (effective, permitted) = (has.effective & kept, has.permitted & kept);
     let inheritable = CapabilitySet::empty();
+    // MUTATION: drop_rights.keeps_capabilities
     Ok(set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?)
 }
 
@@ -148,6 +163,12 @@ pub fn raise_file_limit() -> io::Result<Option<u64>> {
     let hard = getrlimit(Resource::Nofile).maximum;
     setrlimit(Resource::Nofile, Rlimit { current: hard, maximum: hard })?;
     Ok(getrlimit(Resource::Nofile).current)
+}
+
+/// Returns how many descriptors this process may have open (`None` = unlimited).
+#[must_use]
+pub fn file_limit() -> Option<u64> {
+    getrlimit(Resource::Nofile).current
 }
 
 /// Returns the highest SCHED_FIFO priority that an unprivileged thread of this process may take; 0
@@ -210,9 +231,11 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
         let pidfd = PidFd::open(child.id()).unwrap();
         assert!(!pidfd.has_ended().unwrap());
+        assert_eq!(pidfd.process_id().unwrap(), Some(child.id()));
         pidfd.kill(Signal::Kill).unwrap();
         assert!(pidfd.wait_until(None).unwrap());
         assert!(!child.wait().unwrap().success());
+        assert_eq!(pidfd.process_id().unwrap(), None);
         assert_eq!(pidfd.kill(Signal::Kill).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 

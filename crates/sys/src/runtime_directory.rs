@@ -69,13 +69,7 @@ pub enum RuntimeDirectoryError {
 /// # Errors
 /// [`RuntimeDirectoryError`] if the last of them is not this user's alone.
 pub fn runtime_directory() -> Result<PathBuf, RuntimeDirectoryError> {
-    let candidates = Candidates {
-        user_id: crate::process::real_user_id(),
-        xdg_runtime_dir: std::env::var_os("XDG_RUNTIME_DIR"),
-        run_user: PathBuf::from("/run/user"),
-        temporary: std::env::temp_dir(),
-    };
-    candidates.choose()
+    Candidates::of_environment().choose()
 }
 
 /// Returns where the server `server` keeps its sockets and its lock: `consort/SERVER` in the
@@ -85,35 +79,66 @@ pub fn runtime_directory() -> Result<PathBuf, RuntimeDirectoryError> {
 /// # Errors
 /// See [`runtime_directory`].
 pub fn server_directory(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
-    Ok(runtime_directory()?.join("consort").join(server))
+    Ok(directory_in(runtime_directory()?, server))
 }
 
-/// Returns the control socket of the server `server`: this user's server, or, if
-/// `JACK_PROMISCUOUS_SERVER` names a group, the one that a user has started for that group.
+fn directory_in(runtime_directory: PathBuf, server: &str) -> PathBuf {
+    runtime_directory.join("consort").join(server)
+}
+
+/// Where the control sockets of servers are: this user's servers, or, if `JACK_PROMISCUOUS_SERVER`
+/// names a group, those that users have started for that group.
 ///
-/// # Errors
-/// See [`runtime_directory`].
-pub fn control_socket(server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
-    let group = std::env::var("JACK_PROMISCUOUS_SERVER").ok().filter(|name| !name.is_empty());
-    let Some(name) = group else { return Ok(server_directory(server)?.join("control")) };
-    let group_id = crate::group::group_id(&name).ok().flatten();
-    let group_id = group_id.ok_or(RuntimeDirectoryError::UnknownGroup { name })?;
-    let path = group_directory(server, group_id);
-    match path.symlink_metadata() {
-        // Only a member of the group can have given it to the group.
-        Ok(found) if is_of_group(&found, group_id) => Ok(path.join("control")),
-        Ok(_) => Err(RuntimeDirectoryError::NotOfGroup { path, group_id }),
-        // There is no such server: connecting reports that.
-        Err(_) => Ok(path.join("control")),
+/// The environment is read once, by [`of_environment`](Self::of_environment): a thread of a library
+/// that looks for a server again must not read it while the program changes it.
+#[derive(Debug, Clone)]
+pub struct ControlSockets {
+    candidates: Candidates,
+    /// The group, and the directory in which its servers' directories are.
+    group: Option<(u32, PathBuf)>,
+}
+
+impl ControlSockets {
+    /// Reads the environment, and the system's list of groups if it names one.
+    ///
+    /// # Errors
+    /// [`RuntimeDirectoryError::UnknownGroup`].
+    pub fn of_environment() -> Result<Self, RuntimeDirectoryError> {
+        let named = std::env::var("JACK_PROMISCUOUS_SERVER").ok().filter(|name| !name.is_empty());
+        let group = named.map(|name| {
+            let group_id = crate::group::group_id(&name).ok().flatten();
+            let group_id = group_id.ok_or(RuntimeDirectoryError::UnknownGroup { name })?;
+            Ok((group_id, group_base()))
+        });
+        Ok(Self { candidates: Candidates::of_environment(), group: group.transpose()? })
+    }
+
+    /// Returns the control socket of the server `server`.
+    ///
+    /// # Errors
+    /// See [`runtime_directory`]; [`NotOfGroup`](RuntimeDirectoryError::NotOfGroup).
+    pub fn of(&self, server: &str) -> Result<PathBuf, RuntimeDirectoryError> {
+        let Some((group_id, base)) = &self.group else {
+            return Ok(directory_in(self.candidates.choose()?, server).join("control"));
+        };
+        let (path, group_id) = (group_directory(base, server, *group_id), *group_id);
+        match path.symlink_metadata() {
+            // Only a member of the group can have given it to the group.
+            Ok(found) if is_of_group(&found, group_id) => Ok(path.join("control")),
+            Ok(_) => Err(RuntimeDirectoryError::NotOfGroup { path, group_id }),
+            // There is no such server: connecting reports that.
+            Err(_) => Ok(path.join("control")),
+        }
     }
 }
 
-/// Returns where any user's server `server` has its socket for the members of a group: among other
-/// users' in the folder for temporary files, or in the directory that `CONSORT_GROUP_DIRECTORY`
-/// names.
-fn group_directory(server: &str, group_id: u32) -> PathBuf {
-    let base = std::env::var_os("CONSORT_GROUP_DIRECTORY")
-        .map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
+/// Returns where any user's servers have their sockets for the members of groups: in the folder for
+/// temporary files, or in the directory that `CONSORT_GROUP_DIRECTORY` names.
+fn group_base() -> PathBuf {
+    std::env::var_os("CONSORT_GROUP_DIRECTORY").map_or_else(|| PathBuf::from("/tmp"), PathBuf::from)
+}
+
+fn group_directory(base: &Path, server: &str, group_id: u32) -> PathBuf {
     base.join(format!("consort-group-{group_id}-{server}"))
 }
 
@@ -128,7 +153,7 @@ fn is_of_group(found: &Metadata, group_id: u32) -> bool {
 /// [`RuntimeDirectoryError::UnusableForGroup`] if it cannot be created or given to the group,
 /// [`NotOfGroup`](RuntimeDirectoryError::NotOfGroup) if it is another user's.
 pub fn make_group_directory(server: &str, group_id: u32) -> Result<PathBuf, RuntimeDirectoryError> {
-    let path = group_directory(server, group_id);
+    let path = group_directory(&group_base(), server, group_id);
     let made = match DirBuilder::new().mode(0o700).create(&path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
         // Not followed if it is a symbolic link: others may write to the temporary folder.
@@ -149,6 +174,7 @@ pub fn make_group_directory(server: &str, group_id: u32) -> Result<PathBuf, Runt
     }
 }
 
+#[derive(Debug, Clone)]
 struct Candidates {
     user_id: u32,
     xdg_runtime_dir: Option<OsString>,
@@ -157,8 +183,18 @@ struct Candidates {
 }
 
 impl Candidates {
-    fn choose(self) -> Result<PathBuf, RuntimeDirectoryError> {
-        let xdg = self.xdg_runtime_dir.map(PathBuf::from).filter(|path| path.is_absolute());
+    fn of_environment() -> Self {
+        Self {
+            user_id: crate::process::real_user_id(),
+            xdg_runtime_dir: std::env::var_os("XDG_RUNTIME_DIR"),
+            run_user: PathBuf::from("/run/user"),
+            temporary: std::env::temp_dir(),
+        }
+    }
+
+    fn choose(&self) -> Result<PathBuf, RuntimeDirectoryError> {
+        let xdg = self.xdg_runtime_dir.clone().map(PathBuf::from);
+        let xdg = xdg.filter(|path| path.is_absolute());
         let run_user = self.run_user.join(self.user_id.to_string());
         if let Some(path) =
             xdg.into_iter().chain([run_user]).find(|path| is_ours(path, self.user_id))
@@ -188,6 +224,7 @@ fn make_private(path: PathBuf, user_id: u32) -> Result<PathBuf, RuntimeDirectory
     };
     match made {
         Ok(found)
+            // MUTATION: runtime_directory.open_to_others
             if found.is_dir() && found.uid() == user_id && found.mode() & RIGHTS_OF_OTHERS == 0 =>
         {
             Ok(path)

@@ -5,9 +5,10 @@ mod connection;
 mod listener;
 mod peer;
 
+pub use adopted::adopt_streams;
 pub use connection::{Connection, MAX_DESCRIPTORS, Received};
 pub use listener::Listener;
-pub use peer::PeerCredentials;
+pub use peer::{PeerCredentials, peer_of, process_of};
 
 use std::io;
 
@@ -26,10 +27,16 @@ pub enum SocketError {
     /// Larger than the receive buffer, or than the kernel sends in one piece. The message is lost.
     #[error("the message is too long for one datagram or for the buffer")]
     TooLong,
-    /// More than [`MAX_DESCRIPTORS`] came with the message, or more than this process may open. All
-    /// are closed and the message is lost.
+    /// More than [`MAX_DESCRIPTORS`] came with the message. All are closed and the message is lost.
     #[error("the message carries more descriptors than fit")]
     TooManyDescriptors,
+    /// Not all descriptors that were sent with the message have come: this process may open no
+    /// more. Those that came are closed. The message is in the buffer.
+    #[error("this process can open no more descriptors (ulimit -n)")]
+    NoDescriptor {
+        /// The length of the message in the buffer.
+        bytes: usize,
+    },
     /// An empty message cannot be distinguished from the end of the connection.
     #[error("an empty message cannot be sent")]
     Empty,
@@ -56,7 +63,9 @@ impl From<SocketError> for io::Error {
             SocketError::Closed => io::ErrorKind::BrokenPipe,
             SocketError::NotReady => io::ErrorKind::WouldBlock,
             SocketError::Empty => io::ErrorKind::InvalidInput,
-            SocketError::TooLong | SocketError::TooManyDescriptors => io::ErrorKind::InvalidData,
+            SocketError::TooLong
+            | SocketError::TooManyDescriptors
+            | SocketError::NoDescriptor { .. } => io::ErrorKind::InvalidData,
         };
         Self::new(kind, error)
     }

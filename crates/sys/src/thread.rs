@@ -6,6 +6,7 @@ mod cpu_set;
 mod creator;
 mod denormals;
 mod own_cpu;
+mod peer;
 mod scheduling;
 mod stack;
 mod switches;
@@ -19,6 +20,7 @@ pub use creator::{
 };
 pub use denormals::flush_denormals_to_zero;
 pub use own_cpu::OwnCpu;
+pub use peer::{DemotedThread, PeerThread, PeerThreads};
 pub use scheduling::{Scheduling, SchedulingError, scheduling, set_fifo, set_other};
 pub use stack::{lock_stack, prefault_stack};
 pub use switches::{Switch, SwitchTrace};

@@ -68,6 +68,7 @@ impl Token {
 /// Returns whether a page may be served at this address: without a token, only on the loopback
 /// interface.
 pub fn is_allowed_at(address: SocketAddr, token: Option<&Token>) -> bool {
+    // MUTATION: is_allowed_at.any_address
     token.is_some() || address.ip().is_loopback()
 }
 
@@ -105,19 +106,23 @@ pub(crate) fn check(
         return refusal(StatusCode::BAD_REQUEST, "one Host header is needed");
     };
     // DNS rebinding: a foreign page whose name resolves to this address sends that name.
+    // MUTATION: check.any_host
     if token.is_none() && !is_local(host) {
         return refusal(
             StatusCode::MISDIRECTED_REQUEST,
             "this page is served as localhost or by its loopback address only",
         );
     }
+    // MUTATION: check.other_sites
     if !is_own_page(headers, host, uri.path()) {
         return refusal(StatusCode::FORBIDDEN, "another site's page may not ask this server");
     }
+    // MUTATION: check.any_form
     if *method == Method::POST && !is_json(headers) {
         return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, "commands must be application/json");
     }
     match token {
+        // MUTATION: check.without_token
         Some(token) if !offers(uri, headers, token) => {
             refusal(StatusCode::UNAUTHORIZED, "the token is needed: open this page with ?token=…")
         }

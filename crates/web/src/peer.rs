@@ -22,6 +22,7 @@ pub(crate) fn is_own(local: SocketAddr, peer: SocketAddr) -> bool {
     // still exists.
     let user = (0..READS)
         .find_map(|_| owner(peer, local).filter(|user| owner(peer, local) == Some(*user)));
+    // MUTATION: peer.any_user
     user.is_some_and(|user| user == ROOT || user == sys::process::real_user_id())
 }
 

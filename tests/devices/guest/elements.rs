@@ -47,6 +47,18 @@ pub const ROUTES: &str = "
         }
     }";
 
+/// A Hammerfall's clock.
+pub const CLOCK: &str = "
+    control.205 {
+        iface MIXER
+        name 'Sync Mode'
+        value 'AutoSync'
+        comment {
+            access 'read write user' type ENUMERATED count 1
+            item { 0 'AutoSync' 1 'Master' 2 'Word Clock' }
+        }
+    }";
+
 /// Adds elements to card 2. They stay until it is removed.
 pub fn add(elements: &str) {
     let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");

@@ -1,6 +1,6 @@
 //! The far side of the loopback card: what comes out there, and what goes in.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use harness::{Program, Server};
@@ -31,6 +31,33 @@ pub fn recorded_of(
     super::run("arecord", &[&arguments[..], &[&seconds.to_string(), &path]].concat())
         .expect_success();
     samples(&file, channels, format)
+}
+
+/// A recording of both channels of the loopback card, which goes on meanwhile.
+pub struct Recording {
+    program: Program,
+    file: PathBuf,
+}
+
+/// Begins to record what comes out of the loopback card for this many seconds.
+pub fn record(server: &Server, seconds: u32) -> Recording {
+    let file = server.directory().join("far.raw");
+    let mut command = Command::new("arecord");
+    command.args(["-q", "-D", "hw:1,1", "-t", "raw", "-f", "FLOAT_LE", "-r", "48000", "-c", "2"]);
+    command.args(["-d", &seconds.to_string()]).arg(&file);
+    Recording { program: Program::start(command), file }
+}
+
+impl Recording {
+    /// Returns the samples of the left and the right channel, once it has ended.
+    pub fn finish(self) -> [Vec<f32>; 2] {
+        self.program.finish().expect_success();
+        let bytes = std::fs::read(&self.file).expect("a recording");
+        let sample = |frame: &[u8], at: usize| {
+            f32::from_le_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
+        };
+        [0, 4].map(|at| bytes.chunks_exact(8).map(|frame| sample(frame, at)).collect())
+    }
 }
 
 fn samples(file: &Path, channels: usize, format: &str) -> Vec<f64> {

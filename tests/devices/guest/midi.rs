@@ -5,7 +5,7 @@ use std::process::Command;
 
 use harness::{Program, Server};
 
-use super::{await_cycles, awaited, count, device_state};
+use super::{awaited, count, device_state};
 
 /// Ports of the graph that are the sequencer's. What goes into a device's comes out of its raw
 /// input, and what goes into its raw output comes out of it.
@@ -131,7 +131,7 @@ fn a_sequencer_port_is_in_the_graph_as_long_as_it_exists() {
     awaited("it hears the note", || program.stdout().contains("Note on").then_some(()));
     program.terminate();
     awaited("its port is gone", || (!server.lsp(&[]).contains(PORT)).then_some(()));
-    await_cycles(&server, 10);
+    server.await_cycles(10);
 }
 
 #[test]
@@ -210,5 +210,5 @@ fn a_replugged_raw_device_has_its_ports_again() {
     awaited("the ports are there again", || {
         (ports() == 8 && server.lsp(&[]).contains(RAW_IN)).then_some(())
     });
-    await_cycles(&server, 10);
+    server.await_cycles(10);
 }

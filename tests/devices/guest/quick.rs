@@ -2,7 +2,7 @@
 
 use harness::Sound;
 
-use super::{await_cycles, awaited, elements, far, pull, server_on, status_line, xruns_and_cycles};
+use super::{awaited, driver, elements, far, pull, server_on, xruns_and_cycles};
 use crate::guest::monitor;
 
 const LOOPBACK: [&str; 8] =
@@ -64,17 +64,15 @@ fn a_usb_card_that_is_pulled_out_is_taken_back() {
     let server = server_on("hw:9", &["--quantum", "256", "--periods", "3"]);
     let _source = server.probe(&["source", "numbers"]);
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
-    await_cycles(&server, 20);
+    server.await_cycles(20);
     pull("usbsnd", 9);
-    awaited("the status says so", || {
-        status_line(&server, "driver").contains("not there").then_some(())
-    });
+    awaited("the status says so", || driver(&server).contains("not there").then_some(()));
     assert!(xruns_and_cycles(&server).0 > 0, "it is an xrun");
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     monitor(&["device_add", "usb-audio,id=usbsnd,bus=xhci.0,audiodev=usb"]);
-    awaited("it is back", || (!status_line(&server, "driver").contains("not there")).then_some(()));
+    awaited("it is back", || (!driver(&server).contains("not there")).then_some(()));
     let (before, _) = xruns_and_cycles(&server);
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     assert_eq!(xruns_and_cycles(&server).0, before, "it runs without xruns again");
     server.await_connection("numbers:out", "system:playback_1");
 }
@@ -87,7 +85,7 @@ fn a_monitor_request_opens_the_cards_own_path_until_it_ends() {
     let options =
         ["--capture", "2", "--playback", "2", "--quantum", "8192", "--hardware-monitoring"];
     let server = server_on("hw:2", &options);
-    assert!(status_line(&server, "driver").contains("hardware monitoring of 2 inputs"));
+    assert!(driver(&server).contains("hardware monitoring of 2 inputs"));
     // Debian's program takes its request back after half a minute.
     let request = || server.spawn("jack_monitor_client", &["system:capture_1"]);
     let first = request();

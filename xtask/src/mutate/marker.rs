@@ -1,4 +1,4 @@
-//! Markers in the source of `crates/rt`: `// MUTATION: name, name` above the statement that the
+//! Markers in the source: `// MUTATION: name, name` above the statement that the
 //! mutations of these names change.
 
 use std::ops::Range;

@@ -35,8 +35,7 @@ pub(super) const CALLED: &str = "what_was_left_before_a_call_is_found";
 pub(super) const RETIRED: &str = "a_retired_plan_comes_back_as_the_driver_left_it";
 pub(super) const NUMBERED: &str = "a_numbered_entry_is_read_whole_or_not_at_all";
 pub(super) const PLAYBACK_RING: &str = "a_playback_ring_is_overwritten_only_after_it_was_read";
-pub(super) const RECORD_RING: &str =
-    "a_copy_from_a_record_ring_that_counts_as_intact_is_not_mixed_with_newer_frames";
+pub(super) const RECORD_RING: &str = "an_intact_copy_of_a_record_ring_has_no_newer_frames";
 pub(super) const WISHES: &str = "wishes_are_read_once_in_order_and_acknowledged";
 pub(super) const KICKED: &str = "a_kicked_program_obeys_the_newest_schedule";
 pub(super) const KICKED_FOR_WISH: &str = "a_kicked_program_finds_its_wish_acknowledged";

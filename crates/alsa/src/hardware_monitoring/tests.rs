@@ -56,6 +56,10 @@ impl Elements for Rc<Card> {
         self.elements.iter().find(|element| element.key == key).cloned()
     }
 
+    fn is_writable(&self, _: &Element) -> bool {
+        true
+    }
+
     fn read(&self, element: &Element, values: &mut [i64]) -> Result<(), i32> {
         self.refused()?;
         if element.key == MATRIX {

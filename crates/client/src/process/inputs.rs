@@ -36,9 +36,18 @@ impl<'a> CycleInputs<'a> {
     #[inline]
     pub(crate) fn prepare(self, cursors: &mut [Cursor]) {
         for group in self.assignment.groups() {
-            // Inputs with the same sources do not share a mix: the program may write there.
+            let mut first = None;
             for cell in group.inputs.iter().filter_map(|port| self.ports.cell(*port)) {
-                cell.set_source(self.source_for(cell, group.sources, cursors));
+                let source = match (cell.events(), first) {
+                    (Some(events), _) => self.events_in(events, group.sources, cursors),
+                    (None, None) => self.mix(cell, group.sources),
+                    (None, Some(first)) => self.repeat(first, cell, group.sources),
+                };
+                cell.set_source(source);
+                // A copy of a single source is as cheap as a copy of its copy.
+                if first.is_none() && group.sources.len() > 1 {
+                    first = Some(cell);
+                }
             }
         }
     }
@@ -47,15 +56,6 @@ impl<'a> CycleInputs<'a> {
     pub(crate) fn sources_of(self, input: u32) -> &'a [u32] {
         let group = self.assignment.groups().find(|group| group.inputs.contains(&input));
         group.map_or(&[], |group| group.sources)
-    }
-
-    /// Returns the address of what `cell` receives from `sources`, or null for silence. Thread:
-    /// cycle.
-    fn source_for(self, cell: &PortCell, sources: &[u32], cursors: &mut [Cursor]) -> *mut f32 {
-        if let Some(events) = cell.events() {
-            return self.events_in(events, sources, cursors);
-        }
-        self.mix(cell, sources)
     }
 
     /// Merges the sources' events into the cell's own buffer. Even a single source is copied, so
@@ -67,8 +67,25 @@ impl<'a> CycleInputs<'a> {
         events.base().as_ptr()
     }
 
+    /// Copies what `first` receives from the same sources into the cell's private buffer: inputs
+    /// share the mix, but not the buffer, which the program may write to. Returns its address, or
+    /// null for silence. Thread: cycle.
+    #[inline(never)]
+    fn repeat(self, first: &PortCell, cell: &PortCell, sources: &[u32]) -> *mut f32 {
+        if first.source().is_null() {
+            return null_mut();
+        }
+        let mixed = first.private().and_then(|private| private.borrow(self.frames));
+        let Some(mixed) = mixed else { return self.mix(cell, sources) };
+        let Some(private) = cell.private() else { return null_mut() };
+        let Some(mut into) = private.borrow(self.frames) else { return null_mut() };
+        dsp::copy(PeerSamples::from_slice(&mixed), &mut into);
+        private.base().as_ptr()
+    }
+
     /// Mixes the sources into the cell's private buffer, or copies a single one: the program may
-    /// write there, and the source's owner may change the source at any time. Thread: cycle.
+    /// write there, and the source's owner may change the source at any time. Returns its address,
+    /// or null for silence. Thread: cycle.
     #[inline(never)]
     fn mix(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
         let Some(private) = cell.private() else { return null_mut() };
@@ -239,6 +256,8 @@ mod tests {
                 assert_eq!(graph.private(port), (graph.source(port), expected), "{case}");
             }
             assert_ne!(graph.source(0), graph.source(2), "{case}");
+            graph.ports.cell(2).unwrap().private().unwrap().borrow(FRAMES).unwrap().fill(9.0);
+            assert_eq!(graph.private(0).1, expected, "{case}: the other was written to");
             assert_eq!(graph.private(1), (graph.source(1), VALUES[0]), "{case}");
         }
     }
@@ -255,9 +274,11 @@ mod tests {
             let mut graph = Graph::new();
             graph.foreign[0].header().finish(finished);
             let source = InputSource { feedback, ..FIRST };
-            graph.assign(&[(&[source], &[0]), (&[source, SECOND], &[1])]);
+            graph.assign(&[(&[source], &[0, 2]), (&[source, SECOND], &[1])]);
             graph.prepare();
-            assert_eq!(!graph.source(0).is_null(), heard, "{case}");
+            for port in [0, 2] {
+                assert_eq!(!graph.source(port).is_null(), heard, "{case}, port {port}");
+            }
             assert_eq!(graph.private(1).1, if heard { 0.75 } else { 0.5 }, "{case}, in a mix");
         }
     }
@@ -292,7 +313,7 @@ mod tests {
         let nowhere = InputSource { slab: 77, ..FIRST };
         graph.assign(&[
             (&[nowhere], &[0, 90]),
-            (&[nowhere, InputSource { own: true, ..nowhere }], &[1]),
+            (&[nowhere, InputSource { own: true, ..nowhere }], &[1, 2]),
         ]);
         graph.prepare();
         assert!((0..3).all(|port| graph.source(port).is_null()));
@@ -342,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn events_of_one_source_are_copied_so_that_it_cannot_change_them_any_more() {
+    fn events_of_a_single_source_are_copied() {
         let mut graph = Graph::with_events([&[], &[3], &[]]);
         graph.assign(&[(&[FIRST_EVENTS], &[3])]);
         graph.prepare();

@@ -5,19 +5,11 @@ use std::sync::atomic::Ordering;
 
 use proto::request::{Activation, Request};
 
-use super::core::Core;
+use super::core::{Activations, Core};
 use crate::Error;
 use crate::locked::locked;
 use crate::notice_queue::Notice;
 use crate::process::{self, Body, ProcessThread, Start};
-
-/// State that lives from an activation to its end.
-#[derive(Debug, Default)]
-pub(crate) struct Activations {
-    /// Number of the activation, which tells the end of one from that of another.
-    count: u32,
-    thread: Option<ProcessThread>,
-}
 
 impl Core {
     /// Implements `Session::activate`.

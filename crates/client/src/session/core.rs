@@ -3,37 +3,31 @@
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use proto::event::{Answer, Event};
-use proto::request::{Activation, Request, RequestError};
+use proto::hello::TransportSnapshot;
+use proto::request::{Activation, Request, RequestError, ReturningConnection, ReturningPort};
 use rt::shm::SignalPage;
 use sys::clock::now_ns;
 use sys::futex::Futex;
 use sys::memory::{Access, PeerSlab, Shared};
 use sys::poll::Waker;
+use sys::runtime_directory::ControlSockets;
 
-use super::activation::Activations;
 use super::attachment::{Attachment, Sockets};
-use super::ports::PortAllocator;
-use super::receive;
-use super::returning::ReturnState;
-use super::server_memory::{ServerMemories, ServerMemory};
+use super::port_allocator::PortAllocator;
+use super::server_memory::{LastCycle, ServerMemories, ServerMemory, receive};
 use crate::callbacks::{Callback, Shutdown};
 use crate::joinable_thread::JoinableThread;
 use crate::locked::{locked, try_locked};
 use crate::notice_queue::{Notice, NoticeSender};
-use crate::process::{self, OwnSlabs, PortTable, TablesSender};
+use crate::process::{self, OwnSlabs, PortTable, ProcessThread, TablesSender};
 use crate::requests::Requests;
-use crate::time::LastCycle;
-use crate::{Callbacks, Error, service};
+use crate::{Callbacks, Error};
 
 /// Time limit for an acknowledgement: the server reads it at once, unless it is stopped.
 const ANSWER_PATIENCE_NS: u64 = 1_000_000_000;
-/// Time limit for the notification thread, which may be in the program's code.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// Stack of the thread that closes a client from within a cycle.
-const STACK_BYTES: usize = 256 * 1024;
 
 /// One client, as all its threads know it. Memory stays mapped as long as it lives.
 ///
@@ -46,6 +40,8 @@ pub(crate) struct Core {
     pub(crate) id: u32,
     pub(crate) name: String,
     pub(crate) server_name: String,
+    /// Where a replacement server will be.
+    pub(crate) control_sockets: Box<ControlSockets>,
     pub(crate) started_server: bool,
     /// Fork generation of the process that opened it; see [`sys::fork::generation`].
     pub(crate) generation: u32,
@@ -316,43 +312,29 @@ impl Core {
     pub(crate) fn is_muted(&self) -> bool {
         self.muted.load(Ordering::Relaxed)
     }
+}
 
-    /// Implements `Session::close`.
-    pub(crate) fn close(self: &Arc<Self>) {
-        if self.is_forked() || self.closing.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        if !process::in_cycle() && !process::is_initializing(self) {
-            return self.leave_server();
-        }
-        // The cycle must finish before the server can release the client, and an activation must
-        // end before a deactivation. Neither may be waited for here.
-        self.muted.store(true, Ordering::Relaxed);
-        let core = Arc::clone(self);
-        let left = sys::thread::spawn_without_signals("consort-close", STACK_BYTES, move || {
-            core.leave_server()
-        });
-        if left.is_err() {
-            // There was no memory for a thread: the client stays, silent, until the process ends.
-            self.closing.store(false, Ordering::Release);
-        }
-    }
+/// State that lives from an activation to its end.
+#[derive(Debug, Default)]
+pub(crate) struct Activations {
+    /// Number of the activation, which tells the end of one from that of another.
+    pub(super) count: u32,
+    pub(super) thread: Option<ProcessThread>,
+}
 
-    fn leave_server(self: &Arc<Self>) {
-        // Errors do not matter: closing the socket has the same effect.
-        let _ = self.deactivate();
-        self.attachment.with_state_locked(|| self.closed.store(true, Ordering::Release));
-        if let Some(sockets) = self.attachment.sockets() {
-            let _ = sockets.requests.request(Request::Close);
-        }
-        service::remove(self);
-        self.attachment.end();
-        self.notify(Notice::Quit);
-        let thread = locked(&self.notification_thread).take();
-        if let Some(thread) = thread {
-            thread.join(PATIENCE, || {});
-        }
-    }
+/// What a client tells a server that replaces a dead one.
+#[derive(Debug, Default)]
+pub(crate) struct ReturnState {
+    pub(super) ports: Vec<ReturningPort>,
+    pub(super) connections: Vec<ReturningConnection>,
+    pub(super) uuid: u64,
+    pub(super) last_client: u32,
+    pub(super) last_port: u32,
+    pub(super) transport: Option<TransportSnapshot>,
+    /// It was the timebase master.
+    pub(super) is_master: bool,
+    /// When the replacement server received this state.
+    pub(super) announced_at: Option<Instant>,
 }
 
 fn receive_signals(memfd: OwnedFd) -> Option<Arc<Shared<SignalPage>>> {

@@ -1,9 +1,12 @@
 //! The untyped client: everything `libjack` needs, usable from any thread.
 
 mod activation;
+mod admission;
 mod attachment;
+mod closing;
 mod core;
 mod open;
+mod port_allocator;
 mod ports;
 mod registry;
 mod returning;
@@ -17,9 +20,8 @@ use rt::shm::EngineSegment;
 
 pub(crate) use self::core::Core;
 pub use self::open::OpenOptions;
-pub(crate) use self::open::receive;
 pub(crate) use self::returning::ReturnAttempt;
-pub(crate) use self::server_memory::ServerMemory;
+pub(crate) use self::server_memory::{ServerMemory, receive};
 use crate::registry_view::RegistryView;
 use crate::{Callbacks, Error, Requester, process};
 

@@ -13,10 +13,10 @@ use proto::request::{NewPort, Request, RequestError, ReturningConnection, Return
 
 use rt::transport::{Position, Transport, TransportState};
 
+use super::admission::{Admission, receive_welcome};
 use super::attachment::Sockets;
-use super::core::Core;
-use super::open::{Admission, receive_welcome};
-use super::ports::send_slab;
+use super::core::{Core, ReturnState};
+use super::port_allocator::send_slab;
 use crate::Error;
 use crate::callbacks::Shutdown;
 use crate::locked::locked;
@@ -48,21 +48,6 @@ pub(crate) enum ReturnAttempt {
     Closed,
     /// The new server does not accept the client.
     Never(Shutdown),
-}
-
-/// The client as it was when its server died.
-#[derive(Debug, Default)]
-pub(crate) struct ReturnState {
-    ports: Vec<ReturningPort>,
-    connections: Vec<ReturningConnection>,
-    uuid: u64,
-    last_client: u32,
-    last_port: u32,
-    transport: Option<TransportSnapshot>,
-    /// It was the timebase master.
-    is_master: bool,
-    /// When the replacement server received this state.
-    announced_at: Option<Instant>,
 }
 
 impl Core {
@@ -101,8 +86,7 @@ impl Core {
                 | Error::Refused(RequestError::Failed(_)),
             ) => ReturnAttempt::NotYet,
             Err(error) => {
-                let reason =
-                    format!("the server that is there now does not take the client back: {error}");
+                let reason = format!("the new server does not take the client back: {error}");
                 ReturnAttempt::Never(Shutdown { orderly: false, reason })
             }
         }
@@ -110,7 +94,7 @@ impl Core {
 
     fn find_server(&self) -> Result<ReturnAttempt, Error> {
         let role = Role::Returning(self.introduction());
-        self.return_to(receive_welcome(introduce(&self.server_name, role)?)?)
+        self.return_to(receive_welcome(introduce(&self.control_sockets, &self.server_name, role)?)?)
     }
 
     fn introduction(&self) -> Returning {
@@ -167,7 +151,8 @@ impl Core {
         connections.sort_by_key(|connection| connection.age);
         let last_client = view.clients().last().map_or(0, |client| client.id);
         let last_port = view.ports().last().map_or(0, |port| port.id);
-        let transport = crate::transport::newest(&self.memory().engine);
+        let engine = &self.memory().engine;
+        let transport = engine.transport_in(engine.cycle());
         let is_master = transport.is_some_and(|transport| transport.master == self.id);
         let quantum = self.newest_cycle().map_or(0, |info| info.quantum);
         // Round 0: the transport was never used.

@@ -4,14 +4,14 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
-use rt::shm::{Assignments, CycleInfo, EngineSegment, OwnPage, SignalPage};
+use rt::shm::{Assignments, CycleInfo, EngineSegment, Layout, OwnPage, SignalPage};
 use sys::clock::now_ns;
 use sys::futex::Futex;
-use sys::memory::{Access, Shared, SharedRegistry};
+use sys::memory::{Access, Seals, Segment, SegmentRequirements, Shared, SharedRegistry};
 
-use super::{receive, registry};
+use super::registry;
 use crate::Error;
 use crate::chunked_list::ChunkedList;
 
@@ -160,4 +160,39 @@ impl ServerMemories {
         self.get(before).wake();
         true
     }
+}
+
+/// The last cycle information that could be read. Used when the server is stopped while it writes
+/// the next one. Accessed with `try_lock` only: a thread that finds it locked has just read newer
+/// information itself.
+#[derive(Debug, Default)]
+pub(crate) struct LastCycle(Mutex<Option<CycleInfo>>);
+
+impl LastCycle {
+    /// Keeps newer information. Thread: any.
+    pub(crate) fn note(&self, info: CycleInfo) {
+        if let Ok(mut last) = self.0.try_lock() {
+            *last = Some(info);
+        }
+    }
+
+    /// Returns the last information; `None` before the first, or while a thread keeps newer.
+    /// Thread: any.
+    pub(crate) fn get(&self) -> Option<CycleInfo> {
+        self.0.try_lock().ok().and_then(|last| *last)
+    }
+}
+
+/// Maps a page from the server. It must have exactly this size, and a page that this process only
+/// reads must not be writable by any other receiver.
+pub(crate) fn receive<T: Layout>(memfd: OwnedFd, access: Access) -> Result<Shared<T>, Error> {
+    let exact = SegmentRequirements::exactly(size_of::<T>() as u64);
+    let wanted = match access {
+        Access::ReadOnly => {
+            SegmentRequirements { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..exact }
+        }
+        Access::Writable => exact,
+    };
+    let segment = Segment::receive(memfd, &wanted)?;
+    Ok(Shared::open(&segment, access)?)
 }

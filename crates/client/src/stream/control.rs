@@ -6,7 +6,7 @@ use sys::clock::{now_ns, sleep_until};
 use sys::futex::Futex;
 use sys::memory::Shared;
 
-/// Time between two looks at a device that has not woken when it said.
+/// Poll interval while a device is later than its schedule.
 const LATE_DEVICE_NS: u64 = 2_000_000;
 
 /// A stream's wishes, and what the server publishes about it.
@@ -15,10 +15,11 @@ pub struct StreamControl {
     wishes: Shared<WishPage>,
     page: Shared<StreamPage>,
     last_wish: u64,
+    misses: u64,
     timing: Timing,
 }
 
-/// The server has not acknowledged the oldest of as many wishes as can wait ([`WISHES`]).
+/// All [`WISHES`] wishes are still unacknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the stream has {WISHES} wishes that the server has not acknowledged: wait for one of them"
@@ -29,7 +30,7 @@ impl StreamControl {
     /// Takes the program's wish page, which only it writes, and the server's page.
     #[must_use]
     pub fn new(wishes: Shared<WishPage>, page: Shared<StreamPage>) -> Self {
-        Self { wishes, page, last_wish: 0, timing: Timing::default() }
+        Self { wishes, page, last_wish: 0, misses: 0, timing: Timing::default() }
     }
 
     /// Publishes a wish and returns its number. The device obeys when it wakes next; a request over
@@ -69,6 +70,15 @@ impl StreamControl {
         self.timing
     }
 
+    /// Returns how often the device had to leave frames out since the stream began: each time is
+    /// counted when the frames have come.
+    pub fn misses(&mut self) -> u64 {
+        while self.page.has_missed(self.misses + 1) {
+            self.misses += 1;
+        }
+        self.misses
+    }
+
     /// Returns the frames that the device had to leave out since the stream began.
     #[must_use]
     pub fn missed_frames(&self) -> u64 {
@@ -81,9 +91,8 @@ impl StreamControl {
         &self.page
     }
 
-    /// Sleeps until `shift_ns` after the device's wake-up that handles frames beyond `done`, and
-    /// until there are `frames` then: a device may be later than it said. `None` once `deadline_ns`
-    /// has passed.
+    /// Sleeps until `shift_ns` after the wake-up that handles frames beyond `done`, then polls
+    /// until there are `frames`, since a device may be late. `None` once `deadline_ns` has passed.
     pub(super) fn await_device(
         &self,
         done: u64,

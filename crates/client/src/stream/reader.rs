@@ -76,7 +76,8 @@ impl StreamReader {
         0
     }
 
-    /// Skips frames, with some more than are lost, so that the server is not at once there again.
+    /// Skips lost frames and a reserve, so that the writer does not overtake the reader again at
+    /// once.
     fn skip_to(&mut self, position: u64) {
         self.lost += position - self.position;
         self.position = position;

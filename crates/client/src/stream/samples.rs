@@ -21,7 +21,7 @@ pub enum SamplesMut<'a, 'b> {
 }
 
 impl Samples<'_> {
-    /// Returns the number of frames, for a stream of so many channels.
+    /// Returns the number of frames, for a stream of `channels` channels.
     pub(super) fn frames(self, channels: u32) -> usize {
         match self {
             Self::Planar(planes) => planes.iter().map(|plane| plane.len()).min().unwrap_or(0),
@@ -47,7 +47,7 @@ impl Samples<'_> {
 }
 
 impl SamplesMut<'_, '_> {
-    /// Returns the number of frames that there is room for, in a stream of so many channels.
+    /// Returns the number of frames that there is room for, in a stream of `channels` channels.
     pub(super) fn frames(&self, channels: u32) -> usize {
         match self {
             Self::Planar(planes) => planes.iter().map(|plane| plane.len()).min().unwrap_or(0),
@@ -72,11 +72,11 @@ impl SamplesMut<'_, '_> {
                 let mut block = [0.0; BLOCK_FRAMES];
                 let blocks = samples[..frames * channels as usize]
                     .chunks_mut(BLOCK_FRAMES * channels as usize);
-                for (number, woven) in blocks.enumerate() {
-                    let plane = &mut block[..woven.len() / channels as usize];
+                for (number, interleaved) in blocks.enumerate() {
+                    let plane = &mut block[..interleaved.len() / channels as usize];
                     for channel in 0..channels {
                         copy(channel, number * BLOCK_FRAMES, plane);
-                        let frames = woven.chunks_exact_mut(channels as usize);
+                        let frames = interleaved.chunks_exact_mut(channels as usize);
                         for (frame, sample) in frames.zip(plane.iter()) {
                             frame[channel as usize] = *sample;
                         }
@@ -87,5 +87,5 @@ impl SamplesMut<'_, '_> {
     }
 }
 
-/// Frames that are woven at a time.
+/// Frames that are interleaved at a time.
 const BLOCK_FRAMES: usize = 256;

@@ -33,7 +33,7 @@ struct OwnJackd;
 
 impl dbus::Jackd for OwnJackd {
     fn command(&self, arguments: &[String]) -> std::io::Result<Command> {
-        let mut command = Command::new(std::env::current_exe()?);
+        let mut command = Command::new(cli::own_file()?);
         command.arg0("jackd").args(arguments);
         Ok(command)
     }

@@ -78,6 +78,10 @@ mod tests {
             Ok(self.ports.clone())
         }
 
+        fn streams(&self) -> anyhow::Result<crate::command::status::streams::Streams> {
+            anyhow::bail!("not used by this test")
+        }
+
         fn status(&self) -> anyhow::Result<Status> {
             anyhow::bail!("not used by this test")
         }

@@ -4,7 +4,7 @@ mod plug_ins;
 mod profiler;
 
 use std::ffi::{CStr, CString};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
@@ -95,16 +95,7 @@ impl Host {
         }
         let executable = std::env::current_exe().context("cannot find consort's own directory")?;
         let object = plug_ins::find(&self.object, &plug_ins::directories(&executable))?;
-        Ok((object, [library(&executable, "libjackserver")?, library(&executable, "libjack")?]))
+        let library = |name| crate::libraries::find(&executable, name);
+        Ok((object, [library("libjackserver")?, library("libjack")?]))
     }
-}
-
-/// Finds a library of ours: in `../lib` of an installed executable, next to it in a build tree.
-fn library(executable: &Path, name: &str) -> anyhow::Result<PathBuf> {
-    let own = executable.parent().context("the executable has no directory")?;
-    let installed = own.parent().map(|prefix| prefix.join(format!("lib/{name}.so.0")));
-    let places = installed.into_iter().chain([own.join(format!("{name}.so"))]);
-    places.into_iter().find(|path| path.exists()).with_context(|| {
-        format!("{name}.so.0 is not in ../lib of {}: install consort as a whole", own.display())
-    })
 }

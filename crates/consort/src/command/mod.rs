@@ -9,6 +9,7 @@ pub(crate) mod exec;
 pub(crate) mod host;
 pub(crate) mod ls;
 pub(crate) mod man;
+pub(crate) mod move_stream;
 pub(crate) mod realtime_kit;
 pub(crate) mod reserve;
 pub(crate) mod run;

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use cli::{UsageError, in_range};
 use device_bridge::DeviceOptions;
 use engine::policy::Policy;
-use engine::{Config, KeptState, SelfConnect};
+use engine::{Config, SelfConnect, StateFile};
 use jackd::{InternalClient, StartupLoad};
 use proto::defaults;
 use proto::limits::{PORT_MAX, QUANTUM_FRAMES, REALTIME_PRIORITY};
@@ -19,8 +19,8 @@ use state::State;
 use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
-use super::web::PageArguments;
 use crate::companions::Companions;
+use crate::page::PageArguments;
 pub(crate) use driver::{DriverArguments, DriverName};
 
 /// Run a server until it is stopped
@@ -56,6 +56,10 @@ pub(crate) struct Run {
     /// shutdown callbacks are called. CONSORT_GRACE_MS in a program's environment overrides it
     #[arg(long, value_name = "MS", default_value_t = defaults::GRACE_MS)]
     grace: u32,
+    /// Close the sound card after this many seconds without anything that plays; 0: never. It is
+    /// opened again when a program plays
+    #[arg(long, value_name = "SECONDS", default_value_t = defaults::SUSPEND_S)]
+    suspend: u32,
     /// Number of ports that the server has room for
     #[arg(long, value_name = "N", default_value_t = defaults::PORT_MAX, value_parser = in_range(PORT_MAX))]
     port_max: u32,
@@ -63,8 +67,9 @@ pub(crate) struct Run {
     #[arg(long, value_name = "N", value_parser = in_range(1..=*PORT_MAX.end()))]
     client_ports: Option<u32>,
     /// Add another card with its own clock, or MIDI: "seq" is all ports of ALSA's sequencer, "raw"
-    /// all raw devices. Repeatable; consort device add has options for it. If the device fails, the
-    /// reason is printed and the server runs without it
+    /// all raw devices; or "null", a device without hardware for streams. Repeatable; consort
+    /// device add has options for it. If the device fails, the reason is printed and the server
+    /// runs without it
     #[arg(long, value_name = "DEVICE")]
     add_device: Vec<String>,
     /// Load a plug-in (an internal client) at the start: [NAME:]OBJECT[/PARAMETERS]; repeatable. If
@@ -113,9 +118,11 @@ pub(crate) struct Run {
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// File of permissions. Each line is a rule: everything, nothing, or some of
-    /// connect,patch,record,capture,control; then uid=N gid=N exe=PATH cgroup=PATH, all of which
-    /// must match (* stands for any text). The first rule that matches decides; without one, a
-    /// program may do everything
+    /// connect,patch,play,record,capture,control; then uid=N gid=N exe=PATH cgroup=PATH, all of
+    /// which must match (* stands for any text). The first rule that matches decides; a program
+    /// that none matches may do nothing. Without a policy a program may do everything, unless it
+    /// is confined (a sandbox): then it cannot have the server open files and devices or load
+    /// plug-ins
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
     /// Print more on standard error
@@ -217,6 +224,7 @@ impl Run {
             realtime_priority: (!self.no_realtime).then_some(self.realtime_priority),
             client_timeout_ms: self.client_timeout,
             grace_ms: self.grace,
+            suspend_s: self.suspend,
             port_max: self.port_max,
             client_ports: self.client_ports,
             temporary: self.temporary,
@@ -235,7 +243,7 @@ impl Run {
 
 /// Reads the state file, if it exists. Its path becomes absolute, since the server may run in
 /// another directory.
-fn kept_state(path: &Path) -> anyhow::Result<Box<KeptState>> {
+fn kept_state(path: &Path) -> anyhow::Result<Box<StateFile>> {
     let path = std::path::absolute(path).with_context(|| format!("--state {}", path.display()))?;
     let found = path.metadata();
     // A pipe, for instance, cannot be read twice, and writing to it would wait for a reader.
@@ -247,7 +255,7 @@ fn kept_state(path: &Path) -> anyhow::Result<Box<KeptState>> {
     }
     let missing = found.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     let state = if missing { State::default() } else { state::read(&path)? };
-    Ok(Box::new(KeptState { path, state }))
+    Ok(Box::new(StateFile { path, state }))
 }
 
 impl From<SelfConnectName> for SelfConnect {
@@ -330,6 +338,7 @@ mod tests {
             ("--no-realtime", Config { realtime_priority: None, ..Config::default() }),
             ("--client-timeout 500", Config { client_timeout_ms: Some(500), ..Config::default() }),
             ("--client-ports 8", Config { client_ports: Some(8), ..Config::default() }),
+            ("--suspend 0", Config { suspend_s: 0, ..Config::default() }),
             ("--port-max 64", Config { port_max: 64, ..Config::default() }),
             ("--temporary -v", Config { temporary: true, verbose: true, ..Config::default() }),
             ("--placement off", Config { placement: false, ..Config::default() }),

@@ -1,5 +1,7 @@
 //! `consort status`: the state of the server and its clients.
 
+pub(crate) mod streams;
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -7,6 +9,7 @@ use cli::output;
 use proto::status::{ClientStatus, Place, Placement, Status, Timing};
 use serde_json::{Value, json};
 
+use self::streams::Streams;
 use crate::attach;
 use crate::server::Server;
 
@@ -23,14 +26,22 @@ pub(crate) struct ShowStatus {
 
 impl ShowStatus {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let status = attach::to(server)?.status()?;
+        let server = attach::to(server)?;
+        let (status, streams) = (server.status()?, server.streams()?);
         if self.json {
-            output::print_json(&as_json(&status))?;
+            output::print_json(&with_streams(as_json(&status), &streams))?;
         } else {
-            output::print(&as_text(&status))?;
+            output::print(&(as_text(&status) + &streams.as_text(&status)))?;
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+fn with_streams(mut status: Value, streams: &Streams) -> Value {
+    if let (Value::Object(status), Value::Object(streams)) = (&mut status, streams.as_json()) {
+        status.extend(streams);
+    }
+    status
 }
 
 /// Text of the state column.

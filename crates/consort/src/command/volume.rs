@@ -1,80 +1,208 @@
-//! `consort volume`: the volume in the card's own mixer.
+//! `consort volume`, `mute` and `unmute`: how loud streams and the device are.
+
+mod card;
+mod level;
+pub(super) mod target;
 
 use std::process::ExitCode;
 
-use alsa::{Change, Volume};
-use anyhow::{Context, bail};
 use clap::Args;
 use cli::{UsageError, output};
 use client::Observer;
+use client::stream::{FurtherDevice, StreamStatus, Volume, VolumeOf};
 
-/// Show or set how loud the sound card plays, by the card's own mixer
+use self::level::Level;
+pub(crate) use self::level::as_text;
+use self::target::Target;
+
+/// Show or set how loud a stream, the device or the sound card plays
+///
+/// A stream is named by its number, or by its program or how that begins: then all of the
+/// program's streams are meant. 'device' is all that leaves the server's device, whatever it is,
+/// and 'device:NAME' all that leaves another one (`consort device add null`). These volumes are
+/// factors in the server: 100% or 0dB changes no sample. Without a name, a value is for the card's
+/// own mixer.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort volume
+  consort volume 3 0.5
+  consort volume firefox -6dB
+  consort volume firefox +3dB
+  consort volume device 50%
+  consort volume device:null 50%
+  consort volume device -5%
   consort volume 65%
-  consort volume -5%
-  consort volume -12dB
-  consort volume mute
-  consort volume --card hw:USB 80%")]
+  consort volume --card hw:USB 80%
+
+Values:
+  0.5, 50%, -6dB, 3dB   a volume
+  +0.1, -0.1, +5%, -5%  more or less of it
+  +3dB                  louder by that
+  mute, unmute          of a card; for streams and the device see `consort mute`")]
 pub(crate) struct SetVolume {
-    /// 65%, +5%, -5%, -12dB, mute or unmute [default: show it]
+    /// A stream, 'device', or a value for the card's mixer [default: show everything]
+    #[arg(allow_hyphen_values = true)]
+    stream: Option<String>,
+    /// The volume, or a change of it [default: show it]
     #[arg(allow_hyphen_values = true)]
     value: Option<String>,
-    /// The card [default: the one the server plays on]
+    /// The card whose mixer is meant [default: the one the server plays on]
     #[arg(long, value_name = "NAME")]
     card: Option<String>,
 }
 
+/// Silence a stream, all streams of a program, or the device
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort mute firefox
+  consort mute 3
+  consort mute device")]
+pub(crate) struct Mute {
+    /// Number of a stream, name of a program or how it begins, or 'device'
+    stream: String,
+}
+
+/// Let a stream, all streams of a program, or the device be heard again
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort unmute firefox
+  consort unmute device")]
+pub(crate) struct Unmute {
+    /// Number of a stream, name of a program or how it begins, or 'device'
+    stream: String,
+}
+
 impl SetVolume {
     pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let changes: Vec<Change> =
-            self.value.iter().map(|value| change(value)).collect::<Result<_, _>>()?;
-        let name = match self.card {
-            Some(name) => name,
-            None => card_of(&Observer::open(Some(server))?.status()?.driver)?,
+        let Self { stream, value, card } = self;
+        let text = match (stream, value) {
+            (Some(name), Some(_)) if card.is_some() => {
+                return Err(UsageError(format!(
+                    "'{name}' is no volume: --card takes 65%, +5%, -5%, -12dB, mute or unmute"
+                ))
+                .into());
+            }
+            (Some(name), Some(value)) => {
+                let level: Level = value.parse()?;
+                changed(server, &name, |volume| Ok((Some(level.of(volume.gain)?), None)))?
+            }
+            (Some(value), None) => match (card::change(&value), card) {
+                (Some(change), card) => card::change_and_show(server, card, &[change])?,
+                (None, Some(_)) => {
+                    return Err(UsageError(format!(
+                        "'{value}' is not a volume: write 65%, +5%, -5%, -12dB, mute or unmute"
+                    ))
+                    .into());
+                }
+                (None, None) => shown(&Found::read(server)?, &value)?,
+            },
+            (None, _) if card.is_some() => card::change_and_show(server, card, &[])?,
+            (None, _) => everything(server)?,
         };
-        let located = alsa::locate(&name).or_else(|| alsa::locate(&format!("hw:{name}")));
-        let (card, _) = located.with_context(|| format!("there is no card '{name}'"))?;
-        let volume = alsa::volume(card, &changes).with_context(|| format!("'{name}'"))?;
-        output::print(&as_text(&volume))?;
+        output::print(&text)?;
         Ok(ExitCode::SUCCESS)
     }
 }
 
-/// The card in a driver's description; of two, the one that plays.
-fn card_of(driver: &str) -> anyhow::Result<String> {
-    let mut devices = driver.split_whitespace().filter(|word| alsa::locate(word).is_some());
-    match devices.next_back() {
-        Some(device) => Ok(device.to_owned()),
-        None => bail!("the server does not play on a sound card ({driver}): name one with --card"),
+impl Mute {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        mute(server, &self.stream, true)
     }
 }
 
-fn change(value: &str) -> Result<Change, UsageError> {
-    let wrong = || {
-        UsageError(format!("'{value}' is not a volume: write 65%, +5%, -5%, -12dB, mute or unmute"))
+impl Unmute {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        mute(server, &self.stream, false)
+    }
+}
+
+fn mute(server: &str, name: &str, muted: bool) -> anyhow::Result<ExitCode> {
+    output::print(&changed(server, name, |_| Ok((None, Some(muted))))?)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What of a volume is to change.
+type Change = (Option<client::stream::Gain>, Option<bool>);
+
+/// The streams and the devices of a server.
+struct Found {
+    observer: Observer,
+    streams: Vec<StreamStatus>,
+    device: Volume,
+    further: Vec<FurtherDevice>,
+}
+
+impl Found {
+    fn read(server: &str) -> anyhow::Result<Self> {
+        let observer = Observer::open(Some(server))?;
+        let (streams, device) = (observer.streams()?, observer.stream_device()?.volume);
+        let further = observer.further_devices()?;
+        Ok(Self { observer, streams, device, further })
+    }
+}
+
+/// Changes the volume of everything that `name` names; returns the new volumes as text.
+fn changed(
+    server: &str,
+    name: &str,
+    change: impl Fn(Volume) -> Result<Change, UsageError>,
+) -> anyhow::Result<String> {
+    let Found { observer, streams, device, further } = Found::read(server)?;
+    let set = |of, before| -> anyhow::Result<Volume> {
+        let (gain, muted) = change(before)?;
+        Ok(observer.set_volume(of, gain, muted)?)
     };
-    match value {
-        "mute" => return Ok(Change::Mute(true)),
-        "unmute" => return Ok(Change::Mute(false)),
-        _ => {}
+    match target::find(&streams, &further, name)? {
+        Target::Device => Ok(line("device", set(VolumeOf::Device, device)?)),
+        Target::Further(device) => {
+            let of = VolumeOf::Further(device.name.clone());
+            Ok(line(&about_device(device), set(of, device.volume)?))
+        }
+        Target::Streams(named) => named
+            .into_iter()
+            .map(|stream| {
+                let volume = set(VolumeOf::Stream(stream.stream), stream.volume)?;
+                Ok(line(&about(stream), volume))
+            })
+            .collect(),
     }
-    if let Some(number) = value.strip_suffix("dB") {
-        let decibels: f32 = number.parse().map_err(|_| wrong())?;
-        return if decibels.is_finite() { Ok(Change::Decibels(decibels)) } else { Err(wrong()) };
-    }
-    let number = value.strip_suffix('%').ok_or_else(wrong)?;
-    let part =
-        number.parse::<f64>().ok().filter(|number| number.is_finite()).ok_or_else(wrong)? / 100.0;
-    Ok(if number.starts_with(['+', '-']) { Change::By(part) } else { Change::Level(part) })
 }
 
-fn as_text(volume: &Volume) -> String {
-    let decibels =
-        volume.decibels.map(|decibels| format!(" ({decibels:.2} dB)")).unwrap_or_default();
-    let muted = if volume.muted == Some(true) { ", muted" } else { "" };
-    format!("{}: {:.0} %{decibels}{muted}\n", volume.control, volume.level * 100.0)
+fn shown(found: &Found, name: &str) -> anyhow::Result<String> {
+    Ok(match target::find(&found.streams, &found.further, name)? {
+        Target::Device => line("device", found.device),
+        Target::Further(device) => line(&about_device(device), device.volume),
+        Target::Streams(named) => {
+            named.into_iter().map(|stream| line(&about(stream), stream.volume)).collect()
+        }
+    })
+}
+
+/// Every volume that there is: the card's, if the server plays on one that has a mixer.
+fn everything(server: &str) -> anyhow::Result<String> {
+    let found = Found::read(server)?;
+    let streams = found.streams.iter().map(|stream| line(&about(stream), stream.volume));
+    let further = found.further.iter().map(|device| line(&about_device(device), device.volume));
+    let mut text = line("device", found.device);
+    text.extend(further.chain(streams));
+    if let Ok(card) = card::card_of(&found.observer.status()?.driver)
+        && let Ok(mixer) = card::change_and_show(server, Some(card.clone()), &[])
+    {
+        text += &format!("card {card}, {mixer}");
+    }
+    Ok(text)
+}
+
+fn about(stream: &StreamStatus) -> String {
+    format!("{}: {}: {}", stream.stream, stream.program, stream.name)
+}
+
+fn about_device(device: &FurtherDevice) -> String {
+    format!("device:{}", device.name)
+}
+
+fn line(what: &str, volume: Volume) -> String {
+    format!("{what}: {}\n", as_text(volume))
 }
 
 #[cfg(test)]
@@ -84,53 +212,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_volume_is_a_percentage_a_change_or_decibels() {
-        for (value, expected) in [
-            ("65%", Change::Level(0.65)),
-            ("+5%", Change::By(0.05)),
-            ("-5%", Change::By(-0.05)),
-            ("-12dB", Change::Decibels(-12.0)),
-            ("mute", Change::Mute(true)),
-            ("unmute", Change::Mute(false)),
-        ] {
-            assert_eq!(change(value), Ok(expected), "{value}");
-        }
-        for value in ["65", "loud", "%", "dB", "nan%", "infdB"] {
-            assert!(change(value).is_err(), "{value}");
-        }
-    }
-
-    #[test]
     fn a_negative_volume_is_not_taken_for_an_option() {
         #[derive(Debug, clap::Parser)]
         struct Alone {
             #[command(flatten)]
             volume: SetVolume,
         }
-        for (words, value, card) in [
-            ("volume -5%", Some("-5%"), None),
-            ("volume -- -12dB", Some("-12dB"), None),
-            ("volume -12dB --card hw:USB", Some("-12dB"), Some("hw:USB")),
-            ("volume --card hw:USB -5%", Some("-5%"), Some("hw:USB")),
-            ("volume --card hw:USB", None, Some("hw:USB")),
+        for (words, stream, value, card) in [
+            ("volume -5%", Some("-5%"), None, None),
+            ("volume -- -12dB", Some("-12dB"), None, None),
+            ("volume -12dB --card hw:USB", Some("-12dB"), None, Some("hw:USB")),
+            ("volume --card hw:USB -5%", Some("-5%"), None, Some("hw:USB")),
+            ("volume --card hw:USB", None, None, Some("hw:USB")),
+            ("volume firefox -6dB", Some("firefox"), Some("-6dB"), None),
+            ("volume 3 -0.5", Some("3"), Some("-0.5"), None),
         ] {
-            let SetVolume { value: found, card: of } = Alone::try_parse_from(words.split(' '))
-                .unwrap_or_else(|error| panic!("{words}: {error}"))
-                .volume;
-            assert_eq!((found.as_deref(), of.as_deref()), (value, card), "{words}");
+            let SetVolume { stream: name, value: found, card: of } =
+                Alone::try_parse_from(words.split(' '))
+                    .unwrap_or_else(|error| panic!("{words}: {error}"))
+                    .volume;
+            let all = (name.as_deref(), found.as_deref(), of.as_deref());
+            assert_eq!(all, (stream, value, card), "{words}");
         }
-    }
-
-    #[test]
-    fn only_what_the_mixer_knows_is_shown() {
-        let volume = Volume {
-            control: "Master".into(),
-            level: 0.648,
-            decibels: Some(-26.0),
-            muted: Some(true),
-        };
-        assert_eq!(as_text(&volume), "Master: 65 % (-26.00 dB), muted\n");
-        let bare = Volume { decibels: None, muted: None, ..volume };
-        assert_eq!(as_text(&bare), "Master: 65 %\n");
     }
 }

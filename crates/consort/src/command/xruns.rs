@@ -188,7 +188,7 @@ fn as_json(xrun: &Xrun) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use proto::xrun::{Link, Usual};
+    use proto::xrun::{TypicalTimes, UpstreamClient};
 
     use super::*;
 
@@ -216,11 +216,11 @@ mod tests {
             period_ns: 1_333_333,
             driver_late_ns: 10_000,
             timestamps,
-            usual: Some(Usual { scheduling_ns: 20_000, duration_ns: 300_000 }),
+            usual: Some(TypicalTimes { scheduling_ns: 20_000, duration_ns: 300_000 }),
             verdict: Some(Verdict::Blocked),
             evidence: Some(evidence),
             had_cpu: Vec::new(),
-            chain: vec![Link {
+            chain: vec![UpstreamClient {
                 name: "synth".into(),
                 timestamps: Timestamps { finished_ns: Some(50_000), ..timestamps },
                 cpu: 1,

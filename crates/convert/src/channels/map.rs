@@ -15,11 +15,11 @@ pub struct ChannelMap {
     channels: usize,
 }
 
-/// What is no channel map.
+/// Why a channel map is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMap {
     /// A position that does not exist.
-    #[error("\"{0}\" is no channel position: use names such as front-left, lfe or aux0")]
+    #[error("unknown channel position \"{0}\": use names such as front-left, lfe or aux0")]
     UnknownPosition(String),
     /// No channel, or too many.
     #[error("{0} channels: a map has 1 to {MAX_CHANNELS}")]

@@ -111,8 +111,8 @@ const CENTER_SHARE: f32 = 0.1;
 /// What a center channel adds to left and right channels if there is no center.
 const CENTER_TO_SIDES: f32 = 0.5;
 
-/// A matrix in the making. The channels of the sink are visited in their order, since what is
-/// connected already decides what a later channel plays.
+/// Builds a matrix. The sink's channels are visited in order, because earlier connections decide
+/// what later ones play.
 struct Mix<'a> {
     source: &'a [P],
     sink: &'a [P],

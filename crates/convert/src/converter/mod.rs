@@ -8,10 +8,10 @@ use pipeline::Pipeline;
 
 use crate::{ChannelMap, ConvertError, Decoder, Encoder, Options, SampleFormat};
 
-/// What a program has, or wants.
+/// The samples that a program sends or receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProgramFormat {
-    /// Of each sample.
+    /// Format of each sample.
     pub format: SampleFormat,
     /// Frames per second.
     pub rate_hz: u32,
@@ -113,7 +113,7 @@ impl PlaybackConverter {
         self.bytes(self.pipeline.fewest_input(frames))
     }
 
-    /// Returns the bytes that complete so many frames.
+    /// Returns the bytes that complete `frames` frames.
     fn bytes(&self, frames: u64) -> u64 {
         let bytes = frames.saturating_mul(self.decoder.frame_bytes() as u64);
         bytes.saturating_sub(self.decoder.partial_bytes() as u64)

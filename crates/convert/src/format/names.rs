@@ -7,11 +7,11 @@ use dsp::Format;
 
 use super::SampleFormat;
 
-/// A name that stands for no format.
+/// A name that is not one of a format.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "\"{0}\" is no sample format: use u8, alaw, ulaw, s16, s24, s24-32, s32 or float32, the last \
-     five with le or be behind them if the byte order matters"
+    "unknown sample format \"{0}\": use u8, alaw, ulaw, s16, s24, s24-32, s32 or float32; the last \
+     five may end in le or be"
 )]
 pub struct UnknownFormat(String);
 

@@ -7,9 +7,9 @@ use super::{MAX_POSITION, Ratio, Resampler, bound};
 use crate::planes::{Emit, Planes, in_pieces};
 use crate::{Filter, PIECE_FRAMES};
 
-/// How much longer than the filter has to be a block may be.
+/// A block may be this many times as long as the filter requires.
 const MOST_FILTERS: u64 = 4;
-/// Least frames of the lower rate that a filter needs to be one.
+/// The shortest useful filter, in frames of the lower rate.
 const LEAST_FRAMES: u64 = 256;
 /// Most frames of a block, on either side.
 const MAX_BLOCK_FRAMES: u64 = 1 << 16;
@@ -89,7 +89,7 @@ impl Blocks {
         self.output.frames() as u64 / 2
     }
 
-    /// Returns the input frames that are missing for so many blocks, one or more.
+    /// Returns the input frames that are missing to complete `blocks` blocks, one or more.
     fn blocks(&self, blocks: u64) -> u64 {
         blocks.saturating_mul(self.input.frames() as u64) - self.filled as u64
     }

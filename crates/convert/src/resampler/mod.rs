@@ -77,7 +77,7 @@ pub(crate) fn check_rate(rate_hz: u32) -> Result<(), ConvertError> {
     if (1..=MAX_RATE_HZ).contains(&rate_hz) { Ok(()) } else { Err(ConvertError::Rate(rate_hz)) }
 }
 
-/// Two rates in lowest terms: so many frames of input are exactly as long as so many of output.
+/// Two rates in lowest terms: `input` frames of input are exactly as long as `output` of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ratio {
     input: u64,
@@ -90,7 +90,7 @@ impl Ratio {
         Self { input: (from_hz / divisor).into(), output: (to_hz / divisor).into() }
     }
 
-    /// Returns the output frames that begin before so many input frames have ended: their number
+    /// Returns the output frames that begin before `input` frames of input have ended: their number
     /// times the ratio, rounded up.
     fn output_frames(self, input: u64) -> u64 {
         let frames = (u128::from(input) * u128::from(self.output)).div_ceil(self.input.into());
@@ -103,8 +103,8 @@ fn divisor(a: u32, b: u32) -> u32 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// Makes samples what can be summed up: a program may send any bits. One that is no number would
-/// make a whole block none, and `rubato` panics if a sum is none.
+/// Bounds samples so that they can be summed. Programs may send any bits; one NaN would spoil a
+/// whole block, and `rubato` panics if a sum is NaN.
 fn bound(samples: &mut [f32]) {
     dsp::scrub(samples);
     for sample in samples {

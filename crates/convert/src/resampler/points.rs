@@ -19,7 +19,7 @@ const LANES: usize = 8;
 
 /// Kaiser's parameter for 120 dB: `0.1102 (A - 8.7)`.
 const BETA: f64 = 0.1102 * (120.0 - 8.7);
-/// Width of the transition for as much, in periods of the lower rate, times the filter's length:
+/// Width of the transition for 120 dB, in periods of the lower rate, times the filter's length:
 /// `(A - 8) / (2.285 * 2 pi)`.
 const TRANSITION: f64 = (120.0 - 8.0) / (2.285 * 2.0 * PI);
 

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use alsa::CHANNELS_OF_HARDWARE;
 use clap::Args;
 use cli::in_range;
-use client::{OpenOptions, Property, PropertyValue, Requester, Session, client_uuid};
+use client::{Observer, OpenOptions, Property, PropertyValue, Requester, Session, client_uuid};
 use device::CardReservation;
+use proto::defaults::RESERVE_PRIORITY;
 use proto::driver::{AlsaOptions, AlsaSide};
 use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::poll::{Interest, Poller};
@@ -20,6 +21,8 @@ pub(super) const READY: &str = "joined: ";
 /// Names of devices that are not cards: ALSA's sequencer, and raw MIDI devices.
 const SEQUENCER: &str = "seq";
 const RAW_MIDI: &str = "raw";
+/// Name of a device without hardware.
+const NULL: &str = "null";
 
 /// Interval at which the device's state is polled.
 const POLL_NS: u64 = 200_000_000;
@@ -33,9 +36,9 @@ const DEFAULT_PERIODS: u32 = 3;
 /// A device, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Options {
-    /// The card, as ALSA calls it, such as hw:USB; or "seq", or "raw"
+    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", or "null"
     pub device: String,
-    /// The client's name [default: the card's; of "seq" and "raw": midi]
+    /// Its name [default: the card's; of "seq" and "raw": midi; of "null": null]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Capture ports; 0: none [default: as many as the card has]
@@ -57,6 +60,14 @@ pub struct Options {
     /// quantum]
     #[arg(long, value_name = "FRAMES", value_parser = in_range(QUANTUM_FRAMES))]
     pub margin: Option<u32>,
+    /// Clock that the card follows, by the name that its control has for it (consort device list);
+    /// repeatable, for a card with two such controls
+    #[arg(long, value_name = "NAME")]
+    pub clock_source: Vec<String>,
+    /// Priority of the card's reservation on the session bus: a program that asks with a higher one
+    /// gets the card until it releases it [default: the highest: none gets it]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub reserve_priority: Option<i32>,
 }
 
 /// The device, and how its process was started.
@@ -85,6 +96,8 @@ impl Options {
             quantum: DEFAULT_QUANTUM,
             periods: DEFAULT_PERIODS,
             margin: None,
+            clock_source: Vec::new(),
+            reserve_priority: None,
         }
     }
 
@@ -98,6 +111,11 @@ impl Options {
     #[must_use]
     pub fn raw_midi() -> Self {
         Self::of(RAW_MIDI)
+    }
+
+    /// Returns whether it has no hardware: the server runs it, for streams alone.
+    pub(super) fn is_null(&self) -> bool {
+        self.device == NULL
     }
 
     /// The MIDI hardware, if the device is not a card.
@@ -125,6 +143,10 @@ impl Options {
                 number.into_iter().flat_map(|number| [option.to_owned(), number.to_string()]),
             );
         }
+        let priority =
+            self.reserve_priority.map(|priority| format!("--reserve-priority={priority}"));
+        words.extend(priority);
+        words.extend(self.clock_source.iter().map(|name| format!("--clock-source={name}")));
         words.extend(self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]));
         words
     }
@@ -145,6 +167,8 @@ impl Options {
                 playback: side(self.playback),
                 sample_rate_hz: self.rate,
                 periods: self.periods,
+                clock_sources: self.clock_source.clone(),
+                reserve_priority: self.reserve_priority.unwrap_or(RESERVE_PRIORITY),
                 ..AlsaOptions::default()
             },
             quantum: self.quantum,
@@ -230,6 +254,9 @@ impl Serve {
         let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
         let mut stdout = std::io::stdout();
         let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;
+        if self.options.is_null() {
+            return self.add_null(server, &signals, deadline_ns);
+        }
         let served = loop {
             match Served::start(&self.options, cards, &open) {
                 Err(error)
@@ -254,6 +281,31 @@ impl Serve {
         }
         watch(&served, &signals)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl Serve {
+    /// Has the server run a device without hardware.
+    fn add_null(
+        &self,
+        server: &str,
+        signals: &TerminationSignals,
+        deadline_ns: u64,
+    ) -> anyhow::Result<ExitCode> {
+        let add = || super::null::add(&Observer::open(Some(server))?, &self.options);
+        loop {
+            match add() {
+                Err(error)
+                    if self.wait && is_early(&error) && sys::clock::now_ns() < deadline_ns =>
+                {
+                    sys::clock::sleep_until(sys::clock::now_ns() + RETRY_NS);
+                    if signals.read()?.is_some() {
+                        return Ok(ExitCode::SUCCESS);
+                    }
+                }
+                decided => return decided.map(|_| ExitCode::SUCCESS),
+            }
+        }
     }
 }
 

@@ -29,6 +29,12 @@ pub(super) fn sensible(cards: &[Card]) -> Option<&Card> {
     cards.iter().rev().filter(|card| rank(card) > 0).max_by_key(|card| rank(card))
 }
 
+/// Returns whether this machine has a card to be used if none was named, which this user may open.
+#[must_use]
+pub fn has_card() -> bool {
+    sensible(&alsa::cards()).is_some()
+}
+
 /// Returns the name of a card's first device in this direction.
 pub(super) fn device_of(card: &Card, direction: Direction) -> Option<String> {
     let mut devices = card.devices.iter().filter(|device| device.has(direction));

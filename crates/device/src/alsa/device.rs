@@ -1,9 +1,10 @@
 //! An open device and its cycles. Thread: cycle, unless said otherwise.
 
-use alsa::{Access, Fault, Pcm};
+use alsa::{Access, Fault, Pcm, Position};
 use rt::rate::duration_ns;
 
 use super::period_clock::PeriodClock;
+use super::stream_queue::StreamQueue;
 use super::transfer::{Transfer, write_silence};
 use crate::{Capture, Playback};
 
@@ -16,6 +17,25 @@ pub(super) enum WakeSource {
     Timer,
 }
 
+/// What the driver needs of a device: it is configured for one or the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    /// Cycles: the shortest buffer, and an interrupt for each.
+    Cycles,
+    /// Streams, and cycles beside them: the longest buffer, and no interrupts if the device can do
+    /// without them.
+    Streams,
+}
+
+/// Lengths of a device's cycles.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Queue {
+    /// Frames of a cycle.
+    pub(super) quantum: u32,
+    /// Frames in the playback queue after a cycle has been written.
+    pub(super) queue_frames: u32,
+}
+
 /// One or both directions of a card, configured. A cycle reads a quantum from capture and writes a
 /// quantum to playback, so the latency between the two stays the same to the frame.
 #[derive(Debug)]
@@ -23,20 +43,30 @@ pub(super) struct Device {
     pub(super) capture: Option<Pcm>,
     pub(super) playback: Option<Pcm>,
     pub(super) quantum: u32,
-    /// Frames in the playback queue after a cycle has been written.
-    queue_frames: u32,
-    rate_hz: u32,
+    pub(super) need: Need,
+    /// The device plays streams: where their frames are.
+    pub(super) streams: Option<StreamQueue>,
+    /// The device starts with the frames that are written next: it has stopped by itself.
+    pub(super) starts_with_next: bool,
+    /// Cycles are run beside the streams, so capture runs with playback.
+    pub(super) runs_cycles: bool,
+    /// How many frames after its position cannot be changed any more.
+    pub(super) safety_frames: u32,
+    /// Frames in the playback queue after a cycle has been written: as configured, and now.
+    first_queue_frames: u32,
+    pub(super) queue_frames: u32,
+    pub(super) rate_hz: u32,
     wake_source: WakeSource,
     /// Starting or stopping one direction does so for both.
     linked: bool,
     /// The device accepts and returns any number of frames at any time, as `null` does.
     without_clock: bool,
     /// `None`: the device does not run.
-    clock: Option<PeriodClock>,
+    pub(super) clock: Option<PeriodClock>,
     /// The next cycle does not begin before this time. A device that rarely reports its position
     /// has several quanta at once: they are spread as far as the queue allows, so that clients have
     /// time for each cycle.
-    hold_ns: u64,
+    pub(super) hold_ns: u64,
     transfer: Transfer,
 }
 
@@ -50,20 +80,27 @@ impl Device {
     pub(super) fn new(
         capture: Option<Pcm>,
         playback: Option<Pcm>,
-        quantum: u32,
-        queue_frames: u32,
+        Queue { quantum, queue_frames }: Queue,
         rate_hz: u32,
         wake_source: WakeSource,
+        need: Need,
     ) -> Self {
+        // While streams play, capture starts and stops with the cycles.
         let linked = capture
             .as_ref()
-            .zip(playback.as_ref())
+            .zip(playback.as_ref().filter(|_| need == Need::Cycles))
             .is_some_and(|(left, right)| left.link(right).is_ok());
         let without_clock = false;
         Self {
             capture,
             playback,
             quantum,
+            need,
+            streams: None,
+            starts_with_next: false,
+            runs_cycles: false,
+            safety_frames: 0,
+            first_queue_frames: queue_frames,
             queue_frames,
             rate_hz,
             wake_source,
@@ -96,6 +133,7 @@ impl Device {
     /// Starts or restarts the device with a full queue of silence.
     pub(super) fn start(&mut self) -> Result<(), Fault> {
         (self.clock, self.hold_ns) = (None, 0);
+        self.queue_frames = self.first_queue_frames;
         let directions = [&mut self.capture, &mut self.playback];
         for pcm in directions.into_iter().flatten() {
             pcm.stop();
@@ -144,6 +182,9 @@ impl Device {
                 self.hold_ns = now_ns + self.time_to_hold_ns(ahead_frames);
                 let due_ns = at_ns.saturating_sub(self.frames_ns(ahead_frames));
                 self.clock.as_mut().ok_or(Fault::Stalled)?.note(due_ns);
+                if let Some(streams) = &mut self.streams {
+                    streams.begin_cycle(self.quantum);
+                }
                 return Ok(due_ns);
             }
             if now_ns > limit_ns {
@@ -156,7 +197,10 @@ impl Device {
     /// Returns how long the next cycle can be delayed when the device is `ahead_frames` beyond the
     /// end of this one: at most half a quantum, and half of what is left in the queue.
     fn time_to_hold_ns(&self, ahead_frames: u64) -> u64 {
-        let left = u64::from(self.queue_frames - self.quantum).saturating_sub(ahead_frames);
+        let left = match &self.streams {
+            Some(streams) => streams.queued().saturating_sub(self.safety_frames.into()),
+            None => u64::from(self.queue_frames - self.quantum).saturating_sub(ahead_frames),
+        };
         self.frames_ns(left.min(self.quantum.into())) / 2
     }
 
@@ -181,12 +225,18 @@ impl Device {
 
     /// Returns how many frames the device is beyond the end of the quantum (negative: short of it),
     /// and the time of that position.
-    fn ahead(&self) -> Result<(i64, u64), Fault> {
+    fn ahead(&mut self) -> Result<(i64, u64), Fault> {
         let ask = self.wake_source == WakeSource::Timer;
         let mut least = None;
         for pcm in self.capture.iter().chain(&self.playback) {
             let position = pcm.position(ask)?;
-            let ahead = i64::from(position.avail_frames) - i64::from(self.awaited_frames(pcm));
+            let ahead = match (&mut self.streams, pcm.direction()) {
+                (Some(streams), alsa::Direction::Playback) => {
+                    streams.note(queued_frames(pcm, position), position.at_ns);
+                    streams.ahead_of_cycle()
+                }
+                _ => i64::from(position.avail_frames) - i64::from(self.awaited_frames(pcm)),
+            };
             if least.is_none_or(|(least, _)| ahead < least) {
                 least = Some((ahead, position.at_ns));
             }
@@ -234,4 +284,10 @@ impl Device {
         self.clock = None;
         self.capture.iter_mut().chain(&mut self.playback).for_each(Pcm::stop);
     }
+}
+
+/// Returns how many frames a playback device still has.
+pub(super) fn queued_frames(playback: &Pcm, position: Position) -> u32 {
+    let buffer = playback.setup().map_or(0, |setup| setup.buffer_frames);
+    buffer.saturating_sub(position.avail_frames)
 }

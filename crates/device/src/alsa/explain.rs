@@ -130,6 +130,7 @@ mod tests {
             queue_frames: 16_384,
             longest_quantum: 8192,
             period_wakeups: true,
+            ahead_frames: 0,
         };
         for (refusal, text) in [
             (Refusal::Format, "not in FLOAT_LE; it supports S16_LE, S32_LE"),

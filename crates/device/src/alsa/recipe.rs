@@ -1,18 +1,22 @@
 //! How a device is opened, the first time and every time it comes back. Thread: not the cycle's.
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use alsa::{Access, Direction, OpenError, Pcm, Refusal, SetupRequest};
 use dsp::Format;
 use proto::driver::{AlsaOptions, AlsaSide, WakeRule};
 use proto::limits::QUANTUM_FRAMES;
+use rt::rate::frames_in;
 
-use super::device::{Device, WakeSource};
+use super::device::{Device, Need, Queue, WakeSource};
 use super::formats::formats;
 use super::{choose, explain};
 
 /// Default sample rate, Hz.
 const SAMPLE_RATE_HZ: u32 = 48_000;
+/// How far ahead of a card streams are rendered, at most: what a loop renders, and some room.
+pub(super) const AHEAD_NS: u64 = 2_100_000_000;
 
 /// What to open, and how. Opening it for the first time fixes names and channel counts, so that a
 /// device that comes back is the same one.
@@ -24,6 +28,8 @@ pub(super) struct Recipe {
     periods: u32,
     formats: Vec<Format>,
     wake: WakeRule,
+    /// Choices of the card's clock controls.
+    clock_sources: Vec<String>,
 }
 
 /// One direction of a recipe.
@@ -64,6 +70,7 @@ impl Recipe {
             periods: options.periods,
             formats: formats(options),
             wake: options.wake,
+            clock_sources: options.clock_sources.clone(),
         })
     }
 
@@ -88,7 +95,7 @@ impl Recipe {
         if playback.is_none() && capture.is_none() {
             return Err("the device neither plays nor records".into());
         }
-        let device = self.configure(capture, playback, quantum)?;
+        let device = self.configure(capture, playback, quantum, Need::Cycles)?;
         let sides = [(&mut self.capture, &device.capture), (&mut self.playback, &device.playback)];
         for (side, pcm) in sides {
             if let (Some(side), Some(pcm)) = (side, pcm) {
@@ -105,8 +112,8 @@ impl Recipe {
         self.names().all(choose::may_exist)
     }
 
-    /// Opens the devices again.
-    pub(super) fn open_again(&self, quantum: u32) -> Result<Device, String> {
+    /// Opens the devices again, for what the driver needs.
+    pub(super) fn open_again(&self, quantum: u32, need: Need) -> Result<Device, String> {
         let open = |side: &Option<SideRecipe>, direction| {
             let Some(side) = side else { return Ok(None) };
             let opened = Pcm::open(&side.name, direction);
@@ -114,7 +121,7 @@ impl Recipe {
         };
         let playback = open(&self.playback, Direction::Playback)?;
         let capture = open(&self.capture, Direction::Capture)?;
-        self.configure(capture, playback, quantum)
+        self.configure(capture, playback, quantum, need)
     }
 
     fn configure(
@@ -122,7 +129,16 @@ impl Recipe {
         mut capture: Option<Pcm>,
         mut playback: Option<Pcm>,
         quantum: u32,
+        need: Need,
     ) -> Result<Device, String> {
+        self.choose_clock(&capture, &playback)?;
+        if need == Need::Streams {
+            let ahead_frames = frames_in(AHEAD_NS, self.rate_hz);
+            let ahead_frames = u32::try_from(ahead_frames).unwrap_or(u32::MAX);
+            self.configure_both(&mut capture, &mut playback, quantum, false, ahead_frames)
+                .map_err(|(_, text)| text)?;
+            return Ok(self.device(capture, playback, quantum, WakeSource::Timer, need));
+        }
         let hardware = capture.iter().chain(&playback).all(Pcm::is_hardware);
         let interrupts = match self.wake {
             WakeRule::Interrupt if !hardware => {
@@ -133,17 +149,51 @@ impl Recipe {
             WakeRule::Timer => false,
         };
         if interrupts {
-            match self.configure_both(&mut capture, &mut playback, quantum, true) {
+            match self.configure_both(&mut capture, &mut playback, quantum, true, 0) {
                 Ok(()) => {
-                    return Ok(self.device(capture, playback, quantum, WakeSource::Interrupt));
+                    let wake_source = WakeSource::Interrupt;
+                    return Ok(self.device(capture, playback, quantum, wake_source, need));
                 }
                 Err((Refusal::Period, _)) if self.wake == WakeRule::Best => {}
                 Err((_, text)) => return Err(text),
             }
         }
-        self.configure_both(&mut capture, &mut playback, quantum, false)
+        self.configure_both(&mut capture, &mut playback, quantum, false, 0)
             .map_err(|(_, text)| text)?;
-        Ok(self.device(capture, playback, quantum, WakeSource::Timer))
+        Ok(self.device(capture, playback, quantum, WakeSource::Timer, need))
+    }
+
+    /// Sets the clock of the device's card before the device is configured: its rate depends on it,
+    /// and a card that was unplugged has forgotten it.
+    fn choose_clock(&self, capture: &Option<Pcm>, playback: &Option<Pcm>) -> Result<(), String> {
+        if self.clock_sources.is_empty() {
+            return Ok(());
+        }
+        let cards = capture.iter().chain(playback).map(|pcm| pcm.card_and_device());
+        let cards: BTreeSet<Option<u32>> =
+            cards.map(|location| location.map(|(card, _)| card)).collect();
+        let name = self.names().next().unwrap_or_default();
+        match Vec::from_iter(cards)[..] {
+            [Some(card)] => alsa::choose_clock(card, &self.clock_sources)
+                .map_err(|error| format!("sound card of '{name}': {error}")),
+            [None] => Err(format!("'{name}' is on no sound card, so leave out --clock-source")),
+            _ => Err("the capture and playback devices are two cards, so leave out \
+                      --clock-source and set their clocks with alsamixer"
+                .into()),
+        }
+    }
+
+    /// Returns the clock that the device's card was asked to follow, for users.
+    pub(super) fn clock(&self, device: &Device) -> Option<String> {
+        let pcm = device.capture.as_ref().or(device.playback.as_ref())?;
+        let (card, _) = pcm.card_and_device().filter(|_| !self.clock_sources.is_empty())?;
+        let chosen = |control: alsa::ClockControl| {
+            let choice = control.choices.get(control.chosen?)?;
+            Some(format!("{} {choice}", control.name))
+        };
+        let chosen: Vec<String> =
+            alsa::clock_controls(card).into_iter().filter_map(chosen).collect();
+        Some(chosen.join(", "))
     }
 
     fn device(
@@ -152,15 +202,10 @@ impl Recipe {
         playback: Option<Pcm>,
         quantum: u32,
         wake_source: WakeSource,
+        need: Need,
     ) -> Device {
-        Device::new(
-            capture,
-            playback,
-            quantum,
-            self.queue_frames(quantum),
-            self.rate_hz,
-            wake_source,
-        )
+        let queue = Queue { quantum, queue_frames: self.queue_frames(quantum) };
+        Device::new(capture, playback, queue, self.rate_hz, wake_source, need)
     }
 
     fn queue_frames(&self, quantum: u32) -> u32 {
@@ -188,6 +233,7 @@ impl Recipe {
         playback: &mut Option<Pcm>,
         quantum: u32,
         period_wakeups: bool,
+        ahead_frames: u32,
     ) -> Result<(), (Refusal, String)> {
         let sides = [(capture, &self.capture), (playback, &self.playback)];
         for (pcm, side) in sides {
@@ -200,6 +246,10 @@ impl Recipe {
                 queue_frames: self.queue_frames(quantum),
                 longest_quantum: *QUANTUM_FRAMES.end(),
                 period_wakeups,
+                ahead_frames: match pcm.direction() {
+                    Direction::Playback => ahead_frames,
+                    Direction::Capture => 0,
+                },
             };
             pcm.configure(&request).map_err(|refusal| {
                 (refusal, explain::not_configured(&side.name, pcm, &request, refusal))

@@ -1,15 +1,17 @@
 //! The thread that opens and closes devices while cycles run: it reopens a card that was unplugged,
-//! and configures a new quantum, so that the cycle thread waits for neither. It also sets hardware
+//! and configures a new quantum, so that the cycle thread waits for neither. It gives a card up to
+//! a program that asks for it with a higher priority, and takes it back. It also sets hardware
 //! monitoring, so that the control thread does not wait for the card.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use rtrb::{Consumer, Producer, RingBuffer};
 use sys::poll::{Interest, Poller, Waker};
 
-use super::device::Device;
+use super::claims::Claims;
+use super::device::{Device, Need};
 use super::hardware_monitoring::HardwareMonitoring;
 use super::recipe::Recipe;
 
@@ -23,6 +25,58 @@ struct Shared {
     stop: AtomicBool,
     /// Quantum, in frames, for which the device is configured when it is opened.
     quantum: AtomicU32,
+    /// It is opened for streams.
+    for_streams: AtomicBool,
+    /// It stays closed until it is needed.
+    is_closed: AtomicBool,
+    /// Another program is to have the card.
+    card_is_wanted: AtomicBool,
+}
+
+/// Tokens of what the thread waits for.
+const CALLED: u64 = 0;
+const MONITORING: u64 = 1;
+const CLAIMS: u64 = 2;
+
+/// What the recovery thread keeps for a device.
+#[derive(Debug)]
+pub(super) struct Kept {
+    /// How it is opened.
+    pub(super) recipe: Recipe,
+    /// The card's controls.
+    pub(super) monitoring: Option<HardwareMonitoring>,
+    /// What other programs ask for.
+    pub(super) claims: Claims,
+    /// For the control thread.
+    pub(super) why_away: Arc<WhyAway>,
+    /// For the cycle thread.
+    pub(super) rest_call: Arc<RestCall>,
+}
+
+/// Calls the thread that has a driver which [rests](crate::Driver::rest), and which may run no
+/// cycles meanwhile.
+#[derive(Default)]
+pub struct RestCall(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+impl RestCall {
+    /// Sets what calls the thread, once: it must make the thread call [`rest`](crate::Driver::rest)
+    /// if the driver is paused. Thread: not the cycle's.
+    pub fn set(&self, call: impl Fn() + Send + Sync + 'static) {
+        // A driver has one thread.
+        let _ = self.0.set(Box::new(call));
+    }
+
+    fn call(&self) {
+        if let Some(call) = self.0.get() {
+            call();
+        }
+    }
+}
+
+impl std::fmt::Debug for RestCall {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RestCall").finish_non_exhaustive()
+    }
 }
 
 /// Why a device that is plugged in cannot be opened, from the recovery thread to the control
@@ -53,45 +107,66 @@ pub(super) struct DeviceRecovery {
 
 impl DeviceRecovery {
     /// Starts the thread. Thread: not the cycle's.
-    pub(super) fn start(
-        recipe: Recipe,
-        quantum: u32,
-        monitoring: Option<HardwareMonitoring>,
-        why_away: Arc<WhyAway>,
-    ) -> std::io::Result<Self> {
+    pub(super) fn start(kept: Kept, quantum: u32) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
             waker: Waker::new()?,
             stop: AtomicBool::new(false),
             quantum: AtomicU32::new(quantum),
+            for_streams: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            card_is_wanted: AtomicBool::new(false),
         });
         let poller = Poller::new()?;
-        poller.add(&shared.waker, 0, Interest::Readable)?;
-        if let Some(monitoring) = &monitoring {
-            poller.add(monitoring.requested().waker(), 1, Interest::Readable)?;
+        poller.add(&shared.waker, CALLED, Interest::Readable)?;
+        if let Some(monitoring) = &kept.monitoring {
+            poller.add(monitoring.requested().waker(), MONITORING, Interest::Readable)?;
         }
+        kept.claims.watch(&poller, CLAIMS)?;
         // There is one device, so each ring needs one slot.
         let (away, returned) = RingBuffer::new(1);
         let (opened, ready) = RingBuffer::new(1);
         let of_thread = Arc::clone(&shared);
-        let body =
-            move || keep(&recipe, &of_thread, &poller, returned, opened, monitoring, &why_away);
+        let body = move || keep(kept, &of_thread, &poller, returned, opened);
         let thread = Some(sys::thread::spawn_named("consort-device", STACK_BYTES, body)?);
         Ok(Self { shared, away, ready, thread })
     }
 
-    /// Takes a device to close it, and to open it again for `quantum` as soon as possible. Thread:
+    /// Returns whether the device must be [passed here](Self::take), because another program is to
+    /// have its card. Thread: cycle.
+    pub(super) fn card_is_wanted(&self) -> bool {
+        // Relaxed: the device itself crosses in a ring.
+        self.shared.card_is_wanted.load(Ordering::Relaxed)
+    }
+
+    /// Takes a device to close it, and to open it again for this as soon as possible. Thread:
     /// cycle.
-    pub(super) fn take(&mut self, device: Box<Device>, quantum: u32) {
-        self.expect_quantum(quantum);
+    pub(super) fn take(&mut self, device: Box<Device>, quantum: u32, need: Need) {
+        self.expect(quantum, need);
         // There is one device, so the slot is free.
         let _ = self.away.push(device);
         self.shared.waker.wake();
     }
 
-    /// Sets the quantum for which the device is opened. Thread: cycle.
-    pub(super) fn expect_quantum(&mut self, quantum: u32) {
-        // Relaxed: a device that was configured for another is sent back.
+    /// Takes a device to close it, until it is [to be opened](Self::open). Thread: cycle.
+    pub(super) fn close(&mut self, device: Box<Device>, quantum: u32, need: Need) {
+        // Relaxed, here and in `open`: the waker's system call orders it.
+        self.shared.is_closed.store(true, Ordering::Relaxed);
+        self.take(device, quantum, need);
+    }
+
+    /// Opens a device that was closed. Thread: cycle.
+    pub(super) fn open(&mut self, quantum: u32, need: Need) {
+        self.expect(quantum, need);
+        self.shared.is_closed.store(false, Ordering::Relaxed);
+        self.shared.waker.wake();
+    }
+
+    /// Sets the quantum for which the device is opened, and what else it is needed for. Thread:
+    /// cycle.
+    pub(super) fn expect(&mut self, quantum: u32, need: Need) {
+        // Relaxed: a device that was configured for something else is sent back.
         self.shared.quantum.store(quantum, Ordering::Relaxed);
+        self.shared.for_streams.store(need == Need::Streams, Ordering::Relaxed);
     }
 
     /// Returns the device once it is open again. Thread: cycle.
@@ -113,22 +188,33 @@ impl Drop for DeviceRecovery {
 }
 
 fn keep(
-    recipe: &Recipe,
+    kept: Kept,
     shared: &Shared,
     poller: &Poller,
     mut returned: Consumer<Box<Device>>,
     mut opened: Producer<Box<Device>>,
-    mut monitoring: Option<HardwareMonitoring>,
-    why_away: &WhyAway,
 ) {
+    let Kept { recipe, mut monitoring, claims, why_away, rest_call } = kept;
     let (mut away, mut events) = (false, Vec::new());
+    let mut opener = Opener { recipe, why_away, step_frames: None };
     loop {
-        let retry_ns = away.then(|| sys::clock::now_ns() + RETRY_NS);
+        // Relaxed: a thread that is to look again is woken.
+        let rests = |shared: &Shared| shared.is_closed.load(Ordering::Relaxed);
+        let retries = away && !claims.forbid() && !rests(shared);
+        let retry_ns = retries.then(|| sys::clock::now_ns() + RETRY_NS);
         let waited = poller.wait(&mut events, retry_ns);
         // Before the checks: a wake-up from here on ends the next wait.
         shared.waker.reset();
         if waited.is_err() || shared.stop.load(Ordering::Relaxed) {
             return;
+        }
+        claims.take_news(poller);
+        let wanted = claims.forbid();
+        // Relaxed: the device crosses in a ring, and a driver that rests is called.
+        if wanted && !shared.card_is_wanted.swap(true, Ordering::Relaxed) {
+            rest_call.call();
+        } else if !wanted {
+            shared.card_is_wanted.store(false, Ordering::Relaxed);
         }
         if let Ok(mut device) = returned.pop() {
             device.stop();
@@ -136,23 +222,54 @@ fn keep(
         }
         if away {
             monitoring.iter_mut().for_each(HardwareMonitoring::let_go_if_gone);
+            claims.device_is_closed();
         }
-        if away
-            && let Some(device) =
-                try_again(recipe, shared.quantum.load(Ordering::Relaxed), why_away)
+        if away && wanted {
+            opener.why_away.note(claims.who_has_it());
+        } else if away
+            && !rests(shared)
+            && let Some(device) = opener.try_again(shared)
         {
             monitoring.iter_mut().for_each(HardwareMonitoring::device_is_open);
             away = opened.push(Box::new(device)).is_err();
+            // A driver that runs no cycles may wait for it.
+            rest_call.call();
         }
         monitoring.iter_mut().for_each(HardwareMonitoring::carry);
     }
 }
 
-/// Opens the device if it is plugged in, and notes why that failed.
-fn try_again(recipe: &Recipe, quantum: u32, why_away: &WhyAway) -> Option<Device> {
-    let opened = recipe.is_there().then(|| recipe.open_again(quantum)).transpose();
-    why_away.note(opened.as_ref().err().cloned());
-    opened.ok().flatten()
+/// Opens the device.
+struct Opener {
+    recipe: Recipe,
+    why_away: Arc<WhyAway>,
+    /// By how many frames its position moves at once; `None`: not measured yet.
+    step_frames: Option<u32>,
+}
+
+impl Opener {
+    /// Opens the device if it is plugged in, and notes why that failed.
+    fn try_again(&mut self, shared: &Shared) -> Option<Device> {
+        // Relaxed: see `DeviceRecovery::expect`.
+        let quantum = shared.quantum.load(Ordering::Relaxed);
+        let for_streams = shared.for_streams.load(Ordering::Relaxed);
+        let need = if for_streams { Need::Streams } else { Need::Cycles };
+        self.open(quantum, need)
+    }
+
+    fn open(&mut self, quantum: u32, need: Need) -> Option<Device> {
+        let recipe = &self.recipe;
+        let opened = recipe.is_there().then(|| recipe.open_again(quantum, need)).transpose();
+        self.why_away.note(opened.as_ref().err().cloned());
+        let mut device = opened.ok().flatten()?;
+        if need == Need::Streams {
+            // A device that cannot be measured fails again when it is started.
+            let step_frames = self.step_frames.or_else(|| device.measure_step().ok());
+            self.step_frames = step_frames;
+            device.safety_frames = device.safety_for(step_frames.unwrap_or(0));
+        }
+        Some(device)
+    }
 }
 
 #[cfg(test)]
@@ -173,23 +290,28 @@ mod tests {
         Recipe::new(&options).unwrap()
     }
 
+    fn opener(device: &str, periods: u32) -> Opener {
+        Opener { recipe: recipe(device, periods), why_away: Arc::default(), step_frames: None }
+    }
+
     #[test]
     fn a_device_that_refuses_a_quantum_says_why_until_it_can_be_had() {
-        let (recipe, why_away) = (recipe("null", u32::MAX), WhyAway::default());
-        assert!(try_again(&recipe, 64, &why_away).is_none());
-        let why = why_away.now().unwrap();
+        let mut opener = opener("null", u32::MAX);
+        assert!(opener.open(64, Need::Cycles).is_none());
+        let why = opener.why_away.now().unwrap();
         assert!(
             why.starts_with("'null' cannot playback: ") && why.contains("do not fit its memory"),
             "{why}"
         );
-        assert!(try_again(&self::recipe("null", 2), 64, &why_away).is_some());
-        assert_eq!(why_away.now(), None);
+        opener.recipe = recipe("null", 2);
+        assert!(opener.open(64, Need::Cycles).is_some());
+        assert_eq!(opener.why_away.now(), None);
     }
 
     #[test]
     fn a_card_that_is_not_plugged_in_is_not_asked_why() {
-        let why_away = WhyAway::default();
-        assert!(try_again(&recipe("hw:CARD=NoSuch", 2), 64, &why_away).is_none());
-        assert_eq!(why_away.now(), None);
+        let mut opener = opener("hw:CARD=NoSuch", 2);
+        assert!(opener.open(64, Need::Cycles).is_none());
+        assert_eq!(opener.why_away.now(), None);
     }
 }

@@ -13,7 +13,7 @@ use crate::Playback;
 
 /// The file that is recorded.
 #[derive(Debug)]
-pub(super) struct Output {
+pub(crate) struct Output {
     path: PathBuf,
     /// `None` once stopped.
     ring: Option<FrameProducer>,
@@ -26,7 +26,7 @@ pub(super) struct Output {
 
 impl Output {
     /// Starts the thread that writes what is recorded.
-    pub(super) fn start(
+    pub(crate) fn start(
         path: PathBuf,
         mut writer: Writer,
         channels: usize,
@@ -50,7 +50,7 @@ impl Output {
     }
 
     /// Records the first `kept_frames` of a cycle of `frames`. Thread: cycle.
-    pub(super) fn record(&mut self, frames: u32, kept_frames: u32, playback: &mut dyn Playback) {
+    pub(crate) fn record(&mut self, frames: u32, kept_frames: u32, playback: &mut dyn Playback) {
         let Some(ring) = self.ring.as_mut().filter(|ring| !ring.is_abandoned()) else { return };
         let pushed = ring.push(frames as usize, kept_frames as usize, |channel, samples| {
             // There are far fewer channels than 2^32: the writer has accepted them.
@@ -61,12 +61,12 @@ impl Output {
     }
 
     /// Makes the thread write what is left and end, without waiting for it.
-    pub(super) fn abandon(&mut self) {
+    pub(crate) fn abandon(&mut self) {
         self.ring = None;
     }
 
     /// Waits for the thread, at most until `CLOCK_MONOTONIC` is `deadline_ns`.
-    pub(super) fn join_until(&mut self, deadline_ns: u64) {
+    pub(crate) fn join_until(&mut self, deadline_ns: u64) {
         self.thread.join_until(&self.path, deadline_ns);
     }
 

@@ -17,7 +17,7 @@ const JOIN_POLL_NS: u64 = 1_000_000;
 
 /// Returns how often the threads poll their rings. A ring lasts a second, so 20 ms is often enough
 /// in real time; without real time, the interval bounds the speed to a ring per poll.
-pub(super) fn ring_poll(pacing: Pacing) -> Duration {
+pub(crate) fn ring_poll(pacing: Pacing) -> Duration {
     match pacing {
         Pacing::RealTime => Duration::from_millis(20),
         Pacing::WhenDone => Duration::from_millis(1),

@@ -26,9 +26,14 @@ impl Control {
                         *destination,
                         self.publisher.in_force(),
                     );
+                    self.connections_changed(*source);
                     self.graph_changed();
                 }
-                Change::Disconnected { .. } | Change::ClientActivity(_) => self.graph_changed(),
+                Change::Disconnected { source, .. } => {
+                    self.connections_changed(*source);
+                    self.graph_changed();
+                }
+                Change::ClientActivity(_) => self.graph_changed(),
                 Change::PortUnregistered { .. } => self.publisher.need(now_ns()),
                 _ => {}
             }

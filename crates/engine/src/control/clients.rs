@@ -25,6 +25,8 @@ pub(super) struct Clients {
     pub(super) slots: BTreeMap<u32, ClientSlot>,
     /// Slabs of the devices' output ports.
     pub(super) device_slabs: BTreeMap<u32, Vec<Slab>>,
+    /// Slabs of the ports of streams that programs of the graph hear, by client and number.
+    pub(super) stream_slabs: BTreeMap<(u32, u32), Slab>,
     /// Memory that clients were asked to map, and have not answered.
     mappings: Questions<Mapping>,
     tokens: Tokens,
@@ -44,6 +46,7 @@ impl Clients {
         Self {
             slots: BTreeMap::new(),
             device_slabs,
+            stream_slabs: BTreeMap::new(),
             mappings: Questions::default(),
             tokens,
             locking,

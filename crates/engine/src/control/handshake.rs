@@ -25,6 +25,9 @@ impl Control {
             );
             return self.send_away(peer, RequestError::Version(reason));
         }
+        if let Err(error) = self.check_peer(peer) {
+            return self.send_away(peer, error);
+        }
         let welcomed = match hello.role {
             Role::Observer => self.welcome_observer(peer),
             Role::Client { name, exact, session } => {
@@ -91,6 +94,7 @@ impl Control {
         quantum: u32,
         open: impl FnOnce(&mut Self) -> Result<u32, RequestError>,
     ) -> Result<(), RequestError> {
+        self.check_new_client(peer)?;
         let failed = |error: &dyn std::fmt::Display| {
             RequestError::Failed(format!("no memory for another client: {error}"))
         };

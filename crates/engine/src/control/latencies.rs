@@ -102,6 +102,7 @@ impl Latencies {
                 continue;
             };
             let answer_due_ns = due_ns(&self.callbacks, client);
+            // MUTATION: latencies.callback_awaited_without_end
             if answer_due_ns.is_some_and(|due_ns| now_ns < due_ns) {
                 break;
             }

@@ -61,6 +61,7 @@ impl Notifications {
         let is_end = |client: u32| ends.is_some_and(|ends| ends.contains(&Some(client)));
         let packet: Arc<[u8]> = encode(event).into();
         for client in to {
+            // MUTATION: notifications.all_wait_for_a_connection
             let awaits = awaited.filter(|_| is_end(*client));
             let notification = Notification { packet: Arc::clone(&packet), awaits };
             self.waiting.entry(*client).or_default().push_back(notification);
@@ -93,6 +94,7 @@ impl Notifications {
     ) -> Vec<(u32, Arc<[u8]>)> {
         let waits = |notification: &Notification| {
             notification.awaits.is_some_and(|awaited| {
+                // MUTATION: notifications.wait_without_end
                 awaited.deadline_ns > now_ns && !is_carried(awaited.source, awaited.destination)
             })
         };

@@ -57,7 +57,11 @@ impl Control {
             match length {
                 Ok(bytes) => self.handle_packet(peer, &buffer[..bytes], descriptors),
                 Err(SocketError::NotReady) => return,
-                Err(error @ (SocketError::TooLong | SocketError::TooManyDescriptors)) => {
+                Err(
+                    error @ (SocketError::TooLong
+                    | SocketError::TooManyDescriptors
+                    | SocketError::NoDescriptor { .. }),
+                ) => {
                     let malformed = RequestError::Malformed(error.to_string());
                     if matches!(self.peers.state(peer), Some(PeerState::Silent { .. })) {
                         return self.send_away(peer, malformed);
@@ -101,6 +105,9 @@ impl Control {
         let (ticket, refused) = match decode::<Numbered<Request>>(packet) {
             Ok(Numbered { number, message }) => {
                 let ticket = Ticket { peer, number };
+                if let Request::Stream(request) = message {
+                    return self.answer_stream(ticket, request, descriptors);
+                }
                 let is_slab = client.is_some() && message == Request::AddSlab;
                 match checked_slab(is_slab, descriptors) {
                     Ok(slab) => return self.request(ticket, client, message, slab),
@@ -112,6 +119,7 @@ impl Control {
         self.refuse(ticket, refused);
         // Each descriptor may keep a thread for as long as its sender likes, so a connection has
         // one try.
+        // MUTATION: handle_numbered.descriptors_without_end
         if had_descriptors {
             self.close_peer(peer);
         }
@@ -125,6 +133,7 @@ impl Control {
     /// them.
     pub(super) fn reply(&mut self, ticket: Ticket, reply: Reply) {
         let peer = ticket.peer;
+        // MUTATION: reply.deaf_peer_stays
         if !self.peers.reply(ticket, reply) {
             self.close_peer(peer);
         }
@@ -149,7 +158,11 @@ impl Control {
                     }
                 }
                 Err(SocketError::NotReady) => return,
-                Err(SocketError::TooLong | SocketError::TooManyDescriptors) => {}
+                Err(
+                    SocketError::TooLong
+                    | SocketError::TooManyDescriptors
+                    | SocketError::NoDescriptor { .. },
+                ) => {}
                 Err(_) => return self.close_peer(peer),
             }
         }
@@ -195,6 +208,7 @@ impl Control {
 
     /// Closes a peer, and the client that it is.
     pub(super) fn close_peer(&mut self, peer: u64) {
+        self.end_streams_of(peer);
         if let Some(PeerState::Client(client)) = self.peers.remove(peer, &self.poller) {
             self.remove_client(client);
         }
@@ -208,6 +222,7 @@ impl Control {
         let Some(slot) = self.clients.slots.remove(&client) else { return };
         slot.health.note_departed();
         // Its process may live on with these pages mapped.
+        // MUTATION: remove_client.pages_not_revoked
         self.clients.revoke_pages(&slot.pages.keys(|_| true));
         self.model.close_client(client);
         self.services.sessions.forget(client);

@@ -1,7 +1,7 @@
 //! The processes at the other ends of the control sockets: who they are, what they may do, and the
 //! answers that they wait for.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::os::fd::OwnedFd;
 
 use proto::encode;
@@ -10,6 +10,7 @@ use proto::request::{Numbered, Reply, RequestError};
 use sys::poll::{Interest, Poller};
 use sys::process::PidFd;
 use sys::socket::{Connection, SocketError};
+use sys::thread::PeerThreads;
 
 use super::FIRST_PEER;
 use super::listeners::Listeners;
@@ -18,6 +19,7 @@ use super::ticket::{PendingReplies, Ticket};
 use crate::disposal::{Disposal, Foreign};
 use crate::outbox::{FlushOutcome, Outbox};
 use crate::policy::{Permissions, Policy};
+use crate::programs::{ProgramId, Programs};
 
 /// What a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,7 @@ struct Peer {
     /// Its process, if it is a client and can be seen from here.
     process: Option<PidFd>,
     state: PeerState,
+    program: ProgramId,
     permissions: Permissions,
 }
 
@@ -83,6 +86,8 @@ pub(super) struct Peers {
     /// What every program receives.
     pub(super) memory: SharedMemory,
     peers: HashMap<u64, Peer>,
+    /// The programs that the peers belong to.
+    pub(super) programs: Programs<PidFd>,
     next: u64,
     /// Nothing is accepted before this time.
     paused_until_ns: Option<u64>,
@@ -139,6 +144,7 @@ impl Peers {
             disposal,
             memory,
             peers: HashMap::new(),
+            programs: Programs::new(sys::process::real_user_id()),
             next: 0,
             paused_until_ns: None,
             waiting: Vec::new(),
@@ -162,9 +168,24 @@ impl Peers {
         self.peers.get(&serial).map_or(Permissions::NONE, |peer| peer.permissions)
     }
 
+    /// The program that a peer belongs to.
+    pub(super) fn program(&self, serial: u64) -> Option<ProgramId> {
+        self.peers.get(&serial).map(|peer| peer.program)
+    }
+
+    /// The user of a peer's process.
+    pub(super) fn user(&self, serial: u64) -> Option<u32> {
+        self.programs.user(self.program(serial)?)
+    }
+
     /// The process of a peer as the kernel gave it; `None`: of another pid namespace.
     pub(super) fn process(&self, serial: u64) -> Option<u32> {
         self.peers.get(&serial)?.socket.get()?.peer().ok()?.process_id
+    }
+
+    /// The threads of a peer's process; `None`: it has ended, or is of another pid namespace.
+    pub(super) fn threads(&self, serial: u64) -> Option<PeerThreads> {
+        PeerThreads::of(&self.socket(serial)?.peer_pidfd().ok()?).ok()
     }
 
     /// Makes a peer a client, with its end of the event socket, and watches its process: a child
@@ -178,12 +199,22 @@ impl Peers {
     ) {
         if let Some(peer) = self.peers.get_mut(&serial) {
             peer.state = PeerState::Client(client);
-            let process = peer.socket.get().and_then(|socket| socket.peer_pidfd().ok());
-            let token = PeerSocket::Process(serial).token();
-            peer.process =
-                process.filter(|process| poller.add(process, token, Interest::Readable).is_ok());
             peer.events = Some(self.disposal.queue().foreign(events));
         }
+        self.watch(serial, poller);
+    }
+
+    /// Watches the process of a peer, and returns its id; `None`: of another pid namespace.
+    pub(super) fn watch(&mut self, serial: u64, poller: &Poller) -> Option<u32> {
+        let peer = self.peers.get_mut(&serial)?;
+        if peer.process.is_none() {
+            let process = peer.socket.get().and_then(|socket| socket.peer_pidfd().ok());
+            let token = PeerSocket::Process(serial).token();
+            // MUTATION: make_client.process_not_watched
+            peer.process =
+                process.filter(|process| poller.add(process, token, Interest::Readable).is_ok());
+        }
+        self.process(serial)
     }
 
     /// Accepts programs that connect to the listening socket `token`.
@@ -199,6 +230,7 @@ impl Peers {
                 }
                 Err(SocketError::NotReady) => return,
                 // No descriptor is left: programs that wait are accepted when one is.
+                // MUTATION: accept.retries_without_descriptor
                 Err(_) => return self.pause_listening(poller, now_ns),
             }
         }
@@ -235,6 +267,7 @@ impl Peers {
         now_ns: u64,
     ) {
         let Some(socket) = foreign.get() else { return };
+        // MUTATION: admit.any_user
         if !self.listeners.admit(socket) {
             let reason = "this server serves another user".into();
             let refused = Welcome::Refused(RequestError::NotAllowed(reason));
@@ -242,22 +275,49 @@ impl Peers {
             socket.shut_down();
             return;
         }
-        let silent = self.silent(|_| true);
-        if silent.len() >= SILENT_AT_ONCE
-            && let Some(oldest) = silent.into_iter().min()
-        {
-            self.remove(oldest, poller);
-        }
+        let program = self.note_program(socket);
+        self.make_room(poller);
         let serial = self.next;
         self.next += 1;
         let token = PeerSocket::Requests(serial).token();
-        if poller.add(socket, token, Interest::Readable).is_ok() {
-            let state = PeerState::Silent { deadline_ns: now_ns + GREETING_NS };
-            let permissions = permissions_of(socket, policy);
-            self.peers.insert(
-                serial,
-                Peer { socket: foreign, events: None, process: None, state, permissions },
-            );
+        if poller.add(socket, token, Interest::Readable).is_err() {
+            return self.programs.went(program);
+        }
+        let state = PeerState::Silent { deadline_ns: now_ns + GREETING_NS };
+        let permissions = permissions_of(socket, policy);
+        let (events, process) = (None, None);
+        let peer = Peer { socket: foreign, events, process, state, program, permissions };
+        self.peers.insert(serial, peer);
+    }
+
+    fn note_program(&mut self, socket: &Connection) -> ProgramId {
+        let credentials = socket.peer().ok();
+        let process = credentials.and_then(|peer| peer.process_id).zip(socket.peer_pidfd().ok());
+        // The kernel knows every peer's user. No user has this id.
+        let user = credentials.map_or(u32::MAX, |peer| peer.user_id);
+        self.programs.came(user, process)
+    }
+
+    /// Closes a peer that has said nothing, if there are too many: the oldest of the program that
+    /// has most of them.
+    fn make_room(&mut self, poller: &Poller) {
+        let silent = self.silent(|_| true);
+        // MUTATION: make_room.any_number_of_silent_peers
+        if silent.len() < SILENT_AT_ONCE {
+            return;
+        }
+        let mut by_program: BTreeMap<ProgramId, Vec<u64>> = BTreeMap::new();
+        // What has arrived meanwhile is read in this round or the next.
+        let says_nothing =
+            |serial: &u64| self.socket(*serial).is_none_or(|socket| !socket.has_unread());
+        for serial in silent.into_iter().filter(says_nothing) {
+            if let Some(program) = self.program(serial) {
+                by_program.entry(program).or_default().push(serial);
+            }
+        }
+        let most = by_program.into_values().max_by_key(Vec::len);
+        if let Some(oldest) = most.into_iter().flatten().min() {
+            self.remove(oldest, poller);
         }
     }
 
@@ -268,6 +328,7 @@ impl Peers {
 
     /// The peers that should have said something by now.
     pub(super) fn overdue(&self, now_ns: u64) -> Vec<u64> {
+        // MUTATION: overdue.silent_peers_stay
         self.silent(|deadline_ns| deadline_ns < now_ns)
     }
 
@@ -310,9 +371,19 @@ impl Peers {
 
     /// Answers a request. Returns false if the peer does not take its answers.
     pub(super) fn reply(&self, ticket: Ticket, reply: Reply) -> bool {
+        self.reply_with(ticket, reply, &[])
+    }
+
+    /// Answers a request, with descriptors. Returns false if the peer does not take its answers.
+    pub(super) fn reply_with(
+        &self,
+        ticket: Ticket,
+        reply: Reply,
+        memory: &[std::os::fd::BorrowedFd<'_>],
+    ) -> bool {
         let Ticket { peer, number } = ticket;
         let Some(socket) = self.socket(peer) else { return true };
-        socket.try_send(&encode(&Numbered { number, message: reply }), &[]).is_ok()
+        socket.try_send(&encode(&Numbered { number, message: reply }), memory).is_ok()
     }
 
     fn socket(&self, serial: u64) -> Option<&Connection> {
@@ -355,6 +426,7 @@ impl Peers {
         }
         peer.process.iter().for_each(|process| drop(poller.remove(process)));
         self.pending.forget(serial);
+        self.programs.went(peer.program);
         Some(peer.state)
     }
 }

@@ -1,47 +1,32 @@
 //! What a peer may ask, according to the policy.
 
-use std::fs;
-
 use proto::driver::DriverChoice;
 use proto::internal::InternalRequest;
 use proto::property::PropertyRequest;
 use proto::request::{Request, RequestError};
+use proto::session::SessionRequest;
 use sys::socket::Connection;
 
 use super::Control;
+use super::peer_facts::{confinement_of, facts_of};
 use crate::model::Model;
-use crate::policy::{Facts, Permissions, Policy, refusal};
+use crate::policy::{Permissions, Policy, refusal};
 
-/// What a program that has connected may do.
+/// What a program that has connected may do. Without a policy, a confined program has everything
+/// but what would end its confinement.
 pub(super) fn permissions_of(socket: &Connection, policy: &Policy) -> Permissions {
     let Some(facts) = facts_of(socket, policy.looks_at_process()) else { return Permissions::NONE };
-    let permissions = policy.decide(&facts);
+    let permissions = match policy.decide(&facts) {
+        Some(permissions) => permissions,
+        None => Permissions::by_default(confinement_of(socket)),
+    };
     let may_act_as_us = [sys::process::real_user_id(), ROOT].contains(&facts.user_id);
+    // MUTATION: permissions_of.others_load_plug_ins
     Permissions { load: permissions.load && may_act_as_us, ..permissions }
 }
 
-const ROOT: u32 = 0;
-
-fn facts_of(socket: &Connection, looks_at_process: bool) -> Option<Facts> {
-    let peer = socket.peer().ok()?;
-    let mut group_ids = socket.peer_groups().ok()?;
-    group_ids.push(peer.group_id);
-    let mut facts = Facts { user_id: peer.user_id, group_ids, ..Facts::default() };
-    let Some(process) = peer.process_id.filter(|_| looks_at_process) else { return Some(facts) };
-    // Held while its files are read: another process that gets its id meanwhile is not taken for
-    // it.
-    let pidfd = socket.peer_pidfd();
-    let executable = fs::read_link(format!("/proc/{process}/exe")).ok();
-    let cgroup = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
-    if pidfd.is_ok_and(|pidfd| pidfd.has_ended().is_ok_and(|ended| !ended)) {
-        facts.executable = executable.and_then(|path| path.into_os_string().into_string().ok());
-        // The single hierarchy of cgroup version 2.
-        facts.cgroup = cgroup.and_then(|text| {
-            Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_owned())
-        });
-    }
-    Some(facts)
-}
+/// The user that may do everything.
+pub(super) const ROOT: u32 = 0;
 
 /// Checks whether a program with `permissions` may send this request. `client` is its id, if it is
 /// a client.
@@ -57,6 +42,7 @@ pub(super) fn check(
     let (allowed, what) = match request {
         Request::Connect { source, destination } | Request::Disconnect { source, destination } => {
             let own = || names_own(source) || names_own(destination);
+            // MUTATION: check.connects_for_others
             (permissions.patch || (permissions.connect && own()), "change these connections")
         }
         Request::DisconnectPort { port } => {
@@ -79,21 +65,33 @@ pub(super) fn check(
         Request::Property(PropertyRequest::RemoveAll) => {
             (permissions.patch, "change what is another client's")
         }
+        // Other programs write there, which see all of the user's files.
+        Request::Session(SessionRequest::Notify { .. })
+            if permissions.control && permissions.confinement.is_some() =>
+        {
+            return permissions.check_load("name a directory for other programs to save in");
+        }
         Request::SetQuantum { .. }
         | Request::SetFreewheel { .. }
         | Request::Transport { .. }
         | Request::TakeTimebase { .. }
         | Request::Session(_)
         | Request::ResetMaxDelay
+        // MUTATION: check.anyone_controls
         | Request::Stop => (permissions.control, "control the server"),
         // Files and devices are opened as the server's user, and ALSA's names can say what is to be
         // run.
         Request::SwitchDriver(switch) => {
             let is_clock = matches!(switch.driver, DriverChoice::Timer { .. });
-            (permissions.control && (permissions.load || is_clock), "switch to this driver")
+            let what = "switch to this driver";
+            // MUTATION: check.opens_any_driver
+            if permissions.control && !is_clock {
+                return permissions.check_load(what);
+            }
+            (permissions.control, what)
         }
         Request::Internal(InternalRequest::Load(_) | InternalRequest::Unload { .. }) => {
-            (permissions.load, "have the server run plug-ins")
+            return permissions.check_load("have the server run plug-ins");
         }
         Request::RecomputeLatencies => {
             (permissions.patch || client.is_some(), "have latencies recomputed")
@@ -111,6 +109,7 @@ pub(super) fn check(
         | Request::Clients { .. }
         | Request::Timing { .. }
         | Request::Xruns { .. }
+        | Request::Stream(_)
         | Request::Close
         | Request::ReturnPort(_)
         | Request::ReturnClock
@@ -138,11 +137,39 @@ impl Control {
             return Err(not_heard(destination, "what the driver captures"));
         }
         // A monitor, or a driver that loops, sends what clients play.
+        // MUTATION: check_hearing.loop_is_no_recording
         let is_of_clients = !is_captured || self.settings.driver.loops;
+        // MUTATION: check_hearing.others_heard
         if writer != reader && is_of_clients && !permissions.record {
             return Err(not_heard(destination, "other clients"));
         }
         Ok(())
+    }
+
+    /// Checks whether the client of `source` may feed that of `destination`, whichever program
+    /// connects them: the other one waits for it then, and gives it its signal page.
+    pub(super) fn check_feeding(
+        &self,
+        source: &str,
+        destination: &str,
+    ) -> Result<(), RequestError> {
+        let (writer, reader) =
+            (self.model.find(source)?.owner, self.model.find(destination)?.owner);
+        let may = match self.clients.slots.get(&writer) {
+            Some(slot) => slot.permissions.play,
+            None => {
+                let peer = self.streams.peer_of_client(writer);
+                // MUTATION: check_feeding.streams_feed_all
+                peer.is_none_or(|peer| self.peers.permissions(peer).play)
+            }
+        };
+        let is_client = self.clients.slots.contains_key(&reader);
+        if may || writer == reader || !is_client {
+            return Ok(());
+        }
+        Err(RequestError::NotAllowed(format!(
+            "the server's policy does not allow the program of '{source}' to play to other clients"
+        )))
     }
 }
 

@@ -69,6 +69,12 @@ impl Placement {
         self.config.cpus.first().copied()
     }
 
+    /// Whether one client on each CPU but the driver's wakes before the cycle is due. By the costs
+    /// that were measured at the start: what is observed depends on the answer.
+    pub(super) fn wakes_early(&self) -> bool {
+        self.config.costs.justify_early_wakes()
+    }
+
     /// Uses `assignment` from plan `generation` on. Returns true if it differs from the one before.
     fn settle(&mut self, assignment: Assignment, generation: u64) -> bool {
         let is_new = self.current != assignment;

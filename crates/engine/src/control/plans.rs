@@ -16,9 +16,8 @@ impl Control {
             return;
         }
         self.withdraw();
-        if !self.publisher.has_free_plan() {
-            return;
-        }
+        // Of four plans, three are out at most: in force, retiring, and the one just withdrawn.
+        debug_assert!(self.publisher.has_free_plan(), "the plan would be due for ever");
         if std::mem::take(&mut self.latencies.due) {
             self.recompute_latencies(true);
         }

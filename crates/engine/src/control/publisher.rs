@@ -209,6 +209,7 @@ impl PlanPublisher {
             driver_waits: mode.driver_waits,
             quantum: mode.quantum,
             driver_cpu: placement.and_then(Placement::driver_cpu),
+            wakes_early: placement.is_some_and(Placement::wakes_early),
         };
         let mut assignments = build(plan, &graph);
         self.newest += 1;
@@ -292,6 +293,7 @@ fn client_view(slot: &ClientSlot, cpu: Option<u32>) -> ClientView<'_> {
         mapped_pages: &slot.pages,
         mapped_slabs: &slot.slabs,
         health: &slot.health,
+        thread: slot.threads.process_thread(),
         sleep: slot.sleep,
         controls: slot.permissions.control,
         cpu,

@@ -14,7 +14,7 @@ use super::services::{InternalOutcome, SaveRequest};
 use super::ticket::{PENDING_PER_PEER, Ticket};
 use super::transition::Change;
 use super::{Control, permissions};
-use crate::client_slot::Origin;
+use crate::client_slot::{ClientSlot, Origin};
 use crate::config::SelfConnect;
 use crate::model::Model;
 use crate::order::would_close_loop;
@@ -71,6 +71,7 @@ impl Control {
                 self.close_peer(peer);
             }
             // A program knows the names that it uses; a person may have mistyped one.
+            // MUTATION: request.suggests_to_clients
             Err(error) if client.is_none() => {
                 let error = self.model.suggest(error);
                 self.refuse(ticket, error);
@@ -145,11 +146,15 @@ impl Control {
             }
             Request::SetQuantum { frames } => {
                 let change = self.settings.check_quantum(frames)?;
+                self.check_shorter_cycles(frames)?;
                 Ok(change.map_or(Outcome::Now(Reply::Done), Outcome::Change))
             }
             Request::SetFreewheel { on } => self.settings.check_freewheel(on).map(Outcome::Change),
             Request::SwitchDriver(switch) => {
-                self.settings.check_driver(*switch, &self.config).map(Outcome::Change)
+                let quantum = switch.quantum;
+                let change = self.settings.check_driver(*switch, &self.config)?;
+                quantum.map_or(Ok(()), |frames| self.check_shorter_cycles(frames))?;
+                Ok(Outcome::Change(change))
             }
             Request::Transport { roll, position, sync_timeout_us } => {
                 let position = position.as_ref().map(Position::from_words);
@@ -178,6 +183,8 @@ impl Control {
                 done
             }
             Request::Close => Ok(self.close(client)),
+            // Answered in `streams/requests.rs`, with its descriptors.
+            Request::Stream(_) => Err(RequestError::Malformed("a request about a stream".into())),
             Request::Activate(_)
             | Request::Deactivate
             | Request::RegisterPort(_)
@@ -221,8 +228,16 @@ impl Control {
             self.refuse_loop(source, destination)?;
         }
         self.check_hearing(source, destination)?;
+        // MUTATION: connect.feeds_others
+        self.check_feeding(source, destination)?;
+        self.check_stream_connection(source, destination)?;
+        // MUTATION: connect.without_limit
         self.check_room(source, destination)?;
+        // MUTATION: connect.one_program_gets_all
+        self.check_program_connections(source, destination)?;
+        // MUTATION: connect.memory_not_populated
         self.check_memory(source, destination)?;
+        self.let_hear(source, destination)?;
         self.model.connect(source, destination)?;
         done
     }
@@ -272,13 +287,20 @@ impl Control {
 
     fn activate(&mut self, client: u32, activation: Activation) -> Result<Outcome, RequestError> {
         let locking = self.clients.locking;
+        let runs = self.clients.slots.get(&client).is_some_and(ClientSlot::is_active);
+        // MUTATION: activate.any_number
+        if !runs && activation.process_thread.is_some() {
+            self.check_seat(client)?;
+        }
         let Some(slot) = self.clients.slots.get_mut(&client) else {
             return Err(RequestError::NotAllowed("the client has been closed".into()));
         };
+        // MUTATION: activate.own_page_not_closed
         let closed = slot.memory.close_to_writers(locking);
         closed.map_err(|error| RequestError::Memory(error.to_string()))?;
-        let thread = activation.process_thread.filter(|thread| belongs(slot.process, *thread));
-        slot.health.set_thread(thread.unwrap_or(0));
+        let peer = slot.peer;
+        slot.threads.activate(activation.process_thread, || self.peers.threads(peer));
+        let thread = slot.threads.process_thread().map(|thread| thread.id());
         slot.probe =
             slot.process.zip(thread).and_then(|(process, thread)| ThreadProbe::of(process, thread));
         slot.health.forget_late_cycles();
@@ -326,8 +348,9 @@ impl Control {
     pub(super) fn check_ports(&self, client: u32) -> Result<(), RequestError> {
         let ports = self.model.client(client).map_or(0, |client| client.ports.len());
         let limit = self.config.ports_of_client();
+        // MUTATION: check_ports.without_limit
         if ports < limit as usize {
-            return Ok(());
+            return self.check_program_ports(client);
         }
         let advice = "start the server with a larger --client-ports or --port-max".into();
         Err(RequestError::Full { what: "port of one client".into(), limit, advice })
@@ -352,10 +375,12 @@ impl Control {
 
     /// Adds a slab, whose seals and size were checked when it came.
     fn add_slab(&mut self, client: u32, slab: Option<OwnedFd>) -> Result<(), RequestError> {
+        self.check_program_slabs(client)?;
         let (Some(slot), Some(descriptor)) = (self.clients.slots.get_mut(&client), slab) else {
             return Ok(());
         };
         let limit = self.config.slabs_of_client();
+        // MUTATION: add_slab.without_limit
         if slot.memory.slabs.len() >= limit as usize {
             let advice = "start the server with a larger --client-ports or --port-max".into();
             return Err(RequestError::Full {
@@ -379,6 +404,7 @@ impl Control {
         range: LatencyRange,
     ) -> Result<(), RequestError> {
         let owned = self.model.port_by_id(port)?;
+        // MUTATION: set_latency.of_any_port
         if client != Some(owned.owner) {
             return Err(RequestError::NotYours(owned.name.clone()));
         }
@@ -436,12 +462,4 @@ fn answer_property(
             done
         }
     }
-}
-
-/// Returns whether `thread` belongs to `process`: no program may have another program's threads
-/// demoted.
-fn belongs(process: Option<u32>, thread: u32) -> bool {
-    process.is_some_and(|process| {
-        std::path::Path::new(&format!("/proc/{process}/task/{thread}")).exists()
-    })
 }

@@ -111,6 +111,7 @@ impl Control {
             )));
         }
         let now_ns = now_ns();
+        // MUTATION: check_return.any_frame
         if !is_plausible(returning.frames, returning.at_ns, now_ns) {
             let frames = returning.frames;
             return Err(RequestError::NotAllowed(format!(

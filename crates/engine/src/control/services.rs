@@ -6,14 +6,18 @@ mod plug_ins;
 mod priorities;
 mod sessions;
 
+use std::collections::BTreeSet;
+
 use proto::request::{Reply, RequestError};
 use proto::session::SessionRequest;
 use rt::sync::Ordering;
 use sys::clock::now_ns;
 
 use super::Control;
+use super::permissions::ROOT;
 use super::requests::Outcome;
 use super::ticket::Ticket;
+use crate::client_slot::ClientSlot;
 use crate::opening::HardwareMonitor;
 use crate::priority_broker::BrokeredPriorities;
 
@@ -116,10 +120,22 @@ impl Control {
         found.map(|client| client.id).ok_or_else(unknown)
     }
 
+    /// Asks the clients of the asking user: another user's programs would write with rights that
+    /// it lacks, into a directory that it names. Root may ask all.
     pub(super) fn ask_session(&mut self, ticket: Ticket, request: SaveRequest) {
+        let asking = self.peers.user(ticket.peer);
+        let is_of_asking = |slot: &ClientSlot| {
+            // MUTATION: ask_session.programs_of_other_users
+            asking == Some(ROOT) || self.peers.user(slot.peer) == asking
+        };
+        let slots = self.clients.slots.iter();
+        let may_save: BTreeSet<u32> =
+            slots.filter(|(_, slot)| is_of_asking(slot)).map(|(client, _)| *client).collect();
         let asked = (&self.model, &mut self.clients);
-        self.services.sessions.ask(ticket, request, asked, now_ns());
-        self.answer_session_if_due();
+        match self.services.sessions.ask(ticket, request, asked, &may_save, now_ns()) {
+            Ok(()) => self.answer_session_if_due(),
+            Err((ticket, error)) => self.refuse(ticket, error),
+        }
     }
 
     /// Answers a session manager whose clients have saved.
@@ -160,8 +176,8 @@ impl Control {
         let driver = RealtimeThread { process: sys::process::process_id(), thread, priority };
         let slots = self.clients.slots.values();
         let clients = slots.filter(|slot| !slot.supervision.is_suspended()).filter_map(|slot| {
-            // The id that was checked to be the program's own: this thread can be demoted.
-            let thread = slot.activation.map(|_| slot.health.thread())?;
+            // Checked to be the program's own: this thread can be demoted.
+            let thread = slot.activation.and_then(|_| slot.threads.process_thread())?.id();
             let priority = self.shared.engine.client_priority()?;
             Some(RealtimeThread { process: slot.process?, thread, priority })
         });

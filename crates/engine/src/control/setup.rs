@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rtrb::Consumer;
+use rtrb::{Consumer, Producer};
 use sys::clock::now_ns;
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
@@ -17,8 +17,10 @@ use super::persistence::{Persistence, StatePersistence};
 use super::placement::PlacementConfig;
 use super::publisher::PlanPublisher;
 use super::questions::Tokens;
+use super::quotas::Quotas;
 use super::returning::Returns;
 use super::services::Services;
+use super::streams::Streams;
 use super::supervision::Supervisor;
 use super::transition::CycleSettings;
 use super::{Control, SIGNALS, WAKER};
@@ -33,6 +35,8 @@ use crate::priority_broker::BrokeredPriorities;
 use crate::realtime_limits::Locking;
 use crate::registry::Mirror;
 use crate::slab::Slab;
+use crate::stream_budget::StreamLimits;
+use crate::stream_part::{StreamOrder, StreamReturn};
 
 /// What the control thread starts with.
 pub struct Setup {
@@ -72,6 +76,8 @@ pub struct Setup {
     pub state: StatePersistence,
     /// Gives priorities to threads that cannot take them.
     pub kit: Option<BrokeredPriorities>,
+    /// Orders to the driver thread about streams, and what comes back.
+    pub streams: (Producer<StreamOrder>, Consumer<StreamReturn>),
     /// What of the memory that the driver touches is locked.
     pub locking: Locking,
 }
@@ -101,6 +107,7 @@ impl Control {
             after_crash,
             state,
             kit,
+            streams,
             locking,
         } = setup;
         let poller = Poller::new()?;
@@ -111,7 +118,13 @@ impl Control {
         poller.add(&signals, SIGNALS, Interest::Readable)?;
         // Tokens of an earlier server are not valid here.
         let tokens = Tokens::after(shared.engine.instance());
+        let lockable = match locking {
+            // Without a limit, or without a lock.
+            Locking::Everything | Locking::Nothing => None,
+            Locking::Segments => sys::process::memlock_limit(),
+        };
         Ok(Self {
+            quotas: Quotas::new(&config, locking),
             peers: Peers::new(listeners, Disposal::start()?, memory),
             clients: Clients::new(device_slabs, tokens, locking),
             publisher: PlanPublisher::new(pool, retired, placement),
@@ -121,6 +134,11 @@ impl Control {
             supervisor: Supervisor::new(&shared.recording, config.trace_switches),
             persistence: Persistence { state, returns: Returns::expected(after_crash) },
             services: Services::new(kit, hardware_monitor),
+            streams: Streams::new(
+                streams,
+                Arc::clone(&shared.device),
+                StreamLimits::within(lockable),
+            ),
             config,
             platform,
             poller,

@@ -3,6 +3,7 @@
 use proto::limits::CLIENTS_AT_ONCE;
 use proto::request::RequestError;
 use proto::status::{ClientStatus, Place, Status, Timing};
+use proto::stream::DeviceState;
 use proto::timing::ClientTiming;
 use sys::clock::now_ns;
 
@@ -15,10 +16,15 @@ impl Control {
         let description = &self.settings.driver.description;
         if self.supervisor.is_away {
             format!("{description}, not there: cycles by timer")
-        } else if self.engine().is_parked() {
-            format!("{description}, parked: no program needs cycles")
         } else {
-            description.clone()
+            match self.shared.device.state() {
+                DeviceState::Cycling => description.clone(),
+                DeviceState::Deep => format!("{description}, deep: streams, rendered ahead"),
+                DeviceState::Parked if self.shared.is_closed() => {
+                    format!("{description}, parked: closed until a program plays")
+                }
+                DeviceState::Parked => format!("{description}, parked: no program needs cycles"),
+            }
         }
     }
 

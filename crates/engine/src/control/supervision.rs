@@ -205,12 +205,19 @@ impl Control {
         match slot.supervision.on(event, now_ns) {
             None => return,
             Some(Action::Unpin) => {}
-            Some(Action::Suspend) => slot.health.demote(&slot.memory.own),
+            Some(Action::Suspend) => {
+                slot.threads.demote(&slot.memory.own);
+                self.demote_running(client);
+            }
             Some(Action::Reinstate) => {
+                slot.threads.restore();
                 slot.health.forget_late_cycles();
                 self.registry.note_late(client, slot.supervision.late_cycles(), false);
             }
-            Some(Action::Wake) => return slot.memory.wake(),
+            Some(Action::Wake) => {
+                slot.memory.wake();
+                return self.demote_running(client);
+            }
             Some(Action::ReportMismatch { assigned }) => {
                 let name = self.client_name(client);
                 return sys::report!(
@@ -220,6 +227,22 @@ impl Control {
             }
         }
         self.publisher.need(now_ns);
+    }
+
+    /// Demotes the threads with which the program of a suspended client keeps a CPU: the thread
+    /// that it has named may be another one.
+    fn demote_running(&mut self, client: u32) {
+        // A program may have several clients, of which only one hangs.
+        let slots = self.clients.slots.values();
+        let named = slots.filter_map(|slot| {
+            Some((slot.threads.process_thread()?.id(), Arc::clone(&slot.memory.own)))
+        });
+        let named: Vec<_> = named.collect();
+        let Some(slot) = self.clients.slots.get_mut(&client) else { return };
+        slot.threads.demote_running(|id| {
+            let by_clients = named.iter().filter(|(thread, _)| *thread == id);
+            by_clients.inspect(|(_, own)| own.note_demoted()).count() > 0
+        });
     }
 }
 

@@ -50,6 +50,7 @@ impl PendingReplies {
         now_ns: u64,
     ) -> Result<(), Ticket> {
         let of_peer = |reply: &&PendingReply| reply.ticket.peer == ticket.peer;
+        // MUTATION: pending.without_limit
         if self.0.iter().filter(of_peer).count() >= PENDING_PER_PEER && !closes {
             return Err(ticket);
         }

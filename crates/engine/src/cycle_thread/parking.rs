@@ -1,9 +1,11 @@
-//! The driver thread without cycles: it sleeps until it is called, and nothing in it wakes.
+//! The driver thread without cycles: *deep* while streams play, *parked* while nothing does. It
+//! sleeps until it is called, and if it is deep, until more is to be rendered.
 //!
 //! Cycles are run while a program needs them, while the transport rolls, and for [`LINGER_NS`]
 //! after that, so that what was queued in the device is heard to its end and a program that joins
 //! at once finds the device running.
 
+use proto::stream::DeviceState;
 use rt::cycle_number;
 use rt::park::Park;
 use rt::rate::duration_ns;
@@ -33,6 +35,22 @@ impl Idle {
     }
 }
 
+/// Since when nothing has played, without cycles.
+#[derive(Debug, Default)]
+struct Silence(Option<u64>);
+
+impl Silence {
+    /// Notes whether something plays at `now_ns`; returns when nothing will have played for
+    /// `suspend_ns`. Thread: cycle.
+    fn note(&mut self, plays: bool, now_ns: u64, suspend_ns: u64) -> Option<u64> {
+        if plays {
+            self.0 = None;
+            return None;
+        }
+        Some(self.0.get_or_insert(now_ns).saturating_add(suspend_ns))
+    }
+}
+
 /// Why the driver thread leaves its sleep.
 enum Reason {
     /// For a cycle of the plan that it has, or of one that was taken meanwhile.
@@ -51,9 +69,10 @@ impl CycleThread {
             return;
         }
         self.driver.pause();
-        self.note_parked(true);
+        self.leave_graph();
         let reason = self.sleep_until_needed(state);
-        self.note_parked(false);
+        self.shared.note_state(DeviceState::Cycling);
+        self.shared.note_closed(false);
         state.idle = Idle::default();
         // The device's clock has stopped.
         state.clock = None;
@@ -73,16 +92,13 @@ impl CycleThread {
         plan.needs_cycles || plan.freewheels || plan.driver_swap.is_some()
     }
 
-    fn note_parked(&self, parked: bool) {
-        self.shared.engine.note_parked(parked);
-        self.shared.waker.wake();
-    }
-
     /// Sleeps until a cycle is needed. Plans that need none are taken here.
     fn sleep_until_needed(&mut self, state: &mut State) -> Reason {
+        let mut silence = Silence::default();
         loop {
-            let calls = self.shared.call.count();
-            // Relaxed, here and below: the call orders it.
+            let calls = self.shared.device.call.count();
+            self.driver.rest();
+            // Acquire: pairs with the Release of `end_cycles`.
             if self.shared.stop.load(Ordering::Acquire) != 0 {
                 return Reason::End;
             }
@@ -92,11 +108,35 @@ impl CycleThread {
                 }
                 self.take_without_cycle(state, plan);
             } else if self.shared.wants_cycle.swap(0, Ordering::Relaxed) != 0 {
+                // Relaxed: the call orders it.
                 return Reason::Cycle(None);
             } else {
-                self.shared.call.sleep(calls, &Futex);
+                let wake_ns = self.serve_streams();
+                let plays = wake_ns.is_some();
+                let state = if plays { DeviceState::Deep } else { DeviceState::Parked };
+                self.shared.note_state(state);
+                self.answer_calls(calls);
+                let close_ns = self.close_after(&mut silence, plays);
+                self.shared.note_closed(self.driver.is_closed());
+                self.shared.device.call.sleep(calls, wake_ns.or(close_ns), &Futex);
+                self.shared.device.note_wake_up();
             }
         }
+    }
+
+    /// Closes the hardware if nothing has played for as long as the server was told; returns when
+    /// that will be. Thread: cycle.
+    fn close_after(&mut self, silence: &mut Silence, plays: bool) -> Option<u64> {
+        let now_ns = Futex.now_ns();
+        let due_ns = silence.note(plays, now_ns, self.suspend_ns?)?;
+        if !self.driver.can_close() {
+            return None;
+        }
+        if now_ns < due_ns {
+            return Some(due_ns);
+        }
+        self.driver.close();
+        None
     }
 
     /// Puts a plan in force that needs no cycle: its quantum is what programs read from now on.
@@ -131,5 +171,14 @@ mod tests {
         assert!(idle.note(false, 5 + LINGER_NS));
         assert!(!idle.note(true, 6 + LINGER_NS), "it was needed");
         assert!(!idle.note(false, 7 + LINGER_NS), "and the time begins again");
+    }
+
+    #[test]
+    fn the_hardware_is_closed_after_the_silence_since_the_last_sound() {
+        let mut silence = Silence::default();
+        assert_eq!(silence.note(false, 10, 5), Some(15));
+        assert_eq!(silence.note(false, 12, 5), Some(15), "a call is no sound");
+        assert_eq!(silence.note(true, 14, 5), None);
+        assert_eq!(silence.note(false, 20, 5), Some(25));
     }
 }

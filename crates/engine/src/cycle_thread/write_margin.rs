@@ -1,7 +1,7 @@
 //! How long before the next cycle a driver that waits for the graph begins to write. Thread: cycle.
 
-/// The longest time that the driver's own part has taken lately, from the end of the wait (as it
-/// was to be, so that a late wake-up counts) until the device has the samples.
+/// The longest recent time from the planned end of the wait, so that late wake-ups count, until the
+/// device has the samples.
 ///
 /// A device with two periods has nothing left to play when the next cycle is due: what is written
 /// after that is an xrun, for all programs. So the wait ends earlier, by what was measured.
@@ -33,8 +33,9 @@ impl WriteMargin {
         self.longest_ns = took_ns.max(kept_ns);
     }
 
-    /// Until when clients are waited for, if the next cycle is due at `next_due_ns`.
+    /// Returns the deadline of the wait for clients, if the next cycle is due at `next_due_ns`.
     pub(super) fn wait_until_ns(self, next_due_ns: u64, period_ns: u64) -> u64 {
+        // MUTATION: write_margin.none
         next_due_ns.saturating_sub(self.longest_ns.min(period_ns / LARGEST_DIVISOR))
     }
 }
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_write_that_was_held_up_leaves_clients_three_quarters_and_is_forgotten() {
+    fn a_long_write_leaves_clients_most_of_a_period_for_a_while() {
         let mut margin = WriteMargin::default();
         margin.note(50 * PERIOD_NS);
         assert_eq!(margin_ns(margin), PERIOD_NS / 4);

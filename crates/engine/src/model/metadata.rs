@@ -116,9 +116,11 @@ impl Model {
             limit: u32::try_from(limit).unwrap_or(u32::MAX),
             advice: "remove some that are not needed".into(),
         };
+        // MUTATION: set_property.any_number
         if before.is_none() && used.count >= PROPERTIES_PER_CLIENT {
             return Err(full("how many", PROPERTIES_PER_CLIENT));
         }
+        // MUTATION: set_property.any_size
         if used.bytes - replaced + property.bytes() > PROPERTY_BYTES_PER_CLIENT {
             return Err(full("all their bytes", PROPERTY_BYTES_PER_CLIENT));
         }

@@ -56,6 +56,7 @@ impl Model {
             begin == other_begin || end == other_end
         };
         let alike = similar.filter(|_| name.len() <= TYPED_BYTES).filter(is_alike);
+        // MUTATION: nearest.compares_all_names
         let candidates = alike.take(CANDIDATES);
         let counted = candidates.map(|port| (distance(name, &port.name), port));
         let (changes, port) = counted.min_by_key(|(changes, _)| *changes)?;
@@ -95,6 +96,23 @@ fn distance(from: &str, to: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_suggestion_compares_the_first_few_names_that_are_alike() {
+        use proto::request::{NewPort, PortType};
+        for (others, suggestion) in [(CANDIDATES - 1, Some("a:thing_2")), (CANDIDATES, None)] {
+            let limits = super::super::Limits { clients: 2, ports: 100, connections: 1 };
+            let mut model = Model::new(limits);
+            let client = model.open_client("a", true).unwrap();
+            let names = (0..others).map(|number| format!("xxxxx{number}"));
+            for name in names.chain(["thing_2".to_owned()]) {
+                let port_type = PortType::Audio;
+                let new = NewPort { name, port_type, flags: 1, number: 0, slot: None };
+                model.register_port(client, &new).unwrap();
+            }
+            assert_eq!(model.nearest("a:thing_1").as_deref(), suggestion, "{others} others");
+        }
+    }
 
     #[test]
     fn the_distance_of_two_names_counts_their_differences() {

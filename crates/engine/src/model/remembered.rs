@@ -129,6 +129,11 @@ impl RememberedGraph {
         }
     }
 
+    /// Returns whether a connection of this port is due.
+    pub(super) fn has_due(&self, port: &str) -> bool {
+        self.due.iter().any(|due| due.source == port || due.destination == port)
+    }
+
     /// Forgets all properties of all subjects.
     pub(super) fn drop_properties(&mut self) {
         let is_property = |had: &RememberedItem| matches!(had, RememberedItem::Property(_));

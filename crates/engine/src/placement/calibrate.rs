@@ -9,25 +9,25 @@ use rt::sync::{AtomicU32, AtomicU64, Ordering};
 use sys::futex::Futex;
 use sys::thread::CpuSet;
 
-use super::{Costs, Handover};
+use super::{Costs, HopCost};
 
 /// The cost of hops where it cannot be measured: the one on the machine that the design was
 /// measured on.
 const TYPICAL: Costs = Costs {
-    same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_500 },
-    cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
+    same_cpu: HopCost { hop_ns: 5_000, wake_ns: 1_500 },
+    cross_cpu: HopCost { hop_ns: 25_000, wake_ns: 3_000 },
     further_wake_ns: 1_500,
 };
 /// A shorter time than a system call takes, or a longer one than any scheduler needs, was not a
 /// hop.
 const PLAUSIBLE_NS: std::ops::RangeInclusive<u64> = 200..=200_000;
 
-const HANDOVERS: u32 = 24;
+const HOPS: u32 = 24;
 /// Clients that are woken at once, to see what further ones cost.
 const GROUP: usize = 4;
 /// The time limit of each of the three measurements.
 const BUDGET_NS: u64 = 20_000_000;
-/// How long all threads sleep before each handover, as they do before a cycle: the longer a CPU has
+/// How long all threads sleep before each hop, as they do before a cycle: the longer a CPU has
 /// slept, the longer it takes to wake, especially a virtual one.
 const REST_NS: u64 = 500_000;
 /// How long the threads may take to start and to report.
@@ -56,30 +56,30 @@ pub fn calibrate(cpus: &[u32]) -> Costs {
 /// The measured costs (to a client on the same CPU, to one on another, to a group there) where they
 /// are plausible, and typical ones otherwise.
 fn plausible(
-    same_cpu: Option<Handover>,
-    cross_cpu: Option<Handover>,
-    group: Option<Handover>,
+    same_cpu: Option<HopCost>,
+    cross_cpu: Option<HopCost>,
+    group: Option<HopCost>,
 ) -> Costs {
-    let clamp = |measured: Handover, least: Handover| {
+    let clamp = |measured: HopCost, least: HopCost| {
         let hop_ns =
             measured.hop_ns.clamp(*PLAUSIBLE_NS.start(), *PLAUSIBLE_NS.end()).max(least.hop_ns);
         // Where the woken thread preempted the waker, the wake-up alone took no longer than the
         // hop.
-        Handover { hop_ns, wake_ns: measured.wake_ns.max(least.wake_ns).min(hop_ns) }
+        HopCost { hop_ns, wake_ns: measured.wake_ns.max(least.wake_ns).min(hop_ns) }
     };
     let further_wake_ns =
         cross_cpu.zip(group).map_or(TYPICAL.further_wake_ns, |(cross_cpu, group)| {
             group.wake_ns.saturating_sub(cross_cpu.wake_ns) / (GROUP as u64 - 1)
         });
-    let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), Handover { hop_ns: 0, wake_ns: 0 });
+    let same_cpu = clamp(same_cpu.unwrap_or(TYPICAL.same_cpu), HopCost { hop_ns: 0, wake_ns: 0 });
     let cross_cpu = clamp(cross_cpu.unwrap_or(TYPICAL.cross_cpu), same_cpu);
     let further_wake_ns = further_wake_ns.min(same_cpu.wake_ns);
     Costs { same_cpu, cross_cpu, further_wake_ns }
 }
 
-/// The medians of the handovers from a thread on one CPU to `receivers` threads on another, or on
+/// The medians of the hops from a thread on one CPU to `receivers` threads on another, or on
 /// the same.
-fn measure(from_cpu: u32, to_cpu: u32, receivers: usize) -> Option<Handover> {
+fn measure(from_cpu: u32, to_cpu: u32, receivers: usize) -> Option<HopCost> {
     let deadline_ns = sys::clock::now_ns() + BUDGET_NS;
     let baton = Arc::new(Baton::for_receivers(receivers));
     // None is joined: on a CPU that other real-time threads keep busy they may start late, and end
@@ -102,7 +102,7 @@ fn measure(from_cpu: u32, to_cpu: u32, receivers: usize) -> Option<Handover> {
     .ok()?;
     let patience = Duration::from_nanos(BUDGET_NS + GRACE_NS);
     let (hops_ns, wakes_ns) = reported.recv_timeout(patience).ok()?;
-    Some(Handover { hop_ns: median(hops_ns)?, wake_ns: median(wakes_ns)? })
+    Some(HopCost { hop_ns: median(hops_ns)?, wake_ns: median(wakes_ns)? })
 }
 
 /// Makes the calling thread run as a client does.
@@ -137,11 +137,11 @@ impl Baton {
     }
 
     /// Hands over until all rounds are done or the deadline has passed. Returns how long each
-    /// handover took, and the wake-up alone.
+    /// hop took, and the wake-up alone.
     fn send(&self, deadline_ns: u64) -> (Vec<u64>, Vec<u64>) {
-        let mut hops_ns = Vec::with_capacity(HANDOVERS as usize);
-        let mut wakes_ns = Vec::with_capacity(HANDOVERS as usize);
-        for round in 1..=HANDOVERS {
+        let mut hops_ns = Vec::with_capacity(HOPS as usize);
+        let mut wakes_ns = Vec::with_capacity(HOPS as usize);
+        for round in 1..=HOPS {
             let sent_at_ns = rest();
             self.hand_over(round);
             let woken_at_ns = sys::clock::now_ns();
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn implausible_measurements_are_corrected() {
-        let handover = |(hop_ns, wake_ns)| Handover { hop_ns, wake_ns };
+        let hop = |(hop_ns, wake_ns)| HopCost { hop_ns, wake_ns };
         let costs = |same_cpu, cross_cpu, further_wake_ns| Costs {
-            same_cpu: handover(same_cpu),
-            cross_cpu: handover(cross_cpu),
+            same_cpu: hop(same_cpu),
+            cross_cpu: hop(cross_cpu),
             further_wake_ns,
         };
         let (max, near, far) = (u64::MAX, (4_000, 900), (20_000, 2_900));
@@ -245,7 +245,7 @@ mod tests {
                 costs((4_000, 4_000), (25_000, 4_000), 1_500),
             ),
         ] {
-            let [same_cpu, cross_cpu, group] = measured.map(|measured| measured.map(handover));
+            let [same_cpu, cross_cpu, group] = measured.map(|measured| measured.map(hop));
             assert_eq!(plausible(same_cpu, cross_cpu, group), expected, "{case}");
         }
     }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn every_handover_arrives_before_the_receivers_end() {
+    fn every_hop_arrives_before_the_receivers_end() {
         for receivers in [1, GROUP] {
             let baton = Baton::for_receivers(receivers);
             let deadline_ns = sys::clock::now_ns() + 60_000_000_000;
@@ -268,9 +268,9 @@ mod tests {
                 }
                 baton.send(deadline_ns)
             });
-            assert_eq!((hops_ns.len(), wakes_ns.len()), (HANDOVERS as usize, HANDOVERS as usize));
+            assert_eq!((hops_ns.len(), wakes_ns.len()), (HOPS as usize, HOPS as usize));
             assert!(hops_ns.iter().chain(&wakes_ns).all(|duration_ns| *duration_ns > 0));
-            assert_eq!(baton.received.into_inner(), HANDOVERS * receivers as u32);
+            assert_eq!(baton.received.into_inner(), HOPS * receivers as u32);
             assert!(sys::clock::now_ns() < deadline_ns);
         }
     }

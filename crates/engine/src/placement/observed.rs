@@ -6,7 +6,7 @@
 
 use rt::record::{ClientRecord, CycleRecord, UNKNOWN_CPU};
 
-use super::{Costs, Handover};
+use super::{Costs, HopCost};
 use crate::average::Average;
 
 /// One cycle in this many is observed.
@@ -62,8 +62,8 @@ impl ObservedCosts {
         let cross_hop_ns =
             self.cross_hop.or(cross_cpu.hop_ns).max(same_hop_ns).max(cross_cpu.wake_ns);
         Costs {
-            same_cpu: Handover { hop_ns: same_hop_ns, ..same_cpu },
-            cross_cpu: Handover { hop_ns: cross_hop_ns, ..cross_cpu },
+            same_cpu: HopCost { hop_ns: same_hop_ns, ..same_cpu },
+            cross_cpu: HopCost { hop_ns: cross_hop_ns, ..cross_cpu },
             ..calibrated
         }
     }
@@ -198,8 +198,8 @@ mod tests {
     use super::*;
 
     const CALIBRATED: Costs = Costs {
-        same_cpu: Handover { hop_ns: 5_000, wake_ns: 2_000 },
-        cross_cpu: Handover { hop_ns: 20_000, wake_ns: 10_000 },
+        same_cpu: HopCost { hop_ns: 5_000, wake_ns: 2_000 },
+        cross_cpu: HopCost { hop_ns: 20_000, wake_ns: 10_000 },
         further_wake_ns: 500,
     };
     const RELEASED_NS: u64 = 1_000_000;
@@ -261,7 +261,7 @@ mod tests {
         let by_client = observed(&[(0, 0, 20_000, 30_000), (1, 30_000, 80_000, 81_000)]);
         for (case, observed) in [("the driver", by_driver), ("a client", by_client)] {
             let Costs { same_cpu, cross_cpu, .. } = observed.costs(CALIBRATED);
-            assert_eq!(cross_cpu, Handover { hop_ns: 50_000, ..CALIBRATED.cross_cpu }, "{case}");
+            assert_eq!(cross_cpu, HopCost { hop_ns: 50_000, ..CALIBRATED.cross_cpu }, "{case}");
             assert_eq!(same_cpu, CALIBRATED.same_cpu, "{case}");
         }
     }

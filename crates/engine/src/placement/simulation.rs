@@ -128,7 +128,9 @@ impl<'a> Simulation<'a> {
             let mut at_ns = start_ns.saturating_add(self.tasks.durations_ns[client]);
             makespan_ns = at_ns.max(makespan_ns);
             self.wakes.begin(cpu);
-            for &follower in &self.tasks.followers[client] {
+            let followers = || self.tasks.followers[client].iter();
+            let far = followers().filter(|other| cpu_of[**other] != cpu);
+            for &follower in far.chain(followers().filter(|other| cpu_of[**other] == cpu)) {
                 let to = cpu_of[follower];
                 self.waiting[follower] -= 1;
                 if self.waiting[follower] > 0 {

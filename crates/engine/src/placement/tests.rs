@@ -7,8 +7,8 @@ use super::simulation::{Simulation, Tasks};
 use super::*;
 
 const COSTS: Costs = Costs {
-    same_cpu: Handover { hop_ns: 5_000, wake_ns: 1_000 },
-    cross_cpu: Handover { hop_ns: 25_000, wake_ns: 3_000 },
+    same_cpu: HopCost { hop_ns: 5_000, wake_ns: 1_000 },
+    cross_cpu: HopCost { hop_ns: 25_000, wake_ns: 3_000 },
     further_wake_ns: 1_000,
 };
 const CPUS: [u32; 4] = [4, 0, 7, 2];
@@ -77,6 +77,7 @@ fn the_makespan_counts_work_hops_and_waiting() {
         ("on another CPU, too, the second is switched to", &[100, 200], &[], &[0, 0], 29_300),
         ("a further one there is woken more cheaply", &[1, 1, 20_010], &[], &[0, 0, 4], 29_010),
         ("but runs no sooner than the first", &[1, 1, 1], &[], &[0, 0, 4], 29_002),
+        ("followers elsewhere are woken first", &[1, 1, 1], &[(0, 1), (0, 2)], &[4, 4, 0], 30_002),
         ("by each waker", &[1, 1, 1, 20_010], &[(0, 1), (0, 2), (0, 3)], &[4, 0, 0, 4], 34_011),
         ("a join waits for the later", &[90_000, 1, 10], &[(0, 2), (1, 2)], &[4, 0, 0], 123_010),
         ("who comes first runs first", &[100, 50_000, 10], &[(0, 2)], &[0, 4, 4], 62_010),
@@ -86,6 +87,15 @@ fn the_makespan_counts_work_hops_and_waiting() {
         let edges = renamed(edges);
         let graph = graph(durations_ns, &edges);
         assert_eq!(expected_ns(&graph, COSTS, &CPUS, &assigned(cpus)), awaited_ns, "{case}");
+    }
+}
+
+#[test]
+fn clients_wake_early_only_where_another_cpu_takes_long_to_wake() {
+    for (hop_ns, expected) in [(5_000, false), (16_999, false), (17_000, true)] {
+        let cross_cpu = HopCost { hop_ns, ..COSTS.cross_cpu };
+        let costs = Costs { cross_cpu, ..COSTS };
+        assert_eq!(costs.justify_early_wakes(), expected, "{hop_ns} ns");
     }
 }
 
@@ -119,8 +129,8 @@ fn the_longer_the_driver_works_the_fewer_run_on_its_cpu() {
 fn light_clients_woken_together_share_the_cost_of_waking_a_cpu() {
     // Measured on a machine whose CPUs are slow to wake each other.
     let costs = Costs {
-        same_cpu: Handover { hop_ns: 2_000, wake_ns: 700 },
-        cross_cpu: Handover { hop_ns: 37_000, wake_ns: 3_000 },
+        same_cpu: HopCost { hop_ns: 2_000, wake_ns: 700 },
+        cross_cpu: HopCost { hop_ns: 37_000, wake_ns: 3_000 },
         further_wake_ns: 500,
     };
     let graph = Graph { driver_ns: 8_000, ..graph(&[1_000; 20], &[]) };

@@ -10,7 +10,7 @@ use rt::shm::{
 };
 
 use super::view::SourceView;
-use super::{GraphView, Plan, PlanSeat, PlaybackSource, Sleep};
+use super::{GraphView, Plan, PlanSeat, PlaybackSource, Sleep, wakes};
 use crate::model::{Model, Port};
 
 /// Fills `plan` and gives the assignments of every client in it.
@@ -37,6 +37,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
     };
 
     let edges: HashSet<(u32, u32)> = edges.into_iter().collect();
+    let early = wakes::early(graph, |client| count(client) == Edges::NONE);
     let mut words = vec![0; ASSIGNMENT_WORDS];
 
     plan.clear();
@@ -44,7 +45,8 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
     let mut assignments = HashMap::new();
     for client in &order.clients {
         let Some(view) = graph.clients.get(client) else { continue };
-        let follows = followers.get(client).map_or(&[][..], Vec::as_slice);
+        let mut follows = followers.remove(client).unwrap_or_default();
+        wakes::order_followers(graph, *client, &mut follows);
         let sleep = Sleep::from(count(*client));
         plan.seats.push(PlanSeat {
             client: *client,
@@ -59,6 +61,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
                 .collect(),
             enters: view.sleep != sleep,
             health: Arc::clone(view.health),
+            thread: view.thread.map(Arc::clone),
             controls: view.controls,
             feeds_playback: false,
         });
@@ -76,6 +79,9 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
             graph.driver_waits,
         );
         writer.page(place);
+        if early.contains(client) {
+            writer.wake_early();
+        }
         // Connections are refused before they can exceed the assignments' room: see `has_room`.
         let assignment = assignment_words(writer, follower_edges, &groups)
             .unwrap_or_else(|| absent(place).to_vec());
@@ -84,7 +90,7 @@ pub fn build(plan: &mut Plan, graph: &GraphView<'_>) -> HashMap<u32, Vec<u32>> {
     plan.playback = playback(graph);
     note_feeders(plan, model);
     plan.connected = connected(model);
-    super::wakes::settle(plan, graph);
+    wakes::settle(plan, graph, &early);
     plan.has_listeners = has_listeners(model, plan, heard_by_clients);
     assignments
 }
@@ -108,7 +114,7 @@ fn input_groups(graph: &GraphView<'_>, reader: u32, edges: &HashSet<(u32, u32)>)
                 // there.
                 let feedback = all_usable && order.feedback.contains(&(writer, reader));
                 // A writer that is in no plan is silent, and so is one that cannot signal.
-                if !model.is_device(writer)
+                if !model.is_server_written(writer)
                     && writer != reader
                     && !feedback
                     && !edges.contains(&(writer, reader))
@@ -160,10 +166,10 @@ fn assignment_words(
 
 /// Whether the assignments of `client` have room for one more connection.
 ///
-/// Assumes the worst case: no two inputs share their sources, and each connection has a follower of
-/// its own.
+/// Devices and programs with streams have none. Assumes the worst case: no two inputs share their
+/// sources, and each connection has a follower of its own.
 pub fn has_room(model: &Model, client: u32) -> bool {
-    if model.is_device(client) {
+    if model.is_server_written(client) {
         return true;
     }
     let words = model.ports_of(client).map(|port| match port.links.len() {

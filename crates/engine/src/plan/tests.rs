@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use proto::port_flags;
 use proto::request::{NewPort, PortType, SlabSlot};
-use rt::shm::{Assignments, OwnPage};
+use rt::shm::{AssignmentReader, Assignments, OwnPage};
 use sys::memory::{OwnSlab, PeerSlab, Shared};
 
 use super::{ClientView, GraphView, Plan, Sleep, build};
@@ -43,7 +43,7 @@ impl Memory {
         }
     }
 
-    fn view(&self) -> ClientView<'_> {
+    fn view(&self, cpu: Option<u32>) -> ClientView<'_> {
         ClientView {
             own: &self.own,
             assignments: &self.assignments,
@@ -52,9 +52,10 @@ impl Memory {
             mapped_pages: &self.mapped_pages,
             mapped_slabs: &self.mapped_slabs,
             health: &self.health,
+            thread: None,
             sleep: Sleep::Absent,
             controls: true,
-            cpu: None,
+            cpu,
         }
     }
 
@@ -102,6 +103,9 @@ struct Scenario {
     reader: u32,
     memory: HashMap<u32, Memory>,
     device_slabs: BTreeMap<u32, Vec<Slab>>,
+    /// The CPUs of the clients; the driver's is 0.
+    cpus: HashMap<u32, u32>,
+    wakes_early: bool,
 }
 
 impl Scenario {
@@ -117,7 +121,9 @@ impl Scenario {
         }
         let order = order(&model, &[writer, reader]);
         let memory = [writer, reader].map(|client| (client, Memory::create())).into();
-        Self { model, order, writer, reader, memory, device_slabs: [(driver, vec![slab()])].into() }
+        let device_slabs = [(driver, vec![slab()])].into();
+        let (cpus, wakes_early) = (HashMap::new(), false);
+        Self { model, order, writer, reader, memory, device_slabs, cpus, wakes_early }
     }
 
     fn memory(&mut self, client: u32) -> &mut Memory {
@@ -125,7 +131,9 @@ impl Scenario {
     }
 
     fn build(&self, captures: bool) -> (Plan, HashMap<u32, Vec<u32>>) {
-        let clients = self.memory.iter().map(|(client, memory)| (*client, memory.view()));
+        let cpu = |client: &u32| self.cpus.get(client).copied();
+        let clients =
+            self.memory.iter().map(|(client, memory)| (*client, memory.view(cpu(client))));
         let graph = GraphView {
             model: &self.model,
             order: &self.order,
@@ -134,17 +142,27 @@ impl Scenario {
             captures,
             driver_waits: false,
             quantum: QUANTUM,
-            driver_cpu: None,
+            driver_cpu: (!self.cpus.is_empty()).then_some(0),
+            wakes_early: self.wakes_early,
         };
         let mut plan = Plan::default();
         let assignments = build(&mut plan, &graph);
         (plan, assignments)
     }
 
-    /// Number of followers that the writer signals.
-    fn followers(&self) -> usize {
+    /// The followers that the writer signals, in this order.
+    fn followers(&self) -> Vec<u32> {
         let (plan, _) = self.build(true);
-        plan.seats.iter().find(|seat| seat.client == self.writer).unwrap().followers.len()
+        let writer = plan.seats.iter().find(|seat| seat.client == self.writer).unwrap();
+        writer.followers.iter().map(|follower| plan.seats[follower.seat].client).collect()
+    }
+
+    /// The clients that wake before the cycle is due.
+    fn early(&self) -> Vec<u32> {
+        let (plan, assignments) = self.build(true);
+        let clients = plan.seats.iter().map(|seat| seat.client);
+        let is_early = |client: &u32| AssignmentReader::new(&assignments[client]).wakes_early();
+        clients.filter(is_early).collect()
     }
 }
 
@@ -152,11 +170,51 @@ impl Scenario {
 fn an_edge_waits_for_the_signal_page_of_its_reader() {
     let mut scenario = Scenario::new();
     let (writer, reader) = (scenario.writer, scenario.reader);
-    assert_eq!(scenario.followers(), 0);
+    assert!(scenario.followers().is_empty());
     scenario.memory(writer).mapped_pages.ask((reader, 0), 0);
-    assert_eq!(scenario.followers(), 0, "asked, not answered");
+    assert!(scenario.followers().is_empty(), "asked, not answered");
     scenario.memory(writer).map_page(reader);
-    assert_eq!(scenario.followers(), 1);
+    assert_eq!(scenario.followers(), [reader]);
+}
+
+#[test]
+fn followers_on_other_cpus_are_signaled_first() {
+    let mut scenario = Scenario::new();
+    let (writer, reader) = (scenario.writer, scenario.reader);
+    let other = add_client(&mut scenario.model, "other");
+    scenario.model.connect("writer:out", "other:in").unwrap();
+    scenario.order = order(&scenario.model, &[writer, reader, other]);
+    scenario.memory.insert(other, Memory::create());
+    scenario.memory(writer).map_page(reader);
+    scenario.memory(writer).map_page(other);
+    scenario.cpus = [(writer, 1), (reader, 1), (other, 0)].into();
+    assert_eq!(scenario.followers(), [other, reader]);
+    scenario.cpus = [(writer, 1), (reader, 0), (other, 1)].into();
+    assert_eq!(scenario.followers(), [reader, other]);
+}
+
+#[test]
+fn one_client_on_each_cpu_but_the_drivers_wakes_early() {
+    let mut scenario = Scenario::new();
+    let (writer, reader) = (scenario.writer, scenario.reader);
+    for (case, mapped, cpus, early) in [
+        ("one of two that wait for the driver", false, [1, 1], &[writer][..]),
+        ("each on a CPU of its own", false, [1, 2], &[writer, reader]),
+        ("not on the driver's CPU", false, [0, 1], &[reader]),
+        ("one that waits for the driver, rather than its follower", true, [1, 1], &[writer]),
+        ("a follower", true, [0, 1], &[reader]),
+    ] {
+        if mapped {
+            scenario.memory(writer).map_page(reader);
+        }
+        scenario.cpus = [writer, reader].into_iter().zip(cpus).collect();
+        for (wakes_early, expected) in [(false, &[][..]), (true, early)] {
+            scenario.wakes_early = wakes_early;
+            assert_eq!(scenario.early(), expected, "{case}");
+        }
+    }
+    scenario.cpus.clear();
+    assert!(scenario.early().is_empty(), "the kernel chooses");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rt::shm::{Assignments, Edges, OwnPage};
 use sys::memory::{PeerSlab, Shared};
+use sys::thread::PeerThread;
 
 use crate::client_health::ClientHealth;
 use crate::mapped::MappedTable;
@@ -48,6 +49,8 @@ pub struct ClientView<'a> {
     pub mapped_slabs: &'a MappedTable<(u32, u32)>,
     /// Whether it keeps up.
     pub health: &'a Arc<ClientHealth>,
+    /// Its process thread; `None`: unknown.
+    pub thread: Option<&'a Arc<PeerThread>>,
     /// Where it sleeps in the plan in force.
     pub sleep: Sleep,
     /// It may change the transport.
@@ -67,7 +70,7 @@ pub struct GraphView<'a> {
     pub clients: HashMap<u32, ClientView<'a>>,
     /// Slabs of the devices' output ports.
     pub device_slabs: &'a BTreeMap<u32, Vec<Slab>>,
-    /// The driver captures: otherwise its output ports are silent.
+    /// The driver captures: otherwise its output ports, and those of streams, are silent.
     pub captures: bool,
     /// Length of a cycle, frames.
     pub quantum: u32,
@@ -75,6 +78,8 @@ pub struct GraphView<'a> {
     pub driver_waits: bool,
     /// The driver's CPU; `None`: the kernel decides where clients run.
     pub driver_cpu: Option<u32>,
+    /// Other CPUs take long to wake up: one client on each wakes before the cycle is due.
+    pub wakes_early: bool,
 }
 
 /// How to reach an output port's samples.
@@ -101,7 +106,8 @@ impl GraphView<'_> {
         if port.owner == reader {
             return SourceView::Own;
         }
-        if self.model.is_driver(port.owner) && !self.captures {
+        let is_paced = self.model.is_driver(port.owner) || self.model.is_stream_client(port.owner);
+        if is_paced && !self.captures {
             return SourceView::Silent;
         }
         let reader = self.clients.get(&reader);

@@ -147,7 +147,7 @@ fn give_up(seats: &[PlanSeat], cycle: u32, before: u32, is_grace_over: bool) -> 
         if !has_ended(seat, before, cycle) {
             let has_begun = seat.own.awake() != seat.own.finished();
             if is_demoted(late_cycles, has_begun) {
-                seat.health.demote(&seat.own);
+                seat.demote();
             }
             // A writable signal page may have been made to look awake.
             seat.signals.wake_unconditionally(&Futex);
@@ -195,6 +195,7 @@ mod tests {
             followers,
             enters: false,
             health: Arc::default(),
+            thread: None,
             controls: false,
             feeds_playback: true,
         }

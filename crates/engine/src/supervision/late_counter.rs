@@ -35,6 +35,7 @@ impl LateCounter {
 
     /// Notes a cycle in which the driver waited for the client in vain; returns the count.
     pub fn note_overdue(&mut self, now_ns: u64) -> u32 {
+        // MUTATION: late_counter.overdue_cycles_forgiven
         self.overdue = self.overdue.saturating_add(1);
         self.overdue_ns = now_ns;
         self.count()

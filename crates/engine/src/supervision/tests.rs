@@ -122,7 +122,7 @@ fn a_machine_that_stops_for_a_moment_has_no_client_unpinned() {
 }
 
 #[test]
-fn a_client_that_makes_the_driver_wait_every_other_cycle_is_suspended_after_the_timeout() {
+fn a_client_that_delays_every_other_cycle_is_suspended() {
     let mut overdue = Timeline::new(false);
     (1..TIMEOUT).for_each(|_| {
         overdue.overdue().in_time(1);

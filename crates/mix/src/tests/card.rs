@@ -28,6 +28,14 @@ pub(super) struct SimulatedCard {
     /// Frames that were written after it had read them.
     pub(super) underruns: u64,
     pub(super) starts: u64,
+    /// The hardware is not open.
+    pub(super) is_closed: bool,
+    /// It can be opened.
+    pub(super) is_there: bool,
+    /// It has been asked for.
+    pub(super) is_wanted: bool,
+    /// The pointer is reported as it was at this frame, and no further.
+    pub(super) stands_at: Option<u64>,
 }
 
 impl SimulatedCard {
@@ -41,6 +49,10 @@ impl SimulatedCard {
             started: None,
             underruns: 0,
             starts: 0,
+            is_closed: false,
+            is_there: false,
+            is_wanted: false,
+            stands_at: None,
         }
     }
 
@@ -61,6 +73,17 @@ impl SimulatedCard {
         self.played
     }
 
+    /// The hardware goes away, with what it has not read.
+    pub(super) fn lose(&mut self) {
+        self.started = None;
+        self.written.truncate(self.played as usize * self.channels);
+        (self.is_closed, self.is_there, self.is_wanted) = (true, false, false);
+    }
+
+    pub(super) fn safety(&self) -> u32 {
+        self.safety_frames()
+    }
+
     fn frame_ps(&self) -> u64 {
         1_000_000_000_000 / self.rate_hz
     }
@@ -68,11 +91,27 @@ impl SimulatedCard {
 
 impl Card for SimulatedCard {
     fn buffer_frames(&self) -> u32 {
+        if self.is_closed {
+            return 0;
+        }
         u32::try_from(2 * self.rate_hz).unwrap()
     }
 
     fn safety_frames(&self) -> u32 {
+        if self.is_closed {
+            return 0;
+        }
         u32::try_from(64 + self.faults.coarse_frames).unwrap()
+    }
+
+    fn is_open(&self) -> bool {
+        !self.is_closed
+    }
+
+    fn open(&mut self) -> bool {
+        self.is_wanted = true;
+        self.is_closed &= !self.is_there;
+        self.is_open()
     }
 
     fn position(&mut self, now_ns: u64) -> CardPosition {
@@ -80,7 +119,12 @@ impl Card for SimulatedCard {
         let step = self.faults.coarse_frames.max(1);
         let first = self.started.map_or(self.played, |(_, frame)| frame);
         let played = first + (self.played - first) / step * step;
+        let played = self.stands_at.map_or(played, |frame| frame.min(played));
         CardPosition { played, at_ns: now_ns, frame_ps: self.frame_ps() }
+    }
+
+    fn written(&self) -> u64 {
+        self.frames()
     }
 
     fn rewind(&mut self, frames: u64) -> u64 {

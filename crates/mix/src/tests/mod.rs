@@ -1,3 +1,7 @@
 mod card;
+mod faulty_cards;
 mod model;
+mod moving;
+mod recording;
+mod scenario;
 mod streams;

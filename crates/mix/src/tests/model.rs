@@ -3,7 +3,7 @@
 
 use rt::stream::{Gains, Wish};
 
-use crate::MAX_LEVEL;
+use crate::{MAX_LEVEL, Routes};
 
 /// A stretch of the stream: what it does from a device frame on.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +45,24 @@ pub(super) fn sounds(
         }
     }
     sum
+}
+
+/// Returns how loud a stream's channel is on one of the device's, in each device frame, from the
+/// changes of its routes.
+pub(super) fn levels(
+    routed: &[(u64, Routes)],
+    fade: u64,
+    (from, to): (usize, usize),
+) -> impl Iterator<Item = f32> {
+    let changes = routed.to_vec();
+    let has = move |routes: &Routes| if routes.of(from).has(to) { 1.0 } else { 0.0 };
+    (0..).map(move |frame| {
+        let mut now = has(&changes[0].1);
+        for (start, routes) in changes.iter().skip(1).filter(|(start, _)| *start <= frame) {
+            now += (has(routes) - now) * level(frame, *start, fade);
+        }
+        now
+    })
 }
 
 fn level(frame: u64, start: u64, fade: u64) -> f32 {
@@ -92,6 +110,11 @@ fn stretches(wishes: &[(u64, Wish)], fade: u64) -> Vec<Stretch> {
         .filter(|(index, stretch)| is_kept(*index, stretch))
         .map(|(_, stretch)| *stretch)
         .collect()
+}
+
+/// Returns the gain of each device frame below `frames`.
+pub(super) fn gains(changes: &[(u64, Wish)], frames: u64) -> impl Iterator<Item = f32> + '_ {
+    (0..frames).map(|frame| gain_at(changes, 0, frame))
 }
 
 fn gain_at(wishes: &[(u64, Wish)], channel: usize, frame: u64) -> f32 {

@@ -1,251 +1,12 @@
 //! Streams on a simulated card: every frame that leaves it is what the wishes say.
 
-use std::collections::VecDeque;
-
 use proptest::prelude::*;
-use rt::shm::{Miss, Schedule, Timing};
+use rt::shm::Timing;
 use rt::stream::{Gains, Wish};
 
-use super::card::{Faults, SimulatedCard};
-use super::model::sounds;
-use crate::{DeviceLoop, DeviceShape, NumberedWish, Planes, Stream, StreamMemory};
-
-const RATE_HZ: u32 = 48_000;
-const CHANNELS: usize = 2;
-const FADE: u32 = 240;
-const MS: u64 = 1_000_000;
-
-/// A sample of a stream: any bits, but mostly sound.
-fn sample(seed: u64, position: u64, channel: usize) -> f32 {
-    let mut bits = (position ^ seed.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    bits ^= bits >> 29;
-    bits = bits.wrapping_mul(0xbf58_476d_1ce4_e5b9).wrapping_add(channel as u64);
-    match bits % 1000 {
-        0 => f32::NAN,
-        1 => f32::INFINITY,
-        2 => 1e30,
-        _ => ((bits >> 40) as f32 / 8_388_608.0) - 1.0,
-    }
-}
-
-/// A stream's memory, with everything written from the beginning, or up to a limit.
-#[derive(Debug)]
-struct Memory {
-    seed: u64,
-    wishes: VecDeque<NumberedWish>,
-    next_number: u64,
-    sent: Vec<Wish>,
-    acknowledged: Vec<(u64, Wish)>,
-    written: u64,
-    lowest: u64,
-    misses: Vec<Miss>,
-    timing: Timing,
-    schedule: Schedule,
-}
-
-impl Memory {
-    fn new(seed: u64, written: u64) -> Self {
-        Self {
-            seed,
-            wishes: VecDeque::new(),
-            next_number: 0,
-            sent: Vec::new(),
-            acknowledged: Vec::new(),
-            written,
-            lowest: 0,
-            misses: Vec::new(),
-            timing: Timing::default(),
-            schedule: Schedule::default(),
-        }
-    }
-
-    fn wish(&mut self, wish: Wish) {
-        self.next_number += 1;
-        self.sent.push(wish);
-        self.wishes.push_back(NumberedWish { number: self.next_number, wish: Some(wish) });
-    }
-}
-
-/// Shared with the test, which is the program.
-type Shared = std::rc::Rc<std::cell::RefCell<Memory>>;
-
-impl StreamMemory for Shared {
-    fn channels(&self) -> usize {
-        CHANNELS
-    }
-
-    fn next_wish(&mut self) -> Option<NumberedWish> {
-        self.borrow_mut().wishes.pop_front()
-    }
-
-    fn acknowledge(&mut self, number: u64, device_frame: Option<u64>) {
-        let mut memory = self.borrow_mut();
-        let wish = memory.sent[number as usize - 1];
-        memory.acknowledged.extend(device_frame.map(|frame| (frame, wish)));
-    }
-
-    fn written(&mut self) -> u64 {
-        self.borrow().written
-    }
-
-    fn read(&self, channel: usize, position: u64, into: &mut [f32]) {
-        let memory = self.borrow();
-        assert!(position >= memory.lowest, "read again below the lowest position");
-        for (position, into) in (position..).zip(into) {
-            assert!(position < memory.written, "read beyond what is written");
-            *into = sample(memory.seed, position, channel);
-        }
-    }
-
-    fn set_lowest(&mut self, position: u64) {
-        let mut memory = self.borrow_mut();
-        assert!(position >= memory.lowest, "the lowest position goes back");
-        memory.lowest = position;
-    }
-
-    fn note_miss(&mut self, miss: Miss) {
-        self.borrow_mut().misses.push(miss);
-    }
-
-    fn publish(&mut self, timing: Timing, schedule: Schedule) {
-        let mut memory = self.borrow_mut();
-        (memory.timing, memory.schedule) = (timing, schedule);
-    }
-}
-
-/// A device with its streams and its clock.
-struct Scenario {
-    device: DeviceLoop<Shared>,
-    card: SimulatedCard,
-    streams: Vec<Shared>,
-    now_ns: u64,
-    wake_ns: Option<u64>,
-    wake_ups: u64,
-    late_ns: u64,
-    /// What the graph played, by device frame.
-    graph_played: Vec<(u64, Vec<f32>)>,
-}
-
-impl Scenario {
-    fn new(streams: usize, written: u64, faults: Faults) -> Self {
-        let shape = DeviceShape {
-            sample_rate_hz: RATE_HZ,
-            channels: CHANNELS,
-            graph_frames: 8192,
-            streams,
-        };
-        let mut device = DeviceLoop::new(shape);
-        let memories: Vec<Shared> = (0..streams as u64)
-            .map(|seed| Shared::new(std::cell::RefCell::new(Memory::new(seed, written))))
-            .collect();
-        for memory in &memories {
-            let stream = Stream::new(memory.clone(), vec![0, 1], 2 * RATE_HZ, FADE);
-            assert!(device.add(Box::new(stream)).is_ok());
-        }
-        Self {
-            device,
-            card: SimulatedCard::new(RATE_HZ, CHANNELS, faults),
-            streams: memories,
-            now_ns: 1_000_000_000,
-            wake_ns: None,
-            wake_ups: 0,
-            late_ns: 0,
-            graph_played: Vec::new(),
-        }
-    }
-
-    /// The thread is called.
-    fn call(&mut self) {
-        self.wake_ups += 1;
-        self.wake_ns = self.device.wake(self.now_ns, &mut self.card);
-    }
-
-    /// Time passes; the thread wakes when it asked for it, and later by the lateness.
-    fn pass(&mut self, duration_ns: u64) {
-        let end_ns = self.now_ns + duration_ns;
-        while let Some(wake_ns) = self.wake_ns.filter(|wake_ns| *wake_ns + self.late_ns <= end_ns) {
-            self.now_ns = self.now_ns.max(wake_ns + self.late_ns);
-            self.card.advance(self.now_ns);
-            self.call();
-        }
-        self.now_ns = end_ns;
-        self.card.advance(end_ns);
-    }
-
-    fn wish(&mut self, stream: usize, wish: Wish) {
-        let mut memory = self.streams[stream].borrow_mut();
-        // Seeks go forward in the ring, from what may be overwritten.
-        let wish = match wish {
-            Wish::Splice { position } => Wish::Splice { position: memory.lowest + position },
-            _ => wish,
-        };
-        memory.wish(wish);
-        drop(memory);
-        self.call();
-    }
-
-    /// A program of the graph plays for so many cycles of 64 frames.
-    fn graph(&mut self, cycles: u64) {
-        const QUANTUM: u64 = 64;
-        let mut first = self.device.begin_graph(self.now_ns, &mut self.card);
-        let mut planes = Planes::new(CHANNELS, QUANTUM as usize);
-        // Two cycles ahead of the hardware.
-        for cycle in 0..cycles + 2 {
-            planes.silence(QUANTUM as usize);
-            for channel in 0..CHANNELS {
-                for (frame, into) in planes.channel_mut(channel).iter_mut().enumerate() {
-                    *into = 0.1 * sample(99, first + frame as u64, channel).clamp(-1.0, 1.0);
-                    if into.is_nan() {
-                        *into = 0.0;
-                    }
-                }
-            }
-            let played: Vec<f32> = (0..QUANTUM as usize)
-                .flat_map(|frame| (0..CHANNELS).map(move |channel| (frame, channel)))
-                .map(|(frame, channel)| planes.channel(channel)[frame])
-                .collect();
-            self.graph_played.push((first, played));
-            self.device.play_graph(self.now_ns, &mut self.card, &planes);
-            first += QUANTUM;
-            if cycle >= 2 {
-                self.now_ns += QUANTUM * 1_000_000_000 / u64::from(RATE_HZ);
-                self.card.advance(self.now_ns);
-            }
-        }
-        self.device.end_graph();
-        self.call();
-    }
-
-    /// Compares everything that the hardware has read with what was wished for.
-    fn check(&self) {
-        let frames = self.card.played().min(self.card.frames());
-        for channel in 0..CHANNELS {
-            let mut expected = vec![0.0_f32; frames as usize];
-            for (first, samples) in &self.graph_played {
-                for (index, sample) in samples.iter().skip(channel).step_by(CHANNELS).enumerate() {
-                    if let Some(expected) = expected.get_mut(*first as usize + index) {
-                        *expected += sample;
-                    }
-                }
-            }
-            for stream in &self.streams {
-                let memory = stream.borrow();
-                let sounds =
-                    sounds(&memory.acknowledged, frames, FADE.into(), channel, |position| {
-                        sample(memory.seed, position, channel)
-                    });
-                expected.iter_mut().zip(sounds).for_each(|(sum, sample)| *sum += sample);
-            }
-            let heard = self.card.written.iter().skip(channel).step_by(CHANNELS);
-            for (frame, (heard, expected)) in heard.zip(&expected).enumerate() {
-                assert!(
-                    (heard - expected).abs() <= 1e-5 * expected.abs().max(1.0),
-                    "frame {frame} of channel {channel}: {heard}, not {expected}"
-                );
-            }
-        }
-    }
-}
+use super::card::Faults;
+use super::scenario::{CHANNELS, FADE, MS, RATE_HZ, Scenario, Shared};
+use crate::Planes;
 
 fn wishes() -> impl Strategy<Value = Wish> {
     prop_oneof![
@@ -261,9 +22,15 @@ fn wishes() -> impl Strategy<Value = Wish> {
     ]
 }
 
+fn routes() -> impl Strategy<Value = Vec<(usize, usize)>> {
+    prop::collection::vec((0..CHANNELS, 0..CHANNELS), 0..4)
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Wish(usize, Wish),
+    Volume(Option<usize>, f32),
+    Route(usize, Vec<(usize, usize)>),
     Pass(u64),
     Graph(u64),
 }
@@ -271,6 +38,9 @@ enum Step {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
         3 => (0..3_usize, wishes()).prop_map(|(stream, wish)| Step::Wish(stream, wish)),
+        1 => (prop::option::of(0..3_usize), prop::sample::select(vec![0.0, 0.25, 1.0, 1.5]))
+            .prop_map(|(stream, volume)| Step::Volume(stream, volume)),
+        1 => (0..3_usize, routes()).prop_map(|(stream, routes)| Step::Route(stream, routes)),
         1 => (0..30_u64).prop_map(Step::Pass),
         1 => (0..800_u64).prop_map(Step::Pass),
         1 => (1..20_u64).prop_map(Step::Graph),
@@ -278,7 +48,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..40)
 }
 
-const FAR: u64 = 1 << 40;
+/// More than is ever played.
+pub(super) const FAR: u64 = 1 << 40;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 128, ..ProptestConfig::default() })]
@@ -294,6 +65,8 @@ proptest! {
         for step in steps {
             match step {
                 Step::Wish(stream, wish) => scenario.wish(stream, wish),
+                Step::Volume(stream, volume) => scenario.set_volume(stream, volume),
+                Step::Route(stream, routes) => scenario.route(stream, routes.into_iter().collect()),
                 Step::Pass(ms) => scenario.pass(ms * MS),
                 // A refusing card cannot be taken back for the graph: it would wait for seconds.
                 Step::Graph(cycles) if refused == 0 && coarse_frames == 0 => scenario.graph(cycles),
@@ -303,6 +76,37 @@ proptest! {
         scenario.pass(300 * MS);
         prop_assert_eq!(scenario.card.underruns, 0);
         scenario.check();
+    }
+
+    #[test]
+    fn programs_of_the_graph_hear_what_the_device_plays(
+        steps in prop::collection::vec((0..6_u64, prop::option::of(wishes()), 0..60_u64), 1..30),
+    ) {
+        let mut scenario = Scenario::new(2, FAR, Faults::default());
+        scenario.streams[0].borrow_mut().hears = true;
+        scenario.wish(0, Wish::Run);
+        scenario.wish(1, Wish::Run);
+        for (cycles, wish, pause_ms) in steps {
+            let mut first = scenario.begin_graph();
+            for cycle in 0..cycles {
+                if let Some(wish) = wish.filter(|_| cycle == cycles / 2) {
+                    let mut memory = scenario.streams[0].borrow_mut();
+                    // Seeks go forward.
+                    let position = memory.timing.until + 100_000;
+                    memory.wish(match wish {
+                        Wish::Splice { .. } => Wish::Splice { position },
+                        _ => wish,
+                    });
+                }
+                first = scenario.cycle(first);
+            }
+            scenario.end_graph();
+            scenario.pass(pause_ms * MS);
+        }
+        scenario.pass(300 * MS);
+        scenario.check();
+        prop_assert!(scenario.check_heard(0) > 0);
+        prop_assert!(scenario.streams[1].borrow().heard.is_empty());
     }
 }
 
@@ -333,6 +137,94 @@ fn a_wish_is_heard_within_the_cards_safety() {
         scenario.wish(0, wish);
         let at = scenario.streams[0].borrow().acknowledged.last().unwrap().0;
         assert!(at - played <= 64, "{wish:?}: {} frames later", at - played);
+        scenario.pass(3000 * MS);
+    }
+    scenario.check();
+}
+
+#[test]
+fn positions_are_published_as_they_are_heard_whatever_is_wished() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    scenario.pass(5000 * MS);
+    let heard =
+        |scenario: &Scenario| scenario.streams[0].borrow().timing.position_at(scenario.now_ns);
+    let before = heard(&scenario);
+    scenario.wish(0, Wish::Splice { position: 5_000_000 });
+    let (at, start) = {
+        let memory = scenario.streams[0].borrow();
+        let (at, Wish::Splice { position }) = *memory.acknowledged.last().unwrap() else {
+            panic!("a splice")
+        };
+        (at, position)
+    };
+    assert!(start > before);
+    for _ in 0..150 {
+        scenario.pass(10 * MS);
+        // Times are rounded to nanoseconds.
+        let expected = start + scenario.card.played() - at;
+        assert!(heard(&scenario).abs_diff(expected) <= 1, "after a seek");
+    }
+    scenario.wish(0, Wish::Hold);
+    let at = scenario.streams[0].borrow().acknowledged.last().unwrap().0;
+    let holds = scenario.streams[0].borrow().timing;
+    assert_eq!((holds.position_at(scenario.now_ns), holds.device_frame), (holds.until, at));
+    scenario.pass(2000 * MS);
+    assert_eq!(heard(&scenario), holds.until, "it holds");
+    let stands = scenario.streams[0].borrow().timing.device_frame_at(scenario.now_ns);
+    assert_eq!(stands, scenario.card.played(), "and so does the device");
+    scenario.wish(0, Wish::Run);
+    let at = scenario.streams[0].borrow().acknowledged.last().unwrap().0;
+    scenario.pass(100 * MS);
+    let expected = holds.until + scenario.card.played() - at;
+    assert!(heard(&scenario).abs_diff(expected) <= 1, "it goes on");
+}
+
+#[test]
+fn beyond_a_change_that_is_heard_later_no_position_is_known() {
+    // A card that gives nothing back plays a second of what was rendered before.
+    let faults = Faults { refused: 256, ..Faults::default() };
+    let mut scenario = Scenario::new(1, FAR, faults);
+    scenario.wish(0, Wish::Run);
+    scenario.pass(3000 * MS);
+    scenario.wish(0, Wish::Splice { position: 5_000_000 });
+    let memory = scenario.streams[0].borrow();
+    let at = memory.acknowledged.last().unwrap().0;
+    let Timing { device_frame, position, until, .. } = memory.timing;
+    assert!(at > device_frame + u64::from(RATE_HZ) / 20, "{at}: it is heard later");
+    assert_eq!(until, position + at - device_frame);
+}
+
+#[test]
+fn a_volume_is_heard_within_the_cards_safety() {
+    let mut scenario = Scenario::new(2, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    scenario.wish(1, Wish::Run);
+    scenario.pass(5000 * MS);
+    for (stream, volume) in [(Some(0), 0.5), (None, 0.25), (Some(1), 0.0), (None, 1.0)] {
+        let played = scenario.card.played();
+        scenario.set_volume(stream, volume);
+        let line = match stream {
+            Some(stream) => scenario.device.streams().nth(stream).unwrap().volume(),
+            None => scenario.device.volume(),
+        };
+        assert!(line.changed_at() - played <= 64, "{stream:?}: too late");
+        scenario.pass(3000 * MS);
+    }
+    scenario.check();
+}
+
+#[test]
+fn other_routes_are_heard_within_the_cards_safety() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    scenario.pass(5000 * MS);
+    for pairs in [&[(1, 1)][..], &[], &[(0, 1), (1, 0)]] {
+        let routes = pairs.iter().copied().collect();
+        let played = scenario.card.played();
+        scenario.route(0, routes);
+        let (at, now) = *scenario.streams[0].borrow().routed.last().unwrap();
+        assert!(now == routes && at - played <= 64, "{routes:?}: {} frames later", at - played);
         scenario.pass(3000 * MS);
     }
     scenario.check();
@@ -387,7 +279,7 @@ fn a_late_thread_wakes_earlier_from_then_on() {
 }
 
 #[test]
-fn frames_that_are_written_in_time_are_heard_as_if_they_had_always_been_there() {
+fn frames_written_in_time_are_heard_in_their_place() {
     let mut scenario = Scenario::new(1, 48_000, Faults::default());
     scenario.wish(0, Wish::Run);
     scenario.pass(900 * MS);
@@ -418,16 +310,124 @@ fn a_stream_without_frames_waits_and_misses_none_of_its_own() {
 }
 
 #[test]
-fn a_card_that_ran_out_costs_time_and_no_frame_of_a_stream() {
+fn a_short_sound_is_heard_to_its_end_if_the_drain_comes_late() {
+    for (what, wait_ms) in [("before the fade is heard", 0), ("after it", 50)] {
+        let mut scenario = Scenario::new(1, 480, Faults::default());
+        scenario.wish(0, Wish::Run);
+        scenario.pass(wait_ms * MS);
+        scenario.wish(0, Wish::Drain { end: 480 });
+        scenario.pass(1000 * MS);
+        let memory = scenario.streams[0].borrow();
+        assert_eq!(memory.timing.position, 480, "{what}");
+        assert_eq!(memory.misses.len(), usize::from(wait_ms > 0), "{what}");
+        assert!(scenario.device.is_parked(), "{what}");
+    }
+}
+
+#[test]
+fn frames_that_were_heard_may_be_overwritten() {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
     scenario.wish(0, Wish::Run);
-    scenario.pass(5000 * MS);
-    scenario.late_ns = 3000 * MS;
-    scenario.pass(9000 * MS);
-    scenario.late_ns = 0;
-    scenario.pass(9000 * MS);
-    let lost = scenario.device.lost_frames();
-    assert!(lost > 0);
-    let Timing { device_frame, position, .. } = scenario.streams[0].borrow().timing;
-    assert_eq!(position + lost, device_frame, "it went on where it was");
+    scenario.pass(10_000 * MS);
+    let Timing { position, .. } = scenario.streams[0].borrow().timing;
+    assert!(position > 7 * 48_000);
+    assert_eq!(scenario.streams[0].borrow().lowest, position);
+    // A fade still needs what lies before the seek.
+    scenario.wish(0, Wish::Splice { position: 10 * 48_000 });
+    let (heard, memory) = (scenario.card.played(), scenario.streams[0].borrow());
+    assert!(memory.lowest <= memory.timing.position && memory.lowest > heard - 100);
+}
+
+#[test]
+fn a_program_that_follows_the_schedule_is_never_late() {
+    for cycles in [0, 1] {
+        let mut scenario = Scenario::new(1, 2 * 48_000, Faults::default());
+        scenario.wish(0, Wish::Run);
+        let mut writes = 0;
+        for _ in 0..10_000 {
+            scenario.graph(cycles);
+            // It looks each 3 ms, and writes a second when the device needs it within 10 ms.
+            scenario.pass(3 * MS);
+            let now_ns = scenario.now_ns;
+            let mut memory = scenario.streams[0].borrow_mut();
+            let written = memory.written;
+            if memory.schedule.due(written).is_some_and(|due| due.at_ns < now_ns + 10 * MS) {
+                memory.written += 48_000;
+                writes += 1;
+            }
+        }
+        let memory = scenario.streams[0].borrow();
+        assert_eq!(memory.misses, [], "{cycles} cycles");
+        assert!((20..70).contains(&writes), "{writes} writes in half a minute or more");
+    }
+}
+
+#[test]
+fn a_program_that_writes_no_more_than_is_due_is_heard_whole_in_the_graph() {
+    let mut scenario = Scenario::new(1, 4800, Faults::default());
+    scenario.streams[0].borrow_mut().hears = true;
+    scenario.wish(0, Wish::Run);
+    scenario.pass(5 * MS);
+    let mut first = scenario.begin_graph();
+    for _ in 0..1000 {
+        let next_ns = scenario.now_ns + 2 * MS;
+        let mut memory = scenario.streams[0].borrow_mut();
+        let due = memory.schedule.due(memory.written).filter(|due| due.at_ns < next_ns);
+        memory.written = due.map_or(memory.written, |due| due.until);
+        drop(memory);
+        first = scenario.cycle(first);
+    }
+    scenario.streams[0].borrow_mut().written = FAR;
+    scenario.end_graph();
+    scenario.pass(1000 * MS);
+    assert!(scenario.streams[0].borrow().misses.is_empty());
+    assert!(scenario.check_heard(0) > 100_000);
+    scenario.check();
+}
+
+#[test]
+fn a_closed_stream_fades_out_and_comes_back_when_that_was_heard() {
+    let mut scenario = Scenario::new(2, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    scenario.wish(1, Wish::Run);
+    scenario.pass(3000 * MS);
+    let closed = scenario.streams[0].clone();
+    scenario.device.close(|memory| Shared::ptr_eq(memory, &closed));
+    let at = scenario.card.played();
+    // It obeys no more.
+    scenario.wish(0, Wish::Gain { gains: Gains::all(2.0).unwrap(), ramp_frames: 0 });
+    assert!(scenario.device.take_closed().is_none(), "its end is not heard yet");
+    scenario.pass(3000 * MS);
+    let stream = scenario.device.take_closed().expect("it is over");
+    assert!(Shared::ptr_eq(stream.memory(), &closed));
+    assert!(scenario.device.take_closed().is_none() && scenario.device.streams().count() == 1);
+    // What was heard is what a hold at that frame says.
+    let held = at + u64::from(scenario.card.safety());
+    closed.borrow_mut().acknowledged.push((held, Wish::Hold));
+    scenario.check();
+}
+
+#[test]
+fn a_graph_that_was_late_is_in_time_again() {
+    const QUANTUM: u64 = 64;
+    let cycle_ns = QUANTUM * 1_000_000_000 / u64::from(RATE_HZ);
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    scenario.pass(1000 * MS);
+    scenario.device.begin_graph(scenario.now_ns, &mut scenario.card, QUANTUM);
+    let mut planes = Planes::new(CHANNELS, QUANTUM as usize);
+    planes.silence(QUANTUM as usize);
+    // Returns how far the device has come: a cycle, and the gap before it.
+    let mut cycle = |late_ns: i64| {
+        scenario.now_ns += cycle_ns.saturating_add_signed(late_ns);
+        scenario.card.advance(scenario.now_ns);
+        let before = scenario.device.rendered();
+        scenario.device.play_graph(scenario.now_ns, &mut scenario.card, &planes);
+        scenario.device.rendered() - before
+    };
+    // As late as a cycle, and in time again.
+    let uneven = || [1_300_000, -1_300_000].into_iter().cycle().take(100);
+    assert!(uneven().all(|late_ns| cycle(late_ns) == QUANTUM));
+    assert!(cycle(10_000_000) > QUANTUM, "the card had run out");
+    assert!(uneven().all(|late_ns| cycle(late_ns) == QUANTUM));
 }

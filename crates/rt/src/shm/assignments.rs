@@ -270,6 +270,7 @@ pub const fn group_words(sources: usize, inputs: usize) -> usize {
 const RUNS: u32 = 1;
 const DRIVER_WAITS: u32 = 2;
 const SECOND_PAGE: u32 = 4;
+const WAKES_EARLY: u32 = 8;
 
 /// Reads one set from its words. Every index is checked: a word that points outside reads as
 /// nothing.
@@ -319,6 +320,13 @@ impl<'a> AssignmentReader<'a> {
     #[inline]
     pub fn page(self) -> u32 {
         u32::from(self.word(FLAGS) & SECOND_PAGE != 0)
+    }
+
+    /// Returns whether the client wakes before the cycle is due, so that its CPU does not sleep
+    /// when the driver wakes the clients there.
+    #[inline]
+    pub fn wakes_early(self) -> bool {
+        self.word(FLAGS) & WAKES_EARLY != 0
     }
 
     #[inline]
@@ -387,8 +395,17 @@ impl<'a> AssignmentWriter<'a> {
 
     /// Chooses the client's signal page; the default is page 0.
     pub fn page(&mut self, page: u32) {
-        if let Some(flags) = self.words.get_mut(FLAGS).filter(|_| page != 0) {
-            *flags |= SECOND_PAGE;
+        self.flag(if page == 0 { 0 } else { SECOND_PAGE });
+    }
+
+    /// Makes the client wake before the cycle is due.
+    pub fn wake_early(&mut self) {
+        self.flag(WAKES_EARLY);
+    }
+
+    fn flag(&mut self, flag: u32) {
+        if let Some(flags) = self.words.get_mut(FLAGS) {
+            *flags |= flag;
         }
     }
 

@@ -1,4 +1,4 @@
-//! A thread that sleeps without a deadline is called by others.
+//! A thread that sleeps is called by others.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ fn what_was_left_before_a_call_is_found() {
                     if left.load(Ordering::Relaxed) == 2 {
                         break;
                     }
-                    call.sleep(counted, futex);
+                    call.sleep(counted, None, futex);
                 }
             })
         };

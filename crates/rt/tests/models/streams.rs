@@ -84,7 +84,7 @@ fn a_playback_ring_is_overwritten_only_after_it_was_read() {
 }
 
 #[test]
-fn a_copy_from_a_record_ring_that_counts_as_intact_is_not_mixed_with_newer_frames() {
+fn an_intact_copy_of_a_record_ring_has_no_newer_frames() {
     explore(3, || {
         let ring = Arc::new((RingHeader::default(), [0, 1].map(AtomicU32::new)));
         ring.0.publish(2);

@@ -206,6 +206,7 @@ impl Mapping {
     /// dropped. Best effort: where no descriptor is left, or the user has too many pipes, they are
     /// as they were. Not within a cycle.
     pub(super) fn pin(&self) {
+        // MUTATION: mapping.pages_not_pinned
         let _ = self.pin.hold(self.base(), self.len);
     }
 

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use rt::shm::{Registry, RegistryShape};
 
-use super::{Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
+use super::{Mapping, Prefault, Seals, Segment, SegmentError, SegmentRequirements};
 
 /// A registry and the mapping that contains it.
 #[derive(Debug)]
@@ -38,8 +38,10 @@ impl SharedRegistry {
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
-        let wanted =
-            Wanted { size_bytes: 4096..=u64::MAX, seals: Seals::SIZE | Seals::FUTURE_WRITE };
+        let wanted = SegmentRequirements {
+            size_bytes: 4096..=u64::MAX,
+            seals: Seals::SIZE | Seals::FUTURE_WRITE,
+        };
         let segment = Segment::receive(memfd, &wanted)?;
         let mapping = Mapping::read_only(&segment, Prefault::OnDemand)?;
         // SAFETY: page-aligned, of the length given, sealed against shrinking, alive as long as

@@ -9,7 +9,7 @@ use rt::shm::{Layout, RingHeader, RingShape};
 use rustix::mm::{Advice, madvise, mlock, munlock};
 
 use super::shared::check_header;
-use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
+use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, SegmentRequirements};
 
 /// A ring in the process that writes it: the only writable mapping that can exist of it.
 #[derive(Debug)]
@@ -57,8 +57,12 @@ fn channel(mapping: &Mapping, shape: RingShape, number: u32) -> Option<NonNull<f
 }
 
 /// What a ring of another process must be.
-fn wanted(shape: RingShape) -> Wanted {
-    Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(shape.bytes() as u64) }
+fn wanted(shape: RingShape) -> SegmentRequirements {
+    SegmentRequirements {
+        // MUTATION: ring.others_may_write
+        seals: Seals::SIZE | Seals::FUTURE_WRITE,
+        ..SegmentRequirements::exactly(shape.bytes() as u64)
+    }
 }
 
 impl OwnRing {

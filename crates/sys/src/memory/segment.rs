@@ -71,7 +71,7 @@ impl fmt::Display for Seals {
 
 /// What the receiver of a segment requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct SegmentRequirements {
     /// The sizes that its use allows, in bytes.
     pub size_bytes: RangeInclusive<u64>,
     /// The seals that it must have; [`Seals::SHRINK`] at least, or its sender can make the mapping
@@ -79,7 +79,7 @@ pub struct Wanted {
     pub seals: Seals,
 }
 
-impl Wanted {
+impl SegmentRequirements {
     /// Requires exactly this size, which must be final.
     #[must_use]
     pub fn exactly(size_bytes: u64) -> Self {
@@ -135,7 +135,7 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::NotAMemfd`], [`SegmentError::NotSealed`], [`SegmentError::WrongSize`]; the
     /// descriptor is closed then.
-    pub fn receive(memfd: OwnedFd, wanted: &Wanted) -> Result<Self, SegmentError> {
+    pub fn receive(memfd: OwnedFd, wanted: &SegmentRequirements) -> Result<Self, SegmentError> {
         let size_bytes = Self::examine(&memfd, wanted)?;
         Ok(Self { memfd, size_bytes })
     }
@@ -145,7 +145,7 @@ impl Segment {
     ///
     /// # Errors
     /// Same as [`receive`](Self::receive).
-    pub fn examine(memfd: impl AsFd, wanted: &Wanted) -> Result<usize, SegmentError> {
+    pub fn examine(memfd: impl AsFd, wanted: &SegmentRequirements) -> Result<usize, SegmentError> {
         let seals = match fcntl_get_seals(&memfd) {
             Ok(seals) => Seals(seals.bits()),
             Err(Errno::INVAL | Errno::BADF) => return Err(SegmentError::NotAMemfd),
@@ -153,6 +153,7 @@ impl Segment {
         };
         // Seals before size: a size that is not sealed can still change.
         let missing = seals.missing_of(wanted.seals);
+        // MUTATION: segment.missing_seals_accepted
         if missing != Seals::NONE {
             return Err(SegmentError::NotSealed { missing });
         }
@@ -163,6 +164,7 @@ impl Segment {
             least_bytes: *wanted.size_bytes.start(),
             most_bytes: *wanted.size_bytes.end(),
         };
+        // MUTATION: segment.any_size_accepted
         if found_bytes == 0 || !wanted.size_bytes.contains(&found_bytes) {
             return Err(wrong_size());
         }
@@ -194,6 +196,7 @@ impl Segment {
     /// # Errors
     /// [`SegmentError::Seal`] if a receiver has sealed the seals before, without this one.
     pub(super) fn close_to_writers(memfd: impl AsFd) -> Result<(), SegmentError> {
+        // MUTATION: close_to_writers.writes_not_sealed
         let seals = Seals::FUTURE_WRITE | Seals::SEAL;
         match fcntl_add_seals(&memfd, SealFlags::from_bits_retain(seals.0)) {
             Ok(()) => Ok(()),
@@ -251,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(memfd: OwnedFd, wanted: &Wanted) -> SegmentError {
+    fn refused(memfd: OwnedFd, wanted: &SegmentRequirements) -> SegmentError {
         Segment::receive(memfd, wanted).unwrap_err()
     }
 
@@ -265,7 +268,8 @@ mod tests {
     fn a_created_segment_is_received_as_what_it_is() {
         let segment = Segment::create("whole", 8192).unwrap();
         assert_eq!(segment.size_bytes(), 8192);
-        let received = Segment::receive(segment.into_fd(), &Wanted::exactly(8192)).unwrap();
+        let received =
+            Segment::receive(segment.into_fd(), &SegmentRequirements::exactly(8192)).unwrap();
         assert_eq!(received.size_bytes(), 8192);
     }
 
@@ -293,7 +297,7 @@ mod tests {
         let device = OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
         for (case, fd) in [("pipe", pipe), ("device", device)] {
             assert!(
-                matches!(refused(fd, &Wanted::exactly(4096)), SegmentError::NotAMemfd),
+                matches!(refused(fd, &SegmentRequirements::exactly(4096)), SegmentError::NotAMemfd),
                 "{case}"
             );
         }
@@ -301,14 +305,14 @@ mod tests {
 
     #[test]
     fn a_memfd_that_can_still_shrink_is_refused() {
-        let error = refused(unsealed(4096), &Wanted::exactly(4096));
+        let error = refused(unsealed(4096), &SegmentRequirements::exactly(4096));
         assert!(matches!(error, SegmentError::NotSealed { missing: Seals::SIZE }));
         assert_eq!(error.to_string(), "the segment is not sealed against: shrinking, growing");
     }
 
     #[test]
     fn exactly_the_missing_seals_are_named() {
-        let wanted = |seals| Wanted { size_bytes: 1..=4096, seals };
+        let wanted = |seals| SegmentRequirements { size_bytes: 1..=4096, seals };
         let segment = Segment::create("seals", 4096).unwrap();
         let copy = || segment.fd().try_clone_to_owned().unwrap();
         let strict = wanted(Seals::SIZE | Seals::FUTURE_WRITE | Seals::SEAL);
@@ -337,7 +341,7 @@ mod tests {
             let segment = Segment::create("size", found).unwrap();
             let received = Segment::receive(
                 segment.into_fd(),
-                &Wanted { size_bytes: wanted, seals: Seals::SIZE },
+                &SegmentRequirements { size_bytes: wanted, seals: Seals::SIZE },
             );
             assert_eq!(received.is_ok(), accepted, "{found}");
             assert!(matches!(received, Ok(_) | Err(SegmentError::WrongSize { .. })), "{found}");
@@ -349,7 +353,7 @@ mod tests {
         assert!(matches!(Segment::create("empty", 0), Err(SegmentError::Create { .. })));
         let empty = unsealed(0);
         fcntl_add_seals(&empty, SealFlags::SHRINK | SealFlags::GROW).unwrap();
-        let anything = Wanted { size_bytes: 0..=u64::MAX, seals: Seals::SIZE };
+        let anything = SegmentRequirements { size_bytes: 0..=u64::MAX, seals: Seals::SIZE };
         assert!(matches!(
             refused(empty, &anything),
             SegmentError::WrongSize { found_bytes: 0, .. }

@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use rt::shm::{LAYOUT_VERSION, Layout, LayoutError};
 
-use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
+use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, SegmentRequirements};
 
 /// A mapping that starts with a `T` and whose pages are populated. The segment may be longer than
 /// `T`.
@@ -83,14 +83,27 @@ impl<T: Layout> Shared<T> {
         Ok(shared)
     }
 
+    /// Checks the seals and the size of a `T` before it is [received](Self::receive). The close of
+    /// what passes is short.
+    ///
+    /// # Errors
+    /// [`SegmentError`]: what is wrong with it.
+    pub fn examine(memfd: impl AsFd) -> Result<(), SegmentError> {
+        Segment::examine(memfd, &Self::wanted()).map(drop)
+    }
+
     /// Maps a received `T` for reading, if only its sender can write it.
     ///
     /// # Errors
     /// [`SegmentError`]: what is wrong with it.
     pub fn receive(memfd: OwnedFd) -> Result<Self, SegmentError> {
+        Self::open(&Segment::receive(memfd, &Self::wanted())?, Access::ReadOnly)
+    }
+
+    /// What a `T` of another process must be.
+    fn wanted() -> SegmentRequirements {
         let seals = Seals::SIZE | Seals::FUTURE_WRITE;
-        let wanted = Wanted { seals, ..Wanted::exactly(size_of::<T>() as u64) };
-        Self::open(&Segment::receive(memfd, &wanted)?, Access::ReadOnly)
+        SegmentRequirements { seals, ..SegmentRequirements::exactly(size_of::<T>() as u64) }
     }
 
     /// Same as [`Mapping::lock_on_fault`].
@@ -120,6 +133,7 @@ impl<T: Layout> Shared<T> {
 
 /// Checks that a received layout is a `T` of this version.
 pub(super) fn check_header<T: Layout>(layout: &T) -> Result<(), SegmentError> {
+    // MUTATION: segment.any_kind_accepted
     layout.header().check(T::KIND).map_err(|error| match error {
         LayoutError::Foreign => SegmentError::Foreign,
         LayoutError::WrongKind { wanted, found } => SegmentError::WrongKind { wanted, found },

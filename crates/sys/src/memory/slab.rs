@@ -10,7 +10,7 @@ use dsp::PeerSamples;
 use rt::midi::MidiWords;
 use rt::shm::{Layout, SLAB_BYTES, SLOT_BYTES, SlabHeader};
 
-use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, Wanted};
+use super::{Access, Mapping, Prefault, Seals, Segment, SegmentError, SegmentRequirements};
 
 const SAMPLES_PER_SLOT: usize = SLOT_BYTES / size_of::<f32>();
 
@@ -35,8 +35,11 @@ fn header(mapping: &Mapping) -> &SlabHeader {
 }
 
 /// What a slab of another process must be.
-fn wanted() -> Wanted {
-    Wanted { seals: Seals::SIZE | Seals::FUTURE_WRITE, ..Wanted::exactly(SLAB_BYTES as u64) }
+fn wanted() -> SegmentRequirements {
+    SegmentRequirements {
+        seals: Seals::SIZE | Seals::FUTURE_WRITE,
+        ..SegmentRequirements::exactly(SLAB_BYTES as u64)
+    }
 }
 
 fn slot(mapping: &Mapping, slot: u32) -> Option<NonNull<f32>> {
@@ -108,6 +111,18 @@ impl OwnSlab {
         if let Some(samples) = self.samples_mut(number, frames) {
             samples.fill(0.0);
         }
+    }
+
+    /// Populates the pages of the header and of the first `slots` slots and keeps them from being
+    /// merged, so that no cycle of any quantum faults there.
+    ///
+    /// # Errors
+    /// [`SegmentError::Populate`].
+    pub fn populate_slots(&self, slots: u32) -> Result<(), SegmentError> {
+        let end = SlabHeader::slot_offset(slots).unwrap_or(SLAB_BYTES);
+        self.mapping.populate(0..end)?;
+        self.mapping.pin();
+        Ok(())
     }
 
     /// Populates all pages and keeps them from being merged, so that no cycle of any quantum faults

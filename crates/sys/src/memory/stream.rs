@@ -56,6 +56,14 @@ impl PeerStream {
         self.ring.lock()
     }
 
+    /// Populates the ring, where nothing is to be locked. Both pages are populated already.
+    ///
+    /// # Errors
+    /// `EINVAL` before Linux 5.14; `ENOMEM`.
+    pub fn populate(&self) -> std::io::Result<()> {
+        self.ring.populate()
+    }
+
     /// Returns the shape of the ring.
     #[must_use]
     pub fn shape(&self) -> RingShape {
@@ -114,8 +122,8 @@ impl PeerStream {
         self.page.set_schedule(schedule);
     }
 
-    /// Returns how often the program has written what cannot be: positions, and wishes over others
-    /// that were not read yet.
+    /// Returns how often the program has stated an impossible position, or overwritten a wish that
+    /// was not read yet.
     #[must_use]
     pub fn faults(&self) -> u64 {
         self.written.faults().saturating_add(self.reader.lost())

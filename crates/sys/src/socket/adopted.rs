@@ -1,10 +1,11 @@
-//! A listening socket of a service manager, which starts the server at the first connection
+//! A listening socket of a service manager, which starts the program at the first connection
 //! (`sd_listen_fds(3)`).
 
 use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,6 +13,46 @@ use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{SocketAddrUnix, SocketType, getsockname, sockopt};
 
 use super::Listener;
+
+/// Returns the one socket of streams for which a service manager started this program, if one did.
+/// Its name is the manager's, which continues to listen.
+///
+/// # Errors
+/// `InvalidInput` if the manager passed anything else.
+pub fn adopt_streams() -> io::Result<Option<UnixListener>> {
+    let handed = take_handed_over()?;
+    if handed.is_empty() {
+        return Ok(None);
+    }
+    let socket = <[OwnedFd; 1]>::try_from(handed).ok().filter(|[socket]| {
+        sockopt::socket_type(socket) == Ok(SocketType::STREAM)
+            && sockopt::socket_acceptconn(socket) == Ok(true)
+    });
+    let Some([socket]) = socket else {
+        let wanted = "the service manager's unit needs one 'ListenStream=' and no other socket";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, wanted));
+    };
+    ioctl_fionbio(&socket, true)?;
+    Ok(Some(socket.into()))
+}
+
+/// Returns the sockets for which a service manager started this program; none if it did not, or if
+/// they were taken before.
+fn take_handed_over() -> io::Result<Vec<OwnedFd>> {
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let descriptors = sd_notify::listen_fds()?;
+    // Relaxed: the flag orders no other memory.
+    if descriptors.len() == 0 || TAKEN.swap(true, Ordering::Relaxed) {
+        return Ok(Vec::new());
+    }
+    let owned = descriptors.map(|descriptor| {
+        // SAFETY: the manager opened these for this process, which its LISTEN_PID names, and no
+        // other code here looks for them; the flag above keeps this function from owning them
+        // twice.
+        unsafe { OwnedFd::from_raw_fd(descriptor) }
+    });
+    Ok(owned.collect())
+}
 
 impl Listener {
     /// Returns the socket at `path` for which a service manager started this program, if one did.
@@ -22,20 +63,10 @@ impl Listener {
     /// `InvalidInput` if the manager passed anything but one `SOCK_SEQPACKET` socket that listens
     /// at `path`.
     pub fn adopt(path: &Path) -> io::Result<Option<Self>> {
-        static TAKEN: AtomicBool = AtomicBool::new(false);
-        let descriptors = sd_notify::listen_fds()?;
-        // Relaxed: the flag orders no other memory.
-        if descriptors.len() == 0 || TAKEN.swap(true, Ordering::Relaxed) {
+        let handed = take_handed_over()?;
+        if handed.is_empty() {
             return Ok(None);
         }
-        let handed: Vec<OwnedFd> = descriptors
-            .map(|descriptor| {
-                // SAFETY: the manager opened these for this process, which its LISTEN_PID names,
-                // and no other code here looks for them; the flag above keeps this function from
-                // owning them twice.
-                unsafe { OwnedFd::from_raw_fd(descriptor) }
-            })
-            .collect();
         let [socket] = <[OwnedFd; 1]>::try_from(handed)
             .map_err(|handed| refused(path, &format!("{} descriptors", handed.len())))?;
         if !listens_at(&socket, path)? {

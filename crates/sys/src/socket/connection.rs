@@ -121,12 +121,20 @@ impl Connection {
         self.until(PollFlags::OUT, deadline_ns, || self.try_send(message, descriptors))
     }
 
+    /// Returns whether a message waits to be received, or the other end is closed.
+    #[must_use]
+    pub fn has_unread(&self) -> bool {
+        // Fails only without memory in the kernel.
+        wait_for(self.socket.as_fd(), PollFlags::IN, Some(0)).unwrap_or(false)
+    }
+
     /// Receives the next message into `buffer` if there is one.
     ///
     /// # Errors
     /// [`SocketError::NotReady`] if there is none, [`SocketError::Closed`] after the last one,
     /// [`SocketError::TooLong`] and [`SocketError::TooManyDescriptors`] if it did not fit: then it
-    /// is lost, with every descriptor that came with it closed.
+    /// is lost, with every descriptor that came with it closed; [`SocketError::NoDescriptor`] if
+    /// only its descriptors are lost.
     pub fn try_receive(&self, buffer: &mut [u8]) -> Result<Received, SocketError> {
         let mut descriptors = Vec::new();
         let bytes = self.try_receive_with(buffer, &mut descriptors)?;
@@ -156,11 +164,15 @@ impl Connection {
             }
         }
         let received = descriptors.len() - before;
-        if message.flags.contains(ReturnFlags::CTRUNC) || received > MAX_DESCRIPTORS {
+        if received > MAX_DESCRIPTORS {
             return Err(SocketError::TooManyDescriptors);
         }
         if message.flags.contains(ReturnFlags::TRUNC) {
             return Err(SocketError::TooLong);
+        }
+        // There was room for all that one message can carry.
+        if message.flags.contains(ReturnFlags::CTRUNC) {
+            return Err(SocketError::NoDescriptor { bytes: message.bytes });
         }
         if message.bytes == 0 {
             return Err(SocketError::Closed);
@@ -334,7 +346,9 @@ mod tests {
         let status = forked::exit_status(|| {
             let maximum = getrlimit(Resource::Nofile).maximum;
             setrlimit(Resource::Nofile, Rlimit { current: Some(0), maximum }).is_ok_and(|()| {
-                matches!(other.try_receive(&mut [0; 8]), Err(SocketError::TooManyDescriptors))
+                let mut buffer = [0; 8];
+                let refused = other.try_receive(&mut buffer);
+                matches!(refused, Err(SocketError::NoDescriptor { bytes: 1 })) && buffer[0] == b'x'
             }) as u8
         });
         assert_eq!(status, 1);

@@ -115,6 +115,7 @@ impl Drop for Listener {
 fn remove_stale_socket(path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(found) if found.file_type().is_socket() => std::fs::remove_file(path).map(|()| true),
+        // MUTATION: bind.replaces_files
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),

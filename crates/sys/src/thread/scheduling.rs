@@ -77,6 +77,21 @@ pub fn set_fifo(thread_id: u32, priority: u32) -> Result<(), SchedulingError> {
     set_policy(thread_id, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, priority)
 }
 
+/// Gives a thread a real-time scheduling, unless that is [`Scheduling::Other`]. Processes and
+/// threads that it creates later start as `SCHED_OTHER`.
+///
+/// # Errors
+/// [`SchedulingError`]; the scheduling is unchanged then.
+pub(super) fn set_real_time(thread_id: u32, scheduling: Scheduling) -> Result<(), SchedulingError> {
+    match scheduling {
+        Scheduling::Fifo(priority) => set_fifo(thread_id, priority),
+        Scheduling::RoundRobin(priority) => {
+            set_policy(thread_id, libc::SCHED_RR | libc::SCHED_RESET_ON_FORK, priority)
+        }
+        Scheduling::Other => Ok(()),
+    }
+}
+
 /// Makes a thread (0 = the calling one) `SCHED_OTHER`.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use harness::{Program, Server};
 
-use crate::guest::{await_cycles, awaited, server_on, status_line, xruns_and_cycles};
+use crate::guest::{awaited, driver, server_on, xruns_and_cycles};
 
 /// The frames of each measurement that `jack_iodelay` has printed.
 fn measured(program: &mut Program) -> Vec<String> {
@@ -81,7 +81,7 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
     };
     assert_eq!(reported(), (1024, 3072));
     server.run("jack_bufsize", &["2048"]).expect_success();
-    await_cycles(&server, 50);
+    server.await_cycles(50);
     awaited("latencies of the new quantum", || (reported() == (2048, 6144)).then_some(()));
 }
 
@@ -89,11 +89,11 @@ fn a_new_quantum_brings_new_latencies_and_the_same_ports() {
 #[ignore = "in the virtual machine"]
 fn a_quantum_beyond_the_cards_memory_is_refused() {
     let server = server_on("hw:2", &["--quantum", "512", "--periods", "3"]);
-    await_cycles(&server, 20);
+    server.await_cycles(20);
     let refused = server.run("jack_bufsize", &["8192"]);
     assert_ne!(refused.code, Some(0), "{refused:?}");
-    await_cycles(&server, 20);
-    assert!(!status_line(&server, "driver").contains("not there"));
+    server.await_cycles(20);
+    assert!(!driver(&server).contains("not there"));
     server.run("jack_bufsize", &["1024"]).expect_success();
 }
 
@@ -124,9 +124,9 @@ fn sleeps(server: &mut Server) -> u64 {
 fn the_timer_rule_wakes_once_a_cycle() {
     let options = ["--quantum", "1024", "--periods", "3", "--wake", "timer"];
     let mut server = server_on("hw:2", &options);
-    await_cycles(&server, 100);
+    server.await_cycles(100);
     let begin = (sleeps(&mut server), xruns_and_cycles(&server).1);
-    await_cycles(&server, 300);
+    server.await_cycles(300);
     let (wakes, cycles) = (sleeps(&mut server) - begin.0, xruns_and_cycles(&server).1 - begin.1);
     // The two are not read at the same moment: a few cycles between them are allowed for.
     assert!(wakes <= cycles + cycles / 20 + 5, "{wakes} wake-ups for {cycles} cycles");

@@ -5,7 +5,7 @@ use harness::{Program, Server, c_program};
 use rustix::process::Signal;
 
 use crate::guest::elements::{self, await_values, values};
-use crate::guest::{await_cycles, awaited, server_on, status_line};
+use crate::guest::{awaited, driver, server_on};
 
 const SWITCHES: &str = "iface=MIXER,name='Channels Thru'";
 
@@ -22,7 +22,7 @@ fn ask(server: &Server, port: &str) -> Program {
 }
 
 fn is_away(server: &Server) -> bool {
-    status_line(server, "driver").contains("not there")
+    driver(server).contains("not there")
 }
 
 /// Card 2 with these elements and no others.
@@ -39,6 +39,8 @@ fn with_elements(elements: &str) {
 fn monitor_requests_survive_every_change_of_the_driver() {
     with_elements(elements::THRU);
     let mut server = server_on("hw:2", &OPTIONS);
+    // Without a program that needs cycles, none are run.
+    let _program = server.spawn("jack_metro", &["-b", "120"]);
     let first = ask(&server, "system:capture_1");
     let second = ask(&server, "system:capture_1");
     await_values(SWITCHES, "on,on,off,off");
@@ -64,7 +66,7 @@ fn monitor_requests_survive_every_change_of_the_driver() {
     server.program().signal(Signal::CONT);
     await_values(SWITCHES, "on,on,off,off");
     awaited("the card is back", || (!is_away(&server)).then_some(()));
-    await_cycles(&server, 20);
+    server.await_cycles(20);
     second.terminate().expect_success();
     await_values(SWITCHES, "off,on,off,off");
     let third = ask(&server, "system:capture_2");
@@ -90,10 +92,7 @@ fn the_paths_of_a_hammerfall_dsp_and_an_ice1712_are_restored() {
     ] {
         with_elements(added);
         let server = server_on("hw:2", &OPTIONS);
-        assert!(
-            status_line(&server, "driver").contains("hardware monitoring of 2 inputs"),
-            "{element}"
-        );
+        assert!(driver(&server).contains("hardware monitoring of 2 inputs"), "{element}");
         assert_eq!(values(element), before);
         let request = ask(&server, port);
         await_values(element, during);
@@ -117,4 +116,27 @@ fn a_card_without_monitor_elements_only_counts_requests() {
                     inputs to its outputs";
     assert!(said.contains(expected), "{said}");
     ask(&server, "system:capture_1").terminate().expect_success();
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_card_follows_the_clock_that_is_asked_for_also_when_it_comes_back() {
+    const CONTROL: &str = "iface=MIXER,name='Sync Mode'";
+    with_elements(elements::CLOCK);
+    let server = server_on("hw:2", &["--quantum", "1024", "--clock-source", "word clock"]);
+    assert_eq!(values(CONTROL), "2");
+    assert!(driver(&server).contains("Sync Mode Word Clock"), "{}", driver(&server));
+    let listed = server.consort(&["device", "list"]).expect_success().stdout;
+    assert!(listed.contains("Sync Mode: AutoSync, Master, [Word Clock]"), "{listed}");
+    // As when the card has forgotten it.
+    elements::set(CONTROL, "1");
+    server.run("jack_bufsize", &["512"]).expect_success();
+    await_values(CONTROL, "2");
+    let refused = ["driver", "alsa", "--device", "hw:2", "--clock-source", "MADI"];
+    let said = server.consort(&refused).stderr;
+    assert!(said.contains("no clock source 'MADI'") && said.contains("Master"), "{said}");
+    assert_eq!(values(CONTROL), "2");
+    with_elements("");
+    let said = server.consort(&refused).stderr;
+    assert!(said.contains("no control of its clock"), "{said}");
 }

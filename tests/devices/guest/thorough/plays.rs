@@ -7,12 +7,11 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::guest::{
-    await_cycles, awaited, far, has_card, monitor, pull, run, server_on, status_line,
-    xruns_and_cycles,
+    awaited, driver, far, has_card, monitor, pull, run, server_on, xruns_and_cycles,
 };
 
 fn is_away(server: &Server) -> bool {
-    status_line(server, "driver").contains("not there")
+    driver(server).contains("not there")
 }
 
 /// What a client sees of the driver's ports.
@@ -25,19 +24,19 @@ fn demand_ten_returns(device: &str, number: u32, pull_out: impl Fn(), put_back: 
     let server = server_on(device, &["--capture", "0", "--quantum", "256", "--periods", "3"]);
     let _source = server.probe(&["source", "numbers"]);
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
-    await_cycles(&server, 20);
+    server.await_cycles(20);
     let before = ports(&server);
     for time in 1..=10 {
         let (xruns, _) = xruns_and_cycles(&server);
         pull_out();
         awaited("the status says that it is gone", || is_away(&server).then_some(()));
         assert!(xruns_and_cycles(&server).0 > xruns, "time {time}: it is an xrun");
-        await_cycles(&server, 50);
+        server.await_cycles(50);
         put_back();
         awaited("the kernel has it again", || has_card(number).then_some(()));
         awaited("it is taken back", || (!is_away(&server)).then_some(()));
         let (xruns, _) = xruns_and_cycles(&server);
-        await_cycles(&server, 50);
+        server.await_cycles(50);
         assert_eq!(xruns_and_cycles(&server).0, xruns, "time {time}: it runs as before");
         assert_eq!(
             ports(&server),
@@ -111,14 +110,14 @@ fn a_stopped_server_loses_no_frame_after_it_recovers() {
     );
     let _source = server.probe(&["source", "numbers"]);
     server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
-    await_cycles(&server, 50);
+    server.await_cycles(50);
     assert_eq!(xruns_and_cycles(&server).0, 0);
     server.program().signal(Signal::STOP);
     std::thread::sleep(std::time::Duration::from_millis(200));
     server.program().signal(Signal::CONT);
     awaited("the xrun is counted", || (xruns_and_cycles(&server).0 > 0).then_some(()));
     assert!(!is_away(&server));
-    await_cycles(&server, 50);
+    server.await_cycles(50);
     far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 1), 40_000, 0);
 }
 
@@ -135,7 +134,7 @@ fn a_channel_that_loses_its_source_falls_silent() {
         server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
         far::demand_consecutive(&far::recorded(&server, "FLOAT_LE", "48000", 1), 40_000, 0);
         server.run("jack_disconnect", &["numbers:out", "system:playback_1"]).expect_success();
-        await_cycles(&server, 20);
+        server.await_cycles(20);
         let rest = far::recorded(&server, "FLOAT_LE", "48000", 1);
         assert!(rest.len() >= 40_000 && rest.iter().all(|sample| *sample == 0.0));
     }
@@ -151,15 +150,15 @@ fn cycles_on_a_card_neither_allocate_nor_lock_nor_log() {
         let (mut server, guard) = Guard::server(&[&options[..], device].concat());
         let _source = guard.probe(&server, &["source", "numbers"]);
         server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
-        await_cycles(&server, 50);
+        server.await_cycles(50);
         server.run("jack_bufsize", &["256"]).expect_success();
-        await_cycles(&server, 50);
+        server.await_cycles(50);
         awaited("the device is back with the new quantum", || (!is_away(&server)).then_some(()));
-        await_cycles(&server, 50);
+        server.await_cycles(50);
         server.program().signal(Signal::STOP);
         std::thread::sleep(std::time::Duration::from_millis(200));
         server.program().signal(Signal::CONT);
-        await_cycles(&server, 50);
+        server.await_cycles(50);
         assert!(server.program().is_running(), "{device:?}");
         assert_eq!(guard.guarded_processes(), 2, "{device:?}");
     }
@@ -219,7 +218,7 @@ fn a_refusal_of_a_card_names_what_it_can_do() {
     });
     for (words, parts) in [
         ("-d alsa -d hw:9", &["in use by aplay (process ", &player.id().to_string()][..]),
-        ("-d alsa -d hw:0 -P -r 12345", &["not at 12345 Hz; it can ", "44100, 48000"]),
+        ("-d alsa -d hw:0 -P -r 12345", &["not at 12345 Hz; it supports ", "44100, 48000"]),
         ("-d alsa -d hw:0 -P -o 7", &["it has 2 channels, not 7"]),
         ("-d alsa -d hw:7", &["there is no such device; there is hw:Intel,0, hw:Loopback,0"]),
         ("-d alsa -d hw:0 -P -p 8192 -n 64", &["do not fit its memory of "]),
@@ -284,5 +283,5 @@ fn a_running_server_switches_to_a_card_and_back() {
         "hw:1,0",
         &["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"],
     );
-    assert!(status_line(&other, "driver").contains("hw:"));
+    assert!(driver(&other).contains("hw:"));
 }

@@ -1,35 +1,31 @@
-//! Finds consort's libjack.so.0 relative to the executable.
+//! Where programs find consort's libjack.so.0.
 
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 const LIBRARY: &str = "libjack.so.0";
 /// The name that the compiler gives the library; programs ask the loader for [`LIBRARY`].
 const BUILT_LIBRARY: &str = "libjack.so";
 
-/// The directory of `libjack.so.0`: `../lib` of an installed executable, the executable's own
-/// directory in a build tree.
+/// The directory of `libjack.so.0`, for the executable that it belongs to.
 pub(super) fn directory(executable: &Path) -> anyhow::Result<PathBuf> {
-    let own = executable.parent().context("the executable has no directory")?;
-    let installed = own.parent().map(|prefix| prefix.join("lib"));
-    if let Some(installed) = installed.filter(|directory| directory.join(LIBRARY).exists()) {
-        return Ok(installed);
+    let found = crate::libraries::find(executable, "libjack")?;
+    let directory = found.parent().context("a library lies in a directory")?;
+    if found.ends_with(BUILT_LIBRARY) {
+        match symlink(BUILT_LIBRARY, directory.join(LIBRARY)) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(error).with_context(|| {
+                    format!("cannot give {} its name", directory.join(LIBRARY).display())
+                });
+            }
+            _ => {}
+        }
     }
-    if !own.join(BUILT_LIBRARY).exists() {
-        bail!(
-            "{LIBRARY} is not in ../lib of {}: install consort as a whole, or build the package consort-libjack",
-            own.display()
-        );
-    }
-    match symlink(BUILT_LIBRARY, own.join(LIBRARY)) {
-        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error)
-            .with_context(|| format!("cannot give {} its name", own.join(LIBRARY).display())),
-        _ => Ok(own.to_path_buf()),
-    }
+    Ok(directory.to_path_buf())
 }
 
 /// The loader's search path with `directory` in front of it.
@@ -77,23 +73,12 @@ mod tests {
     }
 
     #[test]
-    fn an_installed_library_is_found_in_lib() {
-        let tree = Tree::new("installed", &["lib/libjack.so.0", "bin/libjack.so"]);
-        assert_eq!(tree.find().expect("found"), tree.0.join("lib"));
-    }
-
-    #[test]
     fn a_built_library_gets_the_name_that_programs_ask_for() {
         let tree = Tree::new("built", &["bin/libjack.so"]);
         for _ in 0..2 {
             assert_eq!(tree.find().expect("found"), tree.0.join("bin"));
             assert!(tree.0.join("bin/libjack.so.0").exists());
         }
-    }
-
-    #[test]
-    fn a_missing_library_is_an_error() {
-        assert!(Tree::new("missing", &[]).find().is_err());
     }
 
     #[test]

@@ -4,14 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
-/// The directory of Debian's libraries for this processor.
-const MULTIARCH: &str = if cfg!(target_arch = "x86_64") {
-    "x86_64-linux-gnu"
-} else if cfg!(target_arch = "aarch64") {
-    "aarch64-linux-gnu"
-} else {
-    "riscv64-linux-gnu"
-};
+use crate::libraries::MULTIARCH;
 
 /// The directories named by JACK2's environment variables, then our own, then the system's.
 pub(super) fn directories(executable: &Path) -> Vec<PathBuf> {

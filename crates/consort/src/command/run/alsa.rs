@@ -36,6 +36,15 @@ pub(super) struct AlsaArguments {
     /// inside the card, if the card can
     #[arg(long)]
     hardware_monitoring: bool,
+    /// Clock that the card follows, by the name that its control has for it (consort device list):
+    /// "Master", "AutoSync", "Word Clock"; repeatable, for a card with two such controls
+    #[arg(long, value_name = "NAME")]
+    clock_source: Vec<String>,
+    /// Priority of the card's reservation on the session bus: a program that asks with a higher one
+    /// gets the card until it releases it, and cycles go on by a timer [default: 2147483647, the
+    /// highest: none gets it]
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    reserve_priority: Option<i32>,
     /// Additional capture latency that the card does not report
     #[arg(long, value_name = "FRAMES", value_parser = cli::in_range(EXTRA_LATENCY_FRAMES))]
     input_latency: Option<u32>,
@@ -111,6 +120,8 @@ impl AlsaArguments {
             },
             soft: self.soft,
             hardware_monitoring: self.hardware_monitoring,
+            clock_sources: self.clock_source.clone(),
+            reserve_priority: self.reserve_priority.unwrap_or(defaults.reserve_priority),
             ..AlsaOptions::default()
         }
     }

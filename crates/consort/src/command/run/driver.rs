@@ -13,6 +13,8 @@ use super::alsa::AlsaArguments;
 /// What can start cycles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum DriverName {
+    /// A sound card if this machine has one, otherwise the timer
+    Auto,
     /// A sound card
     Alsa,
     /// A timer; its ports lead nowhere
@@ -66,6 +68,14 @@ impl DriverArguments {
 
     /// Returns the driver of this name with these options.
     pub(crate) fn choice(&self, driver: DriverName) -> Result<DriverChoice, UsageError> {
+        self.choice_of(driver, device::has_card)
+    }
+
+    fn choice_of(
+        &self,
+        driver: DriverName,
+        has_card: impl FnOnce() -> bool,
+    ) -> Result<DriverChoice, UsageError> {
         let usage = |message: &str| Err(UsageError(message.into()));
         if self.alsa.is_used() && driver != DriverName::Alsa {
             return usage("options of a sound card need the driver alsa");
@@ -76,6 +86,8 @@ impl DriverArguments {
             return usage("--input, --output and --fast need the driver file");
         }
         match driver {
+            DriverName::Auto if has_card() => self.choice(DriverName::Alsa),
+            DriverName::Auto => self.choice(DriverName::Timer),
             DriverName::Alsa if (self.capture, self.playback) == (Some(0), Some(0)) => {
                 usage("--capture 0 and --playback 0 leave the card nothing to do")
             }
@@ -107,5 +119,18 @@ impl DriverArguments {
                 monitors: self.monitors,
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_timer_starts_cycles_where_there_is_no_card() {
+        let arguments = DriverArguments::default();
+        let choice = |driver, has_card| arguments.choice_of(driver, || has_card).expect("valid");
+        assert_eq!(choice(DriverName::Auto, true), choice(DriverName::Alsa, false));
+        assert_eq!(choice(DriverName::Auto, false), choice(DriverName::Timer, true));
     }
 }

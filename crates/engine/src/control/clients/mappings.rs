@@ -50,7 +50,7 @@ impl Clients {
             order.edges.iter().chain(&order.feedback).copied().collect();
         for reader in members {
             for (owner, slab) in sources(model, *reader) {
-                if model.is_device(owner) || pairs.contains(&(owner, *reader)) {
+                if model.is_server_written(owner) || pairs.contains(&(owner, *reader)) {
                     self.ask_for_slab(*reader, owner, slab, in_force);
                 }
             }
@@ -105,17 +105,12 @@ impl Clients {
     }
 
     fn ask_for_slab(&mut self, reader: u32, owner: u32, number: u32, in_force: u64) {
-        let slabs = match self.device_slabs.get(&owner) {
-            Some(slabs) => slabs,
-            None => match self.slots.get(&owner) {
-                Some(slot) => &slot.memory.slabs,
-                None => return,
-            },
-        };
-        let Some(memory) = slabs.get(number as usize).map(|slab| Arc::clone(&slab.memory)) else {
-            return;
-        };
         let key = (owner, number);
+        let slabs = self.device_slabs.get(&owner);
+        let slabs = slabs.or_else(|| Some(&self.slots.get(&owner)?.memory.slabs));
+        let slab = slabs.and_then(|slabs| slabs.get(number as usize));
+        let slab = slab.or_else(|| self.stream_slabs.get(&key));
+        let Some(memory) = slab.map(|slab| Arc::clone(&slab.memory)) else { return };
         let Some(slot) = self.slots.get_mut(&reader).filter(|slot| slot.slabs.is_unknown(key))
         else {
             return;
@@ -220,6 +215,18 @@ impl Clients {
         for slot in self.slots.values_mut() {
             if let Some(page) = slot.pages.forget(key, newest) {
                 slot.outbox.push(&Event::UnmapSignals { page });
+            }
+        }
+    }
+
+    /// Forgets a slab of a stream that has ended, and asks all clients to unmap it. `newest` is the
+    /// generation of the last plan that may name it.
+    pub(in super::super) fn forget_stream_slab(&mut self, key: (u32, u32), newest: u64) {
+        self.stream_slabs.remove(&key);
+        self.withdraw_mappings(|_, mapping| *mapping == Mapping::Slab(key), newest);
+        for slot in self.slots.values_mut() {
+            if let Some(slab) = slot.slabs.forget(key, newest) {
+                slot.outbox.push(&Event::UnmapSlab { slab });
             }
         }
     }

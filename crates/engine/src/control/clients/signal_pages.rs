@@ -3,7 +3,7 @@
 //! closed.
 //!
 //! A fresh page is sent to the client and to its predecessors while cycles go on with the old one.
-//! A plan uses it once all have mapped it, and no client waits.
+//! A plan uses it once all have mapped it, or have had their time to, and no client waits.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,6 +12,7 @@ use sys::futex::Futex;
 use super::Clients;
 use crate::model::Model;
 use crate::order::Order;
+use crate::signal_pages::{NEWCOMERS_PATIENCE_NS, PREDECESSORS_PATIENCE_NS};
 
 impl Clients {
     /// Replaces the pages that former neighbours of their owners have mapped.
@@ -37,8 +38,9 @@ impl Clients {
     }
 
     /// Starts using the fresh pages that their clients and all clients that signal them have
-    /// mapped. A client that does not signal yet is not waited for by others once the page is
-    /// overdue: it loses nothing that it had, and is asked to map the next page.
+    /// mapped. Where that protects their owner or lets another client signal it, no client is
+    /// waited for for ever: one that does not signal yet loses nothing that it had, one that does
+    /// falls silent, and both are asked to map the next page.
     pub(in super::super) fn take_up_signal_pages(&mut self, order: &Order, now_ns: u64) {
         let mut mapped: HashMap<u32, Mappers> = HashMap::new();
         for (writer, reader) in &order.edges {
@@ -59,9 +61,11 @@ impl Clients {
             let Some(slot) = self.slots.get_mut(client) else { continue };
             let signals = &mut slot.memory.signals;
             let by = mapped.remove(client).unwrap_or_default();
-            let newcomers_are_late =
-                signals.is_coming_overdue(now_ns) && (by.has_newcomer || signals.is_revoked());
-            let waits = by.lacks_predecessor || (by.lacks_newcomer && !newcomers_are_late);
+            let is_of_use = by.has_newcomer || signals.is_revoked();
+            let is_over = |patience_ns| is_of_use && signals.is_coming_overdue(patience_ns, now_ns);
+            // MUTATION: take_up.predecessors_awaited_without_end
+            let waits = (by.lacks_predecessor && !is_over(PREDECESSORS_PATIENCE_NS))
+                || (by.lacks_newcomer && !is_over(NEWCOMERS_PATIENCE_NS));
             if !waits
                 && signals.is_coming_mapped()
                 && let Some(given_up) = signals.advance(self.locking)

@@ -6,6 +6,7 @@ use device::Channels;
 use proto::event::Event;
 use proto::port_flags;
 use proto::request::{NewPort, PortType, SlabSlot};
+use sys::clock::now_ns;
 
 use super::super::questions::Tokens;
 use super::Clients;
@@ -16,6 +17,7 @@ use crate::order::order;
 use crate::outbox::FlushOutcome;
 use crate::policy::Permissions;
 use crate::realtime_limits::Locking;
+use crate::signal_pages::NEWCOMERS_PATIENCE_NS;
 use crate::supervision::ClientSupervision;
 
 /// A model with the device `system` and active clients, each with an input and an output.
@@ -184,8 +186,13 @@ fn take_up(program: &mut Program, now_ns: u64) -> u32 {
 
 /// Before every page is overdue.
 const EARLY_NS: u64 = 0;
-/// After it.
+/// When nothing is waited for any more.
 const LATE_NS: u64 = u64::MAX;
+
+/// When new predecessors have had their time, and those that are heard have not.
+fn late_for_newcomers_ns() -> u64 {
+    now_ns() + NEWCOMERS_PATIENCE_NS
+}
 
 #[test]
 fn a_new_predecessor_is_given_a_page_that_all_have_mapped() {
@@ -193,7 +200,8 @@ fn a_new_predecessor_is_given_a_page_that_all_have_mapped() {
     let [writer, reader, other] = program.ids[..] else { panic!("three") };
     for (client, token) in [(reader, own), (other, new_page)] {
         assert!(program.clients.mapping_answered(client, token, true));
-        assert_eq!(take_up(&mut program, LATE_NS), 0, "the writer would become silent");
+        let now_ns = late_for_newcomers_ns();
+        assert_eq!(take_up(&mut program, now_ns), 0, "the writer would become silent");
     }
     assert!(program.clients.have_unanswered_mappings(other, reader), "it is not heard yet");
     assert!(program.clients.mapping_answered(writer, page, true));
@@ -220,6 +228,43 @@ fn a_new_predecessor_that_maps_nothing_is_waited_for_briefly() {
     assert_eq!(take_up(&mut program, LATE_NS), 1);
     let knows = |client: u32| program.clients.slots[&client].pages.mapped((reader, 1)).is_some();
     assert!(knows(writer) && knows(third) && !knows(other));
+}
+
+#[test]
+fn a_predecessor_that_maps_nothing_falls_silent() {
+    let (mut program, [own, page, new_page]) = with_newcomer();
+    let [writer, reader, other] = program.ids[..] else { panic!("three") };
+    for (client, token) in [(reader, own), (other, new_page)] {
+        assert!(program.clients.mapping_answered(client, token, true));
+    }
+    assert_eq!(take_up(&mut program, LATE_NS), 1);
+    let knows = |clients: &Clients, client: u32, page: u32| {
+        clients.slots[&client].pages.mapped((reader, page)).is_some()
+    };
+    assert!(knows(&program.clients, other, 1) && !knows(&program.clients, writer, 1));
+    // It answers at last, and is heard with the page after.
+    assert!(program.clients.mapping_answered(writer, page, false), "a plan is needed");
+    program.clients.leave_signal_page(reader, 1);
+    ask(&mut program);
+    ask(&mut program);
+    for client in [reader, writer, other] {
+        let token = page_token(&mut program.clients, client);
+        assert!(program.clients.mapping_answered(client, token, true));
+    }
+    assert_eq!(take_up(&mut program, EARLY_NS), 2);
+    assert!(knows(&program.clients, writer, 2));
+}
+
+#[test]
+fn a_predecessor_that_maps_nothing_is_heard_while_no_client_gains_by_its_silence() {
+    let (mut program, [own, ..]) = with_newcomer();
+    let reader = program.ids[1];
+    assert!(program.clients.mapping_answered(reader, own, true));
+    assert_eq!(take_up(&mut program, LATE_NS), 0);
+    // A former neighbour that holds the page is reason enough.
+    program.clients.revoke_pages(&[(reader, 0)]);
+    assert_eq!(take_up(&mut program, late_for_newcomers_ns()), 0);
+    assert_eq!(take_up(&mut program, LATE_NS), 1);
 }
 
 #[test]

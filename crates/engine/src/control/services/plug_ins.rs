@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use proto::internal::{HostOrder, HostReport, InternalFailure, InternalRequest, PlugIn};
+use proto::internal::{HostReport, HostRequest, InternalFailure, InternalRequest, PlugIn};
 use proto::limits::{INTERNAL_CLIENTS, INTERNAL_OBJECT_BYTES, INTERNAL_PARAMETER_BYTES};
 use proto::request::{Reply, RequestError};
 use proto::{decode, encode};
@@ -152,6 +152,7 @@ impl PlugInHosts {
         if object.is_empty()
             || object.len() > INTERNAL_OBJECT_BYTES
             || object.starts_with(['.', '-'])
+            // MUTATION: check_load.any_path
             || !object.chars().all(is_name)
         {
             let reason = "a plug-in is named by its file's name alone, without a directory and without its end";
@@ -215,7 +216,7 @@ impl PlugInHosts {
         let Some(host) = self.hosts.get_mut(&handle) else { return };
         host.stage = Stage::Finishing { ticket, deadline_ns: now_ns + FINISHING_NS };
         // Fails only if its socket has closed, which the poller reports.
-        let _ = host.socket.try_send(&encode(&HostOrder::Finish), &[]);
+        let _ = host.socket.try_send(&encode(&HostRequest::Finish), &[]);
     }
 
     /// Receives a report of the host with this token of the poller.
@@ -309,7 +310,7 @@ impl PlugInHosts {
     /// when the server stops.
     pub(in super::super) fn finish(&mut self) {
         for host in self.hosts.values_mut() {
-            let _ = host.socket.try_send(&encode(&HostOrder::Finish), &[]);
+            let _ = host.socket.try_send(&encode(&HostRequest::Finish), &[]);
         }
         let deadline_ns = now_ns() + LEAVING_NS;
         let is_running = |host: &mut Host| matches!(host.process.status(), Ok(None));
@@ -342,6 +343,7 @@ impl Host {
         else {
             return;
         };
+        // MUTATION: end_if_late.never
         if deadline_ns > now_ns {
             return;
         }

@@ -1,6 +1,6 @@
 //! Sessions: one client asks the others to save, and receives all answers together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proto::event::Event;
 use proto::limits::{SESSION_COMMAND_BYTES, SESSION_PATH_BYTES};
@@ -64,18 +64,33 @@ impl Sessions {
         self.saving.is_some()
     }
 
-    /// Asks every client that has a session callback, or the requested one.
+    /// Asks every client of `may_save` that has a session callback, or the requested one.
+    ///
+    /// # Errors
+    /// The ticket, and the reason, if the requested client is not in `may_save`.
     pub(in super::super) fn ask(
         &mut self,
         ticket: Ticket,
         request: SaveRequest,
         (model, clients): (&Model, &mut Clients),
+        may_save: &BTreeSet<u32>,
         now_ns: u64,
-    ) {
+    ) -> Result<(), (Ticket, RequestError)> {
         let SaveRequest { target, kind, path } = request;
         let is_meant = |name: &str| target.as_ref().is_none_or(|target| target == name);
         let mut waiting = BTreeMap::new();
         for client in model.clients().filter(|client| is_meant(&client.name)) {
+            if !may_save.contains(&client.id) {
+                if target.is_none() {
+                    continue;
+                }
+                let reason = format!(
+                    "'{}' is a program of another user, which saves nothing in a directory that \
+                     this user names: ask as that user",
+                    client.name
+                );
+                return Err((ticket, RequestError::NotAllowed(reason)));
+            }
             if !has_callback(clients, client.id) {
                 continue;
             }
@@ -84,6 +99,7 @@ impl Sessions {
         }
         let deadline_ns = now_ns + SAVING_NS;
         self.saving = Some(Saving { ticket, waiting, commands: Vec::new(), bytes: 0, deadline_ns });
+        Ok(())
     }
 
     /// Notes that a client has saved; its command is in the list, if it has one.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use proto::xrun::{Link, Timestamps, Usual, Verdict, Xrun};
+use proto::xrun::{Timestamps, TypicalTimes, UpstreamClient, Verdict, Xrun};
 use rt::record::{ClientRecord, CycleRecord};
 use sys::clock::now_ns;
 use sys::thread::SwitchTrace;
@@ -227,12 +227,16 @@ impl XrunLog {
     }
 
     /// The clients before the late one in the newest cycle, in the order of the graph.
-    fn chain(&self, cycle: &CycleRecord, model: &Model) -> Vec<Link> {
+    fn chain(&self, cycle: &CycleRecord, model: &Model) -> Vec<UpstreamClient> {
         let before = &self.in_cycle;
         let nearest = before.iter().skip(before.len().saturating_sub(CHAIN));
         let link = |record: &ClientRecord| {
             let name = model.client(record.client)?.name.clone();
-            Some(Link { name, timestamps: timestamps(cycle, record), cpu: u32::from(record.cpu) })
+            Some(UpstreamClient {
+                name,
+                timestamps: timestamps(cycle, record),
+                cpu: u32::from(record.cpu),
+            })
         };
         nearest.filter_map(link).collect()
     }
@@ -263,9 +267,9 @@ fn timestamps(cycle: &CycleRecord, record: &ClientRecord) -> Timestamps {
 }
 
 /// Medians of the last minute; `None`: the client has not run in it.
-fn usual(clients: &mut Clients, client: u32) -> Option<Usual> {
+fn usual(clients: &mut Clients, client: u32) -> Option<TypicalTimes> {
     let timing = clients.slots.get_mut(&client)?.measured.timing(now_ns());
-    (timing.duration.minute.count > 0).then_some(Usual {
+    (timing.duration.minute.count > 0).then_some(TypicalTimes {
         scheduling_ns: timing.scheduling.minute.p50_ns,
         duration_ns: timing.duration.minute.p50_ns,
     })

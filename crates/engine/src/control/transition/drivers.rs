@@ -200,6 +200,7 @@ impl Control {
         let NewDriver { driver, facts, start_trigger, hardware_monitor } = driver;
         let slabs_in_use = |device| self.clients.slabs_of_device(device).len();
         let existing = self.model.driver().map_or(0, slabs_in_use) - slabs.len();
+        self.shared.is_called_by(&facts.rest_call);
         let swap = DriverSwap::new(driver, start_trigger, slabs, existing);
         self.publisher.hand_over(swap, now_ns());
         self.settings.driver = facts;

@@ -229,6 +229,7 @@ impl Transition {
             }
             (Step::Pausing(plan), Event::Polled) if plan.is_over(facts) => self.notify(plan, facts),
             (Step::Notifying { pause_until_ns, callbacks_until_ns }, Event::Polled)
+                // MUTATION: pause.as_long_as_callbacks_run
                 if !facts.callbacks_run || facts.now_ns >= pause_until_ns =>
             {
                 self.resume(callbacks_until_ns, facts)

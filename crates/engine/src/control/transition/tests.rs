@@ -10,7 +10,7 @@ use crate::opening;
 struct NoReservation;
 
 impl device::CardReservation for NoReservation {
-    fn reserve(&self, _: u32) -> Option<device::Reservation> {
+    fn reserve(&self, _: u32, _: i32) -> Option<device::Reservation> {
         None
     }
 }

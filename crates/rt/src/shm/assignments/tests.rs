@@ -2,14 +2,16 @@
 
 use super::*;
 
-/// Allocates on the heap, since the segment is too large for a test thread's stack.
-fn zeroed() -> std::boxed::Box<Assignments> {
-    // SAFETY: allocated with the layout of `Assignments`, for which zeroed bytes are a value:
-    // atomics only.
-    unsafe {
-        std::boxed::Box::from_raw(
-            std::alloc::alloc_zeroed(core::alloc::Layout::new::<Assignments>()).cast(),
-        )
+impl Assignments {
+    /// Allocates on the heap, since the segment is too large for a test thread's stack.
+    pub(crate) fn boxed() -> std::boxed::Box<Self> {
+        // SAFETY: allocated with the layout of `Assignments`, for which zeroed bytes are a value:
+        // atomics only.
+        unsafe {
+            std::boxed::Box::from_raw(
+                std::alloc::alloc_zeroed(core::alloc::Layout::new::<Self>()).cast(),
+            )
+        }
     }
 }
 
@@ -23,6 +25,7 @@ fn a_client_reads_what_the_server_wrote() {
     let edges = Edges::new(3).expect("three");
     let mut writer = AssignmentWriter::new(&mut words, Some(1), edges, true);
     writer.page(1);
+    writer.wake_early();
     let follower = FollowerEdge { page: 4, edge: 5, edges: 6 };
     writer.follower(follower);
     let source = InputSource { slab: 70_000, slot: 15, feedback: true, own: false };
@@ -34,6 +37,7 @@ fn a_client_reads_what_the_server_wrote() {
         (reader.cpu(), reader.edges(), reader.runs(), reader.driver_waits(), reader.page()),
         (Some(1), edges, true, true, 1)
     );
+    assert!(reader.wakes_early() && !AssignmentReader::new(&absent(1)).wakes_early());
     assert_eq!([0, 1].map(|page| AssignmentReader::new(&absent(page)).page()), [0, 1]);
     assert!(!AssignmentReader::new(&absent(1)).runs());
     assert!(reader.followers().eq([follower]));
@@ -58,7 +62,7 @@ fn assignments_that_do_not_fit_are_refused_as_a_whole() {
 
 #[test]
 fn a_client_obeys_the_newest_assignment_of_its_plan() {
-    let assignments = zeroed();
+    let assignments = Assignments::boxed();
     let (mut state, mut words) = ((0, 0), std::vec![0; ASSIGNMENT_WORDS]);
     assert!(!assignments.copy_for(5, &mut copy(&mut state, &mut words)), "none yet");
     assert!(assignments.publish(3, &[30]));

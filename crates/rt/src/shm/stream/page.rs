@@ -31,7 +31,8 @@ pub struct StreamPage {
     /// Counts the changes of the schedule that the program could not foresee: the futex word on
     /// which it sleeps, always with a deadline. No other program maps it.
     kicks: AtomicU32,
-    reserved: AtomicU32,
+    /// 1: the server has ended the stream.
+    ended: AtomicU32,
     lowest: AtomicU64,
     missed_frames: AtomicU64,
     schedule: Snapshot<{ Schedule::WORDS }>,
@@ -134,6 +135,12 @@ impl StreamPage {
         Some(Miss { position, device_frame, frames })
     }
 
+    /// Returns whether there were `number` misses since the stream began, or more. False for a
+    /// moment while another one takes its place. Thread: any.
+    pub fn has_missed(&self, number: u64) -> bool {
+        self.misses.number_at(number) >= number
+    }
+
     /// Returns the frames missed since the stream began. Thread: any.
     pub fn missed_frames(&self) -> u64 {
         self.missed_frames.load(Ordering::Relaxed)
@@ -170,6 +177,17 @@ impl StreamPage {
     /// Returns when the device wakes next; `None` while that is being written. Thread: any.
     pub fn schedule(&self) -> Option<Schedule> {
         self.schedule.read().map(Schedule::from_words)
+    }
+
+    /// Notes that the stream has ended; a [kick](Self::kick) follows. Thread: any of the server.
+    pub fn note_ended(&self) {
+        // Relaxed: the kick orders it.
+        self.ended.store(1, Ordering::Relaxed);
+    }
+
+    /// Returns whether the server has ended the stream: no wish will be obeyed. Thread: any.
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed) != 0
     }
 
     /// Wakes the program to look at the schedule or at an acknowledgement, which were published
@@ -276,6 +294,9 @@ mod tests {
         let miss = |number: u64| Miss { position: number, device_frame: 7, frames: 10 };
         (1..=MISSES as u64 + 1).for_each(|number| page.note_miss(number, miss(number)));
         assert_eq!((page.miss(1), page.miss(2)), (None, Some(miss(2))));
+        let most = MISSES as u64 + 1;
+        assert!([1, 2, most].into_iter().all(|number| page.has_missed(number)));
+        assert!(![most + 1, 2 * most].into_iter().any(|number| page.has_missed(number)));
         assert_eq!(page.missed_frames(), 10 * (MISSES as u64 + 1));
     }
 

@@ -185,7 +185,7 @@ impl WrittenFrames {
         accepted
     }
 
-    /// Returns how often the program has stated a position that cannot be.
+    /// Returns how often the program has stated an impossible position.
     #[must_use]
     pub fn faults(self) -> u64 {
         self.faults

@@ -1,0 +1,152 @@
+//! The devices of a server that play streams.
+
+use proto::stream::{
+    DeviceState, FurtherDevice, NewDevice, StreamReply, StreamRequest, Volume, WakeUpRate,
+};
+
+use super::StreamConnection;
+use super::connection::ask;
+use crate::requests::Requests;
+use crate::{Error, Observer};
+
+/// What streams on a device are converted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StreamDevice {
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// Channels that can be played, counted from 0; 0: the device plays no streams.
+    pub channels: u32,
+    /// Channels that can be recorded, counted from 0.
+    pub captured: u32,
+    /// How often its thread has woken since it began.
+    pub wake_ups: u64,
+    /// How often lately.
+    pub wake_up_rate: WakeUpRate,
+    /// What it does now.
+    pub state: DeviceState,
+    /// The volume of all that leaves it.
+    pub volume: Volume,
+}
+
+/// Returns what streams on a device are converted to; `None`: on the one that drives.
+pub(crate) fn device(requests: &Requests, name: Option<&str>) -> Result<StreamDevice, Error> {
+    match ask(requests, StreamRequest::Device { device: name.map(Into::into) })? {
+        StreamReply::Device {
+            sample_rate_hz,
+            channels,
+            captured,
+            wake_ups,
+            wake_up_rate,
+            state,
+            volume,
+        } => Ok(StreamDevice {
+            sample_rate_hz,
+            channels,
+            captured,
+            wake_ups,
+            wake_up_rate,
+            state,
+            volume,
+        }),
+        _ => Err(Error::OTHER_REPLY),
+    }
+}
+
+impl StreamConnection {
+    /// Returns what streams on the device that drives are converted to.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn device(&self) -> Result<StreamDevice, Error> {
+        device(self.requests(), None)
+    }
+
+    /// Returns what streams on the device of this name are converted to; `None`: on the one that
+    /// drives.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], with the names that there are, if there is no such device;
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn device_named(&self, name: Option<&str>) -> Result<StreamDevice, Error> {
+        device(self.requests(), name)
+    }
+
+    /// Returns the devices beside the one that drives, by name.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn further_devices(&self) -> Result<Vec<FurtherDevice>, Error> {
+        further_devices(self.requests())
+    }
+}
+
+impl StreamConnection {
+    /// Moves a playback stream to another device (`None`: the one that drives). It fades out on its
+    /// own device and continues on the other from where the fade began. Both must have the same
+    /// rate.
+    ///
+    /// A program may move its own streams; those of others if the server's policy lets it.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if there is no such stream or device, or they do not fit;
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn move_stream(&self, stream: u32, device: Option<&str>) -> Result<(), Error> {
+        move_stream(self.requests(), stream, device)
+    }
+}
+
+fn move_stream(requests: &Requests, stream: u32, device: Option<&str>) -> Result<(), Error> {
+    match ask(requests, StreamRequest::Move { stream, device: device.map(Into::into) })? {
+        StreamReply::Moved => Ok(()),
+        _ => Err(Error::OTHER_REPLY),
+    }
+}
+
+fn further_devices(requests: &Requests) -> Result<Vec<FurtherDevice>, Error> {
+    match ask(requests, StreamRequest::Devices)? {
+        StreamReply::Devices(devices) => Ok(devices),
+        _ => Err(Error::OTHER_REPLY),
+    }
+}
+
+impl Observer {
+    /// Returns the devices for streams beside the one that drives, by name.
+    ///
+    /// # Errors
+    /// See [`Requester`](crate::Requester).
+    pub fn further_devices(&self) -> Result<Vec<FurtherDevice>, Error> {
+        further_devices(&self.requests)
+    }
+
+    /// Adds a device without hardware, with a thread and a clock of its own, for streams.
+    ///
+    /// # Errors
+    /// See [`Requester`](crate::Requester). [`Error::Refused`] if there is a device of that name,
+    /// or the server's policy does not let this program add one.
+    pub fn add_device(&self, device: NewDevice) -> Result<(), Error> {
+        match ask(&self.requests, StreamRequest::Add(device))? {
+            StreamReply::Added => Ok(()),
+            _ => Err(Error::OTHER_REPLY),
+        }
+    }
+
+    /// Moves a playback stream to another device, as [`StreamConnection::move_stream`] does.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn move_stream(&self, stream: u32, device: Option<&str>) -> Result<(), Error> {
+        move_stream(&self.requests, stream, device)
+    }
+
+    /// Removes a device that was added: its streams end.
+    ///
+    /// # Errors
+    /// See [`Requester`](crate::Requester). [`Error::Refused`], with the names that there are, if
+    /// there is no such device.
+    pub fn remove_device(&self, name: &str) -> Result<(), Error> {
+        match ask(&self.requests, StreamRequest::Remove { device: name.into() })? {
+            StreamReply::Removed => Ok(()),
+            _ => Err(Error::OTHER_REPLY),
+        }
+    }
+}

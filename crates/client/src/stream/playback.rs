@@ -1,0 +1,229 @@
+//! A playback stream with its connection: what a player does with it.
+
+use std::sync::Arc;
+
+use proto::stream::{Gain, StreamReply, StreamRequest, Volume, VolumeOf};
+use rt::shm::RingShape;
+use rt::stream::{FADE_NS, Gains, Wish};
+
+use super::connection::{ask, set_volume};
+use super::{NoRoomForWish, Samples, StreamWriter};
+use crate::Error;
+use crate::requests::Requests;
+
+/// A playback stream. It holds at position 0 until the program wishes otherwise, and fades out when
+/// it is dropped.
+///
+/// Wishes are heard within milliseconds, whatever is queued, and without a step. Each returns its
+/// number: [`StreamControl::acknowledgement`](super::StreamControl::acknowledgement) has the device
+/// frame at which it takes effect. Times are `CLOCK_MONOTONIC`, ns.
+#[derive(Debug)]
+pub struct PlaybackStream {
+    requests: Arc<Requests>,
+    number: u32,
+    writer: StreamWriter,
+    shape: RingShape,
+    /// How long a frame lasted when the device's clock was last seen to run; 0: never.
+    frame_ps: u64,
+}
+
+/// Why a wish was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WishError {
+    /// Too many wishes wait for the device. Wait for one of them, or make this one later.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoomForWish),
+    /// [`Error::Refused`]: the server has ended the stream, because its device has gone;
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    #[error(transparent)]
+    Server(#[from] Error),
+}
+
+impl PlaybackStream {
+    pub(super) fn new(
+        requests: Arc<Requests>,
+        number: u32,
+        shape: RingShape,
+        writer: StreamWriter,
+    ) -> Self {
+        Self { requests, number, writer, shape, frame_ps: 0 }
+    }
+
+    /// Returns its number on the server.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    /// Returns the shape of its ring, and so the largest depth.
+    #[must_use]
+    pub fn shape(&self) -> RingShape {
+        self.shape
+    }
+
+    /// Returns the end at which frames are written and wishes published.
+    #[must_use]
+    pub fn writer(&self) -> &StreamWriter {
+        &self.writer
+    }
+
+    /// Returns the same, to write and to wish.
+    pub fn writer_mut(&mut self) -> &mut StreamWriter {
+        &mut self.writer
+    }
+
+    /// Makes the device obey the wishes so far at once, instead of when it wakes next.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the server has ended the stream, because its device has gone;
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn call(&self) -> Result<(), Error> {
+        match ask(&self.requests, StreamRequest::Call { stream: self.number })? {
+            StreamReply::Called => Ok(()),
+            _ => Err(Error::OTHER_REPLY),
+        }
+    }
+
+    /// Wishes, and has the device obey at once.
+    fn wish(&mut self, wish: Wish) -> Result<u64, WishError> {
+        let number = self.writer.control_mut().wish(wish)?;
+        self.call()?;
+        Ok(number)
+    }
+
+    /// Plays, from where it holds: with a fade, unless nothing there was played before.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn run(&mut self) -> Result<u64, WishError> {
+        self.wish(Wish::Run)
+    }
+
+    /// Pauses: it fades out, and holds where the fade began.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn hold(&mut self) -> Result<u64, WishError> {
+        self.wish(Wish::Hold)
+    }
+
+    /// Ends exactly after everything that has been written, without a fade, and holds there.
+    /// [`heard`](Self::heard) reaches [`StreamWriter::position`] then.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn drain(&mut self) -> Result<u64, WishError> {
+        let end = self.writer.position();
+        self.wish(Wish::Drain { end })
+    }
+
+    /// Drops everything that has been written and is not heard yet, which fades out. What is
+    /// written next is heard next.
+    ///
+    /// A stream that runs waits for these frames, and misses the time until they are there: hold
+    /// it before, or [replace](Self::replace) what is queued.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn flush(&mut self) -> Result<u64, WishError> {
+        let position = self.writer.position();
+        self.wish(Wish::Splice { position })
+    }
+
+    /// Seeks: drops everything that has been written and is not heard yet, and goes on with these
+    /// frames, which fade in over the old ones. Returns the wish, and how many frames had room;
+    /// what follows is written as usual.
+    ///
+    /// A program that seeks leaves room for this in the ring: 50 ms are enough.
+    ///
+    /// # Errors
+    /// [`WishError`]; the frames are written all the same.
+    pub fn replace(&mut self, samples: Samples<'_>) -> Result<(u64, usize), WishError> {
+        let position = self.writer.position();
+        let written = self.writer.write(samples);
+        Ok((self.wish(Wish::Splice { position })?, written))
+    }
+
+    /// Goes on at a position of the ring: one that may still be played, at or after the
+    /// [lowest](rt::shm::StreamPage::lowest), or the end of what is written.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn splice(&mut self, position: u64) -> Result<u64, WishError> {
+        self.wish(Wish::Splice { position })
+    }
+
+    /// Sets the program's own gains, one for each channel, which are reached in a straight line of
+    /// `ramp_frames` frames.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn set_gains(&mut self, gains: Gains, ramp_frames: u32) -> Result<u64, WishError> {
+        self.wish(Wish::Gain { gains, ramp_frames })
+    }
+
+    /// Sets how far ahead of the hardware it may be rendered, frames, up to what was granted.
+    ///
+    /// # Errors
+    /// [`WishError`].
+    pub fn set_depth(&mut self, frames: u32) -> Result<u64, WishError> {
+        self.wish(Wish::Depth { frames })
+    }
+
+    /// Changes the server's volume of it, which users see, besides the program's own gains; what is
+    /// `None` stays as it is. Returns the volume from now on.
+    ///
+    /// # Errors
+    /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn set_volume(&self, gain: Option<Gain>, muted: Option<bool>) -> Result<Volume, Error> {
+        set_volume(&self.requests, VolumeOf::Stream(self.number), gain, muted)
+    }
+
+    /// Returns the position that is heard at `at_ns`.
+    pub fn heard(&mut self, at_ns: u64) -> u64 {
+        self.writer.control_mut().timing().position_at(at_ns)
+    }
+
+    /// Returns when a position is heard, if it is rendered: a later one may be heard at any time.
+    pub fn heard_ns(&mut self, position: u64) -> Option<u64> {
+        self.writer.control_mut().timing().time_of(position)
+    }
+
+    /// Returns how many frames have been written and are not heard at `at_ns`: with the device's
+    /// rate, how long a frame that is written then takes to be heard, with everything in it. While
+    /// the stream holds, as if it ran on.
+    pub fn queued_frames(&mut self, at_ns: u64) -> u64 {
+        self.writer.position().saturating_sub(self.heard(at_ns))
+    }
+
+    /// Returns whether everything that was written has been heard at `at_ns`: it has drained.
+    pub fn has_drained(&mut self, at_ns: u64) -> bool {
+        self.heard(at_ns) >= self.writer.position()
+    }
+
+    /// Returns whether it has drained at `at_ns`, or misses frames: a stream whose frames did not
+    /// come in time fades out over the last ones, and waits where that fade began.
+    pub fn has_run_dry(&mut self, at_ns: u64) -> bool {
+        // A device whose clock stands has faded everything out.
+        let frame_ps = self.writer.control_mut().timing().frame_ps;
+        self.frame_ps = if frame_ps > 0 { frame_ps } else { self.frame_ps };
+        let fade_frames = (FADE_NS * PS_PER_NS).checked_div(self.frame_ps).map_or(0, |all| all + 1);
+        self.heard(at_ns) + fade_frames >= self.writer.position()
+    }
+
+    /// Returns how often frames were not there when they had to be heard. Each time counts once it
+    /// is over: until then, [`has_run_dry`](Self::has_run_dry).
+    pub fn underruns(&mut self) -> u64 {
+        self.writer.control_mut().misses()
+    }
+}
+
+const PS_PER_NS: u64 = 1000;
+
+impl Drop for PlaybackStream {
+    fn drop(&mut self) {
+        // Fails if the stream or the server is gone, and then nothing is left to be closed.
+        let _ = ask(&self.requests, StreamRequest::Close { stream: self.number });
+    }
+}

@@ -1,0 +1,44 @@
+//! `consort move`: a stream continues on another device.
+
+use std::process::ExitCode;
+
+use anyhow::bail;
+use clap::Args;
+use client::Observer;
+use client::stream::Direction;
+
+use super::volume::target::{Target, find};
+
+/// Move a stream to another device
+///
+/// It is heard there from where it was heard before, in a fade of some milliseconds; its program
+/// needs to know nothing of it. Both devices must have the same rate. `system` is the server's own
+/// device, and `consort device list` shows the others.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort move 3 headphones
+  consort move firefox system")]
+pub(crate) struct Move {
+    /// Number of a stream, or name of a program or how it begins: then all of what it plays
+    stream: String,
+    /// Name of the device
+    device: String,
+}
+
+impl Move {
+    pub(crate) fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        let observer = Observer::open(Some(server))?;
+        let streams = observer.streams()?;
+        let Target::Streams(mut named) = find(&streams, &[], &self.stream)? else {
+            bail!("a device cannot be moved: name a stream or a program")
+        };
+        // What is named alone may be refused with a reason; of a program, what plays is meant.
+        if named.len() > 1 {
+            named.retain(|stream| stream.direction == Direction::Playback);
+        }
+        for stream in named {
+            observer.move_stream(stream.stream, Some(&self.device))?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}

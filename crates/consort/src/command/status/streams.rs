@@ -1,0 +1,164 @@
+//! Streams, and what keeps their device from sleeping.
+
+use proto::status::Status;
+use proto::stream::{DeviceState, Direction, FurtherDevice, StreamStatus, Volume, WakeUpRate};
+use serde_json::{Value, json};
+
+use crate::command::volume;
+
+/// The streams of all programs, and what their devices do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Streams {
+    /// What the device that drives does.
+    pub(crate) state: DeviceState,
+    /// How often its thread wakes.
+    pub(crate) wake_up_rate: WakeUpRate,
+    /// Volume of all that leaves it.
+    pub(crate) volume: Volume,
+    /// The other devices, by name.
+    pub(crate) further: Vec<FurtherDevice>,
+    /// By number.
+    pub(crate) streams: Vec<StreamStatus>,
+}
+
+fn word(state: DeviceState) -> &'static str {
+    match state {
+        DeviceState::Cycling => "cycling",
+        DeviceState::Deep => "deep",
+        DeviceState::Parked => "parked",
+    }
+}
+
+fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Playback => "playback",
+        Direction::Record => "record",
+        Direction::Monitor => "monitor",
+    }
+}
+
+/// A volume that is heard, as the end of a line.
+fn loudness(volume: Volume) -> String {
+    if volume == Volume::default() {
+        return String::new();
+    }
+    format!(", volume {}", volume::as_text(volume))
+}
+
+fn ms(frames: u32, rate_hz: u32) -> u64 {
+    u64::from(frames) * 1000 / u64::from(rate_hz.max(1))
+}
+
+impl Streams {
+    /// Returns lines about the device and its streams.
+    pub(super) fn as_text(&self, status: &Status) -> String {
+        let mut text = format!(
+            "\ndevice   {}{}, {:.1} wake-ups a second{}\n",
+            word(self.state),
+            self.reason(status),
+            self.wake_up_rate.per_second(),
+            loudness(self.volume)
+        );
+        for device in &self.further {
+            let FurtherDevice { name, sample_rate_hz, channels, state, volume, .. } = device;
+            text += &format!(
+                "device   '{name}': {}{}, {:.1} wake-ups a second, {sample_rate_hz} Hz, {channels} channels{}\n",
+                word(*state),
+                self.depth_reason(*state, Some(name), *sample_rate_hz),
+                device.wake_up_rate.per_second(),
+                loudness(*volume)
+            );
+        }
+        for stream in &self.streams {
+            let StreamStatus { program, name, process, depth_frames, missed_frames, .. } = stream;
+            let state = match (stream.plays, stream.direction) {
+                (false, _) => "holds".into(),
+                (true, Direction::Playback) => {
+                    format!("plays, rendered {} ms ahead", stream.rendered_us / 1000)
+                }
+                (true, Direction::Record) => "records".into(),
+                (true, Direction::Monitor) => "records what is played".into(),
+            };
+            let further =
+                self.further.iter().find(|device| stream.device.as_ref() == Some(&device.name));
+            let rate_hz = further.map_or(status.sample_rate_hz, |device| device.sample_rate_hz);
+            let at_most_ms = ms(*depth_frames, rate_hz);
+            let on =
+                stream.device.as_ref().map_or_else(String::new, |name| format!(" on '{name}'"));
+            let missed = match missed_frames {
+                0 => String::new(),
+                missed => format!(", {missed} frames came too late"),
+            };
+            text += &format!(
+                "stream   {program} (pid {process}): {name}: {state}{on}, at most {at_most_ms} ms{}{missed}\n",
+                loudness(stream.volume)
+            );
+        }
+        text
+    }
+
+    /// What keeps the device from sleeping longer.
+    fn reason(&self, status: &Status) -> String {
+        match self.state {
+            DeviceState::Cycling => {
+                let active = status.clients.iter().filter(|client| client.active);
+                let names: Vec<&str> = active.map(|client| client.name.as_str()).collect();
+                if names.is_empty() { String::new() } else { format!(", for {}", names.join(", ")) }
+            }
+            state => self.depth_reason(state, None, status.sample_rate_hz),
+        }
+    }
+
+    /// Which program's stream on a device allows the least depth, if the device is deep.
+    fn depth_reason(&self, state: DeviceState, device: Option<&str>, rate_hz: u32) -> String {
+        if state != DeviceState::Deep {
+            return String::new();
+        }
+        let own = self.streams.iter().filter(|stream| stream.device.as_deref() == device);
+        let least = own.filter(|stream| stream.plays).min_by_key(|stream| stream.depth_frames);
+        least.map_or_else(String::new, |stream| {
+            let ms = ms(stream.depth_frames, rate_hz);
+            format!(", as far ahead as {} allows ({ms} ms)", stream.program)
+        })
+    }
+
+    /// Returns the same as JSON.
+    pub(super) fn as_json(&self) -> Value {
+        let stream = |stream: &StreamStatus| {
+            json!({
+                "number": stream.stream,
+                "program": stream.program,
+                "name": stream.name,
+                "pid": stream.process,
+                "device": stream.device,
+                "direction": direction(stream.direction),
+                "plays": stream.plays,
+                "rendered_us": stream.rendered_us,
+                "depth_frames": stream.depth_frames,
+                "missed_frames": stream.missed_frames,
+                "volume": stream.volume.gain.factor(),
+                "muted": stream.volume.muted,
+            })
+        };
+        let device = |device: &FurtherDevice| {
+            json!({
+                "name": device.name,
+                "state": word(device.state),
+                "sample_rate_hz": device.sample_rate_hz,
+                "channels": device.channels,
+                "wake_ups": device.wake_ups,
+                "wake_ups_per_second": device.wake_up_rate.per_second(),
+                "volume": device.volume.gain.factor(),
+                "muted": device.volume.muted,
+            })
+        };
+        json!({
+            "device": word(self.state),
+            "wake_ups_per_second": self.wake_up_rate.per_second(),
+            "device_volume": self.volume.gain.factor(),
+            "device_muted": self.volume.muted,
+            "further_devices": self.further.iter().map(device).collect::<Value>(),
+            "streams": self.streams.iter().map(stream).collect::<Value>(),
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! A device that plays streams: its memory is filled as far ahead as the loop of streams likes, and
+//! cycles may run beside them. Thread: cycle, unless said otherwise.
+
+use alsa::{Fault, Pcm};
+use mix::Planes;
+use rt::rate::{duration_ns, frames_in};
+
+use super::device::{Device, queued_frames};
+use super::dither::Ditherer;
+use super::period_clock::PeriodClock;
+use super::stream_queue::StreamQueue;
+use super::transfer::write_silence;
+
+/// How long before it reads them a card may have fetched frames, at least, ns: what PulseAudio
+/// never rewinds.
+const LEAST_SAFETY_NS: u64 = 1_330_000;
+/// For how long the steps of a position are measured, and how often it is asked, ns.
+const MEASURED_NS: u64 = 30_000_000;
+const MEASURED_EACH_NS: u64 = 250_000;
+
+impl Device {
+    /// From now on the device plays streams, from device frame `first` on. What it plays already is
+    /// continued.
+    pub(super) fn begin_streams(&mut self, first: u64) {
+        let Some(playback) = &mut self.playback else { return };
+        let mut streams = StreamQueue::at(first, self.rate_hz);
+        let running = self.clock.as_ref().zip(playback.position(true).ok());
+        match running {
+            Some((clock, position)) => {
+                streams.take_over(queued_frames(playback, position), position.at_ns);
+                streams.await_cycle_at(clock.next_due_ns());
+                self.runs_cycles = true;
+            }
+            None => {
+                self.clock = None;
+                playback.stop();
+                // If it fails, starting does, too.
+                let _ = playback.prepare();
+            }
+        }
+        self.streams = Some(streams);
+    }
+
+    /// From now on the device gets cycles alone: the next one is appended to what is queued, and
+    /// the one after it is due when it would have been. Returns the frame that the device has come
+    /// to.
+    pub(super) fn end_streams(&mut self) -> Option<u64> {
+        let streams = self.streams.take()?;
+        let setup = self.playback.as_ref().and_then(Pcm::setup);
+        let room = setup.map_or(0, |setup| setup.buffer_frames).max(2 * self.quantum);
+        let queue_frames = streams.queued_at_cycle() + 2 * i64::from(self.quantum);
+        let queue_frames = u32::try_from(queue_frames).unwrap_or(0);
+        self.queue_frames = queue_frames.clamp(2 * self.quantum, room);
+        Some(streams.played())
+    }
+
+    /// Lets cycles run beside the streams: the first is due in a quantum, if playback runs; or else
+    /// a quantum after it has been started.
+    pub(super) fn begin_cycles(&mut self) -> Result<(), Fault> {
+        self.runs_cycles = true;
+        let runs = self.streams.as_ref().is_some_and(StreamQueue::runs);
+        if runs { self.start_cycles() } else { Ok(()) }
+    }
+
+    fn start_cycles(&mut self) -> Result<(), Fault> {
+        let now_ns = sys::clock::now_ns();
+        self.hold_ns = 0;
+        self.clock = Some(PeriodClock::started_at(now_ns, self.quantum, self.rate_hz));
+        if let Some(streams) = &mut self.streams {
+            streams.await_cycle_at(now_ns + duration_ns(self.quantum.into(), self.rate_hz));
+        }
+        let Some(capture) = &mut self.capture else { return Ok(()) };
+        capture.stop();
+        capture.prepare()?;
+        capture.start()
+    }
+
+    /// Lets cycles continue after a fault, with capture started again. Playback that has stopped
+    /// starts with what is written next.
+    pub(super) fn restart_cycles(&mut self) -> Result<(), Fault> {
+        match self.follow(sys::clock::now_ns()) {
+            Ok(()) => self.begin_cycles(),
+            Err(fault) => self.make_ready(fault),
+        }
+    }
+
+    /// Stops capture: playback goes on without cycles.
+    pub(super) fn end_cycles(&mut self) {
+        self.runs_cycles = false;
+        self.clock = None;
+        if let Some(capture) = &mut self.capture {
+            capture.stop();
+        }
+    }
+
+    /// Reads the hardware's position.
+    pub(super) fn follow(&mut self, now_ns: u64) -> Result<(), Fault> {
+        let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
+            return Err(Fault::Gone);
+        };
+        if !streams.runs() {
+            return Ok(());
+        }
+        let position = playback.position(true)?;
+        streams.note(queued_frames(playback, position), position.at_ns);
+        if streams.stands_still(now_ns) { Err(Fault::Stalled) } else { Ok(()) }
+    }
+
+    /// Makes a device that has stopped by itself ready to start with what is written next.
+    pub(super) fn make_ready(&mut self, fault: Fault) -> Result<(), Fault> {
+        self.clock = None;
+        let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
+            return Err(Fault::Gone);
+        };
+        match fault {
+            Fault::Xrun => streams.run_out(),
+            _ => streams.lose(),
+        }
+        self.starts_with_next = true;
+        playback.stop();
+        playback.prepare()
+    }
+
+    /// Starts to play what was written. Returns whether that is new.
+    pub(super) fn start_streams(&mut self) -> Result<bool, Fault> {
+        let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
+            return Err(Fault::Gone);
+        };
+        self.starts_with_next = false;
+        if streams.runs() {
+            return Ok(false);
+        }
+        playback.start()?;
+        streams.start(sys::clock::now_ns());
+        if self.runs_cycles { self.start_cycles().map(|()| true) } else { Ok(true) }
+    }
+
+    /// Stops playback where it is.
+    pub(super) fn stop_streams(&mut self) -> Result<(), Fault> {
+        self.clock = None;
+        self.starts_with_next = false;
+        let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
+            return Ok(());
+        };
+        playback.stop();
+        streams.lose();
+        playback.prepare()
+    }
+
+    /// Takes the last `frames` frames back; returns how many the card has given.
+    pub(super) fn rewind(&mut self, frames: u64) -> u64 {
+        let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
+            return 0;
+        };
+        let wanted = frames.min(streams.queued());
+        let taken = u64::from(playback.rewind(u32::try_from(wanted).unwrap_or(0)));
+        streams.remove(taken);
+        taken
+    }
+
+    /// Writes frames from device frame `first` on, unless there is no room for them: the loop sees
+    /// what was written.
+    pub(super) fn write_streams(
+        &mut self,
+        first: u64,
+        planes: &Planes,
+        dither: &mut Option<Ditherer>,
+        scratch: &mut [f32],
+    ) -> Result<(), Fault> {
+        let (Some(playback), Some(streams)) = (&mut self.playback, &mut self.streams) else {
+            return Err(Fault::Gone);
+        };
+        let buffer_frames = playback.setup().map_or(0, |setup| setup.buffer_frames);
+        let gap = first.saturating_sub(streams.written());
+        let frames = planes.frames() as u64;
+        if streams.queued() + gap + frames > buffer_frames.into() {
+            return Ok(());
+        }
+        if gap > 0 {
+            write_silence(playback, u32::try_from(gap).unwrap_or(0))?;
+            streams.add(gap);
+        }
+        let mut block = playback.write(u32::try_from(frames).unwrap_or(0))?;
+        for (channel, number) in (0..planes.channels()).zip(0..) {
+            let samples = planes.channel(channel);
+            match (dither.as_mut(), scratch.get_mut(..samples.len())) {
+                (Some(dither), Some(scratch)) => {
+                    scratch.copy_from_slice(samples);
+                    dither.apply(number, scratch);
+                    block.encode(number, scratch);
+                }
+                _ => block.encode(number, samples),
+            }
+        }
+        block.commit()?;
+        streams.add(frames);
+        Ok(())
+    }
+
+    /// Returns how many frames after its position cannot be changed, if that moves by `step_frames`
+    /// at once. Thread: any.
+    pub(super) fn safety_for(&self, step_frames: u32) -> u32 {
+        let least = u32::try_from(frames_in(LEAST_SAFETY_NS, self.rate_hz)).unwrap_or(u32::MAX);
+        least.saturating_add(step_frames)
+    }
+
+    /// Measures by how much the device's position moves at once, which nothing else tells, while
+    /// some silence is played. Thread: not the cycle's; it takes [`MEASURED_NS`].
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(super) fn measure_step(&mut self) -> Result<u32, Fault> {
+        let Some(playback) = &mut self.playback else { return Ok(0) };
+        let buffer_frames = playback.setup().map_or(0, |setup| setup.buffer_frames);
+        playback.prepare()?;
+        let frames = frames_in(2 * MEASURED_NS, self.rate_hz).min(buffer_frames.into());
+        let frames = u32::try_from(frames).unwrap_or(buffer_frames);
+        write_silence(playback, frames)?;
+        playback.start()?;
+        let start_ns = sys::clock::now_ns();
+        let (mut step, mut queued, mut at_ns) = (0, frames, start_ns);
+        while at_ns < start_ns + MEASURED_NS {
+            sys::clock::sleep_until(at_ns + MEASURED_EACH_NS);
+            let left = queued_frames(playback, playback.position(true)?);
+            let now_ns = sys::clock::now_ns();
+            let passed = frames_in(now_ns.saturating_sub(at_ns), self.rate_hz);
+            let moved = u64::from(queued.saturating_sub(left));
+            step = step.max(moved.saturating_sub(passed));
+            (queued, at_ns) = (left, now_ns);
+        }
+        playback.stop();
+        Ok(u32::try_from(step).unwrap_or(0))
+    }
+}

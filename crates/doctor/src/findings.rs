@@ -1,0 +1,223 @@
+//! Judges the facts. Pure: no finding asks the machine anything.
+
+use crate::{CardFacts, Facts, OtherServer, ServerFacts};
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// How it is.
+    pub verdict: Verdict,
+    /// What it is about.
+    pub subject: &'static str,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; `None`: nothing.
+    pub advice: Option<String>,
+}
+
+/// How good a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// Works, but not as well as it could.
+    Note,
+    /// Keeps programs from playing, or from playing in time.
+    Wrong,
+}
+
+impl Verdict {
+    /// The word for it, for users.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Good => "good",
+            Self::Note => "note",
+            Self::Wrong => "wrong",
+        }
+    }
+}
+
+/// The priority of a server's driver thread, unless another is asked for.
+const DRIVER_PRIORITY: u32 = 10;
+
+/// What a server and its clients lock at most, roughly: below that, pages of a cycle may be taken
+/// out of memory.
+const ENOUGH_LOCKED_BYTES: u64 = 256 << 20;
+
+/// Judges everything, in the order in which it matters.
+#[must_use]
+pub fn findings(facts: &Facts) -> Vec<Finding> {
+    let mut found = vec![library(facts), server(facts.server.as_ref())];
+    found.extend(cards(&facts.cards));
+    found.push(others(facts));
+    found.extend([priority(facts), memory(facts)]);
+    found.extend(throttle(facts));
+    found.extend(governor(&facts.governors));
+    found
+}
+
+fn good(subject: &'static str, found: impl Into<String>) -> Finding {
+    Finding { verdict: Verdict::Good, subject, found: found.into(), advice: None }
+}
+
+impl Finding {
+    fn but(self, verdict: Verdict, advice: impl Into<String>) -> Self {
+        Self { verdict, advice: Some(advice.into()), ..self }
+    }
+}
+
+fn library(facts: &Facts) -> Finding {
+    let advice = "install the package libjack-consort0, or start programs with 'consort exec -- \
+                  PROGRAM'";
+    match &facts.libjack {
+        Some(path) if facts.libjack_is_ours => good("libjack", format!("{}", path.display())),
+        Some(path) => {
+            let found = format!("programs get {}, which is not consort's", path.display());
+            good("libjack", found).but(Verdict::Wrong, advice)
+        }
+        None => good("libjack", "the loader finds none").but(Verdict::Wrong, advice),
+    }
+}
+
+fn server(server: Option<&ServerFacts>) -> Finding {
+    let Some(server) = server else {
+        return good("server", "none runs").but(
+            Verdict::Note,
+            "systemctl --user enable --now consort.socket, and the first program starts it",
+        );
+    };
+    let ServerFacts { name, process, driver, xruns, cycles, .. } = server;
+    let found = format!("'{name}', process {process}: {driver}, {xruns} xruns in {cycles} cycles");
+    if server.realtime_priority.is_none() {
+        let advice = "see 'real-time' below, then restart it";
+        return good("server", format!("{found}, not real-time")).but(Verdict::Note, advice);
+    }
+    good("server", found)
+}
+
+fn cards(cards: &[CardFacts]) -> Vec<Finding> {
+    if cards.is_empty() {
+        let none = good("card", "none: programs play to the timer, and are not heard");
+        return vec![none.but(Verdict::Note, "plug one in, or load its driver: aplay -l")];
+    }
+    cards.iter().map(card).collect()
+}
+
+fn card(card: &CardFacts) -> Finding {
+    let CardFacts { name, device, .. } = card;
+    if card.is_forbidden {
+        return good("card", format!("{name} ({device}) is closed to you")).but(
+            Verdict::Wrong,
+            "log in at the machine itself, or: sudo adduser $USER audio, and log in again",
+        );
+    }
+    match &card.holder {
+        Some(holder) if holder.program.as_deref() != Some("consort") => {
+            good("card", format!("{name} ({device}) is in use by {holder}"))
+                .but(Verdict::Wrong, format!("end that program: kill {}", holder.process))
+        }
+        Some(holder) => good("card", format!("{name} ({device}), open in {holder}")),
+        None => good("card", format!("{name} ({device})")),
+    }
+}
+
+fn others(facts: &Facts) -> Finding {
+    let subject = "servers";
+    if facts.others.is_empty() {
+        return good(subject, "no other sound server of yours runs");
+    }
+    let list = |server: &OtherServer| format!("{} (process {})", server.program, server.process);
+    let list: Vec<String> = facts.others.iter().map(list).collect();
+    let units: Vec<&str> = facts.others.iter().filter_map(|server| unit(&server.program)).collect();
+    let found = good(subject, format!("also running: {}", list.join(", ")));
+    let end: Vec<String> = facts.others.iter().map(|server| server.process.to_string()).collect();
+    found.but(
+        Verdict::Note,
+        if units.is_empty() {
+            format!("they may hold a card; to end them: kill {}", end.join(" "))
+        } else {
+            format!("they may hold a card: systemctl --user disable --now {}", units.join(" "))
+        },
+    )
+}
+
+/// The units with which systemd starts a server, and a socket starts it again.
+fn unit(program: &str) -> Option<&'static str> {
+    match program {
+        "pulseaudio" => Some("pulseaudio.socket pulseaudio.service"),
+        "pipewire-pulse" => Some("pipewire-pulse.socket pipewire-pulse.service"),
+        "wireplumber" => Some("wireplumber.service"),
+        _ => None,
+    }
+}
+
+fn priority(facts: &Facts) -> Finding {
+    let subject = "real-time";
+    let limit = facts.rtprio_limit;
+    let advice = "sudo adduser $USER realtime (with the package; otherwise a line '@audio - \
+                  rtprio 95' in /etc/security/limits.d/audio.conf), and log in again";
+    match (limit, facts.has_realtime_kit) {
+        (DRIVER_PRIORITY.., _) => good(subject, format!("priorities up to {limit}")),
+        (_, true) => good(subject, format!("priorities up to {limit}; RealtimeKit gives others"))
+            .but(Verdict::Note, advice),
+        (_, false) => good(subject, format!("priorities up to {limit}, and no RealtimeKit"))
+            .but(Verdict::Wrong, advice),
+    }
+}
+
+fn memory(facts: &Facts) -> Finding {
+    let subject = "memory";
+    match facts.memlock_limit {
+        None => good(subject, "any of it may be locked"),
+        Some(bytes @ ENOUGH_LOCKED_BYTES..) => {
+            good(subject, format!("{} MiB of it may be locked", bytes >> 20))
+        }
+        Some(bytes) => good(
+            subject,
+            format!("{} KiB of it may be locked: the rest may be paged out", bytes >> 10),
+        )
+        .but(
+            Verdict::Note,
+            "sudo adduser $USER realtime (with the package; otherwise a line '@audio - \
+                     memlock unlimited' in /etc/security/limits.d/audio.conf), and log in again",
+        ),
+    }
+}
+
+/// Below this share, real-time threads that do their work may be stopped for doing it.
+const ENOUGH_PERCENT: i64 = 90;
+
+fn throttle(facts: &Facts) -> Option<Finding> {
+    let (runtime_us, period_us) = facts.realtime_throttle_us?;
+    let subject = "throttling";
+    if runtime_us < 0 {
+        let found = "none: a real-time thread that hangs stops its CPU";
+        return Some(
+            good(subject, found)
+                .but(Verdict::Note, "sudo sysctl kernel.sched_rt_runtime_us=950000"),
+        );
+    }
+    let percent = runtime_us.saturating_mul(100).checked_div(period_us)?;
+    let found = format!("real-time threads have {percent} % of the CPU's time");
+    let found = good(subject, found);
+    Some(if percent >= ENOUGH_PERCENT {
+        found
+    } else {
+        found.but(Verdict::Wrong, "sudo sysctl kernel.sched_rt_runtime_us=950000")
+    })
+}
+
+fn governor(governors: &[String]) -> Option<Finding> {
+    let names = governors.join(", ");
+    let found = good("governor", format!("the CPUs' frequency: {names}"));
+    match governors {
+        [] => None,
+        all if all.iter().all(|name| name == "performance") => Some(found),
+        _ => Some(found.but(
+            Verdict::Note,
+            "for short cycles: echo performance | sudo tee \
+             /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor",
+        )),
+    }
+}

@@ -1,0 +1,16 @@
+//! `consort doctor`: what on this machine keeps sound from working in time, and what to type about
+//! it.
+//!
+//! [`Facts::gather`] reads the machine; [`findings`] judges what it found, and touches nothing.
+#![forbid(unsafe_code)]
+
+mod command;
+mod facts;
+mod findings;
+mod loader;
+#[cfg(test)]
+mod tests;
+
+pub use command::Doctor;
+pub use facts::{CardFacts, Facts, OtherServer, ServerFacts};
+pub use findings::{Finding, Verdict, findings};

@@ -1,0 +1,142 @@
+use alsa::Holder;
+
+use crate::command::screen;
+use crate::{CardFacts, Facts, OtherServer, ServerFacts, Verdict, findings};
+
+/// A machine with nothing to complain about.
+fn healthy() -> Facts {
+    Facts {
+        rtprio_limit: 95,
+        memlock_limit: None,
+        has_realtime_kit: true,
+        realtime_throttle_us: Some((950_000, 1_000_000)),
+        governors: vec!["performance".into()],
+        cards: vec![CardFacts {
+            name: "Studio".into(),
+            device: "hw:CARD=Studio,DEV=0".into(),
+            is_forbidden: false,
+            holder: None,
+        }],
+        others: Vec::new(),
+        libjack: Some("/usr/lib/x86_64-linux-gnu/consort/libjack.so.0".into()),
+        libjack_is_ours: true,
+        server: Some(ServerFacts {
+            name: "default".into(),
+            process: 7,
+            driver: "alsa hw:Studio".into(),
+            realtime_priority: Some(10),
+            xruns: 0,
+            cycles: 1000,
+        }),
+    }
+}
+
+/// What is found about one subject, with the advice.
+fn about(facts: &Facts, subject: &str) -> (Verdict, String) {
+    let found = findings(facts).into_iter().find(|finding| finding.subject == subject);
+    let found = found.expect("looked at");
+    (found.verdict, format!("{} → {}", found.found, found.advice.unwrap_or_default()))
+}
+
+#[track_caller]
+fn expect(change: impl FnOnce(&mut Facts), subject: &str, verdict: Verdict, part: &str) {
+    let mut facts = healthy();
+    change(&mut facts);
+    let (found, text) = about(&facts, subject);
+    assert_eq!(found, verdict, "{text}");
+    assert!(text.contains(part), "{text}");
+    let others = findings(&facts).into_iter().filter(|finding| finding.subject != subject);
+    for other in others {
+        assert_eq!(other.verdict, Verdict::Good, "{other:?}");
+    }
+}
+
+#[test]
+fn a_healthy_machine_is_good_in_every_line() {
+    for finding in findings(&healthy()) {
+        assert_eq!((finding.verdict, finding.advice), (Verdict::Good, None), "{}", finding.found);
+    }
+}
+
+#[test]
+fn another_projects_library_is_wrong() {
+    let others = |facts: &mut Facts| {
+        facts.libjack_is_ours = false;
+        facts.libjack = Some("/lib/x86_64-linux-gnu/libjack.so.0".into());
+    };
+    expect(others, "libjack", Verdict::Wrong, "/lib/x86_64-linux-gnu/libjack.so.0, which is not");
+    expect(|facts| facts.libjack = None, "libjack", Verdict::Wrong, "libjack-consort0");
+}
+
+#[test]
+fn a_card_in_use_names_who_holds_it() {
+    let held = |program: &str| {
+        let holder = Holder { process: 42, program: Some(program.into()) };
+        move |facts: &mut Facts| facts.cards[0].holder = Some(holder)
+    };
+    expect(held("pulseaudio"), "card", Verdict::Wrong, "in use by pulseaudio (process 42)");
+    expect(held("consort"), "card", Verdict::Good, "open in consort");
+}
+
+#[test]
+fn a_card_may_be_missing_or_closed() {
+    expect(|facts| facts.cards.clear(), "card", Verdict::Note, "not heard");
+    expect(|facts| facts.cards[0].is_forbidden = true, "card", Verdict::Wrong, "adduser");
+}
+
+#[test]
+fn other_servers_come_with_the_command_that_ends_them() {
+    let run = |program: &str| {
+        let server = OtherServer { program: program.into(), process: 9 };
+        move |facts: &mut Facts| facts.others.push(server)
+    };
+    expect(run("wireplumber"), "servers", Verdict::Note, "disable --now wireplumber.service");
+    expect(run("jackd"), "servers", Verdict::Note, "kill 9");
+}
+
+#[test]
+fn real_time_needs_a_limit_or_realtime_kit() {
+    expect(|facts| facts.rtprio_limit = 0, "real-time", Verdict::Note, "RealtimeKit gives");
+    let neither = |facts: &mut Facts| (facts.rtprio_limit, facts.has_realtime_kit) = (0, false);
+    expect(neither, "real-time", Verdict::Wrong, "adduser $USER realtime");
+}
+
+#[test]
+fn little_locked_memory_is_named_in_kibibytes() {
+    expect(|facts| facts.memlock_limit = Some(8 << 20), "memory", Verdict::Note, "8192 KiB");
+    expect(|facts| facts.memlock_limit = Some(1 << 30), "memory", Verdict::Good, "1024 MiB");
+}
+
+#[test]
+fn throttling_is_wrong_where_it_stops_work_and_noted_where_it_is_off() {
+    let throttle = |us| move |facts: &mut Facts| facts.realtime_throttle_us = Some((us, 1_000_000));
+    expect(throttle(500_000), "throttling", Verdict::Wrong, "50 %");
+    expect(throttle(-1), "throttling", Verdict::Note, "hangs");
+}
+
+#[test]
+fn a_frugal_governor_is_noted() {
+    let frugal = |facts: &mut Facts| facts.governors = vec!["powersave".into()];
+    expect(frugal, "governor", Verdict::Note, "powersave → for short cycles");
+}
+
+#[test]
+fn a_server_without_priority_and_no_server_at_all_are_noted() {
+    let lame = |facts: &mut Facts| {
+        let server = facts.server.as_mut().expect("it runs");
+        server.realtime_priority = None;
+    };
+    expect(lame, "server", Verdict::Note, "not real-time");
+    expect(|facts| facts.server = None, "server", Verdict::Note, "consort.socket");
+}
+
+#[test]
+fn advice_stands_below_what_it_is_about() {
+    let mut facts = healthy();
+    facts.libjack = None;
+    let text = screen(&findings(&facts));
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("wrong  libjack     the loader finds none"));
+    let advice = lines.next().expect("a second line");
+    assert!(advice.starts_with("                   → install"), "{advice}");
+}

@@ -1,0 +1,449 @@
+//! The streams of all programs: who has which, how much memory they take, and what the thread of
+//! their device has of them.
+//!
+//! A stream is *granted* until its program has sent its memory, then *begun*, which means that its
+//! device's thread has it, and *closing* until it is back from there. Its memory counts until then.
+//! One that is *moving* is begun again on another device when it is back.
+
+mod beginning;
+mod calls;
+mod devices;
+mod feeds;
+mod moving;
+mod ports;
+mod requests;
+#[cfg(test)]
+mod tests;
+mod volumes;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use mix::{ROUTED_CHANNELS, Routes, Stream};
+use proto::limits::{
+    STREAM_NAME_BYTES, STREAMS, STREAMS_AT_ONCE, STREAMS_OF_PROCESS, STREAMS_OF_PROGRAM,
+};
+use proto::request::RequestError;
+use proto::stream::{Direction, NewStream, StreamStatus, Volume};
+use rt::shm::{MAX_STREAM_CHANNELS, RingShape, StreamPage};
+use rtrb::{Consumer, Producer};
+use sys::futex::Futex;
+use sys::memory::Shared;
+
+use self::beginning::{MOST_KEPT_BYTES, kept_bytes};
+use self::devices::{DRIVER, DeviceEnd, DeviceFacts, Devices};
+use self::feeds::Feed;
+use self::ports::StreamPorts;
+use super::ticket::Ticket;
+use crate::device_shared::DeviceShared;
+use crate::device_stream::{DeviceStream, SharedGain};
+use crate::opening::DriverFacts;
+use crate::stream_budget::{Account, StreamBudget, StreamGrant, StreamLimits};
+use crate::stream_part::{StreamOrder, StreamReturn};
+
+/// Loops that may be on their way to a device's thread, there, or on their way back.
+const LOOPS: usize = 8;
+
+/// Orders for which there is always room: each stream is added, fed and closed, and each loop
+/// begun, given room to keep what leaves the device, and ended.
+const LASTING_ORDERS: usize = 3 * STREAMS + 3 * LOOPS;
+
+/// Room for other orders, which wait if there is none.
+const ROUTE_ORDERS: usize = 128;
+
+/// The two rings between the control thread and a device's thread: orders, and what comes back.
+pub type StreamRings = (
+    (Producer<StreamOrder>, Consumer<StreamReturn>),
+    (Consumer<StreamOrder>, Producer<StreamReturn>),
+);
+
+/// Returns the rings. There is room for everything that [`Streams`] lets exist at once.
+#[must_use]
+pub fn stream_rings() -> StreamRings {
+    let (orders, orders_out) = rtrb::RingBuffer::new(LASTING_ORDERS + ROUTE_ORDERS);
+    let most = 2 * STREAMS + 2 * LOOPS + 1;
+    let (mut returns_in, mut returns) = rtrb::RingBuffer::new(most);
+    // A device's thread must not be the first to touch this memory.
+    for _ in 0..most {
+        let _ = returns_in.push(StreamReturn::Slabs(Vec::new())).is_ok() && returns.pop().is_ok();
+    }
+    ((orders, returns), (orders_out, returns_in))
+}
+
+/// The streams, and the control thread's part of their devices.
+#[derive(Debug)]
+pub(super) struct Streams {
+    budget: StreamBudget,
+    streams: BTreeMap<u32, OpenStream>,
+    last: u32,
+    devices: Devices,
+    /// Begun streams whose connections to the device have changed.
+    rerouted: BTreeSet<u32>,
+    /// Ports of streams that have ended, or moved.
+    unplugged: Vec<StreamPorts>,
+    /// Streams that are back from one device, for another.
+    #[expect(clippy::vec_box, reason = "they are passed from thread to thread as they are")]
+    arrivals: Vec<Box<Stream<DeviceStream>>>,
+    /// Requests for streams that wait for clients which return from another server.
+    waiting: Vec<(Ticket, NewStream)>,
+}
+
+#[derive(Debug)]
+struct OpenStream {
+    peer: u64,
+    process: u32,
+    account: Account,
+    program: String,
+    name: String,
+    /// The number of its device.
+    device: u32,
+    direction: Direction,
+    /// The device's channels that it was opened for.
+    channels: Vec<u32>,
+    /// `None`: not yet, or no longer.
+    ports: Option<StreamPorts>,
+    /// Its connections to the device, and what the device's thread has of them.
+    routes: Routes,
+    ordered: Routes,
+    /// Where programs of the graph hear it.
+    feed: Feed,
+    depth_frames: u32,
+    /// It records, and the device may sleep.
+    lets_sleep: bool,
+    grant: StreamGrant,
+    volume: Volume,
+    /// The volume's factor, for the device's thread.
+    gain: Arc<SharedGain>,
+    state: State,
+}
+
+#[derive(Debug)]
+enum State {
+    Granted,
+    Begun(Arc<Shared<StreamPage>>),
+    /// Its device's thread gives it back for another device.
+    Moving {
+        page: Arc<Shared<StreamPage>>,
+        to: u32,
+    },
+    Closing(Arc<Shared<StreamPage>>),
+}
+
+impl OpenStream {
+    /// Returns whether it belongs to the program of a peer. A process may have several connections;
+    /// 0 is any process of another pid namespace.
+    fn is_of(&self, peer: u64, process: u32) -> bool {
+        self.peer == peer || (process != 0 && self.process == process)
+    }
+
+    fn page(&self) -> Option<&StreamPage> {
+        match &self.state {
+            State::Granted => None,
+            State::Begun(page) | State::Moving { page, .. } | State::Closing(page) => Some(page),
+        }
+    }
+
+    /// Returns the number of the device that it is on, or will be.
+    fn home(&self) -> u32 {
+        match self.state {
+            State::Moving { to, .. } => to,
+            _ => self.device,
+        }
+    }
+
+    fn status(&self, stream: u32, device: Option<&str>, now_ns: u64) -> StreamStatus {
+        let page = self.page();
+        let timing = page.and_then(StreamPage::timing).unwrap_or_default();
+        let passed_ns = now_ns.saturating_sub(timing.at_ns);
+        let plays = timing.until > timing.position_at(now_ns);
+        let rendered_ns = if plays { timing.latency_ns.saturating_sub(passed_ns) } else { 0 };
+        StreamStatus {
+            stream,
+            program: self.program.clone(),
+            name: self.name.clone(),
+            process: self.process,
+            device: device.map(Into::into),
+            direction: self.direction,
+            plays,
+            rendered_us: rendered_ns / 1000,
+            depth_frames: self.depth_frames,
+            missed_frames: page.map_or(0, StreamPage::missed_frames),
+            volume: self.volume,
+        }
+    }
+}
+
+fn refused(reason: impl Into<String>) -> RequestError {
+    RequestError::Failed(reason.into())
+}
+
+fn unknown(stream: u32) -> RequestError {
+    RequestError::Failed(format!("there is no stream {stream}: it has ended; open another"))
+}
+
+impl Streams {
+    /// Starts without streams and further devices.
+    pub(super) fn new(
+        rings: (Producer<StreamOrder>, Consumer<StreamReturn>),
+        driver: Arc<DeviceShared>,
+        limits: StreamLimits,
+    ) -> Self {
+        Self {
+            budget: StreamBudget::new(limits),
+            streams: BTreeMap::new(),
+            last: 0,
+            devices: Devices::new(DeviceEnd::new(rings, driver)),
+            rerouted: BTreeSet::new(),
+            unplugged: Vec::new(),
+            arrivals: Vec::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    /// Returns whether no program has a stream, and none fades out.
+    pub(super) fn is_empty(&self) -> bool {
+        self.streams.is_empty()
+    }
+
+    /// Returns the streams with greater numbers, as many as one answer holds.
+    pub(super) fn statuses_after(&self, after: u32, now_ns: u64) -> Vec<StreamStatus> {
+        let streams = self.streams.range(after.saturating_add(1)..).take(STREAMS_AT_ONCE);
+        let name = |stream: &OpenStream| self.devices.name(stream.home());
+        streams.map(|(number, stream)| stream.status(*number, name(stream), now_ns)).collect()
+    }
+
+    /// Grants a peer a stream on a device, by default on the `driver`; returns its number and the
+    /// ring to make.
+    pub(super) fn open(
+        &mut self,
+        peer: u64,
+        process: u32,
+        new: NewStream,
+        driver: &DriverFacts,
+    ) -> Result<(u32, RingShape), RequestError> {
+        let device = self.devices.find(new.device.as_deref())?;
+        // Processes that cannot be told apart are one program, whatever they say.
+        // MUTATION: open.accounts_of_the_unseen
+        let number = if process == 0 { 0 } else { new.account };
+        let account = Account { process, number };
+        self.check((peer, account), &new, device, driver)?;
+        let channels = u32::try_from(new.channels.len()).unwrap_or(u32::MAX);
+        let Some(grant) = self.budget.grant(account, channels, new.depth_frames) else {
+            let advice = "end other programs that play, or let this server lock more memory";
+            return Err(refused(format!("no memory is left for another stream: {advice}")));
+        };
+        let shape = grant.shape();
+        let number = self.next_number();
+        let stream = OpenStream {
+            peer,
+            process,
+            account,
+            program: new.program,
+            name: new.name,
+            device,
+            direction: new.direction,
+            // On the device that drives, they are those of its ports.
+            routes: if device == DRIVER { Routes::default() } else { routes_of(&new.channels) },
+            channels: new.channels,
+            ports: None,
+            ordered: Routes::default(),
+            feed: Feed::default(),
+            depth_frames: new.depth_frames.clamp(1, shape.depth_frames()),
+            lets_sleep: new.lets_sleep,
+            grant,
+            volume: Volume::default(),
+            gain: Arc::new(SharedGain::new(1.0)),
+            state: State::Granted,
+        };
+        self.streams.insert(number, stream);
+        Ok((number, shape))
+    }
+
+    fn check(
+        &self,
+        (peer, account): (u64, Account),
+        new: &NewStream,
+        device: u32,
+        driver: &DriverFacts,
+    ) -> Result<(), RequestError> {
+        if device == DRIVER {
+            check_driver(driver)?;
+        }
+        let facts = self.devices.facts(device, driver);
+        for (what, name) in [("program", &new.program), ("stream", &new.name)] {
+            let is_name = !name.is_empty()
+                && name.len() <= STREAM_NAME_BYTES
+                && !name.chars().any(char::is_control);
+            if !is_name {
+                return Err(refused(format!(
+                    "the {what}'s name must have 1 to {STREAM_NAME_BYTES} bytes, and no control characters"
+                )));
+            }
+        }
+        let (channels, most) = (new.channels.len(), MAX_STREAM_CHANNELS as usize);
+        if channels == 0 || channels > most {
+            return Err(refused(format!("a stream of {channels} channels: use 1 to {most}")));
+        }
+        let routed = u32::try_from(ROUTED_CHANNELS).unwrap_or(u32::MAX);
+        let (there, does) = match new.direction {
+            Direction::Playback => (facts.playback.min(routed), "plays"),
+            Direction::Monitor => (facts.playback, "plays"),
+            Direction::Record => (facts.capture, "captures"),
+        };
+        if let Some(channel) = new.channels.iter().find(|channel| **channel >= there) {
+            return Err(refused(format!(
+                "the device has no channel {channel} for streams: it {does} {there} channels, counted from 0"
+            )));
+        }
+        if new.direction == Direction::Monitor && kept_bytes(facts) > MOST_KEPT_BYTES {
+            return Err(refused(format!(
+                "the device plays {there} channels: what leaves it needs too much memory to be kept"
+            )));
+        }
+        let of_process = || self.streams.values().filter(|old| old.is_of(peer, account.process));
+        let own = of_process().filter(|old| old.account == account).count();
+        // MUTATION: check.accounts_without_limit
+        let all = of_process().count();
+        let advice = "close one of its streams";
+        for (what, used, limit, advice) in [
+            ("stream of one program", own, STREAMS_OF_PROGRAM, advice),
+            ("stream of one process for others", all, STREAMS_OF_PROCESS, advice),
+            ("stream", self.streams.len(), STREAMS, "end other programs that play"),
+        ] {
+            if used >= limit {
+                let limit = u32::try_from(limit).unwrap_or(u32::MAX);
+                return Err(RequestError::Full { what: what.into(), limit, advice: advice.into() });
+            }
+        }
+        Ok(())
+    }
+
+    fn next_number(&mut self) -> u32 {
+        loop {
+            self.last = self.last.wrapping_add(1);
+            if self.last > 0 && !self.streams.contains_key(&self.last) {
+                return self.last;
+            }
+        }
+    }
+
+    /// Returns the shape of the ring that a peer is to send for a stream.
+    fn awaited_shape(&self, peer: u64, number: u32) -> Result<RingShape, RequestError> {
+        let stream = self.of_peer(peer, number)?;
+        match stream.state {
+            State::Granted => Ok(stream.grant.shape()),
+            _ => Err(refused(format!("stream {number} has begun: its memory was sent before"))),
+        }
+    }
+
+    fn of_peer(&self, peer: u64, number: u32) -> Result<&OpenStream, RequestError> {
+        let own = self.streams.get(&number).filter(|stream| stream.peer == peer);
+        own.filter(|stream| !matches!(stream.state, State::Closing(_)))
+            .ok_or_else(|| unknown(number))
+    }
+
+    /// Ends a peer's stream.
+    fn close(&mut self, peer: u64, number: u32) -> Result<(), RequestError> {
+        self.of_peer(peer, number)?;
+        self.end(number);
+        Ok(())
+    }
+
+    /// Ends all streams of a peer that has gone.
+    pub(super) fn peer_gone(&mut self, peer: u64) {
+        let own = self.streams.iter().filter(|(_, stream)| stream.peer == peer);
+        let own: Vec<u32> = own.map(|(number, _)| *number).collect();
+        own.into_iter().for_each(|number| self.end(number));
+    }
+
+    fn end(&mut self, number: u32) {
+        let Some(stream) = self.streams.get_mut(&number) else { return };
+        self.unplugged.extend(stream.ports.take());
+        match &stream.state {
+            State::Granted => self.forget(number),
+            State::Begun(page) => {
+                stream.state = State::Closing(Arc::clone(page));
+                if let Some(device) = self.devices.get_mut(stream.device) {
+                    device.order(StreamOrder::Close(number));
+                    device.shared.call();
+                }
+            }
+            State::Moving { page, .. } => stream.state = State::Closing(Arc::clone(page)),
+            State::Closing(_) => {}
+        }
+    }
+
+    fn forget(&mut self, number: u32) {
+        let Some(mut stream) = self.streams.remove(&number) else { return };
+        self.unplugged.extend(stream.ports.take());
+        self.rerouted.remove(&number);
+        if let Some(page) = stream.page() {
+            page.note_ended();
+            page.kick(&Futex);
+        }
+        if let Some(device) = self.devices.get_mut(stream.device) {
+            device.calls.forget(number);
+        }
+        self.budget.release(stream.grant);
+    }
+
+    /// Takes back what the devices' threads have given back.
+    pub(super) fn take_returns(&mut self) {
+        for device in self.devices.numbers() {
+            while let Some(returned) =
+                self.devices.get_mut(device).and_then(|end| end.returns.pop().ok())
+            {
+                self.take_return(device, returned);
+            }
+            self.end_unneeded_loop(device);
+        }
+    }
+
+    fn take_return(&mut self, device: u32, returned: StreamReturn) {
+        match returned {
+            StreamReturn::Stream(stream) => self.stream_returned(stream),
+            StreamReturn::Slabs(slabs) => drop(slabs),
+            StreamReturn::Recorder(recorder) => self.forget(recorder.memory().stream),
+            StreamReturn::Kept(room) => drop(room),
+            StreamReturn::Device { device: all, is_cut } => {
+                drop(all);
+                if let Some(end) = self.devices.get_mut(device) {
+                    end.loop_returned(is_cut);
+                }
+            }
+            StreamReturn::Left => self.device_left(device),
+        }
+    }
+
+    /// A device's thread has called: kicks the programs whose wishes are obeyed, and all of a
+    /// device that wakes by other rules from now on.
+    pub(super) fn devices_called(&mut self) {
+        for number in self.devices.numbers() {
+            let Some(device) = self.devices.get_mut(number) else { continue };
+            let state = device.shared.state();
+            let changed = std::mem::replace(&mut device.state, state) != state;
+            let own = self.streams.iter().filter(|(_, stream)| stream.device == number);
+            for (stream, page) in own.filter_map(|(number, open)| Some((number, open.page()?))) {
+                if device.calls.take_served(*stream) || changed {
+                    page.kick(&Futex);
+                }
+            }
+        }
+    }
+}
+
+fn check_driver(driver: &DriverFacts) -> Result<(), RequestError> {
+    if driver.plays_streams {
+        return Ok(());
+    }
+    Err(refused(format!(
+        "the driver '{}' plays no streams yet: start the server with a hw: device ('--driver \
+         alsa') or with '--driver timer', without --loop and monitors",
+        driver.description
+    )))
+}
+
+/// Each channel of a stream is heard on the device's channel that it was opened for.
+fn routes_of(channels: &[u32]) -> Routes {
+    channels.iter().map(|channel| *channel as usize).enumerate().collect()
+}

@@ -1,0 +1,160 @@
+//! How a granted stream begins: its memory is mapped or made, kept in memory, and passed to the
+//! thread of its device.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use mix::{Recorder, Source, Stream};
+use proto::request::RequestError;
+use proto::stream::Direction;
+use rt::shm::RingShape;
+use sys::memory::{PeerStream, RecordStream, RingNotLocked, SegmentError};
+
+use super::{DRIVER, DeviceEnd, DeviceFacts, State, Streams, refused, unknown};
+use crate::device_stream::{DeviceRecorder, DeviceStream};
+use crate::opening::DriverFacts;
+use crate::realtime_limits::Locking;
+use crate::stream_part::{StreamOrder, fade_frames};
+
+/// What is kept of what leaves a device, seconds: its depth, and what a stream that records may
+/// leave there.
+const KEPT_SECONDS: usize = 4;
+pub(super) const MOST_KEPT_BYTES: usize = 64 << 20;
+
+/// What a program gets for the memory that it has sent.
+#[derive(Debug)]
+pub(in crate::control) enum Beginning {
+    /// The stream is on its way to its device's thread, which has been called.
+    Begun {
+        /// Descriptors for the program: the stream page, and the ring if it is the server's.
+        memory: Vec<OwnedFd>,
+        /// The driver thread has to take a plan to learn of it.
+        needs_plan: bool,
+    },
+    /// This server could not lock it: a smaller ring is to be sent.
+    TooLarge(RingShape),
+}
+
+impl Streams {
+    /// Maps the memory of a granted stream, keeps it in memory, and passes the stream to its
+    /// device's thread.
+    pub(super) fn begin(
+        &mut self,
+        peer: u64,
+        number: u32,
+        (ring, wishes): (OwnedFd, OwnedFd),
+        driver: &DriverFacts,
+        locking: Locking,
+    ) -> Result<Beginning, RequestError> {
+        let shape = self.awaited_shape(peer, number)?;
+        let facts = self.facts_of(number, driver)?;
+        let (stream, page) = PeerStream::receive(shape, ring, wishes).map_err(unusable)?;
+        if let Some(smaller) = kept_in_memory(locking, || stream.lock(), || stream.populate())? {
+            return Ok(self.shrink(number, smaller));
+        }
+        let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
+        let Some(device) = self.devices.get_mut(open.device) else { return Err(unknown(number)) };
+        let begins = device.begin_loop(facts);
+        open.state = State::Begun(Arc::clone(stream.page()));
+        open.ordered = open.routes;
+        let memory = DeviceStream {
+            stream: number,
+            memory: stream,
+            volume: Arc::clone(&open.gain),
+            feed: open.feed.begin(),
+        };
+        let fade_frames = fade_frames(facts.sample_rate_hz);
+        let stream = Stream::new(memory, open.routes, open.depth_frames, fade_frames);
+        device.order(StreamOrder::Add(Box::new(stream)));
+        device.shared.call();
+        Ok(Beginning::Begun { memory: vec![page], needs_plan: begins && open.device == DRIVER })
+    }
+
+    /// Makes the ring of a granted stream that records, keeps it in memory, and passes the stream
+    /// to its device's thread.
+    pub(super) fn begin_recording(
+        &mut self,
+        peer: u64,
+        number: u32,
+        wishes: OwnedFd,
+        driver: &DriverFacts,
+        locking: Locking,
+    ) -> Result<Beginning, RequestError> {
+        let shape = self.awaited_shape(peer, number)?;
+        let facts = self.facts_of(number, driver)?;
+        let (stream, memory) = RecordStream::create(shape, wishes).map_err(unusable)?;
+        if let Some(smaller) = kept_in_memory(locking, || stream.lock(), || stream.populate())? {
+            return Ok(self.shrink(number, smaller));
+        }
+        let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
+        let Some(device) = self.devices.get_mut(open.device) else { return Err(unknown(number)) };
+        let begins = device.begin_loop(facts);
+        open.state = State::Begun(Arc::clone(stream.page()));
+        let source = match open.direction {
+            Direction::Monitor => Source::Monitor,
+            Direction::Record | Direction::Playback => Source::Capture,
+        };
+        let routes = open.channels.iter().map(|channel| *channel as usize).collect();
+        let (depth_frames, lets_sleep) = (open.depth_frames, open.lets_sleep);
+        let memory_of =
+            DeviceRecorder { stream: number, memory: stream, volume: Arc::clone(&open.gain) };
+        if source == Source::Monitor {
+            device.keep(facts);
+        }
+        let fade_frames = fade_frames(facts.sample_rate_hz);
+        let recorder = Recorder::new(memory_of, source, routes, depth_frames, fade_frames);
+        let recorder = if lets_sleep { recorder.letting_sleep() } else { recorder };
+        device.order(StreamOrder::Record(Box::new(recorder)));
+        device.shared.call();
+        let needs_plan = begins && open.device == DRIVER;
+        Ok(Beginning::Begun { memory: memory.into(), needs_plan })
+    }
+
+    /// Returns what the device of a stream plays, if that can take another one.
+    fn facts_of(&self, number: u32, driver: &DriverFacts) -> Result<DeviceFacts, RequestError> {
+        let open = self.streams.get(&number).ok_or_else(|| unknown(number))?;
+        self.devices.get(open.device).map_or(Ok(()), DeviceEnd::check_loop)?;
+        Ok(self.devices.facts(open.device, driver))
+    }
+
+    fn shrink(&mut self, number: u32, lockable: RingShape) -> Beginning {
+        if let Some(open) = self.streams.get_mut(&number) {
+            self.budget.shrink(&mut open.grant, lockable);
+            open.depth_frames = open.depth_frames.min(open.grant.shape().depth_frames());
+        }
+        Beginning::TooLarge(lockable)
+    }
+}
+
+/// How much of what leaves a device is kept for streams that record that: as much as is rendered
+/// ahead, and as they leave there.
+pub(super) fn kept_frames(device: DeviceFacts) -> usize {
+    KEPT_SECONDS * device.sample_rate_hz as usize
+}
+
+pub(super) fn kept_bytes(device: DeviceFacts) -> usize {
+    kept_frames(device) * size_of::<f32>() * device.playback as usize
+}
+
+fn unusable(error: SegmentError) -> RequestError {
+    RequestError::Memory(error.to_string())
+}
+
+/// Keeps a stream in memory for the driver thread; returns a smaller ring if this one is too large.
+fn kept_in_memory(
+    locking: Locking,
+    lock: impl FnOnce() -> Result<(), RingNotLocked>,
+    populate: impl FnOnce() -> std::io::Result<()>,
+) -> Result<Option<RingShape>, RequestError> {
+    if locking == Locking::Nothing {
+        let populated = populate();
+        return populated
+            .map(|()| None)
+            .map_err(|error| refused(format!("no memory for a stream: {error}")));
+    }
+    match lock() {
+        Ok(()) => Ok(None),
+        Err(RingNotLocked { lockable: Some(smaller), .. }) => Ok(Some(smaller)),
+        Err(error) => Err(refused(error.to_string())),
+    }
+}

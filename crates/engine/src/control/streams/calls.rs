@@ -1,0 +1,72 @@
+//! Programs that call the device, so that it obeys a wish at once.
+
+use std::collections::BTreeSet;
+
+/// The least time between two calls of the driver thread, ns. Each may have it render again what
+/// all streams play, so a program that calls all the time must not set the pace.
+const LEAST_NS: u64 = 2_000_000;
+
+/// Which programs wait for the device, and when it is called next.
+#[derive(Debug, Default)]
+pub(super) struct Calls {
+    /// Streams whose programs have called.
+    waiting: BTreeSet<u32>,
+    last_ns: Option<u64>,
+    due_ns: Option<u64>,
+}
+
+impl Calls {
+    /// A program has called for its stream.
+    pub(super) fn add(&mut self, stream: u32, now_ns: u64) {
+        self.waiting.insert(stream);
+        self.need(now_ns);
+    }
+
+    /// The driver thread is to be called for what no program waits for.
+    pub(super) fn need(&mut self, now_ns: u64) {
+        let earliest_ns = self.last_ns.map_or(now_ns, |last_ns| last_ns + LEAST_NS);
+        self.due_ns.get_or_insert_with(|| earliest_ns.max(now_ns));
+    }
+
+    /// When the driver thread is to be called.
+    pub(super) fn due_ns(&self) -> Option<u64> {
+        self.due_ns
+    }
+
+    /// Returns whether the driver thread is to be called at `now_ns`, once.
+    pub(super) fn take_due(&mut self, now_ns: u64) -> bool {
+        let is_due = self.due_ns.take_if(|due_ns| *due_ns <= now_ns).is_some();
+        if is_due {
+            self.last_ns = Some(now_ns);
+        }
+        is_due
+    }
+
+    /// Returns whether the program of a stream has called, and the driver thread was called since.
+    pub(super) fn take_served(&mut self, stream: u32) -> bool {
+        self.due_ns.is_none() && self.waiting.remove(&stream)
+    }
+
+    /// The stream has ended.
+    pub(super) fn forget(&mut self, stream: u32) {
+        self.waiting.remove(&stream);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_that_follow_each_other_closely_are_one() {
+        let mut calls = Calls::default();
+        calls.add(1, 5);
+        assert!(!calls.take_served(1), "the driver thread was not called yet");
+        assert_eq!((calls.take_due(5), calls.take_due(5)), (true, false));
+        calls.add(2, 6);
+        calls.add(1, 7);
+        assert_eq!(calls.due_ns(), Some(5 + LEAST_NS));
+        assert!(!calls.take_due(4 + LEAST_NS) && calls.take_due(5 + LEAST_NS));
+        assert_eq!([1, 2, 1].map(|stream| calls.take_served(stream)), [true, true, false]);
+    }
+}

@@ -1,0 +1,153 @@
+//! Streams that move to another device.
+//!
+//! The stream fades out on its device and comes back from there like one that ends; then it begins
+//! again on the other device, at the position at which the fade began. Its memory, its number and
+//! its volume stay, so its program needs to know nothing of it.
+
+use std::sync::Arc;
+
+use mix::Stream;
+use proto::request::RequestError;
+use proto::stream::{Direction, StreamReply};
+use sys::clock::now_ns;
+
+use super::feeds::Feed;
+use super::{DRIVER, State, Streams, check_driver, refused, routes_of, unknown};
+use crate::control::Control;
+use crate::device_stream::DeviceStream;
+use crate::opening::DriverFacts;
+use crate::policy::{Permissions, refusal};
+use crate::stream_part::{StreamOrder, fade_frames};
+
+impl Streams {
+    /// Has a stream leave its device for another one. A program may move its own streams, and with
+    /// the permission to patch, all.
+    pub(super) fn begin_move(
+        &mut self,
+        (peer, process): (u64, u32),
+        permissions: Permissions,
+        number: u32,
+        name: Option<&str>,
+        driver: &DriverFacts,
+    ) -> Result<(), RequestError> {
+        let to = self.devices.find(name)?;
+        let stream = self.streams.get(&number).ok_or_else(|| unknown(number))?;
+        // MUTATION: begin_move.of_others
+        if !permissions.patch && !stream.is_of(peer, process) {
+            return Err(refusal("move another program's stream"));
+        }
+        if to == DRIVER {
+            check_driver(driver)?;
+        }
+        let (from, there) =
+            (self.devices.facts(stream.home(), driver), self.devices.facts(to, driver));
+        if stream.direction != Direction::Playback {
+            return Err(refused(format!("stream {number} records: only one that plays can move")));
+        }
+        if from.sample_rate_hz != there.sample_rate_hz {
+            return Err(refused(format!(
+                "the stream has {} Hz and the device {} Hz: end it and play it there",
+                from.sample_rate_hz, there.sample_rate_hz
+            )));
+        }
+        if let Some(channel) = stream.channels.iter().find(|channel| **channel >= there.playback) {
+            return Err(refused(format!(
+                "the stream plays on channel {channel}, counted from 0, and the device has {}",
+                there.playback
+            )));
+        }
+        let Some(stream) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
+        match &stream.state {
+            _ if stream.home() == to => {}
+            State::Moving { page, .. } => {
+                stream.state = State::Moving { page: Arc::clone(page), to };
+            }
+            State::Begun(page) => {
+                stream.state = State::Moving { page: Arc::clone(page), to };
+                self.unplugged.extend(stream.ports.take());
+                self.rerouted.remove(&number);
+                if let Some(device) = self.devices.get_mut(stream.device) {
+                    device.order(StreamOrder::Close(number));
+                    device.shared.call();
+                }
+            }
+            State::Granted => return Err(refused(format!("stream {number} has not begun yet"))),
+            State::Closing(_) => return Err(unknown(number)),
+        }
+        Ok(())
+    }
+
+    /// A device's thread has given a stream back: it has ended, or goes to another device.
+    pub(super) fn stream_returned(&mut self, stream: Box<Stream<DeviceStream>>) {
+        let number = stream.memory().stream;
+        match self.streams.get(&number).map(|open| &open.state) {
+            Some(State::Moving { .. }) => self.arrivals.push(stream),
+            _ => self.forget(number),
+        }
+    }
+
+    /// Begins a stream on the device that it has moved to. Returns whether a plan has to bring it.
+    pub(super) fn arrive(
+        &mut self,
+        mut stream: Box<Stream<DeviceStream>>,
+        driver: &DriverFacts,
+    ) -> bool {
+        let number = stream.memory().stream;
+        let Some(open) = self.streams.get_mut(&number) else { return false };
+        let State::Moving { page, to } = &open.state else { return false };
+        let (page, to) = (Arc::clone(page), *to);
+        let facts = self.devices.facts(to, driver);
+        let Some(device) = self.devices.get_mut(to).filter(|end| end.check_loop().is_ok()) else {
+            self.forget(number);
+            return false;
+        };
+        let begins = device.begin_loop(facts);
+        (open.device, open.state, open.ordered) = (to, State::Begun(page), open.routes);
+        stream.memory_mut().feed = open.feed.begin();
+        let stream = stream.moved(open.routes, fade_frames(facts.sample_rate_hz));
+        device.order(StreamOrder::Add(Box::new(stream)));
+        // Wishes that were called for on the way were not obeyed.
+        device.calls.add(number, now_ns());
+        device.shared.call();
+        begins && to == DRIVER
+    }
+}
+
+impl Control {
+    pub(super) fn move_stream(
+        &mut self,
+        peer: u64,
+        stream: u32,
+        device: Option<&str>,
+    ) -> Result<StreamReply, RequestError> {
+        let permissions = self.peers.permissions(peer);
+        let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
+        let driver = &self.settings.driver;
+        self.streams.begin_move((peer, process), permissions, stream, device, driver)?;
+        self.unplug_ended();
+        Ok(StreamReply::Moved)
+    }
+
+    /// Begins the streams that are back from one device on the one that they move to.
+    pub(super) fn begin_arrivals(&mut self) {
+        for stream in std::mem::take(&mut self.streams.arrivals) {
+            let number = stream.memory().stream;
+            let Some(open) = self.streams.streams.get_mut(&number) else { continue };
+            // The slabs of ports that are not there any more go with the stream's old part of them.
+            open.feed = Feed::default();
+            open.routes = routes_of(&open.channels);
+            let drives = open.home() == DRIVER;
+            self.streams.budget.retract(&mut open.grant);
+            if drives {
+                open.routes = mix::Routes::default();
+                // Refused, it has ended: its program may have no more ports.
+                if self.plug_in(number).is_err() {
+                    continue;
+                }
+            }
+            if self.streams.arrive(stream, &self.settings.driver) {
+                self.publisher.need(now_ns());
+            }
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! The packets about streams, and what follows from them.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use proto::limits::STREAMS;
+use proto::request::{Reply, RequestError};
+use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
+use rt::shm::{RingShape, WishPage};
+use sys::clock::now_ns;
+use sys::memory::{PeerRing, Shared};
+
+use super::beginning::Beginning;
+use crate::control::Control;
+use crate::control::ticket::Ticket;
+use crate::disposal::Foreign;
+use crate::policy::refusal;
+
+impl Control {
+    /// Answers a request about streams, with the descriptors that came with it.
+    ///
+    /// Any peer may play: that is what a program in a sandbox is for.
+    pub(in crate::control) fn answer_stream(
+        &mut self,
+        ticket: Ticket,
+        request: StreamRequest,
+        descriptors: Vec<Foreign<OwnedFd>>,
+    ) {
+        let peer = ticket.peer;
+        if let StreamRequest::Begin { stream } = request {
+            return self.begin_stream(ticket, stream, descriptors);
+        }
+        if !descriptors.is_empty() {
+            let reason = "this packet must not carry a descriptor".into();
+            self.refuse(ticket, RequestError::Malformed(reason));
+            return self.close_peer(peer);
+        }
+        let answer = match request {
+            StreamRequest::Device { device } => self.stream_device(device.as_deref()),
+            StreamRequest::Devices => Ok(StreamReply::Devices(self.streams.devices.statuses())),
+            StreamRequest::Add(new) => self.add_device(peer, new),
+            StreamRequest::Remove { device } => self.remove_device(peer, &device),
+            StreamRequest::List { after } => {
+                Ok(StreamReply::Streams(self.streams.statuses_after(after, now_ns())))
+            }
+            StreamRequest::Open(new) if self.expects_returning_clients() => {
+                return self.let_wait(ticket, new);
+            }
+            StreamRequest::Open(new) => self.open_stream(peer, new),
+            StreamRequest::Call { stream } => self.call_for(peer, stream),
+            StreamRequest::SetVolume { of, gain, muted } => {
+                self.set_volume(peer, of, (gain, muted)).map(StreamReply::Volume)
+            }
+            StreamRequest::Move { stream, device } => {
+                self.move_stream(peer, stream, device.as_deref())
+            }
+            StreamRequest::Close { stream } => self.close_stream(peer, stream),
+            StreamRequest::Begin { .. } => return,
+        };
+        match answer {
+            Ok(reply) => self.reply(ticket, Reply::Stream(reply)),
+            Err(error) => self.refuse(ticket, error),
+        }
+    }
+
+    fn open_stream(&mut self, peer: u64, new: NewStream) -> Result<StreamReply, RequestError> {
+        let direction = new.direction;
+        self.check_direction(peer, direction)?;
+        let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
+        let (stream, shape) = self.streams.open(peer, process, new, &self.settings.driver)?;
+        if direction == Direction::Playback && self.streams.drives(stream) {
+            self.plug_in(stream)?;
+        }
+        Ok(granted(stream, shape))
+    }
+
+    /// Keeps a request for a stream until clients that return from another server have had their
+    /// time: its client must not take their names or numbers.
+    fn let_wait(&mut self, ticket: Ticket, new: NewStream) {
+        if self.streams.waiting.len() < STREAMS {
+            return self.streams.waiting.push((ticket, new));
+        }
+        let reason = "the server has just started: ask again in a second";
+        self.refuse(ticket, RequestError::Failed(reason.into()));
+    }
+
+    /// Opens the streams that have waited for clients which return from another server.
+    fn open_waiting_streams(&mut self) {
+        if self.expects_returning_clients() {
+            return;
+        }
+        for (ticket, new) in std::mem::take(&mut self.streams.waiting) {
+            if self.peers.state(ticket.peer).is_none() {
+                continue;
+            }
+            match self.open_stream(ticket.peer, new) {
+                Ok(reply) => self.reply(ticket, Reply::Stream(reply)),
+                Err(error) => self.refuse(ticket, error),
+            }
+        }
+    }
+
+    fn call_for(&mut self, peer: u64, stream: u32) -> Result<StreamReply, RequestError> {
+        let device = self.streams.of_peer(peer, stream)?.home();
+        if let Some(device) = self.streams.devices.get_mut(device) {
+            device.calls.add(stream, now_ns());
+        }
+        self.call_if_due();
+        Ok(StreamReply::Called)
+    }
+
+    fn close_stream(&mut self, peer: u64, stream: u32) -> Result<StreamReply, RequestError> {
+        self.streams.close(peer, stream)?;
+        self.unplug_ended();
+        Ok(StreamReply::Closed)
+    }
+
+    fn begin_stream(&mut self, ticket: Ticket, stream: u32, descriptors: Vec<Foreign<OwnedFd>>) {
+        let peer = ticket.peer;
+        match self.begun(peer, stream, descriptors) {
+            Ok(Beginning::Begun { memory, needs_plan }) => {
+                if needs_plan {
+                    self.publisher.need(now_ns());
+                }
+                let reply = Reply::Stream(StreamReply::Begun);
+                let memory: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
+                if !self.peers.reply_with(ticket, reply, &memory) {
+                    self.close_peer(peer);
+                }
+            }
+            Ok(Beginning::TooLarge(shape)) => {
+                self.reply(ticket, Reply::Stream(granted(stream, shape)));
+            }
+            Err(error) => {
+                self.refuse(ticket, error);
+                // Each descriptor may keep a thread for as long as its sender likes, so a
+                // connection has one try.
+                self.close_peer(peer);
+            }
+        }
+    }
+
+    fn begun(
+        &mut self,
+        peer: u64,
+        stream: u32,
+        descriptors: Vec<Foreign<OwnedFd>>,
+    ) -> Result<Beginning, RequestError> {
+        let shape = self.streams.awaited_shape(peer, stream)?;
+        let (device, locking) = (&self.settings.driver, self.clients.locking);
+        if self.streams.of_peer(peer, stream)?.direction == Direction::Playback {
+            let memory = checked_memory(shape, descriptors)?;
+            return self.streams.begin(peer, stream, memory, device, locking);
+        }
+        let wishes = checked_wishes(descriptors)?;
+        self.streams.begin_recording(peer, stream, wishes, device, locking)
+    }
+
+    /// A program may play under any policy, which harms no other; to hear others or what is
+    /// captured, it needs the permission that a client's ports need.
+    fn check_direction(&self, peer: u64, direction: Direction) -> Result<(), RequestError> {
+        let permissions = self.peers.permissions(peer);
+        let (allowed, what) = match direction {
+            Direction::Playback => (true, ""),
+            Direction::Record => (permissions.capture, "record what the device captures"),
+            // MUTATION: check_direction.monitored_by_anyone
+            Direction::Monitor => (permissions.record, "record what other programs play"),
+        };
+        if allowed { Ok(()) } else { Err(refusal(what)) }
+    }
+
+    /// Carries out what the devices' threads have returned, and calls them for programs.
+    pub(in crate::control) fn step_streams(&mut self) {
+        if self.driver_called {
+            self.streams.devices_called();
+        }
+        self.streams.take_returns();
+        self.begin_arrivals();
+        self.unplug_ended();
+        self.open_waiting_streams();
+        self.call_if_due();
+    }
+
+    pub(super) fn call_if_due(&mut self) {
+        self.streams.call_if_due(now_ns());
+    }
+
+    /// Ends the streams of a peer that has gone.
+    pub(in crate::control) fn end_streams_of(&mut self, peer: u64) {
+        self.streams.peer_gone(peer);
+        self.unplug_ended();
+    }
+
+    /// When a step is due that no event brings.
+    pub(in crate::control) fn next_call_ns(&self) -> Option<u64> {
+        self.streams.devices.all().filter_map(|device| device.calls.due_ns()).min()
+    }
+}
+
+fn granted(stream: u32, shape: RingShape) -> StreamReply {
+    StreamReply::Granted { stream, capacity_frames: shape.capacity_frames() }
+}
+
+/// The ring and the wish page of a stream. Until they are known to be these, their close may last.
+fn checked_memory(
+    shape: RingShape,
+    descriptors: Vec<Foreign<OwnedFd>>,
+) -> Result<(OwnedFd, OwnedFd), RequestError> {
+    let [ring, wishes] = <[Foreign<OwnedFd>; 2]>::try_from(descriptors).map_err(|all| {
+        RequestError::Memory(format!("two descriptors are expected, {} came", all.len()))
+    })?;
+    let memory = |error: sys::memory::SegmentError| RequestError::Memory(error.to_string());
+    ring.get().map_or(Ok(()), |ring| PeerRing::examine(ring, shape)).map_err(memory)?;
+    wishes.get().map_or(Ok(()), Shared::<WishPage>::examine).map_err(memory)?;
+    let both = ring.into_inner().zip(wishes.into_inner());
+    both.ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))
+}
+
+/// The wish page of a stream that records.
+fn checked_wishes(descriptors: Vec<Foreign<OwnedFd>>) -> Result<OwnedFd, RequestError> {
+    let [wishes] = <[Foreign<OwnedFd>; 1]>::try_from(descriptors).map_err(|all| {
+        RequestError::Memory(format!("one descriptor is expected, {} came", all.len()))
+    })?;
+    let memory = |error: sys::memory::SegmentError| RequestError::Memory(error.to_string());
+    wishes.get().map_or(Ok(()), Shared::<WishPage>::examine).map_err(memory)?;
+    wishes.into_inner().ok_or_else(|| RequestError::Memory("a descriptor is missing".into()))
+}

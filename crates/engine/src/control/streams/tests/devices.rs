@@ -1,0 +1,110 @@
+//! Devices beside the one that drives.
+
+use proto::limits::STREAM_DEVICES;
+use proto::stream::NewDevice;
+
+use super::*;
+use crate::control::streams::devices::DeviceFacts;
+use crate::stream_part::StreamReturn;
+
+/// The thread's side of a further device.
+pub(super) struct Thread {
+    pub(super) shared: Arc<DeviceShared>,
+    pub(super) orders: Consumer<StreamOrder>,
+    pub(super) returns: Producer<StreamReturn>,
+}
+
+/// Adds a device whose thread the test plays.
+pub(super) fn add(scenario: &mut Scenario, name: &str) -> Thread {
+    let (own, (orders, returns)) = stream_rings();
+    let shared = Arc::new(DeviceShared::new(DeviceState::Parked));
+    let end = DeviceEnd::new(own, Arc::clone(&shared));
+    let facts = DeviceFacts::of_null_device(48_000, 2);
+    scenario.streams.devices.insert(name.into(), facts, end);
+    Thread { shared, orders, returns }
+}
+
+fn on(device: &str) -> NewStream {
+    NewStream { device: Some(device.into()), ..stereo() }
+}
+
+#[test]
+fn a_stream_goes_to_the_device_that_it_names_and_calls_no_other() {
+    let mut scenario = Scenario::new();
+    let mut other = add(&mut scenario, "other");
+    let (number, shape) = scenario.open(1, on("other")).unwrap();
+    assert_eq!(scenario.begin(1, number, shape), Ok(false), "no plan brings it");
+    assert_eq!((scenario.calls(), other.shared.call.count()), (0, 1));
+    assert_eq!(scenario.ordered(), [""; 0]);
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Begin(_))));
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Add(_))));
+    assert_eq!(scenario.streams.statuses_after(0, 0)[0].device.as_deref(), Some("other"));
+    let (_, shape) = scenario.open(1, on("system")).unwrap();
+    assert_eq!(scenario.begin(1, number + 1, shape), Ok(true), "the one that drives");
+    let unknown = refusal(scenario.open(1, on("none")));
+    assert!(unknown.contains("there are 'system', 'other'"), "{unknown}");
+}
+
+#[test]
+fn a_device_that_has_left_ends_its_streams_and_no_others() {
+    let mut scenario = Scenario::new();
+    let mut other = add(&mut scenario, "other");
+    let stays = scenario.begun(1);
+    let (begun, shape) = scenario.open(2, on("other")).unwrap();
+    scenario.begin(2, begun, shape).unwrap();
+    let (granted, _) = scenario.open(3, on("other")).unwrap();
+    let page = |scenario: &Scenario, number: u32| match &scenario.streams.streams[&number].state {
+        State::Begun(page) => Arc::clone(page),
+        other => panic!("begun, and not {other:?}"),
+    };
+    let (stayed, ended) = (page(&scenario, stays), page(&scenario, begun));
+    assert_eq!(scenario.streams.devices.remove("other"), Ok(()));
+    assert!(other.shared.is_to_leave());
+    assert!(refusal(scenario.open(2, on("other"))).contains("no device"), "it is not there");
+    assert!(!ended.has_ended(), "its thread has the stream");
+    other.returns.push(StreamReturn::Left).unwrap();
+    scenario.streams.take_returns();
+    assert!(ended.has_ended() && !stayed.has_ended());
+    let left: Vec<u32> = scenario.streams.streams.keys().copied().collect();
+    assert_eq!(left, [stays], "also one whose memory had not come");
+    assert!(refusal(scenario.streams.awaited_shape(3, granted)).contains("has ended"));
+    assert!(refusal(scenario.streams.devices.remove("system")).contains("drives the graph"));
+}
+
+#[test]
+fn there_are_as_many_devices_as_have_threads() {
+    let mut scenario = Scenario::new();
+    let new = |name: &str| NewDevice { name: name.into(), channels: 2, sample_rate_hz: None };
+    let threads: Vec<Thread> =
+        (0..STREAM_DEVICES).map(|number| add(&mut scenario, &number.to_string())).collect();
+    let full = scenario.streams.devices.check_new(&new("more"), 48_000);
+    assert!(matches!(full, Err(RequestError::Full { .. })), "{full:?}");
+    scenario.streams.devices.remove("0").unwrap();
+    assert!(scenario.streams.devices.check_new(&new("more"), 48_000).is_err(), "its thread runs");
+    let [mut first, ..] = <[Thread; STREAM_DEVICES]>::try_from(threads).ok().unwrap();
+    first.returns.push(StreamReturn::Left).unwrap();
+    scenario.streams.take_returns();
+    assert_eq!(scenario.streams.devices.check_new(&new("0"), 48_000), Ok(()));
+    for (new, hz, words) in [
+        (new(""), 48_000, "1 to 64 bytes"),
+        (new("1"), 48_000, "already"),
+        (new("system"), 48_000, "already"),
+        (NewDevice { channels: 0, ..new("x") }, 48_000, "use 1 to 32"),
+        (new("x"), 999, "use 1000 to"),
+    ] {
+        let text = refusal(scenario.streams.devices.check_new(&new, hz));
+        assert!(text.contains(words), "{text}");
+    }
+}
+
+#[test]
+fn a_volume_is_that_of_one_device() {
+    let mut scenario = Scenario::new();
+    let other = add(&mut scenario, "other");
+    let muted = (None, Some(true));
+    let set = scenario.streams.set_device_volume(Permissions::ALL, Some("other"), muted);
+    assert!(set.unwrap().muted && !scenario.streams.devices.driver.volume.muted);
+    assert_eq!(other.shared.gain.get(), 0.0);
+    scenario.streams.call_if_due(now_ns());
+    assert_eq!((scenario.calls(), other.shared.call.count()), (0, 1));
+}

@@ -1,0 +1,131 @@
+//! Streams that move to another device.
+
+use super::devices::{Thread, add};
+use super::*;
+
+/// A stream that plays on the device that drives, and another device.
+fn begun() -> (Scenario, Thread, u32) {
+    let mut scenario = Scenario::new();
+    let other = add(&mut scenario, "other");
+    let number = scenario.begun(1);
+    (scenario, other, number)
+}
+
+impl Scenario {
+    fn move_to(&mut self, peer: u64, number: u32, name: &str) -> Result<(), RequestError> {
+        let (own, name) = ((peer, process(peer)), Some(name));
+        self.streams.begin_move(own, Permissions::NONE, number, name, &self.device)
+    }
+
+    /// Begins what is back on the devices that it moves to; returns whether a plan is needed.
+    fn arrive(&mut self) -> Vec<bool> {
+        self.streams.take_returns();
+        let arrivals = std::mem::take(&mut self.streams.arrivals);
+        arrivals.into_iter().map(|stream| self.streams.arrive(stream, &self.device)).collect()
+    }
+
+    fn page(&self, number: u32) -> Arc<Shared<StreamPage>> {
+        match &self.streams.streams[&number].state {
+            State::Begun(page) | State::Moving { page, .. } => Arc::clone(page),
+            other => panic!("it plays, and is not {other:?}"),
+        }
+    }
+
+    fn device_of(&self, number: u32) -> Option<String> {
+        let statuses = self.streams.statuses_after(number - 1, 0);
+        statuses.into_iter().next().and_then(|status| status.device)
+    }
+}
+
+#[test]
+fn a_stream_that_moves_is_taken_from_one_device_and_given_to_the_other() {
+    let (mut scenario, mut other, number) = begun();
+    let page = scenario.page(number);
+    assert_eq!(scenario.move_to(1, number, "other"), Ok(()));
+    assert_eq!(scenario.device_of(number).as_deref(), Some("other"), "where it will be");
+    assert_eq!(scenario.ordered(), ["begin", &format!("add {number}"), &format!("close {number}")]);
+    assert_eq!(other.shared.call.count(), 0);
+    assert_eq!(scenario.arrive(), [false], "no plan brings it");
+    assert!(matches!(other.orders.pop(), Ok(StreamOrder::Begin(_))));
+    let Ok(StreamOrder::Add(stream)) = other.orders.pop() else { panic!("it is given") };
+    assert_eq!((stream.memory().stream, page.has_ended()), (number, false));
+    scenario.streams.take_returns();
+    assert_eq!(scenario.ordered(), ["end"], "the driver needs no loop any more");
+    // And back.
+    assert_eq!(scenario.move_to(1, number, "system"), Ok(()));
+    other.returns.push(StreamReturn::Stream(stream)).unwrap();
+    assert_eq!(scenario.arrive(), [true], "a plan brings it");
+    assert_eq!(scenario.ordered(), ["begin", &format!("add {number}")]);
+    assert_eq!(scenario.device_of(number), None);
+    assert_eq!(scenario.move_to(1, number, "system"), Ok(()));
+    assert_eq!(scenario.ordered(), [""; 0], "it is there");
+}
+
+#[test]
+fn a_stream_that_is_closed_on_its_way_has_ended() {
+    let (mut scenario, mut other, number) = begun();
+    let page = scenario.page(number);
+    scenario.move_to(1, number, "other").unwrap();
+    assert_eq!(scenario.streams.close(1, number), Ok(()));
+    scenario.ordered();
+    assert_eq!(scenario.arrive(), [false; 0]);
+    assert!(page.has_ended() && scenario.streams.is_empty());
+    assert!(other.orders.pop().is_err());
+    assert_eq!(scenario.streams.budget.used(), 0);
+}
+
+#[test]
+fn a_stream_outlives_the_device_that_it_has_left_and_ends_with_the_one_that_it_goes_to() {
+    for (removed, survives) in [("first", true), ("second", false)] {
+        let mut scenario = Scenario::new();
+        let mut first = add(&mut scenario, "first");
+        let mut second = add(&mut scenario, "second");
+        let new = NewStream { device: Some("first".into()), ..stereo() };
+        let (number, shape) = scenario.open(1, new).unwrap();
+        scenario.begin(1, number, shape).unwrap();
+        let page = scenario.page(number);
+        scenario.move_to(1, number, "second").unwrap();
+        scenario.streams.devices.remove(removed).unwrap();
+        let _begin = first.orders.pop();
+        let Ok(StreamOrder::Add(stream)) = first.orders.pop() else { panic!("it is there") };
+        first.returns.push(StreamReturn::Stream(stream)).unwrap();
+        let gone = if removed == "first" { &mut first } else { &mut second };
+        gone.returns.push(StreamReturn::Left).unwrap();
+        scenario.arrive();
+        assert_eq!((page.has_ended(), scenario.streams.is_empty()), (!survives, !survives));
+    }
+}
+
+#[test]
+fn a_stream_moves_only_where_it_fits_and_for_those_who_may() {
+    let (mut scenario, _other, number) = begun();
+    for (name, facts) in [
+        ("fast", DeviceFacts::of_null_device(96_000, 2)),
+        ("mono", DeviceFacts::of_null_device(48_000, 1)),
+    ] {
+        let (own, _) = stream_rings();
+        let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
+        scenario.streams.devices.insert(name.into(), facts, end);
+    }
+    let record = NewStream { direction: Direction::Monitor, ..stereo() };
+    let (recorder, _) = scenario.open(1, record).unwrap();
+    let (granted, _) = scenario.open(1, stereo()).unwrap();
+    for (peer, number, name, words) in [
+        (1, number, "none", "there is no device 'none'"),
+        (1, number, "fast", "48000 Hz and the device 96000"),
+        (1, number, "mono", "channel 1"),
+        (1, recorder, "other", "records"),
+        (1, granted, "other", "not begun"),
+        (1, granted + 1, "other", "there is no stream"),
+        (2, number, "other", "another program's stream"),
+    ] {
+        let text = refusal(scenario.move_to(peer, number, name));
+        assert!(text.contains(words), "{text}");
+    }
+    scenario.device.plays_streams = false;
+    assert!(refusal(scenario.move_to(1, number, "system")).contains("plays no streams yet"));
+    let may = Permissions { patch: true, ..Permissions::NONE };
+    let other = Some("other");
+    let moved = scenario.streams.begin_move((2, 2), may, number, other, &scenario.device);
+    assert_eq!(moved, Ok(()));
+}

@@ -1,0 +1,85 @@
+//! The server's volume of streams and of devices.
+//!
+//! Requests that follow each other closely are one change for a device's thread: it reads the
+//! newest value when it is called.
+
+use proto::request::RequestError;
+use proto::stream::{Gain, Volume, VolumeOf};
+use rt::stream::MAX_GAIN;
+use sys::clock::now_ns;
+
+use super::{Streams, refused, unknown};
+use crate::control::Control;
+use crate::policy::{Permissions, refusal};
+
+/// What of a volume is to change.
+type Change = (Option<Gain>, Option<bool>);
+
+impl Control {
+    /// Changes a volume, and has the device's thread move to it.
+    pub(super) fn set_volume(
+        &mut self,
+        peer: u64,
+        of: VolumeOf,
+        change: Change,
+    ) -> Result<Volume, RequestError> {
+        let permissions = self.peers.permissions(peer);
+        let volume = match of {
+            VolumeOf::Stream(stream) => {
+                let process = self.peers.watch(peer, &self.poller).unwrap_or(0);
+                self.streams.set_volume((peer, process), permissions, stream, change)?
+            }
+            VolumeOf::Device => self.streams.set_device_volume(permissions, None, change)?,
+            VolumeOf::Further(name) => {
+                self.streams.set_device_volume(permissions, Some(&name), change)?
+            }
+        };
+        self.call_if_due();
+        Ok(volume)
+    }
+}
+
+impl Streams {
+    /// A program may set the volume of its own streams, and with the permission to patch, that of
+    /// all.
+    pub(super) fn set_volume(
+        &mut self,
+        (peer, process): (u64, u32),
+        permissions: Permissions,
+        number: u32,
+        (gain, muted): Change,
+    ) -> Result<Volume, RequestError> {
+        let stream = self.streams.get_mut(&number).ok_or_else(|| unknown(number))?;
+        // MUTATION: set_volume.of_others
+        if !permissions.patch && !stream.is_of(peer, process) {
+            return Err(refusal("change the volume of another program's stream"));
+        }
+        stream.volume = stream.volume.changed(gain, muted);
+        stream.gain.set(stream.volume.factor());
+        if let Some(device) = self.devices.get_mut(stream.home()) {
+            device.calls.need(now_ns());
+        }
+        Ok(stream.volume)
+    }
+
+    /// A device's volume concerns all programs.
+    pub(super) fn set_device_volume(
+        &mut self,
+        permissions: Permissions,
+        name: Option<&str>,
+        (gain, muted): Change,
+    ) -> Result<Volume, RequestError> {
+        // MUTATION: set_device_volume.by_anyone
+        if !permissions.control {
+            return Err(refusal("change the volume of a device"));
+        }
+        let number = self.devices.find(name)?;
+        let device = self.devices.get_mut(number).ok_or_else(|| refused("the device has gone"))?;
+        device.set_volume(device.volume.changed(gain, muted));
+        device.calls.need(now_ns());
+        Ok(device.volume)
+    }
+}
+
+// What a message can say, the driver thread can apply.
+const _: () = assert!(Gain::MAX.factor() <= MAX_GAIN);

@@ -1,0 +1,252 @@
+//! A stream that a device fills: with what it captures, or with what leaves it.
+
+use rt::shm::{Miss, Schedule, Timing};
+use rt::stream::Wish;
+
+use crate::memory::{NumberedWish, RecordMemory};
+use crate::planes::Planes;
+use crate::stream::Heard;
+use crate::volume::VolumeLine;
+use crate::{Card, FrameHistory};
+
+/// Wishes of a stream that are read in one wake-up.
+const WISHES_AT_ONCE: usize = 16;
+
+/// Where the frames of a record stream come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// What the card captures.
+    Capture,
+    /// What leaves the device, once it is heard: until then it may be rendered again.
+    Monitor,
+}
+
+/// A stream that a device fills.
+#[derive(Debug)]
+pub struct Recorder<R> {
+    memory: R,
+    source: Source,
+    /// The device's channel for each of the stream's.
+    routes: Vec<usize>,
+    volume: VolumeLine,
+    /// How long frames may wait in the device, now and at most.
+    interval_frames: u64,
+    most_interval_frames: u64,
+    lets_sleep: bool,
+    runs: bool,
+    /// A wish that was read and is not obeyed yet.
+    waiting: Option<NumberedWish>,
+    position: u64,
+    /// The device frame that is recorded next, while it runs.
+    next: u64,
+    is_closed: bool,
+}
+
+/// What recorders read from.
+pub(crate) struct Recorded<'a> {
+    pub(crate) card: &'a mut dyn Card,
+    /// Room for a piece of all channels.
+    pub(crate) planes: &'a mut Planes,
+    /// Room for a piece of one channel.
+    pub(crate) scratch: &'a mut [f32],
+}
+
+impl<R: RecordMemory> Recorder<R> {
+    /// Returns a stream that holds at position 0, and gets frames each `interval_frames` or more
+    /// often. Not for a device's thread.
+    #[must_use]
+    pub fn new(
+        memory: R,
+        source: Source,
+        routes: Vec<usize>,
+        interval_frames: u32,
+        fade_frames: u32,
+    ) -> Self {
+        Self {
+            memory,
+            source,
+            routes,
+            volume: VolumeLine::new(fade_frames),
+            interval_frames: interval_frames.max(1).into(),
+            most_interval_frames: interval_frames.max(1).into(),
+            lets_sleep: false,
+            runs: false,
+            waiting: None,
+            position: 0,
+            next: 0,
+            is_closed: false,
+        }
+    }
+
+    /// Returns this stream as one for which the device does not run: it gets no frames while
+    /// nothing else needs the device. Not for a device's thread.
+    #[must_use]
+    pub fn letting_sleep(self) -> Self {
+        Self { lets_sleep: true, ..self }
+    }
+
+    /// Returns its memory.
+    #[must_use]
+    pub fn memory(&self) -> &R {
+        &self.memory
+    }
+
+    /// Returns how long frames may wait in the device, frames. Thread: cycle.
+    #[must_use]
+    pub fn interval_frames(&self) -> u64 {
+        self.interval_frames
+    }
+
+    /// Returns whether it records. Thread: cycle.
+    #[must_use]
+    pub fn runs(&self) -> bool {
+        self.runs && !self.is_closed
+    }
+
+    /// Returns whether the device runs for it. Thread: cycle.
+    pub(crate) fn keeps_awake(&self) -> bool {
+        self.runs() && !self.lets_sleep
+    }
+
+    pub(crate) fn is_monitor(&self) -> bool {
+        self.source == Source::Monitor
+    }
+
+    /// Returns whether it needs what leaves the device. Thread: cycle.
+    pub(crate) fn monitors(&self) -> bool {
+        self.is_monitor() && self.runs()
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.is_closed = true;
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Returns the device frame at which enough has been heard, if it runs. Thread: cycle.
+    pub(crate) fn due(&self) -> Option<u64> {
+        self.runs().then(|| self.next.saturating_add(self.interval_frames))
+    }
+
+    /// Reads the next wish; returns whether it is to begin to monitor. Thread: cycle.
+    pub(crate) fn look(&mut self) -> bool {
+        if self.waiting.is_none() {
+            self.waiting = self.memory.next_wish();
+        }
+        let runs = self.waiting.is_some_and(|next| next.wish == Some(Wish::Run));
+        self.is_monitor() && runs && !self.runs && !self.is_closed
+    }
+
+    /// Obeys wishes: it begins to record at device frame `first`, or ends before `played`, the
+    /// frame that is heard now. Thread: cycle.
+    pub(crate) fn obey(&mut self, first: u64, played: u64) {
+        for _ in 0..WISHES_AT_ONCE {
+            let Some(next) = self.waiting.take().or_else(|| self.memory.next_wish()) else {
+                return;
+            };
+            let at = match next.wish {
+                Some(Wish::Run) => {
+                    if !self.runs {
+                        (self.runs, self.next) = (true, first);
+                    }
+                    Some(self.next)
+                }
+                Some(Wish::Hold) => {
+                    self.runs = false;
+                    Some(played)
+                }
+                Some(Wish::Depth { frames }) => {
+                    self.interval_frames = u64::from(frames).clamp(1, self.most_interval_frames);
+                    Some(played)
+                }
+                // Nothing is queued that could end, be dropped or sound otherwise.
+                Some(Wish::Drain { .. } | Wish::Splice { .. } | Wish::Gain { .. }) | None => None,
+            };
+            self.memory.acknowledge(next.number, at);
+        }
+    }
+
+    /// Records everything before device frame `played`, but no more than `most` frames: those
+    /// before them are lost. Thread: cycle.
+    pub(crate) fn record(
+        &mut self,
+        played: u64,
+        most: u64,
+        monitor: Option<&FrameHistory>,
+        from: &mut Recorded<'_>,
+    ) {
+        if !self.runs() || played <= self.next {
+            return;
+        }
+        self.lose(played.saturating_sub(most));
+        while self.next < played {
+            let left = usize::try_from(played - self.next).unwrap_or(usize::MAX);
+            from.planes.silence(left.min(from.scratch.len()));
+            match self.source {
+                Source::Capture => from.card.read(self.next, from.planes),
+                Source::Monitor => {
+                    if let Some(monitor) = monitor {
+                        monitor.render(self.next, from.planes);
+                    }
+                }
+            }
+            self.write(from.planes, from.scratch);
+        }
+        self.memory.finish(self.position);
+    }
+
+    /// Skips device frames before `first`, which are not there any more.
+    fn lose(&mut self, first: u64) {
+        if let Some(frames @ 1..) = first.checked_sub(self.next) {
+            let miss = Miss { position: self.position, device_frame: self.next, frames };
+            self.memory.note_miss(miss);
+            self.next = first;
+        }
+    }
+
+    fn write(&mut self, planes: &Planes, scratch: &mut [f32]) {
+        let frames = planes.frames();
+        self.volume.follow(self.memory.volume(), self.next);
+        self.volume.prune(self.next);
+        let end = self.position + frames as u64;
+        self.memory.begin(end);
+        let gain = self.volume.constant(self.next, frames);
+        for (channel, route) in self.routes.iter().enumerate().take(self.memory.channels()) {
+            let samples = planes.channel(*route);
+            if gain == Some(1.0) {
+                self.memory.write(channel, self.position, samples);
+                continue;
+            }
+            let scaled = &mut scratch[..samples.len()];
+            for ((frame, into), sample) in (self.next..).zip(&mut *scaled).zip(samples) {
+                *into = *sample * self.volume.at(frame);
+            }
+            self.memory.write(channel, self.position, scaled);
+        }
+        (self.position, self.next) = (end, self.next + frames as u64);
+    }
+
+    /// Publishes what was heard when, and when more is there. Thread: cycle.
+    pub(crate) fn publish(&mut self, heard: Heard) {
+        let Heard { frame, at_ns, frame_ps, wake_ns, .. } = heard;
+        let lasts = |frames: u64| frames.saturating_mul(frame_ps) / 1000;
+        let position = self.position;
+        // A device that sleeps passes nothing on.
+        let until = if self.runs() && heard.is_started { u64::MAX } else { position };
+        let latency_ns = lasts(self.interval_frames);
+        let timing = Timing { at_ns, device_frame: frame, position, until, frame_ps, latency_ns };
+        let schedule = match wake_ns.filter(|_| self.runs()) {
+            Some(wake_ns) => Schedule {
+                wake_ns,
+                until: position
+                    + wake_ns.saturating_sub(at_ns).saturating_mul(1000) / frame_ps.max(1),
+                interval_ns: latency_ns,
+                interval_frames: self.interval_frames,
+            },
+            None => Schedule { until: position, ..Schedule::default() },
+        };
+        self.memory.publish(timing, schedule);
+    }
+}

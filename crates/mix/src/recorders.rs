@@ -1,0 +1,121 @@
+//! The record streams of a device, and what it keeps for those that monitor it.
+
+use crate::history::FrameHistory;
+use crate::memory::RecordMemory;
+use crate::planes::Planes;
+use crate::recorder::{Recorded, Recorder};
+use crate::stream::Heard;
+
+/// The record streams of a device. Belongs to the device's thread.
+#[derive(Debug)]
+pub struct Recorders<R> {
+    recorders: Vec<Option<Box<Recorder<R>>>>,
+    /// What leaves the device, for streams that monitor it.
+    monitor: Option<Box<FrameHistory>>,
+    /// A stream monitors, so what leaves the device is kept.
+    keeps: bool,
+}
+
+impl<R: RecordMemory> Recorders<R> {
+    /// Returns room for `recorders` of them. Not for a device's thread.
+    pub(crate) fn new(recorders: usize) -> Self {
+        let recorders = (0..recorders).map(|_| None).collect();
+        Self { recorders, monitor: None, keeps: false }
+    }
+
+    /// Adds a record stream and returns its index. Thread: cycle.
+    ///
+    /// # Errors
+    /// Returns the stream if the device is full.
+    pub fn add(&mut self, recorder: Box<Recorder<R>>) -> Result<usize, Box<Recorder<R>>> {
+        match self.recorders.iter().position(Option::is_none) {
+            Some(place) => {
+                self.recorders[place] = Some(recorder);
+                Ok(place)
+            }
+            None => Err(recorder),
+        }
+    }
+
+    /// Gives it room to keep what leaves the device, for as long as the device exists: streams that
+    /// monitor it need that. Returns what it had before, to be dropped elsewhere. Thread: cycle.
+    pub fn set_monitor(&mut self, monitor: Box<FrameHistory>) -> Option<Box<FrameHistory>> {
+        self.keeps = false;
+        self.monitor.replace(monitor)
+    }
+
+    /// Ends the streams of `which`. Thread: cycle.
+    pub fn close(&mut self, which: impl Fn(&R) -> bool) {
+        let recorders = self.recorders.iter_mut().flatten();
+        recorders.filter(|recorder| which(recorder.memory())).for_each(|recorder| recorder.close());
+    }
+
+    /// Returns a stream that has been [closed](Self::close). It is to be dropped elsewhere. Thread:
+    /// cycle.
+    pub fn take_closed(&mut self) -> Option<Box<Recorder<R>>> {
+        self.recorders.iter_mut().find_map(|place| place.take_if(|recorder| recorder.is_closed()))
+    }
+
+    /// Returns a stream, for a device that ends. It is to be dropped elsewhere. Thread: cycle.
+    pub fn take_any(&mut self) -> Option<Box<Recorder<R>>> {
+        self.recorders.iter_mut().find_map(Option::take)
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Recorder<R>> {
+        self.recorders.iter().flatten().map(Box::as_ref)
+    }
+
+    /// Returns whether the device runs for one of them. Thread: cycle.
+    pub(crate) fn keep_awake(&self) -> bool {
+        self.iter().any(Recorder::keeps_awake)
+    }
+
+    /// Returns the device frames at which enough has been heard for one of them. Thread: cycle.
+    pub(crate) fn due(&self) -> impl Iterator<Item = u64> {
+        self.iter().filter_map(Recorder::due)
+    }
+
+    /// Records what was heard before device frame `played`, at most `most` frames. Thread: cycle.
+    pub(crate) fn record(&mut self, played: u64, most: u64, mut from: Recorded<'_>) {
+        for recorder in self.recorders.iter_mut().flatten() {
+            recorder.record(played, most, self.monitor.as_deref(), &mut from);
+        }
+    }
+
+    /// Looks at their wishes; returns whether the first of them is to monitor, so that what leaves
+    /// the device has to be rendered again, and kept. Thread: cycle.
+    pub(crate) fn begin_to_keep(&mut self) -> bool {
+        let recorders = self.recorders.iter_mut().flatten();
+        recorders.fold(false, |any, recorder| recorder.look() | any) && !self.keeps
+    }
+
+    /// Has them obey their wishes, where frames before `rendered` are not rendered again now.
+    /// Thread: cycle.
+    pub(crate) fn obey(&mut self, played: u64, rendered: u64) {
+        let begins = self.begin_to_keep();
+        if let Some(monitor) = self.monitor.as_deref_mut().filter(|_| begins) {
+            monitor.restart(rendered);
+        }
+        let kept = self.monitor.as_deref().map_or(rendered, FrameHistory::begin);
+        for recorder in self.recorders.iter_mut().flatten() {
+            let first = if recorder.is_monitor() { kept.max(played) } else { played };
+            recorder.obey(first, played);
+        }
+        self.keeps = self.monitor.is_some() && self.iter().any(Recorder::monitors);
+    }
+
+    /// Keeps what leaves the device from device frame `first` on, if a stream monitors it. Thread:
+    /// cycle.
+    pub(crate) fn keep(&mut self, first: u64, planes: &Planes) {
+        if let Some(monitor) = self.monitor.as_deref_mut().filter(|_| self.keeps) {
+            // What the card had to leave out was silence.
+            monitor.be_silent_until(first);
+            monitor.push(first, planes);
+        }
+    }
+
+    /// Publishes what was heard when. Thread: cycle.
+    pub(crate) fn publish(&mut self, heard: Heard) {
+        self.recorders.iter_mut().flatten().for_each(|recorder| recorder.publish(heard));
+    }
+}

@@ -1,0 +1,255 @@
+//! Record streams: what leaves the device, frame for frame, and what it captures.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use rt::shm::{Miss, Schedule, Timing};
+use rt::stream::{Gains, Wish};
+
+use super::card::Faults;
+use super::scenario::{CHANNELS, FADE, MS, RATE_HZ, Scenario};
+use crate::{FrameHistory, NumberedWish, RecordMemory, Recorder, Source};
+
+/// The memory of a record stream, shared with the test, which is the program.
+pub(super) type Recording = Rc<RefCell<Recorded>>;
+
+#[derive(Debug, Default)]
+pub(super) struct Recorded {
+    wishes: VecDeque<NumberedWish>,
+    wished: u64,
+    acknowledged: Vec<Option<u64>>,
+    volume: f32,
+    channels: [Vec<f32>; CHANNELS],
+    begun: u64,
+    finished: u64,
+    misses: Vec<Miss>,
+    timing: Timing,
+    schedule: Schedule,
+}
+
+impl RecordMemory for Recording {
+    fn channels(&self) -> usize {
+        CHANNELS
+    }
+
+    fn next_wish(&mut self) -> Option<NumberedWish> {
+        self.borrow_mut().wishes.pop_front()
+    }
+
+    fn acknowledge(&mut self, number: u64, device_frame: Option<u64>) {
+        let mut recorded = self.borrow_mut();
+        assert_eq!(number, recorded.acknowledged.len() as u64 + 1, "in order");
+        recorded.acknowledged.push(device_frame);
+    }
+
+    fn volume(&self) -> f32 {
+        self.borrow().volume
+    }
+
+    fn begin(&mut self, end: u64) {
+        self.borrow_mut().begun = end;
+    }
+
+    fn write(&mut self, channel: usize, position: u64, samples: &[f32]) {
+        let mut recorded = self.borrow_mut();
+        assert!(position + samples.len() as u64 <= recorded.begun, "announced");
+        assert_eq!(recorded.channels[channel].len() as u64, position, "one after the other");
+        recorded.channels[channel].extend_from_slice(samples);
+    }
+
+    fn finish(&mut self, end: u64) {
+        let mut recorded = self.borrow_mut();
+        assert!(recorded.channels.iter().all(|channel| channel.len() as u64 == end));
+        recorded.finished = end;
+    }
+
+    fn note_miss(&mut self, miss: Miss) {
+        self.borrow_mut().misses.push(miss);
+    }
+
+    fn publish(&mut self, timing: Timing, schedule: Schedule) {
+        let mut recorded = self.borrow_mut();
+        (recorded.timing, recorded.schedule) = (timing, schedule);
+    }
+}
+
+fn recorder(scenario: &mut Scenario, source: Source, interval_frames: u32) -> Recording {
+    opened(scenario, source, interval_frames, |recorder| recorder)
+}
+
+fn opened(
+    scenario: &mut Scenario,
+    source: Source,
+    interval_frames: u32,
+    as_wanted: impl FnOnce(Recorder<Recording>) -> Recorder<Recording>,
+) -> Recording {
+    let memory = Recording::new(RefCell::new(Recorded { volume: 1.0, ..Recorded::default() }));
+    if source == Source::Monitor {
+        let frames = 4 * RATE_HZ as usize;
+        scenario.device.recorders_mut().set_monitor(Box::new(FrameHistory::new(CHANNELS, frames)));
+    }
+    let recorder = Recorder::new(memory.clone(), source, vec![0, 1], interval_frames, FADE);
+    let recorder = as_wanted(recorder);
+    assert!(scenario.device.recorders_mut().add(Box::new(recorder)).is_ok());
+    memory
+}
+
+fn wish(scenario: &mut Scenario, memory: &Recording, wish: Wish) -> Option<u64> {
+    let number = {
+        let mut recorded = memory.borrow_mut();
+        recorded.wished += 1;
+        let number = recorded.wished;
+        recorded.wishes.push_back(NumberedWish { number, wish: Some(wish) });
+        number
+    };
+    scenario.call();
+    memory.borrow().acknowledged[number as usize - 1]
+}
+
+/// Compares a recording with what the hardware has read from device frame `first` on.
+fn check(scenario: &Scenario, memory: &Recording, first: u64) {
+    let recorded = memory.borrow();
+    assert!(recorded.finished > 0 && recorded.misses.is_empty());
+    for (channel, samples) in recorded.channels.iter().enumerate() {
+        let written = scenario.card.written.iter().skip(channel).step_by(CHANNELS);
+        let heard: Vec<f32> = written.skip(first as usize).copied().collect();
+        let same = samples.iter().zip(&heard).take_while(|(one, other)| one == other).count();
+        assert_eq!(same, samples.len().min(heard.len()), "channel {channel} from {first} on");
+        assert!(samples[same..].iter().all(|sample| *sample == 0.0), "and silence");
+    }
+}
+
+const FAR: u64 = 1 << 40;
+
+#[test]
+fn a_monitor_gets_what_was_heard_however_often_it_was_rendered_again() {
+    for coarse_frames in [0, 480] {
+        let mut scenario = Scenario::new(2, FAR, Faults { coarse_frames, ..Faults::default() });
+        scenario.wish(0, Wish::Run);
+        scenario.pass(3000 * MS);
+        let memory = recorder(&mut scenario, Source::Monitor, 4800);
+        let first = wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+        let safety = u64::from(scenario.card.safety());
+        assert!(first <= scenario.card.played() + safety, "with what can be rendered again");
+        for round in 0..20_u64 {
+            scenario.pass((37 + 100 * (round % 3)) * MS);
+            match round % 5 {
+                0 => scenario.wish(1, Wish::Run),
+                1 => scenario.wish(0, Wish::Splice { position: 3_000_000 }),
+                2 => scenario.set_volume(None, 0.5 + 0.01 * round as f32),
+                3 => scenario.wish(1, Wish::Hold),
+                _ if coarse_frames == 0 => scenario.graph(round),
+                _ => scenario
+                    .wish(0, Wish::Gain { gains: Gains::all(0.5).unwrap(), ramp_frames: 100 }),
+            }
+        }
+        scenario.pass(500 * MS);
+        assert!(memory.borrow().finished + 3 * 4800 > scenario.card.played() - first);
+        check(&scenario, &memory, first);
+        assert_eq!(scenario.card.underruns, 0);
+    }
+}
+
+#[test]
+fn a_program_may_change_how_long_frames_wait_up_to_what_it_was_opened_with() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    let memory = recorder(&mut scenario, Source::Monitor, 4800);
+    wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+    for (frames, expected) in [(480, 480), (2400, 2400), (1 << 30, 4800), (0, 1)] {
+        wish(&mut scenario, &memory, Wish::Depth { frames }).expect("obeyed");
+        scenario.pass(20 * MS);
+        assert_eq!(memory.borrow().schedule.interval_frames, expected);
+    }
+}
+
+#[test]
+fn a_monitor_of_a_silent_device_records_silence_for_as_long_as_it_runs() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    let memory = recorder(&mut scenario, Source::Monitor, 4800);
+    scenario.call();
+    assert_eq!(scenario.wake_ns, None, "a stream that holds wakes nothing");
+    let first = wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+    scenario.pass(3000 * MS);
+    let before = scenario.wake_ups;
+    scenario.pass(10_000 * MS);
+    let wake_ups = scenario.wake_ups - before;
+    assert!((80..=120).contains(&wake_ups), "{wake_ups}, not one each 100 ms");
+    check(&scenario, &memory, first);
+    let recorded = memory.borrow().finished;
+    assert!((12 * 48_000..=13 * 48_000).contains(&recorded), "{recorded}");
+    let held = wish(&mut scenario, &memory, Wish::Hold).expect("it ends");
+    assert_eq!(memory.borrow().finished, held - first, "with the last frame that was heard");
+    assert!(memory.borrow().timing.until <= memory.borrow().timing.position);
+    scenario.pass(3000 * MS);
+    assert_eq!((scenario.wake_ns, scenario.device.is_parked()), (None, true));
+}
+
+#[test]
+fn a_monitor_that_lets_the_device_sleep_gets_what_is_heard_and_nothing_else() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    let memory = opened(&mut scenario, Source::Monitor, 1920, Recorder::letting_sleep);
+    let first = wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+    scenario.pass(3000 * MS);
+    assert_eq!((scenario.wake_ns, scenario.device.is_parked()), (None, true));
+    assert_eq!(memory.borrow().finished, 0, "nothing is heard");
+    for _ in 0..3 {
+        let before = memory.borrow().finished;
+        scenario.wish(0, Wish::Run);
+        scenario.pass(1000 * MS);
+        let frames = memory.borrow().finished - before;
+        assert!((46_000..=48_000).contains(&frames), "{frames} frames in a second");
+        scenario.wish(0, Wish::Hold);
+        scenario.pass(3000 * MS);
+        assert_eq!((scenario.wake_ns, scenario.device.is_parked()), (None, true));
+        let recorded = memory.borrow();
+        assert!(recorded.timing.until <= recorded.timing.position, "nothing more is heard");
+        assert_eq!(recorded.schedule.due(recorded.finished), None);
+    }
+    check(&scenario, &memory, first);
+}
+
+#[test]
+fn a_player_is_rendered_as_far_ahead_beside_a_monitor() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    let memory = recorder(&mut scenario, Source::Monitor, 4800);
+    wish(&mut scenario, &memory, Wish::Run);
+    scenario.pass(5000 * MS);
+    let ahead = scenario.device.rendered() - scenario.card.played();
+    assert!(ahead > u64::from(RATE_HZ), "{ahead} frames");
+}
+
+#[test]
+fn what_is_recorded_has_the_servers_volume_and_impossible_wishes_are_refused() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    scenario.wish(0, Wish::Run);
+    let memory = recorder(&mut scenario, Source::Monitor, 480);
+    for refused in [Wish::Drain { end: 5 }, Wish::Splice { position: 1 }] {
+        assert_eq!(wish(&mut scenario, &memory, refused), None, "{refused:?}");
+    }
+    let first = wish(&mut scenario, &memory, Wish::Run).expect("it begins") as usize;
+    scenario.pass(100 * MS);
+    memory.borrow_mut().volume = 0.0;
+    scenario.pass(100 * MS);
+    let recorded = memory.borrow();
+    let heard: Vec<f32> = scenario.card.written.iter().step_by(CHANNELS).copied().collect();
+    assert_eq!(recorded.channels[0][..4000], heard[first..][..4000]);
+    assert!(recorded.channels[0].iter().rev().take(2000).all(|sample| *sample == 0.0), "muted");
+}
+
+#[test]
+fn a_card_that_captures_nothing_records_silence_and_a_closed_recorder_comes_back() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    let memory = recorder(&mut scenario, Source::Capture, 480);
+    wish(&mut scenario, &memory, Wish::Run);
+    scenario.pass(100 * MS);
+    assert!(memory.borrow().finished >= 4000);
+    assert!(memory.borrow().channels.concat().iter().all(|sample| *sample == 0.0));
+    assert!(scenario.device.recorders_mut().take_closed().is_none());
+    scenario.device.recorders_mut().close(|_| true);
+    assert!(scenario.device.recorders_mut().take_closed().is_some());
+    scenario.call();
+    scenario.pass(3000 * MS);
+    assert!(scenario.device.is_parked());
+}

@@ -1,0 +1,117 @@
+//! The command line of `consort play`.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::{Args, ValueEnum};
+use client::stream::{MAX_NAME_BYTES, PlaybackOptions, StreamConnection};
+use convert::{ChannelMap, Filter, MAX_CHANNELS, Standard, StreamFormat};
+use sys::signals::TerminationSignals;
+
+use crate::playback::{Ending, Playback};
+use crate::source::Source;
+
+/// Play a sound file
+///
+/// The file may have any format that libsndfile reads, any rate and any channels. It is played
+/// beside the graph: the device renders it far ahead and sleeps, and so does this program, unless
+/// another program needs short cycles. Ctrl-C fades out.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  consort play song.flac
+  consort play --latency 50 --quality prompt click.wav
+  consort play --device null song.flac
+
+Exit codes:
+  0  the whole file was heard
+  1  the file cannot be played, or the server refused it or ended
+  3  no server of that name is running
+  129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM")]
+pub struct Play {
+    /// The sound file
+    file: PathBuf,
+    /// Play on this device, as `consort device list` names it [default: the server's own]
+    #[arg(long, value_name = "NAME")]
+    device: Option<String>,
+    /// How far ahead the device may render, ms
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = cli::in_range(5..=2000))]
+    latency: u32,
+    /// How a file of another rate is resampled: a longer filter keeps more of the treble
+    #[arg(long, value_name = "FILTER", default_value = "medium")]
+    quality: Quality,
+    /// Print at the end how long frames took from when they were written until they were heard
+    #[arg(long)]
+    report: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Quality {
+    /// Up to 19 of 22.05 kHz; for short latencies
+    Prompt,
+    /// Up to 20 kHz
+    Short,
+    /// Up to 21 kHz
+    Medium,
+    /// Up to 21.75 kHz
+    Long,
+}
+
+impl From<Quality> for Filter {
+    fn from(quality: Quality) -> Self {
+        match quality {
+            Quality::Prompt => Self::Prompt,
+            Quality::Short => Self::Short,
+            Quality::Medium => Self::Medium,
+            Quality::Long => Self::Long,
+        }
+    }
+}
+
+impl Play {
+    /// Plays the file on the server `server`.
+    ///
+    /// # Errors
+    /// A sentence about the file, or the server's refusal.
+    pub fn run(self, server: &str) -> anyhow::Result<ExitCode> {
+        // Before anything may start a thread: they inherit the block.
+        let signals = TerminationSignals::block().context("cannot wait for signals")?;
+        let reader = soundfile::Reader::open(&self.file)?;
+        let connection = StreamConnection::open(Some(server))?;
+        let device = connection.device_named(self.device.as_deref())?;
+        // A device that plays no streams says so when one is opened.
+        let channels = device.channels.clamp(1, u32::try_from(MAX_CHANNELS)?);
+        let map = ChannelMap::extended(Standard::Alsa, channels as usize);
+        let map = map.with_context(|| format!("the device has {channels} channels"))?;
+        let rate_hz = device.sample_rate_hz;
+        let source = Source::new(reader, &StreamFormat { rate_hz, map }, self.quality.into())?;
+        let latency = Duration::from_millis(self.latency.into());
+        let stream = connection.play(PlaybackOptions {
+            program: "consort play".into(),
+            name: short_name(&self.file),
+            device: self.device,
+            channels: (0..channels).collect(),
+            depth_frames: u32::try_from(u64::from(rate_hz) * u64::from(self.latency) / 1000)?,
+        })?;
+        let mut playback = Playback::new(&connection, stream, source, signals, latency, rate_hz)?;
+        let ending = playback.run(&self.file)?;
+        if self.report {
+            cli::output::print(&format!("{}\n", playback.delays()))?;
+        }
+        Ok(match ending {
+            Ending::Drained => ExitCode::SUCCESS,
+            Ending::Signal(number) => ExitCode::from(128 + number),
+        })
+    }
+}
+
+/// The name of a file, for users, as far as a stream may have it.
+pub(crate) fn short_name(file: &Path) -> String {
+    let name = file.file_name().unwrap_or(file.as_os_str()).to_string_lossy();
+    let mut name: String = name.chars().filter(|character| !character.is_control()).collect();
+    while name.len() > MAX_NAME_BYTES {
+        name.pop();
+    }
+    if name.is_empty() { "file".into() } else { name }
+}

@@ -1,0 +1,185 @@
+//! A source on its way to a stream, until its last frame is heard.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use client::stream::{PlaybackStream, Samples, StreamConnection, Wish};
+use sys::clock::now_ns;
+use sys::poll::{Interest, Poller};
+use sys::signals::{Signal, TerminationSignals};
+
+use crate::delays::Delays;
+use crate::pacing::next_write_ns;
+use crate::progress::Progress;
+use crate::source::Source;
+
+/// Why a playback has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Everything was heard.
+    Drained,
+    /// By the signal of this number.
+    Signal(u8),
+}
+
+/// A file that plays.
+#[derive(Debug)]
+pub(crate) struct Playback {
+    stream: PlaybackStream,
+    source: Source,
+    signals: TerminationSignals,
+    poller: Poller,
+    lead_ns: u64,
+    device_hz: u32,
+    delays: Delays,
+}
+
+/// What is said of a stream that the server has ended.
+pub(crate) const DEVICE_GONE: &str = "the server has ended the stream: its device was removed, or \
+                                      another driver has taken its place";
+
+const SIGNALS: u64 = 0;
+const SERVER: u64 = 1;
+/// How long after the device's wake-up its new state is looked at.
+const AFTER_WAKE_NS: u64 = 2_000_000;
+
+impl Playback {
+    /// Prepares to play a source on a stream with this latency, on a device of this
+    /// rate.
+    pub(crate) fn new(
+        connection: &StreamConnection,
+        stream: PlaybackStream,
+        source: Source,
+        signals: TerminationSignals,
+        latency: Duration,
+        device_hz: u32,
+    ) -> anyhow::Result<Self> {
+        let poller = Poller::new()?;
+        poller.add(&signals, SIGNALS, Interest::Readable)?;
+        poller.add(connection, SERVER, Interest::Readable)?;
+        // Whatever other streams and the graph make of the device's schedule, this much is there
+        // beyond what it has rendered.
+        let lead_ns = u64::try_from(latency.as_nanos() / 2)?;
+        let delays = Delays::new(device_hz);
+        Ok(Self { stream, source, signals, poller, lead_ns, device_hz, delays })
+    }
+
+    /// Returns how long frames took from when they were written until they were heard.
+    pub(crate) fn delays(&self) -> Delays {
+        self.delays
+    }
+
+    /// Plays until the end, or until a signal: then the stream fades out as it is dropped.
+    pub(crate) fn run(&mut self, file: &Path) -> anyhow::Result<Ending> {
+        let (rate_hz, channels) = self.source.shape();
+        let s = if channels == 1 { "" } else { "s" };
+        let about = format!("{rate_hz} Hz, {channels} channel{s}");
+        let progress = Progress::begin(file, &about, self.source.frames(), self.device_hz);
+        let ending = self.play(&progress);
+        progress.end();
+        let ending = ending?;
+        let missed = self.stream.writer().control().missed_frames();
+        if missed > 0 {
+            let ms = missed * 1000 / u64::from(self.device_hz.max(1));
+            bail!("the sound stopped for {ms} ms: the file could not be read in time");
+        }
+        Ok(ending)
+    }
+
+    fn play(&mut self, progress: &Progress) -> anyhow::Result<Ending> {
+        let mut is_written = self.fill()?;
+        self.wish(Wish::Run)?;
+        while !is_written {
+            let writer = self.stream.writer();
+            let schedule = writer.control().page().schedule();
+            let (written, has_room) = (writer.position(), writer.available() > 0);
+            let write_ns = next_write_ns(schedule, written, has_room, self.lead_ns, now_ns());
+            if let Some(ending) = self.sleep_until(write_ns, progress)? {
+                return Ok(ending);
+            }
+            let timing = self.stream.writer_mut().control_mut().timing();
+            let heard = timing.position_at(now_ns());
+            is_written = self.fill()?;
+            self.delays.note(written, self.stream.writer().position(), heard);
+        }
+        let end = self.stream.writer().position();
+        self.wish(Wish::Drain { end })?;
+        self.drain(end, progress)
+    }
+
+    /// Writes as much as the ring has room for; returns whether nothing is left.
+    fn fill(&mut self) -> anyhow::Result<bool> {
+        while self.stream.writer().available() > 0 {
+            let frames = self.source.next()?;
+            if frames[0].is_empty() {
+                return Ok(true);
+            }
+            let written = self.stream.writer_mut().write(Samples::Planar(&frames));
+            self.source.take(written);
+        }
+        Ok(false)
+    }
+
+    fn wish(&mut self, wish: Wish) -> anyhow::Result<()> {
+        self.stream.writer_mut().control_mut().wish(wish)?;
+        Ok(self.stream.call()?)
+    }
+
+    /// Waits until everything before position `end` is heard.
+    fn drain(&mut self, end: u64, progress: &Progress) -> anyhow::Result<Ending> {
+        loop {
+            let now_ns = now_ns();
+            let control = self.stream.writer_mut().control_mut();
+            let timing = control.timing();
+            if timing.position_at(now_ns) >= end {
+                return Ok(Ending::Drained);
+            }
+            let heard_ns = timing.time_of(end.saturating_sub(1));
+            let woken_ns = control.page().schedule().map(|schedule| schedule.wake_ns);
+            let until_ns = heard_ns.or(woken_ns).unwrap_or(0).max(now_ns) + AFTER_WAKE_NS;
+            if let Some(ending) = self.sleep_until(until_ns, progress)? {
+                return Ok(ending);
+            }
+        }
+    }
+
+    /// Sleeps; returns early with the ending that a signal brings.
+    fn sleep_until(
+        &mut self,
+        until_ns: u64,
+        progress: &Progress,
+    ) -> anyhow::Result<Option<Ending>> {
+        let mut events = Vec::new();
+        loop {
+            let now_ns = now_ns();
+            progress.show(self.stream.writer_mut().control_mut().timing().position_at(now_ns));
+            if self.stream.writer().control().page().has_ended() {
+                bail!(DEVICE_GONE);
+            }
+            if now_ns >= until_ns {
+                return Ok(None);
+            }
+            let shown_ns = progress.due_ns(now_ns).unwrap_or(u64::MAX);
+            self.poller.wait(&mut events, Some(until_ns.min(shown_ns)))?;
+            for event in &events {
+                match event.token {
+                    SERVER => bail!("the server has ended"),
+                    _ => {
+                        if let Some(signal) = self.signals.read().context("cannot read signals")? {
+                            return Ok(Some(Ending::Signal(number(signal))));
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn number(signal: Signal) -> u8 {
+    match signal {
+        Signal::Hangup => 1,
+        Signal::Interrupt => 2,
+        _ => 15,
+    }
+}

@@ -1,0 +1,171 @@
+//! A sound file as frames of a stream.
+
+use convert::{
+    ChannelMap, ConvertError, Filter, Mixing, Options, PlaybackConverter, ProgramFormat,
+    SampleFormat, Standard, StreamFormat,
+};
+use soundfile::{Reader, SoundFileError};
+
+/// Frames of the file that are decoded at once.
+const BLOCK_FRAMES: usize = 4096;
+
+/// A file that is decoded and converted as its frames are taken.
+#[derive(Debug)]
+pub(crate) struct Source {
+    reader: Reader,
+    converter: PlaybackConverter,
+    /// Decoded frames.
+    planes: Vec<Vec<f32>>,
+    /// The same, interleaved.
+    bytes: Vec<u8>,
+    /// Converted frames, of which the first `taken` are done with.
+    ready: Vec<Vec<f32>>,
+    taken: usize,
+    has_ended: bool,
+    /// Frames of the stream in all, as far as the file says.
+    frames: Option<u64>,
+}
+
+impl Source {
+    /// Converts a file to frames of this format.
+    ///
+    /// # Errors
+    /// There is no conversion between the rates.
+    pub(crate) fn new(
+        reader: Reader,
+        stream: &StreamFormat,
+        filter: Filter,
+    ) -> Result<Self, ConvertError> {
+        // Channels beyond those that a stream can have are not decoded.
+        let channels = reader.channels().min(convert::MAX_CHANNELS);
+        let map = ChannelMap::extended(Standard::WaveEx, channels)
+            .or_else(|| ChannelMap::standard(Standard::Aux, channels));
+        let rate_hz = reader.sample_rate_hz();
+        let program = ProgramFormat {
+            format: SampleFormat::Linear(dsp::Format::FloatLe),
+            rate_hz,
+            map: map.unwrap_or(stream.map),
+        };
+        let options = Options { mixing: Mixing::default(), filter };
+        let converted = |frames: u64| {
+            let ratio = u128::from(stream.rate_hz) * u128::from(frames);
+            u64::try_from(ratio.div_ceil(u128::from(rate_hz))).unwrap_or(u64::MAX)
+        };
+        Ok(Self {
+            frames: reader.frames().map(converted),
+            converter: PlaybackConverter::new(&program, stream, options)?,
+            planes: vec![vec![0.0; BLOCK_FRAMES]; channels],
+            bytes: Vec::with_capacity(4 * channels * BLOCK_FRAMES),
+            ready: vec![Vec::new(); stream.map.channels()],
+            taken: 0,
+            has_ended: false,
+            reader,
+        })
+    }
+
+    /// Returns the number of frames in all, as far as the file says.
+    pub(crate) fn frames(&self) -> Option<u64> {
+        self.frames
+    }
+
+    /// Returns the file's rate and channels.
+    pub(crate) fn shape(&self) -> (u32, usize) {
+        (self.reader.sample_rate_hz(), self.reader.channels())
+    }
+
+    /// Returns the next frames, a slice for each channel, until they are [taken](Self::take); none
+    /// at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read further. Frames before that were returned.
+    pub(crate) fn next(&mut self) -> Result<Vec<&[f32]>, SoundFileError> {
+        while self.taken == self.ready[0].len() && !self.has_ended {
+            self.convert_block()?;
+        }
+        Ok(self.ready.iter().map(|plane| &plane[self.taken..]).collect())
+    }
+
+    /// Notes that the first of the next frames are done with.
+    pub(crate) fn take(&mut self, frames: usize) {
+        self.taken = (self.taken + frames).min(self.ready[0].len());
+    }
+
+    fn convert_block(&mut self) -> Result<(), SoundFileError> {
+        self.ready.iter_mut().for_each(Vec::clear);
+        self.taken = 0;
+        let frames = self.reader.read(&mut self.planes)?;
+        let Self { converter, planes, bytes, ready, .. } = self;
+        let keep = |converted: &[&[f32]]| {
+            for (plane, converted) in ready.iter_mut().zip(converted) {
+                plane.extend_from_slice(converted);
+            }
+        };
+        if frames == 0 {
+            self.has_ended = true;
+            converter.flush(keep);
+            return Ok(());
+        }
+        bytes.clear();
+        for frame in 0..frames {
+            for plane in planes.iter() {
+                bytes.extend_from_slice(&plane[frame].to_le_bytes());
+            }
+        }
+        converter.push(bytes, keep);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use soundfile::Writer;
+
+    use super::*;
+
+    /// The frames of a file of this rate as a stereo stream at 48 kHz.
+    fn frames(rate_hz: u32, channels: &[Vec<f32>]) -> (Option<u64>, Vec<Vec<f32>>) {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.wav");
+        let mut writer = Writer::create(&path, channels.len() as u16, rate_hz).unwrap();
+        writer.write(channels).unwrap();
+        writer.finish().unwrap();
+        let map = ChannelMap::standard(Standard::Alsa, 2).unwrap();
+        let stream = StreamFormat { rate_hz: 48_000, map };
+        let mut source =
+            Source::new(Reader::open(&path).unwrap(), &stream, Filter::Medium).unwrap();
+        let mut all = vec![Vec::new(); 2];
+        loop {
+            let next = source.next().unwrap();
+            let some = next[0].len().min(1000);
+            if some == 0 {
+                return (source.frames(), all);
+            }
+            all.iter_mut().zip(next).for_each(|(all, next)| all.extend_from_slice(&next[..some]));
+            source.take(some);
+        }
+    }
+
+    fn noise(frames: usize) -> Vec<f32> {
+        (0..frames as u32)
+            .map(|frame| (frame.wrapping_mul(40_503) % 65_536) as f32 / 65_536.0)
+            .collect()
+    }
+
+    #[test]
+    fn a_file_of_the_devices_rate_and_channels_is_passed_on_bit_for_bit() {
+        let channels = [noise(10_000), noise(10_000)];
+        assert_eq!(frames(48_000, &channels), (Some(10_000), channels.to_vec()));
+    }
+
+    #[test]
+    fn a_mono_file_is_heard_on_both_sides() {
+        let (_, heard) = frames(48_000, &[noise(100)]);
+        assert_eq!(heard, [noise(100), noise(100)]);
+    }
+
+    #[test]
+    fn a_file_of_another_rate_lasts_as_long_as_before() {
+        let (frames, heard) = frames(44_100, &[noise(44_101), noise(44_101)]);
+        assert_eq!((frames, heard[0].len()), (Some(48_002), 48_002));
+    }
+}

@@ -1,0 +1,286 @@
+//! Streams: frames on their way between one program and a device, without cycles. Any program that
+//! has connected may have some; they end with its connection.
+//!
+//! 1. [`StreamRequest::Device`]: the rate and the channels to convert to.
+//! 2. [`StreamRequest::Open`]: the server grants a ring, which may be smaller than asked for.
+//! 3. The program makes the ring and a page of wishes, and [`StreamRequest::Begin`] brings both.
+//!    The ring of a stream that records is the server's.
+//!
+//! From then on, everything goes through this memory. Only a wish that shall be obeyed at once
+//! needs a [`StreamRequest::Call`], since the device may sleep.
+//!
+//! Each stream, and each device, has a [`Volume`] in the server besides what its program wishes.
+//!
+//! Beside the device that drives the graph there may be *further* ones, by name, each with a thread
+//! and a clock of its own.
+
+use serde::{Deserialize, Serialize};
+
+pub use crate::gain::{Gain, NotAGain};
+
+/// A request about streams. The comment names the [`StreamReply`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StreamRequest {
+    /// Reads what streams on a device are to be converted to. [`StreamReply::Device`].
+    Device {
+        /// Name of a further device; `None`: the one that drives.
+        device: Option<String>,
+    },
+    /// Reads all further devices. [`StreamReply::Devices`].
+    Devices,
+    /// Adds a device without hardware, whose clock is a timer's. [`StreamReply::Added`].
+    Add(NewDevice),
+    /// Removes a further device: its streams end. [`StreamReply::Removed`].
+    Remove {
+        /// Its name.
+        device: String,
+    },
+    /// Asks for a stream. [`StreamReply::Granted`].
+    Open(NewStream),
+    /// Brings the memory of a granted stream, which begins to exist for the device; it holds until
+    /// a wish. Two descriptors: ring, wish page; the wish page alone for a stream that records.
+    /// [`StreamReply::Begun`], with the descriptor of the stream page, and for a stream that
+    /// records, that of the ring; [`StreamReply::Granted`] if the ring is to be smaller.
+    Begin {
+        /// Its number.
+        stream: u32,
+    },
+    /// Makes the device obey the wishes of a stream at once. [`StreamReply::Called`]; the wishes
+    /// are acknowledged on the stream page, and then the program is kicked there.
+    Call {
+        /// Its number.
+        stream: u32,
+    },
+    /// Changes the server's volume of a stream or of the device; what is `None` stays as it is. It
+    /// is heard at once, in a ramp. [`StreamReply::Volume`].
+    SetVolume {
+        /// Of what.
+        of: VolumeOf,
+        /// The factor while it is not muted.
+        gain: Option<Gain>,
+        /// Whether nothing of it is heard.
+        muted: Option<bool>,
+    },
+    /// Moves a playback stream to another device, where it continues once it has left its own.
+    /// [`StreamReply::Moved`], before that is heard.
+    Move {
+        /// Its number.
+        stream: u32,
+        /// Name of a further device; `None`: the one that drives.
+        device: Option<String>,
+    },
+    /// Reads the streams with greater numbers. [`StreamReply::Streams`].
+    List {
+        /// Number of a stream, which may have ended; 0 is before all.
+        after: u32,
+    },
+    /// Ends a stream: what is queued fades out. [`StreamReply::Closed`], before that is heard.
+    Close {
+        /// Its number.
+        stream: u32,
+    },
+}
+
+/// What a volume belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum VolumeOf {
+    /// The stream of this number.
+    Stream(u32),
+    /// The device that drives: everything that leaves it, the graph included.
+    Device,
+    /// The further device of this name.
+    Further(String),
+}
+
+/// The server's volume of a stream or a device. What is heard of a stream is the product of this
+/// volume, the gains that its program wishes, and the device's volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Volume {
+    /// The factor while it is not muted.
+    pub gain: Gain,
+    /// Nothing of it is heard.
+    pub muted: bool,
+}
+
+impl Volume {
+    /// Returns this volume after a change of what is not `None`.
+    #[must_use]
+    pub fn changed(self, gain: Option<Gain>, muted: Option<bool>) -> Self {
+        Self { gain: gain.unwrap_or(self.gain), muted: muted.unwrap_or(self.muted) }
+    }
+
+    /// Returns the factor that is heard.
+    #[must_use]
+    pub fn factor(self) -> f32 {
+        if self.muted { 0.0 } else { self.gain.factor() }
+    }
+}
+
+/// A stream to be opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewStream {
+    /// Name of the program, for users.
+    pub program: String,
+    /// Name of what it plays, for users.
+    pub name: String,
+    /// Name of a further device; `None`: the one that drives.
+    pub device: Option<String>,
+    /// Where frames go.
+    pub direction: Direction,
+    /// The device's channel for each channel of the stream.
+    pub channels: Vec<u32>,
+    /// How far ahead of the hardware the device may render it, or how long it may keep what was
+    /// heard, frames of the device.
+    pub depth_frames: u32,
+    /// For which of the programs that it plays for the process opens it, by any number; 0: for
+    /// itself. Streams of one account count together, and share their limits with no other.
+    pub account: u32,
+    /// Of a stream that records: the device may sleep while nothing else needs it, and there are no
+    /// frames then.
+    pub lets_sleep: bool,
+}
+
+/// A device without hardware, to be added: what is played there is heard by its monitors alone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewDevice {
+    /// Its name, which no other device has.
+    pub name: String,
+    /// Channels that it plays, [`DEVICE_CHANNELS`](crate::limits::DEVICE_CHANNELS).
+    pub channels: u32,
+    /// Hz; `None`: that of the device that drives.
+    pub sample_rate_hz: Option<u32>,
+}
+
+/// Where the frames of a stream go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    /// From the program to the device.
+    Playback,
+    /// From the device to the program: what it captures.
+    Record,
+    /// From the device to the program: what leaves the device, once it is heard.
+    Monitor,
+}
+
+/// The answer to a request about streams.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StreamReply {
+    /// What streams are to be converted to.
+    Device {
+        /// Hz.
+        sample_rate_hz: u32,
+        /// Channels that can be played; 0: the device plays no streams.
+        channels: u32,
+        /// Channels that can be recorded.
+        captured: u32,
+        /// How often its thread has woken since the server's start.
+        wake_ups: u64,
+        /// How often lately.
+        wake_up_rate: WakeUpRate,
+        /// What it does now.
+        state: DeviceState,
+        /// Its volume.
+        volume: Volume,
+    },
+    /// All further devices, by name: [`STREAM_DEVICES`](crate::limits::STREAM_DEVICES) at most.
+    Devices(Vec<FurtherDevice>),
+    /// The device is there.
+    Added,
+    /// The device is not there any more. Its streams end in a moment.
+    Removed,
+    /// A stream, or a smaller ring for it.
+    Granted {
+        /// Its number.
+        stream: u32,
+        /// Frames that the ring must hold.
+        capacity_frames: u32,
+    },
+    /// The stream holds at position 0.
+    Begun,
+    /// The device has been called.
+    Called,
+    /// The stream is on its way.
+    Moved,
+    /// The volume from now on.
+    Volume(Volume),
+    /// The stream has ended.
+    Closed,
+    /// Some streams: [`STREAMS_AT_ONCE`](crate::limits::STREAMS_AT_ONCE), or fewer if there are no
+    /// more.
+    Streams(Vec<StreamStatus>),
+}
+
+/// A device beside the one that drives, for users.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FurtherDevice {
+    /// Its name.
+    pub name: String,
+    /// Hz.
+    pub sample_rate_hz: u32,
+    /// Channels that it plays.
+    pub channels: u32,
+    /// How often its thread has woken since it was added.
+    pub wake_ups: u64,
+    /// How often lately.
+    pub wake_up_rate: WakeUpRate,
+    /// What it does now. It never runs cycles.
+    pub state: DeviceState,
+    /// Its volume.
+    pub volume: Volume,
+}
+
+/// What a device does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeviceState {
+    /// It starts cycles.
+    Cycling,
+    /// It runs no cycles, and plays what was rendered ahead.
+    Deep,
+    /// It plays nothing, and nothing wakes it.
+    Parked,
+}
+
+/// How often the thread of a device has woken in the last ten seconds, or for as long as it does
+/// what it does now; or in the time of the last wake-ups if it wakes often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct WakeUpRate {
+    /// Wake-ups within that time.
+    pub wake_ups: u32,
+    /// The time, ns; 0: nothing is known yet.
+    pub over_ns: u64,
+}
+
+impl WakeUpRate {
+    /// Returns the wake-ups of a second.
+    #[must_use]
+    pub fn per_second(self) -> f64 {
+        f64::from(self.wake_ups) * 1e9 / self.over_ns.max(1) as f64
+    }
+}
+
+/// State of a stream, for users.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamStatus {
+    /// Its number.
+    pub stream: u32,
+    /// Name of the program.
+    pub program: String,
+    /// Name of what it plays.
+    pub name: String,
+    /// Process id; 0: of another pid namespace.
+    pub process: u32,
+    /// Name of its device; `None`: the one that drives.
+    pub device: Option<String>,
+    /// Where its frames go.
+    pub direction: Direction,
+    /// Whether it records, or is heard, now or once what is rendered is heard.
+    pub plays: bool,
+    /// How far ahead of what is heard it is rendered, µs.
+    pub rendered_us: u64,
+    /// How far ahead it may be rendered, frames.
+    pub depth_frames: u32,
+    /// Frames that were not there when they had to be played.
+    pub missed_frames: u64,
+    /// The server's volume of it.
+    pub volume: Volume,
+}

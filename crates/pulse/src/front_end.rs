@@ -1,0 +1,202 @@
+//! Who is connected, and what each packet asks: packets in, packets out. No I/O, but for the rings
+//! of streams.
+
+mod client;
+mod connections;
+mod dispatch;
+mod format;
+mod introspection;
+mod new_input;
+mod offers;
+mod playback_requests;
+mod properties;
+mod record_requests;
+mod sample_requests;
+mod samples;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod silence;
+mod sink_inputs;
+mod source_outputs;
+mod sources;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ffi::CString;
+
+use self::client::Client;
+use pulseaudio::protocol::{
+    Command, PulseError, SubscriptionEvent, SubscriptionEventFacility as Facility,
+    SubscriptionEventType as EventType,
+};
+use sample_requests::Upload;
+use samples::Samples;
+use sink_inputs::SinkInput;
+use source_outputs::SourceOutput;
+use sources::SourceVolumes;
+
+use crate::output::Device;
+use crate::wire;
+
+/// Most connections at once.
+pub(crate) const MAX_CLIENTS: usize = 512;
+/// Most connections of one program.
+const MAX_CLIENTS_OF_ONE: usize = 128;
+/// Most streams of one program.
+const MAX_STREAMS_OF_ONE: usize = 64;
+
+/// Where a connection comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// Its program: all of the same process, as the kernel says.
+    pub account: u32,
+    /// It runs as the user of the server, says the kernel.
+    pub is_own_user: bool,
+}
+
+/// What is to be done with a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// These bytes are for a program.
+    Send {
+        /// The program.
+        client: u32,
+        /// One packet.
+        bytes: Vec<u8>,
+    },
+    /// A program is to be disconnected once what is for it has been sent.
+    Close {
+        /// The program.
+        client: u32,
+    },
+}
+
+/// What programs see of this machine.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Machine {
+    /// Name of the user that runs the server.
+    pub user: CString,
+    /// Name of the machine.
+    pub host: CString,
+    /// A number that is another one for each server.
+    pub cookie: u32,
+}
+
+/// The server, as programs that speak the protocol see it.
+#[derive(Debug)]
+pub(crate) struct FrontEnd<D: Device> {
+    device: D,
+    machine: Machine,
+    clients: BTreeMap<u32, Client>,
+    inputs: BTreeMap<u32, SinkInput<D::Output>>,
+    uploads: Vec<Upload>,
+    samples: Samples,
+    outputs: BTreeMap<u32, SourceOutput<D::Input>>,
+    source_volumes: SourceVolumes,
+    next_client: u32,
+    next_input: u32,
+    next_output: u32,
+    effects: Vec<Effect>,
+}
+
+/// How a request is answered.
+enum Answer {
+    /// It was done.
+    Done,
+    /// With this packet.
+    Packet(Vec<u8>),
+    /// By a packet that comes later.
+    Later,
+}
+
+type Answered = Result<Answer, PulseError>;
+
+impl<D: Device> FrontEnd<D> {
+    /// Begins without programs.
+    pub fn new(device: D, machine: Machine) -> Self {
+        Self {
+            device,
+            machine,
+            clients: BTreeMap::new(),
+            inputs: BTreeMap::new(),
+            uploads: Vec::new(),
+            samples: Samples::default(),
+            outputs: BTreeMap::new(),
+            source_volumes: SourceVolumes::default(),
+            next_client: 0,
+            next_input: 0,
+            next_output: 0,
+            effects: Vec::new(),
+        }
+    }
+
+    /// Returns the server's device.
+    pub fn device_mut(&mut self) -> &mut D {
+        &mut self.device
+    }
+
+    /// Returns what is to be done, in this order.
+    pub fn take_effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// Returns when [`update`](Self::update) is to be called, ns; `None`: after the next packet.
+    pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
+        let inputs =
+            self.inputs.values_mut().filter_map(|input| input.playback.deadline(now_ns)).min();
+        let outputs = self.outputs.values_mut();
+        let outputs = outputs.filter_map(|output| output.recording.deadline(now_ns)).min();
+        [inputs, outputs].into_iter().flatten().min()
+    }
+
+    /// Does what is due for all streams.
+    pub fn update(&mut self, now_ns: u64) {
+        let indices: Vec<u32> = self.inputs.keys().copied().collect();
+        for index in indices {
+            let Some(input) = self.inputs.get_mut(&index) else { continue };
+            if input.playback.has_ended() {
+                self.device.refresh();
+                self.kill_input(index);
+                continue;
+            }
+            input.playback.update(now_ns);
+            if input.feed.is_some() {
+                self.feed(index, now_ns);
+            } else {
+                self.send_notices(index);
+            }
+        }
+        self.update_outputs(now_ns);
+    }
+
+    /// The device is another one, or there is none any more: streams on the one before have ended.
+    pub fn device_changed(&mut self) {
+        let indices: Vec<u32> = self.inputs.keys().copied().collect();
+        indices.into_iter().for_each(|index| self.kill_input(index));
+        let indices: Vec<u32> = self.outputs.keys().copied().collect();
+        indices.into_iter().for_each(|index| self.kill_output(index));
+        self.notify(Facility::Sink, EventType::Changed, 0);
+        self.notify(Facility::Source, EventType::Changed, 0);
+        self.notify(Facility::Server, EventType::Changed, u32::MAX);
+    }
+
+    fn send(&mut self, client: u32, bytes: Vec<u8>) {
+        self.effects.push(Effect::Send { client, bytes });
+    }
+
+    fn send_event(&mut self, client: u32, command: &Command) {
+        if let Some(version) = self.clients.get(&client).map(Client::version) {
+            self.send(client, wire::event(command, version));
+        }
+    }
+
+    /// Notifies the programs that have subscribed to it.
+    fn notify(&mut self, facility: Facility, event_type: EventType, index: u32) {
+        let event = SubscriptionEvent { event_facility: facility, event_type, index: Some(index) };
+        let subscribed = self.clients.iter().filter(|(_, client)| client.has_subscribed(facility));
+        let subscribed: Vec<u32> = subscribed.map(|(number, _)| *number).collect();
+        for client in subscribed {
+            self.send_event(client, &Command::SubscribeEvent(event));
+        }
+    }
+}

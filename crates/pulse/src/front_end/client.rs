@@ -1,0 +1,67 @@
+//! One connected program.
+
+use std::ffi::{CStr, CString};
+
+use pulseaudio::protocol::{
+    ClientInfo, MAX_VERSION, Prop, Props, SubscriptionEventFacility as Facility, SubscriptionMask,
+};
+
+use super::Origin;
+use super::properties::text;
+
+/// One connected program.
+#[derive(Debug)]
+pub(super) struct Client {
+    pub origin: Origin,
+    /// What it speaks, once it was let in.
+    pub admitted: Option<u16>,
+    /// Its own words about itself.
+    pub props: Props,
+    /// What it is notified of.
+    pub subscription: SubscriptionMask,
+    /// The channel of its next stream.
+    pub next_channel: u32,
+    /// It has not taken all that was sent: what is recorded for it waits.
+    pub is_busy: bool,
+}
+
+impl Client {
+    /// A program that has connected.
+    pub fn new(origin: Origin) -> Self {
+        let (props, subscription) = (Props::new(), SubscriptionMask::empty());
+        Self { origin, admitted: None, props, subscription, next_channel: 0, is_busy: false }
+    }
+
+    /// Returns the protocol's version for packets to it and from it.
+    pub fn version(&self) -> u16 {
+        self.admitted.unwrap_or(MAX_VERSION)
+    }
+
+    /// Returns its name.
+    pub fn name(&self) -> &CStr {
+        text(&self.props, Prop::ApplicationName).unwrap_or(c"")
+    }
+
+    /// Returns a channel that none of its streams has.
+    pub fn take_channel(&mut self) -> u32 {
+        let channel = self.next_channel;
+        self.next_channel = self.next_channel.wrapping_add(1);
+        channel
+    }
+
+    pub fn has_subscribed(&self, facility: Facility) -> bool {
+        let bit = SubscriptionMask::from_bits_truncate(1 << facility as u32);
+        self.subscription.intersects(bit)
+    }
+
+    /// Returns what other programs see of it.
+    pub fn info(&self, index: u32) -> ClientInfo {
+        ClientInfo {
+            index,
+            name: self.name().to_owned(),
+            owner_module_index: None,
+            driver: Some(CString::from(c"protocol-native.c")),
+            props: self.props.clone(),
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Programs that come and go, and who is let in.
+
+use pulseaudio::protocol::{
+    AuthParams, AuthReply, MAX_VERSION, MIN_VERSION, Props, PulseError, SetClientNameReply,
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+};
+
+use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, properties};
+use crate::output::Device;
+use crate::wire::{self, Frame};
+
+impl<D: Device> FrontEnd<D> {
+    /// A program has connected. Returns the connection's number, or `None` if there are too many,
+    /// or too many of this program.
+    pub fn connected(&mut self, origin: Origin) -> Option<u32> {
+        let is_its = |known: &&Client| known.origin.account == origin.account;
+        // MUTATION: connected.one_program_takes_all
+        let own = self.clients.values().filter(is_its).count();
+        // MUTATION: connected.without_limit
+        let all = self.clients.len();
+        if all >= super::MAX_CLIENTS || own >= super::MAX_CLIENTS_OF_ONE {
+            return None;
+        }
+        let number = self.next_client;
+        self.next_client = self.next_client.wrapping_add(1);
+        self.clients.insert(number, Client::new(origin));
+        Some(number)
+    }
+
+    /// A program is gone.
+    pub fn disconnected(&mut self, client: u32) {
+        let inputs = self
+            .inputs
+            .iter()
+            .filter(|(_, input)| input.owner.is_some_and(|owner| owner.client == client));
+        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+        inputs.into_iter().for_each(|index| self.remove_input(index));
+        self.uploads.retain(|upload| upload.client != client);
+        self.remove_outputs_of(client);
+        if self.clients.remove(&client).is_some_and(|client| client.admitted.is_some()) {
+            self.notify(Facility::Client, EventType::Removed, client);
+        }
+    }
+
+    /// Returns whether a program was let in.
+    pub fn is_admitted(&self, client: u32) -> bool {
+        self.clients.get(&client).is_some_and(|client| client.admitted.is_some())
+    }
+
+    /// Takes a frame of a program.
+    pub fn frame(&mut self, client: u32, frame: Frame<'_>, now_ns: u64) {
+        match frame {
+            Frame::Packet(bytes) => self.packet(client, bytes, now_ns),
+            Frame::Samples { channel, seek, bytes } => {
+                // PulseAudio, too, ignores samples of a stream that was deleted meanwhile.
+                if let Ok((index, input)) = self.input_of(client, channel) {
+                    input.playback.write(seek, bytes, now_ns);
+                    self.send_notices(index);
+                } else if let Some(upload) = self.upload_of(client, channel) {
+                    upload.append(bytes);
+                }
+            }
+        }
+    }
+
+    fn packet(&mut self, client: u32, bytes: &[u8], now_ns: u64) {
+        let Some(version) = self.clients.get(&client).map(Client::version) else { return };
+        let (tag, answered) = match wire::read(bytes, version) {
+            Ok(packet) => (packet.tag, self.answer(client, packet, now_ns)),
+            Err(wire::Unreadable { tag: Some(tag), error }) => (tag, Err(error)),
+            Err(wire::Unreadable { tag: None, .. }) => {
+                return self.effects.push(Effect::Close { client });
+            }
+        };
+        match answered {
+            Ok(Answer::Done) => self.send(client, wire::success(tag)),
+            Ok(Answer::Packet(packet)) => self.send(client, packet),
+            Ok(Answer::Later) => {}
+            Err(error) => {
+                self.send(client, wire::error(tag, error));
+                if !self.is_admitted(client) {
+                    self.effects.push(Effect::Close { client });
+                }
+            }
+        }
+    }
+
+    /// Lets a program in whose user is the server's own.
+    pub(super) fn authenticate(&mut self, client: u32, tag: u32, asked: &AuthParams) -> Answered {
+        let known = self.clients.get_mut(&client).ok_or(PulseError::AccessDenied)?;
+        if !known.origin.is_own_user {
+            return Err(PulseError::AccessDenied);
+        }
+        if asked.version < MIN_VERSION {
+            return Err(PulseError::Version);
+        }
+        let is_new = known.admitted.replace(asked.version.min(MAX_VERSION)).is_none();
+        if is_new {
+            self.notify(Facility::Client, EventType::New, client);
+        }
+        // Samples come through the socket.
+        let reply = AuthReply { version: MAX_VERSION, use_memfd: false, use_shm: false };
+        Ok(Answer::Packet(wire::reply(tag, &reply, MAX_VERSION)))
+    }
+
+    pub(super) fn name_client(&mut self, client: u32, tag: u32, props: Props) -> Answered {
+        let props = properties::limited(props)?;
+        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
+        known.props = props;
+        let version = known.version();
+        self.notify(Facility::Client, EventType::Changed, client);
+        let reply = SetClientNameReply { client_id: client };
+        Ok(Answer::Packet(wire::reply(tag, &reply, version)))
+    }
+
+    pub(super) fn change_client(
+        &mut self,
+        client: u32,
+        change: impl FnOnce(&Props) -> Result<Props, PulseError>,
+    ) -> Answered {
+        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
+        known.props = change(&known.props)?;
+        self.notify(Facility::Client, EventType::Changed, client);
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn kill_client(&mut self, client: u32) -> Answered {
+        if !self.is_admitted(client) {
+            return Err(PulseError::NoEntity);
+        }
+        self.effects.push(Effect::Close { client });
+        Ok(Answer::Done)
+    }
+}

@@ -1,0 +1,221 @@
+//! What programs ask about their own streams.
+
+use pulseaudio::protocol::stream::StreamFlags;
+use pulseaudio::protocol::{
+    ChannelVolume, CreatePlaybackStreamReply, LatencyParams, PlaybackLatency, PlaybackStreamParams,
+    Props, PulseError, SetPlaybackStreamBufferAttrParams, SetPlaybackStreamBufferAttrReply,
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+};
+
+use super::dispatch::OVER_PROGRAM;
+use super::introspection::{INDEX, SINK};
+use super::new_input::NewInput;
+use super::sink_inputs::{Owner, SinkInput};
+use super::{Answer, Answered, Client, FrontEnd, format, offers, properties};
+use crate::output::Device;
+use crate::playback::{Latency, Playback, Requested};
+use crate::wire;
+
+impl<D: Device> FrontEnd<D> {
+    pub(super) fn create_playback(
+        &mut self,
+        client: u32,
+        tag: u32,
+        asked: &PlaybackStreamParams,
+        now_ns: u64,
+    ) -> Answered {
+        let (index, channel) = self.open_input(client, asked)?;
+        let input = self.inputs.get_mut(&index).ok_or(PulseError::Internal)?;
+        input.playback.cork(asked.flags.start_corked, now_ns);
+        let program = *input.playback.program();
+        let attributes = input.playback.attributes();
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let reply = CreatePlaybackStreamReply {
+            channel,
+            stream_index: index,
+            requested_bytes: attributes.target_length,
+            buffer_attr: attributes.to_buffer(),
+            sample_spec: format::spec(&program),
+            channel_map: format::map(&program.map),
+            stream_latency: attributes.sink_latency_us,
+            sink_index: INDEX,
+            sink_name: Some(SINK.into()),
+            suspended: false,
+            format: format::info(&program),
+        };
+        self.notify(Facility::SinkInput, EventType::New, index);
+        Ok(Answer::Packet(wire::reply(tag, &reply, version)))
+    }
+
+    /// Opens a stream; returns its index, and the channel by which its program knows it.
+    fn open_input(
+        &mut self,
+        client: u32,
+        asked: &PlaybackStreamParams,
+    ) -> Result<(u32, u32), PulseError> {
+        self.device.refresh();
+        self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
+        let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
+        let account = known.origin.account;
+        self.check_streams_of(account)?;
+        let device = self.device.format().and_then(format::device).ok_or(PulseError::NoEntity)?;
+        let program = offers::chosen(asked, &device)?;
+        let volume = volume(asked, program.map.channels())?;
+        let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+        let program_name = known.name().to_string_lossy().into_owned();
+        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
+        let channel = known.take_channel();
+        let index = self.begin_input(NewInput {
+            owner: Some(Owner { client, channel }),
+            feed: None,
+            account,
+            program_name,
+            program,
+            props,
+            volume,
+            is_muted: asked.flags.start_muted.unwrap_or(false),
+            requested: Requested { buffer: asked.buffer_attr, latency: latency(&asked.flags) },
+            mixing: offers::mixing(&asked.flags),
+        })?;
+        Ok((index, channel))
+    }
+
+    pub(super) fn delete_playback(&mut self, client: u32, channel: u32) -> Answered {
+        let (index, _) = self.input_of(client, channel)?;
+        self.remove_input(index);
+        Ok(Answer::Done)
+    }
+
+    /// Does something to a stream of the program's own.
+    pub(super) fn control(
+        &mut self,
+        client: u32,
+        channel: u32,
+        control: impl FnOnce(&mut Playback<D::Output>),
+    ) -> Answered {
+        let (index, input) = self.input_of(client, channel)?;
+        let before = (input.playback.is_corked(), input.playback.runs());
+        control(&mut input.playback);
+        let after = (input.playback.is_corked(), input.playback.runs());
+        self.send_notices(index);
+        if before != after {
+            self.notify(Facility::SinkInput, EventType::Changed, index);
+        }
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn latency(
+        &mut self,
+        client: u32,
+        tag: u32,
+        asked: LatencyParams,
+        now_ns: u64,
+    ) -> Answered {
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let (index, input) = self.input_of(client, asked.channel)?;
+        input.playback.update(now_ns);
+        let times = input.playback.times(now_ns);
+        self.send_notices(index);
+        let reply = PlaybackLatency {
+            // All of the latency is between the two indices.
+            sink_usec: 0,
+            source_usec: 0,
+            playing: times.playing_for > 0,
+            local_time: asked.now,
+            remote_time: std::time::SystemTime::now(),
+            write_offset: times.write_index,
+            read_offset: times.read_index,
+            underrun_for: times.underrun_for,
+            playing_for: times.playing_for,
+        };
+        Ok(Answer::Packet(wire::reply(tag, &reply, version)))
+    }
+
+    pub(super) fn set_buffer(
+        &mut self,
+        client: u32,
+        tag: u32,
+        asked: SetPlaybackStreamBufferAttrParams,
+        now_ns: u64,
+    ) -> Answered {
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let (index, input) = self.input_of(client, asked.index)?;
+        let latency = match (asked.early_requests, asked.adjust_latency) {
+            (true, _) => Latency::Early,
+            (false, true) => Latency::Total,
+            (false, false) => Latency::Queue,
+        };
+        let requested = Requested { buffer: asked.buffer_attr, latency };
+        let (pace, most_us) = (input.playback.pace(), input.playback.most_us());
+        let attributes = requested.grant_within(pace, most_us);
+        input.playback.set_attributes(attributes);
+        input.playback.update(now_ns);
+        let reply = SetPlaybackStreamBufferAttrReply {
+            buffer_attr: attributes.to_buffer(),
+            configured_sink_latency: attributes.sink_latency_us,
+        };
+        self.send(client, wire::reply(tag, &reply, version));
+        self.send_notices(index);
+        Ok(Answer::Later)
+    }
+
+    pub(super) fn set_rate(&mut self, client: u32, channel: u32, rate_hz: u32) -> Answered {
+        let (index, input) = self.input_of(client, channel)?;
+        input.playback.set_rate(rate_hz).map_err(|_| PulseError::Invalid)?;
+        self.notify(Facility::SinkInput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    /// Changes the properties of a stream of the program's own.
+    pub(super) fn change_input(
+        &mut self,
+        client: u32,
+        channel: u32,
+        change: impl FnOnce(&Props) -> Result<Props, PulseError>,
+    ) -> Answered {
+        let (index, input) = self.input_of(client, channel)?;
+        input.props = change(&input.props)?;
+        self.notify(Facility::SinkInput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    /// Returns a program's stream by its channel, with its index.
+    pub(super) fn input_of(
+        &mut self,
+        client: u32,
+        channel: u32,
+    ) -> Result<(u32, &mut SinkInput<D::Output>), PulseError> {
+        let mut inputs = self.inputs.iter_mut();
+        let found = inputs.find(|(_, input)| input.owner == Some(Owner { client, channel }));
+        found.map(|(index, input)| (*index, input)).ok_or(PulseError::NoEntity)
+    }
+}
+
+/// Returns what the length of a buffer is about.
+pub(super) fn latency(flags: &StreamFlags) -> Latency {
+    match (flags.early_requests, flags.adjust_latency) {
+        (true, _) => Latency::Early,
+        (false, true) => Latency::Total,
+        (false, false) => Latency::Queue,
+    }
+}
+
+/// Returns the volume of a new stream: for each of its channels.
+fn volume(asked: &PlaybackStreamParams, channels: usize) -> Result<ChannelVolume, PulseError> {
+    match asked.cvolume {
+        None => Ok(ChannelVolume::norm(channels as u8)),
+        Some(volume) if volume.channels().len() == channels => Ok(volume),
+        Some(volume) if volume.channels().len() == 1 => {
+            let mut all = ChannelVolume::empty();
+            (0..channels).for_each(|_| all.push(volume.channels()[0]));
+            Ok(all)
+        }
+        Some(_) => Err(PulseError::Invalid),
+    }
+}
+
+/// Returns what a stream plays, for users.
+pub(super) fn media_name(props: &Props) -> String {
+    let name = properties::text(props, pulseaudio::protocol::Prop::MediaName);
+    name.unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,270 @@
+//! What programs ask about their own streams that record.
+
+use std::ffi::CString;
+
+use pulseaudio::protocol::{
+    ChannelVolume, Command, CreateRecordStreamReply, LatencyParams, Props, PulseError,
+    RecordLatency, RecordStreamParams, SetRecordStreamBufferAttrParams,
+    SetRecordStreamBufferAttrReply, SubscriptionEventFacility as Facility,
+    SubscriptionEventType as EventType,
+};
+
+use super::dispatch::OVER_PROGRAM;
+use super::playback_requests::{latency, media_name};
+use super::source_outputs::SourceOutput;
+use super::sources::for_each_channel;
+use super::{Answer, Answered, Client, FrontEnd, format, offers, properties};
+use crate::input::NewInput;
+use crate::output::Device;
+use crate::playback::{Latency, Pace};
+use crate::recording::{Manner, RecordRequested, Recording};
+use crate::wire;
+
+/// How much may wait in the device and its ring, so that nothing is lost while this process has to
+/// wait for a CPU, at least.
+const LEAST_KEPT_US: u64 = 500_000;
+
+impl<D: Device> FrontEnd<D> {
+    /// Answers requests about a stream of the program's own that records; `None` if it is none of
+    /// these.
+    pub(super) fn answer_about_recording(
+        &mut self,
+        client: u32,
+        tag: u32,
+        command: &Command,
+        keys: &[CString],
+        now_ns: u64,
+    ) -> Option<Answered> {
+        Some(match command {
+            Command::CreateRecordStream(asked) => self.create_recording(client, tag, asked, now_ns),
+            Command::DeleteRecordStream(channel) => {
+                self.output_of(client, *channel).map(|(index, _)| index).map(|index| {
+                    self.remove_output(index);
+                    Answer::Done
+                })
+            }
+            Command::CorkRecordStream(asked) => {
+                self.cork_recording(client, asked.channel, asked.cork, now_ns)
+            }
+            Command::FlushRecordStream(channel) => {
+                self.output_of(client, *channel).map(|(_, output)| {
+                    output.recording.update(now_ns);
+                    output.recording.flush();
+                    Answer::Done
+                })
+            }
+            Command::GetRecordLatency(asked) => self.record_latency(client, tag, *asked, now_ns),
+            Command::SetRecordStreamBufferAttr(asked) => {
+                self.set_record_buffer(client, tag, *asked, now_ns)
+            }
+            Command::UpdateRecordStreamSampleRate(asked) => {
+                self.set_record_rate(client, asked.index, asked.sample_rate)
+            }
+            Command::SetRecordStreamName(asked) => {
+                let name = asked.name.to_str().unwrap_or_default();
+                self.change_output(client, asked.index, |before| {
+                    let mut new = before.clone();
+                    properties::set(&mut new, c"media.name", name);
+                    properties::limited(new)
+                })
+            }
+            Command::UpdateRecordStreamProplist(asked) => {
+                self.change_output(client, asked.index, |before| {
+                    properties::updated(before, asked.mode, &asked.props)
+                })
+            }
+            Command::RemoveRecordStreamProplist(channel) => {
+                self.change_output(client, *channel, |before| Ok(properties::without(before, keys)))
+            }
+            _ => return None,
+        })
+    }
+
+    fn create_recording(
+        &mut self,
+        client: u32,
+        tag: u32,
+        asked: &RecordStreamParams,
+        now_ns: u64,
+    ) -> Answered {
+        let index = self.open_output(client, asked)?;
+        self.apply_output_gains(index);
+        let output = self.outputs.get_mut(&index).ok_or(PulseError::Internal)?;
+        output.recording.cork(asked.flags.start_corked, now_ns);
+        let program = *output.recording.program();
+        let attributes = output.recording.attributes();
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let reply = CreateRecordStreamReply {
+            channel: output.channel,
+            stream_index: index,
+            buffer_attr: attributes.to_buffer(),
+            sample_spec: format::spec(&program),
+            channel_map: format::map(&program.map),
+            stream_latency: attributes.source_latency_us,
+            // The codec's name for a source.
+            sink_index: output.source.index(),
+            sink_name: Some(output.source.name().into()),
+            suspended: false,
+            format: format::info(&program),
+        };
+        self.notify(Facility::SourceOutput, EventType::New, index);
+        Ok(Answer::Packet(wire::reply(tag, &reply, version)))
+    }
+
+    /// Opens a stream, which holds; returns its index.
+    fn open_output(&mut self, client: u32, asked: &RecordStreamParams) -> Result<u32, PulseError> {
+        self.device.refresh();
+        let source = self.find_source(asked.source_index, asked.source_name.as_deref())?;
+        let account = self.clients.get(&client).ok_or(PulseError::NoEntity)?.origin.account;
+        self.check_streams_of(account)?;
+        if let Some(input) = asked.direct_on_input_index {
+            self.inputs.get(&input).ok_or(PulseError::NoEntity)?;
+            // The server mixes before anything is recorded.
+            return Err(PulseError::NotSupported);
+        }
+        let device = self.device.format().and_then(|device| source.format(device));
+        let device = device.ok_or(PulseError::NoEntity)?;
+        let described = (&asked.sample_spec, &asked.channel_map);
+        let program = offers::chosen_of(described, &asked.formats, &asked.flags, &device)?;
+        let channels = program.map.channels();
+        let volume = asked.cvolume.unwrap_or_else(|| ChannelVolume::norm(channels as u8));
+        let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
+        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
+        let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+
+        let requested =
+            RecordRequested { buffer: asked.buffer_attr, latency: latency(&asked.flags) };
+        // PulseAudio's meters ask for the first; those of other programs do not.
+        let lets_sleep = asked.flags.no_inhibit_auto_suspend || asked.flags.peak_detect;
+        let pace = Pace::of(&program);
+        let attributes = requested.grant(pace);
+        let kept_us = attributes.interval_us(pace).max(LEAST_KEPT_US);
+        let kept_frames = kept_us * u64::from(device.rate_hz) / 1_000_000;
+        let new = NewInput {
+            program: known.name().to_string_lossy().into_owned(),
+            name: media_name(&props),
+            source,
+            kept_frames: u32::try_from(kept_frames).unwrap_or(u32::MAX),
+            lets_sleep,
+            account,
+        };
+        let input = self.device.record(new).ok_or(PulseError::AccessDenied)?;
+        let stream = convert::StreamFormat { rate_hz: device.rate_hz, map: device.map };
+        let manner = Manner {
+            mixing: offers::mixing(&asked.flags),
+            peaks: asked.flags.peak_detect,
+            lets_sleep,
+        };
+        let recording = Recording::new(input, program, stream, manner, attributes)
+            .map_err(|_| PulseError::NotSupported)?;
+
+        let channel = known.next_channel;
+        known.next_channel = known.next_channel.wrapping_add(1);
+        let index = self.next_output;
+        self.next_output = self.next_output.wrapping_add(1);
+        let is_muted = asked.flags.start_muted.unwrap_or(false);
+        let output =
+            SourceOutput { client, channel, account, source, props, volume, is_muted, recording };
+        self.outputs.insert(index, output);
+        Ok(index)
+    }
+
+    fn cork_recording(
+        &mut self,
+        client: u32,
+        channel: u32,
+        is_corked: bool,
+        now_ns: u64,
+    ) -> Answered {
+        let (index, output) = self.output_of(client, channel)?;
+        let has_changed = output.recording.is_corked() != is_corked;
+        output.recording.cork(is_corked, now_ns);
+        self.send_recorded(index);
+        if has_changed {
+            self.notify(Facility::SourceOutput, EventType::Changed, index);
+        }
+        Ok(Answer::Done)
+    }
+
+    fn record_latency(
+        &mut self,
+        client: u32,
+        tag: u32,
+        asked: LatencyParams,
+        now_ns: u64,
+    ) -> Answered {
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let (index, output) = self.output_of(client, asked.channel)?;
+        output.recording.update(now_ns);
+        let times = output.recording.times(now_ns);
+        let reply = RecordLatency {
+            // What a monitor records has been heard.
+            sink_usec: 0,
+            source_usec: times.source_us,
+            playing: !output.recording.is_corked(),
+            local_time: asked.now,
+            remote_time: std::time::SystemTime::now(),
+            write_offset: times.write_index,
+            read_offset: times.read_index,
+        };
+        let answer = wire::reply(tag, &reply, version);
+        self.send_recorded(index);
+        Ok(Answer::Packet(answer))
+    }
+
+    fn set_record_buffer(
+        &mut self,
+        client: u32,
+        tag: u32,
+        asked: SetRecordStreamBufferAttrParams,
+        now_ns: u64,
+    ) -> Answered {
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let (_, output) = self.output_of(client, asked.index)?;
+        let latency = match (asked.early_requests, asked.adjust_latency) {
+            (true, _) => Latency::Early,
+            (false, true) => Latency::Total,
+            (false, false) => Latency::Queue,
+        };
+        let requested = RecordRequested { buffer: asked.buffer_attr, latency };
+        let attributes = requested.grant(output.recording.pace());
+        output.recording.set_attributes(attributes, now_ns);
+        let reply = SetRecordStreamBufferAttrReply {
+            buffer_attr: attributes.to_buffer(),
+            configured_source_latency: attributes.source_latency_us,
+        };
+        Ok(Answer::Packet(wire::reply(tag, &reply, version)))
+    }
+
+    fn set_record_rate(&mut self, client: u32, channel: u32, rate_hz: u32) -> Answered {
+        let (index, output) = self.output_of(client, channel)?;
+        output.recording.set_rate(rate_hz).map_err(|_| PulseError::Invalid)?;
+        self.notify(Facility::SourceOutput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    /// Changes the properties of a stream of the program's own.
+    fn change_output(
+        &mut self,
+        client: u32,
+        channel: u32,
+        change: impl FnOnce(&Props) -> Result<Props, PulseError>,
+    ) -> Answered {
+        let (index, output) = self.output_of(client, channel)?;
+        output.props = change(&output.props)?;
+        self.notify(Facility::SourceOutput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    /// Returns a program's stream by its channel, with its index.
+    fn output_of(
+        &mut self,
+        client: u32,
+        channel: u32,
+    ) -> Result<(u32, &mut SourceOutput<D::Input>), PulseError> {
+        let mut outputs = self.outputs.iter_mut();
+        let found =
+            outputs.find(|(_, output)| output.client == client && output.channel == channel);
+        found.map(|(index, output)| (*index, output)).ok_or(PulseError::NoEntity)
+    }
+}

@@ -1,0 +1,136 @@
+//! Streams as all programs see them: *sink inputs*.
+
+use std::ffi::CString;
+
+use pulseaudio::protocol::{
+    ChannelVolume, Command, Props, PulseError, Request, SinkInputInfo,
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Underflow,
+};
+
+use super::introspection::INDEX;
+use super::playback_requests::media_name;
+use super::samples::Feed;
+use super::{Answer, Answered, FrontEnd, format};
+use crate::output::Device;
+use crate::playback::{Notice, Playback, gains};
+use crate::wire;
+
+/// The connection that a stream belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub client: u32,
+    /// The stream's number there.
+    pub channel: u32,
+}
+
+/// One stream.
+#[derive(Debug)]
+pub(super) struct SinkInput<O> {
+    /// `None`: a sample that the server plays.
+    pub owner: Option<Owner>,
+    /// What is left of such a sample.
+    pub feed: Option<Feed>,
+    /// The account that it counts for.
+    pub account: u32,
+    /// What its program and itself say about it.
+    pub props: Props,
+    /// For each of its own channels.
+    pub volume: ChannelVolume,
+    pub is_muted: bool,
+    pub playback: Playback<O>,
+}
+
+impl<D: Device> FrontEnd<D> {
+    pub(super) fn input_info(&mut self, index: u32, now_ns: u64) -> Option<SinkInputInfo> {
+        let input = self.inputs.get_mut(&index)?;
+        let program = *input.playback.program();
+        let times = input.playback.times(now_ns);
+        let queued = (times.write_index - times.read_index).max(0).cast_unsigned();
+        let is_resampled = self.device.format()?.rate_hz != program.rate_hz;
+        Some(SinkInputInfo {
+            index,
+            name: CString::new(media_name(&input.props)).unwrap_or_default(),
+            owner_module_index: None,
+            client_index: input.owner.map(|owner| owner.client),
+            sink_index: INDEX,
+            sample_spec: format::spec(&program),
+            channel_map: format::map(&program.map),
+            cvolume: input.volume,
+            buffer_latency: input.playback.pace().us(queued),
+            sink_latency: 0,
+            resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
+            driver: Some(c"protocol-native.c".into()),
+            props: input.props.clone(),
+            muted: input.is_muted,
+            corked: input.playback.is_corked(),
+            has_volume: true,
+            volume_writable: true,
+            format: format::info(&program),
+        })
+    }
+
+    pub(super) fn set_input_volume(&mut self, index: u32, volume: ChannelVolume) -> Answered {
+        let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let channels = input.playback.program().map.channels();
+        input.volume = match volume.channels() {
+            [all] => {
+                let mut each = ChannelVolume::empty();
+                (0..channels).for_each(|_| each.push(*all));
+                each
+            }
+            some if some.len() == channels => volume,
+            _ => return Err(PulseError::Invalid),
+        };
+        self.apply_gains(index)
+    }
+
+    pub(super) fn set_input_mute(&mut self, index: u32, is_muted: bool) -> Answered {
+        self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?.is_muted = is_muted;
+        self.apply_gains(index)
+    }
+
+    fn apply_gains(&mut self, index: u32) -> Answered {
+        let device = self.device.format().and_then(format::device).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let map = &input.playback.program().map;
+        let gains = gains(&input.volume, input.is_muted, map, &device.map);
+        input.playback.set_gains(gains);
+        self.notify(Facility::SinkInput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    /// Ends a stream; its program is notified.
+    pub(super) fn kill_input(&mut self, index: u32) {
+        let Some(input) = self.inputs.get(&index) else { return };
+        if let Some(Owner { client, channel }) = input.owner {
+            self.send_event(client, &Command::PlaybackStreamKilled(channel));
+        }
+        self.remove_input(index);
+    }
+
+    /// Ends a stream, which fades out.
+    pub(super) fn remove_input(&mut self, index: u32) {
+        if self.inputs.remove(&index).is_some() {
+            self.notify(Facility::SinkInput, EventType::Removed, index);
+        }
+    }
+
+    /// Sends a stream's program what it is notified of.
+    pub(super) fn send_notices(&mut self, index: u32) {
+        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(Owner { client, channel }) = input.owner else { return };
+        for notice in input.playback.take_notices() {
+            match notice {
+                Notice::Request(length) => {
+                    self.send_event(client, &Command::Request(Request { channel, length }));
+                }
+                Notice::Started => self.send_event(client, &Command::Started(channel)),
+                Notice::Underflow(offset) => {
+                    self.send_event(client, &Command::Underflow(Underflow { channel, offset }));
+                }
+                Notice::Overflow => self.send_event(client, &Command::Overflow(channel)),
+                Notice::Drained { tag } => self.send(client, wire::success(tag)),
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Streams that record, as all programs see them: *source outputs*.
+
+use std::ffi::CString;
+
+use client::stream::Gains;
+use pulseaudio::protocol::{
+    ChannelVolume, Command, Props, PulseError, SourceOutputInfo,
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+};
+
+use super::playback_requests::media_name;
+use super::sources::for_each_channel;
+use super::{Answer, Answered, FrontEnd, format};
+use crate::input::Source;
+use crate::output::Device;
+use crate::playback::gains;
+use crate::recording::Recording;
+use crate::wire;
+
+/// Most bytes that are passed to a connection before it has sent them.
+const SENT_AT_ONCE: usize = 256 << 10;
+/// The largest gain of a stream.
+const MAX_GAIN: f32 = 16.0;
+
+/// One stream that records.
+#[derive(Debug)]
+pub(super) struct SourceOutput<I> {
+    /// The program that it belongs to.
+    pub client: u32,
+    /// Its number there.
+    pub channel: u32,
+    /// The account that it counts for.
+    pub account: u32,
+    pub source: Source,
+    /// What its program and itself say about it.
+    pub props: Props,
+    /// For each of its own channels.
+    pub volume: ChannelVolume,
+    pub is_muted: bool,
+    pub recording: Recording<I>,
+}
+
+impl<D: Device> FrontEnd<D> {
+    pub(super) fn output_info(&mut self, index: u32, now_ns: u64) -> Option<SourceOutputInfo> {
+        let output = self.outputs.get_mut(&index)?;
+        let program = *output.recording.program();
+        let times = output.recording.times(now_ns);
+        let waiting = (times.write_index - times.read_index).max(0).cast_unsigned();
+        let is_resampled = self.device.format()?.rate_hz != program.rate_hz;
+        Some(SourceOutputInfo {
+            index,
+            name: CString::new(media_name(&output.props)).unwrap_or_default(),
+            owner_module_index: None,
+            client_index: Some(output.client),
+            source_index: output.source.index(),
+            sample_spec: format::spec(&program),
+            channel_map: format::map(&program.map),
+            cvolume: output.volume,
+            buffer_latency: output.recording.pace().us(waiting),
+            source_latency: times.source_us,
+            resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
+            driver: Some(c"protocol-native.c".into()),
+            props: output.props.clone(),
+            muted: output.is_muted,
+            corked: output.recording.is_corked(),
+            has_volume: true,
+            volume_writable: true,
+            format: format::info(&program),
+        })
+    }
+
+    pub(super) fn set_output_volume(&mut self, index: u32, volume: ChannelVolume) -> Answered {
+        let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let channels = output.recording.program().map.channels();
+        output.volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
+        self.apply_output_gains(index);
+        self.notify(Facility::SourceOutput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    pub(super) fn set_output_mute(&mut self, index: u32, is_muted: bool) -> Answered {
+        self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?.is_muted = is_muted;
+        self.apply_output_gains(index);
+        self.notify(Facility::SourceOutput, EventType::Changed, index);
+        Ok(Answer::Done)
+    }
+
+    /// A stream is recorded with its own volume and that of its source.
+    pub(super) fn apply_output_gains(&mut self, index: u32) {
+        let Some(format) = self.device.format() else { return };
+        let Some(output) = self.outputs.get_mut(&index) else { return };
+        let Some(source) = output.source.format(format) else { return };
+        let map = output.recording.program().map;
+        let own = gains(&output.volume, output.is_muted, &map, &source.map);
+        let of_source = self.source_volumes.of(output.source);
+        let channels = source.map.channels();
+        let volume = of_source.volume.filter(|volume| volume.channels().len() == channels);
+        let volume = volume.unwrap_or_else(|| ChannelVolume::norm(channels as u8));
+        let shared = gains(&volume, of_source.is_muted, &source.map, &source.map);
+        output.recording.set_gains(product(&own, &shared));
+    }
+
+    /// There are no two sources with the same channels: a stream stays where it is.
+    pub(super) fn move_output(&mut self, index: Option<u32>, source: Source) -> Answered {
+        let output = index.and_then(|index| self.outputs.get(&index));
+        let output = output.ok_or(PulseError::NoEntity)?;
+        if output.source == source { Ok(Answer::Done) } else { Err(PulseError::NotSupported) }
+    }
+
+    /// Ends a stream; its program is notified.
+    pub(super) fn kill_output(&mut self, index: u32) {
+        let Some(output) = self.outputs.get(&index) else { return };
+        let (client, channel) = (output.client, output.channel);
+        self.send_event(client, &Command::RecordStreamKilled(channel));
+        self.remove_output(index);
+    }
+
+    /// Ends a stream.
+    pub(super) fn remove_output(&mut self, index: u32) {
+        if self.outputs.remove(&index).is_some() {
+            self.notify(Facility::SourceOutput, EventType::Removed, index);
+        }
+    }
+
+    /// Ends the streams of a program that has gone.
+    pub(super) fn remove_outputs_of(&mut self, client: u32) {
+        let outputs = self.outputs.iter().filter(|(_, output)| output.client == client);
+        let outputs: Vec<u32> = outputs.map(|(index, _)| *index).collect();
+        outputs.into_iter().for_each(|index| self.remove_output(index));
+    }
+
+    /// Does what is due for all streams that record.
+    pub(super) fn update_outputs(&mut self, now_ns: u64) {
+        let indices: Vec<u32> = self.outputs.keys().copied().collect();
+        for index in indices {
+            let Some(output) = self.outputs.get_mut(&index) else { continue };
+            if output.recording.has_ended() {
+                self.device.refresh();
+                self.kill_output(index);
+                continue;
+            }
+            output.recording.update(now_ns);
+            self.send_recorded(index);
+        }
+    }
+
+    /// A program has taken everything that was sent.
+    pub fn sent_all(&mut self, client: u32) {
+        let Some(known) = self.clients.get_mut(&client).filter(|known| known.is_busy) else {
+            return;
+        };
+        known.is_busy = false;
+        let outputs = self.outputs.iter().filter(|(_, output)| output.client == client);
+        let outputs: Vec<u32> = outputs.map(|(index, _)| *index).collect();
+        outputs.into_iter().for_each(|index| self.send_recorded(index));
+    }
+
+    /// Sends a stream's program what was recorded, unless it has not taken what was sent before.
+    pub(super) fn send_recorded(&mut self, index: u32) {
+        let Some(output) = self.outputs.get_mut(&index) else { return };
+        let (client, channel) = (output.client, output.channel);
+        let Some(known) = self.clients.get_mut(&client).filter(|known| !known.is_busy) else {
+            return;
+        };
+        let mut sent = 0;
+        let mut frames = Vec::new();
+        while sent < SENT_AT_ONCE
+            && let Some(bytes) = output.recording.take()
+        {
+            sent += bytes.len();
+            frames.push(wire::samples(channel, &bytes));
+        }
+        known.is_busy = sent > 0;
+        frames.into_iter().for_each(|frame| self.send(client, frame));
+    }
+}
+
+/// Returns the product of gains, as far as there can be one.
+fn product(one: &Gains, other: &Gains) -> Gains {
+    let of = |channel| (one.of(channel) * other.of(channel)).min(MAX_GAIN);
+    Gains::new(std::array::from_fn(of)).unwrap_or_default()
+}

@@ -1,0 +1,191 @@
+//! Streams and their volumes, through packets.
+
+use pulseaudio::protocol::stream::StreamFlags;
+use pulseaudio::protocol::{
+    ChannelVolume, CorkStreamParams, LatencyParams, PlaybackLatency, Request, SetDeviceMuteParams,
+    SetDeviceVolumeParams, SetStreamMuteParams, SetStreamNameParams, SetStreamVolumeParams,
+    SinkInfo, SinkInputInfo, SubscriptionEvent, SubscriptionEventFacility as Facility,
+    SubscriptionEventType as EventType, SubscriptionMask, Volume,
+};
+
+use super::*;
+
+fn input(scene: &mut Scene, client: u32, index: u32) -> SinkInputInfo {
+    scene.ask(client, &Command::GetSinkInputInfo(index)).expect("a stream")
+}
+
+#[test]
+fn a_new_stream_is_answered_with_what_it_was_granted() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let reply = scene.stream(client);
+    assert_eq!(reply.buffer_attr.target_length, 384_000);
+    assert_eq!((reply.requested_bytes, reply.stream_latency), (384_000, 1_960_000));
+    assert_eq!(reply.sample_spec, params().sample_spec);
+    assert_eq!(reply.sink_name.as_deref(), Some(c"consort"));
+    let opened = &scene.front_end.device_mut().opened;
+    assert_eq!((opened[0].program.as_str(), opened[0].depth_frames), ("a program", 95_040));
+    let other = scene.stream(client);
+    assert_ne!((reply.channel, reply.stream_index), (other.channel, other.stream_index));
+}
+
+#[test]
+fn a_stream_that_makes_no_sense_is_refused() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let refused = |scene: &mut Scene, params| {
+        scene.tell(client, &Command::CreatePlaybackStream(params)).expect_err("refused")
+    };
+    let channel_map = ChannelMap::mono();
+    let mono = PlaybackStreamParams { channel_map, ..params() };
+    assert_eq!(refused(&mut scene, mono), PulseError::Invalid);
+    let cvolume = Some(ChannelVolume::norm(3));
+    let volumes = PlaybackStreamParams { cvolume, ..params() };
+    assert_eq!(refused(&mut scene, volumes), PulseError::Invalid);
+    let other_sink = PlaybackStreamParams { sink_name: Some(text("other")), ..params() };
+    assert_eq!(refused(&mut scene, other_sink), PulseError::NoEntity);
+}
+
+#[test]
+fn each_program_has_streams_of_its_own_however_many_connections_it_has() {
+    let mut scene = Scene::new();
+    let [one, two, other] = [2, 2, 3].map(|account| scene.admitted_of(account));
+    for number in 0..super::super::MAX_STREAMS_OF_ONE {
+        scene.stream(if number % 2 == 0 { one } else { two });
+    }
+    for client in [one, two] {
+        let refused = scene.tell(client, &Command::CreatePlaybackStream(params()));
+        assert_eq!(refused, Err(PulseError::TooLarge));
+    }
+    scene.stream(other);
+    let opened = &scene.front_end.device_mut().opened;
+    let accounts: Vec<u32> = opened.iter().map(|output| output.account).collect();
+    assert_eq!(accounts.iter().filter(|account| **account == 2).count(), 64);
+    assert_eq!(accounts.last(), Some(&3));
+}
+
+#[test]
+fn a_stream_is_only_its_own_programs_to_control() {
+    let mut scene = Scene::new();
+    let [owner, other] = [scene.admitted(), scene.admitted()];
+    let channel = scene.stream(owner).channel;
+    let cork = Command::CorkPlaybackStream(CorkStreamParams { channel, cork: true });
+    assert_eq!(scene.tell(other, &cork), Err(PulseError::NoEntity));
+    assert_eq!(scene.tell(owner, &cork), Ok(()));
+    // Samples for a stream that is another's go nowhere.
+    scene.send_bytes(other, &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert_eq!(scene.sent(other), Vec::<Vec<u8>>::new());
+}
+
+#[test]
+fn what_a_program_writes_is_counted_and_more_is_requested_while_it_plays() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let reply = scene.stream(client);
+    let mut frame = 384_000_u32.to_be_bytes().to_vec();
+    frame.extend(reply.channel.to_be_bytes());
+    frame.extend([0; 12]);
+    frame.resize(20 + 384_000, 0);
+    scene.send_bytes(client, &frame);
+    let ready = 1_960 * 192;
+    let request = Request { channel: reply.channel, length: ready };
+    assert_eq!(scene.events(client), [Command::Request(request)]);
+    let now = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_micros(1_000_003);
+    let asked = LatencyParams { channel: reply.channel, now };
+    let latency: PlaybackLatency =
+        scene.ask(client, &Command::GetPlaybackLatency(asked)).expect("an answer");
+    assert_eq!((latency.write_offset, latency.read_offset), (384_000, 0));
+    assert_eq!((latency.local_time, latency.playing), (now, false));
+}
+
+#[test]
+fn any_program_sees_a_stream_and_changes_its_volume() {
+    let mut scene = Scene::new();
+    let [owner, mixer] = [scene.admitted(), scene.admitted()];
+    scene.tell(mixer, &Command::Subscribe(SubscriptionMask::SINK_INPUT)).expect("subscribed");
+    let reply = scene.stream(owner);
+    let index = reply.stream_index;
+    let name = SetStreamNameParams { index: reply.channel, name: text("a song") };
+    scene.tell(owner, &Command::SetPlaybackStreamName(name)).expect("named");
+    let mut volume = ChannelVolume::empty();
+    volume.push(Volume::from_u32_clamped(0x8000));
+    let set = SetStreamVolumeParams { index, volume };
+    let event = |event_type| {
+        let event_facility = Facility::SinkInput;
+        Command::SubscribeEvent(SubscriptionEvent {
+            event_facility,
+            event_type,
+            index: Some(index),
+        })
+    };
+    assert_eq!(scene.events(mixer), [event(EventType::New), event(EventType::Changed)]);
+    scene.tell(mixer, &Command::SetSinkInputVolume(set)).expect("set");
+    let mute = SetStreamMuteParams { index, mute: true };
+    scene.tell(mixer, &Command::SetSinkInputMute(mute)).expect("muted");
+    let shown = input(&mut scene, mixer, index);
+    assert_eq!(shown.cvolume.channels(), [Volume::from_u32_clamped(0x8000); 2]);
+    assert_eq!((shown.muted, shown.client_index), (true, Some(owner)));
+    assert_eq!(shown.name, text("a song"));
+    assert_eq!(shown.props.get(Prop::ApplicationName), Some(&b"a program\0"[..]));
+    let wrong = SetStreamVolumeParams { index, volume: ChannelVolume::norm(5) };
+    let refused = scene.tell(mixer, &Command::SetSinkInputVolume(wrong));
+    assert_eq!(refused, Err(PulseError::Invalid));
+}
+
+#[test]
+fn a_killed_stream_is_gone_and_its_program_notified() {
+    let mut scene = Scene::new();
+    let [owner, mixer] = [scene.admitted(), scene.admitted()];
+    let reply = scene.stream(owner);
+    scene.tell(mixer, &Command::KillSinkInput(reply.stream_index)).expect("killed");
+    assert_eq!(scene.events(owner), [Command::PlaybackStreamKilled(reply.channel)]);
+    let gone = Command::DeletePlaybackStream(reply.channel);
+    assert_eq!(scene.tell(owner, &gone), Err(PulseError::NoEntity));
+}
+
+#[test]
+fn a_program_that_leaves_takes_its_streams_along() {
+    let mut scene = Scene::new();
+    let [owner, mixer] = [scene.admitted(), scene.admitted()];
+    scene.stream(owner);
+    scene.front_end.disconnected(owner);
+    let none: Vec<SinkInputInfo> =
+        scene.ask(mixer, &Command::GetSinkInputInfoList).expect("a list");
+    assert_eq!(none, []);
+}
+
+#[test]
+fn a_stream_may_begin_corked_and_muted() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let flags =
+        StreamFlags { start_corked: true, start_muted: Some(true), ..StreamFlags::default() };
+    let params = PlaybackStreamParams { flags, ..params() };
+    let reply: CreatePlaybackStreamReply =
+        scene.ask(client, &Command::CreatePlaybackStream(params)).expect("a stream");
+    let shown = input(&mut scene, client, reply.stream_index);
+    assert_eq!((shown.corked, shown.muted), (true, true));
+}
+
+#[test]
+fn the_volume_of_the_sink_is_the_devices_and_the_loudest_channels() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.tell(client, &Command::Subscribe(SubscriptionMask::SINK)).expect("subscribed");
+    let mut volume = ChannelVolume::empty();
+    volume.push(Volume::from_u32_clamped(0x4000));
+    volume.push(Volume::from_u32_clamped(0x8000));
+    let (device_index, device_name) = (None, Some(text("consort")));
+    let set = SetDeviceVolumeParams { device_index, device_name: device_name.clone(), volume };
+    scene.tell(client, &Command::SetSinkVolume(set.clone())).expect("set");
+    let mute = SetDeviceMuteParams { device_index, device_name, mute: true };
+    scene.tell(client, &Command::SetSinkMute(mute)).expect("muted");
+    let own = scene.front_end.device_mut().volume;
+    assert_eq!((own.gain.factor(), own.muted), (0.125, true));
+    let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
+    assert_eq!(sinks[0].cvolume.channels(), [Volume::from_u32_clamped(0x8000); 2]);
+    assert!(sinks[0].muted);
+    scene.front_end.device_mut().refuses = true;
+    let refused = scene.tell(client, &Command::SetSinkVolume(set));
+    assert_eq!(refused, Err(PulseError::AccessDenied));
+}

@@ -1,0 +1,54 @@
+//! What the front end asks of a stream that records.
+
+use client::stream::Timing;
+
+/// What a stream records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// What leaves the device.
+    Monitor,
+    /// What the device captures.
+    Capture,
+}
+
+/// A stream to be opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewInput {
+    /// Name of the program, for users.
+    pub program: String,
+    /// Name of what it records for, for users.
+    pub name: String,
+    /// What it records.
+    pub source: Source,
+    /// How many frames may wait in the device and in the ring before some are lost.
+    pub kept_frames: u32,
+    /// The device may sleep while nothing else needs it, and there are no frames then.
+    pub lets_sleep: bool,
+    /// The account of its program.
+    pub account: u32,
+}
+
+/// The program's end of a record stream: a ring. Positions count its frames.
+pub(crate) trait Input {
+    /// Reads the next frames, into a slice for each channel of the source; returns how many.
+    fn read(&mut self, planes: &mut [&mut [f32]]) -> usize;
+
+    /// Returns the position of the frame that is read next.
+    fn position(&self) -> u64;
+
+    /// Has the device record, or hold; returns false if it can be asked for that later only.
+    fn run(&mut self, runs: bool) -> bool;
+
+    /// Has the device pass frames on each `frames` frames, or more often; returns false if it can
+    /// be asked for that later only.
+    fn set_interval(&mut self, frames: u32) -> bool;
+
+    /// Returns which frame is recorded when.
+    fn timing(&mut self) -> Timing;
+
+    /// Returns when the device passes on the next frames, ns; `None` if that is not known.
+    fn due_ns(&self) -> Option<u64>;
+
+    /// Returns whether the server has ended it.
+    fn has_ended(&self) -> bool;
+}

@@ -1,0 +1,32 @@
+//! `consort pulse`: PulseAudio's native protocol, for programs that speak nothing else.
+//!
+//! A process of its own beside a server. Everything is one thread around `epoll`, in four layers,
+//! of which only the outermost does I/O:
+//!
+//! | layer | what it is about |
+//! |---|---|
+//! | `wire` | bytes, frames, packets; everything that a program can send is checked here |
+//! | `front_end` | who is connected, and what each packet asks: events in, packets out |
+//! | `playback` | one stream: its buffer, when to ask for more, what is heard |
+//! | `recording` | one stream the other way: what waits for its program, when there is more |
+//! | `service` | sockets, the server's streams, time |
+//!
+//! PulseAudio's words are used in the front end only: a *sink* is the server's device, a *sink
+//! input* a stream that plays, a *source* what can be recorded, a *source output* a stream that
+//! records.
+#![forbid(unsafe_code)]
+
+mod command;
+mod front_end;
+#[cfg(fuzzing)]
+mod fuzzing;
+mod input;
+mod output;
+mod playback;
+mod recording;
+mod service;
+mod wire;
+
+pub use command::Pulse;
+#[cfg(fuzzing)]
+pub use fuzzing::answer;

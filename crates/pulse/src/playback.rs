@@ -1,0 +1,10 @@
+//! One playback stream: bytes of a program on their way to a ring of the server.
+
+mod attributes;
+mod heard;
+mod stream;
+mod volume;
+
+pub(crate) use attributes::{Latency, Pace, Requested};
+pub(crate) use stream::{Notice, Playback, most_us};
+pub(crate) use volume::{gain_of, gains, volume_of};

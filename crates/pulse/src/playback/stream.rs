@@ -1,0 +1,259 @@
+//! A stream's state: when it plays, what it asks for, what it tells its program. Pure but for the
+//! ring, which is the program's own memory.
+//!
+//! Each request of the program ends in [`Playback::update`], which derives what follows from the
+//! state as it is: fill the ring, run or hold, end, ask for more.
+
+mod bytes;
+mod motion;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+
+use client::stream::{Gains, Wish};
+use convert::{
+    ConvertError, Filter, Mixing, Options, PlaybackConverter, ProgramFormat, StreamFormat,
+};
+
+use super::attributes::{Attributes, Pace};
+use super::heard::HeardBytes;
+use crate::output::Output;
+
+/// A change of volume takes this long.
+const RAMP_MS: u32 = 10;
+
+/// What a program is notified of, or answered late.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// This many bytes are wanted.
+    Request(u32),
+    /// The first sample after a stop is heard.
+    Started,
+    /// Nothing was left to be heard at this byte.
+    Underflow(i64),
+    /// Bytes beyond the limit were thrown away.
+    Overflow,
+    /// Everything that was written before this request is heard.
+    Drained {
+        /// The request.
+        tag: u32,
+    },
+}
+
+/// What is heard when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Times {
+    /// The byte at which the next one is written.
+    pub write_index: i64,
+    /// The byte that is heard.
+    pub read_index: i64,
+    /// Bytes heard since it began; 0 while it does not play.
+    pub playing_for: u64,
+    /// Bytes that could have been heard since nothing was left.
+    pub underrun_for: u64,
+}
+
+/// Nothing was left to be heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Underrun {
+    since_ns: u64,
+    /// The end of what was written.
+    write_index: i64,
+}
+
+/// One playback stream.
+#[derive(Debug)]
+pub(crate) struct Playback<O> {
+    output: O,
+    converter: PlaybackConverter,
+    program: ProgramFormat,
+    device: StreamFormat,
+    mixing: Mixing,
+    attributes: Attributes,
+    /// Bytes that have no room in the ring yet.
+    backlog: VecDeque<u8>,
+    write_index: i64,
+    heard: HeardBytes,
+    /// Bytes that were requested and have not come.
+    requested: u64,
+    is_corked: bool,
+    /// It waits for the prebuffer.
+    prebuffers: bool,
+    /// The device plays it.
+    runs: bool,
+    /// Where it began, until that is heard.
+    begins_at: Option<u64>,
+    /// The byte at which it began to play.
+    began: i64,
+    /// Since when nothing was left.
+    underrun: Option<Underrun>,
+    /// The program was not notified that it plays, since it last ran out of frames.
+    owes_started: bool,
+    /// The byte that was heard at the last look: what is heard never goes back.
+    last_heard: i64,
+    drains: Vec<u32>,
+    /// The position at which the device was asked to end.
+    drain_end: Option<u64>,
+    notices: Vec<Notice>,
+}
+
+impl<O: Output> Playback<O> {
+    /// Prepares a stream that holds.
+    ///
+    /// # Errors
+    /// There is no conversion between the rates.
+    pub fn new(
+        mut output: O,
+        program: ProgramFormat,
+        device: StreamFormat,
+        mixing: Mixing,
+        attributes: Attributes,
+        gains: Gains,
+    ) -> Result<Self, ConvertError> {
+        let options = Options { mixing, filter: filter(attributes) };
+        let converter = PlaybackConverter::new(&program, &device, options)?;
+        let frame_bytes = Pace::of(&program).frame_bytes;
+        output.wish(Wish::Gain { gains, ramp_frames: 0 });
+        let mut playback = Self {
+            output,
+            converter,
+            program,
+            device,
+            mixing,
+            attributes,
+            backlog: VecDeque::new(),
+            write_index: 0,
+            heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
+            requested: u64::from(attributes.target_length),
+            is_corked: false,
+            prebuffers: true,
+            runs: false,
+            begins_at: None,
+            began: 0,
+            underrun: None,
+            owes_started: true,
+            last_heard: 0,
+            drains: Vec::new(),
+            drain_end: None,
+            notices: Vec::new(),
+        };
+        playback.wish_depth();
+        Ok(playback)
+    }
+
+    /// Returns what it was granted.
+    pub fn attributes(&self) -> Attributes {
+        self.attributes
+    }
+
+    /// Returns the samples that its program sends.
+    pub fn program(&self) -> &ProgramFormat {
+        &self.program
+    }
+
+    /// Returns bytes and time of a frame of its program.
+    pub fn pace(&self) -> Pace {
+        Pace::of(&self.program)
+    }
+
+    /// Returns the time of all that its ring can hold, µs.
+    pub fn most_us(&self) -> u64 {
+        most_us(&self.output, self.device.rate_hz)
+    }
+
+    /// Returns whether its program holds it.
+    pub fn is_corked(&self) -> bool {
+        self.is_corked
+    }
+
+    /// Returns whether the device plays it.
+    pub fn runs(&self) -> bool {
+        self.runs
+    }
+
+    /// Returns whether the server has ended it.
+    pub fn has_ended(&self) -> bool {
+        self.output.has_ended()
+    }
+
+    /// Takes other attributes.
+    pub fn set_attributes(&mut self, attributes: Attributes) {
+        self.attributes = attributes;
+        self.wish_depth();
+        self.output.commit();
+    }
+
+    /// Changes the gains, heard at once.
+    pub fn set_gains(&mut self, gains: Gains) {
+        let ramp_frames = self.device.rate_hz * RAMP_MS / 1000;
+        self.output.wish(Wish::Gain { gains, ramp_frames });
+        self.output.commit();
+    }
+
+    /// Converts what is written from now on at another rate.
+    ///
+    /// # Errors
+    /// There is no conversion between the rates; nothing has changed.
+    pub fn set_rate(&mut self, rate_hz: u32) -> Result<(), ConvertError> {
+        let program = ProgramFormat { rate_hz, ..self.program };
+        let options = Options { mixing: self.mixing, filter: filter(self.attributes) };
+        let converter = PlaybackConverter::new(&program, &self.device, options)?;
+        self.finish_conversion();
+        self.program = program;
+        self.converter = converter;
+        self.begin_segment();
+        Ok(())
+    }
+
+    /// Returns what is heard at `now_ns`.
+    pub fn times(&mut self, now_ns: u64) -> Times {
+        let read_index = self.read_index(now_ns);
+        let plays = self.runs && self.begins_at.is_none();
+        let since = |ns: u64| self.pace().bytes(now_ns.saturating_sub(ns) / 1000).into();
+        Times {
+            write_index: self.write_index,
+            read_index,
+            playing_for: if plays { (read_index - self.began).max(0).cast_unsigned() } else { 0 },
+            underrun_for: self.underrun.map_or(0, |underrun| since(underrun.since_ns)),
+        }
+    }
+
+    /// Returns what the program is to be notified of since the last time.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    fn wish_depth(&mut self) {
+        let frames = self.attributes.sink_latency_us * u64::from(self.device.rate_hz) / 1_000_000;
+        self.output.wish(Wish::Depth { frames: u32::try_from(frames).unwrap_or(u32::MAX) });
+    }
+
+    /// Returns the byte that is heard.
+    fn read_index(&mut self, now_ns: u64) -> i64 {
+        let position = self.output.timing().position_at(now_ns);
+        self.last_heard = self.last_heard.max(self.heard.index(position));
+        // A flush is heard a moment after it was asked for.
+        self.last_heard = self.last_heard.min(self.write_index);
+        self.last_heard
+    }
+
+    /// Returns the bytes that are not heard yet.
+    fn queued(&mut self, now_ns: u64) -> u64 {
+        (self.write_index - self.read_index(now_ns)).max(0).cast_unsigned()
+    }
+}
+
+/// Returns the time of all that a ring can hold, µs.
+pub(crate) fn most_us(output: &impl Output, device_rate_hz: u32) -> u64 {
+    output.capacity_frames() * 1_000_000 / u64::from(device_rate_hz.max(1))
+}
+
+/// Returns the longest filter whose latency is small beside that of the buffer.
+fn filter(attributes: Attributes) -> Filter {
+    match attributes.sink_latency_us {
+        0..50_000 => Filter::Prompt,
+        50_000..200_000 => Filter::Short,
+        _ => Filter::Medium,
+    }
+}

@@ -1,0 +1,259 @@
+//! When a stream runs, holds and ends, and when it asks for more.
+
+use client::stream::Wish;
+
+use super::{Notice, Playback, Underrun};
+use crate::output::Output;
+
+/// After a device's wake-up, when its ring has room again.
+const AFTER_WAKE_NS: u64 = 2_000_000;
+/// The shortest sleep between two looks at a stream.
+const LEAST_NS: u64 = 1_000_000;
+/// How often a stream that is about to begin or to end is looked at, if the device does not say
+/// when that is.
+const UNKNOWN_NS: u64 = 10_000_000;
+/// Fraction of a second over which a stream without frames fades out.
+const FADES_PER_SECOND: u32 = 200;
+/// How long before its end a stream is expected to have one, at most, and the part of its buffer.
+const ENDING_NS: u64 = 20_000_000;
+const ENDING_PART: u64 = 4;
+
+impl<O: Output> Playback<O> {
+    /// Holds the stream, or lets it play.
+    pub fn cork(&mut self, is_corked: bool, now_ns: u64) {
+        self.is_corked = is_corked;
+        self.update(now_ns);
+    }
+
+    /// Plays what there is, without waiting for more.
+    pub fn trigger(&mut self, now_ns: u64) {
+        self.prebuffers = false;
+        self.update(now_ns);
+    }
+
+    /// Waits until there is as much as before the beginning.
+    pub fn prebuffer(&mut self, now_ns: u64) {
+        self.prebuffers = self.attributes.prebuffer > 0;
+        self.update(now_ns);
+    }
+
+    /// Notifies the program by [`Notice::Drained`] once everything is heard.
+    pub fn drain(&mut self, tag: u32, now_ns: u64) {
+        self.drains.push(tag);
+        self.update(now_ns);
+    }
+
+    /// Does what follows from the state, the device and the time.
+    pub fn update(&mut self, now_ns: u64) {
+        self.fill();
+        self.note_beginning(now_ns);
+        self.note_underrun(now_ns);
+        let queued = self.queued(now_ns);
+        let is_enough = queued >= u64::from(self.attributes.prebuffer);
+        let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
+        if (is_enough && has_news) || (queued > 0 && !self.drains.is_empty()) {
+            self.prebuffers = false;
+        }
+        if self.is_corked || self.prebuffers {
+            self.hold();
+        } else if queued > 0 || self.attributes.prebuffer == 0 {
+            self.run(now_ns);
+        }
+        self.end(now_ns);
+        self.note_end(now_ns);
+        self.request(now_ns);
+        self.output.commit();
+    }
+
+    /// Returns when to [update](Self::update) next, ns; `None`: when its program asks for
+    /// something.
+    pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
+        if !self.output.is_committed() {
+            return Some(now_ns + LEAST_NS);
+        }
+        let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
+        let has_sound = (has_news && self.queued(now_ns) > 0) || !self.drains.is_empty();
+        if !self.runs || !has_sound {
+            // Only its program can change something.
+            return None;
+        }
+        let earliest_ns = now_ns + LEAST_NS;
+        let unknown_ns = self.output.wake_ns().map_or(0, |wake_ns| wake_ns + AFTER_WAKE_NS);
+        let unknown_ns = unknown_ns.max(now_ns + UNKNOWN_NS);
+        let timing = self.output.timing();
+        if let Some(position) = self.begins_at {
+            let begins_ns = timing.time_of(position + 1).unwrap_or(unknown_ns);
+            return Some(begins_ns.max(earliest_ns));
+        }
+        let left = self.output.written().saturating_sub(timing.position_at(now_ns));
+        let left_ns = left.saturating_mul(1_000_000_000) / u64::from(self.device.rate_hz);
+        let mut next_ns = now_ns + left_ns + AFTER_WAKE_NS;
+        if self.drain_end.is_none() {
+            next_ns = next_ns.saturating_sub(AFTER_WAKE_NS + self.ending_ns());
+        }
+        if self.drains.is_empty() && self.requested == 0 {
+            next_ns = next_ns.min(self.next_request_ns(now_ns));
+        }
+        if !self.backlog.is_empty() {
+            next_ns = next_ns.min(unknown_ns);
+        }
+        Some(next_ns.max(earliest_ns))
+    }
+
+    pub(super) fn hold(&mut self) {
+        if self.runs {
+            self.runs = false;
+            self.begins_at = None;
+            self.output.wish(Wish::Hold);
+        }
+    }
+
+    fn run(&mut self, now_ns: u64) {
+        if !self.runs {
+            self.runs = true;
+            let position = self.output.timing().position_at(now_ns);
+            self.began = self.heard.index(position);
+            self.begins_at = Some(position);
+            self.output.wish(Wish::Run);
+        }
+    }
+
+    fn note_beginning(&mut self, now_ns: u64) {
+        let heard = self.output.timing().position_at(now_ns);
+        if self.begins_at.is_some_and(|begins_at| heard > begins_at) {
+            self.begins_at = None;
+            self.underrun = None;
+            if std::mem::take(&mut self.owes_started) {
+                self.notices.push(Notice::Started);
+            }
+        }
+    }
+
+    /// Asks the device to end exactly where the bytes end: as its program wants it, or because
+    /// nothing more seems to come. Many programs never ask for it.
+    fn end(&mut self, now_ns: u64) {
+        if !self.runs {
+            return;
+        }
+        let is_wanted = !self.drains.is_empty() || self.is_ending(now_ns);
+        if !(is_wanted && self.backlog.is_empty() && self.finish_conversion()) {
+            if self.drain_end.take().is_some() {
+                self.output.wish(Wish::Drain { end: u64::MAX });
+            }
+            return;
+        }
+        let end = self.output.written();
+        if self.drain_end != Some(end) {
+            self.begin_segment();
+            self.drain_end = Some(end);
+            self.output.wish(Wish::Drain { end });
+        }
+    }
+
+    fn is_ending(&mut self, now_ns: u64) -> bool {
+        let heard = self.output.timing().position_at(now_ns);
+        let left = self.output.written().saturating_sub(heard);
+        let ending = self.ending_ns() * u64::from(self.device.rate_hz) / 1_000_000_000;
+        self.begins_at.is_none() && left <= ending
+    }
+
+    fn ending_ns(&self) -> u64 {
+        let total_us = self.pace().us(self.attributes.target_length.into());
+        (total_us * 1000 / ENDING_PART).min(ENDING_NS)
+    }
+
+    fn note_end(&mut self, now_ns: u64) {
+        if self.drains.is_empty() {
+            return;
+        }
+        let is_heard = match self.drain_end {
+            Some(end) => {
+                let heard = self.output.timing().position_at(now_ns);
+                heard >= end && self.output.written() == end && self.backlog.is_empty()
+            }
+            None => self.queued(now_ns) == 0,
+        };
+        if is_heard {
+            let drained = self.drains.drain(..).map(|tag| Notice::Drained { tag });
+            self.notices.extend(drained);
+            if self.drain_end.is_some() {
+                self.stop_at_end();
+                self.note_out_of_frames(now_ns);
+            }
+        }
+    }
+
+    fn note_underrun(&mut self, now_ns: u64) {
+        if !self.runs || self.begins_at.is_some() || !self.drains.is_empty() {
+            return;
+        }
+        let timing = self.output.timing();
+        let heard = timing.position_at(now_ns);
+        let left = self.output.written().saturating_sub(heard);
+        let fade = u64::from(self.device.rate_hz / FADES_PER_SECOND) + 1;
+        let is_out = heard >= timing.until && left <= fade && self.backlog.is_empty();
+        if is_out && self.underrun.is_none() {
+            self.note_out_of_frames(now_ns);
+            let index = self.read_index(now_ns);
+            self.notices.push(Notice::Underflow(index));
+            if self.attributes.prebuffer > 0 {
+                self.stop_at_end();
+            }
+        } else if !is_out {
+            self.underrun = None;
+        }
+    }
+
+    /// Nothing is left: what comes next waits for the prebuffer.
+    fn stop_at_end(&mut self) {
+        self.prebuffers = self.attributes.prebuffer > 0;
+        self.hold();
+        if let Some(position) = self.drain_end.take() {
+            // It ended exactly, so what comes next begins at full level.
+            self.output.wish(Wish::Splice { position });
+        }
+    }
+
+    fn note_out_of_frames(&mut self, now_ns: u64) {
+        self.underrun = Some(Underrun { since_ns: now_ns, write_index: self.write_index });
+        self.owes_started = true;
+    }
+
+    fn request(&mut self, now_ns: u64) {
+        let missing = self.missing(now_ns);
+        if self.drains.is_empty() && missing >= self.least_request() {
+            self.requested += missing;
+            self.notices.push(Notice::Request(u32::try_from(missing).unwrap_or(u32::MAX)));
+        }
+    }
+
+    /// Returns the bytes to be requested for the buffer to become as full as it should be.
+    fn missing(&mut self, now_ns: u64) -> u64 {
+        let ready = if self.runs { self.ready_bytes() } else { 0 };
+        let target = u64::from(self.attributes.target_length) + ready;
+        target.saturating_sub(self.queued(now_ns)).saturating_sub(self.requested)
+    }
+
+    /// Returns the bytes that the device has ready, beside the queue.
+    fn ready_bytes(&self) -> u64 {
+        self.pace().bytes(self.attributes.sink_latency_us).into()
+    }
+
+    /// Returns the bytes that are worth a request: as many as possible while it plays, since each
+    /// wakes the program. Two requests' worth is left for the time until they come.
+    fn least_request(&self) -> u64 {
+        let least = u64::from(self.attributes.minimum_request);
+        if !self.runs {
+            return least;
+        }
+        let held = self.converter.latency_frames() * u64::from(self.program.rate_hz)
+            / u64::from(self.device.rate_hz);
+        let margin = 2 * least + held * u64::from(self.pace().frame_bytes);
+        u64::from(self.attributes.target_length).saturating_sub(margin).max(least)
+    }
+
+    fn next_request_ns(&mut self, now_ns: u64) -> u64 {
+        let left = self.least_request().saturating_sub(self.missing(now_ns));
+        now_ns + self.pace().us(left) * 1000 + LEAST_NS
+    }
+}

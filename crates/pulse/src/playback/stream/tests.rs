@@ -1,0 +1,64 @@
+//! A stream on a card with a clock of its own.
+
+mod card;
+mod indices;
+mod motion;
+
+use card::Card;
+use client::stream::Gains;
+use convert::{Mixing, ProgramFormat, SampleFormat, StreamFormat};
+use pulseaudio::protocol::stream::BufferAttr;
+
+use super::{Notice, Playback};
+use crate::playback::{Latency, Requested};
+use crate::wire::Seek;
+
+const RATE_HZ: u32 = 48_000;
+/// Bytes of a second of 16-bit mono.
+const SECOND: usize = 2 * RATE_HZ as usize;
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// A stream of 16-bit mono with a target of two seconds, on a device of one channel.
+fn playback(prebuffer: u32) -> Playback<Card> {
+    let map = "mono".parse().expect("a map");
+    let format = SampleFormat::Linear(dsp::Format::S16Le);
+    let program = ProgramFormat { format, rate_hz: RATE_HZ, map };
+    let device = StreamFormat { rate_hz: RATE_HZ, map };
+    let buffer = BufferAttr { pre_buffering: prebuffer, ..BufferAttr::default() };
+    let requested = Requested { buffer, latency: Latency::Queue };
+    let attributes = requested.grant(super::Pace::of(&program));
+    let card = Card::new(8 * u64::from(RATE_HZ));
+    let (mixing, gains) = (Mixing::default(), Gains::default());
+    Playback::new(card, program, device, mixing, attributes, gains).expect("possible")
+}
+
+/// Samples 1, 2, 3 and so on, from number `first` on.
+fn bytes(first: usize, frames: usize) -> Vec<u8> {
+    (first..first + frames).flat_map(|at| (1 + at % 30_000).to_le_bytes()[..2].to_vec()).collect()
+}
+
+impl Playback<Card> {
+    /// Lets time pass until `until_ns`, with a look whenever one is due; returns the notices with
+    /// their times.
+    fn pass(&mut self, until_ns: u64) -> Vec<(u64, Notice)> {
+        let mut notices = Vec::new();
+        loop {
+            let now_ns = self.output.now_ns;
+            notices.extend(self.take_notices().into_iter().map(|notice| (now_ns, notice)));
+            match self.deadline(now_ns).filter(|deadline_ns| *deadline_ns <= until_ns) {
+                Some(deadline_ns) => {
+                    assert!(deadline_ns > now_ns, "it is looked at without end");
+                    self.output.now_ns = deadline_ns;
+                    self.update(deadline_ns);
+                }
+                None => break,
+            }
+        }
+        self.output.now_ns = until_ns;
+        notices
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.write(Seek::Relative(0), bytes, self.output.now_ns);
+    }
+}

@@ -1,0 +1,128 @@
+//! A device that plays whatever its ring has, at its own clock.
+
+use client::stream::{Timing, Wish};
+
+use crate::output::Output;
+
+/// A stream on that device.
+#[derive(Debug)]
+pub(super) struct Card {
+    pub now_ns: u64,
+    /// Every sample that was written.
+    pub samples: Vec<f32>,
+    /// Wishes that the device obeyed, but for gains and depths.
+    pub obeyed: Vec<Wish>,
+    capacity: u64,
+    wishes: Vec<Wish>,
+    runs: bool,
+    /// What was heard at a time.
+    position: u64,
+    since_ns: u64,
+    end: u64,
+}
+
+impl Card {
+    pub fn new(capacity: u64) -> Self {
+        Self {
+            now_ns: 0,
+            samples: Vec::new(),
+            obeyed: Vec::new(),
+            capacity,
+            wishes: Vec::new(),
+            runs: false,
+            position: 0,
+            since_ns: 0,
+            end: u64::MAX,
+        }
+    }
+
+    pub fn heard(&self) -> u64 {
+        self.relation().position_at(self.now_ns)
+    }
+
+    fn relation(&self) -> Timing {
+        let until = self.end.min(self.written()).max(self.position);
+        Timing {
+            at_ns: self.since_ns,
+            device_frame: 0,
+            position: self.position,
+            until: if self.runs { until } else { self.position },
+            frame_ps: 1_000_000_000_000 / u64::from(super::RATE_HZ),
+            latency_ns: 0,
+        }
+    }
+
+    /// Goes on from a position.
+    fn turn(&mut self, position: u64) {
+        (self.position, self.since_ns) = (position, self.now_ns);
+    }
+
+    fn obey(&mut self, wish: Wish) {
+        let heard = self.heard();
+        match wish {
+            Wish::Gain { .. } | Wish::Depth { .. } => return,
+            Wish::Run => {
+                self.turn(heard);
+                self.runs = true;
+            }
+            Wish::Hold => {
+                self.turn(heard);
+                self.runs = false;
+            }
+            Wish::Drain { end } => {
+                self.turn(heard);
+                self.end = end;
+            }
+            Wish::Splice { position } => {
+                self.turn(position);
+                self.end = u64::MAX;
+            }
+        }
+        self.obeyed.push(wish);
+    }
+}
+
+impl Output for Card {
+    fn capacity_frames(&self) -> u64 {
+        self.capacity
+    }
+
+    fn room(&self) -> usize {
+        (self.capacity - (self.written() - self.heard())) as usize
+    }
+
+    fn write(&mut self, planes: &[&[f32]]) {
+        assert!(planes[0].len() <= self.room(), "there is no room");
+        // Time that passed without frames is not made up for.
+        self.turn(self.heard());
+        self.samples.extend(planes[0]);
+    }
+
+    fn written(&self) -> u64 {
+        self.samples.len() as u64
+    }
+
+    fn wish(&mut self, wish: Wish) {
+        self.wishes.push(wish);
+    }
+
+    fn commit(&mut self) {
+        std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.obey(wish));
+    }
+
+    fn is_committed(&self) -> bool {
+        self.wishes.is_empty()
+    }
+
+    fn timing(&mut self) -> Timing {
+        self.relation()
+    }
+
+    fn wake_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn has_ended(&self) -> bool {
+        false
+    }
+}

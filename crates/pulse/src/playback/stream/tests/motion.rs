@@ -1,0 +1,162 @@
+//! When it begins, stops, ends and asks.
+
+use client::stream::Wish;
+
+use super::*;
+
+const DEFAULT: u32 = u32::MAX;
+
+#[test]
+fn a_stream_begins_when_there_is_as_much_as_it_waits_for() {
+    let mut playback = playback(DEFAULT);
+    let prebuffer = playback.attributes().prebuffer as usize;
+    playback.put(&bytes(0, prebuffer / 2 - 1));
+    assert_eq!(playback.pass(SECOND_NS), []);
+    assert_eq!(playback.output.obeyed, []);
+    playback.put(&bytes(0, 1));
+    assert_eq!(playback.output.obeyed, [Wish::Run]);
+    let notices = playback.pass(SECOND_NS + SECOND_NS / 10);
+    // What the device has ready is asked for as well.
+    let ready = playback.pace().bytes(playback.attributes().sink_latency_us);
+    let kinds: Vec<Notice> = notices.into_iter().map(|(_, notice)| notice).collect();
+    assert_eq!(kinds, [Notice::Request(ready), Notice::Started]);
+}
+
+#[test]
+fn requests_keep_the_buffer_full_with_few_wake_ups_of_the_program() {
+    let mut playback = playback(DEFAULT);
+    let attributes = playback.attributes();
+    playback.put(&bytes(0, attributes.target_length as usize / 2));
+    let mut requests = 0;
+    for tenth in 1..200 {
+        for (_, notice) in playback.pass(tenth * SECOND_NS / 10) {
+            match notice {
+                Notice::Request(length) => {
+                    requests += 1;
+                    playback.put(&bytes(0, length as usize / 2));
+                }
+                Notice::Started => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    // Twenty seconds, of which each request brings nearly two.
+    assert!((9..=11).contains(&requests), "{requests}");
+}
+
+#[test]
+fn a_stream_without_bytes_stops_and_begins_again_as_at_first() {
+    let mut playback = playback(4000);
+    playback.put(&bytes(0, 4800));
+    let notices = playback.pass(SECOND_NS);
+    let underflows: Vec<_> =
+        notices.iter().filter(|(_, notice)| matches!(notice, Notice::Underflow(_))).collect();
+    let [(at_ns, Notice::Underflow(9600))] = underflows[..] else { panic!("{notices:?}") };
+    assert!((SECOND_NS / 10..SECOND_NS / 10 + 10_000_000).contains(at_ns), "{at_ns}");
+    let end = Wish::Drain { end: 4800 };
+    let splice = Wish::Splice { position: 4800 };
+    assert_eq!(playback.output.obeyed, [Wish::Run, end, Wish::Hold, splice], "it ends exactly");
+    assert!(playback.times(SECOND_NS).underrun_for > SECOND as u64 * 8 / 10);
+    playback.put(&bytes(0, 1000));
+    assert_eq!(playback.output.obeyed.len(), 4, "it waits for more");
+    playback.put(&bytes(0, 1000));
+    assert_eq!(playback.output.obeyed[4..], [Wish::Run]);
+    let notices = playback.pass(SECOND_NS + SECOND_NS / 50);
+    assert!(notices.iter().any(|(_, notice)| *notice == Notice::Started), "{notices:?}");
+    assert_eq!(playback.times(SECOND_NS + SECOND_NS / 50).underrun_for, 0);
+}
+
+#[test]
+fn a_stream_that_waits_for_nothing_runs_on_without_bytes() {
+    let mut playback = playback(0);
+    assert_eq!(playback.output.obeyed, []);
+    playback.put(&bytes(0, 480));
+    assert_eq!(playback.output.obeyed, [Wish::Run]);
+    let notices = playback.pass(SECOND_NS);
+    let underflows = notices.iter().filter(|(_, notice)| *notice == Notice::Underflow(960));
+    assert_eq!(underflows.count(), 1, "{notices:?}");
+    playback.put(&bytes(0, 4800));
+    let goes_on = Wish::Drain { end: u64::MAX };
+    assert_eq!(playback.output.obeyed, [Wish::Run, Wish::Drain { end: 480 }, goes_on]);
+    let notices = playback.pass(2 * SECOND_NS);
+    assert!(notices.iter().any(|(_, notice)| *notice == Notice::Underflow(10_560)), "{notices:?}");
+}
+
+#[test]
+fn bytes_that_come_just_before_the_end_go_on() {
+    let mut playback = playback(4000);
+    playback.put(&bytes(0, 4800));
+    playback.pass(SECOND_NS / 10 - 10_000_000);
+    assert_eq!(playback.output.obeyed, [Wish::Run, Wish::Drain { end: 4800 }]);
+    playback.put(&bytes(0, 4800));
+    let goes_on = Wish::Drain { end: u64::MAX };
+    assert_eq!(playback.output.obeyed[2..], [goes_on]);
+    let notices = playback.pass(SECOND_NS / 5 - 1);
+    assert!(!notices.iter().any(|(_, notice)| matches!(notice, Notice::Underflow(_))));
+}
+
+#[test]
+fn a_drain_is_answered_when_the_last_byte_is_heard() {
+    let mut playback = playback(DEFAULT);
+    playback.put(&bytes(0, 4800));
+    playback.drain(7, 0);
+    assert_eq!(playback.output.obeyed, [Wish::Run, Wish::Drain { end: 4800 }]);
+    let notices = playback.pass(SECOND_NS);
+    let [(_, Notice::Started), (at_ns, Notice::Drained { tag: 7 }), ..] = notices[..] else {
+        panic!("{notices:?}")
+    };
+    assert!((SECOND_NS / 10..SECOND_NS / 10 + 5_000_000).contains(&at_ns), "{at_ns}");
+    assert_eq!(playback.output.obeyed[2..], [Wish::Hold, Wish::Splice { position: 4800 }]);
+    // What comes then waits for the prebuffer again.
+    playback.put(&bytes(0, 100));
+    assert_eq!(playback.output.obeyed.len(), 4);
+    playback.drain(8, SECOND_NS);
+    let notices = playback.pass(2 * SECOND_NS);
+    assert!(notices.iter().any(|(_, notice)| *notice == Notice::Drained { tag: 8 }));
+    assert_eq!(playback.output.heard(), 4900);
+}
+
+#[test]
+fn a_drain_of_nothing_is_answered_at_once() {
+    let mut playback = playback(DEFAULT);
+    playback.drain(1, 0);
+    assert_eq!(playback.take_notices(), [Notice::Drained { tag: 1 }]);
+}
+
+#[test]
+fn bytes_after_a_drain_was_asked_for_are_heard_before_its_answer() {
+    let mut playback = playback(DEFAULT);
+    playback.put(&bytes(0, 4800));
+    playback.drain(1, 0);
+    playback.put(&bytes(0, 4800));
+    let notices = playback.pass(SECOND_NS);
+    let drained = notices.iter().find(|(_, notice)| *notice == Notice::Drained { tag: 1 });
+    assert!(drained.expect("an answer").0 > SECOND_NS / 5);
+}
+
+#[test]
+fn a_corked_stream_holds_and_goes_on_where_it_held() {
+    let mut playback = playback(DEFAULT);
+    playback.cork(true, 0);
+    playback.put(&bytes(0, 2 * RATE_HZ as usize));
+    playback.pass(SECOND_NS);
+    assert_eq!(playback.output.obeyed, []);
+    playback.cork(false, SECOND_NS);
+    playback.pass(SECOND_NS + SECOND_NS / 2);
+    playback.cork(true, SECOND_NS + SECOND_NS / 2);
+    let before = playback.times(SECOND_NS + SECOND_NS / 2);
+    assert_eq!(playback.deadline(SECOND_NS + SECOND_NS / 2), None);
+    playback.pass(3 * SECOND_NS);
+    let after = playback.times(3 * SECOND_NS);
+    assert_eq!((before.read_index, after.playing_for), (after.read_index, 0));
+    assert_eq!(after.read_index, SECOND as i64 / 2);
+    assert_eq!(playback.output.obeyed, [Wish::Run, Wish::Hold]);
+}
+
+#[test]
+fn a_trigger_plays_what_there_is() {
+    let mut playback = playback(DEFAULT);
+    playback.put(&bytes(0, 480));
+    playback.trigger(0);
+    assert_eq!(playback.output.obeyed, [Wish::Run]);
+}

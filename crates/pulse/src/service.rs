@@ -1,0 +1,263 @@
+//! Sockets, the server's streams, and time: the part that does I/O.
+
+mod accounts;
+mod link;
+mod listener;
+mod machine;
+mod record_ring;
+mod retry;
+mod ring;
+mod server;
+
+use std::collections::BTreeMap;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use accounts::Accounts;
+use anyhow::Context;
+use link::{Link, State};
+use listener::{Accepted, Listener};
+use retry::Retry;
+use server::ServerDevice;
+use sys::clock::now_ns;
+use sys::poll::{Event, Interest, Poller};
+use sys::signals::TerminationSignals;
+
+use crate::front_end::{Effect, FrontEnd, Origin};
+
+const SIGNALS: u64 = 0;
+const SERVER: u64 = 1;
+const LISTENER: u64 = 2;
+/// The token of program 0; the others follow.
+const FIRST_LINK: u64 = 3;
+
+/// How long a program that was not let in may stay.
+const ADMISSION_NS: u64 = 10_000_000_000;
+
+/// Returns where PulseAudio's programs look for their server.
+///
+/// # Errors
+/// There is no directory for it.
+fn default_socket() -> anyhow::Result<PathBuf> {
+    let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty());
+    let directory = directory.context("XDG_RUNTIME_DIR is not set: say where with --socket")?;
+    Ok(Path::new(&directory).join("pulse/native"))
+}
+
+/// The front end's process.
+#[derive(Debug)]
+pub(crate) struct Service {
+    poller: Poller,
+    signals: TerminationSignals,
+    listener: Listener,
+    front_end: FrontEnd<ServerDevice>,
+    links: BTreeMap<u32, Link>,
+    accounts: Accounts,
+    retry: Retry,
+}
+
+impl Service {
+    /// Connects to a server and listens: at a path, at a service manager's, or where programs look.
+    ///
+    /// # Errors
+    /// Those of [`ServerDevice::connect`], [`Listener::adopt`] and [`Listener::bind`].
+    pub fn new(
+        server: &str,
+        socket: Option<&Path>,
+        signals: TerminationSignals,
+    ) -> anyhow::Result<Self> {
+        // Each program takes a descriptor, and each stream some.
+        let _ = sys::process::raise_file_limit();
+        let device = ServerDevice::connect(server)?;
+        let adopted = if socket.is_none() { Listener::adopt()? } else { None };
+        let listener = match (adopted, socket) {
+            (Some(adopted), _) => adopted,
+            (None, Some(path)) => Listener::bind(path)?,
+            (None, None) => Listener::bind(&default_socket()?)?,
+        };
+        let poller = Poller::new()?;
+        poller.add(&signals, SIGNALS, Interest::Readable)?;
+        poller.add(&listener, LISTENER, Interest::Readable)?;
+        let front_end = FrontEnd::new(device, machine::about());
+        let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
+        let mut service = Self { poller, signals, listener, front_end, links, accounts, retry };
+        service.watch_server()?;
+        Ok(service)
+    }
+
+    /// Serves until a signal.
+    ///
+    /// # Errors
+    /// The kernel's, of waiting for events.
+    pub fn run(mut self) -> anyhow::Result<()> {
+        let mut events = Vec::new();
+        loop {
+            let due_ns = self.front_end.deadline(now_ns());
+            let deadline_ns = [due_ns, self.retry.due_ns(self.links.len()), self.admission_ns()];
+            self.poller.wait(&mut events, deadline_ns.into_iter().flatten().min())?;
+            for event in &events {
+                match event.token {
+                    SIGNALS => {
+                        if self.signals.read()?.is_some() {
+                            return Ok(());
+                        }
+                    }
+                    SERVER => self.server_gone(),
+                    LISTENER => self.accept(),
+                    token => self.link_ready(token, event),
+                }
+            }
+            let now_ns = now_ns();
+            if due_ns.is_some_and(|due_ns| due_ns <= now_ns) {
+                self.front_end.update(now_ns);
+            }
+            if self.retry.due_ns(self.links.len()).is_some_and(|retry_ns| retry_ns <= now_ns) {
+                self.look_for_server(now_ns)?;
+            }
+            self.end_unadmitted(now_ns);
+            self.carry_out();
+        }
+    }
+
+    /// Accepts programs, until none waits.
+    fn accept(&mut self) {
+        while let Some(Accepted { socket, is_own_user, process }) = self.listener.accept() {
+            let account = self.accounts.came(process);
+            // One too many is disconnected at once.
+            match self.front_end.connected(Origin { account, is_own_user }) {
+                Some(number) => self.add_link(number, account, socket),
+                None => self.accounts.went(account),
+            }
+        }
+    }
+
+    fn add_link(&mut self, number: u32, account: u32, socket: UnixStream) {
+        let link = Link::new(socket, account, now_ns());
+        match self.poller.add(&link, token(number), Interest::Readable) {
+            Ok(()) => {
+                self.retry.program_came(link.connected_ns());
+                self.links.insert(number, link);
+            }
+            Err(_) => {
+                self.accounts.went(account);
+                self.front_end.disconnected(number);
+            }
+        }
+    }
+
+    fn link_ready(&mut self, token: u64, event: &Event) {
+        let Ok(number) = u32::try_from(token - FIRST_LINK) else { return };
+        let Some(link) = self.links.get_mut(&number) else { return };
+        let mut state = State::Open;
+        if event.readable || event.closed {
+            let front_end = &mut self.front_end;
+            state = link.read(|frame| front_end.frame(number, frame, now_ns()));
+        }
+        if state == State::Ended {
+            self.end_link(number);
+        }
+        if event.writable {
+            self.write(number);
+        }
+        self.carry_out();
+    }
+
+    /// Sends what the front end has for programs, and disconnects those that are to be.
+    fn carry_out(&mut self) {
+        let mut touched = Vec::new();
+        loop {
+            let effects = self.front_end.take_effects();
+            if effects.is_empty() {
+                break;
+            }
+            for effect in effects {
+                let (Effect::Send { client, .. } | Effect::Close { client }) = effect;
+                touched.push(client);
+                let Some(link) = self.links.get_mut(&client) else { continue };
+                match effect {
+                    Effect::Send { bytes, .. } => link.send(bytes),
+                    Effect::Close { .. } => link.close_when_sent(),
+                }
+            }
+            touched.sort_unstable();
+            touched.dedup();
+            for number in touched.drain(..) {
+                self.write(number);
+            }
+        }
+        let waiting: Vec<u32> =
+            self.links.iter().filter(|(_, link)| link.waits()).map(|(number, _)| *number).collect();
+        waiting.into_iter().for_each(|number| self.write(number));
+    }
+
+    fn write(&mut self, number: u32) {
+        let Some(link) = self.links.get_mut(&number) else { return };
+        if link.write() == State::Ended {
+            return self.end_link(number);
+        }
+        if let Some(interest) = link.changed_interest() {
+            let _ = self.poller.modify(&*link, token(number), interest);
+        }
+        if link.has_sent_all() {
+            self.front_end.sent_all(number);
+        }
+    }
+
+    fn end_link(&mut self, number: u32) {
+        if let Some(link) = self.links.remove(&number) {
+            let _ = self.poller.remove(&link);
+            self.accounts.went(link.account());
+            self.front_end.disconnected(number);
+        }
+    }
+
+    /// Returns when the next program has had its time to be let in.
+    fn admission_ns(&self) -> Option<u64> {
+        let unadmitted =
+            self.links.iter().filter(|(number, _)| !self.front_end.is_admitted(**number));
+        unadmitted.map(|(_, link)| link.connected_ns() + ADMISSION_NS).min()
+    }
+
+    fn end_unadmitted(&mut self, now_ns: u64) {
+        while self.admission_ns().is_some_and(|ns| ns <= now_ns) {
+            let late = self.links.iter().find(|(number, link)| {
+                !self.front_end.is_admitted(**number)
+                    && link.connected_ns() + ADMISSION_NS <= now_ns
+            });
+            let Some((number, _)) = late else { return };
+            self.end_link(*number);
+        }
+    }
+
+    fn watch_server(&mut self) -> anyhow::Result<()> {
+        if let Some(connection) = self.front_end.device_mut().connection() {
+            self.poller.add(connection, SERVER, Interest::Readable)?;
+        }
+        Ok(())
+    }
+
+    /// The server has ended, and all streams with it. Programs stay connected.
+    fn server_gone(&mut self) {
+        if let Some(connection) = self.front_end.device_mut().connection() {
+            let _ = self.poller.remove(connection);
+        }
+        self.front_end.device_mut().disconnect();
+        self.front_end.device_changed();
+        self.retry.server_gone(now_ns());
+    }
+
+    fn look_for_server(&mut self, now_ns: u64) -> anyhow::Result<()> {
+        if self.front_end.device_mut().reconnect() {
+            self.retry.found(now_ns);
+            self.watch_server()?;
+            self.front_end.device_changed();
+        } else {
+            self.retry.not_found(now_ns);
+        }
+        Ok(())
+    }
+}
+
+fn token(number: u32) -> u64 {
+    FIRST_LINK + u64::from(number)
+}

@@ -1,0 +1,20 @@
+//! What programs see of this machine.
+
+use std::ffi::CString;
+
+use sys::clock::now_ns;
+
+use crate::front_end::Machine;
+
+/// Returns user, host and a number for this process.
+pub(super) fn about() -> Machine {
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME"));
+    let user = user.unwrap_or_else(|_| sys::process::real_user_id().to_string());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let number = now_ns() ^ u64::from(std::process::id()) << 32;
+    Machine {
+        user: CString::new(user).unwrap_or_default(),
+        host: CString::new(host.trim_end()).unwrap_or_default(),
+        cookie: (number ^ number >> 32) as u32,
+    }
+}

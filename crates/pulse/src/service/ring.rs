@@ -1,0 +1,78 @@
+//! A stream of the server as the front end's output.
+
+use std::collections::VecDeque;
+
+use client::stream::{PlaybackStream, Samples, Timing, Wish};
+
+use crate::output::Output;
+
+/// Wishes that wait for the server. A program that has more of them loses its stream.
+const MAX_WISHES: usize = 256;
+
+/// A stream, and wishes that the server has no room for yet.
+#[derive(Debug)]
+pub(crate) struct ServerOutput {
+    stream: PlaybackStream,
+    wishes: VecDeque<Wish>,
+}
+
+impl ServerOutput {
+    /// Takes a stream that has just been opened.
+    pub fn new(stream: PlaybackStream) -> Self {
+        Self { stream, wishes: VecDeque::new() }
+    }
+}
+
+impl Output for ServerOutput {
+    fn capacity_frames(&self) -> u64 {
+        self.stream.shape().capacity_frames().into()
+    }
+
+    fn room(&self) -> usize {
+        self.stream.writer().available()
+    }
+
+    fn write(&mut self, planes: &[&[f32]]) {
+        self.stream.writer_mut().write(Samples::Planar(planes));
+    }
+
+    fn written(&self) -> u64 {
+        self.stream.writer().position()
+    }
+
+    fn wish(&mut self, wish: Wish) {
+        self.wishes.push_back(wish);
+    }
+
+    fn commit(&mut self) {
+        let mut is_called_for = false;
+        while let Some(wish) = self.wishes.front() {
+            if self.stream.writer_mut().control_mut().wish(*wish).is_err() {
+                break;
+            }
+            self.wishes.pop_front();
+            is_called_for = true;
+        }
+        if is_called_for {
+            // A server that has gone is noticed by its connection, a stream that has ended by its
+            // page.
+            let _ = self.stream.call();
+        }
+    }
+
+    fn is_committed(&self) -> bool {
+        self.wishes.is_empty()
+    }
+
+    fn timing(&mut self) -> Timing {
+        self.stream.writer_mut().control_mut().timing()
+    }
+
+    fn wake_ns(&self) -> Option<u64> {
+        self.stream.writer().control().page().schedule().map(|schedule| schedule.wake_ns)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.stream.writer().control().page().has_ended() || self.wishes.len() > MAX_WISHES
+    }
+}

@@ -1,0 +1,13 @@
+//! Bytes of a connection: frames, the packets in them, and what they say.
+//!
+//! Everything that another process can write is checked here, once. The codec behind it
+//! (`pulseaudio`) believes the lengths that a packet states; [`tagstruct::check`] comes before it.
+
+mod descriptor;
+mod frames;
+mod packet;
+mod tagstruct;
+
+pub(crate) use descriptor::{Seek, samples};
+pub(crate) use frames::{Frame, FrameReader};
+pub(crate) use packet::{Packet, Unreadable, error, event, read, reply, success};

@@ -1,0 +1,187 @@
+//! Streams on cards: played ahead, beside the graph, and what that costs.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use harness::{Program, Server, Sound, eventually};
+
+use super::{awaited, driver, far, server_on, xruns_and_cycles};
+
+const RATE: usize = 48_000;
+const LOOPBACK: [&str; 8] =
+    ["--capture", "2", "--playback", "2", "--quantum", "256", "--periods", "3"];
+
+/// Halves from 0 to 3, so that what `probe source` adds can be told from them: that is below a half
+/// and a multiple of 2^-21. The first frame is not silent.
+fn halves(frames: usize) -> Sound {
+    let channel =
+        |factor: usize| (0..frames).map(move |at| ((at + 2) * factor / 5 % 7) as f32 / 2.0);
+    Sound::of(RATE as u32, &[channel(3).collect(), channel(4).collect()])
+}
+
+fn file(server: &Server, sound: &Sound) -> PathBuf {
+    let path = server.directory().join("played.wav");
+    sound.write(&path);
+    path
+}
+
+fn play(server: &Server, sound: &Sound) -> Program {
+    let path = file(server, sound);
+    server.spawn_consort(&["play", &path.to_string_lossy()])
+}
+
+fn device(server: &Server) -> String {
+    let status = server.consort_json(&["status"]);
+    status["device"].as_str().expect("a state").to_owned()
+}
+
+fn await_device(server: &Server, state: &str) {
+    awaited("the device is in this state", || (device(server) == state).then_some(()));
+}
+
+/// Where the played sound begins in what was heard, and how many frames of it are the same.
+fn heard(played: &[f32], heard: &[f32]) -> (usize, usize) {
+    let begin = heard.iter().position(|sample| *sample != 0.0).expect("something is heard");
+    let same = heard[begin..].iter().zip(played);
+    (begin, same.take_while(|(heard, played)| heard == played).count())
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_file_is_heard_sample_for_sample() {
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let recording = far::record(&server, 7);
+    let played = halves(4 * RATE);
+    play(&server, &played).finish().expect_success();
+    let all = recording.finish();
+    for (channel, played) in all.iter().zip(&played.channels) {
+        let (begin, same) = heard(played, channel);
+        assert_eq!(same, played.len(), "it differs after {same} frames");
+        let rest = &channel[begin + same..];
+        assert!(!rest.is_empty() && rest.iter().all(|sample| *sample == 0.0), "and then silence");
+    }
+    // The card is there for the graph again.
+    let _source = server.probe(&["source", "numbers"]);
+    server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+    let heard = far::recorded(&server, "FLOAT_LE", "48000", 2);
+    far::demand_consecutive(&heard, 80_000, 0);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn programs_of_the_graph_that_come_and_go_change_no_frame_of_a_player() {
+    const TIMES: usize = 3;
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let recording = far::record(&server, 25);
+    let played = halves(40 * RATE);
+    let player = play(&server, &played);
+    await_device(&server, "deep");
+    for _ in 0..TIMES {
+        let source = server.probe(&["source", "joins"]);
+        server.consort(&["connect", "joins:out", "system:playback_1"]).expect_success();
+        server.await_cycles(40);
+        source.terminate();
+        eventually("it has left", || server.status().clients.is_empty().then_some(()));
+        await_device(&server, "deep");
+    }
+    let xruns = server.status().xruns;
+    let [left, right] = recording.finish();
+    player.terminate();
+    let (begin, same) = heard(&played.channels[1], &right);
+    // It was recorded for some seconds after the last program had left.
+    assert_eq!(same, right.len() - begin, "{xruns} xruns");
+    let added: Vec<f32> =
+        left[begin..].iter().zip(&played.channels[0]).map(|(all, own)| all - own).collect();
+    let mut numbers = added.split(|sample| *sample == 0.0).filter(|run| !run.is_empty());
+    for _ in 0..TIMES {
+        let run = numbers.next().expect("the program is heard");
+        let number = |sample: f32| (sample * 2_097_152.0) as u32;
+        let is_next = |pair: &[f32]| number(pair[1]) == number(pair[0]) % (1 << 20) + 1;
+        assert!(run.windows(2).all(is_next), "each frame after the other");
+        assert_eq!(run.len() % 256, 0, "whole cycles");
+    }
+    assert!(numbers.next().is_none(), "once for each time");
+}
+
+/// Whether the kernel's side of the loopback card is open.
+fn is_open() -> bool {
+    let state = std::fs::read_to_string("/proc/asound/card1/pcm0p/sub0/status").expect("a card");
+    state.trim() != "closed"
+}
+
+fn await_closed(server: &Server) {
+    awaited("the card is closed", || (!is_open()).then_some(()));
+    awaited("the status says so", || driver(server).contains("closed until").then_some(()));
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_card_on_which_nothing_plays_is_closed_and_opened_again() {
+    let server = server_on("hw:1,0", &[&LOOPBACK[..], &["--suspend", "2"]].concat());
+    assert!(is_open());
+    await_closed(&server);
+    let recording = far::record(&server, 6);
+    let played = halves(2 * RATE);
+    play(&server, &played).finish().expect_success();
+    for (channel, played) in recording.finish().iter().zip(&played.channels) {
+        let (_, same) = heard(played, channel);
+        assert_eq!(same, played.len(), "it differs after {same} frames");
+    }
+    await_closed(&server);
+    // A program of the graph opens it as well.
+    let source = server.probe(&["source", "numbers"]);
+    server.run("jack_connect", &["numbers:out", "system:playback_1"]).expect_success();
+    awaited("the card is open", || is_open().then_some(()));
+    let heard = far::recorded(&server, "FLOAT_LE", "48000", 2);
+    far::demand_consecutive(&heard, 80_000, 0);
+    assert_eq!(xruns_and_cycles(&server).0, 0);
+    source.terminate();
+    await_closed(&server);
+    let log = server.stop();
+    assert!(!log.stderr.contains("not there"), "{}", log.stderr);
+}
+
+/// How often threads of this process have gone to sleep, and so how often they woke.
+fn wake_ups(process: u32) -> u64 {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
+    let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
+    let counts = tasks.flatten().filter_map(status).flat_map(|status| {
+        let counts = status.lines().filter(|line| line.starts_with("voluntary_ctxt_switches:"));
+        let number = |line: &str| line.split_whitespace().nth(1)?.parse::<u64>().ok();
+        counts.filter_map(number).collect::<Vec<_>>()
+    });
+    counts.sum()
+}
+
+/// How many interrupts sound cards have raised.
+fn card_interrupts() -> u64 {
+    let all = std::fs::read_to_string("/proc/interrupts").expect("interrupts");
+    let lines = all.lines().filter(|line| line.contains("snd_hda"));
+    let counts = |line: &str| -> u64 {
+        line.split_whitespace().skip(1).map_while(|word| word.parse::<u64>().ok()).sum()
+    };
+    lines.map(counts).sum()
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn a_player_on_an_hda_chip_wakes_three_times_a_second_and_raises_no_interrupt() {
+    const SECONDS: u64 = 10;
+    let mut server = server_on("hw:0", &["--capture", "0", "--quantum", "256", "--periods", "3"]);
+    let player = play(&server, &halves(90 * RATE));
+    await_device(&server, "deep");
+    // The control thread polls for some seconds after a request.
+    std::thread::sleep(Duration::from_secs(20));
+    let processes = [server.program().id(), player.id()];
+    let all = || processes.map(wake_ups).iter().sum::<u64>();
+    let (before, interrupts) = (all(), card_interrupts());
+    std::thread::sleep(Duration::from_secs(SECONDS));
+    let (woken, raised) = (all() - before, card_interrupts() - interrupts);
+    assert!(woken <= 3 * SECONDS, "{woken} wake-ups in {SECONDS} s");
+    assert!(raised <= SECONDS, "{raised} interrupts in {SECONDS} s");
+    let status = server.consort_json(&["status"]);
+    let stream = &status["streams"][0];
+    assert_eq!(stream["missed_frames"], 0, "{stream}");
+    println!("{woken} wake-ups and {raised} interrupts in {SECONDS} s; {stream}");
+    player.terminate();
+}

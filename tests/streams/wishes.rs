@@ -1,0 +1,181 @@
+//! What a program wishes while two seconds are queued, by the frames that leave the device.
+
+use client::stream::{Gains, Samples};
+use harness::{Sound, eventually, in_three_attempts};
+use sys::clock::now_ns;
+
+use crate::programs::{FADE, Player, TEN_MS, assert_continuous, level, plateaus};
+use crate::{RATE_HZ, ramps};
+
+const SECOND: usize = RATE_HZ as usize;
+
+/// Makes a wish; returns the device frame at which it takes effect, and asserts that this is within
+/// ten milliseconds.
+fn at_once(player: &mut Player, wish: impl FnOnce(&mut Player) -> u64) -> Result<usize, String> {
+    let before = player.heard();
+    let number = wish(player);
+    let at = player.taken(number);
+    assert!(at >= before, "what was heard is not changed: {at} is before {before}");
+    let late = at - before;
+    if late > TEN_MS {
+        return Err(format!("heard {late} frames later"));
+    }
+    Ok(at as usize)
+}
+
+#[test]
+fn a_pause_and_what_follows_are_heard_within_ten_milliseconds_and_without_a_step() {
+    in_three_attempts(|| {
+        let mut player = Player::start(&level(0.5, 5 * SECOND));
+        player.await_deep();
+        let paused = at_once(&mut player, |player| player.stream.hold().expect("held"))?;
+        // Then nothing plays, and the device stops.
+        player.await_heard((paused + FADE) as u64);
+        let held = player.stream.heard(now_ns());
+        assert_eq!(player.stream.heard(now_ns()), held, "it holds");
+        let resumed = at_once(&mut player, |player| player.stream.run().expect("runs"))?;
+        player.await_deep();
+        let gains = Gains::all(0.25).expect("a gain");
+        let softer =
+            at_once(&mut player, |player| player.stream.set_gains(gains, 480).expect("set"))?;
+        player.await_heard(softer as u64 + 10 * TEN_MS);
+        assert_eq!((player.stream.underruns(), player.stream.has_run_dry(now_ns())), (0, false));
+        let recorded = player.recorded();
+        let channel = &recorded.channels[0];
+        let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
+        assert_continuous(&channel[begin..], 0.5);
+        // Between pause and resumption, the device stood for most of the time.
+        let sounding: Vec<f32> =
+            plateaus(&channel[begin..], FADE).into_iter().filter(|level| *level != 0.0).collect();
+        assert_eq!(sounding[..3], [0.5, 0.5, 0.125]);
+        // To the frame: the first one of a fade is softer than the one before.
+        assert!(channel[paused - 1] == 0.5 && channel[paused] < 0.5);
+        assert!(channel[paused + FADE] == 0.0 && channel[resumed - 1] == 0.0);
+        assert!(channel[resumed] > 0.0 && channel[resumed + FADE] == 0.5);
+        assert!(channel[softer - 1] == 0.5 && channel[softer + 480] == 0.125);
+        Ok(())
+    });
+}
+
+#[test]
+fn after_a_pause_each_frame_is_heard_that_follows_where_it_began() {
+    in_three_attempts(|| {
+        let sound = ramps(5 * SECOND);
+        let mut player = Player::start(&sound);
+        player.await_deep();
+        let paused = at_once(&mut player, |player| player.stream.hold().expect("held"))?;
+        player.await_heard((paused + FADE) as u64);
+        let held = player.stream.heard(now_ns()) as usize;
+        let resumed = at_once(&mut player, |player| player.stream.run().expect("runs"))?;
+        player.await_heard(resumed as u64 + 10 * TEN_MS);
+        let recorded = player.recorded();
+        for (channel, played) in recorded.channels.iter().zip(&sound.channels) {
+            let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
+            assert_eq!(paused - begin, held, "it holds where the fade began");
+            assert_eq!(channel[begin..paused], played[..held], "until then, every frame");
+            let after = TEN_MS as usize;
+            assert_eq!(
+                channel[resumed + FADE..][..after],
+                played[held + FADE..][..after],
+                "and every frame from there on"
+            );
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_seek_is_heard_within_ten_milliseconds_and_fades_into_what_is_new() {
+    in_three_attempts(|| {
+        let mut player = Player::start(&level(0.5, 4 * SECOND));
+        player.await_deep();
+        // In the ring, what is new follows after what is dropped.
+        let new = level(-0.25, SECOND / 2);
+        let planes: Vec<&[f32]> = new.channels.iter().map(Vec::as_slice).collect();
+        let seek = |player: &mut Player| {
+            let (wish, written) =
+                player.stream.replace(Samples::Planar(&planes)).expect("replaced");
+            assert_eq!(written, SECOND / 2, "it has room");
+            wish
+        };
+        let at = at_once(&mut player, seek)?;
+        player.await_heard(at as u64 + 10 * TEN_MS);
+        let queued = player.stream.queued_frames(now_ns());
+        assert!(queued < SECOND as u64 / 2, "what was dropped is not queued: {queued}");
+        let again = at_once(&mut player, |player| {
+            let written = player.stream.writer().position();
+            player.stream.splice(written - SECOND as u64 / 4).expect("spliced")
+        })?;
+        player.await_heard(again as u64 + 10 * TEN_MS);
+        let heard = player.stream.heard(now_ns());
+        let from = 4 * SECOND as u64 + SECOND as u64 / 4;
+        assert!(heard >= from + 10 * TEN_MS, "positions go on from there: {heard}");
+        let recorded = player.recorded();
+        let channel = &recorded.channels[0];
+        let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
+        assert_continuous(&channel[begin..], 0.75);
+        assert_eq!(plateaus(&channel[begin..], FADE)[..2], [0.5, -0.25]);
+        assert!(channel[at - 1] == 0.5 && channel[at] < 0.5 && channel[at + FADE] == -0.25);
+        Ok(())
+    });
+}
+
+#[test]
+fn what_is_written_after_a_flush_is_heard_next() {
+    in_three_attempts(|| {
+        let mut player = Player::start(&level(0.5, 5 * SECOND));
+        player.await_deep();
+        let held = at_once(&mut player, |player| player.stream.hold().expect("held"))?;
+        at_once(&mut player, |player| player.stream.flush().expect("flushed"))?;
+        assert_eq!(player.stream.heard(now_ns() + 20_000_000), 5 * SECOND as u64);
+        player.write(&level(0.25, SECOND / 4));
+        player.await_heard((held + FADE) as u64);
+        let run = at_once(&mut player, |player| player.stream.run().expect("runs"))?;
+        player.await_heard(run as u64 + 5 * TEN_MS);
+        assert_eq!(player.stream.underruns(), 0, "a stream that holds misses nothing");
+        let recorded = player.recorded();
+        let channel = &recorded.channels[0];
+        assert!(channel[held - 1] == 0.5 && channel[held] < 0.5);
+        assert_eq!((channel[run - 1], channel[run]), (0.0, 0.25), "new frames begin at once");
+        assert_eq!(channel[run..][..4 * TEN_MS as usize], vec![0.25; 4 * TEN_MS as usize]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_drained_end_is_exact_and_a_stream_goes_on_after_it() {
+    let sound = ramps(SECOND);
+    let half = |from: usize| {
+        let channels: Vec<Vec<f32>> =
+            sound.channels.iter().map(|all| all[from..from + SECOND / 2].to_vec()).collect();
+        Sound::of(RATE_HZ, &channels)
+    };
+    let mut player = Player::start(&half(0));
+    player.stream.drain().expect("drained");
+    let end = SECOND as u64 / 2;
+    eventually("it has drained", || player.stream.has_drained(now_ns()).then_some(()));
+    assert_eq!(player.stream.heard(now_ns()), end);
+    assert_eq!(player.stream.underruns(), 0);
+    player.write(&half(SECOND / 2));
+    player.stream.drain().expect("drained");
+    eventually("it has drained", || player.stream.has_drained(now_ns()).then_some(()));
+    let recorded = player.recorded();
+    for (channel, played) in recorded.channels.iter().zip(&sound.channels) {
+        let parts: Vec<&[f32]> =
+            channel.split(|sample| *sample == 0.0).filter(|part| !part.is_empty()).collect();
+        assert_eq!(parts, [&played[..SECOND / 2], &played[SECOND / 2..]]);
+    }
+}
+
+#[test]
+fn a_stream_that_runs_dry_says_so_and_counts_it_once() {
+    let mut player = Player::start(&level(0.5, SECOND / 4));
+    eventually("it has run dry", || player.stream.has_run_dry(now_ns()).then_some(()));
+    assert!(!player.stream.has_drained(now_ns()), "it waits where its fade began");
+    assert_eq!(player.stream.underruns(), 0, "not over yet");
+    std::thread::sleep(std::time::Duration::from_millis(50));
+    player.write(&level(0.5, SECOND / 4));
+    player.stream.call().expect("called");
+    eventually("it goes on", || (player.stream.underruns() == 1).then_some(()));
+    assert!(player.stream.writer().control().missed_frames() > 0);
+}

@@ -1,0 +1,55 @@
+//! `cargo xtask deb [--out DIR]`: the Debian packages, as `debian/` describes them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::command::root;
+use crate::succeed;
+
+/// Where the packages go, unless another directory is named.
+const OUT: &str = "target/deb";
+
+/// Builds the packages and has lintian judge them.
+///
+/// # Errors
+/// If a package cannot be built, or breaks Debian's policy.
+pub fn run(arguments: &[String]) -> Result<()> {
+    let out = match arguments {
+        [] => root().join(OUT),
+        [option, directory] if option == "--out" => std::path::absolute(directory)?,
+        _ => bail!("say where to, or nothing: deb [--out DIR]"),
+    };
+    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
+    for package in packages(&out)? {
+        fs::remove_file(&package)
+            .with_context(|| format!("cannot remove {}", package.display()))?;
+    }
+    for target in ["clean", "binary"] {
+        let mut rules = Command::new("debian/rules");
+        rules.arg(target).current_dir(root()).env("CONSORT_DEB", &out);
+        succeed(&mut rules).context("the packages need debhelper: sh xtask/setup/debian.sh")?;
+    }
+    let packages = packages(&out)?;
+    succeed(Command::new("lintian").args(["--fail-on", "error", "--allow-root"]).args(&packages))?;
+    succeed(Command::new("debian/rules").arg("clean").current_dir(root()))?;
+    for package in packages {
+        println!("{}", package.display());
+    }
+    Ok(())
+}
+
+/// The packages in a directory, in the order of their names.
+fn packages(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in directory.read_dir()? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "deb") {
+            found.push(path);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}

@@ -1,0 +1,186 @@
+//! What programs may have.
+
+use super::super::super::edit::Edit::{Delete, Replace};
+use super::super::{Defence, process, unit};
+
+const CLIENT: &str = "consort-client";
+const ENGINE: &str = "consort-engine";
+const PULSE: &str = "consort-pulse";
+
+pub(super) const LIMITS: &[Defence] = &[
+    unit(
+        "quota.of_program_without_limit",
+        Replace("of_program > self.of_program", "false"),
+        ENGINE,
+        "quota::tests::a_greedy_program_gets_its_part_and_leaves_the_rest",
+    ),
+    unit(
+        "quota.nothing_reserved",
+        Replace("of_program > self.modest && in_all > self.in_all - self.reserve", "false"),
+        ENGINE,
+        "quota::tests::programs_that_have_much_leave_the_reserve_to_newcomers",
+    ),
+    unit(
+        "pending.without_limit",
+        Replace("PENDING_PER_PEER", "usize::MAX"),
+        ENGINE,
+        "control::ticket::tests::a_peer_with_too_many_waiting_requests_can_only_close",
+    ),
+    process(
+        "request.suggests_to_clients",
+        Replace("Err(error) if client.is_none() =>", "Err(error) if true || client.is_none() =>"),
+        "bad_input",
+        "requests::a_client_is_given_no_suggestion_for_the_names_that_it_makes_up",
+    ),
+    process(
+        "check_ports.without_limit",
+        Replace("limit as usize", "usize::MAX"),
+        "bad_input",
+        "limits::a_client_that_registers_ports_without_end_leaves_room_for_others",
+    ),
+    process(
+        "add_slab.without_limit",
+        Replace("limit as usize", "usize::MAX"),
+        "bad_input",
+        "limits::a_client_may_offer_twice_the_memory_that_its_ports_need",
+    ),
+    process(
+        "connect.without_limit",
+        Delete,
+        "bad_input",
+        "limits::a_client_that_connects_without_end_is_stopped",
+    ),
+    process(
+        "connect.one_program_gets_all",
+        Delete,
+        "bad_input",
+        "programs::a_program_of_two_clients_leaves_connections_for_others",
+    ),
+    process(
+        "activate.any_number",
+        Delete,
+        "bad_input",
+        "programs::a_program_has_as_many_clients_in_cycles_as_the_driver_has_time_for",
+    ),
+    process(
+        "check_driver_work.any_amount",
+        Replace("more == DriverWork::default()", "true"),
+        "faults",
+        "driver_time::a_program_that_plays_very_many_outputs_costs_no_other_program_a_cycle",
+    ),
+    unit(
+        "outbox.notifications_without_limit",
+        Replace("LIMIT", "usize::MAX"),
+        ENGINE,
+        "outbox::tests::unread_notifications_leave_room_for_a_question",
+    ),
+    process(
+        "outbox.memory_not_withdrawn",
+        Delete,
+        "bad_input",
+        "crowds::a_client_that_reads_no_events_keeps_no_memory_of_others",
+    ),
+    process(
+        "make_room.any_number_of_silent_peers",
+        Replace("SILENT_AT_ONCE", "usize::MAX"),
+        "bad_input",
+        "crowds::a_thousand_silent_connections_keep_no_client_out",
+    ),
+    process(
+        "reply.deaf_peer_stays",
+        Replace("!self.peers.reply(ticket, reply)", "!self.peers.reply(ticket, reply) && false"),
+        "bad_input",
+        "crowds::a_program_that_floods_the_server_and_reads_nothing_is_closed",
+    ),
+    process(
+        "overdue.silent_peers_stay",
+        Replace("deadline_ns < now_ns", "deadline_ns < now_ns && false"),
+        "bad_input",
+        "first_packets::a_program_that_sends_no_first_packet_is_disconnected",
+    ),
+    unit(
+        "set_property.any_number",
+        Replace("used.count >= PROPERTIES_PER_CLIENT", "used.count == usize::MAX"),
+        ENGINE,
+        "model::metadata::tests::a_refused_property_changes_nothing",
+    ),
+    unit(
+        "set_property.any_size",
+        Replace("> PROPERTY_BYTES_PER_CLIENT", "== usize::MAX"),
+        ENGINE,
+        "model::metadata::tests::all_properties_of_a_client_together_have_a_limit_in_bytes",
+    ),
+    unit(
+        "grant.one_program_gets_all",
+        Replace("self.used_by(account)", "0"),
+        ENGINE,
+        "stream_budget::tests::a_greedy_program_leaves_others_their_depth",
+    ),
+    unit(
+        "grant.one_process_gets_all",
+        Replace("self.used_by_process(account.process)", "0"),
+        ENGINE,
+        "stream_budget::tests::a_process_that_plays_for_hundreds_of_programs_has_memory_for_each",
+    ),
+    unit(
+        "connected.one_program_takes_all",
+        Replace("self.clients.values().filter(is_its).count()", "0"),
+        PULSE,
+        "front_end::tests::server::one_program_leaves_connections_for_others",
+    ),
+    unit(
+        "connected.without_limit",
+        Replace("self.clients.len()", "0"),
+        PULSE,
+        "front_end::tests::server::no_more_programs_are_taken_than_the_limit",
+    ),
+    unit(
+        "open_input.streams_without_limit",
+        Replace("plays + records >= MAX_STREAMS_OF_ONE", "false"),
+        PULSE,
+        "front_end::tests::playback::each_program_has_streams_of_its_own_however_many_connections_\
+         it_has",
+    ),
+    unit(
+        "keep.without_limit",
+        Replace("self.used_bytes()", "0"),
+        PULSE,
+        "front_end::samples::tests::samples_that_play_after_they_were_removed_are_counted",
+    ),
+    unit(
+        "create_upload.without_limit",
+        Replace("own().map(|upload| u64::from(upload.length)).sum::<u64>()", "0_u64"),
+        PULSE,
+        "front_end::tests::samples::uploads_that_make_no_sense_or_are_too_many_are_refused",
+    ),
+    unit(
+        "open.accounts_of_the_unseen",
+        Replace("if process == 0 { 0 } else { new.account }", "new.account"),
+        ENGINE,
+        "control::streams::tests::a_process_that_plays_for_others_has_streams_for_hundreds",
+    ),
+    unit(
+        "check.accounts_without_limit",
+        Replace("of_process().count()", "0"),
+        ENGINE,
+        "control::streams::tests::a_process_that_plays_for_others_has_streams_for_hundreds",
+    ),
+    unit(
+        "extend.without_limit",
+        Replace("bytes <= self.left(grant.account)", "true"),
+        ENGINE,
+        "stream_budget::tests::more_memory_for_a_stream_comes_from_its_programs_share",
+    ),
+    unit(
+        "nearest.compares_all_names",
+        Replace("alike.take(CANDIDATES)", "alike"),
+        ENGINE,
+        "model::names::tests::a_suggestion_compares_the_first_few_names_that_are_alike",
+    ),
+    unit(
+        "notice_queue.without_limit",
+        Replace(">= MOST_EVENTS", "== u32::MAX"),
+        CLIENT,
+        "notice_queue::tests::events_beyond_the_limit_are_counted",
+    ),
+];

@@ -1,0 +1,72 @@
+//! The server's files and rights, and the descriptors of peers.
+
+use super::super::super::edit::Edit::{Delete, Replace};
+use super::super::{Defence, process, unit};
+
+const ENGINE: &str = "consort-engine";
+const SYS: &str = "consort-sys";
+
+pub(super) const RIGHTS: &[Defence] = &[
+    // The server's files and rights.
+    unit(
+        "bind.replaces_files",
+        Replace(
+            "Err(io::ErrorKind::AlreadyExists.into())",
+            "std::fs::remove_file(path).map(|()| true)",
+        ),
+        SYS,
+        "socket::listener::tests::a_file_or_link_in_the_socket_s_place_is_left_alone",
+    ),
+    unit(
+        "runtime_directory.open_to_others",
+        Replace("&& found.mode() & RIGHTS_OF_OTHERS == 0", ""),
+        SYS,
+        "runtime_directory::tests::a_private_directory_that_others_can_reach_is_refused",
+    ),
+    process(
+        "drop_rights.keeps_capabilities",
+        Replace(
+            "set_capabilities(None, CapabilitySets { effective, permitted, inheritable })?",
+            "drop((effective, permitted, inheritable))",
+        ),
+        "bad_input",
+        "servers::a_running_server_drops_most_of_roots_capabilities",
+    ),
+    unit(
+        "report.waits_for_room",
+        Replace("queue.try_send(", "queue.send("),
+        SYS,
+        "log::tests::lines_that_nothing_reads_are_lost_and_delay_nothing",
+    ),
+    // Descriptors of peers.
+    process(
+        "foreign.closed_at_once",
+        Replace("let _ = self.queue.sender.send(inner.into())", "drop::<OwnedFd>(inner.into())"),
+        "bad_input",
+        "packets::a_descriptor_whose_close_lasts_delays_no_answer",
+    ),
+    process(
+        "handle_numbered.descriptors_without_end",
+        Delete,
+        "bad_input",
+        "packets::an_unexpected_descriptor_ends_its_connection",
+    ),
+    process(
+        "accept.retries_without_descriptor",
+        Replace("self.pause_listening(poller, now_ns)", "()"),
+        "bad_input",
+        "crowds::a_server_without_a_descriptor_left_recovers",
+    ),
+    process(
+        "make_client.process_not_watched",
+        Replace("poller.add(process, token, Interest::Readable).is_ok()", "true"),
+        "faults",
+        "hostile::a_client_is_gone_when_its_process_is_although_a_child_lives",
+    ),
+    unit(
+        "disposal.one_thread_only",
+        Delete,
+        ENGINE,
+        "disposal::tests::a_close_that_lasts_holds_up_no_other",
+    ),
+];

@@ -1,0 +1,75 @@
+//! Programs that are late, or do not answer.
+
+use super::super::super::edit::Edit::{Delete, Replace};
+use super::super::{Defence, process, unit};
+
+const ENGINE: &str = "consort-engine";
+const SYS: &str = "consort-sys";
+
+pub(super) const WAITS: &[Defence] = &[
+    unit(
+        "take_up.predecessors_awaited_without_end",
+        Replace("&& !is_over(PREDECESSORS_PATIENCE_NS)", ""),
+        ENGINE,
+        "control::clients::tests::a_predecessor_that_maps_nothing_falls_silent",
+    ),
+    unit(
+        "peer.id_in_servers_namespace",
+        Replace(".last()", ".next()"),
+        SYS,
+        "thread::peer::tests::\
+         a_thread_of_a_pid_namespace_is_found_by_the_id_that_it_has_there",
+    ),
+    unit(
+        "supervision.never_suspends",
+        Replace("has_timed_out && self.suspension.is_none()", "false"),
+        ENGINE,
+        "supervision::tests::a_client_that_hangs_for_the_timeout_is_suspended_until_it_polls_again",
+    ),
+    unit(
+        "late_counter.overdue_cycles_forgiven",
+        Delete,
+        ENGINE,
+        "supervision::tests::a_client_that_delays_every_other_cycle_is_suspended",
+    ),
+    unit(
+        "write_margin.none",
+        Replace("self.longest_ns.min(period_ns / LARGEST_DIVISOR)", "0"),
+        ENGINE,
+        "cycle_thread::write_margin::tests::\
+         the_wait_ends_as_long_before_the_next_cycle_as_the_longest_write_took",
+    ),
+    unit(
+        "pause.as_long_as_callbacks_run",
+        Replace("|| facts.now_ns >= pause_until_ns", ""),
+        ENGINE,
+        "control::transition::steps::tests::\
+         a_callback_that_does_not_return_lengthens_a_pause_by_a_stall_at_most",
+    ),
+    unit(
+        "notifications.all_wait_for_a_connection",
+        Replace("awaited.filter(|_| is_end(*client))", "awaited"),
+        ENGINE,
+        "control::notifications::tests::\
+         clients_at_neither_end_of_a_connection_do_not_wait_for_it",
+    ),
+    unit(
+        "notifications.wait_without_end",
+        Replace("awaited.deadline_ns > now_ns && ", ""),
+        ENGINE,
+        "control::notifications::tests::\
+         a_connection_that_never_carries_sound_is_announced_at_its_deadline",
+    ),
+    unit(
+        "latencies.callback_awaited_without_end",
+        Replace("|due_ns| now_ns < due_ns", "|_| true"),
+        ENGINE,
+        "control::latencies::tests::a_callback_that_does_not_return_delays_a_pass_only_for_a_while",
+    ),
+    process(
+        "end_if_late.never",
+        Replace("deadline_ns > now_ns", "deadline_ns > 0"),
+        "internal",
+        "faults::a_plug_in_that_fails_in_jack_initialize_leaves_nothing",
+    ),
+];
