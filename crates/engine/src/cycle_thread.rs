@@ -336,8 +336,13 @@ impl CycleThread {
     }
 
     fn read_capture(&mut self, info: CycleInfo) {
-        let (slabs, plan) = (&mut self.capture, &*self.plan);
-        self.driver.read(&mut CaptureBuffers { slabs, plan, frames: info.quantum as usize });
+        let is_recorded = self.streams.record_capture(info.quantum);
+        let (slabs, plan, frames) = (&mut self.capture, &*self.plan, info.quantum as usize);
+        let mut buffers = CaptureBuffers { slabs, plan, frames, is_recorded };
+        self.driver.read(&mut buffers);
+        if is_recorded {
+            self.streams.keep_captured(frames, &mut buffers);
+        }
         for slab in &self.capture {
             slab.header().finish(info.cycle);
         }

@@ -41,6 +41,8 @@ pub struct DriverFacts {
     pub when_done: bool,
     /// It plays streams.
     pub plays_streams: bool,
+    /// What comes from its capture ports is more than silence.
+    pub captures: bool,
     /// Quanta that it supports, frames, as far as is known.
     pub quanta: RangeInclusive<u32>,
     /// ALSA's names of the devices that it may keep other programs from opening.
@@ -77,6 +79,7 @@ impl NewDriver {
             loops: false,
             when_done: driver.pacing() == Pacing::WhenDone,
             plays_streams: driver.card().is_some(),
+            captures: driver.channels().capture > 0,
             quanta: QUANTUM_FRAMES,
             devices,
             why_away: Arc::default(),
@@ -124,7 +127,7 @@ pub fn open(
                 None => timer,
             };
             let mut opened = NewDriver::new(timer, None, Vec::new());
-            opened.facts.loops = *looped;
+            (opened.facts.loops, opened.facts.captures) = (*looped, *looped);
             opened
         }
         DriverChoice::Alsa(options) => {

@@ -5,7 +5,11 @@
 
 use std::mem;
 
-use mix::{Card, ChannelSet, DeviceLoop, DeviceShape, FrameHistory, Planes, Recorder, Stream};
+use device::Capture;
+use mix::{
+    CapturedFrames, Card, ChannelSet, DeviceLoop, DeviceShape, FrameHistory, Planes, Recorder,
+    Stream,
+};
 use proto::limits::STREAMS;
 use rt::park::Park;
 use rt::stream::FADE_NS;
@@ -79,6 +83,8 @@ pub enum StreamOrder {
     },
     /// Room to keep what leaves the device, for the first stream that records that.
     Keep(Box<FrameHistory>),
+    /// Room to keep what the device captures, for the first stream that records that.
+    KeepCaptured(Box<CapturedFrames>),
     /// A new stream that records.
     Record(Box<Recorder<DeviceRecorder>>),
     /// The stream of this number ends: it fades out, and comes back.
@@ -98,6 +104,8 @@ pub enum StreamReturn {
     Recorder(Box<Recorder<DeviceRecorder>>),
     /// Room that is not needed any more.
     Kept(Box<FrameHistory>),
+    /// Likewise.
+    KeptCaptured(Box<CapturedFrames>),
     /// The loop.
     Device {
         /// It has no streams any more.
@@ -146,6 +154,38 @@ impl StreamPart {
     #[inline]
     pub fn has_device(&self) -> bool {
         self.device.is_some()
+    }
+
+    /// Returns whether streams need the graph's cycles. Thread: cycle.
+    pub fn need_cycles(&self) -> bool {
+        self.device.as_ref().is_some_and(|all| all.device.recorders().need_cycles())
+    }
+
+    /// Returns whether streams record what is captured in the graph's cycles, of which the loop
+    /// gets those of `quantum` frames. Thread: cycle.
+    pub fn record_capture(&mut self, quantum: u32) -> bool {
+        self.quantum == Some(quantum) && self.captured_cycle().is_some()
+    }
+
+    /// Returns the frames of a cycle, for what is captured in it, if a stream records that.
+    fn captured_cycle(&mut self) -> Option<&mut Planes> {
+        self.device.as_mut()?.device.recorders_mut().captured_cycle()
+    }
+
+    /// Keeps what was captured in a cycle of `frames` frames for streams that record it. Thread:
+    /// cycle.
+    pub fn keep_captured(&mut self, frames: usize, from: &mut dyn Capture) {
+        let Some(planes) = self.captured_cycle() else { return };
+        planes.silence(frames);
+        for (channel, number) in (0..planes.channels()).zip(0..) {
+            if let Some(samples) = from.channel(number) {
+                let into = planes.channel_mut(channel);
+                into.iter_mut().zip(samples).for_each(|(into, sample)| *into = *sample);
+            }
+        }
+        if let Some(all) = &mut self.device {
+            all.device.keep_captured();
+        }
     }
 
     fn memory_of(&mut self, number: u32) -> Option<&mut DeviceStream> {
@@ -218,6 +258,10 @@ impl StreamPart {
                 device.recorders_mut().set_monitor(room).map(StreamReturn::Kept)
             }
             (StreamOrder::Keep(room), None) => Some(StreamReturn::Kept(room)),
+            (StreamOrder::KeepCaptured(room), Some(device)) => {
+                device.recorders_mut().set_captured(room).map(StreamReturn::KeptCaptured)
+            }
+            (StreamOrder::KeepCaptured(room), None) => Some(StreamReturn::KeptCaptured(room)),
             (StreamOrder::Feed { stream, slabs }, _) => match self.memory_of(stream) {
                 Some(memory) => {
                     memory.feed.slabs = slabs;

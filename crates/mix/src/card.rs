@@ -49,10 +49,6 @@ pub trait Card {
     /// Takes the frames from device frame `first` on, which is not before [`Self::written`].
     fn write(&mut self, first: u64, planes: &Planes);
 
-    /// Replaces the frames of `planes` by what was captured while the device frames from `first` on
-    /// were played. They are silence, and stay so on a card that captures nothing.
-    fn read(&mut self, _first: u64, _planes: &mut Planes) {}
-
     /// Starts playing what was written.
     fn start(&mut self, now_ns: u64);
 

@@ -5,7 +5,7 @@ use crate::history::FrameHistory;
 use crate::lead::Lead;
 use crate::memory::{RecordMemory, StreamMemory};
 use crate::planes::Planes;
-use crate::recorder::Recorded;
+use crate::recorder::Workspace;
 use crate::recorders::Recorders;
 use crate::stream::{Heard, Stream};
 use crate::volume::VolumeLine;
@@ -23,6 +23,8 @@ const GRID_NS: u64 = 10_000_000;
 const FAR_NS: u64 = 100_000_000;
 /// A record stream that is further behind has lost what is before: the machine slept.
 const MOST_BEHIND_NS: u64 = 2 * MOST_DEPTH_NS;
+/// Cycles that are further apart than they last have not captured what was between them.
+const LOST_NS: u64 = 20_000_000;
 /// The shortest sleep, so that a stopped clock cannot make the thread spin.
 const LEAST_SLEEP_NS: u64 = 500_000;
 
@@ -225,6 +227,13 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         }
     }
 
+    /// Keeps the [cycle](Recorders::captured_cycle) that was captured until now. Comes after
+    /// [`play_graph`](Self::play_graph). Thread: cycle.
+    pub fn keep_captured(&mut self) {
+        let slack = self.frames_in(LOST_NS);
+        self.recorders.keep_captured(self.played, slack);
+    }
+
     /// Returns the streams' memories. Thread: cycle.
     pub fn memories_mut(&mut self) -> impl Iterator<Item = &mut M> {
         self.streams.iter_mut().flatten().map(|stream| stream.memory_mut())
@@ -274,7 +283,7 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
         let position = card.position(now_ns);
         self.played = position.played;
         self.follow_card(position, card);
-        self.record(position, card);
+        self.record(position);
         let begins_to_keep = self.recorders.begin_to_keep();
         let is_moved = self.volume.wants(self.wanted_volume);
         let wants_change = self
@@ -326,10 +335,10 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
     }
 
     /// Records what has been heard since the last wake-up.
-    fn record(&mut self, position: CardPosition, card: &mut dyn Card) {
+    fn record(&mut self, position: CardPosition) {
         let most = self.frames_in(MOST_BEHIND_NS);
         let Self { recorders, planes, scratch, .. } = self;
-        recorders.record(position.played, most, Recorded { card, planes, scratch });
+        recorders.record(position.played, most, Workspace { planes, scratch });
     }
 
     /// Continues where the card does: it may have lost what it had. If the hardware has read more

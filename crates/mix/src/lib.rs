@@ -10,6 +10,7 @@
 //! allocate says so.
 #![forbid(unsafe_code)]
 
+mod capture;
 mod card;
 mod device_loop;
 mod gains;
@@ -26,6 +27,7 @@ mod tests;
 mod timeline;
 mod volume;
 
+pub use capture::CapturedFrames;
 pub use card::{Card, CardPosition};
 pub use device_loop::{DeviceLoop, DeviceShape};
 pub use gains::GainLine;

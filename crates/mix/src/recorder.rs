@@ -3,11 +3,11 @@
 use rt::shm::{Miss, Schedule, Timing};
 use rt::stream::Wish;
 
+use crate::FrameHistory;
 use crate::memory::{NumberedWish, RecordMemory};
 use crate::planes::Planes;
 use crate::stream::Heard;
 use crate::volume::VolumeLine;
-use crate::{Card, FrameHistory};
 
 /// Wishes of a stream that are read in one wake-up.
 const WISHES_AT_ONCE: usize = 16;
@@ -15,7 +15,7 @@ const WISHES_AT_ONCE: usize = 16;
 /// Where the frames of a record stream come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// What the card captures.
+    /// What the device captures while the graph runs; silence from one that captures nothing.
     Capture,
     /// What leaves the device, once it is heard: until then it may be rendered again.
     Monitor,
@@ -39,12 +39,13 @@ pub struct Recorder<R> {
     position: u64,
     /// The device frame that is recorded next, while it runs.
     next: u64,
+    /// Nothing has been recorded since it began to run.
+    begins: bool,
     is_closed: bool,
 }
 
-/// What recorders read from.
-pub(crate) struct Recorded<'a> {
-    pub(crate) card: &'a mut dyn Card,
+/// Where recorders put together what they record.
+pub(crate) struct Workspace<'a> {
     /// Room for a piece of all channels.
     pub(crate) planes: &'a mut Planes,
     /// Room for a piece of one channel.
@@ -74,6 +75,7 @@ impl<R: RecordMemory> Recorder<R> {
             waiting: None,
             position: 0,
             next: 0,
+            begins: false,
             is_closed: false,
         }
     }
@@ -110,6 +112,11 @@ impl<R: RecordMemory> Recorder<R> {
 
     pub(crate) fn is_monitor(&self) -> bool {
         self.source == Source::Monitor
+    }
+
+    /// Returns whether it needs what the device captures. Thread: cycle.
+    pub(crate) fn captures(&self) -> bool {
+        !self.is_monitor() && self.runs()
     }
 
     /// Returns whether it needs what leaves the device. Thread: cycle.
@@ -149,7 +156,7 @@ impl<R: RecordMemory> Recorder<R> {
             let at = match next.wish {
                 Some(Wish::Run) => {
                     if !self.runs {
-                        (self.runs, self.next) = (true, first);
+                        (self.runs, self.begins, self.next) = (true, true, first);
                     }
                     Some(self.next)
                 }
@@ -168,31 +175,34 @@ impl<R: RecordMemory> Recorder<R> {
         }
     }
 
-    /// Records everything before device frame `played`, but no more than `most` frames: those
-    /// before them are lost. Thread: cycle.
+    /// Records everything before device frame `end` of what is kept, or silence, but no more than
+    /// `most` frames: those before them are lost. Thread: cycle.
     pub(crate) fn record(
         &mut self,
-        played: u64,
+        end: u64,
         most: u64,
-        monitor: Option<&FrameHistory>,
-        from: &mut Recorded<'_>,
+        kept: Option<&FrameHistory>,
+        work: &mut Workspace<'_>,
     ) {
-        if !self.runs() || played <= self.next {
+        if !self.runs() || end <= self.next {
             return;
         }
-        self.lose(played.saturating_sub(most));
-        while self.next < played {
-            let left = usize::try_from(played - self.next).unwrap_or(usize::MAX);
-            from.planes.silence(left.min(from.scratch.len()));
-            match self.source {
-                Source::Capture => from.card.read(self.next, from.planes),
-                Source::Monitor => {
-                    if let Some(monitor) = monitor {
-                        monitor.render(self.next, from.planes);
-                    }
-                }
+        if let (Source::Capture, Some(captured)) = (self.source, kept) {
+            if self.begins {
+                // The device has begun to capture for it.
+                self.next = self.next.max(captured.begin());
             }
-            self.write(from.planes, from.scratch);
+            self.lose(captured.begin());
+        }
+        self.begins = false;
+        self.lose(end.saturating_sub(most));
+        while self.next < end {
+            let left = usize::try_from(end - self.next).unwrap_or(usize::MAX);
+            work.planes.silence(left.min(work.scratch.len()));
+            if let Some(kept) = kept {
+                kept.render(self.next, work.planes);
+            }
+            self.write(work.planes, work.scratch);
         }
         self.memory.finish(self.position);
     }
@@ -233,6 +243,9 @@ impl<R: RecordMemory> Recorder<R> {
         let Heard { frame, at_ns, frame_ps, wake_ns, .. } = heard;
         let lasts = |frames: u64| frames.saturating_mul(frame_ps) / 1000;
         let position = self.position;
+        // What is captured comes a cycle after it was.
+        let behind = if self.captures() { frame.saturating_sub(self.next) } else { 0 };
+        let (frame, at_ns) = (frame - behind, at_ns.saturating_sub(lasts(behind)));
         // A device that sleeps passes nothing on.
         let until = if self.runs() && heard.is_started { u64::MAX } else { position };
         let latency_ns = lasts(self.interval_frames);

@@ -1,9 +1,10 @@
-//! The record streams of a device, and what it keeps for those that monitor it.
+//! The record streams of a device, and what it keeps for them.
 
+use crate::capture::CapturedFrames;
 use crate::history::FrameHistory;
 use crate::memory::RecordMemory;
 use crate::planes::Planes;
-use crate::recorder::{Recorded, Recorder};
+use crate::recorder::{Recorder, Workspace};
 use crate::stream::Heard;
 
 /// The record streams of a device. Belongs to the device's thread.
@@ -12,6 +13,8 @@ pub struct Recorders<R> {
     recorders: Vec<Option<Box<Recorder<R>>>>,
     /// What leaves the device, for streams that monitor it.
     monitor: Option<Box<FrameHistory>>,
+    /// What the device captures, for streams that record it.
+    captured: Option<Box<CapturedFrames>>,
     /// A stream monitors, so what leaves the device is kept.
     keeps: bool,
 }
@@ -20,7 +23,7 @@ impl<R: RecordMemory> Recorders<R> {
     /// Returns room for `recorders` of them. Not for a device's thread.
     pub(crate) fn new(recorders: usize) -> Self {
         let recorders = (0..recorders).map(|_| None).collect();
-        Self { recorders, monitor: None, keeps: false }
+        Self { recorders, monitor: None, captured: None, keeps: false }
     }
 
     /// Adds a record stream and returns its index. Thread: cycle.
@@ -42,6 +45,36 @@ impl<R: RecordMemory> Recorders<R> {
     pub fn set_monitor(&mut self, monitor: Box<FrameHistory>) -> Option<Box<FrameHistory>> {
         self.keeps = false;
         self.monitor.replace(monitor)
+    }
+
+    /// Gives it room to keep what the device captures in the graph's cycles, for as long as the
+    /// device exists: streams that record it get silence otherwise. Returns what it had before, to
+    /// be dropped elsewhere. Thread: cycle.
+    pub fn set_captured(&mut self, room: Box<CapturedFrames>) -> Option<Box<CapturedFrames>> {
+        self.captured.replace(room)
+    }
+
+    /// Returns whether one of them needs the graph's cycles, in which the device captures. Thread:
+    /// cycle.
+    #[must_use]
+    pub fn need_cycles(&self) -> bool {
+        self.captured.is_some()
+            && self.iter().any(|recorder| recorder.captures() && recorder.keeps_awake())
+    }
+
+    /// Returns the frames of a cycle, for what is captured in it, if a stream records that. Thread:
+    /// cycle.
+    pub fn captured_cycle(&mut self) -> Option<&mut Planes> {
+        let captures = self.iter().any(Recorder::captures);
+        self.captured.as_deref_mut().filter(|_| captures).map(CapturedFrames::cycle_mut)
+    }
+
+    /// Keeps what was captured in a cycle that ended when device frame `played` was heard. Thread:
+    /// cycle.
+    pub(crate) fn keep_captured(&mut self, played: u64, slack: u64) {
+        if let Some(captured) = &mut self.captured {
+            captured.keep_cycle(played, slack);
+        }
     }
 
     /// Ends the streams of `which`. Thread: cycle.
@@ -75,10 +108,22 @@ impl<R: RecordMemory> Recorders<R> {
         self.iter().filter_map(Recorder::due)
     }
 
-    /// Records what was heard before device frame `played`, at most `most` frames. Thread: cycle.
-    pub(crate) fn record(&mut self, played: u64, most: u64, mut from: Recorded<'_>) {
-        for recorder in self.recorders.iter_mut().flatten() {
-            recorder.record(played, most, self.monitor.as_deref(), &mut from);
+    /// Records what was heard before device frame `played`, and what was captured, at most `most`
+    /// frames. Thread: cycle.
+    pub(crate) fn record(&mut self, played: u64, most: u64, mut work: Workspace<'_>) {
+        let Self { recorders, monitor, captured, .. } = self;
+        for recorder in recorders.iter_mut().flatten() {
+            match captured.as_deref_mut().filter(|_| !recorder.is_monitor()) {
+                Some(CapturedFrames { history, piece, .. }) => {
+                    let scratch = &mut *work.scratch;
+                    let mut work = Workspace { planes: piece, scratch };
+                    recorder.record(history.end(), most, Some(history), &mut work);
+                }
+                None => {
+                    let kept = monitor.as_deref().filter(|_| recorder.is_monitor());
+                    recorder.record(played, most, kept, &mut work);
+                }
+            }
         }
     }
 

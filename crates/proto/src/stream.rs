@@ -171,7 +171,7 @@ pub enum StreamReply {
         sample_rate_hz: u32,
         /// Channels that can be played; 0: the device plays no streams.
         channels: u32,
-        /// Channels that can be recorded.
+        /// Channels that can be recorded; 0: it captures nothing, or only silence.
         captured: u32,
         /// How often its thread has woken since the server's start.
         wake_ups: u64,

@@ -69,6 +69,29 @@ fn a_file_is_heard_sample_for_sample() {
 
 #[test]
 #[ignore = "in the virtual machine"]
+fn what_a_card_captures_is_recorded_sample_for_sample() {
+    const PLAYED: u32 = 3 * RATE as u32;
+    let server = server_on("hw:1,0", &LOOPBACK);
+    await_device(&server, "parked");
+    let path = server.directory().join("take.wav");
+    let recorder = server.spawn_consort(&["record", "--duration", "8", &path.to_string_lossy()]);
+    await_device(&server, "cycling");
+    far::play_numbers(&server, PLAYED).finish().expect_success();
+    recorder.finish().expect_success();
+    let recorded = Sound::read(&path);
+    assert_eq!(recorded.channels[0].len(), 8 * RATE);
+    for (channel, sign) in recorded.channels.iter().zip([1.0, -1.0]) {
+        let numbers: Vec<f32> =
+            (1..=PLAYED).map(|number| sign * number as f32 / 2_097_152.0).collect();
+        let (_, same) = heard(&numbers, channel);
+        assert_eq!(same, numbers.len(), "it differs after {same} frames");
+    }
+    assert_eq!(xruns_and_cycles(&server).0, 0);
+    await_device(&server, "parked");
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
 fn programs_of_the_graph_that_come_and_go_change_no_frame_of_a_player() {
     const TIMES: usize = 3;
     let server = server_on("hw:1,0", &LOOPBACK);

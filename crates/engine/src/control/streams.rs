@@ -45,8 +45,8 @@ use crate::stream_part::{StreamOrder, StreamReturn};
 const LOOPS: usize = 8;
 
 /// Orders for which there is always room: each stream is added, fed and closed, and each loop
-/// begun, given room to keep what leaves the device, and ended.
-const LASTING_ORDERS: usize = 3 * STREAMS + 3 * LOOPS;
+/// begun, given room to keep what leaves the device and what it captures, and ended.
+const LASTING_ORDERS: usize = 3 * STREAMS + 4 * LOOPS;
 
 /// Room for other orders, which wait if there is none.
 const ROUTE_ORDERS: usize = 128;
@@ -61,7 +61,7 @@ pub type StreamRings = (
 #[must_use]
 pub fn stream_rings() -> StreamRings {
     let (orders, orders_out) = rtrb::RingBuffer::new(LASTING_ORDERS + ROUTE_ORDERS);
-    let most = 2 * STREAMS + 2 * LOOPS + 1;
+    let most = 2 * STREAMS + 3 * LOOPS + 1;
     let (mut returns_in, mut returns) = rtrb::RingBuffer::new(most);
     // A device's thread must not be the first to touch this memory.
     for _ in 0..most {
@@ -295,9 +295,9 @@ impl Streams {
                 "the device has no channel {channel} for streams: it {does} {there} channels, counted from 0"
             )));
         }
-        if new.direction == Direction::Monitor && kept_bytes(facts) > MOST_KEPT_BYTES {
+        if new.direction != Direction::Playback && kept_bytes(facts, there) > MOST_KEPT_BYTES {
             return Err(refused(format!(
-                "the device plays {there} channels: what leaves it needs too much memory to be kept"
+                "the device {does} {there} channels, which need too much memory to be kept"
             )));
         }
         let of_process = || self.streams.values().filter(|old| old.is_of(peer, account.process));
@@ -405,6 +405,7 @@ impl Streams {
             StreamReturn::Slabs(slabs) => drop(slabs),
             StreamReturn::Recorder(recorder) => self.forget(recorder.memory().stream),
             StreamReturn::Kept(room) => drop(room),
+            StreamReturn::KeptCaptured(room) => drop(room),
             StreamReturn::Device { device: all, is_cut } => {
                 drop(all);
                 if let Some(end) = self.devices.get_mut(device) {

@@ -10,6 +10,8 @@ pub(super) struct CaptureBuffers<'a> {
     pub(super) slabs: &'a mut [OwnSlab],
     pub(super) plan: &'a Plan,
     pub(super) frames: usize,
+    /// Streams record what is captured.
+    pub(super) is_recorded: bool,
 }
 
 impl Capture for CaptureBuffers<'_> {
@@ -19,7 +21,7 @@ impl Capture for CaptureBuffers<'_> {
     }
 
     fn is_heard(&self, channel: u32) -> bool {
-        self.plan.connected.get(channel as usize).copied().unwrap_or_default()
+        self.is_recorded || self.plan.connected.get(channel as usize).copied().unwrap_or_default()
     }
 }
 

@@ -1,7 +1,8 @@
 //! The driver thread without cycles: *deep* while streams play, *parked* while nothing does. It
 //! sleeps until it is called, and if it is deep, until more is to be rendered.
 //!
-//! Cycles are run while a program needs them, while the transport rolls, and for [`LINGER_NS`]
+//! Cycles are run while a program or a stream that captures needs them, while the transport rolls,
+//! and for [`LINGER_NS`]
 //! after that, so that what was queued in the device is heard to its end and a program that joins
 //! at once finds the device running.
 
@@ -63,6 +64,7 @@ impl CycleThread {
     /// Parks the driver if no cycle has been needed for a while; returns when the next one is.
     pub(super) fn park_if_idle(&mut self, state: &mut State) {
         let is_needed = self.needs_cycles(&*self.plan)
+            || self.streams.need_cycles()
             || !self.transport.is_stopped()
             || !self.driver.can_park();
         if !state.idle.note(is_needed, Futex.now_ns()) {
@@ -112,6 +114,9 @@ impl CycleThread {
                 return Reason::Cycle(None);
             } else {
                 let wake_ns = self.serve_streams();
+                if self.streams.need_cycles() {
+                    return Reason::Cycle(None);
+                }
                 let plays = wake_ns.is_some();
                 let state = if plays { DeviceState::Deep } else { DeviceState::Parked };
                 self.shared.note_state(state);

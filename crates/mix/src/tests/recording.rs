@@ -8,8 +8,8 @@ use rt::shm::{Miss, Schedule, Timing};
 use rt::stream::{Gains, Wish};
 
 use super::card::Faults;
-use super::scenario::{CHANNELS, FADE, MS, RATE_HZ, Scenario};
-use crate::{FrameHistory, NumberedWish, RecordMemory, Recorder, Source};
+use super::scenario::{CHANNELS, FADE, MS, QUANTUM, RATE_HZ, Scenario};
+use crate::{CapturedFrames, FrameHistory, NumberedWish, RecordMemory, Recorder, Source};
 
 /// The memory of a record stream, shared with the test, which is the program.
 pub(super) type Recording = Rc<RefCell<Recorded>>;
@@ -239,7 +239,7 @@ fn what_is_recorded_has_the_servers_volume_and_impossible_wishes_are_refused() {
 }
 
 #[test]
-fn a_card_that_captures_nothing_records_silence_and_a_closed_recorder_comes_back() {
+fn a_device_that_captures_nothing_records_silence_and_a_closed_recorder_comes_back() {
     let mut scenario = Scenario::new(1, FAR, Faults::default());
     let memory = recorder(&mut scenario, Source::Capture, 480);
     wish(&mut scenario, &memory, Wish::Run);
@@ -252,4 +252,81 @@ fn a_card_that_captures_nothing_records_silence_and_a_closed_recorder_comes_back
     scenario.call();
     scenario.pass(3000 * MS);
     assert!(scenario.device.is_parked());
+}
+
+/// A device that captures, and a stream that records that.
+fn capturing(
+    as_wanted: impl FnOnce(Recorder<Recording>) -> Recorder<Recording>,
+) -> (Scenario, Recording) {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    let room = CapturedFrames::new(CHANNELS, 4 * RATE_HZ as usize, QUANTUM as usize);
+    assert!(scenario.device.recorders_mut().set_captured(Box::new(room)).is_none());
+    let memory = opened(&mut scenario, Source::Capture, 480, as_wanted);
+    wish(&mut scenario, &memory, Wish::Run).expect("it begins");
+    (scenario, memory)
+}
+
+/// Runs cycles of the graph from device frame `first` on, in which the numbers from `captured` on
+/// are captured; returns where both go on.
+fn capture(scenario: &mut Scenario, first: u64, captured: u16, cycles: usize) -> (u64, u16) {
+    let (mut first, mut captured) = (first, captured);
+    for _ in 0..cycles {
+        first = scenario.cycle(first);
+        let planes = scenario.device.recorders_mut().captured_cycle().expect("a stream records");
+        planes.silence(QUANTUM as usize);
+        for channel in 0..CHANNELS {
+            let numbers = (captured..).map(f32::from);
+            planes.channel_mut(channel).iter_mut().zip(numbers).for_each(|(into, from)| {
+                *into = if channel == 0 { from } else { -from };
+            });
+        }
+        captured += QUANTUM as u16;
+        scenario.device.keep_captured();
+    }
+    (first, captured)
+}
+
+#[test]
+fn what_a_device_captures_is_recorded_without_a_gap() {
+    let (mut scenario, memory) = capturing(|recorder| recorder);
+    assert!(scenario.device.recorders().need_cycles());
+    scenario.pass(300 * MS);
+    let first = scenario.begin_graph();
+    capture(&mut scenario, first, 1, 200);
+    let recorded = memory.borrow();
+    assert!(recorded.misses.is_empty(), "{:?}", recorded.misses);
+    let expected: Vec<f32> = (1..=199 * QUANTUM as u16).map(f32::from).collect();
+    assert_eq!(recorded.channels[0], expected, "all but the newest cycle");
+    assert!(recorded.channels[1].iter().zip(&expected).all(|(one, other)| *one == -other));
+    let Timing { at_ns, position, .. } = recorded.timing;
+    let behind_ns = scenario.now_ns - at_ns;
+    assert_eq!(position, 199 * QUANTUM);
+    assert!((1_300_000..1_400_000).contains(&behind_ns), "a cycle, and not {behind_ns} ns");
+}
+
+#[test]
+fn frames_that_a_device_could_not_capture_are_noted_as_lost() {
+    let (mut scenario, memory) = capturing(|recorder| recorder);
+    let first = scenario.begin_graph();
+    let (first, captured) = capture(&mut scenario, first, 1, 20);
+    // The card was away, and played no further cycles.
+    scenario.now_ns += 100 * MS;
+    scenario.card.advance(scenario.now_ns);
+    let first = first.max(scenario.card.played() + 1000);
+    capture(&mut scenario, first, captured, 20);
+    let recorded = memory.borrow();
+    let expected: Vec<f32> = (1..=39 * QUANTUM as u16).map(f32::from).collect();
+    assert_eq!(recorded.channels[0], expected, "everything that was captured");
+    let [miss] = recorded.misses[..] else { panic!("{:?}", recorded.misses) };
+    assert_eq!(miss.position, 20 * QUANTUM);
+    assert!((4700..=4900).contains(&miss.frames), "100 ms, and not {} frames", miss.frames);
+}
+
+#[test]
+fn a_meter_of_what_is_captured_needs_no_cycles() {
+    let (mut scenario, memory) = capturing(Recorder::letting_sleep);
+    assert!(!scenario.device.recorders().need_cycles());
+    let first = scenario.begin_graph();
+    capture(&mut scenario, first, 1, 20);
+    assert_eq!(memory.borrow().finished, 19 * QUANTUM, "but it has what is captured");
 }

@@ -15,7 +15,7 @@ pub(super) const CHANNELS: usize = 2;
 pub(super) const FADE: u32 = 240;
 pub(super) const MS: u64 = 1_000_000;
 /// Frames of the graph's cycles.
-const QUANTUM: u64 = 64;
+pub(super) const QUANTUM: u64 = 64;
 
 /// A sample of a stream: any bits, but mostly sound.
 pub(super) fn sample(seed: u64, position: u64, channel: usize) -> f32 {

@@ -65,8 +65,7 @@ impl Device for ServerDevice {
             DeviceFormat {
                 rate_hz: device.sample_rate_hz,
                 channels: device.channels.min(most),
-                // What a device captures does not reach streams yet.
-                captured: 0,
+                captured: device.captured.min(most),
             }
         });
     }

@@ -98,8 +98,9 @@ impl Streams {
         let (depth_frames, lets_sleep) = (open.depth_frames, open.lets_sleep);
         let memory_of =
             DeviceRecorder { stream: number, memory: stream, volume: Arc::clone(&open.gain) };
-        if source == Source::Monitor {
-            device.keep(facts);
+        match source {
+            Source::Monitor => device.keep(facts),
+            Source::Capture => device.keep_captured(facts),
         }
         let fade_frames = fade_frames(facts.sample_rate_hz);
         let recorder = Recorder::new(memory_of, source, routes, depth_frames, fade_frames);
@@ -132,8 +133,8 @@ pub(super) fn kept_frames(device: DeviceFacts) -> usize {
     KEPT_SECONDS * device.sample_rate_hz as usize
 }
 
-pub(super) fn kept_bytes(device: DeviceFacts) -> usize {
-    kept_frames(device) * size_of::<f32>() * device.playback as usize
+pub(super) fn kept_bytes(device: DeviceFacts, channels: u32) -> usize {
+    kept_frames(device) * size_of::<f32>() * channels as usize
 }
 
 fn unusable(error: SegmentError) -> RequestError {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use device::NullCard;
-use mix::FrameHistory;
+use mix::{CapturedFrames, FrameHistory};
 use proto::limits::{
     DEVICE_CHANNELS, DEVICE_NAME_BYTES, QUANTUM_FRAMES, SAMPLE_RATE_HZ, STREAM_DEVICES,
 };
@@ -34,6 +34,8 @@ pub(super) struct DeviceFacts {
     pub(super) playback: u32,
     /// Channels that it captures.
     pub(super) capture: u32,
+    /// They are more than silence, in cycles.
+    pub(super) captures: bool,
     /// Frames of the longest cycle that it plays; 0: it plays none.
     longest_cycle: u32,
 }
@@ -41,7 +43,7 @@ pub(super) struct DeviceFacts {
 impl DeviceFacts {
     /// Returns those of a device without hardware.
     pub(super) fn of_null_device(sample_rate_hz: u32, channels: u32) -> Self {
-        Self { sample_rate_hz, playback: channels, capture: 0, longest_cycle: 0 }
+        Self { sample_rate_hz, playback: channels, capture: 0, captures: false, longest_cycle: 0 }
     }
 }
 
@@ -51,6 +53,7 @@ impl From<&DriverFacts> for DeviceFacts {
             sample_rate_hz: driver.sample_rate_hz,
             playback: driver.channels.playback,
             capture: driver.channels.capture,
+            captures: driver.captures,
             longest_cycle: *QUANTUM_FRAMES.end(),
         }
     }
@@ -66,6 +69,8 @@ pub(super) struct DeviceEnd {
     has_loop: bool,
     /// The loop keeps what leaves the device for streams that record that.
     keeps: bool,
+    /// The loop keeps what the device captures for streams that record that.
+    keeps_captured: bool,
     /// Loops that have not come back.
     loops: usize,
     pub(super) calls: Calls,
@@ -86,6 +91,7 @@ impl DeviceEnd {
             shared,
             has_loop: false,
             keeps: false,
+            keeps_captured: false,
             loops: 0,
             calls: Calls::default(),
             volume: Volume::default(),
@@ -118,7 +124,7 @@ impl DeviceEnd {
             volume,
             longest_cycle,
         )));
-        (self.has_loop, self.keeps) = (true, false);
+        (self.has_loop, self.keeps, self.keeps_captured) = (true, false, false);
         self.loops += 1;
         true
     }
@@ -128,6 +134,15 @@ impl DeviceEnd {
         if !std::mem::replace(&mut self.keeps, true) {
             let room = FrameHistory::new(facts.playback as usize, kept_frames(facts));
             self.order(StreamOrder::Keep(Box::new(room)));
+        }
+    }
+
+    /// Has the loop keep what the device captures, unless that is silence.
+    pub(super) fn keep_captured(&mut self, facts: DeviceFacts) {
+        if facts.captures && !std::mem::replace(&mut self.keeps_captured, true) {
+            let (channels, longest) = (facts.capture as usize, facts.longest_cycle as usize);
+            let room = CapturedFrames::new(channels, kept_frames(facts), longest);
+            self.order(StreamOrder::KeepCaptured(Box::new(room)));
         }
     }
 
@@ -362,7 +377,7 @@ impl Control {
         Ok(StreamReply::Device {
             sample_rate_hz: facts.sample_rate_hz,
             channels: if plays_streams { facts.playback } else { 0 },
-            captured: if plays_streams { facts.capture } else { 0 },
+            captured: if plays_streams && facts.captures { facts.capture } else { 0 },
             wake_ups: end.shared.wake_ups.count(),
             wake_up_rate: end.shared.wake_ups.rate(now_ns()),
             state: end.shared.state(),

@@ -30,6 +30,7 @@ fn device(playback: u32) -> DriverFacts {
         loops: false,
         when_done: false,
         plays_streams: true,
+        captures: true,
         quanta: proto::limits::QUANTUM_FRAMES,
         devices: Vec::new(),
         why_away: Arc::default(),
@@ -106,6 +107,7 @@ impl Scenario {
                 StreamOrder::Hear { stream, channels } => format!("hear {stream} {channels}"),
                 StreamOrder::Route { stream, channel, .. } => format!("route {stream} {channel}"),
                 StreamOrder::Keep(_) => "keep".into(),
+                StreamOrder::KeepCaptured(_) => "keep captured".into(),
                 StreamOrder::Record(recorder) => {
                     let number = recorder.memory().stream;
                     self.returns.push(StreamReturn::Recorder(recorder)).unwrap();
