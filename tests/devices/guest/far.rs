@@ -52,12 +52,17 @@ impl Recording {
     /// Returns the samples of the left and the right channel, once it has ended.
     pub fn finish(self) -> [Vec<f32>; 2] {
         self.program.finish().expect_success();
-        let bytes = std::fs::read(&self.file).expect("a recording");
-        let sample = |frame: &[u8], at: usize| {
-            f32::from_le_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
-        };
-        [0, 4].map(|at| bytes.chunks_exact(8).map(|frame| sample(frame, at)).collect())
+        channels(&self.file)
     }
+}
+
+/// Returns the two channels of a file of raw floating point samples.
+pub fn channels(file: &Path) -> [Vec<f32>; 2] {
+    let bytes = std::fs::read(file).expect("a recording");
+    let sample = |frame: &[u8], at: usize| {
+        f32::from_le_bytes([frame[at], frame[at + 1], frame[at + 2], frame[at + 3]])
+    };
+    [0, 4].map(|at| bytes.chunks_exact(8).map(|frame| sample(frame, at)).collect())
 }
 
 fn samples(file: &Path, channels: usize, format: &str) -> Vec<f64> {

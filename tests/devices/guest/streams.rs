@@ -80,13 +80,42 @@ fn what_a_card_captures_is_recorded_sample_for_sample() {
     recorder.finish().expect_success();
     let recorded = Sound::read(&path);
     assert_eq!(recorded.channels[0].len(), 8 * RATE);
-    for (channel, sign) in recorded.channels.iter().zip([1.0, -1.0]) {
+    check_numbers(&recorded.channels, PLAYED);
+    assert_eq!(xruns_and_cycles(&server).0, 0);
+    await_device(&server, "parked");
+}
+
+/// Asserts that two channels have all of the numbers that were played into the card.
+#[track_caller]
+fn check_numbers(channels: &[Vec<f32>], played: u32) {
+    for (channel, sign) in channels.iter().zip([1.0, -1.0]) {
         let numbers: Vec<f32> =
-            (1..=PLAYED).map(|number| sign * number as f32 / 2_097_152.0).collect();
+            (1..=played).map(|number| sign * number as f32 / 2_097_152.0).collect();
         let (_, same) = heard(&numbers, channel);
         assert_eq!(same, numbers.len(), "it differs after {same} frames");
     }
-    assert_eq!(xruns_and_cycles(&server).0, 0);
+}
+
+#[test]
+#[ignore = "in the virtual machine"]
+fn what_a_card_captures_is_the_default_source_of_pulseaudios_programs() {
+    const PLAYED: u32 = 2 * RATE as u32;
+    let server = server_on("hw:1,0", &LOOPBACK);
+    let _front_end = server.spawn_consort(&["pulse"]);
+    let socket = server.directory().join("pulse/native");
+    awaited("the front end listens", || socket.exists().then_some(()));
+    let path = server.directory().join("take.raw");
+    let mut command = server.command("parec");
+    command.arg("--server").arg(format!("unix:{}", socket.display()));
+    command.args(["--raw", "--format=float32le", "--rate=48000", "--channels=2"]).arg(&path);
+    let recorder = Program::start(command);
+    await_device(&server, "cycling");
+    far::play_numbers(&server, PLAYED).finish().expect_success();
+    let enough = u64::from(PLAYED + 48_000) * 8;
+    let is_there = || std::fs::metadata(&path).is_ok_and(|file| file.len() > enough);
+    awaited("everything is recorded", || is_there().then_some(()));
+    recorder.terminate();
+    check_numbers(&far::channels(&path), PLAYED);
     await_device(&server, "parked");
 }
 

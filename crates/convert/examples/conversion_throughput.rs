@@ -1,6 +1,6 @@
 //! Prints what conversions cost on this machine.
 //!
-//! `cargo run --release -p consort-convert --example throughput`. The figures are milliseconds of
+//! `cargo run --release -p consort-convert --example conversion_throughput`. The figures are milliseconds of
 //! one thread for a second of stereo sound, the best of several runs, and how late the conversion
 //! is.
 
