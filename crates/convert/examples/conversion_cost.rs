@@ -1,8 +1,8 @@
 //! Prints what conversions cost on this machine.
 //!
-//! `cargo run --release -p consort-convert --example conversion_throughput`. The figures are milliseconds of
-//! one thread for a second of stereo sound, the best of several runs, and how late the conversion
-//! is.
+//! `cargo run --release -p consort-convert --example conversion_cost`. The figures are milliseconds
+//! of one thread for a second of stereo sound, the best of several runs, and how late the
+//! conversion is.
 
 use std::hint::black_box;
 use std::time::Instant;
