@@ -31,7 +31,10 @@ const SERVER_PER_CLIENT: u64 = 4_600;
 /// they call.
 fn counting(command: &mut Command, functions: &[&str], report: &Path) {
     let mut outer = Command::new("valgrind");
-    outer.arg("--tool=callgrind").arg(format!("--callgrind-out-file={}", report.display()));
+    // Threads take turns: otherwise the one that computes most keeps the cycles waiting.
+    outer
+        .args(["--tool=callgrind", "--fair-sched=yes"])
+        .arg(format!("--callgrind-out-file={}", report.display()));
     outer.args(functions.iter().map(|function| format!("--toggle-collect={function}")));
     outer.arg(command.get_program()).args(command.get_args());
     outer.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));

@@ -72,6 +72,14 @@ impl Player {
         eventually("it is heard", || (self.heard() >= frame).then_some(()));
     }
 
+    /// Refuses to judge what was heard if the machine kept the device from rendering in time.
+    pub fn check_in_time(&self) -> Result<(), String> {
+        match self.stream.writer().control().missed_frames() {
+            0 => Ok(()),
+            missed => Err(format!("{missed} frames were not rendered in time")),
+        }
+    }
+
     /// Ends the stream; returns what was heard from the first stream on, by device frame.
     pub fn recorded(self) -> Sound {
         let Self { server, connection, stream } = self;

@@ -110,6 +110,7 @@ fn a_seek_is_heard_within_ten_milliseconds_and_fades_into_what_is_new() {
         let heard = player.stream.heard(now_ns());
         let from = 4 * SECOND as u64 + SECOND as u64 / 4;
         assert!(heard >= from + 10 * TEN_MS, "positions go on from there: {heard}");
+        player.check_in_time()?;
         let recorded = player.recorded();
         let channel = &recorded.channels[0];
         let begin = channel.iter().position(|sample| *sample != 0.0).expect("sound");
