@@ -171,8 +171,10 @@ pub enum StreamReply {
         sample_rate_hz: u32,
         /// Channels that can be played; 0: the device plays no streams.
         channels: u32,
-        /// Channels that can be recorded; 0: it captures nothing, or only silence.
+        /// Channels that can be recorded.
         captured: u32,
+        /// They are more than silence.
+        captures: bool,
         /// How often its thread has woken since the server's start.
         wake_ups: u64,
         /// How often lately.

@@ -100,23 +100,28 @@ fn check_numbers(channels: &[Vec<f32>], played: u32) {
 #[ignore = "in the virtual machine"]
 fn what_a_card_captures_is_the_default_source_of_pulseaudios_programs() {
     const PLAYED: u32 = 2 * RATE as u32;
+    let raw = ["--raw", "--format=float32le", "--rate=48000", "--channels=2"];
+    // Of PulseAudio, and of ALSA through Debian's plug-in.
+    let alsa = ["-q", "-D", "pulse", "-t", "raw", "-f", "FLOAT_LE", "-r", "48000", "-c", "2"];
     let server = server_on("hw:1,0", &LOOPBACK);
     let _front_end = server.spawn_consort(&["pulse"]);
     let socket = server.directory().join("pulse/native");
     awaited("the front end listens", || socket.exists().then_some(()));
-    let path = server.directory().join("take.raw");
-    let mut command = server.command("parec");
-    command.arg("--server").arg(format!("unix:{}", socket.display()));
-    command.args(["--raw", "--format=float32le", "--rate=48000", "--channels=2"]).arg(&path);
-    let recorder = Program::start(command);
-    await_device(&server, "cycling");
-    far::play_numbers(&server, PLAYED).finish().expect_success();
-    let enough = u64::from(PLAYED + 48_000) * 8;
-    let is_there = || std::fs::metadata(&path).is_ok_and(|file| file.len() > enough);
-    awaited("everything is recorded", || is_there().then_some(()));
-    recorder.terminate();
-    check_numbers(&far::channels(&path), PLAYED);
-    await_device(&server, "parked");
+    for (program, arguments) in [("parec", &raw[..]), ("arecord", &alsa)] {
+        let path = server.directory().join(program);
+        let mut command = server.command(program);
+        command.env("PULSE_SERVER", format!("unix:{}", socket.display()));
+        command.args(arguments).arg(&path);
+        let recorder = Program::start(command);
+        await_device(&server, "cycling");
+        far::play_numbers(&server, PLAYED).finish().expect_success();
+        let enough = u64::from(PLAYED + 48_000) * 8;
+        let is_there = || std::fs::metadata(&path).is_ok_and(|file| file.len() > enough);
+        awaited("everything is recorded", || is_there().then_some(()));
+        recorder.terminate();
+        check_numbers(&far::channels(&path), PLAYED);
+        await_device(&server, "parked");
+    }
 }
 
 #[test]

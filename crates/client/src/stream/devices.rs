@@ -18,6 +18,8 @@ pub struct StreamDevice {
     pub channels: u32,
     /// Channels that can be recorded, counted from 0.
     pub captured: u32,
+    /// They are more than silence.
+    pub captures: bool,
     /// How often its thread has woken since it began.
     pub wake_ups: u64,
     /// How often lately.
@@ -35,6 +37,7 @@ pub(crate) fn device(requests: &Requests, name: Option<&str>) -> Result<StreamDe
             sample_rate_hz,
             channels,
             captured,
+            captures,
             wake_ups,
             wake_up_rate,
             state,
@@ -43,6 +46,7 @@ pub(crate) fn device(requests: &Requests, name: Option<&str>) -> Result<StreamDe
             sample_rate_hz,
             channels,
             captured,
+            captures,
             wake_ups,
             wake_up_rate,
             state,

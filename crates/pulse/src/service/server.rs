@@ -65,7 +65,8 @@ impl Device for ServerDevice {
             DeviceFormat {
                 rate_hz: device.sample_rate_hz,
                 channels: device.channels.min(most),
-                captured: device.captured.min(most),
+                // Without a microphone, programs record the monitor unless they name another.
+                captured: if device.captures { device.captured.min(most) } else { 0 },
             }
         });
     }

@@ -377,7 +377,8 @@ impl Control {
         Ok(StreamReply::Device {
             sample_rate_hz: facts.sample_rate_hz,
             channels: if plays_streams { facts.playback } else { 0 },
-            captured: if plays_streams && facts.captures { facts.capture } else { 0 },
+            captured: if plays_streams { facts.capture } else { 0 },
+            captures: facts.captures,
             wake_ups: end.shared.wake_ups.count(),
             wake_up_rate: end.shared.wake_ups.rate(now_ns()),
             state: end.shared.state(),
