@@ -122,8 +122,10 @@ fn a_player_reports_how_long_frames_took_until_they_were_heard() {
         let line = line.expect("a report").split_ascii_whitespace();
         let numbers: Vec<f64> = line.filter_map(|word| word.parse().ok()).collect();
         // A ring for 60 ms holds 8192 frames.
-        let [least, most] = numbers[..] else { panic!("{stdout}") };
-        assert!(least <= most && 0.0 < most && most < 171.0, "{stdout}");
-        Ok(())
+        match numbers[..] {
+            [least, most] if least <= most && 0.0 < most && most < 171.0 => Ok(()),
+            // Frames that the machine kept from being rendered in time are heard later.
+            _ => Err(stdout),
+        }
     });
 }
