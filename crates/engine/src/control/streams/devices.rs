@@ -282,12 +282,12 @@ impl Devices {
             )));
         }
         for (what, value, range) in [
-            ("a device with so many channels", new.channels, DEVICE_CHANNELS),
-            ("a device of so many Hz", sample_rate_hz, SAMPLE_RATE_HZ),
+            ("the number of channels", new.channels, DEVICE_CHANNELS),
+            ("the sample rate in Hz", sample_rate_hz, SAMPLE_RATE_HZ),
         ] {
             if !range.contains(&value) {
                 let (least, most) = range.into_inner();
-                return Err(refused(format!("{what} cannot be ({value}): use {least} to {most}")));
+                return Err(refused(format!("{what} cannot be {value}: use {least} to {most}")));
             }
         }
         // Those that leave count as long as they have a thread.
