@@ -384,6 +384,7 @@ static void attack(const struct call *call) {
 static int be_silent(jack_nframes_t frames, void *unused) {
     (void)unused;
     memset(jack_port_get_buffer(output, frames), 0, frames * sizeof(float));
+    lie_in_cycle();
     return 0;
 }
 

@@ -72,14 +72,29 @@ static const struct lie {
             {"never-ready", lie_never_ready}, {"transport", lie_transport}, {"idle", lie_idle}};
 static const struct lie *told;
 
-/* The library writes the truth in each cycle; this thread replaces it soon after. */
+/* Where the process callback lies: from the first lie until the last. */
+static struct own_page *_Atomic lied_on;
+
+/* The end of a process callback: when it lies, the driver waits for this cycle already. */
+static void lie_in_cycle(void) {
+    struct own_page *own = atomic_load(&lied_on);
+    if (!own)
+        return;
+    for (double until_s = now_s() + 0.0003; now_s() < until_s;)
+        ;
+    told->tell(own);
+}
+
+/* The library writes the truth after each callback; this thread replaces it soon after. */
 static void lie(void) {
     struct own_page *own = own_page();
+    atomic_store(&lied_on, own);
     rise();
     while (now_s() < end_s) {
         told->tell(own);
         usleep(20);
     }
+    atomic_store(&lied_on, NULL);
 }
 
 static int is_lie(const char *name) {

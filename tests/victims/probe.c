@@ -34,7 +34,8 @@
  * are ready ("ready") and check and monitor print their counts at SIGTERM:
  *   cycles N good N silent N wrong N missed N
  * It ends with code 9 at once if it hears a port that has no connection.
- * "missed" counts cycles that the client itself did not run, by the frame time. */
+ * "missed" counts cycles that the client itself did not run, by the frame time. A monitor also prints as "skipped" what the
+ * driver did not run: the frame time goes on by one cycle then, and the clock by several. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -78,15 +79,21 @@ static struct loss {
 static atomic_uint lost;
 static int is_monitor;
 
-static void note_loss(const char *kind, unsigned long count) {
-    unsigned at = atomic_load(&lost);
+static long long monotonic_ns(void) {
     struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+static void note_loss_at(const char *kind, unsigned long count, long long time_ns) {
+    unsigned at = atomic_load(&lost);
     if (!is_monitor || count == 0 || at == LOSSES)
         return;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    losses[at] = (struct loss){kind, count, now.tv_sec * 1000000000ll + now.tv_nsec};
+    losses[at] = (struct loss){kind, count, time_ns};
     atomic_store(&lost, at + 1);
 }
+
+static void note_loss(const char *kind, unsigned long count) { note_loss_at(kind, count, monotonic_ns()); }
 
 static void print_losses(void) {
     static unsigned printed;
@@ -103,6 +110,32 @@ static void count_missed(jack_nframes_t frames) {
         note_loss("missed", count);
     }
     expected_time = now + frames;
+}
+
+/* Cycles that the driver skipped: the clock has run ahead of the frames in all of some cycles, not in one that was late. */
+static void count_skipped(jack_nframes_t frames, jack_nframes_t rate) {
+    enum { CYCLES = 8 };
+    static jack_nframes_t last;
+    static long long clock_ahead_ns, clock_ns, known_ns, least_ns, since_ns;
+    static int count = -CYCLES;
+    long long now_ns = monotonic_ns(), period_ns = frames * 1000000000ll / rate;
+    jack_nframes_t now = jack_last_frame_time(client);
+    if (clock_ns != 0)
+        clock_ahead_ns += now_ns - clock_ns - (jack_nframes_t)(now - last) * 1000000000ll / rate;
+    last = now, clock_ns = now_ns;
+    if (count == -CYCLES || count == 0 || clock_ahead_ns < least_ns)
+        least_ns = clock_ahead_ns;
+    if (clock_ahead_ns - known_ns < period_ns * 3 / 4)
+        since_ns = 0;
+    else if (since_ns == 0)
+        since_ns = now_ns;
+    if (++count == 0)
+        known_ns = least_ns;
+    if (count < CYCLES)
+        return;
+    if (least_ns - known_ns >= period_ns * 3 / 4)
+        note_loss_at("skipped", (unsigned long)((least_ns - known_ns + period_ns / 4) / period_ns), since_ns);
+    known_ns = least_ns, since_ns = 0, count = 0;
 }
 
 static void write_source(jack_port_t *port, jack_nframes_t frames) {
@@ -155,6 +188,8 @@ static int run_check(jack_nframes_t frames, void *unused) {
     if (!atomic_load(&settled))
         return 0;
     count_missed(frames);
+    if (is_monitor)
+        count_skipped(frames, jack_get_sample_rate(client));
     atomic_fetch_add(&cycles, 1);
     atomic_fetch_add(is_good ? &good : is_silent ? &silent : &wrong, 1);
     note_loss(is_silent ? "silent" : "wrong", !is_good);

@@ -389,6 +389,7 @@ impl CycleThread {
         // Clients that have been late for more than one cycle are not waited for.
         let is_awaited = |seat: &&PlanSeat| seat.feeds_playback && seat.health.late_cycles() <= 1;
         let awaited = || self.plan.seats.iter().filter(is_awaited);
+        // MUTATION: await_playback.past_the_cycle
         let all = await_end(awaited(), cycle, until_ns, &Futex);
         if !all && had_time(state.released_ns, until_ns, period_ns) {
             in_cycle::note_overdue(awaited(), cycle);

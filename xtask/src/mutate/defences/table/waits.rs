@@ -39,6 +39,12 @@ pub(super) const WAITS: &[Defence] = &[
         "cycle_thread::write_margin::tests::\
          the_wait_ends_as_long_before_the_next_cycle_as_the_longest_write_took",
     ),
+    process(
+        "await_playback.past_the_cycle",
+        Replace("until_ns, &Futex", "until_ns + 4 * period_ns, &Futex"),
+        "faults",
+        "hostile::a_program_that_lies_about_its_cycles_costs_no_other_a_cycle",
+    ),
     unit(
         "pause.as_long_as_callbacks_run",
         Replace("|| facts.now_ns >= pause_until_ns", ""),
