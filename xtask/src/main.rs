@@ -10,6 +10,7 @@ mod fuzz;
 mod install;
 mod links;
 mod mutate;
+mod release;
 mod sanitize;
 mod soak;
 mod test;
@@ -35,6 +36,7 @@ Tasks:
                            break the real-time core in known places: the models must notice
   mutate --defences [--short | --only NAME...]
                            take a defence away: the test that is there for it must notice
+  release --dry-run        rehearse the release of the version that Cargo.toml names
   sanitize                 run the lock-free parts under ThreadSanitizer
   setup                    install the Debian packages that building and testing need (as root)
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
@@ -63,6 +65,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
         Some(("install", arguments)) => install::run(arguments)?,
         Some(("links", [])) => links::run()?,
         Some(("mutate", arguments)) => return Ok(mutate::run(arguments)?),
+        Some(("release", arguments)) => release::run(arguments)?,
         Some(("sanitize", [])) => sanitize::run()?,
         Some(("setup", [])) => {
             succeed(Command::new("sh").arg(command::root().join("xtask/setup/debian.sh")))?
