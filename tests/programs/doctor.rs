@@ -1,6 +1,6 @@
 //! `consort doctor` on a machine with a server, another project's server, and two libraries.
 
-use harness::{Program, Server, binary, copy_program};
+use harness::{Program, Server, binary, copy_program, eventually};
 use serde_json::Value;
 
 /// Verdict and text about a subject, in what `consort doctor --json` prints.
@@ -46,4 +46,21 @@ fn the_doctor_names_another_projects_server() {
     let (verdict, text) = about(&examine(&server, None), "servers");
     assert_eq!(verdict, "note");
     assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn the_doctor_says_who_listens_for_programs_of_pulseaudio() {
+    let server = Server::start(&[]);
+    let pulse = || about(&examine(&server, None), "pulse");
+    assert_eq!(pulse().0, "note");
+    let front_end = server.spawn_consort(&["pulse"]);
+    let expected = format!("here, through process {}", front_end.id());
+    eventually("it listens", || pulse().1.contains(&expected).then_some(()));
+    front_end.terminate().expect_success();
+    let path = server.directory().join("pulse/native");
+    let _ = std::fs::remove_file(&path);
+    let _listener = std::os::unix::net::UnixListener::bind(&path).expect("nobody listens there");
+    let (verdict, text) = pulse();
+    assert_eq!(verdict, "note");
+    assert!(text.contains(&format!("(process {})", std::process::id())), "{text}");
 }

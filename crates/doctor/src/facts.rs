@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use alsa::{Direction, Holder};
 use client::Observer;
 
-use crate::loader;
+use crate::{PulseSocket, loader, pulse};
 
 /// The state of the machine, for this user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -26,6 +26,10 @@ pub struct Facts {
     pub cards: Vec<CardFacts>,
     /// Other sound servers of this user that run.
     pub others: Vec<OtherServer>,
+    /// Who listens where programs of PulseAudio look for their server.
+    pub pulse: PulseSocket,
+    /// The server that programs of PulseAudio look for instead (`PULSE_SERVER`), if one is named.
+    pub pulse_server: Option<String>,
     /// The file that a program gets which is linked with `libjack.so.0`; `None`: there is none.
     pub libjack: Option<PathBuf>,
     /// Whether that file is one of consort's.
@@ -90,6 +94,8 @@ impl Facts {
             governors: governors(),
             cards: cards(),
             others: others(),
+            pulse: pulse::listener(),
+            pulse_server: std::env::var("PULSE_SERVER").ok().filter(|named| !named.is_empty()),
             libjack_is_ours: libjack.as_deref().is_some_and(loader::is_ours),
             libjack,
             server: running(server),
@@ -172,7 +178,7 @@ fn user(process: &Path) -> Option<u32> {
 }
 
 /// Whether a process called `jackd` is consort, which answers to that name.
-fn is_consort(process: &Path) -> bool {
+pub(crate) fn is_consort(process: &Path) -> bool {
     fs::read_link(process.join("exe"))
         .is_ok_and(|program| program.file_name().is_some_and(|name| name == "consort"))
 }

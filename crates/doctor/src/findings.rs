@@ -1,6 +1,6 @@
 //! Judges the facts. Pure: no finding asks the machine anything.
 
-use crate::{CardFacts, Facts, OtherServer, ServerFacts};
+use crate::{CardFacts, Facts, OtherServer, PulseSocket, ServerFacts};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +51,7 @@ pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![library(facts), server(facts.server.as_ref())];
     found.extend(cards(&facts.cards));
     found.push(others(facts));
+    found.push(pulse(facts));
     found.extend([priority(facts), memory(facts)]);
     found.extend(throttle(facts));
     found.extend(governor(&facts.governors));
@@ -149,6 +150,48 @@ fn unit(program: &str) -> Option<&'static str> {
         "pipewire-pulse" => Some("pipewire-pulse.socket pipewire-pulse.service"),
         "wireplumber" => Some("wireplumber.service"),
         _ => None,
+    }
+}
+
+/// What systemd starts for programs of PulseAudio, if it is consort.
+const PULSE_UNIT: &str = "consort-pulse.service";
+
+fn pulse(facts: &Facts) -> Finding {
+    let subject = "pulse";
+    let begin = "systemctl --user enable --now consort-pulse.socket, or: consort run --pulse";
+    if let Some(named) = &facts.pulse_server {
+        let found = format!("PULSE_SERVER sends programs of PulseAudio to {named}");
+        return good(subject, found).but(Verdict::Note, "unset PULSE_SERVER, to have them here");
+    }
+    match &facts.pulse {
+        PulseSocket::Ours(process) => {
+            good(subject, format!("programs of PulseAudio play here, through process {process}"))
+        }
+        PulseSocket::Unit(Some(unit)) if unit == PULSE_UNIT => {
+            good(subject, "programs of PulseAudio play here: the first one starts what they need")
+        }
+        PulseSocket::Unit(Some(unit)) => {
+            let socket = unit.strip_suffix(".service").unwrap_or(unit);
+            good(subject, format!("programs of PulseAudio have systemd start {unit}")).but(
+                Verdict::Note,
+                format!("systemctl --user disable --now {socket}.socket, then {begin}"),
+            )
+        }
+        PulseSocket::Unit(None) => {
+            good(subject, "programs of PulseAudio have systemd start something")
+                .but(Verdict::Note, "systemctl --user list-sockets says what")
+        }
+        PulseSocket::Other(OtherServer { program, process }) => {
+            let found = format!("programs of PulseAudio play to {program} (process {process})");
+            let end = unit(program).map_or_else(
+                || format!("kill {process}"),
+                |units| format!("systemctl --user disable --now {units}"),
+            );
+            good(subject, found).but(Verdict::Note, format!("{end}, then {begin}"))
+        }
+        PulseSocket::Nobody => {
+            good(subject, "programs of PulseAudio find no server").but(Verdict::Note, begin)
+        }
     }
 }
 

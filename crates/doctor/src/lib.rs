@@ -8,9 +8,11 @@ mod command;
 mod facts;
 mod findings;
 mod loader;
+mod pulse;
 #[cfg(test)]
 mod tests;
 
 pub use command::Doctor;
 pub use facts::{CardFacts, Facts, OtherServer, ServerFacts};
 pub use findings::{Finding, Verdict, findings};
+pub use pulse::PulseSocket;

@@ -1,7 +1,8 @@
 use alsa::Holder;
 
 use crate::command::screen;
-use crate::{CardFacts, Facts, OtherServer, ServerFacts, Verdict, findings};
+use crate::pulse::{inode_of_listener, unit_of};
+use crate::{CardFacts, Facts, OtherServer, PulseSocket, ServerFacts, Verdict, findings};
 
 /// A machine with nothing to complain about.
 fn healthy() -> Facts {
@@ -18,6 +19,8 @@ fn healthy() -> Facts {
             holder: None,
         }],
         others: Vec::new(),
+        pulse: PulseSocket::Ours(8),
+        pulse_server: None,
         libjack: Some("/usr/lib/x86_64-linux-gnu/consort/libjack.so.0".into()),
         libjack_is_ours: true,
         server: Some(ServerFacts {
@@ -92,6 +95,44 @@ fn other_servers_come_with_the_command_that_ends_them() {
     };
     expect(run("wireplumber"), "servers", Verdict::Note, "disable --now wireplumber.service");
     expect(run("jackd"), "servers", Verdict::Note, "kill 9");
+}
+
+#[test]
+fn another_listener_for_programs_of_pulseaudio_comes_with_the_command_that_ends_it() {
+    let listens = |listener| move |facts: &mut Facts| facts.pulse = listener;
+    let process =
+        |program: &str| PulseSocket::Other(OtherServer { program: program.into(), process: 9 });
+    expect(listens(process("pipewire-pulse")), "pulse", Verdict::Note, "disable --now pipewire");
+    expect(listens(process("something")), "pulse", Verdict::Note, "kill 9, then systemctl");
+    let unit = |unit: &str| PulseSocket::Unit(Some(unit.into()));
+    expect(listens(unit("pulseaudio.service")), "pulse", Verdict::Note, "now pulseaudio.socket");
+    expect(listens(unit("consort-pulse.service")), "pulse", Verdict::Good, "play here");
+    expect(listens(PulseSocket::Unit(None)), "pulse", Verdict::Note, "list-sockets");
+    expect(listens(PulseSocket::Nobody), "pulse", Verdict::Note, "find no server");
+    let elsewhere = |facts: &mut Facts| facts.pulse_server = Some("tcp:studio".into());
+    expect(elsewhere, "pulse", Verdict::Note, "to tcp:studio");
+}
+
+#[test]
+fn the_newest_of_the_sockets_that_listen_at_a_path_is_meant() {
+    let sockets = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+         00000000060c93ea: 00000003 00000000 00000000 0001 03 99 /run/user/7/pulse/native\n\
+         00000000060c93eb: 00000002 00000000 00010000 0001 01  8 /run/user/7/pulse/native\n\
+         00000000060c93ec: 00000002 00000000 00010000 0001 01 12 /run/user/7/pulse/native\n\
+         00000000060c93ed: 00000002 00000000 00010000 0001 01 77 /run/user/77/pulse/native\n\
+         00000000060c93ee: 00000003 00000000 00000000 0005 03 55\n";
+    let inode = |path| inode_of_listener(sockets, path);
+    assert_eq!(inode("/run/user/7/pulse/native").as_deref(), Some("12"));
+    assert_eq!(inode("/run/user/8/pulse/native"), None);
+}
+
+#[test]
+fn systemd_says_what_it_starts_for_a_socket() {
+    let listed = "/run/user/7/bus          dbus.socket          dbus.service\n\
+         /run/user/7/pulse/native consort-pulse.socket consort-pulse.service\n";
+    let unit = unit_of(listed, "/run/user/7/pulse/native");
+    assert_eq!(unit.as_deref(), Some("consort-pulse.service"));
+    assert_eq!(unit_of(listed, "/run/user/8/pulse/native"), None);
 }
 
 #[test]
