@@ -2,6 +2,7 @@
 //! repository.
 #![forbid(unsafe_code)]
 
+mod tarball;
 mod tree;
 
 use std::collections::BTreeSet;

@@ -9,7 +9,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 /// The repository.
-fn root() -> &'static Path {
+pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests lies in the repository")
 }
 

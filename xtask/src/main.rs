@@ -13,6 +13,7 @@ mod mutate;
 mod release;
 mod sanitize;
 mod soak;
+mod tarball;
 mod test;
 mod width;
 
@@ -42,6 +43,7 @@ Tasks:
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
                            a stream that must not lose a sample, next to clients that come, fault and go
   soak --faults            each fault and each restart in all modes of the server
+  tarball [--out DIR]      pack consort with an install script, for systems without packages
   width                    check that comments and documents are wrapped
   test [NAME]              run every check
   test-devices             everything on real sound cards, in virtual machines: many minutes
@@ -71,6 +73,7 @@ fn run(words: &[String]) -> Result<ExitCode> {
             succeed(Command::new("sh").arg(command::root().join("xtask/setup/debian.sh")))?
         }
         Some(("soak", arguments)) => soak::run(arguments)?,
+        Some(("tarball", arguments)) => tarball::run(arguments)?,
         Some(("test", arguments)) => test::run(arguments)?,
         Some(("test-devices", [])) => test::devices()?,
         Some(("width", [])) => width::run()?,
