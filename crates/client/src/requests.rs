@@ -163,6 +163,32 @@ impl Requests {
         }
     }
 
+    /// Sends a request whose reply comes some time later; no other may be asked before.
+    pub(crate) fn begin(&self, request: Request) -> Result<(), Error> {
+        let mut exchange = locked(&self.exchange);
+        exchange.number = exchange.number.wrapping_add(1);
+        let packet = encode(&Numbered { number: exchange.number, message: request });
+        let deadline_ns = Some(now_ns() + PATIENCE_SECONDS * SECOND_NS);
+        let sent = self.socket.send_until(&packet, &[], deadline_ns);
+        sent.map_err(|error| socket_error(error, PATIENCE_SECONDS))
+    }
+
+    /// Returns the reply to what was begun, if it has come.
+    pub(crate) fn take_reply(&self) -> Result<Option<Reply>, Error> {
+        let mut exchange = locked(&self.exchange);
+        let received = match self.socket.try_receive(&mut exchange.buffer) {
+            Ok(received) => received,
+            Err(SocketError::NotReady) => return Ok(None),
+            Err(error) => return Err(socket_error(error, 0)),
+        };
+        let packet = exchange.buffer.get(..received.bytes).unwrap_or_default();
+        match decode::<Numbered<Reply>>(packet).map(|reply| reply.message) {
+            Ok(Reply::Error(error)) => Err(Error::Refused(error)),
+            Ok(reply) => Ok(Some(reply)),
+            Err(_) => Err(Error::Protocol("its answer is not a reply")),
+        }
+    }
+
     /// Sends a request whose reply is [`Reply::Done`].
     pub(crate) fn request(&self, request: Request) -> Result<(), Error> {
         match self.ask(request, &[])? {

@@ -9,6 +9,7 @@
 
 mod connection;
 mod control;
+mod device_watch;
 mod devices;
 mod playback;
 mod reader;
@@ -21,6 +22,7 @@ mod writer;
 pub use connection::{PlaybackOptions, RecordOptions, StreamConnection};
 pub(crate) use connection::{set_volume, streams};
 pub use control::{NoRoomForWish, StreamControl};
+pub use device_watch::DeviceWatch;
 pub use devices::StreamDevice;
 pub(crate) use devices::device;
 pub use playback::{PlaybackStream, WishError};

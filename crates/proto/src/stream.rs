@@ -28,6 +28,13 @@ pub enum StreamRequest {
     },
     /// Reads all further devices. [`StreamReply::Devices`].
     Devices,
+    /// Waits until a device is added or removed, has another volume, or is opened for other samples,
+    /// or a stream moves. [`StreamReply::Changed`], at once if that has happened since `seen`. A
+    /// connection waits once at a time.
+    AwaitChange {
+        /// The number of the last change that the program knows; 0 at first.
+        seen: u64,
+    },
     /// Adds a device without hardware, whose clock is a timer's. [`StreamReply::Added`].
     Add(NewDevice),
     /// Removes a further device: its streams end. [`StreamReply::Removed`].
@@ -149,6 +156,8 @@ pub struct NewDevice {
     pub channels: u32,
     /// Hz; `None`: that of the device that drives.
     pub sample_rate_hz: Option<u32>,
+    /// It is removed when the connection that adds it ends.
+    pub ends_with_connection: bool,
 }
 
 /// Where the frames of a stream go.
@@ -186,6 +195,11 @@ pub enum StreamReply {
     },
     /// All further devices, by name: [`STREAM_DEVICES`](crate::limits::STREAM_DEVICES) at most.
     Devices(Vec<FurtherDevice>),
+    /// Something about the devices has changed, once or more.
+    Changed {
+        /// The number of the last change.
+        number: u64,
+    },
     /// The device is there.
     Added,
     /// The device is not there any more. Its streams end in a moment.
@@ -217,6 +231,8 @@ pub enum StreamReply {
 pub struct FurtherDevice {
     /// Its name.
     pub name: String,
+    /// Its number. A later device of the same name has another one.
+    pub number: u32,
     /// Hz.
     pub sample_rate_hz: u32,
     /// Channels that it plays.

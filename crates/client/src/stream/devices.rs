@@ -85,6 +85,23 @@ impl StreamConnection {
 }
 
 impl StreamConnection {
+    /// Adds a device without hardware, as [`Observer::add_device`] does.
+    ///
+    /// # Errors
+    /// See there.
+    pub fn add_device(&self, device: NewDevice) -> Result<(), Error> {
+        add_device(self.requests(), device)
+    }
+
+    /// Removes a device that was added: its streams end.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], with the names that there are, if there is no such device;
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn remove_device(&self, name: &str) -> Result<(), Error> {
+        remove_device(self.requests(), name)
+    }
+
     /// Moves a playback stream to another device (`None`: the one that drives). It fades out on its
     /// own device and continues on the other from where the fade began. Both must have the same
     /// rate.
@@ -102,6 +119,20 @@ impl StreamConnection {
 fn move_stream(requests: &Requests, stream: u32, device: Option<&str>) -> Result<(), Error> {
     match ask(requests, StreamRequest::Move { stream, device: device.map(Into::into) })? {
         StreamReply::Moved => Ok(()),
+        _ => Err(Error::OTHER_REPLY),
+    }
+}
+
+fn add_device(requests: &Requests, device: NewDevice) -> Result<(), Error> {
+    match ask(requests, StreamRequest::Add(device))? {
+        StreamReply::Added => Ok(()),
+        _ => Err(Error::OTHER_REPLY),
+    }
+}
+
+fn remove_device(requests: &Requests, name: &str) -> Result<(), Error> {
+    match ask(requests, StreamRequest::Remove { device: name.into() })? {
+        StreamReply::Removed => Ok(()),
         _ => Err(Error::OTHER_REPLY),
     }
 }
@@ -128,10 +159,7 @@ impl Observer {
     /// See [`Requester`](crate::Requester). [`Error::Refused`] if there is a device of that name,
     /// or the server's policy does not let this program add one.
     pub fn add_device(&self, device: NewDevice) -> Result<(), Error> {
-        match ask(&self.requests, StreamRequest::Add(device))? {
-            StreamReply::Added => Ok(()),
-            _ => Err(Error::OTHER_REPLY),
-        }
+        add_device(&self.requests, device)
     }
 
     /// Moves a playback stream to another device, as [`StreamConnection::move_stream`] does.
@@ -148,9 +176,6 @@ impl Observer {
     /// See [`Requester`](crate::Requester). [`Error::Refused`], with the names that there are, if
     /// there is no such device.
     pub fn remove_device(&self, name: &str) -> Result<(), Error> {
-        match ask(&self.requests, StreamRequest::Remove { device: name.into() })? {
-            StreamReply::Removed => Ok(()),
-            _ => Err(Error::OTHER_REPLY),
-        }
+        remove_device(&self.requests, name)
     }
 }

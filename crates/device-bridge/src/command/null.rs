@@ -27,6 +27,7 @@ pub(super) fn add(server: &Observer, options: &Options) -> anyhow::Result<String
         name: name.into(),
         channels: playback.unwrap_or(DEFAULT_CHANNELS),
         sample_rate_hz: *rate,
+        ends_with_connection: false,
     })?;
     let device = server.further_devices()?.into_iter().find(|device| device.name == name);
     Ok(device.map_or_else(String::new, |device| format!("{name}: {}\n", description(&device))))

@@ -15,6 +15,7 @@ mod requests;
 #[cfg(test)]
 mod tests;
 mod volumes;
+mod watches;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,6 +35,7 @@ use self::beginning::{MOST_KEPT_BYTES, kept_bytes};
 use self::devices::{DRIVER, DeviceEnd, DeviceFacts, Devices};
 use self::feeds::Feed;
 use self::ports::StreamPorts;
+use self::watches::Watches;
 use super::ticket::Ticket;
 use crate::device_shared::DeviceShared;
 use crate::device_stream::{DeviceStream, SharedGain};
@@ -86,6 +88,8 @@ pub(super) struct Streams {
     arrivals: Vec<Box<Stream<DeviceStream>>>,
     /// Requests for streams that wait for clients which return from another server.
     waiting: Vec<(Ticket, NewStream)>,
+    /// Programs that wait for a change of the devices.
+    watches: Watches,
 }
 
 #[derive(Debug)]
@@ -197,6 +201,7 @@ impl Streams {
             unplugged: Vec::new(),
             arrivals: Vec::new(),
             waiting: Vec::new(),
+            watches: Watches::default(),
         }
     }
 
@@ -349,11 +354,15 @@ impl Streams {
         Ok(())
     }
 
-    /// Ends all streams of a peer that has gone.
+    /// Ends all streams of a peer that has gone, and the devices that end with it.
     pub(super) fn peer_gone(&mut self, peer: u64) {
         let own = self.streams.iter().filter(|(_, stream)| stream.peer == peer);
         let own: Vec<u32> = own.map(|(number, _)| *number).collect();
         own.into_iter().for_each(|number| self.end(number));
+        self.watches.forget(peer);
+        if self.devices.remove_of(peer) {
+            self.watches.note_change();
+        }
     }
 
     fn end(&mut self, number: u32) {

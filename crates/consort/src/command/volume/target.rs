@@ -88,6 +88,7 @@ mod tests {
         ];
         let headphones = FurtherDevice {
             name: "headphones".into(),
+            number: 1,
             sample_rate_hz: 48_000,
             channels: 2,
             wake_ups: 0,

@@ -171,8 +171,17 @@ struct Further {
     name: String,
     facts: DeviceFacts,
     end: DeviceEnd,
+    /// The connection with which it ends.
+    owner: Option<u64>,
     /// It was removed, and its thread has not ended.
     leaves: bool,
+}
+
+impl Further {
+    fn leave(&mut self) {
+        self.leaves = true;
+        self.end.shared.ask_to_leave();
+    }
 }
 
 impl Drop for Further {
@@ -246,8 +255,9 @@ impl Devices {
 
     /// Returns all further devices, by name.
     pub(super) fn statuses(&self) -> Vec<FurtherDevice> {
-        let status = |(_, further): (u32, &Further)| FurtherDevice {
+        let status = |(number, further): (u32, &Further)| FurtherDevice {
             name: further.name.clone(),
+            number,
             sample_rate_hz: further.facts.sample_rate_hz,
             channels: further.facts.playback,
             wake_ups: further.end.shared.wake_ups.count(),
@@ -300,9 +310,24 @@ impl Devices {
     }
 
     /// Adds a device whose thread has the other ends.
-    pub(super) fn insert(&mut self, name: String, facts: DeviceFacts, end: DeviceEnd) {
+    pub(super) fn insert(
+        &mut self,
+        name: String,
+        facts: DeviceFacts,
+        end: DeviceEnd,
+        owner: Option<u64>,
+    ) {
         self.last += 1;
-        self.further.insert(self.last, Further { name, facts, end, leaves: false });
+        self.further.insert(self.last, Further { name, facts, end, owner, leaves: false });
+    }
+
+    /// Has the devices leave that end with the connection of a peer. Returns whether there are
+    /// some.
+    pub(super) fn remove_of(&mut self, peer: u64) -> bool {
+        let own = self.further.values_mut();
+        let own = own.filter(|further| further.owner == Some(peer) && !further.leaves);
+        let removed = own.map(Further::leave).count();
+        removed > 0
     }
 
     /// Has a further device leave. Its streams come back from its thread.
@@ -313,8 +338,7 @@ impl Devices {
                 "'{name}' drives the graph: `consort driver` changes it, and it cannot be removed"
             )));
         };
-        further.leaves = true;
-        further.end.shared.ask_to_leave();
+        further.leave();
         Ok(())
     }
 }
@@ -409,7 +433,9 @@ impl Control {
         let spawned = thread.spawn(self.config.realtime_priority.map(device_priority));
         spawned.map_err(|error| refused(format!("no thread for the device: {error}")))?;
         let facts = DeviceFacts::of_null_device(sample_rate_hz, new.channels);
-        self.streams.devices.insert(new.name, facts, DeviceEnd::new(own, shared));
+        let owner = new.ends_with_connection.then_some(peer);
+        self.streams.devices.insert(new.name, facts, DeviceEnd::new(own, shared), owner);
+        self.streams.watches.note_change();
         Ok(StreamReply::Added)
     }
 
@@ -423,6 +449,7 @@ impl Control {
             return Err(refusal("remove a device"));
         }
         self.streams.devices.remove(name)?;
+        self.streams.watches.note_change();
         Ok(StreamReply::Removed)
     }
 }

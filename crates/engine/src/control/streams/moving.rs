@@ -74,6 +74,7 @@ impl Streams {
             State::Granted => return Err(refused(format!("stream {number} has not begun yet"))),
             State::Closing(_) => return Err(unknown(number)),
         }
+        self.watches.note_change();
         Ok(())
     }
 

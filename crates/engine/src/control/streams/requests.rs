@@ -37,6 +37,13 @@ impl Control {
         let answer = match request {
             StreamRequest::Device { device } => self.stream_device(device.as_deref()),
             StreamRequest::Devices => Ok(StreamReply::Devices(self.streams.devices.statuses())),
+            StreamRequest::AwaitChange { seen } => {
+                if let Err(ticket) = self.streams.watches.wait(ticket, seen) {
+                    let reason = "this connection waits for a change already";
+                    self.refuse(ticket, RequestError::Failed(reason.into()));
+                }
+                return;
+            }
             StreamRequest::Add(new) => self.add_device(peer, new),
             StreamRequest::Remove { device } => self.remove_device(peer, &device),
             StreamRequest::List { after } => {
@@ -178,6 +185,15 @@ impl Control {
         self.unplug_ended();
         self.open_waiting_streams();
         self.call_if_due();
+        self.answer_watches();
+    }
+
+    /// Answers the programs that wait for a change of the devices, if there was one.
+    fn answer_watches(&mut self) {
+        let (tickets, number) = self.streams.watches.take_due();
+        for ticket in tickets {
+            self.reply(ticket, Reply::Stream(StreamReply::Changed { number }));
+        }
     }
 
     pub(super) fn call_if_due(&mut self) {
@@ -188,6 +204,11 @@ impl Control {
     pub(in crate::control) fn end_streams_of(&mut self, peer: u64) {
         self.streams.peer_gone(peer);
         self.unplug_ended();
+    }
+
+    /// The device that drives is opened for other samples.
+    pub(in crate::control) fn stream_driver_changed(&mut self) {
+        self.streams.watches.note_change();
     }
 
     /// When a step is due that no event brings.

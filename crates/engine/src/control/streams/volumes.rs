@@ -77,7 +77,9 @@ impl Streams {
         let device = self.devices.get_mut(number).ok_or_else(|| refused("the device has gone"))?;
         device.set_volume(device.volume.changed(gain, muted));
         device.calls.need(now_ns());
-        Ok(device.volume)
+        let volume = device.volume;
+        self.watches.note_change();
+        Ok(volume)
     }
 }
 

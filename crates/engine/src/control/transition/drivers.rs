@@ -204,6 +204,7 @@ impl Control {
         let swap = DriverSwap::new(driver, start_trigger, slabs, existing);
         self.publisher.hand_over(swap, now_ns());
         self.settings.driver = facts;
+        self.stream_driver_changed();
         self.services.hardware_monitor = hardware_monitor;
         self.update_hardware_monitoring();
         self.supervisor.is_away = false;

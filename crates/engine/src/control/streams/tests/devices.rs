@@ -16,11 +16,16 @@ pub(super) struct Thread {
 
 /// Adds a device whose thread the test plays.
 pub(super) fn add(scenario: &mut Scenario, name: &str) -> Thread {
+    add_of(scenario, name, None)
+}
+
+/// The same, of a connection with which it ends.
+fn add_of(scenario: &mut Scenario, name: &str, owner: Option<u64>) -> Thread {
     let (own, (orders, returns)) = stream_rings();
     let shared = Arc::new(DeviceShared::new(DeviceState::Parked));
     let end = DeviceEnd::new(own, Arc::clone(&shared));
     let facts = DeviceFacts::of_null_device(48_000, 2);
-    scenario.streams.devices.insert(name.into(), facts, end);
+    scenario.streams.devices.insert(name.into(), facts, end, owner);
     Thread { shared, orders, returns }
 }
 
@@ -74,7 +79,12 @@ fn a_device_that_has_left_ends_its_streams_and_no_others() {
 #[test]
 fn there_are_as_many_devices_as_have_threads() {
     let mut scenario = Scenario::new();
-    let new = |name: &str| NewDevice { name: name.into(), channels: 2, sample_rate_hz: None };
+    let new = |name: &str| NewDevice {
+        name: name.into(),
+        channels: 2,
+        sample_rate_hz: None,
+        ends_with_connection: false,
+    };
     let threads: Vec<Thread> =
         (0..STREAM_DEVICES).map(|number| add(&mut scenario, &number.to_string())).collect();
     let full = scenario.streams.devices.check_new(&new("more"), 48_000);
@@ -107,4 +117,34 @@ fn a_volume_is_that_of_one_device() {
     assert_eq!(other.shared.gain.get(), 0.0);
     scenario.streams.call_if_due(now_ns());
     assert_eq!((scenario.calls(), other.shared.call.count()), (0, 1));
+}
+
+#[test]
+fn a_device_ends_with_the_connection_that_added_it_and_one_of_nobody_stays() {
+    let mut scenario = Scenario::new();
+    let [first, second] = [1, 2].map(|peer| add_of(&mut scenario, &peer.to_string(), Some(peer)));
+    let stays = add(&mut scenario, "stays");
+    scenario.streams.watches.take_due();
+    scenario.streams.peer_gone(1);
+    let leaving = [&first, &second, &stays].map(|thread| thread.shared.is_to_leave());
+    assert_eq!(leaving, [true, false, false]);
+    let left: Vec<String> =
+        scenario.streams.devices.statuses().into_iter().map(|device| device.name).collect();
+    assert_eq!(left, ["2", "stays"]);
+}
+
+#[test]
+fn programs_are_told_of_devices_that_go_and_of_other_volumes() {
+    let mut scenario = Scenario::new();
+    let _other = add_of(&mut scenario, "other", Some(1));
+    let number = |scenario: &mut Scenario| scenario.streams.watches.take_due().1;
+    let muted = (None, Some(true));
+    let before = number(&mut scenario);
+    scenario.streams.set_device_volume(Permissions::ALL, Some("other"), muted).unwrap();
+    let after = number(&mut scenario);
+    assert!(after > before);
+    scenario.streams.peer_gone(2);
+    assert_eq!(number(&mut scenario), after, "it had no device");
+    scenario.streams.peer_gone(1);
+    assert!(number(&mut scenario) > after);
 }

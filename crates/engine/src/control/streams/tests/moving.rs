@@ -105,7 +105,7 @@ fn a_stream_moves_only_where_it_fits_and_for_those_who_may() {
     ] {
         let (own, _) = stream_rings();
         let end = DeviceEnd::new(own, Arc::new(DeviceShared::new(DeviceState::Parked)));
-        scenario.streams.devices.insert(name.into(), facts, end);
+        scenario.streams.devices.insert(name.into(), facts, end, None);
     }
     let record = NewStream { direction: Direction::Monitor, ..stereo() };
     let (recorder, _) = scenario.open(1, record).unwrap();
