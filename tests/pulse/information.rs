@@ -33,7 +33,9 @@ fn pactl_shows_the_server_and_its_sink() {
 fn what_is_not_there_is_an_error_of_pactl() {
     let scene = Scene::new();
     for (arguments, error) in [
-        (&["load-module", "module-null-sink"][..], "Not supported"),
+        (&["load-module", "module-nothing"][..], "Module initialization failed"),
+        (&["load-module", "module-null-sink", "rate=0"], "Module initialization failed"),
+        (&["move-sink-input", "99", "consort"], "No such entity"),
         (&["unload-module", "7"], "No such entity"),
         (&["set-default-sink", "other"], "No such entity"),
         (&["exit"], "Not supported"),

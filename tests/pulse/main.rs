@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bad_input;
+mod devices;
 mod information;
 mod limits;
 mod playing;

@@ -3,9 +3,14 @@
 
 mod client;
 mod connections;
+mod devices;
 mod dispatch;
 mod format;
 mod introspection;
+mod module_arguments;
+mod module_requests;
+mod modules;
+mod moves;
 mod new_input;
 mod offers;
 mod playback_requests;
@@ -16,6 +21,7 @@ mod samples;
 #[cfg(any(test, fuzzing))]
 pub(crate) mod silence;
 mod sink_inputs;
+mod sinks;
 mod source_outputs;
 mod sources;
 #[cfg(test)]
@@ -25,6 +31,7 @@ use std::collections::BTreeMap;
 use std::ffi::CString;
 
 use self::client::Client;
+use modules::Modules;
 use pulseaudio::protocol::{
     Command, PulseError, SubscriptionEvent, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType,
@@ -32,10 +39,11 @@ use pulseaudio::protocol::{
 use sample_requests::Upload;
 use samples::Samples;
 use sink_inputs::SinkInput;
+use sinks::Sinks;
 use source_outputs::SourceOutput;
 use sources::SourceVolumes;
 
-use crate::output::Device;
+use crate::output::Devices;
 use crate::wire;
 
 /// Most connections at once.
@@ -84,8 +92,13 @@ pub(crate) struct Machine {
 
 /// The server, as programs that speak the protocol see it.
 #[derive(Debug)]
-pub(crate) struct FrontEnd<D: Device> {
-    device: D,
+pub(crate) struct FrontEnd<D: Devices> {
+    devices: D,
+    sinks: Sinks,
+    modules: Modules,
+    /// The names of the sink and the source that a program made the default.
+    chosen_sink: Option<CString>,
+    chosen_source: Option<CString>,
     machine: Machine,
     clients: BTreeMap<u32, Client>,
     inputs: BTreeMap<u32, SinkInput<D::Output>>,
@@ -111,11 +124,15 @@ enum Answer {
 
 type Answered = Result<Answer, PulseError>;
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     /// Begins without programs.
-    pub fn new(device: D, machine: Machine) -> Self {
-        Self {
-            device,
+    pub fn new(devices: D, machine: Machine) -> Self {
+        let mut front_end = Self {
+            devices,
+            sinks: Sinks::default(),
+            modules: Modules::default(),
+            chosen_sink: None,
+            chosen_source: None,
             machine,
             clients: BTreeMap::new(),
             inputs: BTreeMap::new(),
@@ -127,12 +144,14 @@ impl<D: Device> FrontEnd<D> {
             next_input: 0,
             next_output: 0,
             effects: Vec::new(),
-        }
+        };
+        front_end.refresh(0);
+        front_end
     }
 
-    /// Returns the server's device.
-    pub fn device_mut(&mut self) -> &mut D {
-        &mut self.device
+    /// Returns the server's devices.
+    pub fn devices_mut(&mut self) -> &mut D {
+        &mut self.devices
     }
 
     /// Returns what is to be done, in this order.
@@ -155,8 +174,7 @@ impl<D: Device> FrontEnd<D> {
         for index in indices {
             let Some(input) = self.inputs.get_mut(&index) else { continue };
             if input.playback.has_ended() {
-                self.device.refresh();
-                self.kill_input(index);
+                self.end_or_move_input(index, now_ns);
                 continue;
             }
             input.playback.update(now_ns);
@@ -167,17 +185,6 @@ impl<D: Device> FrontEnd<D> {
             }
         }
         self.update_outputs(now_ns);
-    }
-
-    /// The device is another one, or there is none any more: streams on the one before have ended.
-    pub fn device_changed(&mut self) {
-        let indices: Vec<u32> = self.inputs.keys().copied().collect();
-        indices.into_iter().for_each(|index| self.kill_input(index));
-        let indices: Vec<u32> = self.outputs.keys().copied().collect();
-        indices.into_iter().for_each(|index| self.kill_output(index));
-        self.notify(Facility::Sink, EventType::Changed, 0);
-        self.notify(Facility::Source, EventType::Changed, 0);
-        self.notify(Facility::Server, EventType::Changed, u32::MAX);
     }
 
     fn send(&mut self, client: u32, bytes: Vec<u8>) {

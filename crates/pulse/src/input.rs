@@ -2,15 +2,6 @@
 
 use client::stream::Timing;
 
-/// What a stream records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// What leaves the device.
-    Monitor,
-    /// What the device captures.
-    Capture,
-}
-
 /// A stream to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewInput {
@@ -18,8 +9,12 @@ pub(crate) struct NewInput {
     pub program: String,
     /// Name of what it records for, for users.
     pub name: String,
-    /// What it records.
-    pub source: Source,
+    /// Name of the device; `None`: the one that drives.
+    pub device: Option<String>,
+    /// What leaves the device, instead of what it captures.
+    pub is_monitor: bool,
+    /// All channels of that.
+    pub channels: u32,
     /// How many frames may wait in the device and in the ring before some are lost.
     pub kept_frames: u32,
     /// The device may sleep while nothing else needs it, and there are no frames then.

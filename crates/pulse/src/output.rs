@@ -1,4 +1,6 @@
-//! What the front end asks of a server: a device, and streams on it.
+//! What the front end asks of a server: devices, and streams on them.
+
+use std::collections::BTreeMap;
 
 use client::stream::{Gain, Timing, Volume, Wish};
 
@@ -15,9 +17,37 @@ pub(crate) struct DeviceFormat {
     pub captured: u32,
 }
 
+/// A device of the server that plays streams.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct DeviceStatus {
+    /// `None`: the one that drives the graph.
+    pub name: Option<String>,
+    /// The server's number of a further device: a later one of the same name has another.
+    pub number: u32,
+    /// What streams on it are converted to.
+    pub format: DeviceFormat,
+    /// The volume of all that it plays.
+    pub volume: Volume,
+}
+
+/// A device without hardware, to be added.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewNullDevice {
+    /// Its name.
+    pub name: String,
+    /// Channels that it plays.
+    pub channels: u32,
+    /// Hz; `None`: that of the device that drives.
+    pub rate_hz: Option<u32>,
+}
+
 /// A stream to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewOutput {
+    /// Name of the device; `None`: the one that drives.
+    pub device: Option<String>,
+    /// All of the device's channels.
+    pub channels: u32,
     /// Name of the program, for users.
     pub program: String,
     /// Name of what is played, for users.
@@ -28,34 +58,51 @@ pub(crate) struct NewOutput {
     pub account: u32,
 }
 
-/// A server's device.
-pub(crate) trait Device {
-    /// A stream that plays on it.
+/// A server's devices. A device is named by its name, or is the one that drives the graph.
+pub(crate) trait Devices {
+    /// A stream that plays.
     type Output: Output;
-    /// A stream that records it.
+    /// A stream that records.
     type Input: Input;
 
-    /// Returns what it plays; `None` as long as there is no server, or its device plays no streams.
-    fn format(&self) -> Option<DeviceFormat>;
+    /// Returns those that there are, the one that drives first; none as long as there is no
+    /// server.
+    fn list(&mut self) -> Vec<DeviceStatus>;
 
-    /// Asks the server what it plays now.
-    fn refresh(&mut self);
+    /// Changes the volume of a device, as far as that is not `None`; returns it, or `None` if the
+    /// server refuses it.
+    fn set_volume(
+        &mut self,
+        device: Option<&str>,
+        gain: Option<Gain>,
+        muted: Option<bool>,
+    ) -> Option<Volume>;
 
-    /// Returns the volume of all that it plays.
-    fn volume(&self) -> Volume;
+    /// Adds a device, which ends with this process; returns false if the server refuses it.
+    fn add(&mut self, new: NewNullDevice) -> bool;
 
-    /// Changes its volume, as far as that is not `None`; returns false if the server refuses it.
-    fn set_volume(&mut self, gain: Option<Gain>, muted: Option<bool>) -> bool;
+    /// Removes a device that was added: its streams end.
+    fn remove(&mut self, device: &str);
 
     /// Opens a stream, which holds at position 0; `None` if the server refuses it.
     fn open(&mut self, new: NewOutput) -> Option<Self::Output>;
 
     /// Opens a stream that records, and holds at position 0; `None` if the server refuses it.
     fn record(&mut self, new: NewInput) -> Option<Self::Input>;
+
+    /// Has a stream go on at another device of the same format; returns false if the server
+    /// refuses it.
+    fn move_output(&mut self, output: &Self::Output, device: Option<&str>) -> bool;
+
+    /// Returns the device of each stream of this process that plays, by the stream's number.
+    fn homes(&mut self) -> BTreeMap<u32, Option<String>>;
 }
 
 /// The program's end of a stream: a ring and wishes. Positions count its frames.
 pub(crate) trait Output {
+    /// Returns its number on the server.
+    fn number(&self) -> u32;
+
     /// Returns the most frames that it holds.
     fn capacity_frames(&self) -> u64;
 

@@ -5,5 +5,5 @@ mod conversion;
 mod gain;
 mod stream;
 
-pub(crate) use attributes::RecordRequested;
+pub(crate) use attributes::{RecordAttributes, RecordRequested};
 pub(crate) use stream::{Manner, Recording};

@@ -18,7 +18,7 @@ use anyhow::Context;
 use link::{Link, State};
 use listener::{Accepted, Listener};
 use retry::Retry;
-use server::ServerDevice;
+use server::ServerDevices;
 use sys::clock::now_ns;
 use sys::poll::{Event, Interest, Poller};
 use sys::signals::TerminationSignals;
@@ -28,8 +28,9 @@ use crate::front_end::{Effect, FrontEnd, Origin};
 const SIGNALS: u64 = 0;
 const SERVER: u64 = 1;
 const LISTENER: u64 = 2;
+const DEVICES: u64 = 3;
 /// The token of program 0; the others follow.
-const FIRST_LINK: u64 = 3;
+const FIRST_LINK: u64 = 4;
 
 /// How long a program that was not let in may stay.
 const ADMISSION_NS: u64 = 10_000_000_000;
@@ -50,7 +51,7 @@ pub(crate) struct Service {
     poller: Poller,
     signals: TerminationSignals,
     listener: Listener,
-    front_end: FrontEnd<ServerDevice>,
+    front_end: FrontEnd<ServerDevices>,
     links: BTreeMap<u32, Link>,
     accounts: Accounts,
     retry: Retry,
@@ -60,7 +61,7 @@ impl Service {
     /// Connects to a server and listens: at a path, at a service manager's, or where programs look.
     ///
     /// # Errors
-    /// Those of [`ServerDevice::connect`], [`Listener::adopt`] and [`Listener::bind`].
+    /// Those of [`ServerDevices::connect`], [`Listener::adopt`] and [`Listener::bind`].
     pub fn new(
         server: &str,
         socket: Option<&Path>,
@@ -68,7 +69,7 @@ impl Service {
     ) -> anyhow::Result<Self> {
         // Each program takes a descriptor, and each stream some.
         let _ = sys::process::raise_file_limit();
-        let device = ServerDevice::connect(server)?;
+        let devices = ServerDevices::connect(server)?;
         let adopted = if socket.is_none() { Listener::adopt()? } else { None };
         let listener = match (adopted, socket) {
             (Some(adopted), _) => adopted,
@@ -78,7 +79,7 @@ impl Service {
         let poller = Poller::new()?;
         poller.add(&signals, SIGNALS, Interest::Readable)?;
         poller.add(&listener, LISTENER, Interest::Readable)?;
-        let front_end = FrontEnd::new(device, machine::about());
+        let front_end = FrontEnd::new(devices, machine::about());
         let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
         let mut service = Self { poller, signals, listener, front_end, links, accounts, retry };
         service.watch_server()?;
@@ -103,6 +104,7 @@ impl Service {
                         }
                     }
                     SERVER => self.server_gone(),
+                    DEVICES => self.devices_ready(),
                     LISTENER => self.accept(),
                     token => self.link_ready(token, event),
                 }
@@ -230,27 +232,44 @@ impl Service {
     }
 
     fn watch_server(&mut self) -> anyhow::Result<()> {
-        if let Some(connection) = self.front_end.device_mut().connection() {
+        let devices = self.front_end.devices_mut();
+        if let Some(connection) = devices.connection() {
             self.poller.add(connection, SERVER, Interest::Readable)?;
+        }
+        if let Some(watch) = devices.watch() {
+            self.poller.add(watch, DEVICES, Interest::Readable)?;
         }
         Ok(())
     }
 
+    /// Something about the server's devices may have changed.
+    fn devices_ready(&mut self) {
+        match self.front_end.devices_mut().have_changed() {
+            Ok(true) => self.front_end.devices_changed(now_ns()),
+            Ok(false) => {}
+            Err(_) => self.server_gone(),
+        }
+    }
+
     /// The server has ended, and all streams with it. Programs stay connected.
     fn server_gone(&mut self) {
-        if let Some(connection) = self.front_end.device_mut().connection() {
-            let _ = self.poller.remove(connection);
+        let devices = self.front_end.devices_mut();
+        // Either of its two connections may say it first.
+        let Some(connection) = devices.connection() else { return };
+        let _ = self.poller.remove(connection);
+        if let Some(watch) = devices.watch() {
+            let _ = self.poller.remove(watch);
         }
-        self.front_end.device_mut().disconnect();
-        self.front_end.device_changed();
+        devices.disconnect();
+        self.front_end.devices_changed(now_ns());
         self.retry.server_gone(now_ns());
     }
 
     fn look_for_server(&mut self, now_ns: u64) -> anyhow::Result<()> {
-        if self.front_end.device_mut().reconnect() {
+        if self.front_end.devices_mut().reconnect() {
             self.retry.found(now_ns);
             self.watch_server()?;
-            self.front_end.device_changed();
+            self.front_end.devices_changed(now_ns);
         } else {
             self.retry.not_found(now_ns);
         }

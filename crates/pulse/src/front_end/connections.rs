@@ -6,10 +6,10 @@ use pulseaudio::protocol::{
 };
 
 use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, properties};
-use crate::output::Device;
+use crate::output::Devices;
 use crate::wire::{self, Frame};
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     /// A program has connected. Returns the connection's number, or `None` if there are too many,
     /// or too many of this program.
     pub fn connected(&mut self, origin: Origin) -> Option<u32> {

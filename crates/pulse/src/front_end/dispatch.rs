@@ -1,13 +1,13 @@
 //! Each command of the protocol, and what answers it.
 
 use pulseaudio::protocol::props::PropsUpdateMode;
-use pulseaudio::protocol::{Command, LookupReply, PulseError, StatInfo};
+use pulseaudio::protocol::{Command, PulseError, StatInfo};
 
 use super::{Answer, Answered, Client, FrontEnd, properties};
-use crate::output::Device;
+use crate::output::Devices;
 use crate::wire::{self, Packet};
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     pub(super) fn answer(&mut self, client: u32, packet: Packet, now_ns: u64) -> Answered {
         let Packet { tag, command, keys } = packet;
         if let Command::Auth(asked) = &command {
@@ -38,7 +38,9 @@ impl<D: Device> FrontEnd<D> {
                 .answer_about_playback(client, tag, &command, &keys, now_ns)
                 .or_else(|| self.answer_about_samples(client, tag, &command, now_ns))
                 .or_else(|| self.answer_about_recording(client, tag, &command, &keys, now_ns))
+                .or_else(|| self.answer_about_sinks(client, tag, &command, now_ns))
                 .or_else(|| self.answer_about_sources(client, tag, &command, now_ns))
+                .or_else(|| self.answer_about_modules(client, tag, &command, now_ns))
                 .unwrap_or_else(|| self.answer_about_server(client, tag, &command, now_ns)),
         }
     }
@@ -113,23 +115,6 @@ impl<D: Device> FrontEnd<D> {
                 let stat = StatInfo { sample_cache_size, ..StatInfo::default() };
                 packet(wire::reply(tag, &stat, version))
             }
-            Command::GetServerInfo => packet(wire::reply(tag, &self.server_info(), version)),
-            Command::GetSinkInfo(asked) => {
-                // Other programs of the server may have changed its volume.
-                self.device.refresh();
-                self.find_sink(asked.index, asked.name.as_deref())?;
-                let sink = self.sink_info().ok_or(PulseError::NoEntity)?;
-                packet(wire::reply(tag, &sink, version))
-            }
-            Command::GetSinkInfoList => {
-                self.device.refresh();
-                let sinks: Vec<_> = self.sink_info().into_iter().collect();
-                packet(wire::reply(tag, &sinks, version))
-            }
-            Command::LookupSink(name) => {
-                let index = self.find_sink(None, Some(name))?;
-                packet(wire::reply(tag, &LookupReply(index), version))
-            }
             Command::GetClientInfo(index) => {
                 let known = self.clients.get(index).filter(|known| known.admitted.is_some());
                 let info = known.ok_or(PulseError::NoEntity)?.info(*index);
@@ -151,37 +136,24 @@ impl<D: Device> FrontEnd<D> {
             }
             Command::SetSinkInputVolume(asked) => self.set_input_volume(asked.index, asked.volume),
             Command::SetSinkInputMute(asked) => self.set_input_mute(asked.index, asked.mute),
-            Command::SetSinkVolume(asked) => {
-                self.find_sink(asked.device_index, asked.device_name.as_deref())?;
-                self.set_sink_volume(Some(&asked.volume), None)
-            }
-            Command::SetSinkMute(asked) => {
-                self.find_sink(asked.device_index, asked.device_name.as_deref())?;
-                self.set_sink_volume(None, Some(asked.mute))
-            }
             Command::KillSinkInput(index) => {
                 self.inputs.get(index).ok_or(PulseError::NoEntity)?;
                 self.kill_input(*index);
                 Ok(Answer::Done)
             }
             Command::MoveSinkInput(asked) => {
-                let input = asked.index.and_then(|index| self.inputs.get(&index));
-                input.ok_or(PulseError::NoEntity)?;
-                self.find_sink(asked.device_index, asked.device_name.as_deref())?;
-                Ok(Answer::Done)
+                let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
+                self.move_input_of(asked.index, sink?, now_ns)
             }
-            Command::SetDefaultSink(name) => self.find_sink(None, Some(name)).map(|_| Answer::Done),
             other => Self::answer_about_what_is_not_there(other),
         }
     }
 
-    /// Modules and cards: there are none.
+    /// Cards: there are none.
     fn answer_about_what_is_not_there(command: &Command) -> Answered {
         match command {
-            Command::GetModuleInfoList | Command::GetCardInfoList => Ok(Answer::Done),
-            Command::GetModuleInfo(_)
-            | Command::GetCardInfo(_)
-            | Command::UnloadModule(_)
+            Command::GetCardInfoList => Ok(Answer::Done),
+            Command::GetCardInfo(_)
             | Command::SetCardProfile(_)
             | Command::SetSinkPort(_)
             | Command::SetSourcePort(_) => Err(PulseError::NoEntity),

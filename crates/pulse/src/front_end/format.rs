@@ -4,7 +4,6 @@ use convert::{ChannelMap, ChannelPosition as P, ProgramFormat, SampleFormat, Sta
 use pulseaudio::protocol::{self as codec, FormatEncoding, FormatInfo, Prop, Props, SampleSpec};
 
 use super::properties::set;
-use crate::output::DeviceFormat;
 
 /// Positions in the protocol's order, before and after the 32 auxiliary ones.
 const BEFORE_AUX: [P; 12] = [
@@ -96,11 +95,14 @@ fn codec_position(number: usize) -> Option<codec::ChannelPosition> {
     (&map).into_iter().next()
 }
 
-/// Returns the samples of a device: floating point in ALSA's order of channels.
-pub(super) fn device(device: DeviceFormat) -> Option<ProgramFormat> {
-    let map = ChannelMap::extended(Standard::Alsa, device.channels as usize)?;
-    let format = SampleFormat::Linear(dsp::Format::FloatLe);
-    Some(ProgramFormat { format, rate_hz: device.rate_hz, map })
+/// Returns the map of a device's channels: ALSA's order.
+pub(super) fn device_map(channels: u32) -> Option<ChannelMap> {
+    ChannelMap::extended(Standard::Alsa, channels as usize)
+}
+
+/// Returns the samples of a device: floating point.
+pub(super) fn floating(rate_hz: u32, map: ChannelMap) -> ProgramFormat {
+    ProgramFormat { format: SampleFormat::Linear(dsp::Format::FloatLe), rate_hz, map }
 }
 
 /// Returns the description of samples that replaces all four values of the older one.

@@ -1,21 +1,21 @@
-//! The server and its sink, as programs see them.
+//! The server and its sinks, as programs see them.
 
 use std::ffi::{CStr, CString};
 
 use pulseaudio::protocol::{
-    ChannelMap, ChannelVolume, Prop, Props, PulseError, SampleFormat, SampleSpec, ServerInfo,
-    SinkFlags, SinkInfo, SinkState, SubscriptionEventFacility as Facility,
+    ChannelMap, ChannelVolume, Command, LookupReply, Prop, Props, PulseError, SampleFormat,
+    SampleSpec, ServerInfo, SinkFlags, SinkInfo, SinkState, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType, Volume,
 };
 
-use super::sources::MONITOR;
-use super::{Answer, Answered, FrontEnd, format};
-use crate::output::Device;
+use super::dispatch::OVER_PROGRAM;
+use super::sinks::{DRIVER, Sink};
+use super::sources::Source;
+use super::{Answer, Answered, Client, FrontEnd, format, properties};
+use crate::output::Devices;
 use crate::playback;
+use crate::wire;
 
-/// The only sink, and its monitor.
-pub(super) const INDEX: u32 = 0;
-pub(super) const SINK: &CStr = c"consort";
 /// The steps of the protocol's volumes.
 pub(super) const VOLUME_STEPS: u32 = 0x10001;
 
@@ -23,38 +23,82 @@ pub(super) const VOLUME_STEPS: u32 = 0x10001;
 const NO_DEVICE: SampleSpec =
     SampleSpec { format: SampleFormat::S16Le, channels: 2, sample_rate: 44_100 };
 
-impl<D: Device> FrontEnd<D> {
-    pub(super) fn server_info(&self) -> ServerInfo {
-        let device = self.device.format().and_then(format::device);
+impl<D: Devices> FrontEnd<D> {
+    /// Answers requests about the server and its sinks; `None` if it is none of these.
+    pub(super) fn answer_about_sinks(
+        &mut self,
+        client: u32,
+        tag: u32,
+        command: &Command,
+        now_ns: u64,
+    ) -> Option<Answered> {
+        let version = self.clients.get(&client).map_or(0, Client::version);
+        let packet = |bytes| Ok(Answer::Packet(bytes));
+        Some(match command {
+            Command::GetServerInfo => packet(wire::reply(tag, &self.server_info(), version)),
+            Command::GetSinkInfo(asked) => {
+                self.refresh(now_ns);
+                let sink = self.find_sink(asked.index, asked.name.as_deref());
+                let info = sink.and_then(|index| self.sink_info(index).ok_or(PulseError::NoEntity));
+                info.and_then(|info| packet(wire::reply(tag, &info, version)))
+            }
+            Command::GetSinkInfoList => {
+                self.refresh(now_ns);
+                let indices = self.sinks.indices().into_iter();
+                let all: Vec<_> = indices.filter_map(|index| self.sink_info(index)).collect();
+                packet(wire::reply(tag, &all, version))
+            }
+            Command::LookupSink(name) => {
+                let found = self.find_sink(None, Some(name));
+                found.and_then(|index| packet(wire::reply(tag, &LookupReply(index), version)))
+            }
+            Command::SetSinkVolume(asked) => {
+                let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
+                sink.and_then(|index| self.set_sink_volume(index, Some(&asked.volume), None))
+            }
+            Command::SetSinkMute(asked) => {
+                let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
+                sink.and_then(|index| self.set_sink_volume(index, None, Some(asked.mute)))
+            }
+            Command::SetDefaultSink(name) => {
+                self.find_sink(None, Some(name)).map(|index| self.set_default_sink(index, now_ns))
+            }
+            _ => return None,
+        })
+    }
+
+    fn server_info(&self) -> ServerInfo {
+        let default = self.default_sink().and_then(|index| self.sinks.get(index));
         let version = CString::new(env!("CARGO_PKG_VERSION")).unwrap_or_default();
         ServerInfo {
             server_name: Some(c"consort".into()),
             server_version: Some(version),
             user_name: Some(self.machine.user.clone()),
             host_name: Some(self.machine.host.clone()),
-            sample_spec: device.as_ref().map_or(NO_DEVICE, format::spec),
+            sample_spec: default.map_or(NO_DEVICE, |sink| format::spec(&sink.samples())),
             cookie: self.machine.cookie,
-            default_sink_name: device.is_some().then(|| SINK.into()),
-            default_source_name: self.default_source().map(|source| source.name().into()),
-            channel_map: device.map_or_else(ChannelMap::stereo, |device| format::map(&device.map)),
+            default_sink_name: default.map(|sink| sink.name.clone()),
+            default_source_name: self.default_source().and_then(|source| self.source_name(source)),
+            channel_map: default.map_or_else(ChannelMap::stereo, |sink| format::map(&sink.map)),
         }
     }
 
-    /// Returns the sink; `None` as long as the server has none.
-    pub(super) fn sink_info(&self) -> Option<SinkInfo> {
-        let device = format::device(self.device.format()?)?;
+    fn sink_info(&self, index: u32) -> Option<SinkInfo> {
+        let sink = self.sinks.get(index)?;
+        let samples = sink.samples();
         Some(SinkInfo {
-            index: INDEX,
-            name: SINK.into(),
-            description: Some(c"consort".into()),
-            props: device_props(c"consort", c"sound"),
-            state: self.sink_state(),
-            sample_spec: format::spec(&device),
-            channel_map: format::map(&device.map),
-            cvolume: self.sink_volume(device.map.channels()),
-            muted: self.device.volume().muted,
-            monitor_source_index: Some(INDEX),
-            monitor_source_name: Some(MONITOR.into()),
+            index,
+            name: sink.name.clone(),
+            description: Some(sink.description()),
+            props: sink_props(sink),
+            state: self.sink_state(index),
+            sample_spec: format::spec(&samples),
+            channel_map: format::map(&samples.map),
+            owner_module_index: sink.described.as_ref().map(|described| described.module),
+            cvolume: sink_volume(sink),
+            muted: sink.volume.muted,
+            monitor_source_index: Some(Source::Monitor(index).index()),
+            monitor_source_name: Some(sink.monitor_name()),
             flags: SinkFlags::DECIBEL_VOLUME | SinkFlags::LATENCY | SinkFlags::DYNAMIC_LATENCY,
             driver: Some(c"consort".into()),
             base_volume: Volume::NORM,
@@ -64,32 +108,29 @@ impl<D: Device> FrontEnd<D> {
         })
     }
 
-    fn sink_volume(&self, channels: usize) -> ChannelVolume {
-        let volume = playback::volume_of(self.device.volume().gain);
-        let mut volumes = ChannelVolume::empty();
-        (0..channels).for_each(|_| volumes.push(volume));
-        volumes
-    }
-
-    /// Changes the volume of the sink, which is one for all of its channels: the loudest is it.
-    pub(super) fn set_sink_volume(
+    /// Changes the volume of a sink, which is one for all of its channels: the loudest is it.
+    fn set_sink_volume(
         &mut self,
+        index: u32,
         volumes: Option<&ChannelVolume>,
         muted: Option<bool>,
     ) -> Answered {
         let gain = volumes.map(|volumes| playback::gain_of(volumes).ok_or(PulseError::Invalid));
-        if !self.device.set_volume(gain.transpose()?, muted) {
-            return Err(PulseError::AccessDenied);
-        }
-        self.notify(Facility::Sink, EventType::Changed, INDEX);
+        let gain = gain.transpose()?;
+        let sink = self.sinks.get_mut(index).ok_or(PulseError::NoEntity)?;
+        let volume = self.devices.set_volume(sink.device.as_deref(), gain, muted);
+        sink.volume = volume.ok_or(PulseError::AccessDenied)?;
+        self.notify(Facility::Sink, EventType::Changed, index);
         Ok(Answer::Done)
     }
 
     /// Running while a stream plays, idle while one could, or records; else its device sleeps.
-    pub(super) fn sink_state(&self) -> SinkState {
-        match self.inputs.values().any(|input| input.playback.runs()) {
+    pub(super) fn sink_state(&self, index: u32) -> SinkState {
+        let mut inputs = self.inputs.values().filter(|input| input.sink == index).peekable();
+        let has_some = inputs.peek().is_some();
+        match inputs.any(|input| input.playback.runs()) {
             true => SinkState::Running,
-            false if !self.inputs.is_empty() || self.records() => SinkState::Idle,
+            false if has_some || self.is_recorded(index) => SinkState::Idle,
             false => SinkState::Suspended,
         }
     }
@@ -101,15 +142,36 @@ impl<D: Device> FrontEnd<D> {
         index: Option<u32>,
         name: Option<&CStr>,
     ) -> Result<u32, PulseError> {
-        // A number is a name as well.
-        let is_it = |name: &CStr| [SINK, c"@DEFAULT_SINK@", c"0"].contains(&name);
-        let is_known = index.is_none_or(|index| index == INDEX) && name.is_none_or(is_it);
-        if is_known && self.device.format().is_some() {
-            Ok(INDEX)
-        } else {
-            Err(PulseError::NoEntity)
-        }
+        let found = match (index, name) {
+            (Some(index), _) => self.sinks.get(index).map(|_| index),
+            (None, None) => self.default_sink(),
+            (None, Some(name)) if name == c"@DEFAULT_SINK@" => self.default_sink(),
+            (None, Some(name)) => self.sinks.find(name),
+        };
+        found.ok_or(PulseError::NoEntity)
     }
+
+    /// Returns the sink that programs get who name none: the one that was chosen, or else the
+    /// device that drives.
+    pub(super) fn default_sink(&self) -> Option<u32> {
+        let chosen = self.chosen_sink.as_deref().and_then(|name| self.sinks.find(name));
+        let driver = || self.sinks.get(DRIVER).map(|_| DRIVER);
+        chosen.or_else(driver).or_else(|| self.sinks.indices().first().copied())
+    }
+}
+
+fn sink_volume(sink: &Sink) -> ChannelVolume {
+    let volume = playback::volume_of(sink.volume.gain);
+    let mut volumes = ChannelVolume::empty();
+    (0..sink.map.channels()).for_each(|_| volumes.push(volume));
+    volumes
+}
+
+fn sink_props(sink: &Sink) -> Props {
+    let class = if sink.device.is_some() { c"abstract" } else { c"sound" };
+    let own = device_props(&sink.description(), class);
+    let Some(described) = &sink.described else { return own };
+    properties::updated(&own, OVER_PROGRAM, &described.props).unwrap_or(own)
 }
 
 pub(super) fn device_props(description: &CStr, class: &CStr) -> Props {

@@ -1,15 +1,15 @@
 //! How a stream begins, for a program or for a sample.
 
 use client::stream::Gains;
-use convert::{Mixing, ProgramFormat, StreamFormat};
+use convert::{Mixing, ProgramFormat};
 use pulseaudio::protocol::{ChannelVolume, Props, PulseError};
 
 use super::playback_requests::media_name;
 use super::samples::Feed;
 use super::sink_inputs::{Owner, SinkInput};
-use super::{FrontEnd, MAX_STREAMS_OF_ONE, format};
-use crate::output::{Device, NewOutput};
-use crate::playback::{Pace, Playback, Requested, gains, most_us};
+use super::{FrontEnd, MAX_STREAMS_OF_ONE};
+use crate::output::{Devices, NewOutput};
+use crate::playback::{Attributes, Pace, Playback, Requested, gains, most_us};
 
 /// A stream to be begun.
 #[derive(Debug)]
@@ -19,6 +19,9 @@ pub(super) struct NewInput {
     pub feed: Option<Feed>,
     /// The account that it counts for.
     pub account: u32,
+    pub sink: u32,
+    /// It must not be moved.
+    pub stays: bool,
     /// Name of the program, for users.
     pub program_name: String,
     pub program: ProgramFormat,
@@ -31,7 +34,20 @@ pub(super) struct NewInput {
     pub mixing: Mixing,
 }
 
-impl<D: Device> FrontEnd<D> {
+/// What of a stream is needed to open it on a device.
+#[derive(Debug)]
+pub(super) struct Opening {
+    pub sink: u32,
+    pub account: u32,
+    /// Name of the program, for users.
+    pub program_name: String,
+    /// Name of what it plays, for users.
+    pub name: String,
+    pub program: ProgramFormat,
+    pub requested: Requested,
+}
+
+impl<D: Devices> FrontEnd<D> {
     /// Checks whether a program may have another stream.
     ///
     /// # Errors
@@ -46,21 +62,18 @@ impl<D: Device> FrontEnd<D> {
     /// Begins a stream, which holds; returns its index.
     ///
     /// # Errors
-    /// There is no device, or the server refuses the stream.
+    /// There is no such sink, or the server refuses the stream.
     pub(super) fn begin_input(&mut self, new: NewInput) -> Result<u32, PulseError> {
-        let device = self.device.format().and_then(format::device).ok_or(PulseError::NoEntity)?;
-        let pace = Pace::of(&new.program);
-        let granted = new.requested.grant(pace);
-        let output = self.device.open(NewOutput {
-            program: new.program_name,
-            name: media_name(&new.props),
-            depth_frames: granted.depth_frames(pace, device.rate_hz),
+        let (output, within) = self.open_on(Opening {
+            sink: new.sink,
             account: new.account,
-        });
-        let output = output.ok_or(PulseError::TooLarge)?;
-        let gains: Gains = gains(&new.volume, new.is_muted, &new.program.map, &device.map);
-        let stream = StreamFormat { rate_hz: device.rate_hz, map: device.map };
-        let within = new.requested.grant_within(pace, most_us(&output, stream.rate_hz));
+            program_name: new.program_name.clone(),
+            name: media_name(&new.props),
+            program: new.program,
+            requested: new.requested,
+        })?;
+        let stream = self.sinks.get(new.sink).ok_or(PulseError::NoEntity)?.stream();
+        let gains: Gains = gains(&new.volume, new.is_muted, &new.program.map, &stream.map);
         let playback = Playback::new(output, new.program, stream, new.mixing, within, gains)
             .map_err(|_| PulseError::NotSupported)?;
         let index = self.next_input;
@@ -69,6 +82,11 @@ impl<D: Device> FrontEnd<D> {
             owner: new.owner,
             feed: new.feed,
             account: new.account,
+            sink: new.sink,
+            stays: new.stays,
+            is_pinned: false,
+            program_name: new.program_name,
+            requested: new.requested,
             props: new.props,
             volume: new.volume,
             is_muted: new.is_muted,
@@ -76,5 +94,30 @@ impl<D: Device> FrontEnd<D> {
         };
         self.inputs.insert(index, input);
         Ok(index)
+    }
+
+    /// Opens a stream of the server; returns it with what its program is granted.
+    ///
+    /// # Errors
+    /// There is no such sink, or the server refuses the stream.
+    pub(super) fn open_on(
+        &mut self,
+        opening: Opening,
+    ) -> Result<(D::Output, Attributes), PulseError> {
+        let sink = self.sinks.get(opening.sink).ok_or(PulseError::NoEntity)?;
+        let rate_hz = sink.format.rate_hz;
+        let pace = Pace::of(&opening.program);
+        let granted = opening.requested.grant(pace);
+        let new = NewOutput {
+            device: sink.device.clone(),
+            channels: sink.format.channels,
+            program: opening.program_name,
+            name: opening.name,
+            depth_frames: granted.depth_frames(pace, rate_hz),
+            account: opening.account,
+        };
+        let output = self.devices.open(new).ok_or(PulseError::TooLarge)?;
+        let within = opening.requested.grant_within(pace, most_us(&output, rate_hz));
+        Ok((output, within))
     }
 }

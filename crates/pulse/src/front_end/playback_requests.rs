@@ -8,15 +8,14 @@ use pulseaudio::protocol::{
 };
 
 use super::dispatch::OVER_PROGRAM;
-use super::introspection::{INDEX, SINK};
 use super::new_input::NewInput;
 use super::sink_inputs::{Owner, SinkInput};
 use super::{Answer, Answered, Client, FrontEnd, format, offers, properties};
-use crate::output::Device;
+use crate::output::Devices;
 use crate::playback::{Latency, Playback, Requested};
 use crate::wire;
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     pub(super) fn create_playback(
         &mut self,
         client: u32,
@@ -24,8 +23,9 @@ impl<D: Device> FrontEnd<D> {
         asked: &PlaybackStreamParams,
         now_ns: u64,
     ) -> Answered {
-        let (index, channel) = self.open_input(client, asked)?;
+        let (index, channel) = self.open_input(client, asked, now_ns)?;
         let input = self.inputs.get_mut(&index).ok_or(PulseError::Internal)?;
+        let sink = input.sink;
         input.playback.cork(asked.flags.start_corked, now_ns);
         let program = *input.playback.program();
         let attributes = input.playback.attributes();
@@ -38,8 +38,8 @@ impl<D: Device> FrontEnd<D> {
             sample_spec: format::spec(&program),
             channel_map: format::map(&program.map),
             stream_latency: attributes.sink_latency_us,
-            sink_index: INDEX,
-            sink_name: Some(SINK.into()),
+            sink_index: sink,
+            sink_name: self.sinks.get(sink).map(|sink| sink.name.clone()),
             suspended: false,
             format: format::info(&program),
         };
@@ -52,13 +52,14 @@ impl<D: Device> FrontEnd<D> {
         &mut self,
         client: u32,
         asked: &PlaybackStreamParams,
+        now_ns: u64,
     ) -> Result<(u32, u32), PulseError> {
-        self.device.refresh();
-        self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
+        self.refresh(now_ns);
+        let sink = self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let account = known.origin.account;
         self.check_streams_of(account)?;
-        let device = self.device.format().and_then(format::device).ok_or(PulseError::NoEntity)?;
+        let device = self.sinks.get(sink).ok_or(PulseError::NoEntity)?.samples();
         let program = offers::chosen(asked, &device)?;
         let volume = volume(asked, program.map.channels())?;
         let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
@@ -69,6 +70,8 @@ impl<D: Device> FrontEnd<D> {
             owner: Some(Owner { client, channel }),
             feed: None,
             account,
+            sink,
+            stays: asked.flags.no_move,
             program_name,
             program,
             props,

@@ -12,19 +12,38 @@ use pulseaudio::protocol::{
 use super::dispatch::OVER_PROGRAM;
 use super::playback_requests::{latency, media_name};
 use super::source_outputs::SourceOutput;
-use super::sources::for_each_channel;
+use super::sources::{Source, for_each_channel};
 use super::{Answer, Answered, Client, FrontEnd, format, offers, properties};
 use crate::input::NewInput;
-use crate::output::Device;
+use crate::output::Devices;
 use crate::playback::{Latency, Pace};
-use crate::recording::{Manner, RecordRequested, Recording};
+use crate::recording::{Manner, RecordAttributes, RecordRequested, Recording};
 use crate::wire;
 
 /// How much may wait in the device and its ring, so that nothing is lost while this process has to
 /// wait for a CPU, at least.
 const LEAST_KEPT_US: u64 = 500_000;
 
-impl<D: Device> FrontEnd<D> {
+/// A stream of the server that is to record for a program.
+#[derive(Debug)]
+pub(super) struct Listening {
+    /// Name of the program, for users.
+    pub program_name: String,
+    /// Name of what it records for, for users.
+    pub name: String,
+    pub source: Source,
+    /// How much may wait in the device and its ring.
+    pub kept_us: u64,
+    pub lets_sleep: bool,
+    pub account: u32,
+}
+
+/// Returns how much may wait in a device and its ring.
+pub(super) fn kept_us(attributes: RecordAttributes, pace: Pace) -> u64 {
+    attributes.interval_us(pace).max(LEAST_KEPT_US)
+}
+
+impl<D: Devices> FrontEnd<D> {
     /// Answers requests about a stream of the program's own that records; `None` if it is none of
     /// these.
     pub(super) fn answer_about_recording(
@@ -87,23 +106,24 @@ impl<D: Device> FrontEnd<D> {
         asked: &RecordStreamParams,
         now_ns: u64,
     ) -> Answered {
-        let index = self.open_output(client, asked)?;
+        let index = self.open_output(client, asked, now_ns)?;
         self.apply_output_gains(index);
         let output = self.outputs.get_mut(&index).ok_or(PulseError::Internal)?;
+        let source = output.source;
         output.recording.cork(asked.flags.start_corked, now_ns);
-        let program = *output.recording.program();
+        let (program, channel) = (*output.recording.program(), output.channel);
         let attributes = output.recording.attributes();
         let version = self.clients.get(&client).map_or(0, Client::version);
         let reply = CreateRecordStreamReply {
-            channel: output.channel,
+            channel,
             stream_index: index,
             buffer_attr: attributes.to_buffer(),
             sample_spec: format::spec(&program),
             channel_map: format::map(&program.map),
             stream_latency: attributes.source_latency_us,
             // The codec's name for a source.
-            sink_index: output.source.index(),
-            sink_name: Some(output.source.name().into()),
+            sink_index: source.index(),
+            sink_name: self.source_name(source),
             suspended: false,
             format: format::info(&program),
         };
@@ -112,8 +132,13 @@ impl<D: Device> FrontEnd<D> {
     }
 
     /// Opens a stream, which holds; returns its index.
-    fn open_output(&mut self, client: u32, asked: &RecordStreamParams) -> Result<u32, PulseError> {
-        self.device.refresh();
+    fn open_output(
+        &mut self,
+        client: u32,
+        asked: &RecordStreamParams,
+        now_ns: u64,
+    ) -> Result<u32, PulseError> {
+        self.refresh(now_ns);
         let source = self.find_source(asked.source_index, asked.source_name.as_deref())?;
         let account = self.clients.get(&client).ok_or(PulseError::NoEntity)?.origin.account;
         self.check_streams_of(account)?;
@@ -122,8 +147,7 @@ impl<D: Device> FrontEnd<D> {
             // The server mixes before anything is recorded.
             return Err(PulseError::NotSupported);
         }
-        let device = self.device.format().and_then(|device| source.format(device));
-        let device = device.ok_or(PulseError::NoEntity)?;
+        let device = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let described = (&asked.sample_spec, &asked.channel_map);
         let program = offers::chosen_of(described, &asked.formats, &asked.flags, &device)?;
         let channels = program.map.channels();
@@ -138,17 +162,12 @@ impl<D: Device> FrontEnd<D> {
         let lets_sleep = asked.flags.no_inhibit_auto_suspend || asked.flags.peak_detect;
         let pace = Pace::of(&program);
         let attributes = requested.grant(pace);
-        let kept_us = attributes.interval_us(pace).max(LEAST_KEPT_US);
-        let kept_frames = kept_us * u64::from(device.rate_hz) / 1_000_000;
-        let new = NewInput {
-            program: known.name().to_string_lossy().into_owned(),
-            name: media_name(&props),
-            source,
-            kept_frames: u32::try_from(kept_frames).unwrap_or(u32::MAX),
-            lets_sleep,
-            account,
-        };
-        let input = self.device.record(new).ok_or(PulseError::AccessDenied)?;
+        let (program_name, name) =
+            (known.name().to_string_lossy().into_owned(), media_name(&props));
+        let kept_us = kept_us(attributes, pace);
+        let listening = Listening { program_name, name, source, kept_us, lets_sleep, account };
+        let input = self.listen_to(listening)?;
+        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let stream = convert::StreamFormat { rate_hz: device.rate_hz, map: device.map };
         let manner = Manner {
             mixing: offers::mixing(&asked.flags),
@@ -163,10 +182,45 @@ impl<D: Device> FrontEnd<D> {
         let index = self.next_output;
         self.next_output = self.next_output.wrapping_add(1);
         let is_muted = asked.flags.start_muted.unwrap_or(false);
-        let output =
-            SourceOutput { client, channel, account, source, props, volume, is_muted, recording };
+        let output = SourceOutput {
+            client,
+            channel,
+            account,
+            source,
+            stays: asked.flags.no_move,
+            is_pinned: false,
+            props,
+            volume,
+            is_muted,
+            recording,
+        };
         self.outputs.insert(index, output);
         Ok(index)
+    }
+
+    /// Opens a stream of the server that records, and holds.
+    ///
+    /// # Errors
+    /// There is no such source, or the server's policy does not let this process hear it.
+    pub(super) fn listen_to(&mut self, listening: Listening) -> Result<D::Input, PulseError> {
+        let Listening { program_name, name, source, kept_us, lets_sleep, account } = listening;
+        let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
+        let device = match source {
+            Source::Monitor(sink) => self.sinks.get(sink).and_then(|sink| sink.device.clone()),
+            Source::Capture => None,
+        };
+        let kept_frames = kept_us * u64::from(samples.rate_hz) / 1_000_000;
+        let new = NewInput {
+            program: program_name,
+            name,
+            device,
+            is_monitor: source != Source::Capture,
+            channels: samples.map.channels() as u32,
+            kept_frames: u32::try_from(kept_frames).unwrap_or(u32::MAX),
+            lets_sleep,
+            account,
+        };
+        self.devices.record(new).ok_or(PulseError::AccessDenied)
     }
 
     fn cork_recording(

@@ -14,7 +14,7 @@ use super::dispatch::OVER_PROGRAM;
 use super::new_input::NewInput;
 use super::samples::{Feed, Kept, MAX_SAMPLE_BYTES, Sample, is_name};
 use super::{Answer, Answered, Client, FrontEnd, format, properties};
-use crate::output::Device;
+use crate::output::Devices;
 use crate::playback::{Latency, Notice, Pace, Requested};
 use crate::wire;
 
@@ -43,7 +43,7 @@ impl Upload {
     }
 }
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     /// Answers requests about samples; `None` if it is none of these.
     pub(super) fn answer_about_samples(
         &mut self,
@@ -134,8 +134,8 @@ impl<D: Device> FrontEnd<D> {
         if !is_name(&asked.name) {
             return Err(PulseError::Invalid);
         }
-        self.device.refresh();
-        self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
+        self.refresh(now_ns);
+        let sink = self.find_sink(asked.sink_index, asked.sink_name.as_deref())?;
         let sample = self.samples.find(&asked.name).ok_or(PulseError::NoEntity)?;
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let account = known.origin.account;
@@ -154,6 +154,8 @@ impl<D: Device> FrontEnd<D> {
             owner: None,
             feed: Some(Feed::new(sample.clone())),
             account,
+            sink,
+            stays: false,
             program_name: known.name().to_string_lossy().into_owned(),
             program: sample.program,
             props,

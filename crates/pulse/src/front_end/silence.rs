@@ -1,66 +1,119 @@
-//! A device that takes everything and never plays.
+//! Devices that take everything and never play.
+
+use std::collections::BTreeMap;
 
 use client::stream::{Gain, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
-use crate::output::{Device, DeviceFormat, NewOutput, Output};
+use crate::output::{DeviceFormat, DeviceStatus, Devices, NewNullDevice, NewOutput, Output};
 
 #[derive(Debug)]
 pub(crate) struct Silence {
-    pub format: Option<DeviceFormat>,
+    /// Those that there are; none: there is no server.
+    pub devices: Vec<DeviceStatus>,
+    last: u32,
     pub opened: Vec<NewOutput>,
     pub recorded: Vec<NewInput>,
-    pub volume: Volume,
-    /// The server refuses another volume.
+    /// The streams that were moved, and where.
+    pub moved: Vec<(u32, Option<String>)>,
+    /// Where other programs have moved streams.
+    pub homes: BTreeMap<u32, Option<String>>,
+    /// The server refuses another volume, a recording or a device.
     pub refuses: bool,
 }
 
 impl Silence {
     pub fn stereo() -> Self {
-        let format = Some(DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 });
-        let (opened, recorded) = (Vec::new(), Vec::new());
-        Self { format, opened, recorded, volume: Volume::default(), refuses: false }
+        let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
+        let driver = DeviceStatus { name: None, number: 0, format, volume: Volume::default() };
+        Self {
+            devices: vec![driver],
+            last: 0,
+            opened: Vec::new(),
+            recorded: Vec::new(),
+            moved: Vec::new(),
+            homes: BTreeMap::new(),
+            refuses: false,
+        }
+    }
+
+    fn find(&mut self, name: Option<&str>) -> Option<&mut DeviceStatus> {
+        self.devices.iter_mut().find(|device| device.name.as_deref() == name)
     }
 }
 
-impl Device for Silence {
+/// Further devices of a server, at most.
+const MAX_DEVICES: usize = 8;
+
+impl Devices for Silence {
     type Output = Sink;
     type Input = Tone;
 
-    fn format(&self) -> Option<DeviceFormat> {
-        self.format
+    fn list(&mut self) -> Vec<DeviceStatus> {
+        self.devices.clone()
     }
 
-    fn refresh(&mut self) {}
-
-    fn volume(&self) -> Volume {
-        self.volume
-    }
-
-    fn set_volume(&mut self, gain: Option<Gain>, muted: Option<bool>) -> bool {
-        if !self.refuses {
-            self.volume = self.volume.changed(gain, muted);
+    fn set_volume(
+        &mut self,
+        device: Option<&str>,
+        gain: Option<Gain>,
+        muted: Option<bool>,
+    ) -> Option<Volume> {
+        if self.refuses {
+            return None;
         }
-        !self.refuses
+        let device = self.find(device)?;
+        device.volume = device.volume.changed(gain, muted);
+        Some(device.volume)
+    }
+
+    fn add(&mut self, new: NewNullDevice) -> bool {
+        if self.refuses || self.devices.len() > MAX_DEVICES {
+            return false;
+        }
+        self.last += 1;
+        let NewNullDevice { name, channels, rate_hz } = new;
+        let format = DeviceFormat { rate_hz: rate_hz.unwrap_or(48_000), channels, captured: 0 };
+        let (name, number, volume) = (Some(name), self.last, Volume::default());
+        self.devices.push(DeviceStatus { name, number, format, volume });
+        true
+    }
+
+    fn remove(&mut self, device: &str) {
+        self.devices.retain(|known| known.name.as_deref() != Some(device));
     }
 
     fn open(&mut self, new: NewOutput) -> Option<Sink> {
         self.opened.push(new);
-        Some(Sink { written: 0 })
+        Some(Sink { number: self.opened.len() as u32, written: 0 })
     }
 
     fn record(&mut self, new: NewInput) -> Option<Tone> {
         self.recorded.push(new);
         (!self.refuses).then(Tone::default)
     }
+
+    fn move_output(&mut self, output: &Sink, device: Option<&str>) -> bool {
+        self.moved.push((output.number, device.map(Into::into)));
+        !self.refuses
+    }
+
+    fn homes(&mut self) -> BTreeMap<u32, Option<String>> {
+        self.homes.clone()
+    }
 }
 
 #[derive(Debug)]
 pub(crate) struct Sink {
+    number: u32,
     written: u64,
 }
 
 impl Output for Sink {
+    fn number(&self) -> u32 {
+        self.number
+    }
+
     fn capacity_frames(&self) -> u64 {
         1 << 18
     }

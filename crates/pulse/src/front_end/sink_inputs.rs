@@ -7,12 +7,11 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Underflow,
 };
 
-use super::introspection::INDEX;
 use super::playback_requests::media_name;
 use super::samples::Feed;
 use super::{Answer, Answered, FrontEnd, format};
-use crate::output::Device;
-use crate::playback::{Notice, Playback, gains};
+use crate::output::Devices;
+use crate::playback::{Notice, Playback, Requested, gains};
 use crate::wire;
 
 /// The connection that a stream belongs to.
@@ -32,6 +31,15 @@ pub(super) struct SinkInput<O> {
     pub feed: Option<Feed>,
     /// The account that it counts for.
     pub account: u32,
+    /// Where it plays.
+    pub sink: u32,
+    /// It must not be moved.
+    pub stays: bool,
+    /// A user has moved it there, and another default sink does not move it.
+    pub is_pinned: bool,
+    /// Name of the program, for users.
+    pub program_name: String,
+    pub requested: Requested,
     /// What its program and itself say about it.
     pub props: Props,
     /// For each of its own channels.
@@ -40,19 +48,19 @@ pub(super) struct SinkInput<O> {
     pub playback: Playback<O>,
 }
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     pub(super) fn input_info(&mut self, index: u32, now_ns: u64) -> Option<SinkInputInfo> {
         let input = self.inputs.get_mut(&index)?;
         let program = *input.playback.program();
         let times = input.playback.times(now_ns);
         let queued = (times.write_index - times.read_index).max(0).cast_unsigned();
-        let is_resampled = self.device.format()?.rate_hz != program.rate_hz;
+        let is_resampled = input.playback.stream().rate_hz != program.rate_hz;
         Some(SinkInputInfo {
             index,
             name: CString::new(media_name(&input.props)).unwrap_or_default(),
             owner_module_index: None,
             client_index: input.owner.map(|owner| owner.client),
-            sink_index: INDEX,
+            sink_index: input.sink,
             sample_spec: format::spec(&program),
             channel_map: format::map(&program.map),
             cvolume: input.volume,
@@ -90,10 +98,9 @@ impl<D: Device> FrontEnd<D> {
     }
 
     fn apply_gains(&mut self, index: u32) -> Answered {
-        let device = self.device.format().and_then(format::device).ok_or(PulseError::NoEntity)?;
         let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
-        let map = &input.playback.program().map;
-        let gains = gains(&input.volume, input.is_muted, map, &device.map);
+        let (map, stream) = (&input.playback.program().map, input.playback.stream());
+        let gains = gains(&input.volume, input.is_muted, map, &stream.map);
         input.playback.set_gains(gains);
         self.notify(Facility::SinkInput, EventType::Changed, index);
         Ok(Answer::Done)

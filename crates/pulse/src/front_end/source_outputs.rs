@@ -9,10 +9,9 @@ use pulseaudio::protocol::{
 };
 
 use super::playback_requests::media_name;
-use super::sources::for_each_channel;
+use super::sources::{Source, for_each_channel};
 use super::{Answer, Answered, FrontEnd, format};
-use crate::input::Source;
-use crate::output::Device;
+use crate::output::Devices;
 use crate::playback::gains;
 use crate::recording::Recording;
 use crate::wire;
@@ -32,6 +31,10 @@ pub(super) struct SourceOutput<I> {
     /// The account that it counts for.
     pub account: u32,
     pub source: Source,
+    /// It must not be moved.
+    pub stays: bool,
+    /// A user has moved it there, and another default source does not move it.
+    pub is_pinned: bool,
     /// What its program and itself say about it.
     pub props: Props,
     /// For each of its own channels.
@@ -40,13 +43,13 @@ pub(super) struct SourceOutput<I> {
     pub recording: Recording<I>,
 }
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     pub(super) fn output_info(&mut self, index: u32, now_ns: u64) -> Option<SourceOutputInfo> {
         let output = self.outputs.get_mut(&index)?;
         let program = *output.recording.program();
         let times = output.recording.times(now_ns);
         let waiting = (times.write_index - times.read_index).max(0).cast_unsigned();
-        let is_resampled = self.device.format()?.rate_hz != program.rate_hz;
+        let is_resampled = output.recording.is_resampled();
         Some(SourceOutputInfo {
             index,
             name: CString::new(media_name(&output.props)).unwrap_or_default(),
@@ -87,24 +90,17 @@ impl<D: Device> FrontEnd<D> {
 
     /// A stream is recorded with its own volume and that of its source.
     pub(super) fn apply_output_gains(&mut self, index: u32) {
-        let Some(format) = self.device.format() else { return };
+        let Some(of) = self.outputs.get(&index).map(|output| output.source) else { return };
+        let Some(source) = self.samples_of(of) else { return };
         let Some(output) = self.outputs.get_mut(&index) else { return };
-        let Some(source) = output.source.format(format) else { return };
         let map = output.recording.program().map;
         let own = gains(&output.volume, output.is_muted, &map, &source.map);
-        let of_source = self.source_volumes.of(output.source);
+        let of_source = self.source_volumes.of(of);
         let channels = source.map.channels();
         let volume = of_source.volume.filter(|volume| volume.channels().len() == channels);
         let volume = volume.unwrap_or_else(|| ChannelVolume::norm(channels as u8));
         let shared = gains(&volume, of_source.is_muted, &source.map, &source.map);
         output.recording.set_gains(product(&own, &shared));
-    }
-
-    /// There are no two sources with the same channels: a stream stays where it is.
-    pub(super) fn move_output(&mut self, index: Option<u32>, source: Source) -> Answered {
-        let output = index.and_then(|index| self.outputs.get(&index));
-        let output = output.ok_or(PulseError::NoEntity)?;
-        if output.source == source { Ok(Answer::Done) } else { Err(PulseError::NotSupported) }
     }
 
     /// Ends a stream; its program is notified.
@@ -135,8 +131,7 @@ impl<D: Device> FrontEnd<D> {
         for index in indices {
             let Some(output) = self.outputs.get_mut(&index) else { continue };
             if output.recording.has_ended() {
-                self.device.refresh();
-                self.kill_output(index);
+                self.end_or_move_output(index, now_ns);
                 continue;
             }
             output.recording.update(now_ns);

@@ -1,61 +1,49 @@
-//! What can be recorded, as programs see it: the monitor of the sink, and what the device captures.
+//! What can be recorded, as programs see it: the monitor of each sink, and what the device that
+//! drives captures.
 
-use std::ffi::CStr;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
 
+use convert::ProgramFormat;
 use pulseaudio::protocol::{
     ChannelVolume, Command, LookupReply, PulseError, SinkState, SourceFlags, SourceInfo,
     SourceState, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
-use super::introspection::{INDEX, SINK, VOLUME_STEPS, device_props};
+use super::introspection::{VOLUME_STEPS, device_props};
+use super::sinks::DRIVER;
 use super::{Answer, Answered, Client, FrontEnd, format};
-use crate::input::Source;
-use crate::output::{Device, DeviceFormat};
+use crate::output::Devices;
 use crate::wire;
 
-pub(super) const MONITOR: &CStr = c"consort.monitor";
-const CAPTURE: &CStr = c"consort.capture";
+pub(super) const CAPTURE: &CStr = c"consort.capture";
+const CAPTURE_INDEX: u32 = 1;
+
+/// What a stream records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Source {
+    /// What leaves the device of the sink of this index.
+    Monitor(u32),
+    /// What the device that drives captures.
+    Capture,
+}
 
 impl Source {
-    const ALL: [Self; 2] = [Self::Monitor, Self::Capture];
-
-    /// Returns its number.
+    /// Returns its index: it stays, whatever else comes and goes.
     pub(super) fn index(self) -> u32 {
         match self {
-            Self::Monitor => INDEX,
-            Self::Capture => INDEX + 1,
+            Self::Monitor(DRIVER) => DRIVER,
+            Self::Capture => CAPTURE_INDEX,
+            Self::Monitor(sink) => sink.wrapping_add(CAPTURE_INDEX),
         }
     }
 
-    /// Returns its name.
-    pub(super) fn name(self) -> &'static CStr {
-        match self {
-            Self::Monitor => MONITOR,
-            Self::Capture => CAPTURE,
+    fn of_index(index: u32) -> Self {
+        match index {
+            DRIVER => Self::Monitor(DRIVER),
+            CAPTURE_INDEX => Self::Capture,
+            _ => Self::Monitor(index - CAPTURE_INDEX),
         }
-    }
-
-    fn number(self) -> &'static CStr {
-        match self {
-            Self::Monitor => c"0",
-            Self::Capture => c"1",
-        }
-    }
-
-    fn description(self) -> &'static CStr {
-        match self {
-            Self::Monitor => c"Monitor of consort",
-            Self::Capture => c"consort",
-        }
-    }
-
-    /// Returns the samples of it; `None` if the device has none.
-    pub(super) fn format(self, device: DeviceFormat) -> Option<convert::ProgramFormat> {
-        let channels = match self {
-            Self::Monitor => device.channels,
-            Self::Capture => device.captured,
-        };
-        format::device(DeviceFormat { channels, ..device })
     }
 }
 
@@ -66,21 +54,26 @@ pub(super) struct SourceVolume {
     pub is_muted: bool,
 }
 
-/// Those of all sources.
+/// Those of all sources that were changed.
 #[derive(Debug, Default)]
-pub(super) struct SourceVolumes([SourceVolume; 2]);
+pub(super) struct SourceVolumes(BTreeMap<Source, SourceVolume>);
 
 impl SourceVolumes {
     pub fn of(&self, source: Source) -> SourceVolume {
-        self.0[source as usize]
+        self.0.get(&source).copied().unwrap_or_default()
     }
 
     fn of_mut(&mut self, source: Source) -> &mut SourceVolume {
-        &mut self.0[source as usize]
+        self.0.entry(source).or_default()
+    }
+
+    /// The source has gone.
+    pub fn forget(&mut self, source: Source) {
+        self.0.remove(&source);
     }
 }
 
-impl<D: Device> FrontEnd<D> {
+impl<D: Devices> FrontEnd<D> {
     /// Answers requests about sources and the streams that record them; `None` if it is none of
     /// these.
     pub(super) fn answer_about_sources(
@@ -94,13 +87,15 @@ impl<D: Device> FrontEnd<D> {
         let packet = |bytes| Ok(Answer::Packet(bytes));
         Some(match command {
             Command::GetSourceInfo(asked) => {
+                self.refresh(now_ns);
                 let source = self.find_source(asked.index, asked.name.as_deref());
                 let info =
                     source.and_then(|source| self.source_info(source).ok_or(PulseError::NoEntity));
                 info.and_then(|info| packet(wire::reply(tag, &info, version)))
             }
             Command::GetSourceInfoList => {
-                let all = Source::ALL.into_iter().filter_map(|source| self.source_info(source));
+                self.refresh(now_ns);
+                let all = self.sources().into_iter().filter_map(|source| self.source_info(source));
                 packet(wire::reply(tag, &all.collect::<Vec<_>>(), version))
             }
             Command::LookupSource(name) => {
@@ -110,11 +105,8 @@ impl<D: Device> FrontEnd<D> {
                 })
             }
             Command::SetDefaultSource(name) => {
-                // There is no choice to be remembered.
-                self.find_source(None, Some(name)).and_then(|source| {
-                    let is_default = self.default_source() == Some(source);
-                    if is_default { Ok(Answer::Done) } else { Err(PulseError::NotSupported) }
-                })
+                let source = self.find_source(None, Some(name));
+                source.map(|source| self.set_default_source(source, now_ns))
             }
             Command::SetSourceVolume(asked) => {
                 let source = self.find_source(asked.device_index, asked.device_name.as_deref());
@@ -147,42 +139,82 @@ impl<D: Device> FrontEnd<D> {
             Command::KillSourceOutput(_) => Err(PulseError::NoEntity),
             Command::MoveSourceOutput(asked) => {
                 let source = self.find_source(asked.device_index, asked.device_name.as_deref());
-                source.and_then(|source| self.move_output(asked.index, source))
+                source.and_then(|source| self.move_output_of(asked.index, source, now_ns))
             }
             _ => return None,
         })
     }
 
-    /// Returns the source that programs get who name none: what is captured, or else the monitor.
+    /// Returns the source that programs get who name none: the one that was chosen, or else what is
+    /// captured, or the monitor of the default sink.
     pub(super) fn default_source(&self) -> Option<Source> {
-        let device = self.device.format()?;
-        Some(if device.captured > 0 { Source::Capture } else { Source::Monitor })
+        let chosen = self.chosen_source.as_deref().and_then(|name| self.find_named(name));
+        let captured = || self.samples_of(Source::Capture).map(|_| Source::Capture);
+        chosen.or_else(captured).or_else(|| self.default_sink().map(Source::Monitor))
+    }
+
+    /// Returns all sources, by index.
+    fn sources(&self) -> Vec<Source> {
+        let monitors = self.sinks.indices().into_iter().map(Source::Monitor);
+        let capture = self.samples_of(Source::Capture).map(|_| Source::Capture);
+        let mut all: Vec<Source> = monitors.chain(capture).collect();
+        all.sort_unstable_by_key(|source| source.index());
+        all
+    }
+
+    /// Returns the samples of a source; `None` if it is not there.
+    pub(super) fn samples_of(&self, source: Source) -> Option<ProgramFormat> {
+        match source {
+            Source::Monitor(sink) => Some(self.sinks.get(sink)?.samples()),
+            Source::Capture => {
+                let format = self.sinks.get(DRIVER)?.format;
+                let map = format::device_map(format.captured).filter(|_| format.captured > 0)?;
+                Some(format::floating(format.rate_hz, map))
+            }
+        }
+    }
+
+    /// Returns the name of a source, if it is there.
+    pub(super) fn source_name(&self, source: Source) -> Option<CString> {
+        match source {
+            Source::Monitor(sink) => Some(self.sinks.get(sink)?.monitor_name()),
+            Source::Capture => Some(CAPTURE.into()),
+        }
     }
 
     fn source_info(&self, source: Source) -> Option<SourceInfo> {
-        let format = source.format(self.device.format()?)?;
+        let samples = self.samples_of(source)?;
         let SourceVolume { volume, is_muted } = self.source_volumes.of(source);
-        let channels = format.map.channels();
-        let is_monitor = source == Source::Monitor;
+        let channels = samples.map.channels();
+        let monitored = match source {
+            Source::Monitor(index) => Some((index, self.sinks.get(index)?)),
+            Source::Capture => None,
+        };
+        let (description, class) = match monitored {
+            Some((_, sink)) => {
+                let name = [&b"Monitor of "[..], sink.description().to_bytes()].concat();
+                (CString::new(name).unwrap_or_default(), c"monitor")
+            }
+            None => (c"consort".into(), c"sound"),
+        };
+        let described = monitored.and_then(|(_, sink)| sink.described.as_ref());
         Some(SourceInfo {
             index: source.index(),
-            name: source.name().into(),
-            description: Some(source.description().into()),
-            props: device_props(
-                source.description(),
-                if is_monitor { c"monitor" } else { c"sound" },
-            ),
+            name: self.source_name(source)?,
+            props: device_props(&description, class),
+            description: Some(description),
             state: self.source_state(source),
-            sample_spec: format::spec(&format),
-            channel_map: format::map(&format.map),
+            sample_spec: format::spec(&samples),
+            channel_map: format::map(&samples.map),
+            owner_module_index: described.map(|described| described.module),
             cvolume: volume
                 .filter(|volume| volume.channels().len() == channels)
                 .unwrap_or_else(|| ChannelVolume::norm(channels as u8)),
             muted: is_muted,
             base_volume: Volume::NORM,
             volume_steps: Some(VOLUME_STEPS),
-            monitor_of_sink_index: is_monitor.then_some(INDEX),
-            monitor_of_sink_name: is_monitor.then(|| SINK.into()),
+            monitor_of_sink_index: monitored.map(|(index, _)| index),
+            monitor_of_sink_name: monitored.map(|(_, sink)| sink.name.clone()),
             flags: SourceFlags::DECIBEL_VOLUME | SourceFlags::LATENCY,
             driver: Some(c"consort".into()),
             formats: vec![pulseaudio::protocol::FormatInfo::default()],
@@ -198,15 +230,24 @@ impl<D: Device> FrontEnd<D> {
         if self.outputs.values().any(records) {
             return SourceState::Running;
         }
-        match self.sink_state() {
+        let sink = match source {
+            Source::Monitor(sink) => sink,
+            Source::Capture => DRIVER,
+        };
+        match self.sink_state(sink) {
             SinkState::Suspended => SourceState::Suspended,
             _ => SourceState::Idle,
         }
     }
 
-    /// Returns whether a stream keeps the device awake to record.
-    pub(super) fn records(&self) -> bool {
-        self.outputs.values().any(|output| output.recording.keeps_awake())
+    /// Returns whether a stream keeps the device of a sink awake to record.
+    pub(super) fn is_recorded(&self, sink: u32) -> bool {
+        let is_there = |source| match source {
+            Source::Monitor(index) => index == sink,
+            Source::Capture => sink == DRIVER,
+        };
+        let mut outputs = self.outputs.values();
+        outputs.any(|output| is_there(output.source) && output.recording.keeps_awake())
     }
 
     /// Returns the source that a program names, by index or name; without either it is the default.
@@ -215,24 +256,30 @@ impl<D: Device> FrontEnd<D> {
         index: Option<u32>,
         name: Option<&CStr>,
     ) -> Result<Source, PulseError> {
-        let device = self.device.format().ok_or(PulseError::NoEntity)?;
         let found = match (index, name) {
-            (Some(index), _) => Source::ALL.into_iter().find(|source| source.index() == index),
+            (Some(index), _) => Some(Source::of_index(index)),
             (None, None) => self.default_source(),
             (None, Some(name)) if name == c"@DEFAULT_SOURCE@" => self.default_source(),
-            (None, Some(name)) if name == c"@DEFAULT_MONITOR@" => Some(Source::Monitor),
-            // A number is a name as well.
-            (None, Some(name)) => {
-                let mut all = Source::ALL.into_iter();
-                all.find(|source| source.name() == name || source.number() == name)
+            (None, Some(name)) if name == c"@DEFAULT_MONITOR@" => {
+                self.default_sink().map(Source::Monitor)
             }
+            (None, Some(name)) => self.find_named(name),
         };
-        found.filter(|source| source.format(device).is_some()).ok_or(PulseError::NoEntity)
+        found.filter(|source| self.samples_of(*source).is_some()).ok_or(PulseError::NoEntity)
+    }
+
+    /// Returns the source of this name, if it is there; a number is a name as well.
+    fn find_named(&self, name: &CStr) -> Option<Source> {
+        let of_number = || Some(Source::of_index(name.to_str().ok()?.parse().ok()?));
+        let found = match name == CAPTURE {
+            true => Some(Source::Capture),
+            false => self.sinks.find_monitor(name).map(Source::Monitor).or_else(of_number),
+        };
+        found.filter(|source| self.samples_of(*source).is_some())
     }
 
     fn set_source_volume(&mut self, source: Source, volume: ChannelVolume) -> Answered {
-        let format = self.device.format().and_then(|device| source.format(device));
-        let channels = format.ok_or(PulseError::NoEntity)?.map.channels();
+        let channels = self.samples_of(source).ok_or(PulseError::NoEntity)?.map.channels();
         let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
         self.source_volumes.of_mut(source).volume = Some(volume);
         self.source_changed(source)

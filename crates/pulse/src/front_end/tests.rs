@@ -1,5 +1,6 @@
 //! Packets in, packets out, on a device without sound.
 
+mod devices;
 mod playback;
 mod recording;
 mod samples;
@@ -17,7 +18,6 @@ use pulseaudio::protocol::{
 
 use super::silence::Silence;
 use super::{Effect, FrontEnd, Machine, Origin};
-use crate::output::DeviceFormat;
 use crate::wire::FrameReader;
 
 /// A front end, and what it has sent to each program.

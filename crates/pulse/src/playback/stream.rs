@@ -6,6 +6,7 @@
 
 mod bytes;
 mod motion;
+mod moving;
 #[cfg(test)]
 mod tests;
 
@@ -71,6 +72,8 @@ pub(crate) struct Playback<O> {
     device: StreamFormat,
     mixing: Mixing,
     attributes: Attributes,
+    /// Bytes that are in the ring, or its converter, and not heard yet.
+    sent: VecDeque<u8>,
     /// Bytes that have no room in the ring yet.
     backlog: VecDeque<u8>,
     write_index: i64,
@@ -122,6 +125,7 @@ impl<O: Output> Playback<O> {
             device,
             mixing,
             attributes,
+            sent: VecDeque::new(),
             backlog: VecDeque::new(),
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
@@ -145,6 +149,16 @@ impl<O: Output> Playback<O> {
     /// Returns what it was granted.
     pub fn attributes(&self) -> Attributes {
         self.attributes
+    }
+
+    /// Returns the stream on the server.
+    pub fn output(&self) -> &O {
+        &self.output
+    }
+
+    /// Returns what it is converted to.
+    pub fn stream(&self) -> &StreamFormat {
+        &self.device
     }
 
     /// Returns the samples that its program sends.
@@ -202,6 +216,8 @@ impl<O: Output> Playback<O> {
         self.finish_conversion();
         self.program = program;
         self.converter = converter;
+        // They cannot be converted again together with what follows.
+        self.sent.clear();
         self.begin_segment();
         Ok(())
     }

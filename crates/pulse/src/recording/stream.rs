@@ -160,6 +160,38 @@ impl<I: Input> Recording<I> {
         self.update(now_ns);
     }
 
+    /// Goes on with what another stream records, of samples like these.
+    ///
+    /// # Errors
+    /// There is no conversion between the rates; nothing has changed.
+    pub fn go_on_with(
+        &mut self,
+        input: I,
+        source: StreamFormat,
+        now_ns: u64,
+    ) -> Result<(), ConvertError> {
+        let conversion = conversion(&self.program, &source, self.manner, self.attributes)?;
+        self.read();
+        let Self { queue, write_index, attributes, .. } = self;
+        self.conversion.finish(|bytes| keep(queue, write_index, *attributes, bytes));
+        (self.input, self.conversion, self.source) = (input, conversion, source);
+        self.gains = RampedGains::new(source.rate_hz * RAMP_MS / 1000);
+        self.planes = vec![vec![0.0; PIECE_FRAMES]; source.map.channels()];
+        (self.runs, self.interval_frames, self.stopped_ns) = (false, 0, None);
+        self.update(now_ns);
+        Ok(())
+    }
+
+    /// Returns how its bytes come from its frames.
+    pub fn manner(&self) -> Manner {
+        self.manner
+    }
+
+    /// Returns whether its source has another rate than its program.
+    pub fn is_resampled(&self) -> bool {
+        self.source.rate_hz != self.program.rate_hz
+    }
+
     /// Throws away what waits for the program.
     pub fn flush(&mut self) {
         self.queue.clear();

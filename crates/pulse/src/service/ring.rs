@@ -24,6 +24,10 @@ impl ServerOutput {
 }
 
 impl Output for ServerOutput {
+    fn number(&self) -> u32 {
+        self.stream.number()
+    }
+
     fn capacity_frames(&self) -> u64 {
         self.stream.shape().capacity_frames().into()
     }

@@ -1,111 +1,169 @@
 //! The connection to the server.
 
+use std::collections::BTreeMap;
+
 use client::stream::{
-    Gain, MAX_NAME_BYTES, PlaybackOptions, RecordOptions, StreamConnection, Volume, VolumeOf,
+    DeviceWatch, Gain, MAX_NAME_BYTES, NewDevice, PlaybackOptions, RecordOptions, StreamConnection,
+    Volume, VolumeOf,
 };
 
 use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
-use crate::input::{NewInput, Source};
-use crate::output::{Device, DeviceFormat, NewOutput};
+use crate::input::NewInput;
+use crate::output::{DeviceFormat, DeviceStatus, Devices, NewNullDevice, NewOutput};
 
-/// The server's device, as long as there is a server.
+/// The server's devices, as long as there is a server.
 #[derive(Debug)]
-pub(crate) struct ServerDevice {
+pub(crate) struct ServerDevices {
     server: String,
-    connection: Option<StreamConnection>,
-    format: Option<DeviceFormat>,
-    volume: Volume,
+    connection: Option<Connection>,
 }
 
-impl ServerDevice {
+#[derive(Debug)]
+struct Connection {
+    streams: StreamConnection,
+    watch: DeviceWatch,
+}
+
+impl Connection {
+    fn open(server: &str) -> Result<Self, client::Error> {
+        // What changes after the first look at the devices is noticed.
+        let watch = DeviceWatch::open(Some(server))?;
+        Ok(Self { streams: StreamConnection::open(Some(server))?, watch })
+    }
+}
+
+impl ServerDevices {
     /// Connects to a server.
     ///
     /// # Errors
     /// Those of [`StreamConnection::open`].
     pub fn connect(server: &str) -> Result<Self, client::Error> {
-        let connection = Some(StreamConnection::open(Some(server))?);
-        let mut device =
-            Self { server: server.to_owned(), connection, format: None, volume: Volume::default() };
-        device.refresh();
-        Ok(device)
+        let connection = Some(Connection::open(server)?);
+        Ok(Self { server: server.to_owned(), connection })
     }
 
     /// Returns the connection, which is readable once the server has gone.
     pub fn connection(&self) -> Option<&StreamConnection> {
-        self.connection.as_ref()
+        self.connection.as_ref().map(|connection| &connection.streams)
+    }
+
+    /// Returns what is readable once the devices have changed.
+    pub fn watch(&self) -> Option<&DeviceWatch> {
+        self.connection.as_ref().map(|connection| &connection.watch)
+    }
+
+    /// Returns whether the devices have changed since the last time.
+    ///
+    /// # Errors
+    /// Those of [`DeviceWatch::has_changed`].
+    pub fn have_changed(&mut self) -> Result<bool, client::Error> {
+        self.connection.as_mut().map_or(Ok(false), |connection| connection.watch.has_changed())
     }
 
     /// The server has gone.
     pub fn disconnect(&mut self) {
-        (self.connection, self.format) = (None, None);
+        self.connection = None;
     }
 
     /// Looks for the server; returns whether there is one.
     pub fn reconnect(&mut self) -> bool {
-        self.connection = StreamConnection::open(Some(&self.server)).ok();
-        self.refresh();
+        self.connection = Connection::open(&self.server).ok();
         self.connection.is_some()
+    }
+
+    fn streams(&self) -> Option<&StreamConnection> {
+        self.connection()
+    }
+
+    fn driver(&self) -> Option<DeviceStatus> {
+        let device = self.streams()?.device().ok().filter(|device| device.channels > 0)?;
+        let format = DeviceFormat {
+            rate_hz: device.sample_rate_hz,
+            channels: device.channels.min(MOST_CHANNELS),
+            // Without a microphone, programs record the monitor unless they name another.
+            captured: if device.captures { device.captured.min(MOST_CHANNELS) } else { 0 },
+        };
+        Some(DeviceStatus { name: None, number: 0, format, volume: device.volume })
     }
 }
 
-impl Device for ServerDevice {
+/// Channels of a device that streams are converted to.
+const MOST_CHANNELS: u32 = convert::MAX_CHANNELS as u32;
+
+impl Devices for ServerDevices {
     type Output = ServerOutput;
     type Input = ServerInput;
 
-    fn format(&self) -> Option<DeviceFormat> {
-        self.format
-    }
-
-    fn refresh(&mut self) {
-        let device = self.connection.as_ref().and_then(|connection| connection.device().ok());
-        self.volume = device.map(|device| device.volume).unwrap_or_default();
-        self.format = device.filter(|device| device.channels > 0).map(|device| {
-            let most = convert::MAX_CHANNELS as u32;
-            DeviceFormat {
+    fn list(&mut self) -> Vec<DeviceStatus> {
+        let further = self.streams().and_then(|streams| streams.further_devices().ok());
+        let further = further.unwrap_or_default().into_iter().map(|device| DeviceStatus {
+            name: Some(device.name),
+            number: device.number,
+            format: DeviceFormat {
                 rate_hz: device.sample_rate_hz,
-                channels: device.channels.min(most),
-                // Without a microphone, programs record the monitor unless they name another.
-                captured: if device.captures { device.captured.min(most) } else { 0 },
-            }
+                channels: device.channels.min(MOST_CHANNELS),
+                captured: 0,
+            },
+            volume: device.volume,
         });
+        self.driver().into_iter().chain(further).collect()
     }
 
-    fn volume(&self) -> Volume {
-        self.volume
+    fn set_volume(
+        &mut self,
+        device: Option<&str>,
+        gain: Option<Gain>,
+        muted: Option<bool>,
+    ) -> Option<Volume> {
+        let of = device.map_or(VolumeOf::Device, |name| VolumeOf::Further(name.into()));
+        self.streams()?.set_volume(of, gain, muted).ok()
     }
 
-    fn set_volume(&mut self, gain: Option<Gain>, muted: Option<bool>) -> bool {
-        let Some(connection) = &self.connection else { return false };
-        let changed = connection.set_volume(VolumeOf::Device, gain, muted);
-        self.volume = *changed.as_ref().unwrap_or(&self.volume);
-        changed.is_ok()
+    fn add(&mut self, new: NewNullDevice) -> bool {
+        let NewNullDevice { name, channels, rate_hz } = new;
+        let new = NewDevice { name, channels, sample_rate_hz: rate_hz, ends_with_connection: true };
+        self.streams().is_some_and(|streams| streams.add_device(new).is_ok())
+    }
+
+    fn remove(&mut self, device: &str) {
+        // It may have gone already.
+        self.streams().map(|streams| streams.remove_device(device));
     }
 
     fn open(&mut self, new: NewOutput) -> Option<ServerOutput> {
         let options = PlaybackOptions {
             program: name(&new.program, "a program"),
             name: name(&new.name, "a sound"),
-            device: None,
-            channels: (0..self.format?.channels).collect(),
+            device: new.device,
+            channels: (0..new.channels).collect(),
             depth_frames: new.depth_frames,
         };
-        self.connection.as_ref()?.play_for(new.account, options).ok().map(ServerOutput::new)
+        self.streams()?.play_for(new.account, options).ok().map(ServerOutput::new)
     }
 
     fn record(&mut self, new: NewInput) -> Option<ServerInput> {
-        let format = self.format?;
-        let monitor = new.source == Source::Monitor;
         let options = RecordOptions {
             program: name(&new.program, "a program"),
             name: name(&new.name, "a recording"),
-            device: None,
-            monitor,
-            channels: (0..if monitor { format.channels } else { format.captured }).collect(),
+            device: new.device,
+            monitor: new.is_monitor,
+            channels: (0..new.channels).collect(),
             interval_frames: new.kept_frames,
             lets_sleep: new.lets_sleep,
         };
-        self.connection.as_ref()?.record_for(new.account, options).ok().map(ServerInput::new)
+        self.streams()?.record_for(new.account, options).ok().map(ServerInput::new)
+    }
+
+    fn move_output(&mut self, output: &ServerOutput, device: Option<&str>) -> bool {
+        use crate::output::Output;
+        let moved = self.streams().map(|streams| streams.move_stream(output.number(), device));
+        moved.is_some_and(|moved| moved.is_ok())
+    }
+
+    fn homes(&mut self) -> BTreeMap<u32, Option<String>> {
+        let all = self.streams().and_then(|streams| streams.streams().ok()).unwrap_or_default();
+        all.into_iter().map(|stream| (stream.stream, stream.device)).collect()
     }
 }
 

@@ -23,7 +23,7 @@ fn a_new_stream_is_answered_with_what_it_was_granted() {
     assert_eq!((reply.requested_bytes, reply.stream_latency), (384_000, 1_960_000));
     assert_eq!(reply.sample_spec, params().sample_spec);
     assert_eq!(reply.sink_name.as_deref(), Some(c"consort"));
-    let opened = &scene.front_end.device_mut().opened;
+    let opened = &scene.front_end.devices_mut().opened;
     assert_eq!((opened[0].program.as_str(), opened[0].depth_frames), ("a program", 95_040));
     let other = scene.stream(client);
     assert_ne!((reply.channel, reply.stream_index), (other.channel, other.stream_index));
@@ -58,7 +58,7 @@ fn each_program_has_streams_of_its_own_however_many_connections_it_has() {
         assert_eq!(refused, Err(PulseError::TooLarge));
     }
     scene.stream(other);
-    let opened = &scene.front_end.device_mut().opened;
+    let opened = &scene.front_end.devices_mut().opened;
     let accounts: Vec<u32> = opened.iter().map(|output| output.account).collect();
     assert_eq!(accounts.iter().filter(|account| **account == 2).count(), 64);
     assert_eq!(accounts.last(), Some(&3));
@@ -180,12 +180,12 @@ fn the_volume_of_the_sink_is_the_devices_and_the_loudest_channels() {
     scene.tell(client, &Command::SetSinkVolume(set.clone())).expect("set");
     let mute = SetDeviceMuteParams { device_index, device_name, mute: true };
     scene.tell(client, &Command::SetSinkMute(mute)).expect("muted");
-    let own = scene.front_end.device_mut().volume;
+    let own = scene.front_end.devices_mut().devices[0].volume;
     assert_eq!((own.gain.factor(), own.muted), (0.125, true));
     let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
     assert_eq!(sinks[0].cvolume.channels(), [Volume::from_u32_clamped(0x8000); 2]);
     assert!(sinks[0].muted);
-    scene.front_end.device_mut().refuses = true;
+    scene.front_end.devices_mut().refuses = true;
     let refused = scene.tell(client, &Command::SetSinkVolume(set));
     assert_eq!(refused, Err(PulseError::AccessDenied));
 }

@@ -68,7 +68,7 @@ fn what_is_recorded_is_sent_in_pieces_no_longer_than_a_fragment() {
     assert_eq!((reply.buffer_attr.max_length, reply.buffer_attr.fragment_size), (4 << 20, 1000));
     assert_eq!((reply.stream_latency, reply.suspended), (0, false));
     assert_eq!(reply.sink_name.as_deref(), Some(c"consort.monitor"));
-    let opened = &scene.front_end.device_mut().recorded;
+    let opened = &scene.front_end.devices_mut().recorded;
     assert_eq!((opened[0].program.as_str(), opened[0].kept_frames), ("a program", 24_000));
     // What there was at once, and more at the look.
     let pieces = scene.recorded(client, reply.channel);
@@ -139,9 +139,9 @@ fn a_recording_that_makes_no_sense_is_refused() {
     let playing = scene.stream(client).stream_index;
     let direct = RecordStreamParams { direct_on_input_index: Some(playing), ..asked() };
     assert_eq!(refused(&mut scene, direct), PulseError::NotSupported);
-    scene.front_end.device_mut().refuses = true;
+    scene.front_end.devices_mut().refuses = true;
     assert_eq!(refused(&mut scene, asked()), PulseError::AccessDenied, "by the server's policy");
-    scene.front_end.device_mut().refuses = false;
+    scene.front_end.devices_mut().refuses = false;
     // One plays already.
     for _ in 1..super::super::MAX_STREAMS_OF_ONE {
         scene.recording(client, asked());
@@ -166,8 +166,8 @@ fn what_a_device_captures_is_a_source_and_the_default_one() {
     };
     assert_eq!(lookup(&mut scene, "@DEFAULT_SOURCE@"), Ok(LookupReply(0)));
     assert_eq!(lookup(&mut scene, "consort.capture"), Err(PulseError::NoEntity));
-    let device = scene.front_end.device_mut();
-    device.format = device.format.map(|format| DeviceFormat { captured: 1, ..format });
+    scene.front_end.devices_mut().devices[0].format.captured = 1;
+    scene.front_end.devices_changed(0);
     assert_eq!(lookup(&mut scene, "@DEFAULT_SOURCE@"), Ok(LookupReply(1)));
     for (name, index) in [("consort.capture", 1), ("1", 1), ("@DEFAULT_MONITOR@", 0), ("0", 0)] {
         assert_eq!(lookup(&mut scene, name), Ok(LookupReply(index)), "{name}");

@@ -78,16 +78,18 @@ fn without_a_server_there_is_no_sink_and_streams_end() {
     let client = scene.admitted();
     let stream = scene.stream(client);
     scene.tell(client, &Command::Subscribe(SubscriptionMask::ALL)).expect("subscribed");
-    scene.front_end.device_mut().format = None;
-    scene.front_end.device_changed();
+    scene.front_end.devices_mut().devices.clear();
+    scene.front_end.devices_changed(0);
     let events = scene.events(client);
-    assert_eq!(events[0], Command::PlaybackStreamKilled(stream.channel));
-    let changed = SubscriptionEvent {
-        event_facility: Facility::Sink,
-        event_type: EventType::Changed,
-        index: Some(0),
-    };
-    assert!(events.contains(&Command::SubscribeEvent(changed)), "{events:?}");
+    assert!(events.contains(&Command::PlaybackStreamKilled(stream.channel)), "{events:?}");
+    for facility in [Facility::Sink, Facility::Source] {
+        let removed = SubscriptionEvent {
+            event_facility: facility,
+            event_type: EventType::Removed,
+            index: Some(0),
+        };
+        assert!(events.contains(&Command::SubscribeEvent(removed)), "{events:?}");
+    }
     assert_eq!(scene.ask::<Vec<SinkInfo>>(client, &Command::GetSinkInfoList), Ok(Vec::new()));
     let refused = scene.tell(client, &Command::CreatePlaybackStream(params()));
     assert_eq!(refused, Err(PulseError::NoEntity));

@@ -51,6 +51,7 @@ impl<O: Output> Playback<O> {
             for (byte, taken) in piece.iter_mut().zip(self.backlog.drain(..count)) {
                 *byte = taken;
             }
+            self.sent.extend(&piece[..count]);
             let Self { converter, output, .. } = self;
             converter.push(&piece[..count], |planes| output.write(planes));
         }
@@ -115,6 +116,7 @@ impl<O: Output> Playback<O> {
 
     /// Goes on in the ring with what comes next, instead of what was written.
     fn splice(&mut self) {
+        self.sent.clear();
         self.backlog.clear();
         self.converter.reset();
         self.drain_end = None;

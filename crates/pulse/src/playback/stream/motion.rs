@@ -48,6 +48,7 @@ impl<O: Output> Playback<O> {
         self.fill();
         self.note_beginning(now_ns);
         self.note_underrun(now_ns);
+        self.forget_heard(now_ns);
         let queued = self.queued(now_ns);
         let is_enough = queued >= u64::from(self.attributes.prebuffer);
         let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);

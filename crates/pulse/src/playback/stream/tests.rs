@@ -3,6 +3,7 @@
 mod card;
 mod indices;
 mod motion;
+mod moving;
 
 use card::Card;
 use client::stream::Gains;

@@ -83,6 +83,10 @@ impl Card {
 }
 
 impl Output for Card {
+    fn number(&self) -> u32 {
+        0
+    }
+
     fn capacity_frames(&self) -> u64 {
         self.capacity
     }

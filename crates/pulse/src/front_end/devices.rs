@@ -1,0 +1,193 @@
+//! What follows when the server's devices change: sinks come and go, and their streams with them.
+
+use std::collections::BTreeMap;
+
+use pulseaudio::protocol::{
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+};
+
+use super::sinks::{Change, DRIVER};
+use super::sources::Source;
+use super::{Answer, FrontEnd};
+use crate::output::{Devices, Output};
+
+/// The sink and the source that programs get who name none.
+type Defaults = (Option<u32>, Option<Source>);
+
+impl<D: Devices> FrontEnd<D> {
+    /// The server has come or gone, or says that something about its devices has changed.
+    pub fn devices_changed(&mut self, now_ns: u64) {
+        self.refresh(now_ns);
+        if !self.inputs.is_empty() {
+            let homes = self.devices.homes();
+            self.follow(&homes, now_ns);
+        }
+    }
+
+    /// Asks the server for its devices, and carries out what has changed.
+    pub(super) fn refresh(&mut self, now_ns: u64) {
+        let before = self.defaults();
+        let devices = self.devices.list();
+        let modules = &self.modules;
+        let changes = self.sinks.update(devices, |name| modules.description_of(name));
+        if changes.is_empty() {
+            return;
+        }
+        let (mut gone, mut there) = (Vec::new(), Vec::new());
+        for change in changes {
+            match change {
+                Change::Gone(index) => gone.push(index),
+                other => there.push(other),
+            }
+        }
+        for change in there {
+            self.notify_sink(change);
+        }
+        self.remove_sinks(&gone, before, now_ns);
+    }
+
+    /// Notifies programs of a sink and its sources.
+    fn notify_sink(&mut self, change: Change) {
+        let (index, event) = match change {
+            Change::New(index) => (index, EventType::New),
+            Change::Changed(index) => (index, EventType::Changed),
+            Change::Gone(index) => (index, EventType::Removed),
+        };
+        let captures =
+            index == DRIVER && self.sinks.get(DRIVER).is_some_and(|sink| sink.format.captured > 0);
+        let capture = captures.then_some(Source::Capture);
+        for source in std::iter::once(Source::Monitor(index)).chain(capture) {
+            self.notify(Facility::Source, event, source.index());
+        }
+        self.notify(Facility::Sink, event, index);
+    }
+
+    /// Takes leave of sinks whose devices have gone, or will: their streams go on at the default
+    /// one, or end if there is none.
+    pub(super) fn remove_sinks(&mut self, gone: &[u32], before: Defaults, now_ns: u64) {
+        let mut removed = Vec::new();
+        for index in gone {
+            removed.extend(self.sinks.remove(*index).map(|sink| (*index, sink)));
+        }
+        self.defaults_changed(before, now_ns);
+        for (index, sink) in removed {
+            self.rescue_streams_of(index, now_ns);
+            let mut sources = vec![Source::Monitor(index)];
+            sources
+                .extend((index == DRIVER && sink.format.captured > 0).then_some(Source::Capture));
+            for source in sources {
+                self.source_volumes.forget(source);
+                self.notify(Facility::Source, EventType::Removed, source.index());
+            }
+            self.notify(Facility::Sink, EventType::Removed, index);
+            if let Some(described) = sink.described {
+                self.forget_module(described.module);
+            }
+        }
+    }
+
+    /// Moves the streams of a sink that is not listed any more, and of its sources.
+    fn rescue_streams_of(&mut self, sink: u32, now_ns: u64) {
+        let inputs = self.inputs.iter().filter(|(_, input)| input.sink == sink);
+        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+        for index in inputs {
+            let to = self.default_sink();
+            if to.is_none_or(|to| self.move_input(index, to, now_ns).is_err()) {
+                self.kill_input(index);
+            }
+        }
+        let outputs: Vec<u32> = self.outputs.keys().copied().collect();
+        for index in outputs {
+            let source = self.outputs.get(&index).map(|output| output.source);
+            if source.is_none_or(|source| self.samples_of(source).is_some()) {
+                continue;
+            }
+            let to = self.default_source();
+            if to.is_none_or(|to| self.move_output(index, to, now_ns).is_err()) {
+                self.kill_output(index);
+            }
+        }
+    }
+
+    /// Returns the default sink and source.
+    pub(super) fn defaults(&self) -> Defaults {
+        (self.default_sink(), self.default_source())
+    }
+
+    /// Makes a sink the default one.
+    pub(super) fn set_default_sink(&mut self, index: u32, now_ns: u64) -> Answer {
+        let before = self.defaults();
+        self.chosen_sink = self.sinks.get(index).map(|sink| sink.name.clone());
+        self.defaults_changed(before, now_ns);
+        Answer::Done
+    }
+
+    /// Makes a source the default one.
+    pub(super) fn set_default_source(&mut self, source: Source, now_ns: u64) -> Answer {
+        let before = self.defaults();
+        self.chosen_source = self.source_name(source);
+        self.defaults_changed(before, now_ns);
+        Answer::Done
+    }
+
+    /// If there are other defaults than before, programs are notified, and streams follow, as with
+    /// PulseAudio: all but those that a user has moved to where they are.
+    pub(super) fn defaults_changed(&mut self, before: Defaults, now_ns: u64) {
+        let after = self.defaults();
+        if before == after {
+            return;
+        }
+        self.notify(Facility::Server, EventType::Changed, u32::MAX);
+        if before.0 != after.0
+            && let (Some(from), Some(to)) = (before.0, after.0)
+        {
+            let inputs =
+                self.inputs.iter().filter(|(_, input)| input.sink == from && !input.is_pinned);
+            let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+            for index in inputs {
+                // One that cannot go there stays where it is.
+                let _ = self.move_input(index, to, now_ns);
+            }
+        }
+        if before.1 != after.1
+            && let (Some(from), Some(to)) = (before.1, after.1)
+        {
+            let outputs = self.outputs.iter();
+            let outputs = outputs.filter(|(_, output)| output.source == from && !output.is_pinned);
+            let outputs: Vec<u32> = outputs.map(|(index, _)| *index).collect();
+            for index in outputs {
+                let _ = self.move_output(index, to, now_ns);
+            }
+        }
+    }
+
+    /// Notes the streams that other programs of the server have moved.
+    fn follow(&mut self, homes: &BTreeMap<u32, Option<String>>, now_ns: u64) {
+        let indices: Vec<u32> = self.inputs.keys().copied().collect();
+        for index in indices {
+            let Some(input) = self.inputs.get(&index) else { continue };
+            let Some(device) = homes.get(&input.playback.output().number()) else { continue };
+            let Some(sink) = self.sinks.of_device(device.as_deref()) else { continue };
+            if input.sink != sink {
+                self.input_has_moved(index, sink, now_ns);
+            }
+        }
+    }
+
+    /// The server has ended a stream: its device has gone, or is opened for other samples.
+    pub(super) fn end_or_move_input(&mut self, index: u32, now_ns: u64) {
+        // The streams of a sink that has gone are moved.
+        self.refresh(now_ns);
+        if self.inputs.get(&index).is_some_and(|input| input.playback.has_ended()) {
+            self.kill_input(index);
+        }
+    }
+
+    /// The same of one that records.
+    pub(super) fn end_or_move_output(&mut self, index: u32, now_ns: u64) {
+        self.refresh(now_ns);
+        if self.outputs.get(&index).is_some_and(|output| output.recording.has_ended()) {
+            self.kill_output(index);
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Streams that go on at another sink or source.
+
+use pulseaudio::protocol::{
+    Command, PlaybackStreamMovedParams, PulseError, RecordStreamMovedParams,
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+};
+
+use super::new_input::Opening;
+use super::playback_requests::media_name;
+use super::record_requests::{Listening, kept_us};
+use super::sink_inputs::Owner;
+use super::sources::Source;
+use super::{Answer, Answered, Client, FrontEnd};
+use crate::output::Devices;
+use crate::playback::gains;
+
+impl<D: Devices> FrontEnd<D> {
+    /// A user moves a stream that plays.
+    pub(super) fn move_input_of(&mut self, index: Option<u32>, sink: u32, now_ns: u64) -> Answered {
+        let index = index.filter(|index| self.inputs.contains_key(index));
+        let index = index.ok_or(PulseError::NoEntity)?;
+        self.move_input(index, sink, now_ns)?;
+        let is_default = self.default_sink() == Some(sink);
+        if let Some(input) = self.inputs.get_mut(&index) {
+            input.is_pinned = !is_default;
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Has a stream go on at another sink. The server moves it if its frames fit the device there;
+    /// else it goes on as another stream of the server, from the byte that is heard.
+    ///
+    /// # Errors
+    /// It must not be moved ([`PulseError::Invalid`], as in PulseAudio), or the server refuses it.
+    pub(super) fn move_input(
+        &mut self,
+        index: u32,
+        sink: u32,
+        now_ns: u64,
+    ) -> Result<(), PulseError> {
+        let input = self.inputs.get(&index).ok_or(PulseError::NoEntity)?;
+        if input.sink == sink {
+            return Ok(());
+        }
+        if input.stays {
+            return Err(PulseError::Invalid);
+        }
+        let to = self.sinks.get(sink).ok_or(PulseError::NoEntity)?;
+        let stream = to.stream();
+        let fits = *input.playback.stream() == stream;
+        let is_moved =
+            fits && self.devices.move_output(input.playback.output(), to.device.as_deref());
+        if !is_moved {
+            let opening = Opening {
+                sink,
+                account: input.account,
+                program_name: input.program_name.clone(),
+                name: media_name(&input.props),
+                program: *input.playback.program(),
+                requested: input.requested,
+            };
+            let (output, attributes) = self.open_on(opening)?;
+            let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+            let map = &input.playback.program().map;
+            let gains = gains(&input.volume, input.is_muted, map, &stream.map);
+            let gone_on = input.playback.go_on_with(output, stream, attributes, gains, now_ns);
+            gone_on.map_err(|_| PulseError::NotSupported)?;
+        }
+        self.input_has_moved(index, sink, now_ns);
+        Ok(())
+    }
+
+    /// A stream goes on at another sink: its program is notified, and all others.
+    pub(super) fn input_has_moved(&mut self, index: u32, sink: u32, now_ns: u64) {
+        let Some(to) = self.sinks.get(sink) else { return };
+        let device_name = to.name.clone();
+        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let from = std::mem::replace(&mut input.sink, sink);
+        input.playback.update(now_ns);
+        let attributes = input.playback.attributes();
+        if let Some(Owner { client, channel }) = input.owner {
+            let moved = PlaybackStreamMovedParams {
+                stream_index: channel,
+                device_index: sink,
+                device_name,
+                device_suspended: false,
+                buffer_attr: attributes.to_buffer(),
+                configured_sink_latency: attributes.sink_latency_us,
+            };
+            self.send_event(client, &Command::PlaybackStreamMoved(moved));
+        }
+        self.notify(Facility::SinkInput, EventType::Changed, index);
+        for sink in [from, sink] {
+            if self.sinks.get(sink).is_some() {
+                self.notify(Facility::Sink, EventType::Changed, sink);
+            }
+        }
+        self.send_notices(index);
+    }
+
+    /// A user moves a stream that records.
+    pub(super) fn move_output_of(
+        &mut self,
+        index: Option<u32>,
+        source: Source,
+        now_ns: u64,
+    ) -> Answered {
+        let index = index.filter(|index| self.outputs.contains_key(index));
+        let index = index.ok_or(PulseError::NoEntity)?;
+        self.move_output(index, source, now_ns)?;
+        let is_default = self.default_source() == Some(source);
+        if let Some(output) = self.outputs.get_mut(&index) {
+            output.is_pinned = !is_default;
+        }
+        Ok(Answer::Done)
+    }
+
+    /// Has a stream record another source from now on, as another stream of the server.
+    ///
+    /// # Errors
+    /// It must not be moved ([`PulseError::Invalid`], as in PulseAudio), or the server refuses it.
+    pub(super) fn move_output(
+        &mut self,
+        index: u32,
+        source: Source,
+        now_ns: u64,
+    ) -> Result<(), PulseError> {
+        let output = self.outputs.get(&index).ok_or(PulseError::NoEntity)?;
+        if output.source == source {
+            return Ok(());
+        }
+        if output.stays {
+            return Err(PulseError::Invalid);
+        }
+        let program = self.clients.get(&output.client).map(Client::name);
+        let recording = &output.recording;
+        let listening = Listening {
+            program_name: program.unwrap_or_default().to_string_lossy().into_owned(),
+            name: media_name(&output.props),
+            source,
+            kept_us: kept_us(recording.attributes(), recording.pace()),
+            lets_sleep: recording.manner().lets_sleep,
+            account: output.account,
+        };
+        let samples = self.samples_of(source).ok_or(PulseError::NoEntity)?;
+        let stream = convert::StreamFormat { rate_hz: samples.rate_hz, map: samples.map };
+        let input = self.listen_to(listening)?;
+        let device_name = self.source_name(source).unwrap_or_default();
+        let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let gone_on = output.recording.go_on_with(input, stream, now_ns);
+        gone_on.map_err(|_| PulseError::NotSupported)?;
+        output.source = source;
+        let (client, attributes) = (output.client, output.recording.attributes());
+        let moved = RecordStreamMovedParams {
+            stream_index: output.channel,
+            device_index: source.index(),
+            device_name,
+            device_suspended: false,
+            buffer_attr: attributes.to_buffer(),
+            configured_source_latency: attributes.source_latency_us,
+        };
+        self.send_event(client, &Command::RecordStreamMoved(moved));
+        self.apply_output_gains(index);
+        self.notify(Facility::SourceOutput, EventType::Changed, index);
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! The devices of the server, as programs see them: *sinks*, each with an index and a name that stay
+//! as long as the device does.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString};
+
+use client::stream::Volume;
+use convert::{ChannelMap, ProgramFormat, StreamFormat};
+use pulseaudio::protocol::Props;
+
+use super::format;
+use crate::output::{DeviceFormat, DeviceStatus};
+
+/// The index of the device that drives, and of its monitor.
+pub(super) const DRIVER: u32 = 0;
+/// The name of the sink that is the device that drives.
+const DRIVER_NAME: &str = "consort";
+/// Longest name: PulseAudio's limit, less the ending of the monitor's.
+const MAX_NAME_BYTES: usize = 119;
+
+/// What a module says about the sink that it made.
+#[derive(Debug, Clone)]
+pub(super) struct Described {
+    /// The module.
+    pub module: u32,
+    pub props: Props,
+    pub map: ChannelMap,
+}
+
+/// One sink.
+#[derive(Debug)]
+pub(super) struct Sink {
+    /// The server's name of the device; `None`: the one that drives.
+    pub device: Option<String>,
+    number: u32,
+    pub name: CString,
+    pub format: DeviceFormat,
+    /// All of its channels.
+    pub map: ChannelMap,
+    pub volume: Volume,
+    /// What the module says that made it.
+    pub described: Option<Described>,
+}
+
+impl Sink {
+    /// Returns the samples of it.
+    pub fn samples(&self) -> ProgramFormat {
+        format::floating(self.format.rate_hz, self.map)
+    }
+
+    /// Returns what streams on it are converted to.
+    pub fn stream(&self) -> StreamFormat {
+        StreamFormat { rate_hz: self.format.rate_hz, map: self.map }
+    }
+
+    pub fn monitor_name(&self) -> CString {
+        monitor_of(&self.name)
+    }
+
+    /// Returns the name that users see.
+    pub fn description(&self) -> CString {
+        let key = pulseaudio::protocol::Prop::DeviceDescription;
+        let props = self.described.as_ref().map(|described| &described.props);
+        let stated = props.and_then(|props| super::properties::text(props, key));
+        stated.unwrap_or(&self.name).to_owned()
+    }
+
+    fn is(&self, device: &DeviceStatus) -> bool {
+        (&self.device, self.number) == (&device.name, device.number)
+    }
+}
+
+/// What has become of a sink.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Change {
+    New(u32),
+    Changed(u32),
+    /// Its device has gone. It is still listed.
+    Gone(u32),
+}
+
+/// All sinks, by index.
+#[derive(Debug)]
+pub(super) struct Sinks {
+    all: BTreeMap<u32, Sink>,
+    /// The next index that no sink has had.
+    next: u32,
+}
+
+impl Default for Sinks {
+    fn default() -> Self {
+        Self { all: BTreeMap::new(), next: DRIVER + 1 }
+    }
+}
+
+impl Sinks {
+    /// Takes the server's devices as they are; `described` says what is known of a new one by its
+    /// name.
+    pub fn update(
+        &mut self,
+        devices: Vec<DeviceStatus>,
+        described: impl Fn(&str) -> Option<Described>,
+    ) -> Vec<Change> {
+        let has_gone = |sink: &Sink| !devices.iter().any(|device| sink.is(device));
+        let gone = self.all.iter().filter(|(_, sink)| has_gone(sink));
+        let mut changes: Vec<Change> = gone.map(|(index, _)| Change::Gone(*index)).collect();
+        for device in devices {
+            match self.all.iter_mut().find(|(_, sink)| sink.is(&device)) {
+                Some((index, sink)) => {
+                    if changed(sink, &device) {
+                        changes.push(Change::Changed(*index));
+                    }
+                }
+                None => changes.extend(self.add(device, &described).map(Change::New)),
+            }
+        }
+        changes
+    }
+
+    fn add(
+        &mut self,
+        device: DeviceStatus,
+        described: impl Fn(&str) -> Option<Described>,
+    ) -> Option<u32> {
+        let DeviceStatus { name, number, format, volume } = device;
+        let described = name.as_deref().and_then(described);
+        let stated = described.as_ref().map(|described| described.map);
+        let stated = stated.filter(|map| map.channels() == format.channels as usize);
+        let map = stated.or_else(|| format::device_map(format.channels))?;
+        let index = match name {
+            None => DRIVER,
+            Some(_) => {
+                self.next = self.next.wrapping_add(1);
+                self.next.wrapping_sub(1)
+            }
+        };
+        let sink_name = self.free_name(name.as_deref().unwrap_or(DRIVER_NAME));
+        let device = name;
+        let name = sink_name;
+        self.all.insert(index, Sink { device, number, name, format, map, volume, described });
+        Some(index)
+    }
+
+    /// Forgets a sink.
+    pub fn remove(&mut self, index: u32) -> Option<Sink> {
+        self.all.remove(&index)
+    }
+
+    pub fn get(&self, index: u32) -> Option<&Sink> {
+        self.all.get(&index)
+    }
+
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Sink> {
+        self.all.get_mut(&index)
+    }
+
+    pub fn indices(&self) -> Vec<u32> {
+        self.all.keys().copied().collect()
+    }
+
+    /// Returns the index of the sink of this name; a number is a name as well.
+    pub fn find(&self, name: &CStr) -> Option<u32> {
+        let of_name = self.all.iter().find(|(_, sink)| *sink.name == *name);
+        of_name.map(|(index, _)| *index).or_else(|| {
+            let index = name.to_str().ok()?.parse().ok()?;
+            self.all.contains_key(&index).then_some(index)
+        })
+    }
+
+    /// Returns the index of the sink whose monitor has this name.
+    pub fn find_monitor(&self, name: &CStr) -> Option<u32> {
+        let found = self.all.iter().find(|(_, sink)| *sink.monitor_name() == *name);
+        found.map(|(index, _)| *index)
+    }
+
+    /// Returns the index of a device's sink.
+    pub fn of_device(&self, device: Option<&str>) -> Option<u32> {
+        let found = self.all.iter().find(|(_, sink)| sink.device.as_deref() == device);
+        found.map(|(index, _)| *index)
+    }
+
+    /// Returns this name as PulseAudio would have it, with a number if sinks or sources have it
+    /// already.
+    pub fn free_name(&self, wanted: &str) -> CString {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        let valid = wanted.bytes().map(|byte| if is_letter(byte) { byte } else { b'_' });
+        let valid: Vec<u8> = valid.take(MAX_NAME_BYTES).collect();
+        let valid = String::from_utf8(valid).unwrap_or_default();
+        let numbered = (2..).map(|number| format!("{valid}.{number}"));
+        let mut names = std::iter::once(valid.clone()).chain(numbered);
+        let names = names.by_ref().filter_map(|name| CString::new(name).ok());
+        let mut free = names.filter(|name| !self.has(name) && !self.has(&monitor_of(name)));
+        free.next().unwrap_or_default()
+    }
+
+    /// Returns whether a sink or a source has this name.
+    fn has(&self, name: &CStr) -> bool {
+        let mut all = self.all.values();
+        name == super::sources::CAPTURE
+            || all.any(|sink| *sink.name == *name || *sink.monitor_name() == *name)
+    }
+}
+
+/// Takes what may change of a device; returns whether it has.
+fn changed(sink: &mut Sink, device: &DeviceStatus) -> bool {
+    let DeviceStatus { format, volume, .. } = *device;
+    if (sink.format, sink.volume) == (format, volume) {
+        return false;
+    }
+    if sink.format.channels != format.channels
+        && let Some(map) = format::device_map(format.channels)
+    {
+        sink.map = map;
+    }
+    (sink.format, sink.volume) = (format, volume);
+    true
+}
+
+fn monitor_of(name: &CStr) -> CString {
+    CString::new([name.to_bytes(), b".monitor"].concat()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: Option<&str>, number: u32) -> DeviceStatus {
+        let format = DeviceFormat { rate_hz: 48_000, channels: 2, captured: 0 };
+        DeviceStatus { name: name.map(Into::into), number, format, volume: Volume::default() }
+    }
+
+    fn update(sinks: &mut Sinks, devices: Vec<DeviceStatus>) -> Vec<Change> {
+        sinks.update(devices, |_| None)
+    }
+
+    #[test]
+    fn an_index_is_never_that_of_an_earlier_device() {
+        let mut sinks = Sinks::default();
+        let both = || vec![device(None, 0), device(Some("a"), 1)];
+        assert_eq!(update(&mut sinks, both()), [Change::New(0), Change::New(1)]);
+        assert_eq!(update(&mut sinks, both()), []);
+        // Removed and added again, of the same name.
+        let changes = update(&mut sinks, vec![device(None, 0), device(Some("a"), 2)]);
+        assert_eq!(changes, [Change::Gone(1), Change::New(2)]);
+        assert_eq!(sinks.remove(1).map(|sink| sink.name), Some(c"a".into()));
+        assert_eq!(sinks.find(c"2"), Some(2));
+    }
+
+    #[test]
+    fn another_volume_or_format_is_a_change_once() {
+        let mut sinks = Sinks::default();
+        update(&mut sinks, vec![device(None, 0)]);
+        let mut other = device(None, 0);
+        other.volume.muted = true;
+        other.format.channels = 6;
+        assert_eq!(update(&mut sinks, vec![other.clone()]), [Change::Changed(0)]);
+        assert_eq!(sinks.get(0).map(|sink| sink.map.channels()), Some(6));
+        assert_eq!(update(&mut sinks, vec![other]), []);
+    }
+
+    #[test]
+    fn names_are_pulseaudios_and_no_two_sinks_or_sources_share_one() {
+        let mut sinks = Sinks::default();
+        let names = ["a b", "é", "consort", "consort.monitor", "a.b", "a b"];
+        let further = (1..).zip(names).map(|(number, name)| device(Some(name), number));
+        let devices: Vec<_> = std::iter::once(device(None, 0)).chain(further).collect();
+        update(&mut sinks, devices);
+        let names = sinks.all.values().map(|sink| sink.name.to_str().expect("text").to_owned());
+        assert_eq!(
+            names.collect::<Vec<_>>(),
+            ["consort", "a_b", "__", "consort.2", "consort.monitor.2", "a.b", "a_b.2"]
+        );
+        let long = sinks.free_name(&"x".repeat(300));
+        assert!(long.to_bytes().len() <= MAX_NAME_BYTES);
+    }
+}

@@ -1,0 +1,52 @@
+//! Going on at another device.
+
+use client::stream::{Gains, Wish};
+use convert::{ConvertError, Options, PlaybackConverter, StreamFormat};
+
+use super::{Attributes, HeardBytes, Playback, RAMP_MS, filter};
+use crate::output::Output;
+
+impl<O: Output> Playback<O> {
+    /// Goes on with another stream, at the byte that is heard: what its program has written and
+    /// nobody has heard is converted again. It fades in there, while the stream before fades out.
+    ///
+    /// # Errors
+    /// There is no conversion between the rates; nothing has changed.
+    pub fn go_on_with(
+        &mut self,
+        output: O,
+        device: StreamFormat,
+        attributes: Attributes,
+        gains: Gains,
+        now_ns: u64,
+    ) -> Result<(), ConvertError> {
+        let options = Options { mixing: self.mixing, filter: filter(attributes) };
+        let converter = PlaybackConverter::new(&self.program, &device, options)?;
+        self.forget_heard(now_ns);
+        let mut unheard = std::mem::take(&mut self.sent);
+        unheard.append(&mut self.backlog);
+        let begin = self.write_index.saturating_sub(unheard.len() as i64);
+        let (frame_bytes, rate_hz) = (self.pace().frame_bytes, self.program.rate_hz);
+        self.heard = HeardBytes::new(frame_bytes, rate_hz, device.rate_hz);
+        self.heard.begin(0, begin, rate_hz);
+        self.backlog = unheard;
+        (self.output, self.converter, self.device) = (output, converter, device);
+        (self.attributes, self.runs, self.begins_at, self.drain_end) =
+            (attributes, false, None, None);
+        self.wish_depth();
+        let silence = Gains::new([0.0; convert::MAX_CHANNELS]).unwrap_or_default();
+        self.output.wish(Wish::Gain { gains: silence, ramp_frames: 0 });
+        let ramp_frames = device.rate_hz * RAMP_MS / 1000;
+        self.output.wish(Wish::Gain { gains, ramp_frames });
+        self.update(now_ns);
+        Ok(())
+    }
+
+    /// Forgets the bytes in the ring that have been heard.
+    pub(super) fn forget_heard(&mut self, now_ns: u64) {
+        let unheard = usize::try_from(self.queued(now_ns)).unwrap_or(usize::MAX);
+        let unheard = unheard.saturating_sub(self.backlog.len());
+        let heard = self.sent.len().saturating_sub(unheard);
+        self.sent.drain(..heard);
+    }
+}
