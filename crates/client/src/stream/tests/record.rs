@@ -84,3 +84,19 @@ fn a_program_wakes_after_the_device_has_recorded() {
     assert_eq!(reader.await_frames(0, late_device), 0, "the device has not come");
     assert!(sys::clock::now_ns() >= late_device);
 }
+
+#[test]
+fn a_program_wakes_although_the_device_already_says_when_it_comes_next() {
+    let (reader, mut recorder) = record(shape(1, 1024));
+    let wake_ns = sys::clock::now_ns() + 20_000_000;
+    let schedule = Schedule { wake_ns, until: 64, interval_ns: 1, interval_frames: 64 };
+    recorder.page.set_schedule(schedule);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| reader.await_frames(200_000_000, in_a_minute()));
+        sys::clock::sleep_until(wake_ns);
+        recorder.record(64);
+        let next_ns = in_a_minute() + 60_000_000_000;
+        recorder.page.set_schedule(Schedule { wake_ns: next_ns, until: 128, ..schedule });
+        assert_eq!(waiting.join().unwrap(), 64);
+    });
+}

@@ -212,7 +212,8 @@ impl StreamPage {
     /// Sleeps until the device is about to handle frames beyond position `done`, or until
     /// `deadline_ns`; returns the wake-up in the first case. One thread of the program.
     ///
-    /// The sleep ends `shift_ns` after the device's wake-up; before it, if that is negative.
+    /// The sleep ends `shift_ns` after the device's wake-up; before it, if that is negative. By
+    /// then the device may have published its next wake-up, which is not waited for.
     pub fn await_due(
         &self,
         done: u64,
@@ -220,11 +221,18 @@ impl StreamPage {
         deadline_ns: u64,
         park: &impl Park,
     ) -> Option<Due> {
+        // What the last sleep was for, unless a kick ended it.
+        let mut awaited: Option<(u32, Due, u64)> = None;
         loop {
             let kicks = self.kicks();
             // MUTATION: await_due.counts_kicks_late
             let schedule = self.schedule();
             let now_ns = park.now_ns();
+            if let Some((_, due, _)) =
+                awaited.filter(|(before, _, wake_ns)| *before == kicks && *wake_ns <= now_ns)
+            {
+                return Some(due);
+            }
             let due = schedule.and_then(|schedule| schedule.due(done));
             let wake_ns = due.map_or(u64::MAX, |due| due.at_ns.saturating_add_signed(shift_ns));
             if wake_ns <= now_ns {
@@ -233,6 +241,7 @@ impl StreamPage {
             if deadline_ns <= now_ns {
                 return None;
             }
+            awaited = due.map(|due| (kicks, due, wake_ns));
             if schedule.is_none() {
                 park.wait_briefly(&self.kicks, kicks, now_ns.saturating_add(BRIEFLY_NS));
             } else {
