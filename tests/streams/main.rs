@@ -5,6 +5,7 @@
 mod devices;
 mod heard;
 mod hearing;
+mod links;
 mod patching;
 mod playing;
 mod programs;

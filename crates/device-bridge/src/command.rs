@@ -1,6 +1,8 @@
 //! `consort device`: further sound cards, and MIDI hardware. Each is served by its own process,
-//! which is a client of the graph. Devices for streams alone are the server's.
+//! which is a client of the graph. Devices for streams alone are the server's; what links them is a
+//! process again.
 
+mod links;
 mod null;
 mod serve;
 
@@ -17,13 +19,13 @@ use sys::helper::{Ending, Helper, Lines};
 use sys::process::PidFd;
 use sys::signals::Signal;
 
-use crate::{DEVICE_KEY, STATE_KEY};
+use crate::{DEVICE_KEY, LINK_KEY, STATE_KEY};
 pub use serve::Options as DeviceOptions;
 
 /// Time limit for a device's process to end.
 const END_TIMEOUT_NS: u64 = 10_000_000_000;
 
-/// Show, add and remove further devices: cards with their own clock, MIDI, and null devices
+/// Show, add and remove further devices: cards with their own clock, MIDI, devices without hardware
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort device list
@@ -31,6 +33,7 @@ const END_TIMEOUT_NS: u64 = 10_000_000_000;
   consort device add seq
   consort device add raw
   consort device add null --name headphones
+  consort device add loopback --from headphones --to system
   consort device remove USB")]
 pub struct Device {
     #[command(subcommand)]
@@ -43,7 +46,8 @@ enum Action {
     List,
     /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
     /// which no other program can then use; or a device without hardware ("null"), which programs
-    /// play and record on by its name (`consort play --device NAME`)
+    /// play and record on by its name (`consort play --device NAME`); or what plays on one device
+    /// what is heard on another ("loopback")
     Add(serve::Options),
     /// Remove a device that was added
     Remove {
@@ -87,6 +91,8 @@ struct Served {
     process: u32,
     device: String,
     state: String,
+    /// It links devices, and has no ports in the graph.
+    is_link: bool,
 }
 
 fn served(server: &Observer) -> anyhow::Result<Vec<Served>> {
@@ -99,23 +105,30 @@ fn served(server: &Observer) -> anyhow::Result<Vec<Served>> {
     };
     let clients = server.registry().clients().filter_map(|client| {
         let subject = client_uuid(client.id);
-        let device = value(subject, DEVICE_KEY)?;
+        let link = value(subject, LINK_KEY);
+        let is_link = link.is_some();
+        let device = link.or_else(|| value(subject, DEVICE_KEY))?;
         let state = value(subject, STATE_KEY).unwrap_or_default();
-        Some(Served { name: client.name, process: client.process, device, state })
+        Some(Served { name: client.name, process: client.process, device, state, is_link })
     });
     Ok(clients.collect())
 }
 
 fn list(server: &Observer) -> anyhow::Result<String> {
     let mut text = String::from("In the graph, in addition to the server's own device:\n");
-    let served = served(server)?;
-    if served.is_empty() {
+    let (links, in_graph): (Vec<_>, Vec<_>) =
+        served(server)?.into_iter().partition(|served| served.is_link);
+    let line =
+        |Served { name, device, state, .. }: Served| format!("    {name:<16} {device}: {state}\n");
+    if in_graph.is_empty() {
         text += "    none; add one with 'consort device add'\n";
     }
-    for Served { name, device, state, .. } in served {
-        text += &format!("    {name:<16} {device}: {state}\n");
-    }
+    text.extend(in_graph.into_iter().map(line));
     text += &null::list(server)?;
+    if !links.is_empty() {
+        text += "From device to device:\n";
+    }
+    text.extend(links.into_iter().map(line));
     text += "In this machine:\n";
     let cards = alsa::cards();
     if cards.is_empty() {

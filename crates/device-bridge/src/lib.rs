@@ -3,12 +3,13 @@
 //!
 //! The graph never waits for any of them. A [`Card`] is resampled, and a control loop keeps it
 //! aligned with the graph's clock. [`Midi`] delays every message by exactly one quantum, in either
-//! direction. [`Device`] is the command `consort device`.
+//! direction. [`Links`] play on one device of streams what is heard on another. [`Device`] is the command `consort device`.
 #![forbid(unsafe_code)]
 
 mod bridge;
 mod card;
 mod command;
+mod links;
 mod midi;
 mod notifications;
 mod resampler;
@@ -18,12 +19,15 @@ mod timeline;
 pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};
 pub use command::{Added, Device, DeviceOptions, DeviceProcesses, add, remove};
+pub use links::{LinkOptions, LinkSource, Links};
 pub use midi::{Midi, MidiHardware, MidiState};
 pub use timeline::{CAPACITY_FRAMES, Timeline};
 
 /// Property of a client: a description of the device that it stands for.
 pub const DEVICE_KEY: &str = "urn:consort:device";
-/// Property of such a client: the state of the device, for users.
+/// Property of a client without ports: which devices it links.
+pub const LINK_KEY: &str = "urn:consort:link";
+/// Property of either: the state of the device, for users.
 pub const STATE_KEY: &str = "urn:consort:device-state";
 
 #[cfg(test)]

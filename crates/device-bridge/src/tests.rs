@@ -6,7 +6,7 @@ use realfft::RealFftPlanner;
 
 use super::*;
 
-const TAU: f64 = std::f64::consts::TAU;
+pub(crate) const TAU: f64 = std::f64::consts::TAU;
 const GRAPH_QUANTUM: u32 = 1024;
 
 /// A device whose clock is off its nominal rate by `drift`, and whose timestamps are late by up to
@@ -131,7 +131,7 @@ fn playback(
 
 /// Returns by how many frames a tone is late that should begin at the graph's frame `at`, with
 /// `step` frames of the graph between two samples.
-fn lateness(samples: &[f32], at: f64, step: f64, turns: f64) -> f64 {
+pub(crate) fn lateness(samples: &[f32], at: f64, step: f64, turns: f64) -> f64 {
     let (mut sine, mut cosine) = (0.0, 0.0);
     for (index, sample) in samples.iter().enumerate() {
         let place = at + step * index as f64;
@@ -143,7 +143,7 @@ fn lateness(samples: &[f32], at: f64, step: f64, turns: f64) -> f64 {
 }
 
 /// Everything in `samples` but a tone of `turns` per sample, in dB relative to the tone.
-fn distortion_db(samples: &[f32], turns: f64) -> f64 {
+pub(crate) fn distortion_db(samples: &[f32], turns: f64) -> f64 {
     let count = samples.len();
     let mut input: Vec<f64> = samples
         .iter()

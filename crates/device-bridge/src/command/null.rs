@@ -4,6 +4,7 @@ use anyhow::ensure;
 use client::Observer;
 use client::stream::{DeviceState, FurtherDevice, NewDevice};
 
+use super::links::LinkArguments;
 use super::serve::Options;
 
 /// Its name where none is given.
@@ -12,14 +13,9 @@ const DEFAULT_CHANNELS: u32 = 2;
 
 /// Adds one; returns what the user reads.
 pub(super) fn add(server: &Observer, options: &Options) -> anyhow::Result<String> {
-    let Options { name, playback, rate, capture, margin, clock_source, reserve_priority, .. } =
-        options;
-    let is_plain = capture.is_none()
-        && margin.is_none()
-        && clock_source.is_empty()
-        && reserve_priority.is_none();
+    let Options { name, playback, rate, link, .. } = options;
     ensure!(
-        is_plain,
+        !options.has_hardware_options() && *link == LinkArguments::default(),
         "a null device takes --name, --playback and --rate alone: it has no hardware"
     );
     let name = name.as_deref().unwrap_or(DEFAULT_NAME);

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use alsa::CHANNELS_OF_HARDWARE;
+use anyhow::ensure;
 use clap::Args;
 use cli::in_range;
 use client::{Observer, OpenOptions, Property, PropertyValue, Requester, Session, client_uuid};
@@ -14,7 +15,9 @@ use proto::limits::{QUANTUM_FRAMES, SAMPLE_RATE_HZ};
 use sys::poll::{Interest, Poller};
 use sys::signals::TerminationSignals;
 
-use crate::{Card, CardOptions, DEVICE_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
+use super::links::{self, LinkArguments};
+use crate::links::Links;
+use crate::{Card, CardOptions, DEVICE_KEY, LINK_KEY, Midi, MidiHardware, MidiState, STATE_KEY};
 
 /// What a device's process prints once it has joined the graph, before the device's description.
 pub(super) const READY: &str = "joined: ";
@@ -23,6 +26,8 @@ const SEQUENCER: &str = "seq";
 const RAW_MIDI: &str = "raw";
 /// Name of a device without hardware.
 const NULL: &str = "null";
+/// Name of a device that plays on another what is heard on one.
+const LOOPBACK: &str = "loopback";
 
 /// Interval at which the device's state is polled.
 const POLL_NS: u64 = 200_000_000;
@@ -30,15 +35,20 @@ const POLL_NS: u64 = 200_000_000;
 const START_TIMEOUT_NS: u64 = 30_000_000_000;
 const RETRY_NS: u64 = 50_000_000;
 
+/// Tokens of what is waited for.
+const SIGNALS: u64 = 0;
+const STATE: u64 = 1;
+const SERVER: u64 = 2;
+
 const DEFAULT_QUANTUM: u32 = 256;
 const DEFAULT_PERIODS: u32 = 3;
 
 /// A device, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Options {
-    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", or "null"
+    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", "null" or "loopback"
     pub device: String,
-    /// Its name [default: the card's; of "seq" and "raw": midi; of "null": null]
+    /// Its name [default: the card's; of "seq" and "raw": midi; of others: as DEVICE]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
     /// Capture ports; 0: none [default: as many as the card has]
@@ -68,6 +78,9 @@ pub struct Options {
     /// gets the card until it releases it [default: the highest: none gets it]
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub reserve_priority: Option<i32>,
+    /// What it connects
+    #[command(flatten)]
+    pub link: LinkArguments,
 }
 
 /// The device, and how its process was started.
@@ -98,6 +111,7 @@ impl Options {
             margin: None,
             clock_source: Vec::new(),
             reserve_priority: None,
+            link: LinkArguments::default(),
         }
     }
 
@@ -116,6 +130,19 @@ impl Options {
     /// Returns whether it has no hardware: the server runs it, for streams alone.
     pub(super) fn is_null(&self) -> bool {
         self.device == NULL
+    }
+
+    /// Returns whether it links other devices.
+    fn is_link(&self) -> bool {
+        self.device == LOOPBACK
+    }
+
+    /// Returns whether there are options that only hardware has.
+    pub(super) fn has_hardware_options(&self) -> bool {
+        self.capture.is_some()
+            || self.margin.is_some()
+            || !self.clock_source.is_empty()
+            || self.reserve_priority.is_some()
     }
 
     /// The MIDI hardware, if the device is not a card.
@@ -147,6 +174,7 @@ impl Options {
             self.reserve_priority.map(|priority| format!("--reserve-priority={priority}"));
         words.extend(priority);
         words.extend(self.clock_source.iter().map(|name| format!("--clock-source={name}")));
+        words.extend(self.link.words());
         words.extend(self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]));
         words
     }
@@ -189,6 +217,7 @@ fn card_name(device: &str) -> String {
 enum Served {
     Card(Card),
     Midi(MidiHardware, Midi),
+    Links(Links),
 }
 
 impl Served {
@@ -197,6 +226,13 @@ impl Served {
         cards: &dyn CardReservation,
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
+        if options.is_link() {
+            return Ok(Self::Links(links::start(options, open)?));
+        }
+        ensure!(
+            options.link == LinkArguments::default(),
+            "--from, --to, --map and --latency are for a loopback: consort device add loopback"
+        );
         if let Some(hardware) = options.midi() {
             let name = options.name.as_deref().unwrap_or("midi");
             return Ok(Self::Midi(hardware, Midi::start(hardware, name, open)?));
@@ -204,10 +240,11 @@ impl Served {
         Ok(Self::Card(Card::start(&options.card(), cards, open)?))
     }
 
-    fn session(&self) -> Option<&std::sync::Arc<Session>> {
+    fn session(&self) -> Option<&Session> {
         match self {
-            Self::Card(card) => card.session(),
-            Self::Midi(_, midi) => midi.session(),
+            Self::Card(card) => card.session().map(|session| &**session),
+            Self::Midi(_, midi) => midi.session().map(|session| &**session),
+            Self::Links(links) => Some(links.session()),
         }
     }
 
@@ -216,13 +253,20 @@ impl Served {
             Self::Card(card) => card.description().to_owned(),
             Self::Midi(MidiHardware::Sequencer, _) => "alsa sequencer".into(),
             Self::Midi(MidiHardware::Raw, _) => "raw midi devices".into(),
+            Self::Links(links) => links.description().to_owned(),
         }
+    }
+
+    /// The property that has the description.
+    fn key(&self) -> &'static str {
+        if matches!(self, Self::Links(_)) { LINK_KEY } else { DEVICE_KEY }
     }
 
     fn has_left(&self) -> bool {
         match self {
             Self::Card(card) => card.state().has_left,
             Self::Midi(_, midi) => midi.state().has_left,
+            Self::Links(links) => links.has_left(),
         }
     }
 
@@ -235,6 +279,7 @@ impl Served {
                 format!("runs, {} gaps, {} starts", state.gaps, state.locks)
             }
             Self::Midi(_, midi) => midi_state(&midi.state()),
+            Self::Links(links) => links.state(),
         }
     }
 }
@@ -275,7 +320,7 @@ impl Serve {
             }
         };
         let name = served.session().map(|session| session.name().to_owned()).unwrap_or_default();
-        set_property(&served, DEVICE_KEY, &served.description());
+        set_property(&served, served.key(), &served.description());
         if self.report {
             let _ = writeln!(stdout, "{READY}{name}: {}", served.description());
         }
@@ -328,17 +373,29 @@ fn set_property(served: &Served, key: &str, text: &str) {
 /// Publishes the device's state until this process is asked to end or the server has gone.
 fn watch(served: &Served, signals: &TerminationSignals) -> anyhow::Result<()> {
     let (poller, mut events) = (Poller::new()?, Vec::new());
-    poller.add(signals, 0, Interest::Readable)?;
+    poller.add(signals, SIGNALS, Interest::Readable)?;
+    // A link says when it has changed.
+    let polled = match served {
+        Served::Links(links) => {
+            poller.add(links.waker(), STATE, Interest::Readable)?;
+            poller.add(links, SERVER, Interest::Readable)?;
+            None
+        }
+        Served::Card(_) | Served::Midi(..) => Some(POLL_NS),
+    };
     let mut published = String::new();
     while !served.has_left() {
-        poller.wait(&mut events, Some(sys::clock::now_ns() + POLL_NS))?;
-        if signals.read()?.is_some() {
-            break;
-        }
         let state = served.state();
         if state != published {
             set_property(served, STATE_KEY, &state);
             published = state;
+        }
+        poller.wait(&mut events, polled.map(|interval_ns| sys::clock::now_ns() + interval_ns))?;
+        if signals.read()?.is_some() || events.iter().any(|event| event.token == SERVER) {
+            break;
+        }
+        if let Served::Links(links) = served {
+            links.waker().reset();
         }
     }
     Ok(())

@@ -1,0 +1,302 @@
+//! The streams of a link, and the thread that passes frames on from one to the other.
+//!
+//! It wakes when the source's device has recorded, a few times in its latency. While nothing is
+//! heard there, it sleeps, and so do both devices.
+
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use client::stream::{
+    PlaybackOptions, PlaybackStream, RecordOptions, RecordStream, Samples, SamplesMut,
+    StreamConnection, Timing, Wish,
+};
+use rt::rate::frames_in;
+use sys::clock::now_ns;
+
+use super::alignment::{Alignment, AlignmentShape, CHUNK, Step};
+use super::frames::Frames;
+use super::options::{Ends, LinkOptions};
+use super::state::LinkState;
+
+/// The source's device wakes this often within the latency.
+const INTERVALS: u64 = 8;
+/// How long after the device's wake-up its frames are there, ns.
+const AFTER_WAKE_NS: u64 = 1_000_000;
+/// Frames that come this much later than expected do not come for now: the source is silent, ns.
+const PATIENCE_NS: u64 = 20_000_000;
+/// How often a link that sleeps looks whether its devices are still there, ns.
+const IDLE_LOOK_NS: u64 = 5_000_000_000;
+/// Frames that are read at once.
+const BLOCK_FRAMES: usize = 1024;
+
+/// The device at which a stream has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum End {
+    Source,
+    Sink,
+}
+
+/// Passes frames on, on its own thread.
+pub(super) struct Link {
+    state: Arc<LinkState>,
+    source: RecordStream,
+    sink: PlaybackStream,
+    ends: Ends,
+    latency_ns: u64,
+    alignment: Alignment,
+    queue: Frames,
+    block: Vec<Vec<f32>>,
+    /// The sink's stream runs, or was asked to.
+    plays: bool,
+    /// What was lost on both sides, as far as it was noticed.
+    source_misses: u64,
+    sink_misses: u64,
+}
+
+impl Link {
+    /// Opens both streams.
+    ///
+    /// # Errors
+    /// The server refuses one of them.
+    pub(super) fn open(
+        connection: &StreamConnection,
+        options: &LinkOptions,
+        state: Arc<LinkState>,
+    ) -> anyhow::Result<Self> {
+        let ends = options.ends(connection)?;
+        let latency_ns = u64::from(options.latency_ms) * 1_000_000;
+        let frames = |rate_hz: u32| u32::try_from(frames_in(latency_ns, rate_hz));
+        let (source_frames, sink_frames) = (frames(ends.source_hz)?, frames(ends.sink_hz)?);
+        let channels = ends.map.len();
+        let mut source = connection.record(RecordOptions {
+            program: options.program.clone(),
+            name: options.to_string(),
+            device: Some(options.from.device.clone()),
+            monitor: !options.from.captures,
+            channels: (0..u32::try_from(channels)?).collect(),
+            // Room for more than is usual.
+            interval_frames: source_frames,
+            // Nobody listens to a device for what is captured there but through this link.
+            lets_sleep: !options.from.captures,
+        })?;
+        source.set_interval((source_frames / INTERVALS as u32).max(1))?;
+        let mut sink = connection.play(PlaybackOptions {
+            program: options.program.clone(),
+            name: options.to_string(),
+            device: Some(options.to.clone()),
+            channels: ends.map.clone(),
+            depth_frames: sink_frames,
+        })?;
+        // What is left of the latency beside it is for the source's intervals, and for this thread.
+        sink.set_depth(sink_frames / 2)?;
+        source.run()?;
+        let (source_hz, sink_hz) = (ends.source_hz, ends.sink_hz);
+        let shape = AlignmentShape { channels, source_hz, sink_hz, latency_ns };
+        Ok(Self {
+            state,
+            source,
+            sink,
+            latency_ns,
+            alignment: Alignment::new(shape).map_err(anyhow::Error::msg)?,
+            queue: Frames::new(channels),
+            block: vec![vec![0.0; BLOCK_FRAMES]; channels],
+            ends,
+            plays: false,
+            source_misses: 0,
+            sink_misses: 0,
+        })
+    }
+
+    /// Passes frames on until the server ends one of the streams, which it returns.
+    ///
+    /// # Errors
+    /// The server has gone.
+    pub(super) fn run(&mut self) -> anyhow::Result<End> {
+        let interval_ns = self.latency_ns / INTERVALS;
+        loop {
+            let patience_ns = if self.plays { interval_ns + PATIENCE_NS } else { IDLE_LOOK_NS };
+            let deadline_ns = now_ns() + patience_ns;
+            let found = self.source.reader().await_frames(AFTER_WAKE_NS, deadline_ns);
+            if self.source.reader().control().page().has_ended() {
+                return Ok(End::Source);
+            }
+            if self.sink.writer().control().page().has_ended() {
+                return Ok(End::Sink);
+            }
+            // Before the frames: what it says of them is true then.
+            let source = self.source.reader_mut().control_mut().timing();
+            self.read();
+            if found > 0 {
+                self.begin()?;
+            }
+            // What a device publishes while it sleeps says nothing of frames that come later.
+            let source_runs = source.until > source.position;
+            if found > 0 && source_runs {
+                self.pass(source);
+            }
+            if self.plays && !source_runs && self.source.reader().available() == 0 {
+                self.end(source)?;
+            }
+        }
+    }
+
+    /// Reads what is there. More than the latency is too late to be heard.
+    fn read(&mut self) {
+        loop {
+            let mut planes: Vec<&mut [f32]> = self.block.iter_mut().map(|all| &mut **all).collect();
+            let reader = self.source.reader_mut();
+            let frames = reader.read(SamplesMut::Planar(&mut planes));
+            if frames == 0 {
+                break;
+            }
+            let position = reader.position() - frames as u64;
+            let planes: Vec<&[f32]> = self.block.iter().map(|all| &all[..frames]).collect();
+            if position != self.queue.first() + self.queue.len() as u64 {
+                self.alignment.unlock();
+            }
+            self.queue.push(position, &planes);
+        }
+        let misses = self.source.reader_mut().control_mut().misses();
+        if misses != self.source_misses {
+            self.source_misses = misses;
+            self.alignment.unlock();
+        }
+        let most = frames_in(self.latency_ns, self.ends.source_hz);
+        if self.queue.keep(usize::try_from(most).unwrap_or(usize::MAX)) {
+            self.alignment.unlock();
+        }
+    }
+
+    /// Has the sink play, and keeps it playing.
+    fn begin(&mut self) -> anyhow::Result<()> {
+        let misses = self.sink.underruns();
+        if misses != self.sink_misses {
+            self.sink_misses = misses;
+            self.state.note_gap();
+            self.alignment.unlock();
+        }
+        let is_dry = self.plays && self.sink.has_run_dry(now_ns());
+        if self.plays && !is_dry {
+            return Ok(());
+        }
+        // Until it is known what is heard when: from then on, each frame has its time.
+        self.alignment.unlock();
+        let preroll = frames_in(self.latency_ns / 2, self.ends.sink_hz);
+        let position = self.sink.writer().position();
+        self.write_silence(preroll);
+        if !self.plays {
+            // A stream that has drained ends there until it is told where to go on.
+            self.sink.writer_mut().control_mut().wish(Wish::Splice { position })?;
+            let wish = self.sink.run()?;
+            let control = self.sink.writer().control();
+            let _ = control.await_acknowledgement(wish, now_ns() + PATIENCE_NS);
+            self.plays = true;
+            self.state.set_plays(true);
+        }
+        Ok(())
+    }
+
+    /// Passes on what was read, as far as it is known when it will be heard.
+    fn pass(&mut self, source: Timing) {
+        let sink = self.sink.writer_mut().control_mut().timing();
+        if sink.frame_ps == 0 || sink.until <= sink.position || source.frame_ps == 0 {
+            // It stands, or is about to begin.
+            return;
+        }
+        while self.queue.len() >= CHUNK {
+            let room = self.sink.writer().available();
+            if room < self.alignment.most_frames() {
+                return;
+            }
+            for channel in 0..self.ends.map.len() {
+                self.queue.copy(channel, self.alignment.input(channel));
+            }
+            let (first, next) = (self.queue.first(), self.sink.writer().position());
+            match self.alignment.step(first, source, next, sink) {
+                Step::Play(_) => {
+                    self.queue.skip(CHUNK as u64);
+                    let channels = 0..self.ends.map.len();
+                    let planes: Vec<&[f32]> =
+                        channels.map(|channel| self.alignment.output(channel)).collect();
+                    self.sink.writer_mut().write(Samples::Planar(&planes));
+                }
+                Step::Silence(frames) => {
+                    if self.write_silence(frames) < frames {
+                        return;
+                    }
+                }
+                Step::Skip(frames) => self.queue.skip(frames),
+            }
+        }
+        self.state.set_locks(self.alignment.locks());
+    }
+
+    /// Writes silence, and returns how many frames had room.
+    fn write_silence(&mut self, frames: u64) -> u64 {
+        const SILENCE: [f32; CHUNK] = [0.0; CHUNK];
+        let mut left = usize::try_from(frames).unwrap_or(usize::MAX);
+        while left > 0 {
+            let piece = &SILENCE[..left.min(CHUNK)];
+            let planes = vec![piece; self.ends.map.len()];
+            let written = self.sink.writer_mut().write(Samples::Planar(&planes));
+            if written == 0 {
+                break;
+            }
+            left -= written;
+        }
+        frames - left as u64
+    }
+
+    /// The source is silent: what is on its way is heard to its end, and then the sink may sleep.
+    fn end(&mut self, source: Timing) -> anyhow::Result<()> {
+        // To whole pieces, and one more, for what is inside of the filter.
+        let frames = CHUNK - self.queue.len() % CHUNK + CHUNK;
+        self.queue.push_silence(frames);
+        self.pass(source);
+        self.queue.clear();
+        self.alignment.unlock();
+        self.sink.drain()?;
+        self.plays = false;
+        self.state.set_plays(false);
+        Ok(())
+    }
+}
+
+/// Runs a link until one of its devices is removed. If the one that drives ends its streams, another
+/// driver takes its place, and the link begins again.
+///
+/// # Errors
+/// Why it ended.
+pub(super) fn run(
+    mut link: Link,
+    connection: &StreamConnection,
+    options: &LinkOptions,
+) -> anyhow::Result<()> {
+    loop {
+        let ended = match link.run()? {
+            End::Source => &options.from.device,
+            End::Sink => &options.to,
+        };
+        if ended != DRIVER {
+            bail!("the device '{ended}' was removed");
+        }
+        let state = Arc::clone(&link.state);
+        state.set_plays(false);
+        drop(link);
+        let deadline_ns = now_ns() + REOPEN_WITHIN_NS;
+        link = loop {
+            match Link::open(connection, options, Arc::clone(&state)) {
+                Err(_) if now_ns() < deadline_ns => {
+                    sys::clock::sleep_until(now_ns() + REOPEN_EVERY_NS);
+                }
+                decided => break decided.context("another driver has taken its place")?,
+            }
+        };
+    }
+}
+
+/// Name of the device that drives.
+const DRIVER: &str = "system";
+/// How long another driver takes at most, ns.
+const REOPEN_WITHIN_NS: u64 = 10_000_000_000;
+const REOPEN_EVERY_NS: u64 = 100_000_000;

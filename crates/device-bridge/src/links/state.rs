@@ -1,0 +1,62 @@
+//! What a link's thread says about itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use sys::poll::Waker;
+
+/// Written by the link's thread, read by the process's main thread, which it wakes.
+#[derive(Debug)]
+pub(super) struct LinkState {
+    plays: AtomicBool,
+    locks: AtomicU64,
+    gaps: AtomicU64,
+    has_ended: AtomicBool,
+    waker: Arc<Waker>,
+}
+
+impl LinkState {
+    pub(super) fn new(waker: Arc<Waker>) -> Self {
+        Self {
+            plays: AtomicBool::new(false),
+            locks: AtomicU64::new(0),
+            gaps: AtomicU64::new(0),
+            has_ended: AtomicBool::new(false),
+            waker,
+        }
+    }
+
+    pub(super) fn set_plays(&self, plays: bool) {
+        self.plays.store(plays, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    pub(super) fn set_locks(&self, locks: u64) {
+        if self.locks.swap(locks, Ordering::Relaxed) != locks {
+            self.waker.wake();
+        }
+    }
+
+    /// Counts a time when frames were not there when they had to be heard.
+    pub(super) fn note_gap(&self) {
+        self.gaps.fetch_add(1, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    pub(super) fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Relaxed)
+    }
+
+    /// Returns it for users: whether it plays, and how often that was disturbed.
+    pub(super) fn text(&self) -> String {
+        let state = if self.plays.load(Ordering::Relaxed) { "plays" } else { "silent" };
+        let gaps = self.gaps.load(Ordering::Relaxed);
+        let locks = self.locks.load(Ordering::Relaxed);
+        format!("{state}, {gaps} gaps, {locks} starts")
+    }
+}

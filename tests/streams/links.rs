@@ -1,0 +1,294 @@
+//! Links between devices: what is heard on one is played on another.
+
+use std::time::Duration;
+
+use client::stream::{RecordOptions, RecordStream, SamplesMut, StreamConnection};
+use harness::{Server, Sound, eventually, in_three_attempts, tone};
+
+use crate::{RATE_HZ, await_playing, file, play, ramps, server, streams};
+
+/// The latency of a link where none is given, ns.
+const LATENCY_NS: u64 = 200_000_000;
+
+fn add_null(server: &Server, words: &[&str]) {
+    server.consort(&[&["device", "add", "null", "--name"], words].concat()).expect_success();
+}
+
+/// Adds a loopback and returns its process.
+fn add_loopback(server: &Server, words: &[&str]) -> u32 {
+    let added = server.consort(&[&["device", "add", "loopback"], words].concat()).expect_success();
+    assert!(added.stdout.contains("loopback: loopback from "), "{added:?}");
+    let streams = streams(server);
+    let process = streams.last().expect("its streams")["pid"].as_u64().expect("a number");
+    u32::try_from(process).expect("a process id")
+}
+
+/// The line of `consort device list` about a link.
+fn shown(server: &Server, name: &str) -> Option<String> {
+    let list = server.consort(&["device", "list"]).expect_success().stdout;
+    list.lines().find(|line| line.trim().starts_with(name)).map(Into::into)
+}
+
+fn await_silent(server: &Server) {
+    eventually("both devices are parked", || {
+        let status = server.consort_json(&["status"]);
+        let states = [&status["device"], &status["further_devices"][0]["state"]];
+        states.iter().all(|state| **state == "parked").then_some(())
+    });
+}
+
+/// Plays a file to its end; `Err` if the machine took too long for the player or the link.
+fn play_through(server: &Server, sound: &Sound, name: &str) -> Result<(), String> {
+    let path = file(server, name, sound);
+    let finished = play(server, &path, &["--device", "other"]).finish();
+    if finished.stderr.contains("the sound stopped") {
+        return Err(finished.stderr);
+    }
+    finished.expect_success();
+    await_silent(server);
+    match shown(server, "loopback") {
+        Some(line) if line.contains(" 0 gaps") => Ok(()),
+        line => Err(format!("{line:?}")),
+    }
+}
+
+/// Where a tone of 1 kHz is in each hundredth of a second, in frames, and how loud.
+fn phases(samples: &[f32]) -> Vec<(f64, f64)> {
+    let turns = std::f64::consts::TAU / 48.0;
+    let phase = |block: &[f32]| {
+        let (mut sine, mut cosine) = (0.0, 0.0);
+        for (index, sample) in block.iter().enumerate() {
+            sine += f64::from(*sample) * (turns * index as f64).sin();
+            cosine += f64::from(*sample) * (turns * index as f64).cos();
+        }
+        (cosine.atan2(sine) / turns, sine.hypot(cosine) * 2.0 / block.len() as f64)
+    };
+    samples.chunks_exact(480).map(phase).collect()
+}
+
+#[test]
+fn a_loopback_plays_all_that_is_heard_on_a_device_at_its_pitch_and_level() {
+    in_three_attempts(|| {
+        let server = server(1024);
+        add_null(&server, &["other"]);
+        add_loopback(&server, &["--from", "other", "--to", "system"]);
+        let frames = 4 * RATE_HZ as usize;
+        let tone = tone(1000.0, RATE_HZ, frames);
+        let level = tone.iter().fold(0.0_f32, |level, sample| level.max(sample.abs()));
+        let silent = vec![0.0; frames];
+        play_through(&server, &Sound::of(RATE_HZ, &[tone, silent]), "tone.wav")?;
+        let recorded = server.recorded();
+        let heard = recorded.sounding(0).channels.swap_remove(0);
+        // The filter rings for as many frames as it has taps.
+        assert!(heard.len().abs_diff(frames) < 200, "{} frames", heard.len());
+        let phases = phases(&heard[480..frames - 480]);
+        let begin = phases[0].0;
+        for (number, (phase, loud)) in phases.iter().enumerate() {
+            let moved = (phase - begin + 72.0).rem_euclid(48.0) - 24.0;
+            assert!(moved.abs() < 1.0, "it has moved by {moved} frames in part {number}");
+            assert!((loud / f64::from(level) - 1.0).abs() < 0.002, "{loud} in part {number}");
+        }
+        assert!(recorded.channels[1].iter().all(|sample| *sample == 0.0), "the other channel");
+        Ok(())
+    });
+}
+
+/// Records what leaves a device, until it is read.
+fn monitor(connection: &StreamConnection, device: &str) -> RecordStream {
+    let mut stream = connection
+        .record(RecordOptions {
+            program: "test".into(),
+            name: "monitor".into(),
+            device: Some(device.into()),
+            monitor: true,
+            channels: vec![0],
+            interval_frames: RATE_HZ,
+            lets_sleep: false,
+        })
+        .expect("a stream");
+    stream.set_interval(RATE_HZ / 20).expect("an interval");
+    stream.run().expect("it runs");
+    stream
+}
+
+/// Reads what there is, and appends when each click in it was heard.
+fn note_clicks(stream: &mut RecordStream, clicks: &mut Vec<u64>) {
+    let mut samples = vec![0.0; 4 * RATE_HZ as usize];
+    let reader = stream.reader_mut();
+    let frames = reader.read(SamplesMut::Planar(&mut [&mut samples]));
+    let first = reader.position() - frames as u64;
+    let timing = reader.control_mut().timing();
+    let is_peak = |at: &usize| {
+        let near = &samples[at.saturating_sub(48)..(at + 48).min(frames)];
+        samples[*at] > 0.3 && near.iter().all(|sample| *sample <= samples[*at])
+    };
+    for at in (0..frames).filter(is_peak) {
+        clicks.push(timing.time_of(first + at as u64).expect("it runs"));
+    }
+}
+
+#[test]
+fn what_a_loopback_plays_is_heard_exactly_its_latency_later_each_time_it_begins() {
+    in_three_attempts(|| {
+        let server = server(256);
+        add_null(&server, &["other"]);
+        add_loopback(&server, &["--from", "other", "--to", "system"]);
+        let mut click = vec![0.0; RATE_HZ as usize / 2];
+        click[9_600] = 0.8;
+        let path = file(&server, "clicks.wav", &Sound::of(RATE_HZ, &[click.repeat(4)]));
+        let connection = server.stream_connection();
+        for _ in 0..2 {
+            let mut streams = ["other", "system"].map(|device| monitor(&connection, device));
+            let mut clicks = [Vec::new(), Vec::new()];
+            let player = play(&server, &path, &["--device", "other"]);
+            let begin = std::time::Instant::now();
+            while clicks[1].len() < 4 && begin.elapsed() < Duration::from_secs(10) {
+                std::thread::sleep(Duration::from_millis(50));
+                for (stream, clicks) in streams.iter_mut().zip(&mut clicks) {
+                    note_clicks(stream, clicks);
+                }
+            }
+            player.finish();
+            let line = shown(&server, "loopback").unwrap_or_default();
+            if !line.contains(" 0 gaps") || clicks.iter().any(|clicks| clicks.len() != 4) {
+                return Err(format!("{line}: {clicks:?}"));
+            }
+            assert!(line.contains(": 200 ms, "), "{line}");
+            for (heard, played) in clicks[0].iter().zip(&clicks[1]) {
+                // Two frames: the clicks are told to a frame on either side.
+                let off = (played - heard).abs_diff(LATENCY_NS);
+                assert!(off < 42_000, "{off} ns: {clicks:?}");
+            }
+            drop(streams);
+            await_silent(&server);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_loopback_lets_both_devices_sleep_and_plays_again() {
+    in_three_attempts(|| {
+        let server = server(1024);
+        add_null(&server, &["other"]);
+        add_loopback(&server, &["--from", "other", "--to", "system", "--latency", "100"]);
+        await_silent(&server);
+        let sound = ramps(RATE_HZ as usize);
+        play_through(&server, &sound, "first.wav")?;
+        play_through(&server, &sound, "second.wav")?;
+        let recorded = server.recorded();
+        let sounding = recorded.sounding(0).channels.swap_remove(0);
+        let sound = sounding.iter().filter(|sample| sample.abs() > 1e-4).count();
+        // Twice all of it; the ramps cross zero now and then.
+        assert!(sound.abs_diff(2 * RATE_HZ as usize) < 600, "{sound} frames");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_loopback_between_different_rates_keeps_the_pitch() {
+    in_three_attempts(|| {
+        let server = server(1024);
+        add_null(&server, &["other", "--rate", "44100"]);
+        add_loopback(&server, &["--from", "other", "--to", "system"]);
+        let tone = tone(1000.0, 44_100, 2 * 44_100);
+        play_through(&server, &Sound::of(44_100, &[tone.clone(), tone]), "tone.wav")?;
+        let heard = server.recorded().sounding(1);
+        assert!(heard.channels[0].len().abs_diff(2 * RATE_HZ as usize) < 200);
+        let hz = heard.frequency_hz(0);
+        assert!((hz - 1000.0).abs() < 1.0, "{hz} Hz");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_loopback_plays_on_the_channels_that_it_is_told() {
+    in_three_attempts(|| {
+        let server = server(1024);
+        add_null(&server, &["other", "--playback", "1"]);
+        add_loopback(&server, &["--from", "other", "--to", "system", "--map", "2"]);
+        let tone = tone(1000.0, RATE_HZ, RATE_HZ as usize);
+        play_through(&server, &Sound::of(RATE_HZ, &[tone]), "tone.wav")?;
+        let recorded = server.recorded();
+        assert!(recorded.peak(0) == 0.0 && recorded.peak(1) > 0.1, "the right channel alone");
+        Ok(())
+    });
+}
+
+/// Whether a process is there, and no zombie.
+fn runs(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    !stat.is_empty() && !stat.contains(") Z ")
+}
+
+#[test]
+fn a_loopback_ends_when_it_or_a_device_is_removed_or_the_server_ends() {
+    let server = server(1024);
+    let words = ["--from", "other", "--to", "system"];
+    let path = file(&server, "song.wav", &ramps(120 * RATE_HZ as usize));
+
+    add_null(&server, &["other"]);
+    let process = add_loopback(&server, &words);
+    let player = play(&server, &path, &["--device", "other"]);
+    await_playing(&server);
+    server.consort(&["device", "remove", "loopback"]).expect_success();
+    assert!(!runs(process) && shown(&server, "loopback").is_none());
+    eventually("its streams have ended", || (streams(&server).len() == 1).then_some(()));
+
+    let process = add_loopback(&server, &words);
+    eventually("it plays", || shown(&server, "loopback")?.contains("plays,").then_some(()));
+    server.consort(&["device", "remove", "other"]).expect_success();
+    player.finish();
+    eventually("it has ended", || (!runs(process)).then_some(()));
+    eventually("nothing is left", || streams(&server).is_empty().then_some(()));
+
+    add_null(&server, &["other"]);
+    let process = add_loopback(&server, &words);
+    server.stop();
+    eventually("it has ended with the server", || (!runs(process)).then_some(()));
+}
+
+#[test]
+fn a_loopback_begins_again_on_another_driver() {
+    let server = server(1024);
+    add_null(&server, &["other"]);
+    add_loopback(&server, &["--from", "other", "--to", "system"]);
+    let path = file(&server, "song.wav", &ramps(120 * RATE_HZ as usize));
+    let player = play(&server, &path, &["--device", "other"]);
+    let on_system = |stream: &serde_json::Value| {
+        stream["plays"] == true && stream["device"].is_null() && stream["direction"] == "playback"
+    };
+    let number = || {
+        let streams = streams(&server);
+        streams.iter().find(|stream| on_system(stream)).map(|stream| stream["number"].clone())
+    };
+    let before = eventually("it plays", number);
+    server.consort(&["driver", "timer", "--playback", "5"]).expect_success();
+    eventually("it plays again", || number().filter(|number| *number != before));
+    player.terminate();
+}
+
+#[test]
+fn a_loopback_that_cannot_be_is_refused_with_the_reason() {
+    let server = server(1024);
+    add_null(&server, &["other"]);
+    for (words, expected) in [
+        (&["--to", "system"][..], "needs --from"),
+        (&["--from", "other"], "needs --to"),
+        (&["--from", "none", "--to", "system"], "there is no device 'none'"),
+        (&["--from", "other", "--to", "none"], "there is no device 'none'"),
+        (&["--from", "other", "--to", "other"], "would be played into itself"),
+        (&["--from", "other:capture", "--to", "system"], "no channels that can be recorded"),
+        (&["--from", "other", "--to", "system", "--map", "3"], "has channels 1 to 2"),
+        (&["--from", "other", "--to", "system", "--map", "1,2,1"], "takes as many at most"),
+        (&["--from", "other", "--to", "system", "--margin", "64"], "it has no hardware"),
+    ] {
+        let refused = server.consort(&[&["device", "add", "loopback"], words].concat());
+        assert_eq!(refused.code, Some(1), "{words:?}: {refused:?}");
+        let said = format!("{}{}", refused.stdout, refused.stderr);
+        assert!(said.contains(expected), "{words:?}: {said}");
+    }
+    let refused = server.consort(&["device", "add", "null", "--to", "system"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("no hardware"), "{refused:?}");
+    assert!(streams(&server).is_empty() && shown(&server, "loopback").is_none());
+}
