@@ -17,16 +17,16 @@ fn add_null(server: &Server, words: &[&str]) {
 /// Adds a loopback and returns its process.
 fn add_loopback(server: &Server, words: &[&str]) -> u32 {
     let added = server.consort(&[&["device", "add", "loopback"], words].concat()).expect_success();
-    assert!(added.stdout.contains("loopback: loopback from "), "{added:?}");
+    assert!(added.stdout.contains("loopback: other to system"), "{added:?}");
     let streams = streams(server);
     let process = streams.last().expect("its streams")["pid"].as_u64().expect("a number");
     u32::try_from(process).expect("a process id")
 }
 
-/// The line of `consort device list` about a link.
+/// The line of `consort device list` that has this in it.
 fn shown(server: &Server, name: &str) -> Option<String> {
     let list = server.consort(&["device", "list"]).expect_success().stdout;
-    list.lines().find(|line| line.trim().starts_with(name)).map(Into::into)
+    list.lines().find(|line| line.contains(name)).map(Into::into)
 }
 
 fn await_silent(server: &Server) {
@@ -127,40 +127,96 @@ fn note_clicks(stream: &mut RecordStream, clicks: &mut Vec<u64>) {
     }
 }
 
+/// Plays four clicks on the first of some devices, and returns when they were heard on each. `Err`
+/// if the machine took too long for a player or the link `name`.
+fn clicks(server: &Server, devices: &[&str], name: &str) -> Result<Vec<Vec<u64>>, String> {
+    let mut click = vec![0.0; RATE_HZ as usize / 2];
+    click[9_600] = 0.8;
+    let path = file(server, "clicks.wav", &Sound::of(RATE_HZ, &[click.repeat(4)]));
+    let connection = server.stream_connection();
+    let mut streams: Vec<RecordStream> =
+        devices.iter().map(|device| monitor(&connection, device)).collect();
+    let mut clicks = vec![Vec::new(); devices.len()];
+    let player = play(server, &path, &["--device", devices[0]]);
+    let begin = std::time::Instant::now();
+    while clicks.iter().any(|clicks| clicks.len() < 4) && begin.elapsed() < Duration::from_secs(10)
+    {
+        std::thread::sleep(Duration::from_millis(50));
+        for (stream, clicks) in streams.iter_mut().zip(&mut clicks) {
+            note_clicks(stream, clicks);
+        }
+    }
+    player.finish();
+    let line = shown(server, name).unwrap_or_default();
+    assert!(line.contains(": 200 ms, "), "{line}");
+    let are_there = clicks.iter().all(|clicks| clicks.len() == 4);
+    // On each of the devices.
+    let in_time = line.matches(" 0 gaps").count() == devices.len() - 1;
+    if are_there && in_time { Ok(clicks) } else { Err(format!("{line}: {clicks:?}")) }
+}
+
+/// Checks that each click was played a latency after it was heard, to two frames: the clicks are
+/// told to a frame on either side.
+fn check_latency(heard: &[u64], played: &[u64]) {
+    for (heard, played) in heard.iter().zip(played) {
+        let off_ns = (played - heard).abs_diff(LATENCY_NS);
+        assert!(off_ns < 42_000, "{off_ns} ns: {heard:?}, {played:?}");
+    }
+}
+
 #[test]
 fn what_a_loopback_plays_is_heard_exactly_its_latency_later_each_time_it_begins() {
     in_three_attempts(|| {
         let server = server(256);
         add_null(&server, &["other"]);
         add_loopback(&server, &["--from", "other", "--to", "system"]);
-        let mut click = vec![0.0; RATE_HZ as usize / 2];
-        click[9_600] = 0.8;
-        let path = file(&server, "clicks.wav", &Sound::of(RATE_HZ, &[click.repeat(4)]));
-        let connection = server.stream_connection();
         for _ in 0..2 {
-            let mut streams = ["other", "system"].map(|device| monitor(&connection, device));
-            let mut clicks = [Vec::new(), Vec::new()];
-            let player = play(&server, &path, &["--device", "other"]);
-            let begin = std::time::Instant::now();
-            while clicks[1].len() < 4 && begin.elapsed() < Duration::from_secs(10) {
-                std::thread::sleep(Duration::from_millis(50));
-                for (stream, clicks) in streams.iter_mut().zip(&mut clicks) {
-                    note_clicks(stream, clicks);
-                }
-            }
-            player.finish();
-            let line = shown(&server, "loopback").unwrap_or_default();
-            if !line.contains(" 0 gaps") || clicks.iter().any(|clicks| clicks.len() != 4) {
-                return Err(format!("{line}: {clicks:?}"));
-            }
-            assert!(line.contains(": 200 ms, "), "{line}");
-            for (heard, played) in clicks[0].iter().zip(&clicks[1]) {
-                // Two frames: the clicks are told to a frame on either side.
-                let off = (played - heard).abs_diff(LATENCY_NS);
-                assert!(off < 42_000, "{off} ns: {clicks:?}");
-            }
-            drop(streams);
+            let clicks = clicks(&server, &["other", "system"], "loopback")?;
+            check_latency(&clicks[0], &clicks[1]);
             await_silent(&server);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_combined_device_is_heard_on_all_of_its_devices_at_the_same_time() {
+    in_three_attempts(|| {
+        let server = server(256);
+        add_null(&server, &["other", "--rate", "44100"]);
+        let words = ["--name", "both", "--to", "system", "--to", "other"];
+        let added = server.consort(&[&["device", "add", "combined"], &words[..]].concat());
+        let added = added.expect_success().stdout;
+        assert!(added.contains("both: both to system; both to other"), "{added}");
+        let heard = clicks(&server, &["both", "system", "other"], "both to")?;
+        heard[1..].iter().for_each(|played| check_latency(&heard[0], played));
+        server.consort(&["device", "remove", "both"]).expect_success();
+        assert!(shown(&server, "both").is_none(), "the device is gone, too");
+        Ok(())
+    });
+}
+
+#[test]
+fn a_remap_is_heard_on_the_chosen_channels_of_another_device() {
+    in_three_attempts(|| {
+        let server = server(1024);
+        let words = ["--name", "other", "--to", "system", "--map", "2,1"];
+        server.consort(&[&["device", "add", "remap"], &words[..]].concat()).expect_success();
+        let frames = RATE_HZ as usize;
+        let sides = [tone(500.0, RATE_HZ, frames), tone(2000.0, RATE_HZ, frames)];
+        let path = file(&server, "tones.wav", &Sound::of(RATE_HZ, &sides));
+        let finished = play(&server, &path, &["--device", "other"]).finish();
+        if finished.stderr.contains("the sound stopped") {
+            return Err(finished.stderr);
+        }
+        await_silent(&server);
+        server.consort(&["device", "remove", "other"]).expect_success();
+        assert!(shown(&server, "other").is_none(), "the device is gone, too");
+        let recorded = server.recorded();
+        for (channel, hz) in [(0, 2000.0), (1, 500.0)] {
+            let heard = recorded.sounding(channel);
+            let found = heard.frequency_hz(0);
+            assert!((found - hz).abs() < 5.0, "channel {channel}: {found} Hz");
         }
         Ok(())
     });
@@ -288,6 +344,20 @@ fn a_loopback_that_cannot_be_is_refused_with_the_reason() {
         let said = format!("{}{}", refused.stdout, refused.stderr);
         assert!(said.contains(expected), "{words:?}: {said}");
     }
+    for (words, expected) in [
+        (&["remap", "--to", "system"][..], "needs --map"),
+        (&["remap", "--to", "system", "--map", "3"], "has channels 1 to 2"),
+        (&["remap", "--to", "system", "--map", "1", "--name", "other"], "'other' already"),
+        (&["combined"], "needs --to"),
+        (&["combined", "--to", "system", "--to", "none"], "there is no device 'none'"),
+        (&["combined", "--to", "system", "--map", "1"], "--map is for"),
+        (&["loopback", "--from", "other", "--to", "system", "--to", "x"], "plays on one device"),
+    ] {
+        let refused = server.consort(&[&["device", "add"], words].concat());
+        assert!(refused.code == Some(1) && refused.stderr.contains(expected), "{refused:?}");
+    }
+    let devices = server.consort_json(&["status"])["further_devices"].clone();
+    assert_eq!(devices.as_array().map(Vec::len), Some(1), "none was left: {devices}");
     let refused = server.consort(&["device", "add", "null", "--to", "system"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("no hardware"), "{refused:?}");
     assert!(streams(&server).is_empty() && shown(&server, "loopback").is_none());

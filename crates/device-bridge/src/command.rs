@@ -34,6 +34,8 @@ const END_TIMEOUT_NS: u64 = 10_000_000_000;
   consort device add raw
   consort device add null --name headphones
   consort device add loopback --from headphones --to system
+  consort device add remap --name left --to system --map 1
+  consort device add combined --to system --to headphones
   consort device remove USB")]
 pub struct Device {
     #[command(subcommand)]
@@ -47,7 +49,8 @@ enum Action {
     /// Add a card, or MIDI: all ports of ALSA's sequencer ("seq"), or all raw devices ("raw"),
     /// which no other program can then use; or a device without hardware ("null"), which programs
     /// play and record on by its name (`consort play --device NAME`); or what plays on one device
-    /// what is heard on another ("loopback")
+    /// what is heard on another ("loopback"); or a device that is heard on chosen channels of
+    /// another ("remap"), or on several others in step ("combined")
     Add(serve::Options),
     /// Remove a device that was added
     Remove {

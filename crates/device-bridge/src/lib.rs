@@ -19,7 +19,7 @@ mod timeline;
 pub use bridge::{BridgeStats, CaptureBridge, Layout, PlaybackBridge};
 pub use card::{Card, CardOptions, CardState};
 pub use command::{Added, Device, DeviceOptions, DeviceProcesses, add, remove};
-pub use links::{LinkOptions, LinkSource, Links};
+pub use links::{LinkOptions, LinkSource, Links, OwnDevice};
 pub use midi::{Midi, MidiHardware, MidiState};
 pub use timeline::{CAPACITY_FRAMES, Timeline};
 

@@ -9,7 +9,8 @@ use super::serve::Options;
 
 /// Its name where none is given.
 const DEFAULT_NAME: &str = "null";
-const DEFAULT_CHANNELS: u32 = 2;
+/// Its channels where none are given.
+pub(super) const DEFAULT_CHANNELS: u32 = 2;
 
 /// Adds one; returns what the user reads.
 pub(super) fn add(server: &Observer, options: &Options) -> anyhow::Result<String> {

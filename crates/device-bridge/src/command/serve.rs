@@ -26,8 +26,6 @@ const SEQUENCER: &str = "seq";
 const RAW_MIDI: &str = "raw";
 /// Name of a device without hardware.
 const NULL: &str = "null";
-/// Name of a device that plays on another what is heard on one.
-const LOOPBACK: &str = "loopback";
 
 /// Interval at which the device's state is polled.
 const POLL_NS: u64 = 200_000_000;
@@ -46,7 +44,8 @@ const DEFAULT_PERIODS: u32 = 3;
 /// A device, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Options {
-    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", "null" or "loopback"
+    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", "null", "loopback", "remap" or
+    /// "combined"
     pub device: String,
     /// Its name [default: the card's; of "seq" and "raw": midi; of others: as DEVICE]
     #[arg(long, value_name = "NAME")]
@@ -130,11 +129,6 @@ impl Options {
     /// Returns whether it has no hardware: the server runs it, for streams alone.
     pub(super) fn is_null(&self) -> bool {
         self.device == NULL
-    }
-
-    /// Returns whether it links other devices.
-    fn is_link(&self) -> bool {
-        self.device == LOOPBACK
     }
 
     /// Returns whether there are options that only hardware has.
@@ -226,12 +220,12 @@ impl Served {
         cards: &dyn CardReservation,
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
-        if options.is_link() {
-            return Ok(Self::Links(links::start(options, open)?));
+        if let Some(kind) = links::Kind::named(&options.device) {
+            return Ok(Self::Links(links::start(kind, options, open)?));
         }
         ensure!(
             options.link == LinkArguments::default(),
-            "--from, --to, --map and --latency are for a loopback: consort device add loopback"
+            "--from, --to, --map and --latency are for a loopback, a remap or a combined device"
         );
         if let Some(hardware) = options.midi() {
             let name = options.name.as_deref().unwrap_or("midi");

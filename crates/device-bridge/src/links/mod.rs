@@ -8,6 +8,7 @@ mod alignment;
 mod frames;
 mod link;
 mod options;
+mod own_device;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -23,6 +24,7 @@ use sys::poll::Waker;
 
 use link::Link;
 pub use options::{LinkOptions, LinkSource};
+pub use own_device::OwnDevice;
 use state::LinkState;
 
 /// The links of one process, and the client that stands for them, which has no ports.
@@ -30,6 +32,8 @@ use state::LinkState;
 pub struct Links {
     session: Session,
     description: String,
+    /// The device that is heard on the others, if it is there for that alone.
+    _device: Option<OwnDevice>,
     latency_ms: u32,
     states: Vec<Arc<LinkState>>,
     waker: Arc<Waker>,
@@ -38,18 +42,21 @@ pub struct Links {
 }
 
 impl Links {
-    /// Starts the links, each on a thread of its own, which end with the process.
+    /// Starts the links, each on a thread of its own, which end with the process. All have the same
+    /// latency, so devices that play the same are in step.
     ///
     /// # Errors
     /// The server refuses the client or a stream: there is no such device, or no such channel.
     pub fn start(
         session: Session,
-        description: String,
+        device: Option<OwnDevice>,
         all: Vec<LinkOptions>,
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
         let server = StreamConnection::open(open.server.as_deref())?;
         let waker = Arc::new(Waker::new().context("cannot make a waker")?);
+        let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+        let description = names.join("; ");
         let latency_ms = all.first().map_or(0, |options| options.latency_ms);
         let states = all.into_iter().map(|options| {
             // Of its own: a request of one keeps no other waiting.
@@ -66,7 +73,7 @@ impl Links {
             Ok(state)
         });
         let states = states.collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Self { session, description, latency_ms, states, waker, server })
+        Ok(Self { session, description, _device: device, latency_ms, states, waker, server })
     }
 
     /// Returns the client that stands for them.
