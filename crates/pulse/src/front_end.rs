@@ -1,6 +1,7 @@
 //! Who is connected, and what each packet asks: packets in, packets out. No I/O, but for the rings
 //! of streams.
 
+mod admission;
 mod client;
 mod connections;
 mod dispatch;
@@ -24,6 +25,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
+pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
 use pulseaudio::protocol::{
     Command, PulseError, SubscriptionEvent, SubscriptionEventFacility as Facility,
@@ -40,18 +42,20 @@ use crate::wire;
 
 /// Most connections at once.
 pub(crate) const MAX_CLIENTS: usize = 512;
-/// Most connections of one program.
+/// Most connections of one program, or of one address of the network.
 const MAX_CLIENTS_OF_ONE: usize = 128;
+/// Most connections over the network: the others are left to this machine.
+const MAX_NETWORK_CLIENTS: usize = 256;
 /// Most streams of one program.
 const MAX_STREAMS_OF_ONE: usize = 64;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Its program: all of the same process, as the kernel says.
+    /// Its program: all of the same process, as the kernel says, or of the same address.
     pub account: u32,
-    /// It runs as the user of the server, says the kernel.
-    pub is_own_user: bool,
+    /// How it has come.
+    pub way: Way,
 }
 
 /// What is to be done with a connection.
@@ -87,6 +91,7 @@ pub(crate) struct Machine {
 pub(crate) struct FrontEnd<D: Device> {
     device: D,
     machine: Machine,
+    admission: Admission,
     clients: BTreeMap<u32, Client>,
     inputs: BTreeMap<u32, SinkInput<D::Output>>,
     uploads: Vec<Upload>,
@@ -112,11 +117,12 @@ enum Answer {
 type Answered = Result<Answer, PulseError>;
 
 impl<D: Device> FrontEnd<D> {
-    /// Begins without programs.
+    /// Begins without programs, and lets in those of this user only.
     pub fn new(device: D, machine: Machine) -> Self {
         Self {
             device,
             machine,
+            admission: Admission::default(),
             clients: BTreeMap::new(),
             inputs: BTreeMap::new(),
             uploads: Vec::new(),
@@ -128,6 +134,12 @@ impl<D: Device> FrontEnd<D> {
             next_output: 0,
             effects: Vec::new(),
         }
+    }
+
+    /// Lets in whom `admission` says.
+    pub fn admitting(mut self, admission: Admission) -> Self {
+        self.admission = admission;
+        self
     }
 
     /// Returns the server's device.

@@ -5,7 +5,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, properties};
+use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, Way, properties};
 use crate::output::Device;
 use crate::wire::{self, Frame};
 
@@ -18,13 +18,22 @@ impl<D: Device> FrontEnd<D> {
         let own = self.clients.values().filter(is_its).count();
         // MUTATION: connected.without_limit
         let all = self.clients.len();
-        if all >= super::MAX_CLIENTS || own >= super::MAX_CLIENTS_OF_ONE {
+        // MUTATION: connected.network_takes_all
+        let remote = self.network_clients();
+        if all >= super::MAX_CLIENTS
+            || own >= super::MAX_CLIENTS_OF_ONE
+            || (origin.way == Way::Network && remote >= super::MAX_NETWORK_CLIENTS)
+        {
             return None;
         }
         let number = self.next_client;
         self.next_client = self.next_client.wrapping_add(1);
         self.clients.insert(number, Client::new(origin));
         Some(number)
+    }
+
+    fn network_clients(&self) -> usize {
+        self.clients.values().filter(|client| client.origin.way == Way::Network).count()
     }
 
     /// A program is gone.
@@ -85,10 +94,11 @@ impl<D: Device> FrontEnd<D> {
         }
     }
 
-    /// Lets a program in whose user is the server's own.
+    /// Lets a program in, if it may come; one that has come in stays in.
     pub(super) fn authenticate(&mut self, client: u32, tag: u32, asked: &AuthParams) -> Answered {
         let known = self.clients.get_mut(&client).ok_or(PulseError::AccessDenied)?;
-        if !known.origin.is_own_user {
+        let was_let_in = known.admitted.is_some();
+        if !was_let_in && !self.admission.lets_in(known.origin.way, &asked.cookie) {
             return Err(PulseError::AccessDenied);
         }
         if asked.version < MIN_VERSION {

@@ -1,5 +1,6 @@
 //! Packets in, packets out, on a device without sound.
 
+mod admission;
 mod playback;
 mod recording;
 mod samples;
@@ -16,7 +17,7 @@ use pulseaudio::protocol::{
 };
 
 use super::silence::Silence;
-use super::{Effect, FrontEnd, Machine, Origin};
+use super::{Effect, FrontEnd, Machine, Origin, Way};
 use crate::output::DeviceFormat;
 use crate::wire::FrameReader;
 
@@ -33,7 +34,7 @@ impl Scene {
 
     /// A connection of a program of this user.
     fn connected(&mut self, account: u32) -> Option<u32> {
-        self.front_end.connected(Origin { account, is_own_user: true })
+        self.front_end.connected(Origin { account, way: Way::OwnUser })
     }
 
     /// A program of this user that has been let in.
