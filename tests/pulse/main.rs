@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod bad_input;
+mod beside_server;
 mod information;
 mod limits;
 mod network;
