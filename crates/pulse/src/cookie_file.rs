@@ -73,8 +73,8 @@ fn read(path: &Path) -> anyhow::Result<Option<Cookie>> {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| format!("cannot read {shown}")),
     };
-    // A pipe, for instance, would be waited for.
-    if !found.is_file() || found.len() != COOKIE_BYTES as u64 {
+    // A pipe or a device has no length: neither is waited for.
+    if found.len() != COOKIE_BYTES as u64 {
         bail!(
             "{shown} is no cookie, which is a file of {COOKIE_BYTES} bytes: remove it to have one \
              made, or name another"

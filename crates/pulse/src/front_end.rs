@@ -46,6 +46,9 @@ pub(crate) const MAX_CLIENTS: usize = 512;
 const MAX_CLIENTS_OF_ONE: usize = 128;
 /// Most connections over the network: the others are left to this machine.
 const MAX_NETWORK_CLIENTS: usize = 256;
+/// Bytes of answers after which a program that has sent many requests at once is disconnected, as
+/// it would be if they waited for it.
+const MAX_ANSWERED_BYTES: usize = 4 << 20;
 /// Most streams of one program.
 const MAX_STREAMS_OF_ONE: usize = 64;
 
@@ -149,6 +152,7 @@ impl<D: Device> FrontEnd<D> {
 
     /// Returns what is to be done, in this order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.clients.values_mut().for_each(|client| client.answered_bytes = 0);
         std::mem::take(&mut self.effects)
     }
 

@@ -73,7 +73,13 @@ impl<D: Device> FrontEnd<D> {
     }
 
     fn packet(&mut self, client: u32, bytes: &[u8], now_ns: u64) {
-        let Some(version) = self.clients.get(&client).map(Client::version) else { return };
+        let Some(known) = self.clients.get(&client) else { return };
+        // MUTATION: packet.answers_without_limit
+        let has_too_much = known.answered_bytes > super::MAX_ANSWERED_BYTES;
+        if has_too_much {
+            return self.effects.push(Effect::Close { client });
+        }
+        let version = known.version();
         let (tag, answered) = match wire::read(bytes, version) {
             Ok(packet) => (packet.tag, self.answer(client, packet, now_ns)),
             Err(wire::Unreadable { tag: Some(tag), error }) => (tag, Err(error)),
@@ -83,7 +89,12 @@ impl<D: Device> FrontEnd<D> {
         };
         match answered {
             Ok(Answer::Done) => self.send(client, wire::success(tag)),
-            Ok(Answer::Packet(packet)) => self.send(client, packet),
+            Ok(Answer::Packet(packet)) => {
+                if let Some(known) = self.clients.get_mut(&client) {
+                    known.answered_bytes += packet.len();
+                }
+                self.send(client, packet);
+            }
             Ok(Answer::Later) => {}
             Err(error) => {
                 self.send(client, wire::error(tag, error));

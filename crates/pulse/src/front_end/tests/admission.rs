@@ -1,7 +1,7 @@
-//! Programs of other users and of the network.
+//! Programs of other users and of the network, and what they cost.
 
 use super::super::admission::{Admission, COOKIE_BYTES, Cookie};
-use super::super::{MAX_NETWORK_CLIENTS, Way};
+use super::super::{MAX_ANSWERED_BYTES, MAX_NETWORK_CLIENTS, Way};
 use super::*;
 
 const COOKIE: [u8; COOKIE_BYTES] = [7; COOKIE_BYTES];
@@ -67,4 +67,26 @@ fn the_network_leaves_connections_for_programs_of_this_machine() {
     assert!(scene.connected(2001).is_some());
     scene.front_end.disconnected(remote[0]);
     assert!(connected(&mut scene, 2, Way::Network).is_some());
+}
+
+#[test]
+fn requests_that_are_sent_without_end_are_answered_as_far_as_there_is_room() {
+    let mut scene = with_cookie();
+    let client = scene.admitted();
+    let mut props = Props::new();
+    props.set(Prop::ApplicationName, CString::new(vec![b'n'; 3000]).expect("a name"));
+    scene.ask::<SetClientNameReply>(client, &Command::SetClientName(props)).expect("named");
+    let mut list = Vec::new();
+    encode_command_message(&mut list, 7, &Command::GetClientInfoList, MAX_VERSION).expect("bytes");
+    scene.send_bytes(client, &list.repeat(4000));
+    let sent = scene.sent(client);
+    let bytes: usize = sent.iter().map(Vec::len).sum();
+    assert!(bytes < 2 * MAX_ANSWERED_BYTES, "{bytes} bytes");
+    assert_eq!(sent.last().map(Vec::as_slice), Some(&b"closed"[..]));
+    // Another, which takes what it is sent, has as many answers as it wants.
+    let client = scene.admitted();
+    for _ in 0..4000 {
+        let sent = scene.send(client, &Command::GetClientInfoList);
+        assert!(sent.len() == 1 && sent[0] != b"closed");
+    }
 }

@@ -147,6 +147,13 @@ pub(super) const LIMITS: &[Defence] = &[
         "wire::frames::tests::lengths_beyond_the_limits_are_refused_before_their_bytes_come",
     ),
     unit(
+        "packet.answers_without_limit",
+        Replace("known.answered_bytes > super::MAX_ANSWERED_BYTES", "false"),
+        PULSE,
+        "front_end::tests::admission::requests_that_are_sent_without_end_are_answered_as_far_as_\
+         there_is_room",
+    ),
+    unit(
         "open_input.streams_without_limit",
         Replace("plays + records >= MAX_STREAMS_OF_ONE", "false"),
         PULSE,
