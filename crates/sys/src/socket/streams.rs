@@ -16,7 +16,8 @@ const SILENCE: Duration = Duration::from_secs(30);
 const ASK_AGAIN: Duration = Duration::from_secs(10);
 /// How often it is asked in vain before the connection is ended.
 const QUESTIONS: u32 = 3;
-/// How long a peer may leave bytes unacknowledged, or have no room for more, ms.
+/// How long a peer may leave bytes unacknowledged, or have no room for more, ms. The kernel looks
+/// at each of its attempts, the pauses between which grow to twice as long.
 const UNACKNOWLEDGED_MS: u32 = 60_000;
 
 /// Returns whether a process listens on the socket of streams at `path`. Does not wait for it.
@@ -35,8 +36,8 @@ pub fn listens_at(path: &Path) -> io::Result<bool> {
 }
 
 /// Prepares an accepted connection for packets that must not wait for each other, and for a peer
-/// that vanishes: the kernel ends the connection after a minute, also if the peer never reads.
-/// Neither reads nor writes block.
+/// that vanishes: the kernel ends the connection after a minute or two, also if the peer never
+/// reads. Neither reads nor writes block.
 ///
 /// # Errors
 /// The errors of `setsockopt`: the connection has ended.
