@@ -230,6 +230,7 @@ pub fn command_in(directory: &Path, program: &Path) -> Command {
         .env("JACK_NO_START_SERVER", "1")
         .env("LD_LIBRARY_PATH", library_directory())
         .env_remove("JACK_PROMISCUOUS_SERVER")
+        .env_remove("XDG_CONFIG_HOME")
         .current_dir(directory);
     command
 }

@@ -3,9 +3,11 @@
 #![forbid(unsafe_code)]
 
 mod bad_input;
+mod beside_server;
 mod devices;
 mod information;
 mod limits;
+mod network;
 mod playing;
 mod recording;
 mod samples;
@@ -32,12 +34,21 @@ impl Scene {
     }
 
     fn with(options: &[&str]) -> Self {
+        Self::with_front_end(options, &[])
+    }
+
+    /// With further options of the front end.
+    fn with_front_end(options: &[&str], further: &[&str]) -> Self {
         let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        Self::in_directory(directory, options, further)
+    }
+
+    fn in_directory(directory: TempDir, options: &[&str], further: &[&str]) -> Self {
         let recorded = directory.path().join("recorded.wav");
         let server = Server::start_with(directory, options, |command| {
             command.env("CONSORT_RECORD_NULL_DEVICE", recorded);
         });
-        let front_end = server.spawn_consort(&["pulse"]);
+        let front_end = server.spawn_consort(&[&["pulse"], further].concat());
         let scene = Self { front_end, server };
         eventually("the front end listens", || scene.socket().exists().then_some(()));
         scene

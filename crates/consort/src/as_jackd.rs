@@ -10,7 +10,6 @@ use jackd::Request;
 
 use crate::command::driver::with_absolute_paths;
 use crate::companions::Companions;
-use crate::page::PageArguments;
 
 /// Runs `jackd WORDS`.
 pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
@@ -35,8 +34,8 @@ pub(crate) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
                     eprintln!("jackd: {notice}");
                 }
             }
-            let page = PageArguments::default();
-            let companions = Companions { page, devices, startup, while_stdin_is_open };
+            let others = Companions::default();
+            let companions = Companions { devices, startup, while_stdin_is_open, ..others };
             return companions.run_server(*config);
         }
     }

@@ -1,4 +1,5 @@
-//! What starts and ends with a server: the web page, further devices, plug-ins.
+//! What starts and ends with a server: the web page, PulseAudio's front end, further devices,
+//! plug-ins.
 
 use std::process::ExitCode;
 
@@ -8,6 +9,7 @@ use engine::Config;
 use jackd::StartupLoad;
 use sys::signals::TerminationSignals;
 
+use crate::front_end::{FrontEnd, FrontEndArguments};
 use crate::own_program::OwnProgram;
 use crate::page::{Page, PageArguments};
 use crate::plug_ins::StartupLoader;
@@ -16,6 +18,7 @@ use crate::plug_ins::StartupLoader;
 #[derive(Debug, Default)]
 pub(crate) struct Companions {
     pub(crate) page: PageArguments,
+    pub(crate) front_end: FrontEndArguments,
     /// Devices in addition to the driver's own.
     pub(crate) devices: Vec<DeviceOptions>,
     pub(crate) startup: StartupLoad,
@@ -26,6 +29,7 @@ pub(crate) struct Companions {
 /// What has started. Dropping it ends the processes.
 struct Running {
     _page: Option<Page>,
+    _front_end: Option<FrontEnd>,
     _devices: DeviceProcesses,
     _signals: Option<TerminationSignals>,
     loader: Option<StartupLoader>,
@@ -49,6 +53,7 @@ impl Companions {
         let start = || -> anyhow::Result<Running> {
             Ok(Running {
                 _page: page.map(|page| page.start(&name)).transpose()?,
+                _front_end: self.front_end.start(&name)?,
                 _devices: DeviceProcesses::start(&name, &self.devices)?,
                 _signals: self.while_stdin_is_open.then(end_with_stdin).transpose()?,
                 loader: StartupLoader::start(&name, self.startup)?,

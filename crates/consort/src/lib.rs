@@ -12,6 +12,7 @@ mod command;
 mod companions;
 mod entry;
 mod exit;
+mod front_end;
 mod libraries;
 mod own_program;
 mod page;

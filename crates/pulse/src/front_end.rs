@@ -1,6 +1,7 @@
 //! Who is connected, and what each packet asks: packets in, packets out. No I/O, but for the rings
 //! of streams.
 
+mod admission;
 mod client;
 mod connections;
 mod devices;
@@ -30,6 +31,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
+pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
 use modules::Modules;
 use pulseaudio::protocol::{
@@ -48,18 +50,23 @@ use crate::wire;
 
 /// Most connections at once.
 pub(crate) const MAX_CLIENTS: usize = 512;
-/// Most connections of one program.
+/// Most connections of one program, or of one address of the network.
 const MAX_CLIENTS_OF_ONE: usize = 128;
+/// Most connections over the network: the others are left to this machine.
+const MAX_NETWORK_CLIENTS: usize = 256;
+/// Bytes of answers after which a program that has sent many requests at once is disconnected, as
+/// it would be if they waited for it.
+const MAX_ANSWERED_BYTES: usize = 4 << 20;
 /// Most streams of one program.
 const MAX_STREAMS_OF_ONE: usize = 64;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Origin {
-    /// Its program: all of the same process, as the kernel says.
+    /// Its program: all of the same process, as the kernel says, or of the same address.
     pub account: u32,
-    /// It runs as the user of the server, says the kernel.
-    pub is_own_user: bool,
+    /// How it has come.
+    pub way: Way,
 }
 
 /// What is to be done with a connection.
@@ -100,6 +107,7 @@ pub(crate) struct FrontEnd<D: Devices> {
     chosen_sink: Option<CString>,
     chosen_source: Option<CString>,
     machine: Machine,
+    admission: Admission,
     clients: BTreeMap<u32, Client>,
     inputs: BTreeMap<u32, SinkInput<D::Output>>,
     uploads: Vec<Upload>,
@@ -125,7 +133,7 @@ enum Answer {
 type Answered = Result<Answer, PulseError>;
 
 impl<D: Devices> FrontEnd<D> {
-    /// Begins without programs.
+    /// Begins without programs, and lets in those of this user only.
     pub fn new(devices: D, machine: Machine) -> Self {
         let mut front_end = Self {
             devices,
@@ -134,6 +142,7 @@ impl<D: Devices> FrontEnd<D> {
             chosen_sink: None,
             chosen_source: None,
             machine,
+            admission: Admission::default(),
             clients: BTreeMap::new(),
             inputs: BTreeMap::new(),
             uploads: Vec::new(),
@@ -149,6 +158,12 @@ impl<D: Devices> FrontEnd<D> {
         front_end
     }
 
+    /// Lets in whom `admission` says.
+    pub fn admitting(mut self, admission: Admission) -> Self {
+        self.admission = admission;
+        self
+    }
+
     /// Returns the server's devices.
     pub fn devices_mut(&mut self) -> &mut D {
         &mut self.devices
@@ -156,6 +171,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns what is to be done, in this order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.clients.values_mut().for_each(|client| client.answered_bytes = 0);
         std::mem::take(&mut self.effects)
     }
 

@@ -1,7 +1,7 @@
 //! What the fuzzer calls.
 
 use crate::front_end::silence::Silence;
-use crate::front_end::{FrontEnd, Machine, Origin};
+use crate::front_end::{FrontEnd, Machine, Origin, Way};
 use crate::wire::FrameReader;
 
 /// Answers whatever bytes a program sends, as if it had been let in before: the first byte says
@@ -9,7 +9,7 @@ use crate::wire::FrameReader;
 pub fn answer(bytes: &[u8]) {
     let Some((version, bytes)) = bytes.split_first() else { return };
     let mut front_end = FrontEnd::new(Silence::stereo(), Machine::default());
-    let Some(client) = front_end.connected(Origin { account: 2, is_own_user: true }) else {
+    let Some(client) = front_end.connected(Origin { account: 2, way: Way::OwnUser }) else {
         return;
     };
     // Let in by a packet with that version and no cookie.

@@ -17,6 +17,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+mod cookie_file;
 mod front_end;
 #[cfg(fuzzing)]
 mod fuzzing;
@@ -30,3 +31,4 @@ mod wire;
 pub use command::Pulse;
 #[cfg(fuzzing)]
 pub use fuzzing::answer;
+pub use service::Listener;

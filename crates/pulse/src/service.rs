@@ -4,45 +4,52 @@ mod accounts;
 mod link;
 mod listener;
 mod machine;
+mod network;
 mod record_ring;
 mod retry;
 mod ring;
 mod server;
+mod socket;
 
 use std::collections::BTreeMap;
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
 
 use accounts::Accounts;
-use anyhow::Context;
 use link::{Link, State};
-use listener::{Accepted, Listener};
+use listener::Accepted;
+pub use listener::Listener;
+pub(crate) use network::{NetworkListener, address};
 use retry::Retry;
-use server::ServerDevices;
+pub(crate) use server::ServerDevices;
 use sys::clock::now_ns;
 use sys::poll::{Event, Interest, Poller};
 use sys::signals::TerminationSignals;
 
-use crate::front_end::{Effect, FrontEnd, Origin};
+use crate::front_end::{Admission, Effect, FrontEnd, Origin};
+use socket::Socket;
 
 const SIGNALS: u64 = 0;
 const SERVER: u64 = 1;
 const LISTENER: u64 = 2;
-const DEVICES: u64 = 3;
+const NETWORK: u64 = 3;
+const DEVICES: u64 = 4;
 /// The token of program 0; the others follow.
-const FIRST_LINK: u64 = 4;
+const FIRST_LINK: u64 = 5;
+
+/// Programs that are accepted at once, so that those that come do not keep the others waiting.
+const ACCEPTED_AT_ONCE: usize = 64;
 
 /// How long a program that was not let in may stay.
 const ADMISSION_NS: u64 = 10_000_000_000;
 
-/// Returns where PulseAudio's programs look for their server.
-///
-/// # Errors
-/// There is no directory for it.
-fn default_socket() -> anyhow::Result<PathBuf> {
-    let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty());
-    let directory = directory.context("XDG_RUNTIME_DIR is not set: say where with --socket")?;
-    Ok(Path::new(&directory).join("pulse/native"))
+/// Where programs come in, and which of them may.
+#[derive(Debug)]
+pub(crate) struct Entrance {
+    /// For those of this machine.
+    pub local: Listener,
+    /// For those over TCP.
+    pub network: Option<NetworkListener>,
+    /// Who is let in.
+    pub admission: Admission,
 }
 
 /// The front end's process.
@@ -50,7 +57,8 @@ fn default_socket() -> anyhow::Result<PathBuf> {
 pub(crate) struct Service {
     poller: Poller,
     signals: TerminationSignals,
-    listener: Listener,
+    local: Listener,
+    network: Option<NetworkListener>,
     front_end: FrontEnd<ServerDevices>,
     links: BTreeMap<u32, Link>,
     accounts: Accounts,
@@ -58,30 +66,28 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Connects to a server and listens: at a path, at a service manager's, or where programs look.
+    /// Begins to serve programs on the device of a server.
     ///
     /// # Errors
-    /// Those of [`ServerDevices::connect`], [`Listener::adopt`] and [`Listener::bind`].
+    /// The kernel's: no descriptor is left.
     pub fn new(
-        server: &str,
-        socket: Option<&Path>,
+        devices: ServerDevices,
+        entrance: Entrance,
         signals: TerminationSignals,
     ) -> anyhow::Result<Self> {
         // Each program takes a descriptor, and each stream some.
         let _ = sys::process::raise_file_limit();
-        let devices = ServerDevices::connect(server)?;
-        let adopted = if socket.is_none() { Listener::adopt()? } else { None };
-        let listener = match (adopted, socket) {
-            (Some(adopted), _) => adopted,
-            (None, Some(path)) => Listener::bind(path)?,
-            (None, None) => Listener::bind(&default_socket()?)?,
-        };
+        let Entrance { local, network, admission } = entrance;
         let poller = Poller::new()?;
         poller.add(&signals, SIGNALS, Interest::Readable)?;
-        poller.add(&listener, LISTENER, Interest::Readable)?;
-        let front_end = FrontEnd::new(devices, machine::about());
+        poller.add(&local, LISTENER, Interest::Readable)?;
+        if let Some(network) = &network {
+            poller.add(network, NETWORK, Interest::Readable)?;
+        }
+        let front_end = FrontEnd::new(devices, machine::about()).admitting(admission);
         let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
-        let mut service = Self { poller, signals, listener, front_end, links, accounts, retry };
+        let mut service =
+            Self { poller, signals, local, network, front_end, links, accounts, retry };
         service.watch_server()?;
         Ok(service)
     }
@@ -105,7 +111,7 @@ impl Service {
                     }
                     SERVER => self.server_gone(),
                     DEVICES => self.devices_ready(),
-                    LISTENER => self.accept(),
+                    LISTENER | NETWORK => self.accept(event.token),
                     token => self.link_ready(token, event),
                 }
             }
@@ -121,19 +127,24 @@ impl Service {
         }
     }
 
-    /// Accepts programs, until none waits.
-    fn accept(&mut self) {
-        while let Some(Accepted { socket, is_own_user, process }) = self.listener.accept() {
-            let account = self.accounts.came(process);
+    /// Accepts programs that wait; the poller reports those that are left.
+    fn accept(&mut self, listener: u64) {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            let accepted = match (&self.network, listener) {
+                (Some(network), NETWORK) => network.accept(),
+                _ => self.local.accept(),
+            };
+            let Some(Accepted { socket, way, peer }) = accepted else { return };
+            let account = self.accounts.came(peer);
             // One too many is disconnected at once.
-            match self.front_end.connected(Origin { account, is_own_user }) {
+            match self.front_end.connected(Origin { account, way }) {
                 Some(number) => self.add_link(number, account, socket),
                 None => self.accounts.went(account),
             }
         }
     }
 
-    fn add_link(&mut self, number: u32, account: u32, socket: UnixStream) {
+    fn add_link(&mut self, number: u32, account: u32, socket: Socket) {
         let link = Link::new(socket, account, now_ns());
         match self.poller.add(&link, token(number), Interest::Readable) {
             Ok(()) => {

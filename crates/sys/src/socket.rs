@@ -1,14 +1,17 @@
-//! Unix sockets that carry whole messages and descriptors (`SOCK_SEQPACKET`).
+//! Unix sockets that carry whole messages and descriptors (`SOCK_SEQPACKET`), and what is needed of
+//! sockets that carry streams of bytes.
 
 mod adopted;
 mod connection;
 mod listener;
 mod peer;
+mod streams;
 
 pub use adopted::adopt_streams;
 pub use connection::{Connection, MAX_DESCRIPTORS, Received};
 pub use listener::Listener;
 pub use peer::{PeerCredentials, peer_of, process_of};
+pub use streams::{listens_at, prepare_accepted};
 
 use std::io;
 

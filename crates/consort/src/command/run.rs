@@ -20,6 +20,7 @@ use sys::interrupts::MovedInterrupts;
 use sys::thread::CpuSet;
 
 use crate::companions::Companions;
+use crate::front_end::FrontEndArguments;
 use crate::page::PageArguments;
 pub(crate) use driver::{DriverArguments, DriverName};
 
@@ -27,6 +28,7 @@ pub(crate) use driver::{DriverArguments, DriverName};
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort run --quantum 64
+  consort run --pulse
   consort run --driver alsa --device hw:USB --quantum 64 --periods 3
   consort run --driver file --input song.wav --output mix.wav --fast")]
 pub(crate) struct Run {
@@ -112,6 +114,8 @@ pub(crate) struct Run {
     group: Option<String>,
     #[command(flatten)]
     page: PageArguments,
+    #[command(flatten)]
+    front_end: FrontEndArguments,
     /// Keep the state in this file and start with it: connections, aliases and properties, also of
     /// programs that have left and may come back; the transport's position; and the quantum. If the
     /// file holds something else, it is left alone and the server does not start
@@ -168,6 +172,7 @@ impl Run {
         let _interrupts = self.move_interrupts()?;
         let companions = Companions {
             page: self.page,
+            front_end: self.front_end,
             devices: self.add_device.iter().map(|device| DeviceOptions::of(device)).collect(),
             startup: StartupLoad {
                 plug_ins: self.internal_client,

@@ -160,5 +160,5 @@ fn new_device(name: &str, options: &Options, open: &OpenOptions) -> anyhow::Resu
         chosen => chosen,
     };
     let sample_rate_hz = Some(options.rate.unwrap_or(first.sample_rate_hz));
-    Ok(NewDevice { name: name.into(), channels, sample_rate_hz })
+    Ok(NewDevice { name: name.into(), channels, sample_rate_hz, ends_with_connection: true })
 }

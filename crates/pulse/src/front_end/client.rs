@@ -23,13 +23,23 @@ pub(super) struct Client {
     pub next_channel: u32,
     /// It has not taken all that was sent: what is recorded for it waits.
     pub is_busy: bool,
+    /// Bytes of the answers that are still among the effects.
+    pub answered_bytes: usize,
 }
 
 impl Client {
     /// A program that has connected.
     pub fn new(origin: Origin) -> Self {
         let (props, subscription) = (Props::new(), SubscriptionMask::empty());
-        Self { origin, admitted: None, props, subscription, next_channel: 0, is_busy: false }
+        Self {
+            origin,
+            admitted: None,
+            props,
+            subscription,
+            next_channel: 0,
+            is_busy: false,
+            answered_bytes: 0,
+        }
     }
 
     /// Returns the protocol's version for packets to it and from it.

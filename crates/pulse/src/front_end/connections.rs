@@ -5,7 +5,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, properties};
+use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, Way, properties};
 use crate::output::Devices;
 use crate::wire::{self, Frame};
 
@@ -18,13 +18,22 @@ impl<D: Devices> FrontEnd<D> {
         let own = self.clients.values().filter(is_its).count();
         // MUTATION: connected.without_limit
         let all = self.clients.len();
-        if all >= super::MAX_CLIENTS || own >= super::MAX_CLIENTS_OF_ONE {
+        // MUTATION: connected.network_takes_all
+        let remote = self.network_clients();
+        if all >= super::MAX_CLIENTS
+            || own >= super::MAX_CLIENTS_OF_ONE
+            || (origin.way == Way::Network && remote >= super::MAX_NETWORK_CLIENTS)
+        {
             return None;
         }
         let number = self.next_client;
         self.next_client = self.next_client.wrapping_add(1);
         self.clients.insert(number, Client::new(origin));
         Some(number)
+    }
+
+    fn network_clients(&self) -> usize {
+        self.clients.values().filter(|client| client.origin.way == Way::Network).count()
     }
 
     /// A program is gone.
@@ -64,7 +73,13 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn packet(&mut self, client: u32, bytes: &[u8], now_ns: u64) {
-        let Some(version) = self.clients.get(&client).map(Client::version) else { return };
+        let Some(known) = self.clients.get(&client) else { return };
+        // MUTATION: packet.answers_without_limit
+        let has_too_much = known.answered_bytes > super::MAX_ANSWERED_BYTES;
+        if has_too_much {
+            return self.effects.push(Effect::Close { client });
+        }
+        let version = known.version();
         let (tag, answered) = match wire::read(bytes, version) {
             Ok(packet) => (packet.tag, self.answer(client, packet, now_ns)),
             Err(wire::Unreadable { tag: Some(tag), error }) => (tag, Err(error)),
@@ -74,7 +89,12 @@ impl<D: Devices> FrontEnd<D> {
         };
         match answered {
             Ok(Answer::Done) => self.send(client, wire::success(tag)),
-            Ok(Answer::Packet(packet)) => self.send(client, packet),
+            Ok(Answer::Packet(packet)) => {
+                if let Some(known) = self.clients.get_mut(&client) {
+                    known.answered_bytes += packet.len();
+                }
+                self.send(client, packet);
+            }
             Ok(Answer::Later) => {}
             Err(error) => {
                 self.send(client, wire::error(tag, error));
@@ -85,10 +105,11 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// Lets a program in whose user is the server's own.
+    /// Lets a program in, if it may come; one that has come in stays in.
     pub(super) fn authenticate(&mut self, client: u32, tag: u32, asked: &AuthParams) -> Answered {
         let known = self.clients.get_mut(&client).ok_or(PulseError::AccessDenied)?;
-        if !known.origin.is_own_user {
+        let was_let_in = known.admitted.is_some();
+        if !was_let_in && !self.admission.lets_in(known.origin.way, &asked.cookie) {
             return Err(PulseError::AccessDenied);
         }
         if asked.version < MIN_VERSION {

@@ -1,5 +1,6 @@
 //! Packets in, packets out, on a device without sound.
 
+mod admission;
 mod devices;
 mod playback;
 mod recording;
@@ -17,7 +18,7 @@ use pulseaudio::protocol::{
 };
 
 use super::silence::Silence;
-use super::{Effect, FrontEnd, Machine, Origin};
+use super::{Effect, FrontEnd, Machine, Origin, Way};
 use crate::wire::FrameReader;
 
 /// A front end, and what it has sent to each program.
@@ -33,7 +34,7 @@ impl Scene {
 
     /// A connection of a program of this user.
     fn connected(&mut self, account: u32) -> Option<u32> {
-        self.front_end.connected(Origin { account, is_own_user: true })
+        self.front_end.connected(Origin { account, way: Way::OwnUser })
     }
 
     /// A program of this user that has been let in.

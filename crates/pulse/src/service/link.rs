@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 
 use sys::poll::Interest;
 
+use super::socket::Socket;
 use crate::wire::{Frame, FrameReader};
 
 /// Bytes that are read at once, so that no program keeps the others waiting.
@@ -25,7 +25,7 @@ pub(super) enum State {
 /// A program's connection.
 #[derive(Debug)]
 pub(super) struct Link {
-    socket: UnixStream,
+    socket: Socket,
     account: u32,
     connected_ns: u64,
     frames: FrameReader,
@@ -37,7 +37,7 @@ pub(super) struct Link {
 
 impl Link {
     /// Takes a socket that does not block, of a program's account.
-    pub fn new(socket: UnixStream, account: u32, connected_ns: u64) -> Self {
+    pub fn new(socket: Socket, account: u32, connected_ns: u64) -> Self {
         Self {
             socket,
             account,

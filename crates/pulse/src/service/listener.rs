@@ -1,31 +1,32 @@
-//! The socket that programs connect to.
+//! The socket that programs of this machine connect to.
 
 use std::fs::{DirBuilder, Permissions, remove_file, set_permissions};
-use std::io::ErrorKind;
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use sys::process::PidFd;
-use sys::socket::{adopt_streams, peer_of, process_of};
+use sys::socket::{adopt_streams, listens_at, peer_of, process_of};
+
+use super::accounts::Peer;
+use super::socket::Socket;
+use crate::front_end::Way;
 
 /// A program that has connected.
 #[derive(Debug)]
 pub(super) struct Accepted {
-    pub socket: UnixStream,
-    /// It runs as this user.
-    pub is_own_user: bool,
-    /// Its process, if that can be seen.
-    pub process: Option<(u32, PidFd)>,
+    pub socket: Socket,
+    pub way: Way,
+    pub peer: Peer,
 }
 
-/// A listening socket with a name.
+/// A listening socket with a name, for programs of this machine.
 #[derive(Debug)]
-pub(super) struct Listener {
+pub struct Listener {
     socket: UnixListener,
-    /// The name, which is removed with the socket; `None`: it is a service manager's.
+    /// The name, which is removed with the socket; `None`: it is another process's.
     own_path: Option<PathBuf>,
 }
 
@@ -34,50 +35,67 @@ impl Listener {
     ///
     /// # Errors
     /// It is not the one that is needed.
-    pub fn adopt() -> anyhow::Result<Option<Self>> {
+    pub(crate) fn adopt() -> anyhow::Result<Option<Self>> {
         Ok(adopt_streams()?.map(|socket| Self { socket, own_path: None }))
     }
 
-    /// Listens at a path. The directory is created, for this user alone, if there is none; a socket
-    /// on which no process listens is replaced.
+    /// Takes the socket of the process that started this one.
+    pub(crate) fn of_parent(socket: OwnedFd) -> Self {
+        Self { socket: socket.into(), own_path: None }
+    }
+
+    /// Listens at a path, or where PulseAudio's programs look for their server. The directory is
+    /// created, for this user alone, if there is none; a socket on which no process listens is
+    /// replaced.
     ///
     /// # Errors
-    /// Another process listens there, or the kernel's errors.
-    pub fn bind(path: &Path) -> anyhow::Result<Self> {
+    /// Another process listens there, something else has the name, there is no directory for the
+    /// default one, or the kernel's errors.
+    pub fn bind(path: Option<&Path>) -> anyhow::Result<Self> {
+        let path = path.map_or_else(default_path, |path| Ok(path.to_owned()))?;
         let shown = path.display();
         if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             let created = DirBuilder::new().mode(0o700).recursive(true).create(directory);
             created.with_context(|| format!("cannot create {}", directory.display()))?;
         }
-        match UnixStream::connect(path) {
-            Ok(_) => {
-                bail!("another sound server listens on {shown}: stop it, or use another --socket")
-            }
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {
-                remove_file(path).with_context(|| format!("cannot replace {shown}"))?;
-            }
-            Err(_) => {}
+        if listens_at(&path).unwrap_or(false) {
+            bail!("another sound server listens on {shown}: stop it, or use another socket");
+        }
+        // Anything else that has the name is left alone, and refused by the kernel.
+        if path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) {
+            remove_file(&path).with_context(|| format!("cannot replace {shown}"))?;
         }
         let socket =
-            UnixListener::bind(path).with_context(|| format!("cannot listen on {shown}"))?;
-        let listener = Self { socket, own_path: Some(path.to_owned()) };
-        set_permissions(path, Permissions::from_mode(0o600))?;
+            UnixListener::bind(&path).with_context(|| format!("cannot listen on {shown}"))?;
+        set_permissions(&path, Permissions::from_mode(0o600))?;
+        let listener = Self { socket, own_path: Some(path) };
         listener.socket.set_nonblocking(true)?;
         Ok(listener)
     }
 
+    /// Returns the socket once more, for a process that is to accept programs.
+    ///
+    /// # Errors
+    /// No descriptor is left.
+    pub fn duplicate(&self) -> io::Result<OwnedFd> {
+        self.socket.as_fd().try_clone_to_owned()
+    }
+
     /// Accepts the next program, if one waits.
-    pub fn accept(&self) -> Option<Accepted> {
+    pub(super) fn accept(&self) -> Option<Accepted> {
         loop {
             match self.socket.accept() {
                 Ok((socket, _)) => {
-                    let peer = peer_of(&socket).ok();
-                    let is_own_user =
-                        peer.is_some_and(|peer| peer.user_id == sys::process::real_user_id());
-                    let process = peer.and_then(|peer| peer.process_id);
-                    let process = process.zip(process_of(&socket).ok());
                     socket.set_nonblocking(true).ok()?;
-                    return Some(Accepted { socket, is_own_user, process });
+                    let found = peer_of(&socket).ok();
+                    let user = found.map(|found| found.user_id);
+                    let is_own = user == Some(sys::process::real_user_id());
+                    let way = if is_own { Way::OwnUser } else { Way::OtherUser };
+                    let id = found.and_then(|found| found.process_id);
+                    let process = id.zip(process_of(&socket).ok());
+                    let peer =
+                        process.map_or(Peer::Unseen, |(id, handle)| Peer::Process(id, handle));
+                    return Some(Accepted { socket: Socket::Unix(socket), way, peer });
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
@@ -98,5 +116,62 @@ impl Drop for Listener {
             // It may be gone already.
             let _ = remove_file(path);
         }
+    }
+}
+
+/// Returns where PulseAudio's programs look for their server.
+fn default_path() -> anyhow::Result<PathBuf> {
+    let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty());
+    let directory = directory.context("XDG_RUNTIME_DIR is not set: name a socket")?;
+    Ok(Path::new(&directory).join("pulse/native"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_socket_is_taken_only_if_no_process_listens_on_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("made/native");
+        let listener = Listener::bind(Some(&path)).unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(path.parent().unwrap())), (0o600, 0o700));
+        let refused = Listener::bind(Some(&path)).unwrap_err().to_string();
+        assert!(refused.contains("another sound server"), "{refused}");
+        drop(listener);
+        assert!(!path.exists());
+        // As a process leaves it that was killed.
+        drop(UnixListener::bind(&path).unwrap());
+        let _listener = Listener::bind(Some(&path)).unwrap();
+        UnixStream::connect(&path).unwrap();
+    }
+
+    #[test]
+    fn a_file_or_link_in_the_sockets_place_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("song.wav");
+        std::fs::write(&file, "sound").unwrap();
+        assert!(Listener::bind(Some(&file)).is_err());
+        assert_eq!(std::fs::read(&file).unwrap(), b"sound");
+        let (link, missing) = (directory.path().join("link"), directory.path().join("missing"));
+        std::os::unix::fs::symlink(&missing, &link).unwrap();
+        assert!(Listener::bind(Some(&link)).is_err());
+        assert!(link.is_symlink() && !missing.exists());
+    }
+
+    #[test]
+    fn the_socket_listens_as_long_as_a_copy_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("native");
+        let listener = Listener::bind(Some(&path)).unwrap();
+        let accepting = Listener::of_parent(listener.duplicate().unwrap());
+        let _program = UnixStream::connect(&path).unwrap();
+        assert!(accepting.accept().is_some_and(|accepted| accepted.way == Way::OwnUser));
+        drop(accepting);
+        assert!(path.exists(), "it is the parent's");
+        assert!(UnixStream::connect(&path).is_ok());
     }
 }

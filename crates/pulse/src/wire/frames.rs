@@ -5,6 +5,9 @@ use super::descriptor::{Content, DESCRIPTOR_BYTES, Descriptor};
 
 /// Longest packet, bytes. libpulse's longest are lists of properties.
 pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 20;
+/// Longest first packet, bytes: a program that has not said who it is gets little memory. It is the
+/// one with the cookie, and has some 300.
+const MAX_FIRST_PACKET_BYTES: u32 = 4096;
 /// Longest frame of samples, bytes: PulseAudio's limit. They are passed on as they come.
 const MAX_SAMPLES_BYTES: u32 = 16 << 20;
 
@@ -44,6 +47,8 @@ pub(crate) struct FrameReader {
     body: Option<(Content, u32)>,
     /// Bytes of a packet that is not complete.
     packet: Vec<u8>,
+    /// The first packet has come.
+    has_begun: bool,
 }
 
 impl FrameReader {
@@ -76,8 +81,10 @@ impl FrameReader {
         self.head.extend_from_slice(taken);
         if let Ok(head) = self.head.as_slice().try_into() {
             let Descriptor { length, content } = Descriptor::read(head).ok_or(FrameError::Kind)?;
+            // MUTATION: frames.first_packet_of_any_length
+            let packet = if self.has_begun { MAX_PACKET_BYTES } else { MAX_FIRST_PACKET_BYTES };
             let most = match content {
-                Content::Packet => MAX_PACKET_BYTES,
+                Content::Packet => packet,
                 Content::Samples { .. } => MAX_SAMPLES_BYTES,
             };
             if length > most {
@@ -113,6 +120,7 @@ impl FrameReader {
                 next = Content::Samples { channel, seek: Seek::Relative(0) };
             }
         }
+        self.has_begun |= content == Content::Packet && missing == 0;
         self.body = (missing > 0).then_some((next, missing));
         rest
     }
@@ -192,8 +200,15 @@ mod tests {
         let mut long = frame(u32::MAX, 0, 0, b"");
         long[..4].copy_from_slice(&u32::MAX.to_be_bytes());
         assert_eq!(read(&[&long]), Err(FrameError::Length(u32::MAX)));
-        long[..4].copy_from_slice(&(MAX_PACKET_BYTES + 1).to_be_bytes());
-        assert_eq!(read(&[&long]), Err(FrameError::Length(MAX_PACKET_BYTES + 1)));
+        for (before, most) in [
+            (Vec::new(), MAX_FIRST_PACKET_BYTES),
+            (frame(u32::MAX, 0, 0, b"first"), MAX_PACKET_BYTES),
+        ] {
+            long[..4].copy_from_slice(&(most + 1).to_be_bytes());
+            assert_eq!(read(&[&before, &long]), Err(FrameError::Length(most + 1)));
+            long[..4].copy_from_slice(&most.to_be_bytes());
+            assert!(read(&[&before, &long]).is_ok(), "{most}");
+        }
         let mut samples = frame(5, 0, 0, b"");
         samples[..4].copy_from_slice(&(MAX_SAMPLES_BYTES + 1).to_be_bytes());
         assert_eq!(read(&[&samples]), Err(FrameError::Length(MAX_SAMPLES_BYTES + 1)));

@@ -11,7 +11,7 @@ use super::*;
 #[test]
 fn only_programs_of_this_user_are_let_in() {
     let mut scene = Scene::new();
-    let origin = Origin { account: 2, is_own_user: false };
+    let origin = Origin { account: 2, way: Way::OtherUser };
     let stranger = scene.front_end.connected(origin).expect("room");
     let auth = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
     let sent = scene.send(stranger, &auth);

@@ -135,6 +135,25 @@ pub(super) const LIMITS: &[Defence] = &[
         "front_end::tests::server::no_more_programs_are_taken_than_the_limit",
     ),
     unit(
+        "connected.network_takes_all",
+        Replace("self.network_clients()", "0"),
+        PULSE,
+        "front_end::tests::admission::the_network_leaves_connections_for_programs_of_this_machine",
+    ),
+    unit(
+        "frames.first_packet_of_any_length",
+        Replace("MAX_FIRST_PACKET_BYTES", "MAX_PACKET_BYTES"),
+        PULSE,
+        "wire::frames::tests::lengths_beyond_the_limits_are_refused_before_their_bytes_come",
+    ),
+    unit(
+        "packet.answers_without_limit",
+        Replace("known.answered_bytes > super::MAX_ANSWERED_BYTES", "false"),
+        PULSE,
+        "front_end::tests::admission::requests_that_are_sent_without_end_are_answered_as_far_as_\
+         there_is_room",
+    ),
+    unit(
         "open_input.streams_without_limit",
         Replace("plays + records >= MAX_STREAMS_OF_ONE", "false"),
         PULSE,

@@ -52,6 +52,18 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "bad_input",
         "policies::feeding_other_clients_needs_the_permission_to_play",
     ),
+    unit(
+        "lets_in.any_cookie",
+        Replace("cookie.is(offered)", "true"),
+        "consort-pulse",
+        "front_end::tests::admission::a_program_of_another_user_or_of_the_network_needs_the_cookie",
+    ),
+    unit(
+        "cookie.any_length",
+        Replace("offered.len() == COOKIE_BYTES", "true"),
+        "consort-pulse",
+        "front_end::admission::tests::a_part_of_the_cookie_is_not_the_cookie",
+    ),
     process(
         "run_server.page_past_policy",
         Replace("!config.policy.is_empty()", "false"),

@@ -1,0 +1,92 @@
+//! Programs of other users and of the network, and what they cost.
+
+use super::super::admission::{Admission, COOKIE_BYTES, Cookie};
+use super::super::{MAX_ANSWERED_BYTES, MAX_NETWORK_CLIENTS, Way};
+use super::*;
+
+const COOKIE: [u8; COOKIE_BYTES] = [7; COOKIE_BYTES];
+
+fn scene_with(admission: Admission) -> Scene {
+    let front_end = FrontEnd::new(Silence::stereo(), Machine::default()).admitting(admission);
+    Scene { front_end, now_ns: 0 }
+}
+
+fn with_cookie() -> Scene {
+    scene_with(Admission { cookie: Some(Cookie(COOKIE)), ..Admission::default() })
+}
+
+fn auth(cookie: &[u8]) -> Command {
+    Command::Auth(AuthParams {
+        version: 35,
+        supports_shm: true,
+        supports_memfd: true,
+        cookie: cookie.to_vec(),
+    })
+}
+
+fn connected(scene: &mut Scene, account: u32, way: Way) -> Option<u32> {
+    scene.front_end.connected(Origin { account, way })
+}
+
+#[test]
+fn a_program_of_another_user_or_of_the_network_needs_the_cookie() {
+    let mut scene = with_cookie();
+    for way in [Way::OtherUser, Way::Network] {
+        let client = connected(&mut scene, 2, way).expect("room");
+        let reply: AuthReply = scene.ask(client, &auth(&COOKIE)).expect("let in");
+        assert_eq!((reply.use_shm, reply.use_memfd), (false, false), "{way:?}");
+        scene.stream(client);
+        for cookie in [&[8; COOKIE_BYTES][..], &[]] {
+            let client = connected(&mut scene, 2, way).expect("room");
+            let sent = scene.send(client, &auth(cookie));
+            let refused = read_ack_message(&mut &sent[0][..]);
+            assert!(matches!(refused, Err(ProtocolError::ServerError(PulseError::AccessDenied))));
+            assert_eq!(sent[1], b"closed", "{way:?}");
+            assert!(!scene.front_end.is_admitted(client));
+        }
+    }
+}
+
+#[test]
+fn a_program_that_was_let_in_needs_no_cookie_again() {
+    let mut scene = with_cookie();
+    let client = connected(&mut scene, 2, Way::Network).expect("room");
+    scene.ask::<AuthReply>(client, &auth(&COOKIE)).expect("let in");
+    scene.ask::<AuthReply>(client, &auth(&[])).expect("let in before");
+    assert!(scene.front_end.is_admitted(client));
+}
+
+#[test]
+fn the_network_leaves_connections_for_programs_of_this_machine() {
+    let mut scene = with_cookie();
+    let remote: Vec<_> =
+        (0..1000).map_while(|host| connected(&mut scene, 2 + host, Way::Network)).collect();
+    assert_eq!(remote.len(), MAX_NETWORK_CLIENTS);
+    let local: Vec<_> = (0..1000).map_while(|_| scene.connected(2000)).collect();
+    assert_eq!(local.len(), super::super::MAX_CLIENTS_OF_ONE);
+    assert!(scene.connected(2001).is_some());
+    scene.front_end.disconnected(remote[0]);
+    assert!(connected(&mut scene, 2, Way::Network).is_some());
+}
+
+#[test]
+fn requests_that_are_sent_without_end_are_answered_as_far_as_there_is_room() {
+    let mut scene = with_cookie();
+    let client = scene.admitted();
+    let mut props = Props::new();
+    props.set(Prop::ApplicationName, CString::new(vec![b'n'; 3000]).expect("a name"));
+    scene.ask::<SetClientNameReply>(client, &Command::SetClientName(props)).expect("named");
+    let mut list = Vec::new();
+    encode_command_message(&mut list, 7, &Command::GetClientInfoList, MAX_VERSION).expect("bytes");
+    scene.send_bytes(client, &list.repeat(4000));
+    let sent = scene.sent(client);
+    let bytes: usize = sent.iter().map(Vec::len).sum();
+    assert!(bytes < 2 * MAX_ANSWERED_BYTES, "{bytes} bytes");
+    assert_eq!(sent.last().map(Vec::as_slice), Some(&b"closed"[..]));
+    // Another, which takes what it is sent, has as many answers as it wants.
+    let client = scene.admitted();
+    for _ in 0..4000 {
+        let sent = scene.send(client, &Command::GetClientInfoList);
+        assert!(sent.len() == 1 && sent[0] != b"closed");
+    }
+}

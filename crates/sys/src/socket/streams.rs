@@ -1,0 +1,112 @@
+//! Sockets of streams of bytes.
+
+use std::io;
+use std::net::TcpStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
+};
+
+/// How long a peer of a TCP connection may be silent before the kernel asks whether it is there.
+const SILENCE: Duration = Duration::from_secs(30);
+/// Interval at which it is asked again.
+const ASK_AGAIN: Duration = Duration::from_secs(10);
+/// How often it is asked in vain before the connection is ended.
+const QUESTIONS: u32 = 3;
+/// How long a peer may leave bytes unacknowledged, or have no room for more, ms. The kernel looks
+/// at each of its attempts, the pauses between which grow to twice as long.
+const UNACKNOWLEDGED_MS: u32 = 60_000;
+
+/// Returns whether a process listens on the socket of streams at `path`. Does not wait for it.
+///
+/// # Errors
+/// Those of `connect`, such as `PermissionDenied`; not that there is nothing.
+pub fn listens_at(path: &Path) -> io::Result<bool> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    match connect(&socket, &SocketAddrUnix::new(path)?) {
+        // No room: as many connections as it can queue wait for it.
+        Ok(()) | Err(Errno::AGAIN) => Ok(true),
+        Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Prepares an accepted connection for packets that must not wait for each other, and for a peer
+/// that vanishes: the kernel ends the connection after a minute or two, also if the peer never
+/// reads. Neither reads nor writes block.
+///
+/// # Errors
+/// The errors of `setsockopt`: the connection has ended.
+pub fn prepare_accepted(stream: &TcpStream) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(stream, true)?;
+    sockopt::set_tcp_keepidle(stream, SILENCE)?;
+    sockopt::set_tcp_keepintvl(stream, ASK_AGAIN)?;
+    sockopt::set_tcp_keepcnt(stream, QUESTIONS)?;
+    Ok(sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MS)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::os::unix::net::{UnixListener, UnixStream};
+    use std::path::PathBuf;
+
+    use super::*;
+
+    struct Name(PathBuf);
+
+    impl Name {
+        fn new(name: &str) -> Self {
+            let name = format!("consort-streams-{name}-{}", std::process::id());
+            Self(std::env::temp_dir().join(name))
+        }
+    }
+
+    impl Drop for Name {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_socket_listens_until_its_process_closes_it() {
+        let name = Name::new("listens");
+        assert!(!listens_at(&name.0).unwrap(), "there is no file");
+        let listener = UnixListener::bind(&name.0).unwrap();
+        assert!(listens_at(&name.0).unwrap());
+        drop(listener);
+        assert!(!listens_at(&name.0).unwrap(), "its file is left");
+    }
+
+    #[test]
+    fn a_listener_that_accepts_nothing_is_not_waited_for() {
+        let name = Name::new("full");
+        let listener = UnixListener::bind(&name.0).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let _queued = UnixStream::connect(&name.0).unwrap();
+        assert!(listens_at(&name.0).unwrap());
+    }
+
+    #[test]
+    fn packets_over_tcp_do_not_wait_for_each_other_nor_for_a_peer_that_has_vanished() {
+        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let _peer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (accepted, _) = listener.accept().unwrap();
+        prepare_accepted(&accepted).unwrap();
+        assert!(accepted.nodelay().unwrap());
+        assert!(sockopt::socket_keepalive(&accepted).unwrap());
+        let asked = sockopt::tcp_keepintvl(&accepted).unwrap()
+            * sockopt::tcp_keepcnt(&accepted).unwrap()
+            + sockopt::tcp_keepidle(&accepted).unwrap();
+        assert_eq!(asked, Duration::from_mins(1));
+        assert_eq!(sockopt::tcp_user_timeout(&accepted).unwrap(), 60_000);
+        let read = io::Read::read(&mut &accepted, &mut [0]).unwrap_err();
+        assert_eq!(read.kind(), io::ErrorKind::WouldBlock);
+    }
+}

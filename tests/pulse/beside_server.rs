@@ -1,0 +1,144 @@
+//! The front end that a server starts: `consort run --pulse`.
+
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use harness::{Finished, Program, Server, command_in, eventually};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::{RATE_HZ, compare, path, ramps};
+
+fn options<'a>(further: &[&'a str]) -> Vec<&'a str> {
+    [&["--driver", "timer", "--quantum", "1024"], further].concat()
+}
+
+fn directory() -> TempDir {
+    TempDir::with_prefix("consort-test-").expect("a temporary directory")
+}
+
+/// The front end's process, which the server of this process has started.
+fn front_end(server: u32) -> Option<u32> {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let mut found = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    found.find(|process: &u32| {
+        let read = |file: &str| std::fs::read_to_string(format!("/proc/{process}/{file}"));
+        let is_child =
+            read("status").is_ok_and(|status| status.contains(&format!("PPid:\t{server}\n")));
+        is_child && read("cmdline").is_ok_and(|words| words.starts_with("consort\0pulse\0"))
+    })
+}
+
+fn await_front_end(server: &mut Server) -> u32 {
+    let server = server.program().id();
+    eventually("the front end runs", || front_end(server))
+}
+
+/// Runs a program that finds the front end where it would find PulseAudio.
+fn run(directory: &Path, program: &str, arguments: &[&str]) -> Finished {
+    let mut command = command_in(directory, Path::new(program));
+    for variable in ["PULSE_SERVER", "PULSE_SINK", "PULSE_LATENCY_MSEC", "PULSE_COOKIE"] {
+        command.env_remove(variable);
+    }
+    command.args(arguments);
+    Program::start(command).finish()
+}
+
+fn await_socket(server: &Server) {
+    eventually("the socket is there", || {
+        server.directory().join("pulse/native").exists().then_some(())
+    });
+}
+
+#[test]
+fn programs_play_on_a_server_that_was_started_for_them() {
+    harness::in_three_attempts(|| {
+        let directory = directory();
+        let recorded = directory.path().join("recorded.wav");
+        let server = Server::start_with(directory, &options(&["--pulse"]), |command| {
+            command.env("CONSORT_RECORD_NULL_DEVICE", recorded);
+        });
+        await_socket(&server);
+        let sound = ramps(RATE_HZ as usize);
+        let file = server.directory().join("played.wav");
+        sound.write(&file);
+        run(server.directory(), "paplay", &[path(&file)]).expect_success();
+        compare(&server.recorded(), &sound.channels)
+    });
+}
+
+#[test]
+fn a_front_end_that_is_killed_is_replaced_and_no_program_is_refused() {
+    let mut server = Server::start(&options(&["--pulse"]));
+    await_socket(&server);
+    let mut earlier = Vec::new();
+    for _ in 0..3 {
+        let process = await_front_end(&mut server);
+        assert!(!earlier.contains(&process), "it is another one");
+        run(server.directory(), "pactl", &["info"]).expect_success();
+        let pid = Pid::from_raw(process as i32).expect("a process");
+        kill_process(pid, Signal::KILL).expect("it runs");
+        // At once: it waits for the next one.
+        run(server.directory(), "pactl", &["info"]).expect_success();
+        earlier.push(process);
+    }
+    let said = server.program().stderr();
+    assert!(said.contains("has ended (signal: 9 (SIGKILL)); it is started again in"), "{said}");
+    server.consort(&["status"]).expect_success();
+}
+
+#[test]
+fn the_front_end_ends_with_its_server_and_leaves_the_next_one_its_socket() {
+    let mut server = Server::start(&options(&["--pulse"]));
+    for _ in 0..2 {
+        let process = await_front_end(&mut server);
+        server.kill();
+        let gone = || (!Path::new(&format!("/proc/{process}")).exists()).then_some(());
+        eventually("it has ended", gone);
+        server.start_again();
+        eventually("the next one serves", || {
+            (run(server.directory(), "pactl", &["info"]).code == Some(0)).then_some(())
+        });
+    }
+    let process = await_front_end(&mut server);
+    let socket = server.directory().join("pulse/native");
+    server.program().signal(Signal::TERM);
+    eventually("the server has ended", || (!server.program().is_running()).then_some(()));
+    assert!(!socket.exists());
+    assert!(!Path::new(&format!("/proc/{process}")).exists());
+}
+
+#[test]
+fn a_socket_of_another_sound_server_is_left_to_it_and_the_server_runs_without() {
+    let directory = directory();
+    std::fs::create_dir(directory.path().join("pulse")).expect("room");
+    let socket = directory.path().join("pulse/native");
+    let other = UnixListener::bind(&socket).expect("a socket");
+    let mut server = Server::start_in(directory, &options(&["--pulse"]));
+    eventually("it is reported", || {
+        let said = server.program().stderr();
+        let line =
+            said.lines().find(|line| line.contains("no programs of PulseAudio are served"))?;
+        assert!(line.contains("another sound server listens on"), "{line}");
+        assert!(line.contains(path(&socket)), "{line}");
+        Some(())
+    });
+    server.consort(&["status"]).expect_success();
+    let id = server.program().id();
+    assert_eq!(front_end(id), None);
+    server.stop().expect_success();
+    drop(other);
+}
+
+#[test]
+fn a_socket_that_an_option_names_is_served() {
+    let directory = directory();
+    let socket = directory.path().join("elsewhere");
+    let named = path(&socket).to_owned();
+    let server = Server::start_in(directory, &options(&["--pulse-socket", &named]));
+    eventually("it listens", || socket.exists().then_some(()));
+    let mut command = server.command("pactl");
+    command.arg("info").env("PULSE_SERVER", format!("unix:{named}"));
+    Program::start(command).finish().expect_success();
+    assert!(!server.directory().join("pulse/native").exists());
+}
