@@ -3,7 +3,8 @@
 //!
 //! The graph never waits for any of them. A [`Card`] is resampled, and a control loop keeps it
 //! aligned with the graph's clock. [`Midi`] delays every message by exactly one quantum, in either
-//! direction. [`Links`] play on one device of streams what is heard on another. [`Device`] is the command `consort device`.
+//! direction. [`Links`] play on one device of streams what is heard on another. [`Device`] is the
+//! command `consort device`.
 #![forbid(unsafe_code)]
 
 mod bridge;

@@ -28,9 +28,9 @@ pub enum StreamRequest {
     },
     /// Reads all further devices. [`StreamReply::Devices`].
     Devices,
-    /// Waits until a device is added or removed, has another volume, or is opened for other samples,
-    /// or a stream moves. [`StreamReply::Changed`], at once if that has happened since `seen`. A
-    /// connection waits once at a time.
+    /// Waits until a device is added or removed, has another volume, or is opened for other
+    /// samples, or a stream moves. [`StreamReply::Changed`], at once if that has happened since
+    /// `seen`. A connection waits once at a time.
     AwaitChange {
         /// The number of the last change that the program knows; 0 at first.
         seen: u64,

@@ -262,8 +262,8 @@ impl Link {
     }
 }
 
-/// Runs a link until one of its devices is removed. If the one that drives ends its streams, another
-/// driver takes its place, and the link begins again.
+/// Runs a link until one of its devices is removed. If the one that drives ends its streams,
+/// another driver takes its place, and the link begins again.
 ///
 /// # Errors
 /// Why it ended.

@@ -1,5 +1,5 @@
-//! The devices of the server, as programs see them: *sinks*, each with an index and a name that stay
-//! as long as the device does.
+//! The devices of the server, as programs see them: *sinks*, each with an index and a name that
+//! stay as long as the device does.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
