@@ -1,10 +1,13 @@
 //! Several sinks: devices that come and go, streams that move between them, modules that add some.
 
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use harness::{Program, Sound, eventually, in_three_attempts};
 use rustix::process::Signal;
 
+use crate::bad_input::{connect, packet};
 use crate::{RATE_HZ, Scene, compare, path, ramps, same_frames};
 
 impl Scene {
@@ -183,6 +186,101 @@ fn a_stream_goes_on_at_a_sink_of_another_rate_without_a_gap() {
         }
         Err(format!("{before} s on one, {after} s on the other"))
     });
+}
+
+/// A connection that speaks version 13 of the protocol.
+struct Raw(UnixStream);
+
+impl Raw {
+    fn open(scene: &Scene) -> Self {
+        let mut raw = Self(connect(scene));
+        raw.ask(8, &[&b"L\0\0\0\x0dx\0\0\x01\0"[..], &[0; 256]].concat());
+        raw
+    }
+
+    /// Sends a packet; returns the values of its answer.
+    fn ask(&mut self, command: u32, values: &[u8]) -> Vec<u8> {
+        self.0.write_all(&packet(command, values)).expect("sent");
+        loop {
+            let mut head = [0; 20];
+            self.0.read_exact(&mut head).expect("an answer");
+            let length = u32::from_be_bytes(*head.first_chunk().expect("a length"));
+            let mut content = vec![0; length as usize];
+            self.0.read_exact(&mut content).expect("an answer");
+            // Events answer nothing.
+            if content[6..10] == [0, 0, 0, 7] {
+                assert_eq!(content[..5], *b"L\0\0\0\x02", "done");
+                return content.split_off(10);
+            }
+        }
+    }
+
+    /// Creates a stream of 16-bit stereo at 48 kHz, its first, on the default sink.
+    fn play(&mut self) {
+        let word = |value: u32| [&b"L"[..], &value.to_be_bytes()].concat();
+        let lengths = [u32::MAX, u32::MAX, 19_200, u32::MAX, 0].map(word);
+        let [most, target, prebuffer, request, group] = lengths;
+        let values = [
+            &b"a\x03\x02\0\0\xbb\x80"[..],
+            b"m\x02\x01\x02",
+            &word(u32::MAX),
+            b"N",
+            &most,
+            b"0",
+            &target,
+            &prebuffer,
+            &request,
+            &group,
+            b"v\x02\0\x01\0\0\0\x01\0\0",
+            b"000000000",
+            b"PN",
+        ];
+        let answer = self.ask(3, &values.concat());
+        assert_eq!(answer[..5], *b"L\0\0\0\0", "its number");
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let head = [&(bytes.len() as u32).to_be_bytes()[..], &[0; 16]].concat();
+        self.0.write_all(&[&head, bytes].concat()).expect("sent");
+    }
+
+    /// The byte at which the next one is written, and the one that is heard.
+    fn indices(&mut self) -> (i64, i64) {
+        let answer = self.ask(14, b"L\0\0\0\0T\0\0\0\0\0\0\0\0");
+        // Behind two latencies, a flag and two times.
+        let index = |at: usize| {
+            assert_eq!(answer[at], b'r');
+            i64::from_be_bytes(*answer[at + 1..].first_chunk().expect("a number"))
+        };
+        (index(37), index(46))
+    }
+}
+
+#[test]
+fn time_never_goes_back_however_a_stream_is_moved() {
+    let scene = Scene::new();
+    scene.pactl(&["load-module", "module-null-sink", "sink_name=other"]);
+    scene.pactl(&["load-module", "module-null-sink", "sink_name=slow", "rate=24000"]);
+    let mut raw = Raw::open(&scene);
+    raw.play();
+    // Ten seconds.
+    for _ in 0..30 {
+        raw.write(&[1; 64_000]);
+    }
+    let mut last = 0;
+    for sink in ["other", "slow", "consort", "slow", "other", "consort"] {
+        let (moved_at, least) = (last, 20);
+        scene.pactl(&["move-sink-input", "0", sink]);
+        let mut looks = 0;
+        // It goes on there: a tenth of a second is heard.
+        eventually("it is heard there", || {
+            let (written, heard) = raw.indices();
+            assert!(heard >= last, "{heard} after {last}, at {sink}");
+            assert!(heard <= written, "{heard} of {written}");
+            (last, looks) = (heard, looks + 1);
+            (looks >= least && heard > moved_at + 19_200).then_some(())
+        });
+    }
 }
 
 #[test]

@@ -11,7 +11,7 @@
 //! | `recording` | one stream the other way: what waits for its program, when there is more |
 //! | `service` | sockets, the server's streams, time |
 //!
-//! PulseAudio's words are used in the front end only: a *sink* is the server's device, a *sink
+//! PulseAudio's words are used in the front end only: a *sink* is a device of the server, a *sink
 //! input* a stream that plays, a *source* what can be recorded, a *source output* a stream that
 //! records.
 #![forbid(unsafe_code)]

@@ -88,8 +88,14 @@ impl<D: Devices> FrontEnd<D> {
         }
         let props = properties::limited(asked.props).map_err(|_| failed)?;
         let module = Module { argument: argument.map(Into::into), device, props, map };
+        let device = module.device.clone();
         self.modules.insert(index, module);
         self.refresh(now_ns);
+        if self.sinks.of_device(Some(&device)).is_none() {
+            // Another program has removed it already.
+            self.modules.remove(index);
+            return Err(failed);
+        }
         self.notify(Facility::Module, EventType::New, index);
         Ok(index)
     }

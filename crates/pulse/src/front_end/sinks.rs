@@ -123,7 +123,9 @@ impl Sinks {
         described: impl Fn(&str) -> Option<Described>,
     ) -> Option<u32> {
         let DeviceStatus { name, number, format, volume } = device;
+        // A module has one device: a later one of the same name is none of its.
         let described = name.as_deref().and_then(described);
+        let described = described.filter(|described| !self.has_module(described.module));
         let stated = described.as_ref().map(|described| described.map);
         let stated = stated.filter(|map| map.channels() == format.channels as usize);
         let map = stated.or_else(|| format::device_map(format.channels))?;
@@ -139,6 +141,11 @@ impl Sinks {
         let name = sink_name;
         self.all.insert(index, Sink { device, number, name, format, map, volume, described });
         Some(index)
+    }
+
+    fn has_module(&self, module: u32) -> bool {
+        let of = |sink: &Sink| sink.described.as_ref().map(|described| described.module);
+        self.all.values().any(|sink| of(sink) == Some(module))
     }
 
     /// Forgets a sink.
@@ -252,6 +259,7 @@ mod tests {
         update(&mut sinks, vec![device(None, 0)]);
         let mut other = device(None, 0);
         other.volume.muted = true;
+        assert_eq!(update(&mut sinks, vec![other.clone()]), [Change::Changed(0)]);
         other.format.channels = 6;
         assert_eq!(update(&mut sinks, vec![other.clone()]), [Change::Changed(0)]);
         assert_eq!(sinks.get(0).map(|sink| sink.map.channels()), Some(6));

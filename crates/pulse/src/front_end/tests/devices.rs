@@ -307,6 +307,12 @@ fn a_module_that_is_unloaded_takes_its_sink_along() {
     scene.changes(mixer);
     scene.remove("two");
     assert_eq!(scene.changes(mixer), removed(2, module));
+    // So does one whose device is another one of the same name by the next look.
+    scene.load(client, "sink_name=two").expect("loaded");
+    scene.front_end.devices_mut().remove("two");
+    scene.add("two", None);
+    let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
+    assert_eq!((sinks.len(), sinks[1].owner_module_index), (2, None));
     assert_eq!(scene.ask(client, &Command::GetModuleInfoList), Ok(Vec::<ModuleInfo>::new()));
 }
 
