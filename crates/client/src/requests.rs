@@ -265,6 +265,18 @@ mod tests {
     }
 
     #[test]
+    fn the_reply_to_what_was_begun_is_taken_once_it_has_come() {
+        let (requests, server) = pair();
+        requests.begin(Request::Status).unwrap();
+        assert_eq!(requests.take_reply().unwrap(), None, "it does not wait");
+        reply(&server, 1, Reply::Port(2));
+        assert_eq!(requests.take_reply().unwrap(), Some(Reply::Port(2)));
+        assert_eq!(requests.take_reply().unwrap(), None, "once");
+        drop(server);
+        assert!(matches!(requests.take_reply(), Err(Error::ServerGone)));
+    }
+
+    #[test]
     fn a_request_that_the_server_could_not_read_is_refused_in_its_words() {
         let (requests, server) = pair();
         reply(&server, 0, Reply::Error(RequestError::Malformed("too long".into())));
