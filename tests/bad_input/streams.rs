@@ -4,9 +4,11 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use harness::{Server, Sound, eventually};
+use proto::limits::MAX_STREAM_POSITION;
 use proto::request::{Reply, Request};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest, StreamStatus};
 use rt::shm::{RingShape, WishPage};
+use rt::stream::Wish;
 use sys::memory::{OwnRing, Shared};
 
 use crate::wire::Wire;
@@ -34,7 +36,7 @@ fn ask(wire: &mut Wire, request: StreamRequest) -> Reply {
 
 fn opened(wire: &mut Wire) -> (u32, RingShape) {
     match ask(wire, StreamRequest::Open(stereo())) {
-        Reply::Stream(StreamReply::Granted { stream, capacity_frames }) => {
+        Reply::Stream(StreamReply::Granted { stream, capacity_frames, .. }) => {
             (stream, RingShape::new(2, capacity_frames).expect("possible"))
         }
         other => panic!("{other:?}"),
@@ -50,8 +52,12 @@ fn memory(shape: RingShape) -> [OwnedFd; 2] {
 }
 
 fn begin(wire: &mut Wire, stream: u32, memory: &[OwnedFd]) -> Reply {
+    begin_at(wire, stream, 0, memory)
+}
+
+fn begin_at(wire: &mut Wire, stream: u32, position: u64, memory: &[OwnedFd]) -> Reply {
     let descriptors: Vec<_> = memory.iter().map(AsFd::as_fd).collect();
-    wire.ask_with(Request::Stream(StreamRequest::Begin { stream }), &descriptors)
+    wire.ask_with(Request::Stream(StreamRequest::Begin { stream, position }), &descriptors)
 }
 
 fn streams(server: &Server) -> Vec<StreamStatus> {
@@ -101,6 +107,35 @@ fn memory_that_is_no_stream_is_refused_and_costs_the_connection() {
         ask(&mut bystander, StreamRequest::Call { stream }),
         Reply::Stream(StreamReply::Called)
     );
+}
+
+#[test]
+fn a_stream_begins_at_no_position_that_cannot_be() {
+    let mut server = server();
+    for position in [MAX_STREAM_POSITION + 1, u64::MAX] {
+        let mut wire = Wire::observer(&server);
+        let (stream, shape) = opened(&mut wire);
+        let refused = begin_at(&mut wire, stream, position, &memory(shape));
+        assert_says(&refused, "no stream can have come to position");
+        wire.assert_closed();
+    }
+    // The last one that can be plays like any other, also if nothing that it says is possible.
+    let mut wire = Wire::observer(&server);
+    let (stream, shape) = opened(&mut wire);
+    let ring = OwnRing::create(shape).expect("memory");
+    let (wishes, memfd) = Shared::<WishPage>::for_readers("wishes").expect("memory");
+    let sent = [ring.segment().fd().try_clone_to_owned().expect("a descriptor"), memfd];
+    let begun = begin_at(&mut wire, stream, MAX_STREAM_POSITION, &sent);
+    assert_eq!(begun, Reply::Stream(StreamReply::Begun));
+    wishes.publish(1, Wish::Run);
+    for written in [0, MAX_STREAM_POSITION + 1000, u64::MAX] {
+        ring.header().publish(written);
+        let called = Reply::Stream(StreamReply::Called);
+        assert_eq!(ask(&mut wire, StreamRequest::Call { stream }), called);
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    eventually("it plays", || streams(&server).iter().any(|stream| stream.plays).then_some(()));
+    assert!(server.program().is_running());
 }
 
 #[test]

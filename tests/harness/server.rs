@@ -92,8 +92,15 @@ impl Server {
 
     /// Starts a server in place of one that has ended, with other options.
     pub fn start_another(&mut self, options: &[&str]) {
+        self.start_another_with(options, |_| {});
+    }
+
+    /// The same, with a command that `prepare` has changed.
+    pub fn start_another_with(&mut self, options: &[&str], prepare: impl FnOnce(&mut Command)) {
         assert!(!self.program.is_running(), "one server at a time");
-        self.program = Program::start(run_command(self.directory.path(), options));
+        let mut command = run_command(self.directory.path(), options);
+        prepare(&mut command);
+        self.program = Program::start(command);
         self.await_start();
     }
 

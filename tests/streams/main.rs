@@ -11,6 +11,7 @@ mod playing;
 mod programs;
 mod recording;
 mod refused;
+mod returning;
 mod sleeping;
 mod volume;
 mod wishes;

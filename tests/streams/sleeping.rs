@@ -8,7 +8,7 @@ use crate::{RATE_HZ, await_playing, file, play, ramps};
 
 /// How often threads of this process have gone to sleep, and so how often they woke. A busy machine
 /// takes their CPU besides, which says nothing about them.
-fn wake_ups(process: u32) -> u64 {
+pub fn wake_ups(process: u32) -> u64 {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).expect("a process");
     let status = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("status")).ok();
     let counts = tasks.flatten().filter_map(status).flat_map(|status| {

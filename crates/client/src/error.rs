@@ -50,6 +50,20 @@ pub enum Error {
     /// The connection to the server has ended; the client can only be closed.
     #[error("the server is gone: close this client and open a new one")]
     ServerGone,
+    /// The server is gone, and no other has replaced it within the grace period.
+    #[error(
+        "the server is gone, and no other replaced it within {seconds} s{}",
+        refusal.as_deref().map(|refusal| format!(": {refusal}")).unwrap_or_default()
+    )]
+    NotReplaced {
+        /// The grace period, in seconds.
+        seconds: f32,
+        /// Why the last server that was there did not take the program's streams back.
+        refusal: Option<String>,
+    },
+    /// The server that follows one that has gone is no replacement for it.
+    #[error("the server that follows cannot take the stream back: {0}")]
+    OtherServer(String),
     /// The client has been closed.
     #[error("the client is closed")]
     Closed,
@@ -108,4 +122,19 @@ impl Error {
     /// The server answered with a reply that belongs to another kind of request.
     pub(crate) const OTHER_REPLY: Self =
         Self::Protocol("it answered with a reply of another request");
+
+    /// Returns whether a program that returns from a server that has gone may succeed when it tries
+    /// again.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(
+            self,
+            Self::NoServer { .. }
+                | Self::ServerGone
+                | Self::Timeout { .. }
+                | Self::Socket(_)
+                | Self::System(_)
+                | Self::Memory(_)
+                | Self::Refused(RequestError::Failed(_))
+        )
+    }
 }

@@ -22,7 +22,7 @@ const WAKER: u64 = 0;
 /// Interval of checks whether process threads have taken changed tables.
 const POLL_NS: u64 = 100_000_000;
 /// Interval of attempts to find another server.
-const RETRY_NS: u64 = 50_000_000;
+pub(crate) const RETRY_NS: u64 = 50_000_000;
 /// Maximum number of events handled for one client before the next client's.
 const BATCH: usize = 64;
 

@@ -5,20 +5,29 @@
 //! then. A [`StreamConnection`] opens streams; a [`StreamWriter`] and a [`StreamReader`] work on
 //! mapped memory alone.
 //!
+//! A server that dies is followed by another, and streams go on there: the program looks for it as
+//! an [`AwaitedServer`], and its streams [return](PlaybackStream::return_to).
+//!
 //! One thread at a time uses a stream.
 
+mod awaited;
 mod connection;
 mod control;
 mod device_watch;
 mod devices;
+mod opening;
 mod playback;
 mod reader;
 mod record;
+mod returning;
 mod samples;
+mod server;
 #[cfg(test)]
 mod tests;
+mod wished;
 mod writer;
 
+pub use awaited::AwaitedServer;
 pub use connection::{PlaybackOptions, RecordOptions, StreamConnection};
 pub(crate) use connection::{set_volume, streams};
 pub use control::{NoRoomForWish, StreamControl};

@@ -80,6 +80,15 @@ impl<R: RecordMemory> Recorder<R> {
         }
     }
 
+    /// Returns a new stream as one that has recorded before, on a server that has gone: its next
+    /// frame has this position. Not for a device's thread.
+    #[must_use]
+    pub fn beginning_at(self, position: u64) -> Self {
+        let mut volume = self.volume;
+        volume.start_at(self.memory.volume());
+        Self { volume, position, ..self }
+    }
+
     /// Returns this stream as one for which the device does not run: it gets no frames while
     /// nothing else needs the device. Not for a device's thread.
     #[must_use]

@@ -77,6 +77,17 @@ impl<M: StreamMemory> Stream<M> {
         }
     }
 
+    /// Returns a new stream as one that was played up to `position` before, on a server that has
+    /// gone: it holds there, at the server's volume, and fades in when it runs. Not for a device's
+    /// thread.
+    #[must_use]
+    pub fn beginning_at(self, position: u64, fade_frames: u32) -> Self {
+        let mut volume = VolumeLine::new(fade_frames);
+        volume.start_at(self.memory.volume());
+        let timeline = Timeline::held_at(position, fade_frames);
+        Self { timeline, volume, lowest: position, ..self }
+    }
+
     /// Returns it for another device of the same rate, which renders it from its first frame on: it
     /// holds where it did in the end, and runs on if it ran when it was closed. It was closed, and
     /// is over. Not for a device's thread.

@@ -131,9 +131,16 @@ impl Timeline {
     /// Returns the timeline of a stream that holds at position 0. Not for a device's thread.
     #[must_use]
     pub fn new(fade_frames: u32) -> Self {
+        Self::held_at(0, fade_frames)
+    }
+
+    /// Returns the timeline of a stream that holds at `position`, up to which it was played before.
+    /// Not for a device's thread.
+    #[must_use]
+    pub fn held_at(position: u64, fade_frames: u32) -> Self {
         let mut segments = Vec::with_capacity(SEGMENTS);
-        segments.push(Segment::HELD_AT_0);
-        Self { segments, is_fresh: true, fade_frames }
+        segments.push(Segment { position, ..Segment::HELD_AT_0 });
+        Self { segments, is_fresh: position == 0, fade_frames }
     }
 
     /// Returns the timeline of the stream on another device: it holds where this one does in the

@@ -11,13 +11,15 @@ use convert::{ChannelMap, Filter, MAX_CHANNELS, Standard, StreamFormat};
 use sys::signals::TerminationSignals;
 
 use crate::playback::{Ending, Playback};
+use crate::server::Server;
 use crate::source::Source;
 
 /// Play a sound file
 ///
 /// The file may have any format that libsndfile reads, any rate and any channels. It is played
 /// beside the graph: the device renders it far ahead and sleeps, and so does this program, unless
-/// another program needs short cycles. Ctrl-C fades out.
+/// another program needs short cycles. If the server dies, the file goes on with the next one where
+/// it was. Ctrl-C fades out.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort play song.flac
@@ -26,7 +28,7 @@ use crate::source::Source;
 
 Exit codes:
   0  the whole file was heard
-  1  the file cannot be played, or the server refused it or ended
+  1  the file cannot be played, or the server refused it, or ended and was not replaced
   3  no server of that name is running
   129, 130, 143  ended by SIGHUP, SIGINT or SIGTERM")]
 pub struct Play {
@@ -94,7 +96,8 @@ impl Play {
             channels: (0..channels).collect(),
             depth_frames: u32::try_from(u64::from(rate_hz) * u64::from(self.latency) / 1000)?,
         })?;
-        let mut playback = Playback::new(&connection, stream, source, signals, latency, rate_hz)?;
+        let server = Server::new(connection, signals)?;
+        let mut playback = Playback::new(server, stream, source, latency, rate_hz)?;
         let ending = playback.run(&self.file)?;
         if self.report {
             cli::output::print(&format!("{}\n", playback.delays()))?;

@@ -3,7 +3,8 @@
 //! [`Play`] is the command. A file is decoded (`source`), converted to the device's rate and
 //! channels, and written to the ring shortly before the device needs it (`playback`): with two
 //! seconds queued, the program wakes less than once a second, whatever the graph does. [`Record`]
-//! writes a file of what the device captures or plays.
+//! writes a file of what the device captures or plays. Both go on with the next server if theirs
+//! dies (`server`).
 #![forbid(unsafe_code)]
 
 mod command;
@@ -12,6 +13,7 @@ mod pacing;
 mod playback;
 mod progress;
 mod record;
+mod server;
 mod source;
 
 pub use command::Play;

@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use client::stream::{PlaybackStream, Samples, StreamConnection, Wish};
+use anyhow::bail;
+use client::Error;
+use client::stream::{PlaybackStream, Samples, Wish};
 use sys::clock::now_ns;
-use sys::poll::{Interest, Poller};
-use sys::signals::{Signal, TerminationSignals};
+use sys::signals::Signal;
 
 use crate::delays::Delays;
 use crate::pacing::next_write_ns;
 use crate::progress::Progress;
+use crate::server::{Interruption, Server, Wait};
 use crate::source::Source;
 
 /// Why a playback has ended.
@@ -26,10 +27,10 @@ pub(crate) enum Ending {
 /// A file that plays.
 #[derive(Debug)]
 pub(crate) struct Playback {
+    // Before the server: it ends first.
     stream: PlaybackStream,
+    server: Server,
     source: Source,
-    signals: TerminationSignals,
-    poller: Poller,
     lead_ns: u64,
     device_hz: u32,
     delays: Delays,
@@ -39,8 +40,6 @@ pub(crate) struct Playback {
 pub(crate) const DEVICE_GONE: &str = "the server has ended the stream: its device was removed, or \
                                       another driver has taken its place";
 
-const SIGNALS: u64 = 0;
-const SERVER: u64 = 1;
 /// How long after the device's wake-up its new state is looked at.
 const AFTER_WAKE_NS: u64 = 2_000_000;
 
@@ -48,21 +47,17 @@ impl Playback {
     /// Prepares to play a source on a stream with this latency, on a device of this
     /// rate.
     pub(crate) fn new(
-        connection: &StreamConnection,
+        server: Server,
         stream: PlaybackStream,
         source: Source,
-        signals: TerminationSignals,
         latency: Duration,
         device_hz: u32,
     ) -> anyhow::Result<Self> {
-        let poller = Poller::new()?;
-        poller.add(&signals, SIGNALS, Interest::Readable)?;
-        poller.add(connection, SERVER, Interest::Readable)?;
         // Whatever other streams and the graph make of the device's schedule, this much is there
         // beyond what it has rendered.
         let lead_ns = u64::try_from(latency.as_nanos() / 2)?;
         let delays = Delays::new(device_hz);
-        Ok(Self { stream, source, signals, poller, lead_ns, device_hz, delays })
+        Ok(Self { stream, server, source, lead_ns, device_hz, delays })
     }
 
     /// Returns how long frames took from when they were written until they were heard.
@@ -89,7 +84,9 @@ impl Playback {
 
     fn play(&mut self, progress: &Progress) -> anyhow::Result<Ending> {
         let mut is_written = self.fill()?;
-        self.wish(Wish::Run)?;
+        if let Some(ending) = self.wish(Wish::Run, progress)? {
+            return Ok(ending);
+        }
         while !is_written {
             let writer = self.stream.writer();
             let schedule = writer.control().page().schedule();
@@ -104,8 +101,10 @@ impl Playback {
             self.delays.note(written, self.stream.writer().position(), heard);
         }
         let end = self.stream.writer().position();
-        self.wish(Wish::Drain { end })?;
-        self.drain(end, progress)
+        match self.wish(Wish::Drain { end }, progress)? {
+            Some(ending) => Ok(ending),
+            None => self.drain(end, progress),
+        }
     }
 
     /// Writes as much as the ring has room for; returns whether nothing is left.
@@ -121,9 +120,25 @@ impl Playback {
         Ok(false)
     }
 
-    fn wish(&mut self, wish: Wish) -> anyhow::Result<()> {
+    fn wish(&mut self, wish: Wish, progress: &Progress) -> anyhow::Result<Option<Ending>> {
         self.stream.writer_mut().control_mut().wish(wish)?;
-        Ok(self.stream.call()?)
+        match self.stream.call() {
+            // The next one is told the wish.
+            Err(Error::ServerGone) => self.await_next_server(progress),
+            called => Ok(called.map(|()| None)?),
+        }
+    }
+
+    /// Goes on with the server that follows; returns the ending that a signal brings.
+    fn await_next_server(&mut self, progress: &Progress) -> anyhow::Result<Option<Ending>> {
+        match self.server.await_next(&mut self.stream)? {
+            Wait::Signal(signal) => Ok(Some(Ending::Signal(number(signal)))),
+            Wait::Returned { gone_ms } => {
+                progress.end();
+                eprintln!("consort: the server was gone for {gone_ms} ms");
+                Ok(None)
+            }
+        }
     }
 
     /// Waits until everything before position `end` is heard.
@@ -144,16 +159,16 @@ impl Playback {
         }
     }
 
-    /// Sleeps; returns early with the ending that a signal brings.
+    /// Sleeps, and less if the server is followed by another one meanwhile; returns early with the
+    /// ending that a signal brings.
     fn sleep_until(
         &mut self,
         until_ns: u64,
         progress: &Progress,
     ) -> anyhow::Result<Option<Ending>> {
-        let mut events = Vec::new();
         loop {
             let now_ns = now_ns();
-            progress.show(self.stream.writer_mut().control_mut().timing().position_at(now_ns));
+            progress.show(self.stream.heard(now_ns));
             if self.stream.writer().control().page().has_ended() {
                 bail!(DEVICE_GONE);
             }
@@ -161,16 +176,12 @@ impl Playback {
                 return Ok(None);
             }
             let shown_ns = progress.due_ns(now_ns).unwrap_or(u64::MAX);
-            self.poller.wait(&mut events, Some(until_ns.min(shown_ns)))?;
-            for event in &events {
-                match event.token {
-                    SERVER => bail!("the server has ended"),
-                    _ => {
-                        if let Some(signal) = self.signals.read().context("cannot read signals")? {
-                            return Ok(Some(Ending::Signal(number(signal))));
-                        }
-                    }
+            match self.server.sleep_until(until_ns.min(shown_ns))? {
+                None => {}
+                Some(Interruption::Signal(signal)) => {
+                    return Ok(Some(Ending::Signal(number(signal))));
                 }
+                Some(Interruption::ServerGone) => return self.await_next_server(progress),
             }
         }
     }

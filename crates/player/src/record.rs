@@ -5,21 +5,23 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use client::stream::{RecordOptions, RecordStream, SamplesMut, StreamConnection};
+use client::Error;
+use client::stream::{RecordOptions, RecordStream, SamplesMut, StreamConnection, WishError};
 use soundfile::Writer;
 use sys::clock::now_ns;
-use sys::poll::{Interest, Poller};
 use sys::signals::{Signal, TerminationSignals};
 
 use crate::command::short_name;
 use crate::playback::DEVICE_GONE;
 use crate::progress::Level;
+use crate::server::{Interruption, Server, Wait};
 
 /// Record into a sound file
 ///
 /// Records what the server's device captures, or with --monitor, everything that leaves it or
 /// another device: each sample as it is heard. The file is a WAV of 32-bit floating point at the
-/// device's rate. Ctrl-C ends the recording.
+/// device's rate. If the server dies, the recording goes on with the next one, and says how many
+/// frames are missing. Ctrl-C ends the recording.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort record take.wav
@@ -28,7 +30,7 @@ use crate::progress::Level;
 
 Exit codes:
   0         recorded, until its duration was over or Ctrl-C
-  1         the file cannot be written, or the server refused it or ended
+  1         the file cannot be written, or the server refused it, or ended and was not replaced
   3         no server of that name is running
   129, 143  ended by SIGHUP or SIGTERM; the file is complete up to then")]
 pub struct Record {
@@ -56,9 +58,6 @@ const UNKNOWN_NS: u64 = 50_000_000;
 /// How long after the device's wake-up its frames are there, ns.
 const AFTER_WAKE_NS: u64 = 2_000_000;
 
-const SIGNALS: u64 = 0;
-const SERVER: u64 = 1;
-
 impl Record {
     /// Records from the server `server`.
     ///
@@ -73,7 +72,7 @@ impl Record {
         let advice = if self.monitor { "" } else { ": --monitor records what leaves it" };
         ensure!(there > 0, "the device has no channels that can be recorded{advice}");
         let channels = there.min(MOST_CHANNELS);
-        let mut stream = connection.record(RecordOptions {
+        let stream = connection.record(RecordOptions {
             program: "consort record".into(),
             name: short_name(&self.file),
             device: self.device,
@@ -84,16 +83,20 @@ impl Record {
         })?;
         let rate_hz = device.sample_rate_hz;
         let mut writer = Writer::create(&self.file, u16::try_from(channels)?, rate_hz)?;
-        let poller = Poller::new()?;
-        poller.add(&signals, SIGNALS, Interest::Readable)?;
-        poller.add(&connection, SERVER, Interest::Readable)?;
         let most = self.duration.map(|seconds| u64::from(seconds) * u64::from(rate_hz));
         let mut level = Level::begin(&self.file, rate_hz, channels, most);
-        stream.run()?;
-        let mut recording = Recording { stream: &mut stream, most, channels: channels as usize };
-        let signal = recording.record(&mut writer, &poller, &signals, &mut level);
+        let mut recording = Recording {
+            stream,
+            server: Server::new(connection, signals)?,
+            most,
+            channels: channels as usize,
+            gone_ms: 0,
+        };
+        let signal = recording.record(&mut writer, &mut level);
         level.end();
-        let lost = stream.reader().lost() + stream.reader().control().missed_frames();
+        recording.report_gap();
+        let reader = recording.stream.reader();
+        let lost = reader.lost() + reader.control().missed_frames();
         writer.finish()?;
         let signal = signal?;
         ensure!(lost == 0, "{lost} frames are missing: the file could not be written in time");
@@ -105,43 +108,66 @@ impl Record {
     }
 }
 
-struct Recording<'a> {
-    stream: &'a mut RecordStream,
+struct Recording {
+    // Before the server: it ends first.
+    stream: RecordStream,
+    server: Server,
     /// Frames to record; `None`: until a signal.
     most: Option<u64>,
     channels: usize,
+    /// How long there was no server, as long as that is not reported.
+    gone_ms: u64,
 }
 
-impl Recording<'_> {
+impl Recording {
     /// Records until everything is there, or until a signal, which it returns.
-    fn record(
-        &mut self,
-        writer: &mut Writer,
-        poller: &Poller,
-        signals: &TerminationSignals,
-        level: &mut Level,
-    ) -> anyhow::Result<Option<Signal>> {
-        let mut events = Vec::new();
+    fn record(&mut self, writer: &mut Writer, level: &mut Level) -> anyhow::Result<Option<Signal>> {
+        let mut interruption = match self.stream.run() {
+            // The next one is told the wish.
+            Err(WishError::Server(Error::ServerGone)) => Some(Interruption::ServerGone),
+            run => run.map(|_| None)?,
+        };
         loop {
             self.write(writer, level)?;
+            match interruption {
+                None => {}
+                Some(Interruption::Signal(signal)) => return Ok(Some(signal)),
+                Some(Interruption::ServerGone) => match self.server.await_next(&mut self.stream)? {
+                    Wait::Returned { gone_ms } => self.gone_ms += gone_ms,
+                    Wait::Signal(signal) => return Ok(Some(signal)),
+                },
+            }
             if self.most.is_some_and(|most| writer.frames() >= most) {
                 return Ok(None);
             }
             if self.stream.reader().control().page().has_ended() {
                 bail!(DEVICE_GONE);
             }
-            poller.wait(&mut events, Some(self.next_look_ns()))?;
-            for event in &events {
-                if event.token == SERVER {
-                    bail!("the server has ended");
-                }
-                if let Some(signal) = signals.read().context("cannot read signals")? {
-                    // What was heard by now.
-                    self.stream.hold()?;
-                    self.write(writer, level)?;
-                    return Ok(Some(signal));
+            if self.gone_ms > 0 && self.stream.reader_mut().unrecorded_frames().is_some() {
+                level.end();
+                self.report_gap();
+            }
+            interruption = self.server.sleep_until(self.next_look_ns())?;
+            if let Some(Interruption::Signal(_)) = interruption {
+                // What was heard by now.
+                match self.stream.hold() {
+                    Ok(_) | Err(WishError::Server(Error::ServerGone)) => {}
+                    Err(error) => return Err(error.into()),
                 }
             }
+        }
+    }
+
+    /// Says how long there was no server, unless that was said before.
+    fn report_gap(&mut self) {
+        let gone_ms = std::mem::take(&mut self.gone_ms);
+        if gone_ms > 0 {
+            let frames = self.stream.reader_mut().unrecorded_frames();
+            let missing = frames.map(|frames| format!(": {frames} frames are missing"));
+            eprintln!(
+                "consort: the server was gone for {gone_ms} ms{}",
+                missing.unwrap_or_default()
+            );
         }
     }
 

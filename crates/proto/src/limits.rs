@@ -52,6 +52,10 @@ pub const DEVICE_NAME_BYTES: usize = 64;
 /// Maximum length of the name of a stream, and of its program's, bytes.
 pub const STREAM_NAME_BYTES: usize = 128;
 
+/// Largest position at which a stream can begin, frames: no stream reaches the end of the numbers
+/// from there.
+pub const MAX_STREAM_POSITION: u64 = 1 << 62;
+
 /// Streams in one status answer. They fit a packet, however long their names are.
 pub const STREAMS_AT_ONCE: usize = 64;
 

@@ -44,13 +44,17 @@ pub enum StreamRequest {
     },
     /// Asks for a stream. [`StreamReply::Granted`].
     Open(NewStream),
-    /// Brings the memory of a granted stream, which begins to exist for the device; it holds until
-    /// a wish. Two descriptors: ring, wish page; the wish page alone for a stream that records.
-    /// [`StreamReply::Begun`], with the descriptor of the stream page, and for a stream that
-    /// records, that of the ring; [`StreamReply::Granted`] if the ring is to be smaller.
+    /// Brings the memory of a granted stream, which begins to exist for the device; it holds at
+    /// `position` until a wish. Two descriptors: ring, wish page; the wish page alone for a stream
+    /// that records. [`StreamReply::Begun`], with the descriptor of the stream page, and for a
+    /// stream that records, that of the ring; [`StreamReply::Granted`] if the ring is to be
+    /// smaller.
     Begin {
         /// Its number.
         stream: u32,
+        /// The position of its first frame: 0, or where a program goes on whose server has gone;
+        /// [`MAX_STREAM_POSITION`](crate::limits::MAX_STREAM_POSITION) at most.
+        position: u64,
     },
     /// Makes the device obey the wishes of a stream at once. [`StreamReply::Called`]; the wishes
     /// are acknowledged on the stream page, and then the program is kicked there.
@@ -210,8 +214,10 @@ pub enum StreamReply {
         stream: u32,
         /// Frames that the ring must hold.
         capacity_frames: u32,
+        /// Ids of its ports, by channel; none if it has no ports.
+        ports: Vec<u32>,
     },
-    /// The stream holds at position 0.
+    /// The stream holds where it is to begin.
     Begun,
     /// The device has been called.
     Called,

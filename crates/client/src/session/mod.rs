@@ -20,6 +20,7 @@ use rt::shm::EngineSegment;
 
 pub(crate) use self::core::Core;
 pub use self::open::OpenOptions;
+pub(crate) use self::open::own_grace;
 pub(crate) use self::returning::ReturnAttempt;
 pub(crate) use self::server_memory::{ServerMemory, receive};
 use crate::registry_view::RegistryView;

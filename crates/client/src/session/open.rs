@@ -102,7 +102,7 @@ fn begin(
 
 /// Returns the user's grace (`CONSORT_GRACE_MS`): how long to wait for a replacement of a server
 /// that died.
-fn own_grace() -> Option<Duration> {
+pub(crate) fn own_grace() -> Option<Duration> {
     let value = std::env::var("CONSORT_GRACE_MS").ok()?;
     value.parse().ok().map(Duration::from_millis)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use proto::hello::{Returning, Role, TransportSnapshot};
 use proto::limits::RETURNED_AT_ONCE;
-use proto::request::{NewPort, Request, RequestError, ReturningConnection, ReturningPort};
+use proto::request::{NewPort, Request, ReturningConnection, ReturningPort};
 
 use rt::transport::{Position, Transport, TransportState};
 
@@ -76,15 +76,7 @@ impl Core {
         match attempt {
             Ok(attempt) => attempt,
             Err(Error::ServerGone) if connected => ReturnAttempt::Lost,
-            Err(
-                Error::NoServer { .. }
-                | Error::ServerGone
-                | Error::Timeout { .. }
-                | Error::Socket(_)
-                | Error::System(_)
-                | Error::Memory(_)
-                | Error::Refused(RequestError::Failed(_)),
-            ) => ReturnAttempt::NotYet,
+            Err(error) if error.may_pass() => ReturnAttempt::NotYet,
             Err(error) => {
                 let reason = format!("the new server does not take the client back: {error}");
                 ReturnAttempt::Never(Shutdown { orderly: false, reason })

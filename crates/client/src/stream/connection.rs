@@ -1,28 +1,31 @@
 //! Streams of a program that is no client: opened over a socket, used on mapped memory.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use proto::hello::{Role, Welcome};
 use proto::limits::STREAMS_AT_ONCE;
 use proto::request::{Reply, Request};
 use proto::stream::{
     Direction, Gain, NewStream, StreamReply, StreamRequest, StreamStatus, Volume, VolumeOf,
 };
-use rt::shm::{RingShape, WishPage};
-use sys::memory::{OwnRing, PeerRing, Shared};
+use sys::memory::OwnRing;
 use sys::runtime_directory::ControlSockets;
 
+use super::opening::{begin_playback, begin_recording, open};
+use super::server::{ServerAddress, ServerSocket, StreamServer};
 use super::{PlaybackStream, RecordStream, StreamControl, StreamReader, StreamWriter};
 use crate::Error;
-use crate::requests::{Introduction, Requests, introduce, introduce_at, server_name};
+use crate::requests::{Requests, server_name};
 
 /// A connection for streams. It takes no part in cycles, starts no threads, and needs no real-time
 /// rights. When it ends, its streams fade out.
+///
+/// Streams outlive their server, if their program looks for the next one
+/// ([`await_next`](Self::await_next)) once the connection is readable.
 #[derive(Debug)]
 pub struct StreamConnection {
-    requests: Arc<Requests>,
+    server: Arc<StreamServer>,
 }
 
 /// A playback stream to be opened.
@@ -61,17 +64,14 @@ pub struct RecordOptions {
     pub lets_sleep: bool,
 }
 
-/// The answer does not belong to the request.
-const OTHER_REPLY: Error = Error::OTHER_REPLY;
-
 impl StreamConnection {
     /// Connects to a server. `None` selects `JACK_DEFAULT_SERVER`, or else `default`.
     ///
     /// # Errors
     /// [`Error::NoServer`] and the other errors of connecting.
     pub fn open(server: Option<&str>) -> Result<Self, Error> {
-        let (sockets, server) = (ControlSockets::of_environment()?, server_name(server)?);
-        Self::introduced(introduce(&sockets, &server, Role::Observer)?)
+        let socket = ServerSocket::Environment(Box::new(ControlSockets::of_environment()?));
+        Self::connect(Arc::new(ServerAddress { name: server_name(server)?, socket }))
     }
 
     /// Connects to the control socket at this path, of a server named `server`.
@@ -79,18 +79,20 @@ impl StreamConnection {
     /// # Errors
     /// [`Error::NoServer`] and the other errors of connecting.
     pub fn open_at(socket: &Path, server: &str) -> Result<Self, Error> {
-        Self::introduced(introduce_at(socket, server, Role::Observer)?)
+        let socket = ServerSocket::Path(socket.to_owned());
+        Self::connect(Arc::new(ServerAddress { name: server.to_owned(), socket }))
     }
 
-    fn introduced(introduction: Introduction) -> Result<Self, Error> {
-        if introduction.welcome != Welcome::Observer {
-            return Err(Error::Protocol("it did not welcome a program with streams"));
-        }
-        Ok(Self { requests: Arc::new(introduction.requests) })
+    pub(super) fn connect(address: Arc<ServerAddress>) -> Result<Self, Error> {
+        Ok(Self { server: Arc::new(StreamServer::connect(address)?) })
+    }
+
+    pub(super) fn server(&self) -> &Arc<StreamServer> {
+        &self.server
     }
 
     pub(super) fn requests(&self) -> &Requests {
-        &self.requests
+        &self.server.requests
     }
 
     /// Returns the streams of all programs, by number.
@@ -98,7 +100,7 @@ impl StreamConnection {
     /// # Errors
     /// [`Error::Timeout`], [`Error::ServerGone`].
     pub fn streams(&self) -> Result<Vec<StreamStatus>, Error> {
-        streams(&self.requests)
+        streams(self.requests())
     }
 
     /// Changes the server's volume of a stream or of a device; what is `None` stays as it is.
@@ -116,7 +118,7 @@ impl StreamConnection {
         gain: Option<Gain>,
         muted: Option<bool>,
     ) -> Result<Volume, Error> {
-        set_volume(&self.requests, of, gain, muted)
+        set_volume(self.requests(), of, gain, muted)
     }
 
     /// Opens a playback stream. The server may grant less depth than is asked for.
@@ -139,7 +141,6 @@ impl StreamConnection {
         options: PlaybackOptions,
     ) -> Result<PlaybackStream, Error> {
         let PlaybackOptions { program, name, device, channels, depth_frames } = options;
-        let count = u32::try_from(channels.len()).unwrap_or(u32::MAX);
         let new = NewStream {
             program,
             name,
@@ -150,25 +151,11 @@ impl StreamConnection {
             account,
             lets_sleep: false,
         };
-        let mut reply = ask(&self.requests, StreamRequest::Open(new))?;
-        loop {
-            let (stream, shape) = granted(&reply, count)?;
-            let ring = OwnRing::create(shape)?;
-            let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
-            let segment = ring.segment().fd();
-            let memory = [segment.as_fd(), memfd.as_fd()];
-            let begin = Request::Stream(StreamRequest::Begin { stream });
-            let (answer, mut descriptors) = self.requests.ask_for_memory(begin, &memory)?;
-            let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
-            if answer != StreamReply::Begun {
-                reply = answer;
-                continue;
-            }
-            let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
-            let control = StreamControl::new(wishes, Shared::receive(page)?);
-            let writer = StreamWriter::new(ring, control);
-            return Ok(PlaybackStream::new(Arc::clone(&self.requests), stream, shape, writer));
-        }
+        let grant = open(self.requests(), new.clone())?;
+        let make = |shape| Ok(OwnRing::create(shape)?);
+        let (grant, ring, pages) = begin_playback(self.requests(), grant, 0, make)?;
+        let writer = StreamWriter::new(ring, StreamControl::new(pages.wishes, pages.page));
+        Ok(PlaybackStream::new(Arc::clone(&self.server), &grant, new, writer))
     }
 }
 
@@ -188,7 +175,6 @@ impl StreamConnection {
     /// Those of [`record`](Self::record).
     pub fn record_for(&self, account: u32, options: RecordOptions) -> Result<RecordStream, Error> {
         let RecordOptions { program, name, device, monitor, channels, .. } = options;
-        let count = u32::try_from(channels.len()).unwrap_or(u32::MAX);
         let new = NewStream {
             program,
             name,
@@ -199,44 +185,24 @@ impl StreamConnection {
             account,
             lets_sleep: options.lets_sleep,
         };
-        let mut reply = ask(&self.requests, StreamRequest::Open(new))?;
-        loop {
-            let (stream, shape) = granted(&reply, count)?;
-            let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
-            let begin = Request::Stream(StreamRequest::Begin { stream });
-            let (answer, descriptors) = self.requests.ask_for_memory(begin, &[memfd.as_fd()])?;
-            let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
-            if answer != StreamReply::Begun {
-                reply = answer;
-                continue;
-            }
-            let [page, ring] = <[OwnedFd; 2]>::try_from(descriptors)
-                .map_err(|_| Error::Protocol("it did not send its page and its ring"))?;
-            let control = StreamControl::new(wishes, Shared::receive(page)?);
-            let reader = StreamReader::new(PeerRing::receive(ring, shape)?, control);
-            return Ok(RecordStream::new(Arc::clone(&self.requests), stream, reader));
-        }
+        let grant = open(self.requests(), new.clone())?;
+        let (grant, ring, pages) = begin_recording(self.requests(), grant, 0)?;
+        let reader = StreamReader::new(ring, StreamControl::new(pages.wishes, pages.page));
+        Ok(RecordStream::new(Arc::clone(&self.server), grant.stream, new, reader))
     }
-}
-
-/// The stream and the ring that the server has granted.
-fn granted(reply: &StreamReply, channels: u32) -> Result<(u32, RingShape), Error> {
-    let StreamReply::Granted { stream, capacity_frames } = reply else { return Err(OTHER_REPLY) };
-    let shape = RingShape::new(channels, *capacity_frames);
-    Ok((*stream, shape.ok_or(Error::Protocol("it granted a ring that cannot be"))?))
 }
 
 /// Readable once the server has gone.
 impl AsFd for StreamConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.requests.socket().as_fd()
+        self.requests().socket().as_fd()
     }
 }
 
 pub(super) fn ask(requests: &Requests, request: StreamRequest) -> Result<StreamReply, Error> {
     match requests.ask(Request::Stream(request), &[])? {
         Reply::Stream(reply) => Ok(reply),
-        _ => Err(OTHER_REPLY),
+        _ => Err(Error::OTHER_REPLY),
     }
 }
 
@@ -249,7 +215,7 @@ pub(crate) fn set_volume(
 ) -> Result<Volume, Error> {
     match ask(requests, StreamRequest::SetVolume { of, gain, muted })? {
         StreamReply::Volume(volume) => Ok(volume),
-        _ => Err(OTHER_REPLY),
+        _ => Err(Error::OTHER_REPLY),
     }
 }
 
@@ -258,7 +224,7 @@ pub(crate) fn streams(requests: &Requests) -> Result<Vec<StreamStatus>, Error> {
     let (mut all, mut after) = (Vec::new(), 0);
     loop {
         let StreamReply::Streams(some) = ask(requests, StreamRequest::List { after })? else {
-            return Err(OTHER_REPLY);
+            return Err(Error::OTHER_REPLY);
         };
         let are_more = some.len() == STREAMS_AT_ONCE;
         after = some.last().map_or(after, |last| last.stream);

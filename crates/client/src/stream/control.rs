@@ -6,6 +6,9 @@ use sys::clock::{now_ns, sleep_until};
 use sys::futex::Futex;
 use sys::memory::Shared;
 
+use super::opening::StreamPages;
+use super::wished::Wished;
+
 /// Poll interval while a device is later than its schedule.
 const LATE_DEVICE_NS: u64 = 2_000_000;
 
@@ -14,9 +17,21 @@ const LATE_DEVICE_NS: u64 = 2_000_000;
 pub struct StreamControl {
     wishes: Shared<WishPage>,
     page: Shared<StreamPage>,
+    /// What was counted on servers that have gone.
+    before: Counts,
     last_wish: u64,
     misses: u64,
     timing: Timing,
+    wished: Wished,
+    /// Its server has gone, and it is on no other yet.
+    is_away: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    wishes: u64,
+    misses: u64,
+    missed_frames: u64,
 }
 
 /// All [`WISHES`] wishes are still unacknowledged.
@@ -30,41 +45,121 @@ impl StreamControl {
     /// Takes the program's wish page, which only it writes, and the server's page.
     #[must_use]
     pub fn new(wishes: Shared<WishPage>, page: Shared<StreamPage>) -> Self {
-        Self { wishes, page, last_wish: 0, misses: 0, timing: Timing::default() }
+        Self {
+            wishes,
+            page,
+            before: Counts::default(),
+            last_wish: 0,
+            misses: 0,
+            timing: Timing::default(),
+            wished: Wished::default(),
+            is_away: false,
+        }
+    }
+
+    /// Returns its continuation on another server, where it is told what it wants so far. Counts
+    /// go on.
+    pub(super) fn following(&self, pages: StreamPages) -> Self {
+        let before = Counts {
+            wishes: self.last_wish,
+            misses: self.misses,
+            missed_frames: self.missed_frames(),
+        };
+        let mut next = Self {
+            before,
+            last_wish: self.last_wish,
+            misses: self.misses,
+            timing: self.timing,
+            wished: self.wished,
+            ..Self::new(pages.wishes, pages.page)
+        };
+        for wish in self.wished.wishes() {
+            // A new page has room for one of each kind.
+            let _ = next.wish(wish);
+        }
+        next
+    }
+
+    /// The server has gone, and at `at_ns` its device with it: nothing more is heard. The stream
+    /// stays where it is, or was sent to, but not beyond position `end`, and wishes are for the
+    /// next server.
+    pub(super) fn leave(&mut self, at_ns: u64, end: u64) {
+        if self.is_away {
+            return;
+        }
+        self.misses();
+        let timing = self.timing();
+        let position = self.wished.position_at(at_ns, timing, |wish| self.acknowledgement(wish));
+        let position = position.min(end);
+        self.timing = Timing {
+            at_ns,
+            device_frame: timing.device_frame_at(at_ns),
+            position,
+            until: position,
+            frame_ps: 0,
+            latency_ns: 0,
+        };
+        self.wished.arrive();
+        self.is_away = true;
+    }
+
+    /// Returns whether the program wants it to play or to record.
+    pub(super) fn runs(&self) -> bool {
+        self.wished.runs()
     }
 
     /// Publishes a wish and returns its number. The device obeys when it wakes next; a request over
-    /// the socket wakes it at once.
+    /// the socket wakes it at once. While the server is gone, the wish is for the next one.
     ///
     /// # Errors
     /// [`NoRoomForWish`].
     pub fn wish(&mut self, wish: Wish) -> Result<u64, NoRoomForWish> {
         let number = self.last_wish + 1;
-        if !self.page.has_room_for(number) {
-            return Err(NoRoomForWish);
+        if !self.is_away {
+            let on_page = number - self.before.wishes;
+            if !self.page.has_room_for(on_page) {
+                return Err(NoRoomForWish);
+            }
+            self.wishes.publish(on_page, wish);
+        } else if let Wish::Splice { position } = wish {
+            (self.timing.position, self.timing.until) = (position, position);
         }
-        self.wishes.publish(number, wish);
         self.last_wish = number;
+        self.wished.note(number, wish);
+        if self.is_away {
+            self.wished.arrive();
+        }
         Ok(number)
     }
 
     /// Returns what became of a wish; `None` as long as that is open.
     #[must_use]
     pub fn acknowledgement(&self, wish: u64) -> Option<Acknowledgement> {
-        self.page.acknowledgement(wish)
+        match self.on_page(wish) {
+            Some(on_page) => self.page.acknowledgement(on_page),
+            None => Some(Acknowledgement::Forgotten),
+        }
+    }
+
+    /// Returns the number of a wish on the server's page; `None`: a server before has known it.
+    fn on_page(&self, wish: u64) -> Option<u64> {
+        wish.checked_sub(self.before.wishes).filter(|on_page| *on_page > 0)
     }
 
     /// Waits until a wish is acknowledged; `None` once `deadline_ns` (`CLOCK_MONOTONIC`) has
     /// passed.
     #[must_use]
     pub fn await_acknowledgement(&self, wish: u64, deadline_ns: u64) -> Option<Acknowledgement> {
-        self.page.await_acknowledgement(wish, deadline_ns, &Futex)
+        match self.on_page(wish) {
+            Some(on_page) => self.page.await_acknowledgement(on_page, deadline_ns, &Futex),
+            None => Some(Acknowledgement::Forgotten),
+        }
     }
 
     /// Returns the newest relation of positions and time: what is heard when, and the latency.
     pub fn timing(&mut self) -> Timing {
         // While the server's thread was stopped during a write, the one before still holds.
-        if let Some(timing) = self.page.timing() {
+        if let Some(timing) = self.page.timing().filter(|_| !self.is_away) {
             self.timing = timing;
         }
         self.timing
@@ -73,7 +168,7 @@ impl StreamControl {
     /// Returns how often the device had to leave frames out since the stream began: each time is
     /// counted when the frames have come.
     pub fn misses(&mut self) -> u64 {
-        while self.page.has_missed(self.misses + 1) {
+        while self.page.has_missed(self.misses - self.before.misses + 1) {
             self.misses += 1;
         }
         self.misses
@@ -82,7 +177,7 @@ impl StreamControl {
     /// Returns the frames that the device had to leave out since the stream began.
     #[must_use]
     pub fn missed_frames(&self) -> u64 {
-        self.page.missed_frames()
+        self.before.missed_frames + self.page.missed_frames()
     }
 
     /// Returns the page that the server publishes.

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use proto::stream::{Gain, StreamReply, StreamRequest, Volume, VolumeOf};
+use proto::stream::{Gain, NewStream, Volume, VolumeOf};
 use rt::shm::RingShape;
 use rt::stream::{FADE_NS, Gains, Wish};
 
-use super::connection::{ask, set_volume};
-use super::{NoRoomForWish, Samples, StreamWriter};
+use super::connection::set_volume;
+use super::opening::{Grant, begin_playback};
+use super::returning::{call, close, open_again};
+use super::server::StreamServer;
+use super::{NoRoomForWish, Samples, StreamConnection, StreamWriter};
 use crate::Error;
-use crate::requests::Requests;
 
 /// A playback stream. It holds at position 0 until the program wishes otherwise, and fades out when
 /// it is dropped.
@@ -17,10 +19,16 @@ use crate::requests::Requests;
 /// Wishes are heard within milliseconds, whatever is queued, and without a step. Each returns its
 /// number: [`StreamControl::acknowledgement`](super::StreamControl::acknowledgement) has the device
 /// frame at which it takes effect. Times are `CLOCK_MONOTONIC`, ns.
+///
+/// It outlives its server: once that has gone, the stream [leaves](Self::leave) it, and
+/// [goes on](Self::return_to) at the next one. Positions go on as well, and the program may write
+/// and wish meanwhile.
 #[derive(Debug)]
 pub struct PlaybackStream {
-    requests: Arc<Requests>,
+    server: Arc<StreamServer>,
     number: u32,
+    /// As it was opened first.
+    opened: NewStream,
     writer: StreamWriter,
     shape: RingShape,
     /// How long a frame lasted when the device's clock was last seen to run; 0: never.
@@ -35,22 +43,74 @@ pub enum WishError {
     #[error(transparent)]
     NoRoom(#[from] NoRoomForWish),
     /// [`Error::Refused`]: the server has ended the stream, because its device has gone;
-    /// [`Error::Timeout`], [`Error::ServerGone`].
+    /// [`Error::Timeout`]; [`Error::ServerGone`]: the next server is told the wish, if the stream
+    /// returns to one.
     #[error(transparent)]
     Server(#[from] Error),
 }
 
 impl PlaybackStream {
     pub(super) fn new(
-        requests: Arc<Requests>,
-        number: u32,
-        shape: RingShape,
+        server: Arc<StreamServer>,
+        grant: &Grant,
+        opened: NewStream,
         writer: StreamWriter,
     ) -> Self {
-        Self { requests, number, writer, shape, frame_ps: 0 }
+        let (number, shape) = (grant.stream, grant.shape);
+        Self { server, number, opened, writer, shape, frame_ps: 0 }
     }
 
-    /// Returns its number on the server.
+    /// Leaves a server that has gone, which the program has noticed at `at_ns`: the stream holds
+    /// at the frame that was heard then. Until it [returns](Self::return_to), the program may write
+    /// and wish.
+    pub fn leave(&mut self, at_ns: u64) {
+        let end = self.writer.position();
+        self.writer.control_mut().leave(at_ns, end);
+    }
+
+    /// Goes on at another server of the same name, at the frame that was heard last: with
+    /// everything that was written, with its volume and its device, and connected as it was, as
+    /// far as the program may do that. It fades in. After an error, it can be tried again.
+    ///
+    /// # Errors
+    /// [`Error::OtherServer`] if the device has another rate, too few channels, or a ring that is
+    /// too small for what is queued; [`Error::Refused`], [`Error::Memory`], [`Error::Timeout`],
+    /// [`Error::ServerGone`]. [`AwaitedServer::attempt`](super::AwaitedServer::attempt) knows
+    /// which of them pass.
+    pub fn return_to(&mut self, connection: &StreamConnection) -> Result<(), Error> {
+        self.leave(sys::clock::now_ns());
+        let server = connection.server();
+        let state = self.writer.control().page().state();
+        let grant = open_again(server, &self.server, &self.opened, state.as_ref())?;
+        let stream = grant.stream;
+        let begun = self.begin_again(server, grant);
+        if begun.is_err() {
+            close(&server.requests, stream);
+        }
+        begun
+    }
+
+    fn begin_again(&mut self, server: &Arc<StreamServer>, grant: Grant) -> Result<(), Error> {
+        let written = self.writer.position();
+        let lowest = self.writer.control().page().lowest().min(written);
+        let from = self.writer.control_mut().timing().position.clamp(lowest, written);
+        let make = |shape: RingShape| {
+            let (queued, most) = (written - from, shape.capacity_frames());
+            if queued > most.into() {
+                let reason = format!("it has room for {most} frames, and {queued} are queued");
+                return Err(Error::OtherServer(reason));
+            }
+            self.writer.copy_ring(from, shape)
+        };
+        let (grant, ring, pages) = begin_playback(&server.requests, grant, from, make)?;
+        let control = self.writer.control().following(pages);
+        call(&server.requests, grant.stream)?;
+        self.writer = self.writer.following(ring, control);
+        (self.server, self.number, self.shape) = (Arc::clone(server), grant.stream, grant.shape);
+        Ok(())
+    }
+
+    /// Returns its number on the server, which is another one on the next server.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
@@ -79,10 +139,7 @@ impl PlaybackStream {
     /// [`Error::Refused`] if the server has ended the stream, because its device has gone;
     /// [`Error::Timeout`], [`Error::ServerGone`].
     pub fn call(&self) -> Result<(), Error> {
-        match ask(&self.requests, StreamRequest::Call { stream: self.number })? {
-            StreamReply::Called => Ok(()),
-            _ => Err(Error::OTHER_REPLY),
-        }
+        call(&self.server.requests, self.number)
     }
 
     /// Wishes, and has the device obey at once.
@@ -177,7 +234,7 @@ impl PlaybackStream {
     /// # Errors
     /// [`Error::Refused`] if the stream has ended; [`Error::Timeout`], [`Error::ServerGone`].
     pub fn set_volume(&self, gain: Option<Gain>, muted: Option<bool>) -> Result<Volume, Error> {
-        set_volume(&self.requests, VolumeOf::Stream(self.number), gain, muted)
+        set_volume(&self.server.requests, VolumeOf::Stream(self.number), gain, muted)
     }
 
     /// Returns the position that is heard at `at_ns`.
@@ -223,7 +280,6 @@ const PS_PER_NS: u64 = 1000;
 
 impl Drop for PlaybackStream {
     fn drop(&mut self) {
-        // Fails if the stream or the server is gone, and then nothing is left to be closed.
-        let _ = ask(&self.requests, StreamRequest::Close { stream: self.number });
+        close(&self.server.requests, self.number);
     }
 }

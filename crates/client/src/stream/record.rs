@@ -2,29 +2,75 @@
 
 use std::sync::Arc;
 
-use proto::stream::{StreamReply, StreamRequest};
+use proto::stream::NewStream;
 use rt::stream::Wish;
 
-use super::connection::ask;
-use super::{StreamReader, WishError};
+use super::opening::begin_recording;
+use super::returning::{call, close, open_again};
+use super::server::StreamServer;
+use super::{StreamConnection, StreamReader, WishError};
 use crate::Error;
-use crate::requests::Requests;
 
 /// A record stream. It holds at position 0 until it is [run](Self::run), and ends when it is
 /// dropped. A device that nothing else plays on runs for it.
+///
+/// It outlives its server, as a [`PlaybackStream`](super::PlaybackStream) does. What was heard
+/// while there was no server is not recorded, but [counted](StreamReader::unrecorded_frames).
 #[derive(Debug)]
 pub struct RecordStream {
-    requests: Arc<Requests>,
+    server: Arc<StreamServer>,
     number: u32,
+    /// As it was opened first.
+    opened: NewStream,
     reader: StreamReader,
 }
 
 impl RecordStream {
-    pub(super) fn new(requests: Arc<Requests>, number: u32, reader: StreamReader) -> Self {
-        Self { requests, number, reader }
+    pub(super) fn new(
+        server: Arc<StreamServer>,
+        number: u32,
+        opened: NewStream,
+        reader: StreamReader,
+    ) -> Self {
+        Self { server, number, opened, reader }
     }
 
-    /// Returns its number on the server.
+    /// Leaves a server that has gone, which the program has noticed at `at_ns`. What was recorded
+    /// by then can still be read. Until the stream [returns](Self::return_to), the program may
+    /// wish.
+    pub fn leave(&mut self, at_ns: u64) {
+        self.reader.leave(at_ns);
+    }
+
+    /// Goes on at another server of the same name: with its volume, on the same device. After an
+    /// error, it can be tried again.
+    ///
+    /// # Errors
+    /// [`Error::OtherServer`] if the device has another rate or too few channels;
+    /// [`Error::Refused`], [`Error::Memory`], [`Error::Timeout`], [`Error::ServerGone`].
+    /// [`AwaitedServer::attempt`](super::AwaitedServer::attempt) knows which of them pass.
+    pub fn return_to(&mut self, connection: &StreamConnection) -> Result<(), Error> {
+        self.leave(sys::clock::now_ns());
+        let server = connection.server();
+        let state = self.reader.control().page().state();
+        let grant = open_again(server, &self.server, &self.opened, state.as_ref())?;
+        let stream = grant.stream;
+        let begun = begin_recording(&server.requests, grant, self.reader.end()).and_then(
+            |(grant, ring, pages)| {
+                let control = self.reader.control().following(pages);
+                call(&server.requests, grant.stream)?;
+                self.reader.follow(ring, control);
+                (self.server, self.number) = (Arc::clone(server), grant.stream);
+                Ok(())
+            },
+        );
+        if begun.is_err() {
+            close(&server.requests, stream);
+        }
+        begun
+    }
+
+    /// Returns its number on the server, which is another one on the next server.
     #[must_use]
     pub fn number(&self) -> u32 {
         self.number
@@ -68,16 +114,13 @@ impl RecordStream {
 
     fn wish(&mut self, wish: Wish) -> Result<u64, WishError> {
         let number = self.reader.control_mut().wish(wish)?;
-        match ask(&self.requests, StreamRequest::Call { stream: self.number })? {
-            StreamReply::Called => Ok(number),
-            _ => Err(Error::OTHER_REPLY.into()),
-        }
+        call(&self.server.requests, self.number)?;
+        Ok(number)
     }
 }
 
 impl Drop for RecordStream {
     fn drop(&mut self) {
-        // Fails if the stream or the server is gone, and then nothing is left to be closed.
-        let _ = ask(&self.requests, StreamRequest::Close { stream: self.number });
+        close(&self.server.requests, self.number);
     }
 }

@@ -1,9 +1,10 @@
 //! A playback stream, as its program sees it.
 
-use rt::shm::Due;
+use rt::shm::{Due, RingShape};
 use sys::memory::OwnRing;
 
 use super::{Samples, StreamControl};
+use crate::Error;
 
 /// Fills the ring of a playback stream.
 #[derive(Debug)]
@@ -18,6 +19,35 @@ impl StreamWriter {
     #[must_use]
     pub fn new(ring: OwnRing, control: StreamControl) -> Self {
         Self { ring, control, position: 0 }
+    }
+
+    /// Returns this stream on another server, with a ring into which the frames were
+    /// [copied](Self::copy_ring).
+    pub(super) fn following(&self, ring: OwnRing, control: StreamControl) -> Self {
+        ring.header().publish(self.position);
+        Self { ring, control, position: self.position }
+    }
+
+    /// Returns a ring of another shape with the frames from `from` on, also those that are not
+    /// published yet, as far as they have room.
+    pub(super) fn copy_ring(&mut self, from: u64, shape: RingShape) -> Result<OwnRing, Error> {
+        let mut copy = OwnRing::create(shape)?;
+        let capacity = shape.capacity_frames().min(self.ring.shape().capacity_frames());
+        let frames = capacity as usize;
+        let mut samples = Vec::with_capacity(frames);
+        for channel in 0..shape.channels() {
+            samples.clear();
+            for piece in self.ring.samples_mut(channel, from, frames).into_iter().flatten() {
+                samples.extend_from_slice(piece);
+            }
+            let mut rest = &samples[..];
+            for piece in copy.samples_mut(channel, from, frames).into_iter().flatten() {
+                let (now, later) = rest.split_at(piece.len());
+                piece.copy_from_slice(now);
+                rest = later;
+            }
+        }
+        Ok(copy)
     }
 
     /// Returns its wishes and times.

@@ -101,6 +101,8 @@ struct OpenStream {
     name: String,
     /// The number of its device.
     device: u32,
+    /// The rate of its devices, Hz.
+    sample_rate_hz: u32,
     direction: Direction,
     /// The device's channels that it was opened for.
     channels: Vec<u32>,
@@ -145,6 +147,11 @@ impl OpenStream {
             State::Granted => None,
             State::Begun(page) | State::Moving { page, .. } | State::Closing(page) => Some(page),
         }
+    }
+
+    /// Returns the ids of its ports, by channel.
+    fn ports(&self) -> &[u32] {
+        self.ports.as_ref().map_or(&[], |ports| &ports.ports)
     }
 
     /// Returns the number of the device that it is on, or will be.
@@ -246,6 +253,7 @@ impl Streams {
             program: new.program,
             name: new.name,
             device,
+            sample_rate_hz: self.devices.facts(device, driver).sample_rate_hz,
             direction: new.direction,
             // On the device that drives, they are those of its ports.
             routes: if device == DRIVER { Routes::default() } else { routes_of(&new.channels) },

@@ -1,10 +1,12 @@
 //! Streams that move to another device.
 
+use std::cell::RefCell;
+
 use proptest::prelude::*;
 use rt::stream::{Gains, Wish};
 
 use super::card::Faults;
-use super::scenario::{CHANNELS, FADE, MS, Scenario, Shared, sample, straight};
+use super::scenario::{CHANNELS, FADE, MS, Memory, RATE_HZ, Scenario, Shared, sample, straight};
 use super::streams::FAR;
 use crate::{MAX_LEVEL, Stream};
 
@@ -180,4 +182,37 @@ fn a_wish_that_is_made_on_the_way_is_obeyed_on_the_other_device() {
     two.pass(300 * MS);
     assert_eq!(two.memory.borrow().acknowledged.len(), 2);
     assert!(two.devices[1].card.written.iter().all(|sample| *sample == 0.0), "it never ran there");
+}
+
+#[test]
+fn a_stream_of_a_server_that_has_gone_fades_in_where_it_was_heard_at_its_volume() {
+    const VOLUME: f32 = 0.25;
+    for (position, fades_in) in [(0, false), (1, true), (1 << 62, true)] {
+        let mut scenario = Scenario::new(0, FAR, Faults::default());
+        let memory = Shared::new(RefCell::new(Memory::new(0, u64::MAX)));
+        (memory.borrow_mut().volume, memory.borrow_mut().lowest) = (VOLUME, position);
+        let stream =
+            Stream::new(memory.clone(), straight(), 2 * RATE_HZ, FADE).beginning_at(position, FADE);
+        assert!(scenario.device.add(Box::new(stream)).is_ok());
+        scenario.call();
+        let holds = memory.borrow().timing;
+        assert_eq!((holds.position_at(u64::MAX), memory.borrow().lowest), (position, position));
+        memory.borrow_mut().wish(Wish::Run);
+        scenario.call();
+        let start = memory.borrow().timing.device_frame;
+        scenario.pass(100 * MS);
+        for frame in start..scenario.card.played() {
+            for channel in 0..CHANNELS {
+                let raw = sample(0, position + frame - start, channel);
+                let raw = if raw.is_finite() { raw.clamp(-MAX_LEVEL, MAX_LEVEL) } else { 0.0 };
+                let expected = raw * VOLUME * if fades_in { level(frame, start) } else { 1.0 };
+                let heard = scenario.card.written[frame as usize * CHANNELS + channel];
+                assert!(
+                    (heard - expected).abs() <= 1e-5 * expected.abs().max(1.0),
+                    "frame {frame} from {position} on: {heard}, not {expected}"
+                );
+            }
+        }
+        assert!(scenario.card.played() > start + 2 * u64::from(FADE));
+    }
 }

@@ -52,7 +52,8 @@ pub use slab::{SLAB_BYTES, SLOT_BYTES, SLOTS_PER_SLAB, SlabHeader};
 pub use snapshot::Snapshot;
 pub use stream::{
     Acknowledgement, Due, LEAST_CAPACITY_FRAMES, MAX_CAPACITY_FRAMES, MAX_STREAM_CHANNELS, MISSES,
-    Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingShape, Schedule, StreamPage,
-    Timing, WISHES, WishPage, WishReader, WrittenFrames, peak_block_frames,
+    Miss, NumberedCursor, NumberedRing, PEAK_BLOCKS, RingHeader, RingShape,
+    STREAM_DEVICE_NAME_BYTES, Schedule, StreamDeviceName, StreamPage, StreamState, Timing, WISHES,
+    WishPage, WishReader, WrittenFrames, peak_block_frames,
 };
 pub use transport_requests::{TransportRequest, TransportRequests};

@@ -6,17 +6,18 @@
 //!   absolute position. A playback ring is written by the program, a record ring by the server.
 //! * the **wish page** ([`WishPage`], written by the program): what it wants, by number.
 //! * the **stream page** ([`StreamPage`], written by the server): which wishes took effect when,
-//!   what is heard when, what was missed, how loud it was, which frames may be overwritten, and
-//!   when the device needs more.
+//!   what is heard when, what was missed, how loud it was, which frames may be overwritten, when
+//!   the device needs more, and what other programs have changed about the stream.
 //!
-//! Positions count frames since the stream began. The place of a frame in the ring is its position
-//! modulo the ring's capacity, a power of two, so a position is never an index that could lie
-//! outside.
+//! Positions count frames since the stream began, also through the death of its server. The place
+//! of a frame in the ring is its position modulo the ring's capacity, a power of two, so a position
+//! is never an index that could lie outside.
 
 mod numbered;
 mod page;
 mod ring;
 mod schedule;
+mod state;
 mod timing;
 mod wishes;
 
@@ -27,5 +28,6 @@ pub use ring::{
     WrittenFrames,
 };
 pub use schedule::{Due, Schedule};
+pub use state::{STREAM_DEVICE_NAME_BYTES, StreamDeviceName, StreamState};
 pub use timing::Timing;
 pub use wishes::{Acknowledgement, WISHES, WishPage, WishReader};

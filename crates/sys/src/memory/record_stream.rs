@@ -37,6 +37,15 @@ impl RecordStream {
         Ok((Self { ring, wishes, page, reader, misses: 0 }, [page_memfd, memfd]))
     }
 
+    /// Returns it as the stream of a program that has recorded before: its first frame has this
+    /// position.
+    #[must_use]
+    pub fn beginning_at(self, position: u64) -> Self {
+        self.ring.header().publish(position);
+        self.page.set_timing(Timing { position, until: position, ..Timing::default() });
+        self
+    }
+
     /// Populates the ring and all pages and keeps them in memory, so that no access of a real-time
     /// thread ever faults.
     ///

@@ -40,6 +40,17 @@ impl PeerStream {
         Ok((Self { ring, wishes, page, reader, written, lowest: 0, misses: 0 }, memfd))
     }
 
+    /// Returns it as the stream of a program that has played before: it begins at `position`, and
+    /// nothing before that is read.
+    #[must_use]
+    pub fn beginning_at(mut self, position: u64) -> Self {
+        self.lowest = position;
+        self.written = WrittenFrames::starting_at(position);
+        self.page.set_lowest(position);
+        self.page.set_timing(Timing { position, until: position, ..Timing::default() });
+        self
+    }
+
     /// Populates the ring and all pages and keeps them in memory, so that no access of a real-time
     /// thread ever faults.
     ///

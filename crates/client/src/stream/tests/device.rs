@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use rt::shm::{RingShape, StreamPage, WishPage};
 use sys::memory::{OwnRing, PeerRing, PeerStream, Shared};
 
+use crate::stream::opening::StreamPages;
 use crate::stream::{StreamControl, StreamReader, StreamWriter};
 
 /// A device that plays one stream.
@@ -24,7 +25,7 @@ fn page() -> (Shared<StreamPage>, OwnedFd) {
     Shared::for_readers("consort-stream-page").expect("a page")
 }
 
-fn wishes() -> (Shared<WishPage>, OwnedFd) {
+pub(super) fn wishes() -> (Shared<WishPage>, OwnedFd) {
     Shared::for_readers("consort-wishes").expect("a page")
 }
 
@@ -43,11 +44,18 @@ pub(super) fn playback(shape: RingShape) -> (StreamWriter, Player) {
 
 /// Returns both ends of a record stream.
 pub(super) fn record(shape: RingShape) -> (StreamReader, Recorder) {
+    let (recorder, ring, StreamPages { wishes, page }) = recorder(shape, 0);
+    (StreamReader::new(ring, StreamControl::new(wishes, page)), recorder)
+}
+
+/// Returns a device that records from `position` on, and what the program has of it.
+pub(super) fn recorder(shape: RingShape, position: u64) -> (Recorder, PeerRing, StreamPages) {
     let ring = OwnRing::create(shape).expect("a ring");
-    let ((page, page_memfd), (wishes, _)) = (page(), wishes());
+    ring.header().publish(position);
+    let ((page, memfd), (wishes, _)) = (page(), wishes());
     let received = PeerRing::receive(copy(&ring), shape).expect("a ring of the server's");
-    let control = StreamControl::new(wishes, Shared::receive(page_memfd).expect("a page"));
-    (StreamReader::new(received, control), Recorder { ring, page, position: 0 })
+    let pages = StreamPages { wishes, page: Shared::receive(memfd).expect("a page") };
+    (Recorder { ring, page, position }, received, pages)
 }
 
 impl Player {

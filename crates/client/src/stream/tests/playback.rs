@@ -1,12 +1,14 @@
 //! Playback streams in two threads.
 
-use rt::shm::{Acknowledgement, Due, Schedule, Timing, WISHES};
+use rt::shm::{Acknowledgement, Due, Miss, RingShape, Schedule, Timing, WISHES};
 use rt::stream::Wish;
 use sys::futex::Futex;
+use sys::memory::Shared;
 
-use super::device::playback;
+use super::device::{Player, copy, playback, wishes};
 use super::{in_a_minute, planes, shape, woven};
-use crate::stream::{NoRoomForWish, Samples};
+use crate::stream::opening::StreamPages;
+use crate::stream::{NoRoomForWish, Samples, StreamWriter};
 
 /// Chunks of all sizes up to the ring's, so that its end falls everywhere.
 fn chunks() -> impl Iterator<Item = usize> {
@@ -192,4 +194,100 @@ fn a_program_reads_what_is_heard_when() {
     player.stream.page().set_timing(timing);
     assert_eq!(writer.control_mut().timing(), timing);
     assert_eq!(writer.control_mut().timing().position_at(2_000_000), 60);
+}
+
+/// 50 kHz: a frame is 20 µs.
+const RUNNING: Timing = Timing {
+    at_ns: 1_000_000,
+    device_frame: 500,
+    position: 100,
+    until: 700,
+    frame_ps: 20_000_000,
+    latency_ns: 0,
+};
+
+/// The program's end of a stream on another server, whose device has it from `position` on, and
+/// that device.
+fn returned(writer: &mut StreamWriter, position: u64, shape: RingShape) -> (StreamWriter, Player) {
+    let ring = writer.copy_ring(position, shape).expect("memory");
+    let (wishes, memfd) = wishes();
+    let (player, page) = Player::receive(shape, copy(&ring), memfd);
+    let player = Player { stream: player.stream.beginning_at(position), position };
+    let pages = StreamPages { wishes, page: Shared::receive(page).expect("a page") };
+    let control = writer.control().following(pages);
+    (writer.following(ring, control), player)
+}
+
+#[test]
+fn what_was_queued_is_played_by_the_next_server_from_any_position_in_a_ring_of_any_size() {
+    for (position, capacity) in [(0, 1024), (1500, 1024), (1500, 4096), (2400, 1024)] {
+        let (mut writer, mut player) = playback(shape(2, 2048));
+        writer.write(Samples::Interleaved(&woven(0, 1000, 2)));
+        player.play(position.min(1000) as usize);
+        if position > 1000 {
+            writer.write(Samples::Interleaved(&woven(1000, 1500, 2)));
+            player.play((position - 1000) as usize);
+        }
+        // Not published yet.
+        let end = writer.position();
+        writer.write_at(end, Samples::Interleaved(&woven(end, 20, 2)));
+        let (mut writer, mut next) = returned(&mut writer, position, shape(2, capacity));
+        assert_eq!(next.play(2000), planes(position, (end - position) as usize, 2));
+        assert!(writer.publish(end + 20));
+        assert_eq!(next.play(2000), planes(end, 20, 2), "written before, published after");
+        writer.write(Samples::Interleaved(&woven(end + 20, 500, 2)));
+        assert_eq!(next.play(2000), planes(end + 20, 500, 2));
+        assert_eq!(next.stream.faults(), 0);
+    }
+}
+
+#[test]
+fn the_next_server_is_told_what_the_program_wants_and_counts_go_on() {
+    let (mut writer, mut player) = playback(shape(1, 1024));
+    writer.write(Samples::Interleaved(&woven(0, 1000, 1)));
+    let run = writer.control_mut().wish(Wish::Run).unwrap();
+    player.stream.acknowledge(run, Some(0));
+    player.stream.note_miss(Miss { position: 90, device_frame: 0, frames: 7 });
+    player.stream.page().set_timing(RUNNING);
+    // Half of a frame later.
+    let gone_ns = 1_210_000;
+    writer.control_mut().leave(gone_ns, 1000);
+    let control = writer.control_mut();
+    assert_eq!(control.timing().position_at(u64::MAX), 110, "it stays where it was heard");
+    player.stream.page().set_timing(Timing { position: 500, ..RUNNING });
+    assert_eq!(control.timing().position, 110, "whatever is published now");
+    let wishes = u64::try_from(WISHES).unwrap();
+    for _ in 0..2 * wishes {
+        control
+            .wish(Wish::Depth { frames: 480 })
+            .expect("there is always room for the next server");
+    }
+    let last = run + 2 * wishes;
+    assert_eq!(control.acknowledgement(last), None);
+    let (mut writer, mut next) = returned(&mut writer, 110, shape(1, 1024));
+    let told = [next.stream.next_wish(), next.stream.next_wish(), next.stream.next_wish()];
+    let depth = Wish::Depth { frames: 480 };
+    assert_eq!(told, [Some((1, Some(depth))), Some((2, Some(Wish::Run))), None]);
+    let control = writer.control_mut();
+    assert_eq!(control.acknowledgement(last), Some(Acknowledgement::Forgotten));
+    let hold = control.wish(Wish::Hold).unwrap();
+    assert_eq!((hold, next.stream.next_wish()), (last + 3, Some((3, Some(Wish::Hold)))));
+    next.stream.acknowledge(3, Some(480));
+    assert_eq!(control.acknowledgement(hold), Some(Acknowledgement::At(480)));
+    assert_eq!(control.timing().position_at(u64::MAX), 110, "it holds there");
+    next.stream.note_miss(Miss { position: 110, device_frame: 0, frames: 5 });
+    assert_eq!((control.misses(), control.missed_frames()), (2, 12));
+}
+
+#[test]
+fn a_seek_that_nothing_was_heard_of_is_where_the_next_server_begins() {
+    let (mut writer, player) = playback(shape(1, 1024));
+    writer.write(Samples::Interleaved(&woven(0, 1000, 1)));
+    let control = writer.control_mut();
+    player.stream.page().set_timing(RUNNING);
+    control.wish(Wish::Splice { position: 800 }).unwrap();
+    control.leave(1_200_000, 1000);
+    assert_eq!(control.timing().position, 800);
+    control.wish(Wish::Splice { position: 900 }).unwrap();
+    assert_eq!(control.timing().position_at(u64::MAX), 900, "also one without a server");
 }

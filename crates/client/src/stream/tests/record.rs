@@ -1,11 +1,12 @@
 //! Record streams in two threads.
 
-use rt::shm::Schedule;
+use rt::shm::{RingShape, Schedule, StreamDeviceName, StreamState, Timing};
+use rt::stream::Wish;
 use sys::futex::Futex;
 
-use super::device::record;
+use super::device::{Recorder, record, recorder};
 use super::{in_a_minute, planes, shape, woven};
-use crate::stream::SamplesMut;
+use crate::stream::{SamplesMut, StreamReader};
 
 #[test]
 fn a_program_that_keeps_up_reads_every_frame_in_either_arrangement() {
@@ -99,4 +100,86 @@ fn a_program_wakes_although_the_device_already_says_when_it_comes_next() {
         recorder.page.set_schedule(Schedule { wake_ns: next_ns, until: 128, ..schedule });
         assert_eq!(waiting.join().unwrap(), 64);
     });
+}
+
+/// 50 kHz: a frame is 20 µs.
+fn recorded(recorder: &Recorder, at_ns: u64) {
+    recorder.page.set_timing(Timing {
+        at_ns,
+        device_frame: 0,
+        position: recorder.position,
+        until: u64::MAX,
+        frame_ps: 20_000_000,
+        latency_ns: 0,
+    });
+}
+
+/// Has a stream go on at another server; returns the device there.
+fn returned(reader: &mut StreamReader, shape: RingShape) -> Recorder {
+    let (recorder, ring, pages) = recorder(shape, reader.end());
+    let control = reader.control().following(pages);
+    reader.follow(ring, control);
+    recorder.page.set_state(&StreamState {
+        sample_rate_hz: 50_000,
+        gain: 1.0,
+        muted: false,
+        device: StreamDeviceName::default(),
+        ports: [0; 32],
+    });
+    recorder
+}
+
+#[test]
+fn what_a_dead_server_has_recorded_is_read_before_what_the_next_one_records() {
+    let (mut reader, mut first) = record(shape(2, 1024));
+    first.record(700);
+    reader.read(SamplesMut::Interleaved(&mut [0.0; 2 * 100]));
+    reader.leave(0);
+    let mut next = returned(&mut reader, shape(2, 2048));
+    next.record(50);
+    let mut frames = vec![-1.0; 2 * 2048];
+    for (position, count) in [(100, 600), (700, 50)] {
+        assert_eq!(reader.available(), count);
+        assert_eq!(reader.read(SamplesMut::Interleaved(&mut frames)), count);
+        assert_eq!(frames[..2 * count], woven(position, count, 2)[..]);
+    }
+    // What is not read before the next death but one is lost.
+    next.record(30);
+    reader.leave(0);
+    let mut third = returned(&mut reader, shape(2, 1024));
+    third.record(10);
+    reader.leave(0);
+    let mut last = returned(&mut reader, shape(2, 1024));
+    last.record(5);
+    let read = std::iter::from_fn(|| {
+        let read = reader.read(SamplesMut::Interleaved(&mut frames));
+        (read > 0).then_some(read)
+    });
+    assert_eq!(read.collect::<Vec<_>>(), [10, 5]);
+    assert_eq!((reader.lost(), reader.position()), (30, 795));
+}
+
+#[test]
+fn the_time_without_a_server_is_counted_in_frames_once_the_next_one_records() {
+    let (mut reader, mut first) = record(shape(1, 1024));
+    reader.control_mut().wish(Wish::Run).unwrap();
+    first.record(100);
+    recorded(&first, 10_000_000);
+    // The server dies, with 50 frames that it had not passed on, and the program notices it later.
+    reader.leave(12_000_000);
+    assert_eq!(reader.control_mut().timing().position_at(u64::MAX), 100, "nothing more comes");
+    assert_eq!(reader.unrecorded_frames(), None);
+    let mut next = returned(&mut reader, shape(1, 1024));
+    assert_eq!(reader.unrecorded_frames(), None);
+    // Its first frame is heard at 30 ms.
+    next.record(200);
+    recorded(&next, 34_000_000);
+    assert_eq!(reader.unrecorded_frames(), Some(1000));
+    // It holds when the next one dies.
+    reader.control_mut().wish(Wish::Hold).unwrap();
+    reader.leave(50_000_000);
+    let mut last = returned(&mut reader, shape(1, 1024));
+    last.record(1);
+    recorded(&last, 90_000_000);
+    assert_eq!(reader.unrecorded_frames(), Some(1000), "nothing was to be recorded meanwhile");
 }

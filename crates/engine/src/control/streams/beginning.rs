@@ -5,12 +5,15 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use mix::{Recorder, Source, Stream};
+use proto::limits::DEVICE_NAME_BYTES;
 use proto::request::RequestError;
-use proto::stream::Direction;
-use rt::shm::RingShape;
+use proto::stream::{Direction, StreamReply};
+use rt::shm::{
+    MAX_STREAM_CHANNELS, RingShape, STREAM_DEVICE_NAME_BYTES, StreamDeviceName, StreamState,
+};
 use sys::memory::{PeerStream, RecordStream, RingNotLocked, SegmentError};
 
-use super::{DRIVER, DeviceEnd, DeviceFacts, State, Streams, refused, unknown};
+use super::{DRIVER, DeviceEnd, DeviceFacts, OpenStream, State, Streams, refused, unknown};
 use crate::device_stream::{DeviceRecorder, DeviceStream};
 use crate::opening::DriverFacts;
 use crate::realtime_limits::Locking;
@@ -20,6 +23,9 @@ use crate::stream_part::{StreamOrder, fade_frames};
 /// leave there.
 const KEPT_SECONDS: usize = 4;
 pub(super) const MOST_KEPT_BYTES: usize = 64 << 20;
+
+// Every name of a device can be published.
+const _: () = assert!(DEVICE_NAME_BYTES <= STREAM_DEVICE_NAME_BYTES);
 
 /// What a program gets for the memory that it has sent.
 #[derive(Debug)]
@@ -41,7 +47,7 @@ impl Streams {
     pub(super) fn begin(
         &mut self,
         peer: u64,
-        number: u32,
+        (number, position): (u32, u64),
         (ring, wishes): (OwnedFd, OwnedFd),
         driver: &DriverFacts,
         locking: Locking,
@@ -49,12 +55,14 @@ impl Streams {
         let shape = self.awaited_shape(peer, number)?;
         let facts = self.facts_of(number, driver)?;
         let (stream, page) = PeerStream::receive(shape, ring, wishes).map_err(unusable)?;
+        let stream = stream.beginning_at(position);
         if let Some(smaller) = kept_in_memory(locking, || stream.lock(), || stream.populate())? {
             return Ok(self.shrink(number, smaller));
         }
         let Some(open) = self.streams.get_mut(&number) else { return Err(unknown(number)) };
         let Some(device) = self.devices.get_mut(open.device) else { return Err(unknown(number)) };
         let begins = device.begin_loop(facts);
+        let needs_plan = begins && open.device == DRIVER;
         open.state = State::Begun(Arc::clone(stream.page()));
         open.ordered = open.routes;
         let memory = DeviceStream {
@@ -64,10 +72,12 @@ impl Streams {
             feed: open.feed.begin(),
         };
         let fade_frames = fade_frames(facts.sample_rate_hz);
-        let stream = Stream::new(memory, open.routes, open.depth_frames, fade_frames);
+        let stream = Stream::new(memory, open.routes, open.depth_frames, fade_frames)
+            .beginning_at(position, fade_frames);
         device.order(StreamOrder::Add(Box::new(stream)));
         device.shared.call();
-        Ok(Beginning::Begun { memory: vec![page], needs_plan: begins && open.device == DRIVER })
+        self.show_state(number);
+        Ok(Beginning::Begun { memory: vec![page], needs_plan })
     }
 
     /// Makes the ring of a granted stream that records, keeps it in memory, and passes the stream
@@ -75,7 +85,7 @@ impl Streams {
     pub(super) fn begin_recording(
         &mut self,
         peer: u64,
-        number: u32,
+        (number, position): (u32, u64),
         wishes: OwnedFd,
         driver: &DriverFacts,
         locking: Locking,
@@ -83,6 +93,7 @@ impl Streams {
         let shape = self.awaited_shape(peer, number)?;
         let facts = self.facts_of(number, driver)?;
         let (stream, memory) = RecordStream::create(shape, wishes).map_err(unusable)?;
+        let stream = stream.beginning_at(position);
         if let Some(smaller) = kept_in_memory(locking, || stream.lock(), || stream.populate())? {
             return Ok(self.shrink(number, smaller));
         }
@@ -103,12 +114,37 @@ impl Streams {
             Source::Capture => device.keep_captured(facts),
         }
         let fade_frames = fade_frames(facts.sample_rate_hz);
-        let recorder = Recorder::new(memory_of, source, routes, depth_frames, fade_frames);
+        let recorder = Recorder::new(memory_of, source, routes, depth_frames, fade_frames)
+            .beginning_at(position);
         let recorder = if lets_sleep { recorder.letting_sleep() } else { recorder };
         device.order(StreamOrder::Record(Box::new(recorder)));
         device.shared.call();
         let needs_plan = begins && open.device == DRIVER;
+        self.show_state(number);
         Ok(Beginning::Begun { memory: memory.into(), needs_plan })
+    }
+
+    /// Publishes what other programs can change about a stream, for its program to know if this
+    /// server dies.
+    pub(super) fn show_state(&self, number: u32) {
+        let Some(open) = self.streams.get(&number) else { return };
+        let Some(page) = open.page() else { return };
+        let name = self.devices.name(open.home()).and_then(StreamDeviceName::new);
+        let mut ports = [0; MAX_STREAM_CHANNELS as usize];
+        ports.iter_mut().zip(open.ports()).for_each(|(into, port)| *into = *port);
+        page.set_state(&StreamState {
+            sample_rate_hz: open.sample_rate_hz,
+            gain: open.volume.gain.factor(),
+            muted: open.volume.muted,
+            device: name.unwrap_or_default(),
+            ports,
+        });
+    }
+
+    /// Returns what a program is told of a stream that it may have.
+    pub(super) fn granted(&self, stream: u32, shape: RingShape) -> StreamReply {
+        let ports = self.streams.get(&stream).map_or(&[][..], OpenStream::ports).to_vec();
+        StreamReply::Granted { stream, capacity_frames: shape.capacity_frames(), ports }
     }
 
     /// Returns what the device of a stream plays, if that can take another one.

@@ -75,6 +75,7 @@ impl Streams {
             State::Closing(_) => return Err(unknown(number)),
         }
         self.watches.note_change();
+        self.show_state(number);
         Ok(())
     }
 
@@ -110,6 +111,7 @@ impl Streams {
         // Wishes that were called for on the way were not obeyed.
         device.calls.add(number, now_ns());
         device.shared.call();
+        self.show_state(number);
         begins && to == DRIVER
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct StreamPorts {
     /// The client that its program is.
     pub(super) client: u32,
     /// Counts the streams of the client, from 1.
-    ordinal: u32,
+    pub(super) ordinal: u32,
     /// Ids, by channel.
     pub(super) ports: Vec<u32>,
     /// Numbers of the slabs that these ports have.

@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use proto::limits::STREAMS;
+use proto::limits::{MAX_STREAM_POSITION, STREAMS};
 use proto::request::{Reply, RequestError};
 use proto::stream::{Direction, NewStream, StreamReply, StreamRequest};
 use rt::shm::{RingShape, WishPage};
@@ -10,6 +10,7 @@ use sys::clock::now_ns;
 use sys::memory::{PeerRing, Shared};
 
 use super::beginning::Beginning;
+use super::refused;
 use crate::control::Control;
 use crate::control::ticket::Ticket;
 use crate::disposal::Foreign;
@@ -26,8 +27,8 @@ impl Control {
         descriptors: Vec<Foreign<OwnedFd>>,
     ) {
         let peer = ticket.peer;
-        if let StreamRequest::Begin { stream } = request {
-            return self.begin_stream(ticket, stream, descriptors);
+        if let StreamRequest::Begin { stream, position } = request {
+            return self.begin_stream(ticket, (stream, position), descriptors);
         }
         if !descriptors.is_empty() {
             let reason = "this packet must not carry a descriptor".into();
@@ -77,7 +78,7 @@ impl Control {
         if direction == Direction::Playback && self.streams.drives(stream) {
             self.plug_in(stream)?;
         }
-        Ok(granted(stream, shape))
+        Ok(self.streams.granted(stream, shape))
     }
 
     /// Keeps a request for a stream until clients that return from another server have had their
@@ -121,9 +122,14 @@ impl Control {
         Ok(StreamReply::Closed)
     }
 
-    fn begin_stream(&mut self, ticket: Ticket, stream: u32, descriptors: Vec<Foreign<OwnedFd>>) {
+    fn begin_stream(
+        &mut self,
+        ticket: Ticket,
+        (stream, position): (u32, u64),
+        descriptors: Vec<Foreign<OwnedFd>>,
+    ) {
         let peer = ticket.peer;
-        match self.begun(peer, stream, descriptors) {
+        match self.begun(peer, (stream, position), descriptors) {
             Ok(Beginning::Begun { memory, needs_plan }) => {
                 if needs_plan {
                     self.publisher.need(now_ns());
@@ -135,7 +141,8 @@ impl Control {
                 }
             }
             Ok(Beginning::TooLarge(shape)) => {
-                self.reply(ticket, Reply::Stream(granted(stream, shape)));
+                let granted = self.streams.granted(stream, shape);
+                self.reply(ticket, Reply::Stream(granted));
             }
             Err(error) => {
                 self.refuse(ticket, error);
@@ -149,17 +156,21 @@ impl Control {
     fn begun(
         &mut self,
         peer: u64,
-        stream: u32,
+        (stream, position): (u32, u64),
         descriptors: Vec<Foreign<OwnedFd>>,
     ) -> Result<Beginning, RequestError> {
         let shape = self.streams.awaited_shape(peer, stream)?;
+        // MUTATION: begun.at_any_position
+        if position > MAX_STREAM_POSITION {
+            return Err(refused(format!("no stream can have come to position {position}")));
+        }
         let (device, locking) = (&self.settings.driver, self.clients.locking);
         if self.streams.of_peer(peer, stream)?.direction == Direction::Playback {
             let memory = checked_memory(shape, descriptors)?;
-            return self.streams.begin(peer, stream, memory, device, locking);
+            return self.streams.begin(peer, (stream, position), memory, device, locking);
         }
         let wishes = checked_wishes(descriptors)?;
-        self.streams.begin_recording(peer, stream, wishes, device, locking)
+        self.streams.begin_recording(peer, (stream, position), wishes, device, locking)
     }
 
     /// A program may play under any policy, which harms no other; to hear others or what is
@@ -215,10 +226,6 @@ impl Control {
     pub(in crate::control) fn next_call_ns(&self) -> Option<u64> {
         self.streams.devices.all().filter_map(|device| device.calls.due_ns()).min()
     }
-}
-
-fn granted(stream: u32, shape: RingShape) -> StreamReply {
-    StreamReply::Granted { stream, capacity_frames: shape.capacity_frames() }
 }
 
 /// The ring and the wish page of a stream. Until they are known to be these, their close may last.

@@ -74,7 +74,7 @@ impl Scenario {
         let ring = ring.segment().fd().try_clone_to_owned().unwrap();
         let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
         let locking = Locking::Nothing;
-        match self.streams.begin(peer, number, (ring, wishes), &self.device, locking)? {
+        match self.streams.begin(peer, (number, 0), (ring, wishes), &self.device, locking)? {
             Beginning::Begun { needs_plan, .. } => Ok(needs_plan),
             Beginning::TooLarge(shape) => panic!("nothing is locked: {shape:?}"),
         }
@@ -316,7 +316,7 @@ fn the_first_stream_that_monitors_brings_room_to_keep_what_leaves_the_device() {
         let (_, wishes) = Shared::<WishPage>::for_readers("wishes").unwrap();
         let locking = Locking::Nothing;
         let (streams, device) = (&mut scenario.streams, &scenario.device);
-        let begun = streams.begin_recording(1, number, wishes, device, locking).unwrap();
+        let begun = streams.begin_recording(1, (number, 0), wishes, device, locking).unwrap();
         let Beginning::Begun { memory, .. } = begun else { panic!("nothing is locked") };
         assert_eq!(memory.len(), 2, "page and ring");
         assert_eq!(scenario.ordered(), expected);

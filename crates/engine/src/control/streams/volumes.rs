@@ -56,10 +56,12 @@ impl Streams {
         }
         stream.volume = stream.volume.changed(gain, muted);
         stream.gain.set(stream.volume.factor());
+        let volume = stream.volume;
         if let Some(device) = self.devices.get_mut(stream.home()) {
             device.calls.need(now_ns());
         }
-        Ok(stream.volume)
+        self.show_state(number);
+        Ok(volume)
     }
 
     /// A device's volume concerns all programs.

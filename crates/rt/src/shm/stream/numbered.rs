@@ -55,6 +55,12 @@ impl<const ENTRIES: usize, const WORDS: usize> NumberedRing<ENTRIES, WORDS> {
         entry.number.store(number, Ordering::Release);
     }
 
+    /// Leaves the place of entry `number` as a writer that dies while it writes it.
+    #[cfg(all(test, not(loom)))]
+    pub fn withdraw(&self, number: u64) {
+        self.entry(number).number.store(0, Ordering::Relaxed);
+    }
+
     /// Returns the number of the entry that lies where `number` belongs; 0 if there is none, or if
     /// it is being written. Thread: any.
     pub fn number_at(&self, number: u64) -> u64 {

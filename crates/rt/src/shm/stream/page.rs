@@ -4,6 +4,7 @@ use super::super::header::{Layout, SegmentHeader};
 use super::super::snapshot::Snapshot;
 use super::numbered::NumberedRing;
 use super::schedule::{Due, Schedule};
+use super::state::StreamState;
 use super::timing::Timing;
 use super::wishes::{Acknowledgement, WISHES};
 use crate::park::Park;
@@ -18,11 +19,17 @@ pub const PEAK_BLOCKS: usize = if cfg!(loom) { 1 } else { 64 };
 /// Two channels in each word.
 const PEAK_WORDS: usize = if cfg!(loom) { 1 } else { 16 };
 
+/// States of the stream: the newest one, and the one before while that is being written.
+const STATES: usize = 2;
+
+/// Models share no state.
+const STATE_WORDS: usize = if cfg!(loom) { 1 } else { StreamState::WORDS };
+
 /// How long a program waits for a schedule that is just being written.
 const BRIEFLY_NS: u64 = 1_000_000;
 
 /// Written by the server, and mapped by the stream's program read-only. The device's thread
-/// publishes everything but the kicks.
+/// publishes everything but the kicks and the state.
 #[repr(C)]
 #[cfg_attr(not(loom), repr(align(4096)))]
 #[derive(Debug, Default)]
@@ -40,6 +47,7 @@ pub struct StreamPage {
     acknowledged: NumberedRing<WISHES, 1>,
     misses: NumberedRing<MISSES, 3>,
     peaks: NumberedRing<PEAK_BLOCKS, PEAK_WORDS>,
+    states: NumberedRing<STATES, STATE_WORDS>,
 }
 
 #[cfg(not(loom))]
@@ -179,6 +187,27 @@ impl StreamPage {
         self.schedule.read().map(Schedule::from_words)
     }
 
+    /// Publishes what other programs can change about the stream. Control thread.
+    pub fn set_state(&self, state: &StreamState) {
+        let words = state.to_words();
+        let number = self.newest_state() + 1;
+        self.states.write(number, &core::array::from_fn(|word| words[word]));
+    }
+
+    /// Returns the newest state, also of a server that died while it published another; `None`
+    /// before the first. Thread: any.
+    pub fn state(&self) -> Option<StreamState> {
+        let newest = Some(self.newest_state()).filter(|number| *number > 0)?;
+        let shared = self.states.get(newest)?;
+        let mut words = [0; StreamState::WORDS];
+        words.iter_mut().zip(shared).for_each(|(word, shared)| *word = shared);
+        Some(StreamState::from_words(&words))
+    }
+
+    fn newest_state(&self) -> u64 {
+        (0..STATES as u64).map(|place| self.states.number_at(place)).max().unwrap_or(0)
+    }
+
     /// Notes that the stream has ended; a [kick](Self::kick) follows. Thread: any of the server.
     pub fn note_ended(&self) {
         // Relaxed: the kick orders it.
@@ -280,6 +309,7 @@ pub const fn peak_block_frames(sample_rate_hz: u32) -> u32 {
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use super::super::state::StreamDeviceName;
     use super::*;
 
     #[test]
@@ -295,6 +325,25 @@ mod tests {
         assert!(!page.has_room_for(wishes + 3), "the third is not acknowledged");
         page.acknowledge(wishes + 1, Some(960));
         assert_eq!(page.acknowledgement(1), Some(Acknowledgement::Forgotten));
+    }
+
+    #[test]
+    fn the_newest_state_is_the_one_that_was_written_whole() {
+        let page = StreamPage::default();
+        assert_eq!(page.state(), None);
+        let state = |rate| StreamState {
+            sample_rate_hz: rate,
+            gain: 1.0,
+            muted: false,
+            device: StreamDeviceName::default(),
+            ports: [0; 32],
+        };
+        for rate in 1..5 {
+            page.set_state(&state(rate));
+            assert_eq!(page.state(), Some(state(rate)));
+        }
+        page.states.withdraw(5);
+        assert_eq!(page.state(), Some(state(4)), "its server died while it wrote the next one");
     }
 
     #[test]

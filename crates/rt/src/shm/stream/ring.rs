@@ -174,6 +174,12 @@ pub struct WrittenFrames {
 }
 
 impl WrittenFrames {
+    /// Starts at a position: nothing before it is read.
+    #[must_use]
+    pub fn starting_at(position: u64) -> Self {
+        Self { accepted: position, faults: 0 }
+    }
+
     /// Returns the position up to which frames can be read: what the program states, but never less
     /// than before, and no more than the ring holds from `lowest` on. Device thread. Thread: cycle.
     pub fn read(&mut self, ring: &RingHeader, lowest: u64, capacity_frames: u32) -> u64 {

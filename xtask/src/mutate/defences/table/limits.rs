@@ -172,6 +172,12 @@ pub(super) const LIMITS: &[Defence] = &[
         PULSE,
         "front_end::tests::samples::uploads_that_make_no_sense_or_are_too_many_are_refused",
     ),
+    process(
+        "begun.at_any_position",
+        Replace("position > MAX_STREAM_POSITION", "false"),
+        "bad_input",
+        "streams::a_stream_begins_at_no_position_that_cannot_be",
+    ),
     unit(
         "open.accounts_of_the_unseen",
         Replace("if process == 0 { 0 } else { new.account }", "new.account"),

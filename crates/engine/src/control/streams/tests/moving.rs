@@ -129,3 +129,24 @@ fn a_stream_moves_only_where_it_fits_and_for_those_who_may() {
     let moved = scenario.streams.begin_move((2, 2), may, number, other, &scenario.device);
     assert_eq!(moved, Ok(()));
 }
+
+#[test]
+fn a_program_can_read_where_its_stream_is_and_what_its_volume_is() {
+    let (mut scenario, _other, number) = begun();
+    let page = scenario.page(number);
+    let state = || page.state().expect("it is published");
+    let begun = state();
+    assert_eq!((begun.sample_rate_hz, begun.device.further()), (48_000, None));
+    assert_eq!((begun.gain, begun.muted, begun.ports), (1.0, false, [0; 32]));
+    let gain = Some(Gain::new(0.5).unwrap());
+    let set =
+        scenario.streams.set_volume((1, process(1)), Permissions::NONE, number, (gain, Some(true)));
+    assert!(set.is_ok());
+    assert_eq!((state().gain, state().muted), (0.5, true));
+    assert_eq!(scenario.move_to(1, number, "other"), Ok(()));
+    assert_eq!(state().device.further(), Some("other"), "it is on its way");
+    let ports = StreamPorts { client: 1, ordinal: 1, ports: vec![7, 9], slabs: Vec::new() };
+    scenario.streams.streams.get_mut(&number).unwrap().ports = Some(ports);
+    scenario.streams.show_state(number);
+    assert_eq!(state().ports[..3], [7, 9, 0]);
+}

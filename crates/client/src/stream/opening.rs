@@ -1,0 +1,95 @@
+//! How a stream is opened: granted by the server, and begun with the memory that was made for it.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use proto::request::{Reply, Request};
+use proto::stream::{NewStream, StreamReply, StreamRequest};
+use rt::shm::{RingShape, StreamPage, WishPage};
+use sys::memory::{OwnRing, PeerRing, Shared};
+
+use super::connection::ask;
+use crate::Error;
+use crate::requests::Requests;
+
+/// The answer does not belong to the request.
+const OTHER_REPLY: Error = Error::OTHER_REPLY;
+
+/// A stream that the server has granted.
+#[derive(Debug)]
+pub(super) struct Grant {
+    pub(super) stream: u32,
+    pub(super) shape: RingShape,
+    /// Ids of its ports, by channel.
+    pub(super) ports: Vec<u32>,
+}
+
+/// The pages of a stream that has begun.
+#[derive(Debug)]
+pub(super) struct StreamPages {
+    pub(super) wishes: Shared<WishPage>,
+    pub(super) page: Shared<StreamPage>,
+}
+
+/// Asks for a stream.
+pub(super) fn open(requests: &Requests, new: NewStream) -> Result<Grant, Error> {
+    let channels = new.channels.len();
+    granted(ask(requests, StreamRequest::Open(new))?, channels)
+}
+
+fn granted(reply: StreamReply, channels: usize) -> Result<Grant, Error> {
+    let StreamReply::Granted { stream, capacity_frames, ports } = reply else {
+        return Err(OTHER_REPLY);
+    };
+    let channels = u32::try_from(channels).unwrap_or(u32::MAX);
+    let shape = RingShape::new(channels, capacity_frames)
+        .ok_or(Error::Protocol("it granted a ring that cannot be"))?;
+    Ok(Grant { stream, shape, ports })
+}
+
+/// Begins a playback stream at `position` with the ring that `make` makes: again if the server can
+/// only take a smaller one.
+pub(super) fn begin_playback(
+    requests: &Requests,
+    mut grant: Grant,
+    position: u64,
+    mut make: impl FnMut(RingShape) -> Result<OwnRing, Error>,
+) -> Result<(Grant, OwnRing, StreamPages), Error> {
+    loop {
+        let ring = make(grant.shape)?;
+        let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
+        let segment = ring.segment().fd();
+        let memory = [segment.as_fd(), memfd.as_fd()];
+        let begin = StreamRequest::Begin { stream: grant.stream, position };
+        let (answer, mut descriptors) = requests.ask_for_memory(Request::Stream(begin), &memory)?;
+        let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
+        if answer != StreamReply::Begun {
+            grant = granted(answer, grant.shape.channels() as usize)?;
+            continue;
+        }
+        let page = descriptors.pop().ok_or(Error::Protocol("it did not send its page"))?;
+        return Ok((grant, ring, StreamPages { wishes, page: Shared::receive(page)? }));
+    }
+}
+
+/// Begins a stream that records, at `position`.
+pub(super) fn begin_recording(
+    requests: &Requests,
+    mut grant: Grant,
+    position: u64,
+) -> Result<(Grant, PeerRing, StreamPages), Error> {
+    loop {
+        let (wishes, memfd) = Shared::<WishPage>::for_readers("consort-wishes")?;
+        let begin = StreamRequest::Begin { stream: grant.stream, position };
+        let (answer, descriptors) =
+            requests.ask_for_memory(Request::Stream(begin), &[memfd.as_fd()])?;
+        let Reply::Stream(answer) = answer else { return Err(OTHER_REPLY) };
+        if answer != StreamReply::Begun {
+            grant = granted(answer, grant.shape.channels() as usize)?;
+            continue;
+        }
+        let [page, ring] = <[OwnedFd; 2]>::try_from(descriptors)
+            .map_err(|_| Error::Protocol("it did not send its page and its ring"))?;
+        let ring = PeerRing::receive(ring, grant.shape)?;
+        return Ok((grant, ring, StreamPages { wishes, page: Shared::receive(page)? }));
+    }
+}
