@@ -10,6 +10,7 @@ use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, no
 use sys::clock::{now_ns, sleep_until};
 
 use crate::programs::FADE;
+use crate::sleeping::wake_ups;
 use crate::{RATE_HZ, await_no_stream, await_playing, file, play, ramps, streams};
 
 const SECOND: usize = RATE_HZ as usize;
@@ -282,6 +283,15 @@ fn orphan(options: &[&str], environment: &[(&str, &str)]) -> (Server, Program) {
     (server, player)
 }
 
+/// How long a process has run on a CPU.
+fn used_cpu_ms(process: u32) -> u64 {
+    const TICK_MS: u64 = 10;
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("a process");
+    // After the name, from the state on (proc_pid_stat(5)): utime and stime are fields 14 and 15.
+    let fields = stat.rsplit(") ").next().expect("a name").split(' ').skip(11).take(2);
+    TICK_MS * fields.filter_map(|ticks| ticks.parse::<u64>().ok()).sum::<u64>()
+}
+
 #[test]
 fn a_server_that_cannot_go_on_with_a_stream_ends_it_in_words() {
     for (options, words) in [
@@ -306,11 +316,13 @@ fn a_player_that_no_server_takes_back_ends_after_the_grace_period() {
     {
         let before = Instant::now();
         let (_server, player) = orphan(&options, &environment);
-        let wakes = crate::sleeping::wake_ups(player.id());
+        let (wakes, used_ms) = (wake_ups(player.id()), used_cpu_ms(player.id()));
         std::thread::sleep(Duration::from_millis(GRACE_MS / 2));
-        let wakes = crate::sleeping::wake_ups(player.id()) - wakes;
+        let wakes = wake_ups(player.id()) - wakes;
         // It looks twenty times a second, and sleeps in between.
         assert!(wakes <= GRACE_MS / 2 / 50 + 2, "{wakes} wake-ups");
+        let used_ms = used_cpu_ms(player.id()) - used_ms;
+        assert!(used_ms <= GRACE_MS / 2 / 10, "{used_ms} ms of a CPU");
         let finished = player.finish();
         assert!(before.elapsed() >= Duration::from_millis(GRACE_MS));
         assert_eq!(finished.code, Some(1));
