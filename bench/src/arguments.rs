@@ -6,7 +6,7 @@ use std::str::FromStr;
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 
-use crate::measure::Part;
+use crate::measure::{Part, System};
 use crate::server::{Candidate, QUANTUM_FRAMES, period_ns};
 use crate::workplace::Workplace;
 
@@ -37,7 +37,8 @@ pub struct Arguments {
     /// Ports of each of them, half inputs, half outputs
     #[arg(long, default_value_t = 16)]
     pub many_ports: u32,
-    /// Seconds for which each graph and each floor runs, per round
+    /// Seconds for which each graph and each floor runs, and each row of the desktop is counted,
+    /// per round
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=30))]
     pub seconds: u64,
     /// Graphs: with a thread of the lowest priority on each CPU that evicts its caches, as on a
@@ -47,7 +48,10 @@ pub struct Arguments {
     /// Graphs: frames per cycle
     #[arg(long, default_value_t = QUANTUM_FRAMES, value_parser = clap::value_parser!(u32).range(16..=8192))]
     pub frames: u32,
-    /// Graphs and placement: only the graphs whose name contains TEXT; may be repeated
+    /// Desktop: only this system; may be repeated [default: all]
+    #[arg(long = "system", value_enum, value_name = "SYSTEM")]
+    systems: Vec<System>,
+    /// Graphs, placement and desktop: only what has TEXT in its name; may be repeated
     #[arg(long = "only", value_name = "TEXT")]
     only: Vec<String>,
     /// Graphs: without the futex floors, to compare builds of one server
@@ -107,7 +111,12 @@ impl Arguments {
         if self.parts.is_empty() { Part::ALL.to_vec() } else { self.parts.clone() }
     }
 
-    /// Whether a graph of this name is to be measured.
+    /// Which systems of a desktop to measure.
+    pub fn systems(&self) -> Vec<System> {
+        if self.systems.is_empty() { System::ALL.to_vec() } else { self.systems.clone() }
+    }
+
+    /// Whether a graph, or a row of the desktop, of this name is to be measured.
     pub fn has_graph(&self, name: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| name.contains(text))
     }
@@ -176,7 +185,7 @@ fn found() -> Result<Vec<ServerArgument>> {
 }
 
 /// Where Debian puts PipeWire's `libjack.so.0`, which is never the system's one.
-fn pipewires_library() -> Result<PathBuf> {
+pub fn pipewires_library() -> Result<PathBuf> {
     let architectures =
         std::fs::read_dir("/usr/lib").context("cannot look into /usr/lib")?.flatten();
     let places = architectures.map(|entry| entry.path().join("pipewire-0.3/jack"));

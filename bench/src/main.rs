@@ -1,13 +1,15 @@
 //! Measures any server behind `libjack.so.0`: the same plain JACK clients run against each of them
 //! in turn, and bare futexes in between show what the machine allows. `docs/bench.md` says how to
-//! read the figures.
+//! read the figures. And what the sound of a desktop costs: `docs/desktop.md`.
 
 #![forbid(unsafe_code)]
 
 mod arguments;
 mod child;
 mod client;
+mod leashed;
 mod machine;
+mod markdown;
 mod measure;
 mod plot;
 mod proc;
@@ -26,6 +28,7 @@ use clap::Parser;
 
 use arguments::Arguments;
 use machine::Machine;
+use measure::Part;
 use programs::Programs;
 use report::Report;
 use workplace::Workplace;
@@ -40,7 +43,8 @@ fn main() -> Result<ExitCode> {
         "no server to measure: build consort (cargo build --release -p consort -p consort-libjack), \
          install jackd2, or name one with --server"
     );
-    let programs = Programs::compile(&workplace, candidates[0].library_directory.as_deref())?;
+    let library = candidates[0].library_directory.as_deref();
+    let programs = Programs::compile(&workplace, library, parts.contains(&Part::Desktop))?;
     let mut report = Report::new(Machine::here()?);
 
     for round in 1..=arguments.rounds {

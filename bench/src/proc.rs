@@ -16,6 +16,14 @@ pub struct Usage {
 }
 
 impl Usage {
+    /// What was added since `earlier`. What a thread used that has ended meanwhile is not known.
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            switches: self.switches.saturating_sub(earlier.switches),
+        }
+    }
+
     /// The sum over `pids`. A thread that ends meanwhile is left out.
     pub fn of(pids: &[u32]) -> Result<Self> {
         let mut usage = Self::default();

@@ -26,12 +26,18 @@ pub struct Programs {
     pub floor: PathBuf,
     /// What else a machine does.
     pub load: PathBuf,
+    /// A program of PulseAudio; only where it was asked for.
+    pub player: Option<PathBuf>,
 }
 
 impl Programs {
     /// Compiles all of them with `$CC` (or `cc`), the clients against the library in
-    /// `library_directory`, or the system's.
-    pub fn compile(workplace: &Workplace, library_directory: Option<&Path>) -> Result<Self> {
+    /// `library_directory`, or the system's; the player only if it is wanted.
+    pub fn compile(
+        workplace: &Workplace,
+        library_directory: Option<&Path>,
+        with_player: bool,
+    ) -> Result<Self> {
         let jack = |command: &mut Command| {
             command.args(["-idirafter", HEADERS]);
             if let Some(directory) = library_directory {
@@ -40,6 +46,9 @@ impl Programs {
             // The library's own dependencies are for the loader; and the one linked here is not the
             // one that runs.
             command.args(["-l:libjack.so.0", "-Wl,--allow-shlib-undefined"]);
+        };
+        let pulse = |command: &mut Command| {
+            command.args(["-l:libpulse.so.0", "-Wl,--allow-shlib-undefined", "-lm"]);
         };
         let compile = |name: &str, more: &dyn Fn(&mut Command)| -> Result<PathBuf> {
             let output = workplace.file(name);
@@ -63,6 +72,7 @@ impl Programs {
             leash: compile("leash", &|_| ())?,
             floor: compile("floor", &|_| ())?,
             load: compile("load", &|_| ())?,
+            player: with_player.then(|| compile("player", &pulse)).transpose()?,
         })
     }
 }

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
+use crate::markdown::{self, Cell};
 use crate::plot::Bar;
 use crate::statistics::Summary;
 
@@ -33,6 +34,9 @@ pub enum Reading {
     Spread,
     /// Each sample is a number of events: the total matters.
     Total,
+    /// Each sample is a round's figure: the median matters, and the range. They are shown as a
+    /// table with a column for each server.
+    Round,
 }
 
 /// One measurement of one server.
@@ -41,6 +45,8 @@ struct Row {
     measure: String,
     unit: &'static str,
     reading: Reading,
+    /// What it should be; empty where nothing is wanted.
+    target: &'static str,
     subject: Subject,
     samples: Vec<f64>,
     /// The samples of each round.
@@ -72,12 +78,24 @@ impl Report {
         unit: &'static str,
         samples: impl IntoIterator<Item = f64>,
     ) {
-        self.add(subject, measure, unit, Reading::Spread, samples);
+        self.add(subject, measure, unit, Reading::Spread, "", samples);
     }
 
     /// Adds a number of events.
     pub fn total(&mut self, subject: &Subject, measure: &str, unit: &'static str, count: u64) {
-        self.add(subject, measure, unit, Reading::Total, [count as f64]);
+        self.add(subject, measure, unit, Reading::Total, "", [count as f64]);
+    }
+
+    /// Adds a figure of a round.
+    pub fn round(
+        &mut self,
+        subject: &Subject,
+        measure: &str,
+        unit: &'static str,
+        target: &'static str,
+        value: f64,
+    ) {
+        self.add(subject, measure, unit, Reading::Round, target, [value]);
     }
 
     fn add(
@@ -86,6 +104,7 @@ impl Report {
         measure: &str,
         unit: &'static str,
         reading: Reading,
+        target: &'static str,
         samples: impl IntoIterator<Item = f64>,
     ) {
         let samples: Vec<f64> = samples.into_iter().collect();
@@ -96,6 +115,7 @@ impl Report {
                 measure: measure.to_owned(),
                 unit,
                 reading,
+                target,
                 subject: subject.clone(),
                 samples: Vec::new(),
                 medians: Vec::new(),
@@ -170,6 +190,7 @@ impl Report {
                 "measure": row.measure,
                 "unit": row.unit,
                 "reading": row.reading,
+                "target": row.target,
                 "subject": row.subject,
                 "summary": Summary::of(&row.samples),
                 "first_beside": self.first_ratio(row),
@@ -197,18 +218,11 @@ impl fmt::Display for Report {
                 "    server threads: {server_threads}; threads of a client: {client_threads}"
             )?;
         }
-        writeln!(
-            formatter,
-            "\n{:<52} {:<33} {:>7} {:>10} {:>10} {:>10}  {:<8}  first ÷ this",
-            "measure", "server", "n", "median", "p99", "max", "unit"
-        )?;
-        let mut last = "";
-        for row in self.sorted() {
-            if let Some(summary) = Summary::of(&row.samples) {
-                let name = if row.measure == last { "" } else { &row.measure };
-                write_row(formatter, name, row, &summary, self.first_ratio(row))?;
-                last = &row.measure;
-            }
+        if self.rows.iter().any(|row| row.reading != Reading::Round) {
+            self.write_rows(formatter)?;
+        }
+        if self.rows.iter().any(|row| row.reading == Reading::Round) {
+            write!(formatter, "\n{}", markdown::table(&self.columns()))?;
         }
         for note in &self.notes {
             writeln!(formatter, "{note}")?;
@@ -217,6 +231,46 @@ impl fmt::Display for Report {
             writeln!(formatter, "NOT MEASURED: {failure}")?;
         }
         Ok(())
+    }
+}
+
+impl Report {
+    fn write_rows(&self, formatter: &mut fmt::Formatter) -> fmt::Result {
+        writeln!(
+            formatter,
+            "\n{:<52} {:<33} {:>7} {:>10} {:>10} {:>10}  {:<8}  first ÷ this",
+            "measure", "server", "n", "median", "p99", "max", "unit"
+        )?;
+        let mut last = "";
+        for row in self.sorted() {
+            let is_shown = row.reading != Reading::Round;
+            if let Some(summary) = Summary::of(&row.samples).filter(|_| is_shown) {
+                let name = if row.measure == last { "" } else { &row.measure };
+                write_row(formatter, name, row, &summary, self.first_ratio(row))?;
+                last = &row.measure;
+            }
+        }
+        Ok(())
+    }
+
+    /// The figures of rounds, for a table.
+    fn columns(&self) -> Vec<Cell<'_>> {
+        let rows = self.sorted().into_iter().filter(|row| row.reading == Reading::Round);
+        let cell = |row: &'_ Row| {
+            let summary = Summary::of(&row.samples)?;
+            Some((row.subject.server.clone(), row.subject.version.clone(), summary))
+        };
+        let cells = rows.filter_map(|row| {
+            let (server, version, summary) = cell(row)?;
+            Some(Cell {
+                measure: &row.measure,
+                unit: row.unit,
+                target: row.target,
+                server: format!("{server} {version}"),
+                summary,
+            })
+        });
+        cells.collect()
     }
 }
 
@@ -234,7 +288,7 @@ fn write_row(
             "{:>7} {:>10.1} {:>10.1} {:>10.1}  {}{ratio_text}",
             summary.samples, summary.median, summary.p99, summary.maximum, row.unit
         ),
-        Reading::Total => {
+        Reading::Total | Reading::Round => {
             format!("{:>7} {:>10} {:>10} {:>10}  {}", "", summary.total, "", "", row.unit)
         }
     };

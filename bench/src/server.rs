@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 
 use crate::arguments::Kind;
-use crate::child::LineChild;
 use crate::client::{Node, Patcher};
+use crate::leashed::Leashed;
 use crate::programs::Programs;
 use crate::workplace::Workplace;
 
@@ -171,7 +171,7 @@ pub struct Server<'a> {
     name: String,
     runtime_directory: PathBuf,
     programs: &'a Programs,
-    leash: LineChild,
+    process: Leashed,
 }
 
 impl<'a> Server<'a> {
@@ -185,31 +185,27 @@ impl<'a> Server<'a> {
         let name = format!("bench-{}", candidate.name);
         let line = candidate.command_line(&name, settings);
         let log = workplace.file(&format!("{name}.log"));
-        // Only the output of this start matters if it fails.
-        let _ = std::fs::remove_file(&log);
         let runtime_directory = workplace.directory("run")?;
         let configuration = workplace.directory("configuration")?;
         candidate.configure(&configuration, settings)?;
-        let mut command = Command::new(&programs.leash);
-        command.arg(&log).args(&line).env("XDG_RUNTIME_DIR", &runtime_directory);
-        command.env("XDG_CONFIG_HOME", &configuration);
-        candidate.set_library(&mut command);
-        let leash = LineChild::spawn(format!("the leash of {name}"), &mut command)?;
-        let pid = *leash.numbers("pid")?.first().context("the leash names no process")?;
+        let process = Leashed::start(programs, &name, &log, &line, |command| {
+            command.env("XDG_RUNTIME_DIR", &runtime_directory);
+            command.env("XDG_CONFIG_HOME", &configuration);
+            candidate.set_library(command);
+        })?;
         let server = Self {
             candidate,
-            pid: u32::try_from(pid)?,
+            pid: process.pid,
             command_line: line.join(" "),
             name,
             runtime_directory,
             programs,
-            leash,
+            process,
         };
         match server.patcher("patcher") {
             Ok(patcher) => Ok((server, patcher)),
             Err(error) => {
-                let words = std::fs::read_to_string(&log).unwrap_or_default();
-                bail!("{error:#}; the server said:\n{words}")
+                bail!("{error:#}; the server said:\n{}", server.process.said())
             }
         }
     }
@@ -237,14 +233,7 @@ impl<'a> Server<'a> {
 
     /// Ends it and returns whether it ended in order.
     pub fn stop(mut self) -> Result<()> {
-        self.leash.close_input();
-        let status = self.leash.numbers("ended")?;
-        let by_itself_or_by_our_signal = matches!(status.first(), Some(0 | 15));
-        ensure!(
-            by_itself_or_by_our_signal,
-            "{} ended with wait status {status:?}",
-            self.candidate.name
-        );
+        self.process.stop()?;
         std::thread::sleep(Duration::from_millis(100));
         Ok(())
     }
@@ -252,7 +241,7 @@ impl<'a> Server<'a> {
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        self.leash.end();
+        self.process.end();
         if self.candidate.kind == Kind::Jack2 {
             remove_semaphores(&self.name);
         }

@@ -1,6 +1,7 @@
 //! The measurements, one module each.
 
 mod connect;
+mod desktop;
 mod faults;
 mod floor;
 mod graph;
@@ -26,6 +27,8 @@ use crate::report::{Report, Subject};
 use crate::server::{Candidate, Server};
 use crate::workplace::Workplace;
 
+pub use crate::measure::desktop::system::System;
+
 /// What can be measured by itself.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub enum Part {
@@ -41,10 +44,12 @@ pub enum Part {
     Graph,
     /// Graphs of clients with work, placed by the server and left to the kernel
     Placement,
+    /// Players on consort, PulseAudio and PipeWire; only where it is named
+    Desktop,
 }
 
 impl Part {
-    /// All of them, in the order in which they are measured.
+    /// Those about libjack.so.0, in the order in which they are measured.
     pub const ALL: [Self; 6] =
         [Self::Open, Self::Connect, Self::Faults, Self::Many, Self::Graph, Self::Placement];
 }
@@ -58,6 +63,7 @@ impl fmt::Display for Part {
             Self::Many => "many",
             Self::Graph => "graph",
             Self::Placement => "placement",
+            Self::Desktop => "desktop",
         })
     }
 }
@@ -102,6 +108,9 @@ pub fn run(
         Part::Faults => faults::run,
         Part::Many => many::run,
         Part::Placement => placement::run,
+        Part::Desktop => {
+            return desktop::run(round, candidates, programs, workplace, arguments, report);
+        }
         // Graph by graph, so that seconds lie between a server, its rivals and the floor, and not
         // minutes.
         Part::Graph => {

@@ -1,0 +1,292 @@
+//! The rows of the desktop's table: what plays, and what is counted meanwhile.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+
+use crate::client::{Node, Patcher};
+use crate::measure::desktop::player::{
+    Player, Song, consort_play, missed_ms, reported_latency_ms, write_wav,
+};
+use crate::measure::desktop::spent::{Spent, Who, memory_mb};
+use crate::measure::desktop::system::{Role, System};
+use crate::measure::desktop::{Scene, changes};
+
+/// How long a system has until it sleeps as it will for hours: consort's control thread polls for
+/// 12 s after a request, the others suspend a device after 5 s.
+const SETTLE: Duration = Duration::from_secs(13);
+const OTHERS_SETTLE: Duration = Duration::from_secs(7);
+/// How many writings are looked at for a latency, where it is short.
+const SHORT_LATENCIES: usize = 50;
+/// What a program with many streams has.
+const STREAMS_PER_PROGRAM: u32 = 50;
+
+/// What can be measured of each system by itself.
+pub struct Row {
+    /// Its name in the table.
+    pub name: &'static str,
+    /// Whether PulseAudio and PipeWire have it, too.
+    is_for_all: bool,
+    /// PipeWire's longest cycle, in frames.
+    pub pipewires_most: u32,
+    /// Measures it.
+    pub measure: fn(&mut Scene) -> Result<()>,
+}
+
+impl Row {
+    /// Whether the system has it.
+    pub fn is_for(&self, system: System) -> bool {
+        self.is_for_all || system == System::Consort
+    }
+}
+
+const fn row(name: &'static str, measure: fn(&mut Scene) -> Result<()>) -> Row {
+    Row { name, is_for_all: true, pipewires_most: PIPEWIRES_MOST, measure }
+}
+
+const fn own_row(name: &'static str, measure: fn(&mut Scene) -> Result<()>) -> Row {
+    Row { is_for_all: false, ..row(name, measure) }
+}
+
+/// As long as there are: so it wakes as rarely as it can.
+const PIPEWIRES_MOST: u32 = 8192;
+/// Its default: with more, its players run empty when another one comes or leaves.
+const PIPEWIRES_DEFAULT: u32 = 2048;
+
+/// All rows, in the order of the table.
+pub const ROWS: [Row; 12] = [
+    row("player with 2 s queued", patient),
+    own_row("consort play with 2 s queued", own_patient),
+    row("the same player beside a program with 64 frames", beside),
+    row("player at 20 ms", hasty),
+    own_row("consort play at 20 ms", own_hasty),
+    row("program of JACK with 64 frames, alone", neighbour_alone),
+    row("nobody connected", nobody),
+    row("connected, paused", paused),
+    row("player with 2 s queued, 44.1 kHz", resampled),
+    row("100 streams", hundred),
+    row("500 streams", five_hundred),
+    Row { pipewires_most: PIPEWIRES_DEFAULT, ..row("changes with 2 s queued", changes::measure) },
+];
+
+impl Scene<'_> {
+    fn settle(&self) {
+        let is_consort = self.desktop.installed.system == System::Consort;
+        std::thread::sleep(if is_consort { SETTLE } else { OTHERS_SETTLE });
+    }
+
+    fn count(&self, programs: &[u32], neighbours: &[u32]) -> Result<Spent> {
+        let length = Duration::from_secs(self.arguments.seconds);
+        Spent::during(length, &self.desktop, programs, neighbours)
+    }
+
+    /// Switches of all but neighbours, and those of each process.
+    fn switches(&mut self, spent: &Spent, player: Option<u32>, target: &'static str) -> Result<()> {
+        let all = spent.switches_per_second(|who| who != Who::Neighbour);
+        self.figure(player, "context switches", "/s", target, all)?;
+        self.shares(spent, player)
+    }
+
+    fn shares(&mut self, spent: &Spent, player: Option<u32>) -> Result<()> {
+        for who in spent.parties() {
+            let value = spent.switches_per_second(|other| other == who);
+            self.figure(player, &format!("of these, {}", who.name()), "/s", "", value)?;
+        }
+        Ok(())
+    }
+
+    fn cpu(&mut self, spent: &Spent, player: Option<u32>, target: &'static str) -> Result<()> {
+        let value = spent.cpu_percent(|who| who != Who::Neighbour);
+        self.figure(player, "CPU", "%", target, value)
+    }
+
+    /// A program of JACK whose sound goes to the null device.
+    fn neighbour(&self) -> Result<Option<Node>> {
+        let Some(ports) = self.desktop.installed.system.jack_ports() else { return Ok(None) };
+        let command = |program: &PathBuf| {
+            let mut command = Command::new(program);
+            self.desktop.set_jack(&mut command);
+            command.stderr(std::process::Stdio::null());
+            command
+        };
+        let programs = self.desktop.programs;
+        let mut patcher = Patcher::spawn("patcher", &mut command(&programs.patcher))?;
+        let words = ["neighbour", "tone", "0", "2"];
+        let node = Node::spawn("neighbour", command(&programs.node).args(words))?;
+        node.ready()?;
+        for (output, port) in ports.iter().enumerate() {
+            patcher.connect(&format!("neighbour:out_{output}"), port)?;
+        }
+        patcher.close()?;
+        Ok(Some(node))
+    }
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}
+
+fn patient(scene: &mut Scene) -> Result<()> {
+    let mut player = Player::start(&scene.desktop, &Song::PATIENT)?;
+    scene.settle();
+    let pid = Some(player.pid());
+    let spent = scene.count(&[player.pid()], &[])?;
+    scene.switches(&spent, pid, "≤ 3")?;
+    scene.cpu(&spent, pid, "PulseAudio's")?;
+    let memory = memory_mb(&scene.desktop)?;
+    scene.figure(pid, "memory (PSS) without the program", "MB", "< 12", memory)?;
+    let latency = player.latencies_ms(1)?[0];
+    scene.figure(pid, "latency, as stated", "ms", "", latency)?;
+    player.stop()
+}
+
+fn resampled(scene: &mut Scene) -> Result<()> {
+    let player = Player::start(&scene.desktop, &Song { rate_hz: 44_100, ..Song::PATIENT })?;
+    scene.settle();
+    let spent = scene.count(&[player.pid()], &[])?;
+    scene.cpu(&spent, Some(player.pid()), "PulseAudio's")?;
+    player.stop()
+}
+
+fn beside(scene: &mut Scene) -> Result<()> {
+    let player = Player::start(&scene.desktop, &Song::PATIENT)?;
+    let node = scene.neighbour()?;
+    // PulseAudio has no programs of JACK: instead, the least latency that it grants.
+    let hasty = Song { latency_ms: 5, ..Song::PATIENT };
+    let other = node.is_none().then(|| Player::start(&scene.desktop, &hasty)).transpose()?;
+    scene.settle();
+    let neighbour = node.as_ref().map(Node::pid).or_else(|| other.as_ref().map(Player::pid));
+    let pid = Some(player.pid());
+    let spent = scene.count(&[player.pid()], neighbour.as_slice())?;
+    let own = spent.switches_per_second(|who| who == Who::Program);
+    scene.figure(pid, "context switches of the player", "/s", "≤ 3", own)?;
+    for role in [Role::Server, Role::FrontEnd] {
+        let who = Who::Desktop(role);
+        let value = spent.switches_per_second(|other| other == who);
+        if spent.parties().any(|party| party == who) {
+            scene.figure(pid, &format!("{}'s", who.name()), "/s", "", value)?;
+        }
+    }
+    scene.cpu(&spent, pid, "")?;
+    if let Some(node) = node {
+        node.close()?;
+    }
+    player.stop()
+}
+
+fn hasty(scene: &mut Scene) -> Result<()> {
+    let mut player = Player::start(&scene.desktop, &Song { latency_ms: 20, ..Song::PATIENT })?;
+    scene.settle();
+    let pid = Some(player.pid());
+    let before = player.underflows()?;
+    let spent = scene.count(&[player.pid()], &[])?;
+    let underflows = player.underflows()? - before;
+    scene.switches(&spent, pid, "≤ 330")?;
+    scene.cpu(&spent, pid, "")?;
+    let latency = median(player.latencies_ms(SHORT_LATENCIES)?).context("no latency")?;
+    scene.figure(pid, "latency, as stated", "ms", "20", latency)?;
+    scene.figure(pid, "times the player ran empty", "", "0", underflows as f64)?;
+    player.stop()
+}
+
+/// `consort play` with this latency; returns the report that it prints at its end.
+fn own(scene: &mut Scene, latency_ms: u32, target: &'static str) -> Result<String> {
+    let seconds = u32::try_from(scene.arguments.seconds + 2 * SETTLE.as_secs())?;
+    let music = |frame: u32| {
+        let wave = |hz: f64| (f64::from(frame) * hz * std::f64::consts::TAU / 48_000.0).sin();
+        let both = [wave(220.0) + wave(330.0), wave(277.0) + wave(440.0)];
+        both.map(|sum| (sum * 8000.0) as i16)
+    };
+    let file = write_wav(&scene.desktop.directory, "music.wav", seconds, music)?;
+    let mut player = consort_play(&scene.desktop, &file, latency_ms)?;
+    scene.settle();
+    let spent = scene.count(&[player.pid], &[])?;
+    scene.switches(&spent, Some(player.pid), target)?;
+    scene.cpu(&spent, Some(player.pid), "")?;
+    // It says so as an error if it ran empty, and the report counts that.
+    let ended = player.stop();
+    let said = player.said();
+    let missed = missed_ms(&said);
+    scene.figure(None, "silence because it ran empty, all the time", "ms", "0", missed)?;
+    if missed == 0.0 {
+        ended?;
+    }
+    Ok(said)
+}
+
+fn own_patient(scene: &mut Scene) -> Result<()> {
+    own(scene, 2000, "≤ 3").map(drop)
+}
+
+fn own_hasty(scene: &mut Scene) -> Result<()> {
+    let said = own(scene, 20, "≤ 160")?;
+    let latency = reported_latency_ms(&said).with_context(|| format!("no latency in:\n{said}"))?;
+    scene.figure(None, "latency, longest", "ms", "20", latency)
+}
+
+fn neighbour_alone(scene: &mut Scene) -> Result<()> {
+    let Some(node) = scene.neighbour()? else { return Ok(()) };
+    scene.settle();
+    let spent = scene.count(&[node.pid()], &[])?;
+    let pid = Some(node.pid());
+    let value = spent.switches_per_second(|who| who == Who::Desktop(Role::Server));
+    scene.figure(pid, "context switches of the server", "/s", "≤ 750", value)?;
+    let value = spent.switches_per_second(|who| who == Who::Program);
+    scene.figure(pid, "of the program", "/s", "", value)?;
+    scene.cpu(&spent, pid, "")?;
+    node.close().map(drop)
+}
+
+fn nobody(scene: &mut Scene) -> Result<()> {
+    scene.settle();
+    let spent = scene.count(&[], &[])?;
+    scene.switches(&spent, None, "0")
+}
+
+fn paused(scene: &mut Scene) -> Result<()> {
+    let mut player = Player::start(&scene.desktop, &Song::PATIENT)?;
+    std::thread::sleep(Duration::from_secs(1));
+    player.change("pause")?;
+    scene.settle();
+    let spent = scene.count(&[player.pid()], &[])?;
+    scene.switches(&spent, Some(player.pid()), "0")?;
+    player.stop()
+}
+
+fn many(scene: &mut Scene, wanted: u32) -> Result<()> {
+    let song = Song { streams: STREAMS_PER_PROGRAM, ..Song::PATIENT };
+    let programs = 0..wanted / STREAMS_PER_PROGRAM;
+    let players = programs.map(|_| Player::start_some(&scene.desktop, &song));
+    let mut players = players.collect::<Result<Vec<_>>>()?;
+    scene.settle();
+    let pids: Vec<u32> = players.iter().map(Player::pid).collect();
+    let taken: u64 = players.iter().map(|player| player.streams).sum();
+    ensure!(taken > 0, "no stream was taken");
+    let streams = taken as f64;
+    let before = players.iter_mut().map(Player::underflows).sum::<Result<u64>>()?;
+    let spent = scene.count(&pids, &[])?;
+    let underflows = players.iter_mut().map(Player::underflows).sum::<Result<u64>>()? - before;
+    let pid = pids.first().copied();
+    scene.figure(pid, "taken", "", "all", streams)?;
+    let value = spent.cpu_percent(|who| who != Who::Program) / streams;
+    scene.figure(pid, "CPU per stream without the programs", "%", "PulseAudio's", value)?;
+    let value = spent.cpu_percent(|_| true) / streams;
+    scene.figure(pid, "CPU per stream with the programs", "%", "PulseAudio's", value)?;
+    let value = spent.switches_per_second(|_| true) / streams;
+    scene.figure(pid, "context switches per stream", "/s", "", value)?;
+    let value = memory_mb(&scene.desktop)? / streams;
+    scene.figure(pid, "memory (PSS) per stream", "MB", "PulseAudio's", value)?;
+    scene.figure(pid, "times a stream ran empty", "", "0", underflows as f64)?;
+    players.into_iter().try_for_each(Player::stop)
+}
+
+fn hundred(scene: &mut Scene) -> Result<()> {
+    many(scene, 100)
+}
+
+fn five_hundred(scene: &mut Scene) -> Result<()> {
+    many(scene, 500)
+}
