@@ -417,7 +417,8 @@ impl<M: StreamMemory, R: RecordMemory> DeviceLoop<M, R> {
 
     /// Returns how many frames before the end of what is rendered to wake.
     fn lead_frames(&self, depth: u64, card: &dyn Card) -> u64 {
-        self.frames_in(self.lead.ns()).min(depth / 2) + u64::from(card.safety_frames())
+        let depth_ns = rt::rate::duration_ns(depth, self.sample_rate_hz);
+        self.frames_in(self.lead.ns(depth_ns)) + u64::from(card.safety_frames())
     }
 
     fn next_wake_ns(

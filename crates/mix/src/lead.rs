@@ -2,6 +2,11 @@
 
 /// The shortest lead, ns: what PulseAudio begins with.
 const LEAST_NS: u64 = 20_000_000;
+/// The shortest lead where less than four times that is rendered ahead: a part of it. Half would
+/// wake the thread nearly twice as often.
+const LEAST_PART: u64 = 4;
+/// The longest lead, as a part of what is rendered ahead.
+const MOST_PART: u64 = 2;
 /// The lead is this many times the worst lateness.
 const FACTOR: u64 = 4;
 /// The worst lateness decays by one part in this many per wake-up.
@@ -19,10 +24,12 @@ impl Lead {
         self.worst_ns = (self.worst_ns - self.worst_ns / DECAY).max(late_ns);
     }
 
-    /// Returns how long before the end of what is rendered to wake, ns. Thread: cycle.
+    /// Returns how long before the end of what is rendered to wake, if that is at most `depth_ns`
+    /// ahead, ns. Thread: cycle.
     #[must_use]
-    pub fn ns(self) -> u64 {
-        self.worst_ns.saturating_mul(FACTOR).max(LEAST_NS)
+    pub fn ns(self, depth_ns: u64) -> u64 {
+        let least = LEAST_NS.min(depth_ns / LEAST_PART);
+        self.worst_ns.saturating_mul(FACTOR).max(least).min(depth_ns / MOST_PART)
     }
 }
 
@@ -30,13 +37,26 @@ impl Lead {
 mod tests {
     use super::*;
 
+    const MS_NS: u64 = 1_000_000;
+
     #[test]
     fn the_lead_follows_the_recent_worst_lateness() {
         let mut lead = Lead::default();
-        assert_eq!(lead.ns(), LEAST_NS);
-        lead.note(30_000_000);
-        assert_eq!(lead.ns(), 120_000_000);
+        let ns = |lead: Lead| lead.ns(2000 * MS_NS);
+        assert_eq!(ns(lead), LEAST_NS);
+        lead.note(30 * MS_NS);
+        assert_eq!(ns(lead), 120 * MS_NS);
         (0..200).for_each(|_| lead.note(100_000));
-        assert_eq!(lead.ns(), LEAST_NS);
+        assert_eq!(ns(lead), LEAST_NS);
+    }
+
+    #[test]
+    fn a_short_depth_is_mostly_slept_through_unless_wake_ups_are_late() {
+        let mut lead = Lead::default();
+        assert_eq!(lead.ns(20 * MS_NS), 5 * MS_NS);
+        lead.note(2 * MS_NS);
+        assert_eq!(lead.ns(20 * MS_NS), 8 * MS_NS);
+        lead.note(30 * MS_NS);
+        assert_eq!(lead.ns(20 * MS_NS), 10 * MS_NS);
     }
 }

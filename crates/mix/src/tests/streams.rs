@@ -279,6 +279,20 @@ fn a_late_thread_wakes_earlier_from_then_on() {
 }
 
 #[test]
+fn a_device_that_may_render_20_ms_ahead_sleeps_through_most_of_them() {
+    let mut scenario = Scenario::new(1, FAR, Faults::default());
+    scenario.wish(0, Wish::Depth { frames: 960 });
+    scenario.wish(0, Wish::Run);
+    scenario.pass(2000 * MS);
+    let before = scenario.wake_ups;
+    scenario.pass(1000 * MS);
+    let wake_ups = scenario.wake_ups - before;
+    assert!((60..=80).contains(&wake_ups), "{wake_ups} wake-ups in a second");
+    assert_eq!(scenario.card.underruns, 0);
+    scenario.check();
+}
+
+#[test]
 fn frames_written_in_time_are_heard_in_their_place() {
     let mut scenario = Scenario::new(1, 48_000, Faults::default());
     scenario.wish(0, Wish::Run);
