@@ -240,9 +240,12 @@ impl<O: Output> Playback<O> {
         std::mem::take(&mut self.notices)
     }
 
+    /// Lets the device render as much as it was asked for when the stream was opened. The
+    /// latency of the sink may be less than that, and the device would wake more often for
+    /// nothing: positions are those that are heard, however much is rendered.
     fn wish_depth(&mut self) {
-        let frames = self.attributes.sink_latency_us * u64::from(self.device.rate_hz) / 1_000_000;
-        self.output.wish(Wish::Depth { frames: u32::try_from(frames).unwrap_or(u32::MAX) });
+        let frames = self.attributes.depth_frames(self.pace(), self.device.rate_hz);
+        self.output.wish(Wish::Depth { frames });
     }
 
     /// Returns the byte that is heard.

@@ -21,12 +21,15 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// A stream of 16-bit mono with a target of two seconds, on a device of one channel.
 fn playback(prebuffer: u32) -> Playback<Card> {
+    let buffer = BufferAttr { pre_buffering: prebuffer, ..BufferAttr::default() };
+    playback_of(Requested { buffer, latency: Latency::Queue })
+}
+
+fn playback_of(requested: Requested) -> Playback<Card> {
     let map = "mono".parse().expect("a map");
     let format = SampleFormat::Linear(dsp::Format::S16Le);
     let program = ProgramFormat { format, rate_hz: RATE_HZ, map };
     let device = StreamFormat { rate_hz: RATE_HZ, map };
-    let buffer = BufferAttr { pre_buffering: prebuffer, ..BufferAttr::default() };
-    let requested = Requested { buffer, latency: Latency::Queue };
     let attributes = requested.grant(super::Pace::of(&program));
     let card = Card::new(8 * u64::from(RATE_HZ));
     let (mixing, gains) = (Mixing::default(), Gains::default());

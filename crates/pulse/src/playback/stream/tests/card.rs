@@ -12,6 +12,8 @@ pub(super) struct Card {
     pub samples: Vec<f32>,
     /// Wishes that the device obeyed, but for gains and depths.
     pub obeyed: Vec<Wish>,
+    /// The depth that was wished last.
+    pub depth_frames: u32,
     capacity: u64,
     wishes: Vec<Wish>,
     runs: bool,
@@ -27,6 +29,7 @@ impl Card {
             now_ns: 0,
             samples: Vec::new(),
             obeyed: Vec::new(),
+            depth_frames: 0,
             capacity,
             wishes: Vec::new(),
             runs: false,
@@ -60,7 +63,11 @@ impl Card {
     fn obey(&mut self, wish: Wish) {
         let heard = self.heard();
         match wish {
-            Wish::Gain { .. } | Wish::Depth { .. } => return,
+            Wish::Gain { .. } => return,
+            Wish::Depth { frames } => {
+                self.depth_frames = frames;
+                return;
+            }
             Wish::Run => {
                 self.turn(heard);
                 self.runs = true;

@@ -160,3 +160,13 @@ fn a_trigger_plays_what_there_is() {
     playback.trigger(0);
     assert_eq!(playback.output.obeyed, [Wish::Run]);
 }
+
+#[test]
+fn a_device_may_render_half_of_what_is_kept_however_short_the_sinks_latency() {
+    let length = (SECOND / 50) as u32;
+    let buffer = BufferAttr { target_length: length, ..BufferAttr::default() };
+    let mut playback = playback_of(Requested { buffer, latency: Latency::Total });
+    assert_eq!(playback.attributes().sink_latency_us, 5000, "and the queue has 15 ms");
+    playback.put(&bytes(0, 1));
+    assert_eq!(playback.output.depth_frames, RATE_HZ / 100);
+}
