@@ -178,7 +178,7 @@ impl<'a> Desktop<'a> {
     }
 
     fn start_pulseaudio(&mut self) -> Result<()> {
-        // With its default of 200 ms the kernel kills it when a hundred streams begin at once.
+        // With its default of 200 ms the kernel may kill it when many streams begin at once.
         self.configure("pulse/daemon.conf", "rlimit-rttime = -1\n")?;
         let pulseaudio = self.installed.binary.display();
         // As default.pa has it, without cards; in the format of what is played.
