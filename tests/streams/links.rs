@@ -337,7 +337,7 @@ fn a_loopback_that_cannot_be_is_refused_with_the_reason() {
         (&["--from", "other:capture", "--to", "system"], "no channels that can be recorded"),
         (&["--from", "other", "--to", "system", "--map", "3"], "has channels 1 to 2"),
         (&["--from", "other", "--to", "system", "--map", "1,2,1"], "takes as many at most"),
-        (&["--from", "other", "--to", "system", "--margin", "64"], "it has no hardware"),
+        (&["--from", "other", "--to", "system", "--margin", "64"], "is not for a loopback"),
     ] {
         let refused = server.consort(&[&["device", "add", "loopback"], words].concat());
         assert_eq!(refused.code, Some(1), "{words:?}: {refused:?}");
@@ -350,7 +350,7 @@ fn a_loopback_that_cannot_be_is_refused_with_the_reason() {
         (&["remap", "--to", "system", "--map", "1", "--name", "other"], "'other' already"),
         (&["combined"], "needs --to"),
         (&["combined", "--to", "system", "--to", "none"], "there is no device 'none'"),
-        (&["combined", "--to", "system", "--map", "1"], "--map is for"),
+        (&["combined", "--to", "system", "--map", "1"], "--map is not for"),
         (&["loopback", "--from", "other", "--to", "system", "--to", "x"], "plays on one device"),
     ] {
         let refused = server.consort(&[&["device", "add"], words].concat());

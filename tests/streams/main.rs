@@ -7,6 +7,7 @@ mod heard;
 mod hearing;
 mod links;
 mod patching;
+mod pipes;
 mod playing;
 mod programs;
 mod recording;

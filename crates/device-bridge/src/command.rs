@@ -36,6 +36,8 @@ const END_TIMEOUT_NS: u64 = 10_000_000_000;
   consort device add loopback --from headphones --to system
   consort device add remap --name left --to system --map 1
   consort device add combined --to system --to headphones
+  consort device add pipe-sink --file /tmp/heard --format s16le
+  consort device add pipe-source --file /tmp/played --rate 44100 --to system
   consort device remove USB")]
 pub struct Device {
     #[command(subcommand)]
@@ -50,7 +52,8 @@ enum Action {
     /// which no other program can then use; or a device without hardware ("null"), which programs
     /// play and record on by its name (`consort play --device NAME`); or what plays on one device
     /// what is heard on another ("loopback"); or a device that is heard on chosen channels of
-    /// another ("remap"), or on several others in step ("combined")
+    /// another ("remap"), on several others in step ("combined"), or in a FIFO ("pipe-sink"); or
+    /// what plays the raw samples of a FIFO ("pipe-source")
     Add(serve::Options),
     /// Remove a device that was added
     Remove {

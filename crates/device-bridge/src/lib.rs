@@ -13,6 +13,7 @@ mod command;
 mod links;
 mod midi;
 mod notifications;
+mod pipes;
 mod resampler;
 mod steering;
 mod timeline;

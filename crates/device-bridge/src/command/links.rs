@@ -1,5 +1,6 @@
 //! Links between devices: their options, and the process that has their streams.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Context, bail, ensure};
@@ -8,12 +9,18 @@ use cli::in_range;
 use client::stream::{NewDevice, StreamConnection};
 use client::{OpenOptions, Session};
 
+use convert::SampleFormat;
+use proto::limits::DEVICE_CHANNELS;
+
 use super::null::DEFAULT_CHANNELS;
 use super::serve::Options;
 use crate::links::{LinkOptions, LinkSource, Links, OwnDevice};
+use crate::pipes::{self, PipeFormat};
 
 /// Latency where none is given, ms.
 const DEFAULT_LATENCY_MS: u32 = 200;
+/// Samples in a FIFO where no format is given: what most programs take.
+const DEFAULT_FORMAT: SampleFormat = SampleFormat::Linear(dsp::Format::S16Le);
 
 /// What links devices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +31,10 @@ pub(super) enum Kind {
     Remap,
     /// A new device is heard on several others in step.
     Combined,
+    /// A new device is written to a FIFO.
+    PipeSink,
+    /// A FIFO is heard on a device.
+    PipeSource,
 }
 
 /// What a link connects.
@@ -44,6 +55,20 @@ pub struct LinkArguments {
     /// on the other, ms [default: 200]
     #[arg(long, value_name = "MS", value_parser = in_range(20..=400))]
     pub latency: Option<u32>,
+    /// Pipe-sink, pipe-source: the FIFO, which is made unless it is there
+    #[arg(long, value_name = "FILE")]
+    pub file: Option<PathBuf>,
+    /// Pipe-sink, pipe-source: the samples in it: s16le, s24le, s32le, float32le and others by
+    /// PulseAudio's names [default: s16le]
+    #[arg(long, value_name = "FORMAT", value_parser = format_named)]
+    pub format: Option<SampleFormat>,
+    /// Pipe-sink, pipe-source: channels of a frame [default: 2]
+    #[arg(long, value_name = "N", value_parser = in_range(DEVICE_CHANNELS))]
+    pub channels: Option<u32>,
+}
+
+fn format_named(name: &str) -> Result<SampleFormat, String> {
+    name.parse().map_err(|unknown: convert::UnknownFormat| unknown.to_string())
 }
 
 impl FromStr for LinkSource {
@@ -63,7 +88,8 @@ impl FromStr for LinkSource {
 impl Kind {
     /// Returns the kind of this name.
     pub(super) fn named(name: &str) -> Option<Self> {
-        [Self::Loopback, Self::Remap, Self::Combined].into_iter().find(|kind| kind.name() == name)
+        let all = [Self::Loopback, Self::Remap, Self::Combined, Self::PipeSink, Self::PipeSource];
+        all.into_iter().find(|kind| kind.name() == name)
     }
 
     fn name(self) -> &'static str {
@@ -71,38 +97,47 @@ impl Kind {
             Self::Loopback => "loopback",
             Self::Remap => "remap",
             Self::Combined => "combined",
+            Self::PipeSink => "pipe-sink",
+            Self::PipeSource => "pipe-source",
         }
+    }
+
+    fn is_pipe(self) -> bool {
+        matches!(self, Self::PipeSink | Self::PipeSource)
     }
 
     /// Checks which options are there.
     fn check(self, options: &Options) -> anyhow::Result<()> {
-        let LinkArguments { from, to, map, .. } = &options.link;
+        let LinkArguments { from, to, map, file, format, channels, latency } = &options.link;
         let name = self.name();
-        ensure!(
-            !options.has_hardware_options(),
-            "a {name} device takes no options of cards: it has no hardware"
-        );
-        ensure!(
-            from.is_none() || self == Self::Loopback,
-            "--from is for a loopback: a {name} device is heard itself"
-        );
-        let has_shape = options.playback.is_some() || options.rate.is_some();
-        ensure!(
-            !has_shape || self == Self::Combined,
-            "--playback and --rate are for a combined device: a {name} device has those of the \
-             others"
-        );
-        ensure!(map.is_empty() || self != Self::Combined, "--map is for a loopback or a remap");
+        let refuse = |is_there: bool, option: &str| {
+            ensure!(
+                !is_there,
+                "{option} is not for a {name} device: see consort device add --help"
+            );
+            Ok(())
+        };
+        refuse(options.has_hardware_options(), "what only a card has")?;
+        refuse(from.is_some() && self != Self::Loopback, "--from")?;
+        refuse(options.playback.is_some() && self != Self::Combined, "--playback")?;
+        refuse(options.rate.is_some() && matches!(self, Self::Loopback | Self::Remap), "--rate")?;
+        refuse(!map.is_empty() && !matches!(self, Self::Loopback | Self::Remap), "--map")?;
+        refuse(latency.is_some() && self == Self::PipeSink, "--latency")?;
+        refuse(format.is_some() && !self.is_pipe(), "--format")?;
+        refuse(channels.is_some() && !self.is_pipe(), "--channels")?;
+        refuse(file.is_some() && !self.is_pipe(), "--file")?;
+        refuse(!to.is_empty() && self == Self::PipeSink, "--to")?;
+        ensure!(file.is_some() || !self.is_pipe(), "a {name} device needs --file: the FIFO");
         ensure!(
             !map.is_empty() || self != Self::Remap,
             "a remap needs --map: the channels of --to"
         );
         match (self, to.len()) {
+            (Self::PipeSink, _) | (_, 1) | (Self::Combined, 2..) => Ok(()),
             (_, 0) => bail!("a {name} device needs --to: the device that plays"),
-            (Self::Loopback | Self::Remap, 2..) => {
+            _ => {
                 bail!("a {name} device plays on one device: --to is repeatable for a combined one")
             }
-            _ => Ok(()),
         }
     }
 }
@@ -115,6 +150,9 @@ impl LinkArguments {
             ("--from", self.from.as_ref().map(ToString::to_string)),
             ("--map", (!map.is_empty()).then_some(map)),
             ("--latency", self.latency.map(|ms| ms.to_string())),
+            ("--file", self.file.as_ref().map(|file| file.to_string_lossy().into_owned())),
+            ("--format", self.format.map(|format| format.to_string())),
+            ("--channels", self.channels.map(|channels| channels.to_string())),
         ];
         let words = pairs.into_iter().filter_map(|(option, value)| Some((option, value?)));
         let to = self.to.iter().map(|name| ("--to", name.clone()));
@@ -140,25 +178,128 @@ pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow
     kind.check(options)?;
     let arguments = &options.link;
     let session = Session::open(options.name.as_deref().unwrap_or_else(|| kind.name()), open)?;
-    if kind == Kind::Loopback {
-        let from = &arguments.from;
-        let from = from.as_ref().context("a loopback needs --from: the device to listen to")?;
-        return Links::start(session, None, arguments.links(kind, from), open);
-    }
-    let device = OwnDevice::add(open, new_device(session.name(), options, open)?)?;
+    let new = |channels: u32, rate_hz: Option<u32>| {
+        let device = new_device(session.name(), channels, rate_hz, &arguments.to, open)?;
+        OwnDevice::add(open, device)
+    };
+    let chosen = u32::try_from(arguments.map.len())?;
+    let device = match kind {
+        Kind::Loopback => {
+            let from = &arguments.from;
+            let from = from.as_ref().context("a loopback needs --from: the device to listen to")?;
+            return Links::start(session, None, arguments.links(kind, from), open);
+        }
+        Kind::PipeSink | Kind::PipeSource => {
+            let format = pipe_format(options, open)?;
+            let file = arguments.file.as_deref().unwrap_or_else(|| Path::new(""));
+            let latency_ms = arguments.latency.unwrap_or(DEFAULT_LATENCY_MS);
+            return match arguments.to.first() {
+                Some(to) => pipes::start_source(session, to, format, latency_ms, file, open),
+                None => {
+                    let device = new(format.channels, Some(format.rate_hz))?;
+                    pipes::start_sink(session, device, format, file, open)
+                }
+            };
+        }
+        Kind::Remap => new(chosen, None)?,
+        Kind::Combined => new(options.playback.unwrap_or(DEFAULT_CHANNELS), options.rate)?,
+    };
     let from = LinkSource { device: device.name().to_owned(), captures: false };
     Links::start(session, Some(device), arguments.links(kind, &from), open)
 }
 
-/// The device that is heard on others: it has as many channels as are chosen there, and the rate of
-/// the first, so that nothing has to be converted twice.
-fn new_device(name: &str, options: &Options, open: &OpenOptions) -> anyhow::Result<NewDevice> {
+/// The device that is heard elsewhere: it has the rate of the first that it is heard on, so that
+/// nothing has to be converted twice.
+fn new_device(
+    name: &str,
+    channels: u32,
+    rate_hz: Option<u32>,
+    to: &[String],
+    open: &OpenOptions,
+) -> anyhow::Result<NewDevice> {
+    let rate_hz = rate_hz.map_or_else(|| rate_of(to.first(), open), Ok)?;
+    Ok(NewDevice {
+        name: name.into(),
+        channels,
+        sample_rate_hz: Some(rate_hz),
+        ends_with_connection: true,
+    })
+}
+
+/// The rate of a device; `None`: of the one that drives.
+fn rate_of(device: Option<&String>, open: &OpenOptions) -> anyhow::Result<u32> {
     let server = StreamConnection::open(open.server.as_deref())?;
-    let first = server.device_named(options.link.to.first().map(String::as_str))?;
-    let channels = match u32::try_from(options.link.map.len())? {
-        0 => options.playback.unwrap_or(DEFAULT_CHANNELS),
-        chosen => chosen,
-    };
-    let sample_rate_hz = Some(options.rate.unwrap_or(first.sample_rate_hz));
-    Ok(NewDevice { name: name.into(), channels, sample_rate_hz, ends_with_connection: true })
+    Ok(server.device_named(device.map(String::as_str))?.sample_rate_hz)
+}
+
+fn pipe_format(options: &Options, open: &OpenOptions) -> anyhow::Result<PipeFormat> {
+    let LinkArguments { format, channels, to, .. } = &options.link;
+    Ok(PipeFormat {
+        format: format.unwrap_or(DEFAULT_FORMAT),
+        rate_hz: options.rate.map_or_else(|| rate_of(to.first(), open), Ok)?,
+        channels: channels.unwrap_or(DEFAULT_CHANNELS),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        options: Options,
+    }
+
+    fn parsed(words: &[&str]) -> Options {
+        Line::try_parse_from(std::iter::once("add").chain(words.iter().copied())).unwrap().options
+    }
+
+    #[test]
+    fn a_process_is_told_all_options_of_a_link() {
+        for words in [
+            &["loopback", "--from", "a:capture", "--to", "b", "--map", "2,1", "--latency", "50"][..],
+            &["combined", "--name", "-all", "--to", "a", "--to", "b", "--playback", "4"],
+            &[
+                "pipe-sink",
+                "--file",
+                "-f",
+                "--format",
+                "s24be",
+                "--channels",
+                "6",
+                "--rate",
+                "8000",
+            ],
+        ] {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            // A value may begin with a dash.
+            let joined: Vec<String> = words[1..].chunks(2).map(|pair| pair.join("=")).collect();
+            let line: Vec<&str> =
+                std::iter::once(&*words[0]).chain(joined.iter().map(String::as_str)).collect();
+            let options = parsed(&line);
+            let again = options.words();
+            let again: Vec<&str> = again.iter().map(String::as_str).collect();
+            assert_eq!(parsed(&again), options, "{again:?}");
+        }
+    }
+
+    #[test]
+    fn an_option_of_another_kind_is_refused() {
+        let refused = |words: &[&str]| {
+            let options = parsed(words);
+            Kind::named(&options.device).unwrap().check(&options).unwrap_err().to_string()
+        };
+        for (words, expected) in [
+            (&["loopback", "--to", "a", "--rate", "44100"][..], "--rate is not for a loopback"),
+            (&["remap", "--to", "a", "--from", "b", "--map", "1"], "--from is not for a remap"),
+            (&["combined", "--to", "a", "--periods", "2", "--margin", "64"], "only a card has"),
+            (&["pipe-sink", "--file", "f", "--latency", "50"], "--latency is not for a pipe-sink"),
+        ] {
+            let reason = refused(words);
+            assert!(reason.contains(expected), "{words:?}: {reason}");
+        }
+    }
 }

@@ -44,8 +44,8 @@ const DEFAULT_PERIODS: u32 = 3;
 /// A device, and how to run it.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct Options {
-    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", "null", "loopback", "remap" or
-    /// "combined"
+    /// The card, as ALSA calls it, such as hw:USB; or "seq", "raw", "null", "loopback", "remap",
+    /// "combined", "pipe-sink" or "pipe-source"
     pub device: String,
     /// Its name [default: the card's; of "seq" and "raw": midi; of others: as DEVICE]
     #[arg(long, value_name = "NAME")]
@@ -169,7 +169,7 @@ impl Options {
         words.extend(priority);
         words.extend(self.clock_source.iter().map(|name| format!("--clock-source={name}")));
         words.extend(self.link.words());
-        words.extend(self.name.iter().flat_map(|name| ["--name".to_owned(), name.clone()]));
+        words.extend(self.name.iter().map(|name| format!("--name={name}")));
         words
     }
 
@@ -225,7 +225,7 @@ impl Served {
         }
         ensure!(
             options.link == LinkArguments::default(),
-            "--from, --to, --map and --latency are for a loopback, a remap or a combined device"
+            "an option of devices without hardware is not for a card: see consort device add --help"
         );
         if let Some(hardware) = options.midi() {
             let name = options.name.as_deref().unwrap_or("midi");

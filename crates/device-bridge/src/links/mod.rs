@@ -22,28 +22,58 @@ use client::stream::StreamConnection;
 use client::{OpenOptions, Session};
 use sys::poll::Waker;
 
+use crate::pipes::Fifo;
 use link::Link;
 pub use options::{LinkOptions, LinkSource};
 pub use own_device::OwnDevice;
-use state::LinkState;
+pub(crate) use state::LinkState;
 
 /// The links of one process, and the client that stands for them, which has no ports.
 #[derive(Debug)]
 pub struct Links {
-    session: Session,
-    description: String,
-    /// The device that is heard on the others, if it is there for that alone.
-    _device: Option<OwnDevice>,
-    latency_ms: u32,
+    parts: Parts,
     states: Vec<Arc<LinkState>>,
     waker: Arc<Waker>,
     /// Readable once the server has gone.
     server: StreamConnection,
 }
 
+/// What links have besides their threads.
+#[derive(Debug)]
+pub(crate) struct Parts {
+    pub(crate) session: Session,
+    /// What they connect, for users.
+    pub(crate) description: String,
+    pub(crate) latency_ms: Option<u32>,
+    /// The device that is heard elsewhere, if it is there for that alone.
+    pub(crate) _device: Option<OwnDevice>,
+    /// What is read or written instead of a device.
+    pub(crate) _fifo: Option<Fifo>,
+}
+
+/// What a link's thread has of its own: a request of one keeps no other waiting.
+pub(crate) struct Program {
+    pub(crate) connection: StreamConnection,
+    pub(crate) state: Arc<LinkState>,
+}
+
+/// Runs a link on a thread of its own, which ends with the process.
+pub(crate) fn spawn(
+    state: Arc<LinkState>,
+    run: impl FnOnce() -> anyhow::Result<()> + Send + 'static,
+) -> anyhow::Result<()> {
+    let body = move || {
+        // The reason is the server's end or a device's, which users know of.
+        let _ = run();
+        state.end();
+    };
+    thread::Builder::new().name("consort-link".into()).spawn(body)?;
+    Ok(())
+}
+
 impl Links {
-    /// Starts the links, each on a thread of its own, which end with the process. All have the same
-    /// latency, so devices that play the same are in step.
+    /// Starts links, each on a thread of its own. All have the same latency, so devices that play
+    /// the same are in step.
     ///
     /// # Errors
     /// The server refuses the client or a stream: there is no such device, or no such channel.
@@ -53,39 +83,55 @@ impl Links {
         all: Vec<LinkOptions>,
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
+        let names: Vec<String> = all.iter().map(ToString::to_string).collect();
+        let latency_ms = all.first().map(|options| options.latency_ms);
+        let parts = Parts {
+            session,
+            description: names.join("; "),
+            latency_ms,
+            _device: device,
+            _fifo: None,
+        };
+        Self::begin(parts, open, |program| {
+            all.into_iter().try_for_each(|options| {
+                let Program { connection, state } = program()?;
+                let link = Link::open(&connection, &options, Arc::clone(&state))?;
+                spawn(state, move || link::run(link, &connection, &options))
+            })
+        })
+    }
+
+    /// Starts what `begin` starts, with what it asks for.
+    ///
+    /// # Errors
+    /// There is no server; those of `begin`.
+    pub(crate) fn begin(
+        parts: Parts,
+        open: &OpenOptions,
+        begin: impl FnOnce(&mut dyn FnMut() -> anyhow::Result<Program>) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
         let server = StreamConnection::open(open.server.as_deref())?;
         let waker = Arc::new(Waker::new().context("cannot make a waker")?);
-        let names: Vec<String> = all.iter().map(ToString::to_string).collect();
-        let description = names.join("; ");
-        let latency_ms = all.first().map_or(0, |options| options.latency_ms);
-        let states = all.into_iter().map(|options| {
-            // Of its own: a request of one keeps no other waiting.
+        let mut states = Vec::new();
+        begin(&mut || {
             let connection = StreamConnection::open(open.server.as_deref())?;
             let state = Arc::new(LinkState::new(Arc::clone(&waker)));
-            let link = Link::open(&connection, &options, Arc::clone(&state))?;
-            let shared = Arc::clone(&state);
-            let body = move || {
-                // The reason is the server's end or a device's, which users know of.
-                let _ = link::run(link, &connection, &options);
-                shared.end();
-            };
-            thread::Builder::new().name("consort-link".into()).spawn(body)?;
-            Ok(state)
-        });
-        let states = states.collect::<anyhow::Result<Vec<_>>>()?;
-        Ok(Self { session, description, _device: device, latency_ms, states, waker, server })
+            states.push(Arc::clone(&state));
+            Ok(Program { connection, state })
+        })?;
+        Ok(Self { parts, states, waker, server })
     }
 
     /// Returns the client that stands for them.
     #[must_use]
     pub fn session(&self) -> &Session {
-        &self.session
+        &self.parts.session
     }
 
     /// Returns what they connect.
     #[must_use]
     pub fn description(&self) -> &str {
-        &self.description
+        &self.parts.description
     }
 
     /// Returns what wakes the process's main thread when the state changes.
@@ -103,7 +149,8 @@ impl Links {
     #[must_use]
     pub fn state(&self) -> String {
         let states: Vec<String> = self.states.iter().map(|state| state.text()).collect();
-        format!("{} ms, {}", self.latency_ms, states.join("; "))
+        let latency = self.parts.latency_ms.map_or_else(String::new, |ms| format!("{ms} ms, "));
+        format!("{latency}{}", states.join("; "))
     }
 }
 

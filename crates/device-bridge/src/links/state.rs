@@ -7,7 +7,7 @@ use sys::poll::Waker;
 
 /// Written by the link's thread, read by the process's main thread, which it wakes.
 #[derive(Debug)]
-pub(super) struct LinkState {
+pub(crate) struct LinkState {
     plays: AtomicBool,
     locks: AtomicU64,
     gaps: AtomicU64,
@@ -26,7 +26,7 @@ impl LinkState {
         }
     }
 
-    pub(super) fn set_plays(&self, plays: bool) {
+    pub(crate) fn set_plays(&self, plays: bool) {
         self.plays.store(plays, Ordering::Relaxed);
         self.waker.wake();
     }
@@ -38,7 +38,7 @@ impl LinkState {
     }
 
     /// Counts a time when frames were not there when they had to be heard.
-    pub(super) fn note_gap(&self) {
+    pub(crate) fn note_gap(&self) {
         self.gaps.fetch_add(1, Ordering::Relaxed);
         self.waker.wake();
     }
@@ -57,6 +57,7 @@ impl LinkState {
         let state = if self.plays.load(Ordering::Relaxed) { "plays" } else { "silent" };
         let gaps = self.gaps.load(Ordering::Relaxed);
         let locks = self.locks.load(Ordering::Relaxed);
-        format!("{state}, {gaps} gaps, {locks} starts")
+        let starts = if locks > 0 { format!(", {locks} starts") } else { String::new() };
+        format!("{state}, {gaps} gaps{starts}")
     }
 }
