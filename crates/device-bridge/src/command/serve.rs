@@ -211,7 +211,7 @@ fn card_name(device: &str) -> String {
 enum Served {
     Card(Card),
     Midi(MidiHardware, Midi),
-    Links(Links),
+    Links(Box<Links>),
 }
 
 impl Served {
@@ -221,7 +221,7 @@ impl Served {
         open: &OpenOptions,
     ) -> anyhow::Result<Self> {
         if let Some(kind) = links::Kind::named(&options.device) {
-            return Ok(Self::Links(links::start(kind, options, open)?));
+            return Ok(Self::Links(Box::new(links::start(kind, options, open)?)));
         }
         ensure!(
             options.link == LinkArguments::default(),
