@@ -2,7 +2,8 @@
 
 use client::stream::Schedule;
 
-/// The next look where the device does not say when it needs more: it has not begun to play.
+/// The longest wait for the next look where the device does not say when it needs more: it has not
+/// begun to play.
 const UNKNOWN_NS: u64 = 100_000_000;
 /// How long after the device's wake-up a ring has room again.
 const AFTER_WAKE_NS: u64 = 2_000_000;
@@ -19,7 +20,10 @@ pub(crate) fn next_write_ns(
     now_ns: u64,
 ) -> u64 {
     let due = schedule.and_then(|schedule| Some((schedule.wake_ns, schedule.due(written)?)));
-    let Some((wake_ns, due)) = due else { return now_ns + UNKNOWN_NS };
+    let Some((wake_ns, due)) = due else {
+        // By then, what is there may have been taken up.
+        return now_ns + lead_ns.clamp(LEAST_NS, UNKNOWN_NS);
+    };
     let room_ns = if has_room { 0 } else { wake_ns.saturating_add(AFTER_WAKE_NS) };
     due.at_ns.saturating_sub(lead_ns).max(room_ns).max(now_ns + LEAST_NS)
 }
@@ -44,7 +48,11 @@ mod tests {
         assert_eq!(next(199_999, false, 0), 10 * SECOND_NS + AFTER_WAKE_NS);
         assert_eq!(next(250_000, false, 0), 11 * SECOND_NS, "the wake-up after that");
         assert_eq!(next(0, false, 11 * SECOND_NS), 11 * SECOND_NS + LEAST_NS, "it is late");
-        assert_eq!(next_write_ns(Some(Schedule::default()), 5, true, 0, 7), 7 + UNKNOWN_NS);
-        assert_eq!(next_write_ns(None, 5, true, 0, 7), 7 + UNKNOWN_NS);
+        for schedule in [Some(Schedule::default()), None] {
+            let next = |lead_ns| next_write_ns(schedule, 5, true, lead_ns, 7) - 7;
+            assert_eq!(next(SECOND_NS), UNKNOWN_NS);
+            assert_eq!(next(20_000_000), 20_000_000, "a short ring would have run empty");
+            assert_eq!(next(0), LEAST_NS);
+        }
     }
 }
