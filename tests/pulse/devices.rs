@@ -132,7 +132,7 @@ fn a_stream_that_is_moved_goes_on_where_it_left_and_its_program_is_told() {
         std::thread::sleep(Duration::from_millis(500));
         scene.pactl(&["move-sink-input", &input, "other"]);
         scene.await_input_on("1");
-        eventually("its program is told", || {
+        eventually("its program has the message", || {
             player
                 .stderr()
                 .contains("Stream moved to device other (1, not suspended)")
@@ -356,7 +356,7 @@ fn what_another_program_of_the_server_moves_is_seen_where_it_is() {
     let number = scene.server.consort_json(&["status"])["streams"][0]["number"].to_string();
     scene.server.consort(&["move", &number, "other"]).expect_success();
     scene.await_input_on("1");
-    eventually("its program is told", || {
+    eventually("its program has the message", || {
         player.stderr().contains("Stream moved to device other").then_some(())
     });
     player.terminate();

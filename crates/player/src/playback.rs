@@ -123,7 +123,7 @@ impl Playback {
     fn wish(&mut self, wish: Wish, progress: &Progress) -> anyhow::Result<Option<Ending>> {
         self.stream.writer_mut().control_mut().wish(wish)?;
         match self.stream.call() {
-            // The next one is told the wish.
+            // The next one gets the wish.
             Err(Error::ServerGone) => self.await_next_server(progress),
             called => Ok(called.map(|()| None)?),
         }

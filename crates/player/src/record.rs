@@ -123,7 +123,7 @@ impl Recording {
     /// Records until everything is there, or until a signal, which it returns.
     fn record(&mut self, writer: &mut Writer, level: &mut Level) -> anyhow::Result<Option<Signal>> {
         let mut interruption = match self.stream.run() {
-            // The next one is told the wish.
+            // The next one gets the wish.
             Err(WishError::Server(Error::ServerGone)) => Some(Interruption::ServerGone),
             run => run.map(|_| None)?,
         };

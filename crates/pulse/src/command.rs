@@ -42,7 +42,7 @@ pub struct Pulse {
     /// none [default: $XDG_CONFIG_HOME/pulse/cookie; ~/.pulse-cookie if only that exists]
     #[arg(long, value_name = "FILE")]
     cookie: Option<PathBuf>,
-    /// Let programs over TCP in without the cookie: whoever reaches the address may play, and
+    /// Let programs over TCP in without the cookie: everybody who reaches the address may play, and
     /// record
     #[arg(long, requires = "tcp")]
     anonymous: bool,

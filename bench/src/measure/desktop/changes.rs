@@ -23,7 +23,7 @@ const RECORDED: Duration = Duration::from_secs(6);
 /// A tone of 0.25, which the ramp does not have as its change.
 const LEVEL: i16 = 8192;
 
-/// What is changed, how the player is told so, and how it is undone.
+/// What is changed, the player's command for it, and how it is undone.
 const CHANGES: [(&str, &str, Option<&str>); 5] = [
     ("volume", "quiet", Some("loud")),
     ("mute", "mute", Some("unmute")),

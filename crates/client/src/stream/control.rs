@@ -57,7 +57,7 @@ impl StreamControl {
         }
     }
 
-    /// Returns its continuation on another server, where it is told what it wants so far. Counts
+    /// Returns its continuation on another server, which gets its wishes so far. Counts
     /// go on.
     pub(super) fn following(&self, pages: StreamPages) -> Self {
         let before = Counts {

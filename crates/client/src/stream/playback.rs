@@ -43,7 +43,7 @@ pub enum WishError {
     #[error(transparent)]
     NoRoom(#[from] NoRoomForWish),
     /// [`Error::Refused`]: the server has ended the stream, because its device has gone;
-    /// [`Error::Timeout`]; [`Error::ServerGone`]: the next server is told the wish, if the stream
+    /// [`Error::Timeout`]; [`Error::ServerGone`]: the next server gets the wish, if the stream
     /// returns to one.
     #[error(transparent)]
     Server(#[from] Error),

@@ -1,4 +1,4 @@
-//! What a program wants of its stream, as the sum of its wishes: another server is told that.
+//! What a program wants of its stream, as the sum of its wishes: what another server gets.
 //! Pure.
 
 use rt::shm::{Acknowledgement, Timing};

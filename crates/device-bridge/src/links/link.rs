@@ -185,7 +185,7 @@ impl Link {
         let position = self.sink.writer().position();
         self.write_silence(preroll);
         if !self.plays {
-            // A stream that has drained ends there until it is told where to go on.
+            // A stream that has drained ends there until a splice says where to go on.
             self.sink.writer_mut().control_mut().wish(Wish::Splice { position })?;
             let wish = self.sink.run()?;
             let control = self.sink.writer().control();

@@ -147,7 +147,7 @@ impl PipeSource {
             plane.resize(plane.len() + silence, 0.0);
         }
         self.write();
-        // A stream that has drained ends there until it is told where to go on.
+        // A stream that has drained ends there until a splice says where to go on.
         self.stream.writer_mut().control_mut().wish(Wish::Splice { position })?;
         self.stream.run()?;
         self.plays = true;

@@ -141,7 +141,7 @@ impl Streams {
         });
     }
 
-    /// Returns what a program is told of a stream that it may have.
+    /// Returns the answer to a program about a stream that it may have.
     pub(super) fn granted(&self, stream: u32, shape: RingShape) -> StreamReply {
         let ports = self.streams.get(&stream).map_or(&[][..], OpenStream::ports).to_vec();
         StreamReply::Granted { stream, capacity_frames: shape.capacity_frames(), ports }
