@@ -4,15 +4,14 @@
 //! end.
 
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
 
 use crate::command::root;
-use crate::{bill, deb, deny, links, succeed, width};
+use crate::{bill, deb, deny, links, width};
 
-/// Where the packages, and those of the second build, go.
+/// Where the packages and the bill of materials go.
 const OUT: &str = "target/release-rehearsal";
 
 /// Rehearses the release of the version that `Cargo.toml` names: tries every check, whatever came
@@ -42,11 +41,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("a bill of materials", &|| {
             bill::run(&words(&["--out", &out.join("consort.cdx.json").to_string_lossy()]))
         }),
-        ("packages, the same from two folders", &|| {
-            let first = out.join("packages");
-            deb::run(&words(&["--out", &first.to_string_lossy()]))?;
-            compare(&first, &build_in_clone()?)
-        }),
+        ("packages", &|| deb::run(&words(&["--out", &out.join("packages").to_string_lossy()]))),
     ];
     let mut missing = 0;
     for (what, check) in checks {
@@ -123,47 +118,6 @@ fn check_debian(changelog: &str, version: &str) -> Result<()> {
     Ok(())
 }
 
-/// Builds the packages of the newest commit in a clone; returns where they are.
-fn build_in_clone() -> Result<std::path::PathBuf> {
-    let clone = std::env::temp_dir().join(format!("consort-release-{}", std::process::id()));
-    let out = root().join(OUT).join("packages-of-clone");
-    let mut make = Command::new("git");
-    make.args(["clone", "--quiet"]).arg(root()).arg(&clone);
-    succeed(&mut make)?;
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut build = Command::new(cargo);
-    build.args(["xtask", "deb", "--out"]).arg(&out).current_dir(&clone);
-    build.env_remove("CARGO_TARGET_DIR").env_remove("CARGO_MANIFEST_DIR");
-    let built = succeed(&mut build);
-    let removed = fs::remove_dir_all(&clone);
-    built?;
-    removed.with_context(|| format!("cannot remove {}", clone.display()))?;
-    Ok(out)
-}
-
-/// Both folders have the same packages, bit for bit.
-fn compare(first: &Path, second: &Path) -> Result<()> {
-    let names = |folder: &Path| -> Result<Vec<_>> {
-        let entries = folder.read_dir()?.collect::<Result<Vec<_>, _>>()?;
-        let mut names: Vec<_> = entries.into_iter().map(|entry| entry.file_name()).collect();
-        names.sort_unstable();
-        Ok(names)
-    };
-    let packages = names(first)?;
-    ensure!(packages == names(second)?, "the clone made other packages: {packages:?}");
-    ensure!(!packages.is_empty(), "no package was built");
-    for package in packages {
-        let [one, other] = [first, second].map(|folder| folder.join(&package));
-        ensure!(
-            fs::read(&one)? == fs::read(&other)?,
-            "two builds differ: diffoscope {} {}",
-            one.display(),
-            other.display()
-        );
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,16 +146,5 @@ mod tests {
             let entry = format!("consort ({version}) unstable; urgency=medium\n");
             assert_eq!(check_debian(&entry, "1.2.3").is_ok(), is_right, "{version}");
         }
-    }
-
-    #[test]
-    fn packages_that_differ_in_a_byte_are_found() {
-        let folders = [(); 2].map(|()| tempfile::tempdir().unwrap());
-        let [one, other] = &folders;
-        assert!(compare(one.path(), other.path()).is_err(), "nothing was built");
-        folders.iter().for_each(|folder| fs::write(folder.path().join("a.deb"), "x").unwrap());
-        assert!(compare(one.path(), other.path()).is_ok());
-        fs::write(other.path().join("a.deb"), "y").unwrap();
-        assert!(compare(one.path(), other.path()).is_err());
     }
 }

@@ -69,7 +69,7 @@ impl NullSink {
     }
 }
 
-/// Returns the map of so many channels, of this map; `Some(None)` if nothing is said.
+/// Returns the map that both describe: `Some(None)` if neither is given, `None` if they are wrong.
 fn map(channels: Option<&str>, map: Option<&str>) -> Option<Option<ChannelMap>> {
     let channels: Option<usize> = match channels {
         Some(channels) => Some(channels.parse().ok()?),
