@@ -14,9 +14,9 @@ use crate::workplace::Workplace;
 #[derive(Debug, Parser)]
 #[command(name = "bench", after_help = "Example: bench --rounds 2 --json figures.json")]
 pub struct Arguments {
-    /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort, jack2 or pipewire, or KIND:NAME; an
-    /// empty directory means the system's library) [default: consort next to this program,
-    /// /usr/bin/jackd and /usr/bin/pipewire]
+    /// A server: NAME=BINARY,LIBRARY-DIRECTORY (NAME consort, trusting, jack2 or pipewire, or
+    /// KIND:NAME; trusting is consort with --trust-programs; an empty directory means the system's
+    /// library) [default: consort next to this program, /usr/bin/jackd and /usr/bin/pipewire]
     #[arg(long = "server", value_name = "NAME=BINARY,DIRECTORY")]
     servers: Vec<ServerArgument>,
     /// Only these parts
@@ -73,6 +73,8 @@ pub struct Arguments {
 pub enum Kind {
     /// `consort run …`
     Consort,
+    /// `consort run --trust-programs …`
+    Trusting,
     /// `jackd …`
     Jack2,
     /// `pipewire`, with a configuration of the benchmark's own
@@ -95,9 +97,12 @@ impl FromStr for ServerArgument {
         let (kind, name) = name.split_once(':').unwrap_or((name, name));
         let kind = match kind {
             "consort" => Kind::Consort,
+            "trusting" => Kind::Trusting,
             "jack2" => Kind::Jack2,
             "pipewire" => Kind::PipeWire,
-            other => return Err(format!("'{other}' is neither consort nor jack2 nor pipewire")),
+            other => {
+                return Err(format!("'{other}' is none of consort, trusting, jack2 and pipewire"));
+            }
         };
         let (binary, directory) = paths.split_once(',').unwrap_or((paths, ""));
         let library_directory = (!directory.is_empty()).then(|| PathBuf::from(directory));

@@ -93,7 +93,7 @@ impl Candidate {
         let mut line = vec![binary];
         let mut add = |words: &str| line.extend(words.split(' ').map(String::from));
         match self.kind {
-            Kind::Consort => {
+            Kind::Consort | Kind::Trusting => {
                 add(&format!("run -n {name} --quantum {quantum_frames}"));
                 if sync {
                     add("--sync");
@@ -103,6 +103,9 @@ impl Candidate {
                 }
                 if !placement {
                     add("--placement off");
+                }
+                if self.kind == Kind::Trusting {
+                    add("--trust-programs");
                 }
             }
             Kind::Jack2 => {
@@ -280,6 +283,10 @@ mod tests {
         assert_eq!(
             line(Kind::Consort, true, 4000),
             "/bin/server run -n n --quantum 64 --sync --port-max 8192"
+        );
+        assert_eq!(
+            line(Kind::Trusting, false, 100),
+            "/bin/server run -n n --quantum 64 --trust-programs"
         );
         assert_eq!(line(Kind::Jack2, false, 100), "/bin/server -n n -R -d dummy -r 48000 -p 64");
         assert_eq!(

@@ -4,6 +4,7 @@
 
 mod memory;
 mod places;
+mod sleeps;
 
 use std::path::Path;
 

@@ -54,6 +54,9 @@ pub struct Config {
     pub group: Option<String>,
     /// What programs are trusted with.
     pub policy: Policy,
+    /// The operator trusts all programs not to harm each other on purpose, so that a hop needs no
+    /// timer.
+    pub trusts_programs: bool,
     /// The CPUs that driver and clients may use; `None`: those that the server may.
     pub cpus: Option<Box<CpuSet>>,
     /// Where the server's state is saved; `None`: nowhere.
@@ -97,6 +100,7 @@ impl Default for Config {
             placement: true,
             group: None,
             policy: Policy::default(),
+            trusts_programs: false,
             cpus: None,
             state: None,
         }

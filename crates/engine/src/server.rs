@@ -258,7 +258,12 @@ fn described_engine(
         Priorities { driver, clients: driver.saturating_sub(CLIENT_PRIORITY_DISTANCE).max(1) }
     });
     let realtime = config.realtime_priority.is_some();
-    let flags = ServerFlags { realtime, sync: config.sync, gives_priorities };
+    let flags = ServerFlags {
+        realtime,
+        sync: config.sync,
+        gives_priorities,
+        trusts_programs: config.trusts_programs,
+    };
     engine.describe(flags, priorities, sys::process::process_id());
     // The lock file prevents two servers of one name from starting at the same time.
     engine.identify(sys::clock::now_ns(), config.grace_ms);

@@ -83,6 +83,8 @@ pub(crate) fn prepare_scratch() {
 /// scratch memory, since programs do not check for null; null is returned for an invalid handle.
 /// Thread: cycle.
 #[unsafe(no_mangle)]
+// With the other functions that every cycle calls, on one page.
+#[unsafe(link_section = ".text.hot.cycle")]
 pub extern "C" fn jack_port_get_buffer(port: PortHandle, frames: u32) -> *mut c_void {
     let samples =
         port.pin_own().and_then(|PinnedPort { client, id }| client.session.port_buffer(id, frames));

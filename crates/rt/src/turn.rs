@@ -47,8 +47,8 @@ pub struct TurnState<W> {
     woken: u32,
     /// First plan of the assignment whose signal page `woken` was read from.
     counted_for: u64,
-    /// When a sleep on the signal page ends without a wake-up, ns.
-    sleeps_until_ns: u64,
+    /// When a sleep on the signal page ends without a wake-up, ns; `None`: never.
+    sleeps_until_ns: Option<u64>,
     early: EarlyWake,
     used: usize,
     words: W,
@@ -71,6 +71,10 @@ const SPURIOUS_WAKES: u32 = 16;
 /// How long a client sleeps that cannot know yet what it waits for.
 const BRIEFLY_NS: u64 = 1_000_000;
 
+/// How long a client with too many wakes without a turn pauses at most, whenever the next cycle is
+/// due.
+const LONGEST_PAUSE_NS: u64 = 1_000_000_000;
+
 impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     /// Creates the state of a client that has not run yet. `words` has
     /// [`ASSIGNMENT_WORDS`](crate::shm::ASSIGNMENT_WORDS) words.
@@ -81,7 +85,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             known_for: 0,
             woken: 0,
             counted_for: 0,
-            sleeps_until_ns: 0,
+            sleeps_until_ns: None,
             early: EarlyWake::default(),
             used: 0,
             words,
@@ -123,6 +127,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     ///
     /// A sleep on the signal page, on which every predecessor can sleep and wake, ends after about
     /// `patience_ns` even without a wake-up: a predecessor can take the sleeper away from the page.
+    /// `None` where the operator trusts all programs: arming a timer takes a tenth of a hop.
     ///
     /// `spurious` counts wakes without a turn since the last cycle; the caller stores it. A request
     /// that the caller checks between two calls is never missed if its sender then wakes the
@@ -132,7 +137,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         &mut self,
         pages: Pages<'_>,
         signals: &mut impl SignalPages,
-        patience_ns: u64,
+        patience_ns: Option<u64>,
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
@@ -148,7 +153,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         &mut self,
         pages: Pages<'_>,
         signals: &mut impl SignalPages,
-        patience_ns: u64,
+        patience_ns: Option<u64>,
         spurious: &mut u32,
         park: &impl Park,
     ) -> Turn {
@@ -178,7 +183,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             }
         }
         let sleep_briefly = || {
-            let until_ns = park.now_ns().saturating_add(BRIEFLY_NS.min(patience_ns));
+            let until_ns = park.now_ns().saturating_add(BRIEFLY_NS);
             pages.assignments.sleep_briefly(turn, until_ns, park);
         };
         let Some(info) = pages.engine.info() else {
@@ -207,7 +212,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         let fresh = in_plan && info.cycle == released && info.cycle != self.last_cycle;
         if fresh && page.ready(info.cycle, edges) {
             self.last_cycle = info.cycle;
-            self.sleeps_until_ns = info.woken_ns.saturating_add(patience_ns);
+            self.sleeps_until_ns = patience_ns.map(|ns| info.woken_ns.saturating_add(ns));
             self.early.plan(wakes_early, info.next_wakeup_ns);
             *spurious = 0;
             return Turn::Run(info);
@@ -223,7 +228,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             let now_ns = park.now_ns();
             // At least a while, in case that cycle is overdue.
             let next_ns = info.next_wakeup_ns.max(now_ns.saturating_add(BRIEFLY_NS));
-            let until_ns = next_ns.min(now_ns.saturating_add(patience_ns));
+            let until_ns = next_ns.min(now_ns.saturating_add(LONGEST_PAUSE_NS));
             pages.assignments.sleep_briefly(turn, until_ns, park);
         } else if self.counted_for == self.valid_from {
             // Every other event counts a wake-up here.
@@ -243,12 +248,13 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         self.early.wait(at_ns, park, || pages.engine.cycle() != last_cycle);
     }
 
-    #[inline]
+    // Inlined with the rest of a cycle, so that it lies on the same pages.
+    #[inline(always)]
     fn sleep_on(
         &mut self,
         page: &SignalPage,
         woken: u32,
-        patience_ns: u64,
+        patience_ns: Option<u64>,
         spurious: &mut u32,
         park: &impl Park,
     ) {
@@ -256,13 +262,13 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
         // clock.
         let early_ns = self.early.take();
         let deadline_ns = match (early_ns, *spurious) {
-            (Some(early_ns), _) => early_ns,
+            (Some(early_ns), _) => Some(early_ns),
             (None, 0) => self.sleeps_until_ns,
-            (None, _) => park.now_ns().saturating_add(patience_ns),
+            (None, _) => patience_ns.map(|ns| park.now_ns().saturating_add(ns)),
         };
         *spurious += 1;
         // MUTATION: next.sleeps_without_deadline
-        page.sleep(woken, Some(deadline_ns), park);
+        page.sleep(woken, deadline_ns, park);
         if let Some(early_ns) = early_ns {
             self.early.wait(early_ns, park, || page.wake_count() != woken);
         }

@@ -42,8 +42,7 @@ pub(super) const CYCLE: &[Mutation] = &[
     mutation("give_turn.relaxed", RELEASE_RELAXED, SAME_WAIT),
     mutation("turn.relaxed", ACQUIRE_RELAXED, SAME_WAIT),
     mutation("begin.entering_clients_not_woken_on_page", Delete, LOSES_PREDECESSORS),
-    mutation("next.sleeps_without_deadline", Replace("Some(deadline_ns)", "None"), TAKEN_OFF)
-        .short(),
+    mutation("next.sleeps_without_deadline", Replace("deadline_ns,", "None,"), TAKEN_OFF).short(),
     mutation(
         "begin.entering_clients_not_woken",
         Replace("seat.enters()", "seat.enters() && seats.is_empty()"),

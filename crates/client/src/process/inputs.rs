@@ -38,16 +38,14 @@ impl<'a> CycleInputs<'a> {
         for group in self.assignment.groups() {
             let mut first = None;
             for cell in group.inputs.iter().filter_map(|port| self.ports.cell(*port)) {
-                let source = match (cell.events(), first) {
-                    (Some(events), _) => self.events_in(events, group.sources, cursors),
-                    (None, None) => self.mix(cell, group.sources),
-                    (None, Some(first)) => self.repeat(first, cell, group.sources),
+                let source = match (cell.events(), group.sources, first) {
+                    (Some(events), sources, _) => self.events_in(events, sources, cursors),
+                    (None, [source], _) => self.copy(cell, *source),
+                    (None, sources, None) => self.mix(cell, sources),
+                    (None, sources, Some(first)) => self.repeat(first, cell, sources),
                 };
                 cell.set_source(source);
-                // A copy of a single source is as cheap as a copy of its copy.
-                if first.is_none() && group.sources.len() > 1 {
-                    first = Some(cell);
-                }
+                first = first.or(Some(cell));
             }
         }
     }
@@ -83,9 +81,23 @@ impl<'a> CycleInputs<'a> {
         private.base().as_ptr()
     }
 
-    /// Mixes the sources into the cell's private buffer, or copies a single one: the program may
-    /// write there, and the source's owner may change the source at any time. Returns its address,
-    /// or null for silence. Thread: cycle.
+    /// Copies the source into the cell's private buffer: the program may write there, and the
+    /// source's owner may change the source at any time. Returns its address, or null for silence.
+    /// Inlined, since most inputs have one source. Thread: cycle.
+    #[inline(always)]
+    fn copy(self, cell: &PortCell, source: u32) -> *mut f32 {
+        let Some(private) = cell.private() else { return null_mut() };
+        let Some(mut into) = private.borrow(self.frames) else { return null_mut() };
+        let mut address = null_mut();
+        self.with_samples(InputSource::from_word(source), self.frames, |samples| {
+            dsp::copy(samples, &mut into);
+            address = private.base().as_ptr();
+        });
+        address
+    }
+
+    /// Mixes the sources into the cell's private buffer. Returns its address, or null for silence.
+    /// Thread: cycle.
     #[inline(never)]
     fn mix(self, cell: &PortCell, sources: &[u32]) -> *mut f32 {
         let Some(private) = cell.private() else { return null_mut() };

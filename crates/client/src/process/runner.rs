@@ -40,6 +40,8 @@ pub(crate) struct Runner {
     /// The first plan of the assignments that the thread applied last.
     applied_plan: u64,
     spurious: u32,
+    /// How long a sleep lasts that a predecessor can turn into one for ever, ns.
+    patience_ns: Option<u64>,
     tables: TablesReceiver,
     /// Space for merging events.
     cursors: Vec<Cursor>,
@@ -71,8 +73,10 @@ impl Runner {
         let current = CurrentCycle::default();
         let words = vec![std::hint::black_box(0); ASSIGNMENT_WORDS].into_boxed_slice();
         CURRENT.set(Some(Rc::clone(&current)));
+        let server = core.memories.newest();
         Self {
-            server: core.memories.newest(),
+            server,
+            patience_ns: patience_ns(core.memories.get(server)),
             core,
             stop,
             ended: false,
@@ -189,9 +193,6 @@ impl Runner {
             }
             // Not `self.memory()`, which would borrow `self` and keep `turn` from being changed.
             let memory = self.core.memories.get(self.server);
-            // Read before the checks: a server that is added after them wakes the thread, see
-            // `ServerMemories::add`.
-            let woken = memory.signals.wake_count();
             // Before the newest server is looked up: a thread that does not see the memory of a
             // replacement sees that its server is gone, and sleeps where a wake-up is counted.
             let is_detached = self.core.memories.is_detached();
@@ -200,7 +201,7 @@ impl Runner {
                 continue;
             }
             if is_detached {
-                memory.signals.sleep(woken, Some(Futex.now_ns().saturating_add(POLL_NS)), &Futex);
+                self.sleep_detached();
                 continue;
             }
             let pages = Pages {
@@ -214,11 +215,25 @@ impl Runner {
                 tables: &mut self.tables,
             };
             if let Turn::Run(info) =
-                self.turn.next(pages, &mut own, POLL_NS, &mut self.spurious, &Futex)
+                self.turn.next(pages, &mut own, self.patience_ns, &mut self.spurious, &Futex)
             {
                 return Some(info);
             }
             memory.own.note_poll();
+        }
+    }
+
+    /// Sleeps as long as there is no server, unless there is a reason not to. Thread: cycle.
+    #[cold]
+    fn sleep_detached(&self) {
+        let signals = &self.memory().signals;
+        // Read before the checks: a server that is added after them wakes the thread, see
+        // `ServerMemories::add`, and so does a reason to end.
+        let woken = signals.wake_count();
+        let must_end = self.stop.load(Ordering::Acquire) || self.core.is_over();
+        let memories = &self.core.memories;
+        if !must_end && memories.is_detached() && memories.newest() == self.server {
+            signals.sleep(woken, Some(Futex.now_ns().saturating_add(POLL_NS)), &Futex);
         }
     }
 
@@ -237,6 +252,7 @@ impl Runner {
         self.server = self.core.memories.newest();
         self.turn.reset();
         (self.applied_plan, self.spurious) = (0, 0);
+        self.patience_ns = patience_ns(self.memory());
         for slab in self.core.own_slabs.iter() {
             // 0 is not a cycle of the new server.
             slab.slab().header().finish(0);
@@ -313,6 +329,12 @@ impl Runner {
             let _ = self.take_priority();
         }
     }
+}
+
+/// How long a sleep on a page that other programs can name lasts without a wake-up, ns; `None` if
+/// the operator trusts them.
+fn patience_ns(memory: &ServerMemory) -> Option<u64> {
+    (!memory.engine.flags().trusts_programs).then_some(POLL_NS)
 }
 
 /// The client's own signal pages.

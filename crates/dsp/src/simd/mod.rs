@@ -44,9 +44,6 @@ macro_rules! dispatch {
 }
 
 dispatch! {
-    /// Copies `source` to `into`. If `source` is shorter, silence follows.
-    kernels::samples::copy => fn copy(source: PeerSamples<'_>, into: &mut [f32]);
-
     /// Adds `source` to `into`. If `source` is shorter, the rest of `into` stays as it is.
     kernels::samples::add => fn add(source: PeerSamples<'_>, into: &mut [f32]);
 
@@ -102,6 +99,25 @@ dispatch! {
     kernels::weave::deinterleave::<Baseline> | kernels::weave::deinterleave::<Avx2> => fn deinterleave(
         format: Format, source: &[u8], into: [&mut [f32]; LANES], first: usize, channels: usize
     );
+}
+
+/// Copies `source` to `into`. If `source` is shorter, silence follows. A short copy is inlined.
+#[inline]
+pub fn copy(source: PeerSamples<'_>, into: &mut [f32]) {
+    if into.len() <= SHORT_FRAMES && into.len() <= source.len() {
+        source.copy_inline(into);
+    } else {
+        copy_any(source, into);
+    }
+}
+
+/// Frames up to which a copy in blocks takes less time than looking for the pages of the C
+/// library's.
+const SHORT_FRAMES: usize = 256;
+
+#[inline(never)]
+fn copy_any(source: PeerSamples<'_>, into: &mut [f32]) {
+    kernels::samples::copy(source, into);
 }
 
 /// Returns the integer part of a number, clipped to `BITS` bits (32 at most); 0 for NaN. A cast

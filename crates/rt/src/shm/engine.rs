@@ -45,6 +45,9 @@ pub struct ServerFlags {
     pub sync: bool,
     /// The server requests priorities for process threads, which cannot take them.
     pub gives_priorities: bool,
+    /// The operator trusts all programs: none takes sleepers away from a page that it shares with
+    /// others.
+    pub trusts_programs: bool,
 }
 
 /// Real-time priorities under `SCHED_FIFO`; 0 where nothing is real-time.
@@ -146,8 +149,11 @@ impl CycleInfo {
 impl EngineSegment {
     /// States how the server runs, before any client can map the segment.
     pub fn describe(&self, flags: ServerFlags, priorities: Priorities, server_process: u32) {
-        let ServerFlags { realtime, sync, gives_priorities } = flags;
-        let bits = u32::from(realtime) | u32::from(sync) << 1 | u32::from(gives_priorities) << 2;
+        let ServerFlags { realtime, sync, gives_priorities, trusts_programs } = flags;
+        let bits = u32::from(realtime)
+            | u32::from(sync) << 1
+            | u32::from(gives_priorities) << 2
+            | u32::from(trusts_programs) << 3;
         self.flags.store(bits, Ordering::Relaxed);
         self.client_priority.store(priorities.clients, Ordering::Relaxed);
         self.driver_priority.store(priorities.driver, Ordering::Relaxed);
@@ -200,6 +206,7 @@ impl EngineSegment {
             realtime: flags & 1 != 0,
             sync: flags & 2 != 0,
             gives_priorities: flags & 4 != 0,
+            trusts_programs: flags & 8 != 0,
         }
     }
 

@@ -63,7 +63,11 @@ const PATIENCE_NS: u64 = 1_000_000_000;
 
 /// The deadlines of the first two sleeps of a client that has run a cycle, where none follows, and
 /// the time after them, ns.
-fn sleeps_after_a_cycle(edges: Edges, wakes_early: bool) -> (Vec<Option<u64>>, u64) {
+fn sleeps_after_a_cycle(
+    edges: Edges,
+    wakes_early: bool,
+    patience_ns: Option<u64>,
+) -> (Vec<Option<u64>>, u64) {
     let (engine, own, clock) = (EngineSegment::default(), OwnPage::default(), Clock::default());
     let (assignments, mut words) = (Assignments::boxed(), [0; 16]);
     let mut writer = AssignmentWriter::new(&mut words, None, edges, false);
@@ -82,7 +86,7 @@ fn sleeps_after_a_cycle(edges: Edges, wakes_early: bool) -> (Vec<Option<u64>>, u
     let pages = Pages { engine: &engine, assignments: &assignments, own: &own };
     let mut state = TurnState::new(std::vec![0; ASSIGNMENT_WORDS]);
     let mut spurious = 0;
-    let mut poll = || state.next(pages, &mut signals, PATIENCE_NS, &mut spurious, &clock);
+    let mut poll = || state.next(pages, &mut signals, patience_ns, &mut spurious, &clock);
     assert!(matches!(poll(), Turn::Run(_)));
     assert_eq!([poll(), poll()], [Turn::Wait; 2]);
     (clock.deadlines_ns.take(), clock.now_ns.get())
@@ -92,7 +96,7 @@ fn sleeps_after_a_cycle(edges: Edges, wakes_early: bool) -> (Vec<Option<u64>>, u
 fn a_client_that_wakes_early_waits_for_its_turn_in_bounded_time() {
     let early_ns = DUE_NS - EARLY_NS;
     for edges in [Edges::NONE, Edges::new(1).expect("one")] {
-        let (deadlines_ns, now_ns) = sleeps_after_a_cycle(edges, true);
+        let (deadlines_ns, now_ns) = sleeps_after_a_cycle(edges, true, Some(PATIENCE_NS));
         assert_eq!(deadlines_ns[0], Some(early_ns), "{edges:?}");
         match deadlines_ns[1] {
             None => assert!(now_ns.abs_diff(early_ns + SPIN_NS) < 5_000, "{now_ns}"),
@@ -107,9 +111,18 @@ fn a_client_that_wakes_early_waits_for_its_turn_in_bounded_time() {
 
 #[test]
 fn other_clients_sleep_until_their_turn() {
-    assert_eq!(sleeps_after_a_cycle(Edges::NONE, false).0, [None, None]);
-    let (deadlines_ns, _) = sleeps_after_a_cycle(Edges::new(1).expect("one"), false);
+    let patience_ns = Some(PATIENCE_NS);
+    assert_eq!(sleeps_after_a_cycle(Edges::NONE, false, patience_ns).0, [None, None]);
+    let (deadlines_ns, _) = sleeps_after_a_cycle(Edges::new(1).expect("one"), false, patience_ns);
     assert_eq!(deadlines_ns[0], Some(PATIENCE_NS), "from the cycle on");
+}
+
+#[test]
+fn a_client_among_trusted_programs_sleeps_without_a_deadline() {
+    let one = Edges::new(1).expect("one");
+    assert_eq!(sleeps_after_a_cycle(one, false, None).0, [None, None]);
+    let (deadlines_ns, _) = sleeps_after_a_cycle(one, true, None);
+    assert_eq!(deadlines_ns, [Some(DUE_NS - EARLY_NS), None], "its early wake-up needs a timer");
 }
 
 #[test]

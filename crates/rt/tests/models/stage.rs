@@ -71,7 +71,7 @@ impl Stage {
     pub(crate) fn poll(&self, mut client: &Client, memory: &mut Memory) -> Option<u32> {
         let pages =
             Pages { engine: &self.engine, assignments: &client.assignments, own: &client.own };
-        match memory.next(pages, &mut client, 0, &mut 0, &self.futex) {
+        match memory.next(pages, &mut client, Some(0), &mut 0, &self.futex) {
             Turn::Run(info) => Some(info.cycle),
             Turn::Wait => None,
         }
