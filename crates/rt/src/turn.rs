@@ -47,7 +47,8 @@ pub struct TurnState<W> {
     woken: u32,
     /// First plan of the assignment whose signal page `woken` was read from.
     counted_for: u64,
-    /// When a sleep on the signal page ends without a wake-up, ns; `None`: never.
+    /// When a sleep on the signal page ends without a wake-up, ns; `None`: never. 0, which is at
+    /// once, until the first cycle.
     sleeps_until_ns: Option<u64>,
     early: EarlyWake,
     used: usize,
@@ -85,7 +86,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
             known_for: 0,
             woken: 0,
             counted_for: 0,
-            sleeps_until_ns: None,
+            sleeps_until_ns: Some(0),
             early: EarlyWake::default(),
             used: 0,
             words,
@@ -96,6 +97,7 @@ impl<W: AsMut<[u32]> + AsRef<[u32]>> TurnState<W> {
     pub fn reset(&mut self) {
         (self.last_cycle, self.valid_from, self.known_for, self.used) = (0, 0, 0, 0);
         (self.woken, self.counted_for) = (0, 0);
+        self.sleeps_until_ns = Some(0);
         self.early = EarlyWake::default();
     }
 
