@@ -1,0 +1,261 @@
+//! What streams and devices had last, as one readable text.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::MAX_VOLUME;
+use crate::table::Table;
+
+/// The version of the text.
+const VERSION: u32 = 1;
+/// Most channels of volumes.
+const MAX_CHANNELS: usize = 32;
+
+/// A volume for each position of a channel, in PulseAudio's steps.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Volumes(BTreeMap<String, u32>);
+
+impl Volumes {
+    /// Takes the volume of each channel, by the name of its position. Channels of the same position
+    /// get the mean of theirs, and volumes above [`MAX_VOLUME`] are that.
+    pub fn of<'a>(channels: impl IntoIterator<Item = (&'a str, u32)>) -> Self {
+        let mut all: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+        for (position, volume) in channels {
+            all.entry(position).or_default().push(volume.min(MAX_VOLUME));
+        }
+        let mean = all.into_iter().map(|(position, of)| (position.to_owned(), mean(of.iter())));
+        Self(mean.take(MAX_CHANNELS).collect())
+    }
+
+    /// Returns the volume of a channel: that of its position, or else the mean of all.
+    #[must_use]
+    pub fn at(&self, position: &str) -> u32 {
+        self.0.get(position).copied().unwrap_or_else(|| mean(self.0.values()))
+    }
+
+    /// Returns whether there is no channel.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Returns the names of all positions, and the volumes there.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
+        self.0.iter().map(|(position, volume)| (position.as_str(), *volume))
+    }
+}
+
+fn mean<'a>(volumes: impl ExactSizeIterator<Item = &'a u32>) -> u32 {
+    let count = volumes.len() as u64;
+    let sum: u64 = volumes.map(|volume| u64::from(*volume)).sum();
+    sum.checked_div(count).unwrap_or(0) as u32
+}
+
+/// What the streams of one name had last. What is `None`, nobody has changed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamEntry {
+    /// Of each channel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<Volumes>,
+    /// Whether it was muted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub muted: Option<bool>,
+    /// The sink, or source, to which a user has moved it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+}
+
+/// What a device had last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceEntry {
+    /// In PulseAudio's steps.
+    pub volume: u32,
+    /// Whether it was muted.
+    pub muted: bool,
+}
+
+/// Everything that is remembered.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Memory {
+    streams: Table<StreamEntry>,
+    devices: Table<DeviceEntry>,
+}
+
+/// A text that is no memory.
+#[derive(Debug, thiserror::Error)]
+pub enum Damaged {
+    /// It is not JSON, or has other members.
+    #[error("{0}")]
+    Content(#[from] serde_json::Error),
+    /// A later version of consort has written it.
+    #[error("it is of version {0}, which only a later consort can read")]
+    Version(u32),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    consort_desktop: u32,
+    #[serde(default)]
+    streams: Vec<Named<StreamEntry>>,
+    #[serde(default)]
+    devices: Vec<Named<DeviceEntry>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Named<E> {
+    name: String,
+    #[serde(flatten)]
+    entry: E,
+}
+
+impl Memory {
+    /// Reads what [`to_text`](Self::to_text) has written.
+    ///
+    /// # Errors
+    /// [`Damaged`].
+    pub fn parse(text: &str) -> Result<Self, Damaged> {
+        #[derive(Deserialize)]
+        struct Version {
+            consort_desktop: u32,
+        }
+        let Version { consort_desktop } = serde_json::from_str(text)?;
+        if consort_desktop > VERSION {
+            return Err(Damaged::Version(consort_desktop));
+        }
+        let text: Text = serde_json::from_str(text)?;
+        let mut memory = Self::default();
+        for Named { name, mut entry } in text.streams {
+            let volume = entry.volume.take();
+            entry.volume = volume.map(|volume| Volumes::of(volume.iter()));
+            memory.set_stream(&name, entry);
+        }
+        for Named { name, entry } in text.devices {
+            memory.set_device(&name, entry);
+        }
+        Ok(memory)
+    }
+
+    /// Returns it as a text that a user can read.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let text = Text {
+            consort_desktop: VERSION,
+            streams: named(self.streams.iter()),
+            devices: named(self.devices.iter()),
+        };
+        // Names and numbers: nothing here can fail.
+        let mut text = serde_json::to_string_pretty(&text).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Returns what the streams of a name had last.
+    #[must_use]
+    pub fn stream(&self, key: &str) -> Option<&StreamEntry> {
+        self.streams.get(key)
+    }
+
+    /// Remembers what the streams of a name have; returns whether that is something new. Volumes
+    /// without a channel are none.
+    pub fn set_stream(&mut self, key: &str, mut entry: StreamEntry) -> bool {
+        entry.volume = entry.volume.filter(|volume| !volume.is_empty());
+        self.streams.set(key, entry)
+    }
+
+    /// Forgets the streams of a name; returns whether they were known.
+    pub fn forget_stream(&mut self, key: &str) -> bool {
+        self.streams.remove(key)
+    }
+
+    /// Forgets all streams; returns whether there were some.
+    pub fn forget_streams(&mut self) -> bool {
+        self.streams.clear()
+    }
+
+    /// Returns what is remembered of streams, what was changed last at the end.
+    pub fn streams(&self) -> impl Iterator<Item = (&str, &StreamEntry)> {
+        self.streams.iter()
+    }
+
+    /// Returns what a device had last.
+    #[must_use]
+    pub fn device(&self, name: &str) -> Option<DeviceEntry> {
+        self.devices.get(name).copied()
+    }
+
+    /// Remembers what a device has; returns whether that is something new.
+    pub fn set_device(&mut self, name: &str, entry: DeviceEntry) -> bool {
+        self.devices.set(name, DeviceEntry { volume: entry.volume.min(MAX_VOLUME), ..entry })
+    }
+}
+
+fn named<'a, E: Clone + 'a>(entries: impl Iterator<Item = (&'a str, &'a E)>) -> Vec<Named<E>> {
+    entries.map(|(name, entry)| Named { name: name.to_owned(), entry: entry.clone() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_is_one_that_users_can_read() {
+        let mut memory = Memory::default();
+        let entry = StreamEntry {
+            volume: Some(Volumes::of([("front-right", 65_536), ("front-left", 32_768)])),
+            muted: Some(false),
+            device: Some("headset".into()),
+        };
+        memory.set_stream("sink-input-by-application-name:mpv", entry);
+        memory.set_device("consort", DeviceEntry { volume: 52_429, muted: true });
+        let text = r#"{
+  "consort_desktop": 1,
+  "streams": [
+    {
+      "name": "sink-input-by-application-name:mpv",
+      "volume": {
+        "front-left": 32768,
+        "front-right": 65536
+      },
+      "muted": false,
+      "device": "headset"
+    }
+  ],
+  "devices": [
+    {
+      "name": "consort",
+      "volume": 52429,
+      "muted": true
+    }
+  ]
+}
+"#;
+        assert_eq!(memory.to_text(), text);
+        assert_eq!(Memory::parse(text).expect("a memory"), memory);
+    }
+
+    #[test]
+    fn a_text_that_is_no_memory_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "EOF"),
+            ("{\"consort_desktop\": 1, \"streams\": [{\"name\": 1}]}", "line 1 column"),
+            ("{\"consort_desktop\": 1, \"more\": 1}", "more"),
+            ("{\"consort_desktop\": 2, \"more\": 1}", "version 2"),
+            ("{}", "consort_desktop"),
+        ] {
+            let refusal = Memory::parse(text).expect_err(text).to_string();
+            assert!(refusal.contains(reason), "{text}: {refusal}");
+        }
+    }
+
+    #[test]
+    fn a_channel_without_a_volume_has_the_mean() {
+        let volumes = Volumes::of([("front-left", 100), ("front-right", 201)]);
+        assert_eq!(["front-left", "front-right", "mono"].map(|at| volumes.at(at)), [100, 201, 150]);
+        assert_eq!(Volumes::default().at("mono"), 0);
+        let twice = Volumes::of([("mono", 100), ("mono", 300)]);
+        assert_eq!(twice.at("mono"), 200);
+    }
+}

@@ -1,0 +1,128 @@
+//! Promises that hold for any tables.
+
+use proptest::prelude::*;
+
+use crate::roles::with_role;
+use crate::*;
+
+const ROLES: [&str; 4] = ["music", "video", "phone", "event"];
+const DEVICES: [&str; 3] = ["consort", "headset", "gone"];
+
+fn volumes() -> impl Strategy<Value = Volumes> {
+    let positions = prop::sample::subsequence(vec!["front-left", "front-right", "lfe"], 1..=3);
+    (positions, prop::collection::vec(0..=MAX_VOLUME, 3))
+        .prop_map(|(positions, volumes)| Volumes::of(positions.into_iter().zip(volumes)))
+}
+
+fn entry() -> impl Strategy<Value = StreamEntry> {
+    let device = prop::option::of(prop::sample::select(DEVICES.to_vec()));
+    (prop::option::of(volumes()), any::<Option<bool>>(), device).prop_map(
+        |(volume, muted, device)| StreamEntry { volume, muted, device: device.map(str::to_owned) },
+    )
+}
+
+fn memory() -> impl Strategy<Value = Memory> {
+    let device = (0..=MAX_VOLUME, any::<bool>());
+    let devices = prop::collection::vec((".{1,8}", device), 0..8);
+    let streams = prop::collection::vec((".{1,8}", entry()), 0..8);
+    (streams, devices).prop_map(|(streams, devices)| {
+        let mut memory = Memory::default();
+        streams.into_iter().for_each(|(name, entry)| {
+            memory.set_stream(&name, entry);
+        });
+        devices.into_iter().for_each(|(name, (volume, muted))| {
+            memory.set_device(&name, DeviceEntry { volume, muted });
+        });
+        memory
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read_again(memory in memory()) {
+        prop_assert_eq!(Memory::parse(&memory.to_text()).expect("a memory"), memory);
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused(text in ".{0,200}") {
+        let _ = Memory::parse(&text);
+        let _ = Rules::parse(&text);
+    }
+
+    #[test]
+    fn a_stream_begins_as_the_last_of_its_name_unless_its_program_or_a_rule_says_otherwise(
+        entry in entry(),
+        names_device in any::<bool>(),
+        states_volume in any::<bool>(),
+        states_mute in any::<bool>(),
+        rule in prop::option::of(prop::sample::select(DEVICES.to_vec())),
+    ) {
+        let stream = with_role(Some("music"));
+        let mut memory = Memory::default();
+        memory.set_stream(&stream.key(), entry.clone());
+        let (rules, _) = Rules::parse(&rule.map_or_else(String::new, |device| {
+            format!("device={device} volume=50% muted=yes role=music")
+        }));
+        let asked = Asked { names_device, states_volume, states_mute };
+        let start = start(&stream, asked, &rules, &memory, |device| device != "gone");
+        match (rule, &start.volume.value) {
+            (Some(_), volume) => {
+                let volume = volume.as_ref().expect("the rule's");
+                prop_assert_eq!(["lfe", "mono"].map(|at| volume.at(at)), [0x8000; 2]);
+                prop_assert_eq!(start.muted.value, Some(true));
+            }
+            (None, volume) => {
+                prop_assert_eq!(volume.clone(), entry.volume.filter(|_| !states_volume));
+                prop_assert_eq!(start.muted.value, entry.muted.filter(|_| !states_mute));
+            }
+        }
+        let is_there = |device: &String| device != "gone";
+        let of_rule = rule.map(str::to_owned).filter(is_there);
+        let remembered = entry.device.filter(|_| !names_device).filter(is_there);
+        prop_assert_eq!(start.device.value, of_rule.or(remembered));
+    }
+
+    #[test]
+    fn only_a_stream_that_is_heard_and_not_held_does_something_to_others_of_its_device(
+        streams in prop::collection::vec((0..2_u32, 0..5_usize, any::<bool>()), 0..12),
+        rules in prop::collection::vec(
+            (any::<bool>(), 0..4_usize, 0..4_usize, -100..=0_i32), 0..5),
+    ) {
+        let lines = rules.iter().map(|(corks, trigger, other, decibels)| {
+            let (trigger, other) = (ROLES[*trigger], ROLES[*other]);
+            if *corks {
+                format!("cork={other} role={trigger}\n")
+            } else {
+                format!("duck={other} by={decibels}dB role={trigger}\n")
+            }
+        });
+        let (rules, complaints) = Rules::parse(&lines.collect::<String>());
+        prop_assert_eq!(complaints, []);
+        let known: Vec<Identity> =
+            streams.iter().map(|(_, role, _)| with_role(ROLES.get(*role).copied())).collect();
+        let streams: Vec<Playing<'_>> = (0..).zip(&streams).zip(&known)
+            .map(|((number, (device, _, is_heard)), identity)| {
+                Playing { number, device: *device, identity, is_heard: *is_heard }
+            })
+            .collect();
+        let done = interactions(&streams, &rules);
+        for (number, interaction) in &done {
+            let [of, by] = [*number, interaction.by()].map(|number| streams[number as usize]);
+            prop_assert_ne!(of.number, by.number);
+            prop_assert_eq!(of.device, by.device);
+            prop_assert!(by.is_heard);
+            prop_assert!((0.0..=1.0).contains(&interaction.factor()));
+        }
+        let holder = |number: &u32| match done.get(number) {
+            Some(Interaction::Held { by, .. }) => Some(*by),
+            _ => None,
+        };
+        for by in done.keys().filter_map(holder) {
+            // It held before something else could hold it.
+            prop_assert!(holder(&by).is_none_or(|of_holder| of_holder > by));
+        }
+        let mut turned: Vec<Playing<'_>> = streams.clone();
+        turned.reverse();
+        prop_assert_eq!(interactions(&turned, &rules), done, "in any order");
+    }
+}
