@@ -238,6 +238,7 @@ pub fn command_in(directory: &Path, program: &Path) -> Command {
         .env("LD_LIBRARY_PATH", library_directory())
         .env_remove("JACK_PROMISCUOUS_SERVER")
         .env_remove("XDG_CONFIG_HOME")
+        .env_remove("XDG_STATE_HOME")
         .current_dir(directory);
     command
 }

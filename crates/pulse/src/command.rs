@@ -10,7 +10,9 @@ use sys::signals::TerminationSignals;
 
 use crate::cookie_file::CookieFile;
 use crate::front_end::{Admission, Cookie};
-use crate::service::{Entrance, Listener, NetworkListener, ServerDevices, Service, address};
+use crate::service::{
+    Entrance, Keeper, Listener, NetworkListener, ServerDevices, Service, address,
+};
 
 /// Let programs of PulseAudio play and record
 ///
@@ -79,7 +81,8 @@ impl Pulse {
             sys::report!("consort: programs of PulseAudio over TCP: {}, {who}", network.address()?);
         }
         let admission = Admission { cookie, is_open_to_network: self.anonymous };
-        Service::new(devices, Entrance { local, network, admission }, signals)?.run()?;
+        let entrance = Entrance { local, network, admission };
+        Service::new(devices, entrance, signals, Keeper::of_user(server))?.run()?;
         Ok(ExitCode::SUCCESS)
     }
 

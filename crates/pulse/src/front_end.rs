@@ -4,9 +4,12 @@
 mod admission;
 mod client;
 mod connections;
+mod desktop;
 mod devices;
 mod dispatch;
+mod extensions;
 mod format;
+mod interactions;
 mod introspection;
 mod module_arguments;
 mod module_requests;
@@ -27,12 +30,14 @@ mod source_outputs;
 mod sources;
 #[cfg(test)]
 mod tests;
+mod treatment;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
 
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
+use desktop::Desktop;
 use modules::Modules;
 use pulseaudio::protocol::{
     Command, PulseError, SubscriptionEvent, SubscriptionEventFacility as Facility,
@@ -106,6 +111,7 @@ pub(crate) struct FrontEnd<D: Devices> {
     /// The names of the sink and the source that a program made the default.
     chosen_sink: Option<CString>,
     chosen_source: Option<CString>,
+    desktop: Desktop,
     machine: Machine,
     admission: Admission,
     clients: BTreeMap<u32, Client>,
@@ -141,6 +147,7 @@ impl<D: Devices> FrontEnd<D> {
             modules: Modules::default(),
             chosen_sink: None,
             chosen_source: None,
+            desktop: Desktop::default(),
             machine,
             admission: Admission::default(),
             clients: BTreeMap::new(),
@@ -171,6 +178,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns what is to be done, in this order.
     pub fn take_effects(&mut self) -> Vec<Effect> {
+        self.interact();
         self.clients.values_mut().for_each(|client| client.answered_bytes = 0);
         std::mem::take(&mut self.effects)
     }

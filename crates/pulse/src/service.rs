@@ -1,6 +1,7 @@
 //! Sockets, the server's streams, and time: the part that does I/O.
 
 mod accounts;
+mod keeper;
 mod link;
 mod listener;
 mod machine;
@@ -14,6 +15,7 @@ mod socket;
 use std::collections::BTreeMap;
 
 use accounts::Accounts;
+pub(crate) use keeper::Keeper;
 use link::{Link, State};
 use listener::Accepted;
 pub use listener::Listener;
@@ -63,6 +65,7 @@ pub(crate) struct Service {
     links: BTreeMap<u32, Link>,
     accounts: Accounts,
     retry: Retry,
+    keeper: Keeper,
 }
 
 impl Service {
@@ -74,6 +77,7 @@ impl Service {
         devices: ServerDevices,
         entrance: Entrance,
         signals: TerminationSignals,
+        mut keeper: Keeper,
     ) -> anyhow::Result<Self> {
         // Each program takes a descriptor, and each stream some.
         let _ = sys::process::raise_file_limit();
@@ -84,10 +88,12 @@ impl Service {
         if let Some(network) = &network {
             poller.add(network, NETWORK, Interest::Readable)?;
         }
-        let front_end = FrontEnd::new(devices, machine::about()).admitting(admission);
+        let (memory, rules) = (keeper.load(), keeper.changed_rules().unwrap_or_default());
+        let front_end = FrontEnd::new(devices, machine::about());
+        let front_end = front_end.admitting(admission).remembering(memory, rules);
         let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
         let mut service =
-            Self { poller, signals, local, network, front_end, links, accounts, retry };
+            Self { poller, signals, local, network, front_end, links, accounts, retry, keeper };
         service.watch_server()?;
         Ok(service)
     }
@@ -97,10 +103,18 @@ impl Service {
     /// # Errors
     /// The kernel's, of waiting for events.
     pub fn run(mut self) -> anyhow::Result<()> {
+        let ended = self.serve();
+        self.keep(now_ns());
+        self.keeper.finish(self.front_end.memory());
+        ended
+    }
+
+    fn serve(&mut self) -> anyhow::Result<()> {
         let mut events = Vec::new();
         loop {
             let due_ns = self.front_end.deadline(now_ns());
-            let deadline_ns = [due_ns, self.retry.due_ns(self.links.len()), self.admission_ns()];
+            let retry_ns = self.retry.due_ns(self.links.len());
+            let deadline_ns = [due_ns, retry_ns, self.admission_ns(), self.keeper.due_ns()];
             self.poller.wait(&mut events, deadline_ns.into_iter().flatten().min())?;
             for event in &events {
                 match event.token {
@@ -124,11 +138,26 @@ impl Service {
             }
             self.end_unadmitted(now_ns);
             self.carry_out();
+            self.keep(now_ns);
+        }
+    }
+
+    /// Writes what is remembered, once that is due.
+    fn keep(&mut self, now_ns: u64) {
+        if self.front_end.take_memory_has_changed() {
+            self.keeper.note(now_ns);
+        }
+        if self.keeper.due_ns().is_some_and(|due_ns| due_ns <= now_ns) {
+            self.keeper.write(self.front_end.memory(), now_ns);
         }
     }
 
     /// Accepts programs that wait; the poller reports those that are left.
     fn accept(&mut self, listener: u64) {
+        // A user who has changed them starts a program next.
+        if let Some(rules) = self.keeper.changed_rules() {
+            self.front_end.obey(rules);
+        }
         for _ in 0..ACCEPTED_AT_ONCE {
             let accepted = match (&self.network, listener) {
                 (Some(network), NETWORK) => network.accept(),

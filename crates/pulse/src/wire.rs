@@ -4,10 +4,15 @@
 //! (`pulseaudio`) believes the lengths that a packet states; [`tagstruct::check`] comes before it.
 
 mod descriptor;
+mod extension;
 mod frames;
 mod packet;
 mod tagstruct;
 
 pub(crate) use descriptor::{Seek, samples};
+pub(crate) use extension::{
+    AboutDevices, AboutStreams, RememberedStream, WriteMode, reply as extension_reply,
+    streams_changed, write_remembered,
+};
 pub(crate) use frames::{Frame, FrameReader};
 pub(crate) use packet::{Packet, Unreadable, error, event, read, reply, success};

@@ -19,6 +19,8 @@ pub(super) struct Client {
     pub props: Props,
     /// What it is notified of.
     pub subscription: SubscriptionMask,
+    /// It is notified of changes of what is remembered of streams.
+    pub follows_memory: bool,
     /// The channel of its next stream.
     pub next_channel: u32,
     /// It has not taken all that was sent: what is recorded for it waits.
@@ -36,6 +38,7 @@ impl Client {
             admitted: None,
             props,
             subscription,
+            follows_memory: false,
             next_channel: 0,
             is_busy: false,
             answered_bytes: 0,

@@ -1,7 +1,9 @@
 //! What follows when the server's devices change: sinks come and go, and their streams with them.
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 
+use policy::DeviceReason;
 use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
@@ -42,6 +44,11 @@ impl<D: Devices> FrontEnd<D> {
         }
         for change in there {
             self.notify_sink(change);
+            match change {
+                Change::New(index) => self.sink_came(index, now_ns),
+                Change::Changed(index) => self.sink_volume_changed(index),
+                Change::Gone(_) => {}
+            }
         }
         self.remove_sinks(&gone, before, now_ns);
     }
@@ -71,7 +78,7 @@ impl<D: Devices> FrontEnd<D> {
         }
         self.defaults_changed(before, now_ns);
         for (index, sink) in removed {
-            self.rescue_streams_of(index, now_ns);
+            self.rescue_streams_of(index, &sink.name, now_ns);
             let mut sources = vec![Source::Monitor(index)];
             sources
                 .extend((index == DRIVER && sink.format.captured > 0).then_some(Source::Capture));
@@ -87,13 +94,18 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Moves the streams of a sink that is not listed any more, and of its sources.
-    fn rescue_streams_of(&mut self, sink: u32, now_ns: u64) {
+    fn rescue_streams_of(&mut self, sink: u32, name: &CStr, now_ns: u64) {
         let inputs = self.inputs.iter().filter(|(_, input)| input.sink == sink);
         let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
         for index in inputs {
             let to = self.default_sink();
             if to.is_none_or(|to| self.move_input(index, to, now_ns).is_err()) {
                 self.kill_input(index);
+            }
+            if let Some(input) = self.inputs.get_mut(&index) {
+                let device = name.to_string_lossy().into_owned();
+                input.treatment.device = DeviceReason::DeviceGone { device };
+                input.is_pinned = false;
             }
         }
         let outputs: Vec<u32> = self.outputs.keys().copied().collect();
@@ -170,6 +182,9 @@ impl<D: Devices> FrontEnd<D> {
             let Some(sink) = self.sinks.of_device(device.as_deref()) else { continue };
             if input.sink != sink {
                 self.input_has_moved(index, sink, now_ns);
+                if let Some(input) = self.inputs.get_mut(&index) {
+                    input.treatment.device = DeviceReason::Moved;
+                }
             }
         }
     }

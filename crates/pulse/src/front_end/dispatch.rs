@@ -9,7 +9,7 @@ use crate::wire::{self, Packet};
 
 impl<D: Devices> FrontEnd<D> {
     pub(super) fn answer(&mut self, client: u32, packet: Packet, now_ns: u64) -> Answered {
-        let Packet { tag, command, keys } = packet;
+        let Packet { tag, command, keys, extension } = packet;
         if let Command::Auth(asked) = &command {
             return self.authenticate(client, tag, asked);
         }
@@ -34,6 +34,9 @@ impl<D: Devices> FrontEnd<D> {
                 self.create_playback(client, tag, &asked, now_ns)
             }
             Command::DeletePlaybackStream(channel) => self.delete_playback(client, channel),
+            Command::Extension(asked) => {
+                self.answer_extension(client, tag, (asked.name.as_deref(), &extension), now_ns)
+            }
             command => self
                 .answer_about_playback(client, tag, &command, &keys, now_ns)
                 .or_else(|| self.answer_about_samples(client, tag, &command, now_ns))
@@ -157,7 +160,6 @@ impl<D: Devices> FrontEnd<D> {
             | Command::SetCardProfile(_)
             | Command::SetSinkPort(_)
             | Command::SetSourcePort(_) => Err(PulseError::NoEntity),
-            Command::Extension(_) => Err(PulseError::NoExtension),
             _ => Err(PulseError::NotSupported),
         }
     }

@@ -39,12 +39,17 @@ fn positions() -> impl Iterator<Item = P> {
 /// Returns the samples that a program describes; `None` if the description makes no sense.
 pub(super) fn program(spec: &SampleSpec, map: &codec::ChannelMap) -> Option<ProgramFormat> {
     let format = *SampleFormat::ALL.get(usize::from(spec.format as u8))?;
-    let own = |position| positions().nth(usize::from(position as u8));
-    let own: Option<Vec<P>> = map.into_iter().map(own).collect();
-    let map = ChannelMap::new(&own?).ok()?;
+    let map = own_map(map)?;
     let is_rate = (1..=convert::MAX_RATE_HZ).contains(&spec.sample_rate);
     let is_program = is_rate && map.channels() == usize::from(spec.channels);
     is_program.then_some(ProgramFormat { format, rate_hz: spec.sample_rate, map })
+}
+
+/// Returns a map of channels; `None` if it makes no sense.
+pub(super) fn own_map(map: &codec::ChannelMap) -> Option<ChannelMap> {
+    let own = |position| positions().nth(usize::from(position as u8));
+    let own: Option<Vec<P>> = map.into_iter().map(own).collect();
+    ChannelMap::new(&own?).ok()
 }
 
 /// Returns the protocol's description of samples.

@@ -120,6 +120,7 @@ impl<D: Devices> FrontEnd<D> {
         let sink = self.sinks.get_mut(index).ok_or(PulseError::NoEntity)?;
         let volume = self.devices.set_volume(sink.device.as_deref(), gain, muted);
         sink.volume = volume.ok_or(PulseError::AccessDenied)?;
+        self.sink_volume_changed(index);
         self.notify(Facility::Sink, EventType::Changed, index);
         Ok(Answer::Done)
     }

@@ -12,7 +12,6 @@ use super::sink_inputs::Owner;
 use super::sources::Source;
 use super::{Answer, Answered, Client, FrontEnd};
 use crate::output::Devices;
-use crate::playback::gains;
 
 impl<D: Devices> FrontEnd<D> {
     /// A user moves a stream that plays.
@@ -24,6 +23,7 @@ impl<D: Devices> FrontEnd<D> {
         if let Some(input) = self.inputs.get_mut(&index) {
             input.is_pinned = !is_default;
         }
+        self.input_device_changed(index);
         Ok(Answer::Done)
     }
 
@@ -61,8 +61,7 @@ impl<D: Devices> FrontEnd<D> {
             };
             let (output, attributes) = self.open_on(opening)?;
             let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
-            let map = &input.playback.program().map;
-            let gains = gains(&input.volume, input.is_muted, map, &stream.map);
+            let gains = input.gains(&stream.map);
             let gone_on = input.playback.go_on_with(output, stream, attributes, gains, now_ns);
             gone_on.map_err(|_| PulseError::NotSupported)?;
         }
@@ -76,6 +75,7 @@ impl<D: Devices> FrontEnd<D> {
         let device_name = to.name.clone();
         let Some(input) = self.inputs.get_mut(&index) else { return };
         let from = std::mem::replace(&mut input.sink, sink);
+        self.desktop.is_stale = true;
         input.playback.update(now_ns);
         let attributes = input.playback.attributes();
         if let Some(Owner { client, channel }) = input.owner {

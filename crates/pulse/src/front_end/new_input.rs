@@ -1,12 +1,13 @@
 //! How a stream begins, for a program or for a sample.
 
-use client::stream::Gains;
 use convert::{Mixing, ProgramFormat};
+use policy::Start;
 use pulseaudio::protocol::{ChannelVolume, Props, PulseError};
 
 use super::playback_requests::media_name;
 use super::samples::Feed;
 use super::sink_inputs::{Owner, SinkInput};
+use super::treatment::{Treatment, is_chosen, restored};
 use super::{FrontEnd, MAX_STREAMS_OF_ONE};
 use crate::output::{Devices, NewOutput};
 use crate::playback::{Attributes, Pace, Playback, Requested, gains, most_us};
@@ -32,6 +33,8 @@ pub(super) struct NewInput {
     pub is_muted: bool,
     pub requested: Requested,
     pub mixing: Mixing,
+    /// How it begins, beside what its program has asked for.
+    pub start: (Treatment, Start),
 }
 
 /// What of a stream is needed to open it on a device.
@@ -73,7 +76,11 @@ impl<D: Devices> FrontEnd<D> {
             requested: new.requested,
         })?;
         let stream = self.sinks.get(new.sink).ok_or(PulseError::NoEntity)?.stream();
-        let gains: Gains = gains(&new.volume, new.is_muted, &new.program.map, &stream.map);
+        let (treatment, start) = new.start;
+        let volume = start.volume.value.map(|volume| restored(&volume, &new.program.map));
+        let volume = volume.unwrap_or(new.volume);
+        let is_muted = start.muted.value.unwrap_or(new.is_muted);
+        let gains = gains(&volume, is_muted, &new.program.map, &stream.map);
         let playback = Playback::new(output, new.program, stream, new.mixing, within, gains)
             .map_err(|_| PulseError::NotSupported)?;
         let index = self.next_input;
@@ -84,15 +91,17 @@ impl<D: Devices> FrontEnd<D> {
             account: new.account,
             sink: new.sink,
             stays: new.stays,
-            is_pinned: false,
+            is_pinned: is_chosen(&treatment.device),
+            treatment,
             program_name: new.program_name,
             requested: new.requested,
             props: new.props,
-            volume: new.volume,
-            is_muted: new.is_muted,
+            volume,
+            is_muted,
             playback,
         };
         self.inputs.insert(index, input);
+        self.desktop.is_stale = true;
         Ok(index)
     }
 

@@ -1,5 +1,6 @@
 //! What programs ask about their own streams.
 
+use policy::Direction;
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     ChannelVolume, CreatePlaybackStreamReply, LatencyParams, PlaybackLatency, PlaybackStreamParams,
@@ -10,7 +11,7 @@ use pulseaudio::protocol::{
 use super::dispatch::OVER_PROGRAM;
 use super::new_input::NewInput;
 use super::sink_inputs::{Owner, SinkInput};
-use super::{Answer, Answered, Client, FrontEnd, format, offers, properties};
+use super::{Answer, Answered, Client, FrontEnd, format, offers, properties, treatment};
 use crate::output::Devices;
 use crate::playback::{Latency, Playback, Requested};
 use crate::wire;
@@ -59,11 +60,16 @@ impl<D: Devices> FrontEnd<D> {
         let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let account = known.origin.account;
         self.check_streams_of(account)?;
+        let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+        let program_name = known.name().to_string_lossy().into_owned();
+        let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
+        let wanted = treatment::asked(asked.sink_index, asked.sink_name.as_deref(), states);
+        let start = self.decide_start(Direction::Playback, &props, wanted);
+        let chosen = start.1.device.value.as_deref().and_then(|name| self.sink_named(name));
+        let sink = chosen.unwrap_or(sink);
         let device = self.sinks.get(sink).ok_or(PulseError::NoEntity)?.samples();
         let program = offers::chosen(asked, &device)?;
         let volume = volume(asked, program.map.channels())?;
-        let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
-        let program_name = known.name().to_string_lossy().into_owned();
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let channel = known.take_channel();
         let index = self.begin_input(NewInput {
@@ -79,6 +85,7 @@ impl<D: Devices> FrontEnd<D> {
             is_muted: asked.flags.start_muted.unwrap_or(false),
             requested: Requested { buffer: asked.buffer_attr, latency: latency(&asked.flags) },
             mixing: offers::mixing(&asked.flags),
+            start,
         })?;
         Ok((index, channel))
     }
@@ -102,6 +109,7 @@ impl<D: Devices> FrontEnd<D> {
         let after = (input.playback.is_corked(), input.playback.runs());
         self.send_notices(index);
         if before != after {
+            self.desktop.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Changed, index);
         }
         Ok(Answer::Done)
@@ -178,6 +186,8 @@ impl<D: Devices> FrontEnd<D> {
     ) -> Answered {
         let (index, input) = self.input_of(client, channel)?;
         input.props = change(&input.props)?;
+        input.treatment.identity = treatment::identity(Direction::Playback, &input.props);
+        self.desktop.is_stale = true;
         self.notify(Facility::SinkInput, EventType::Changed, index);
         Ok(Answer::Done)
     }

@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use convert::{Mixing, ProgramFormat};
+use policy::Direction;
 use pulseaudio::protocol::stream::BufferAttr;
 use pulseaudio::protocol::{
     ChannelVolume, Command, CreateUploadStreamReply, LookupReply, PlaySampleParams, Prop, Props,
@@ -13,7 +14,7 @@ use pulseaudio::protocol::{
 use super::dispatch::OVER_PROGRAM;
 use super::new_input::NewInput;
 use super::samples::{Feed, Kept, MAX_SAMPLE_BYTES, Sample, is_name};
-use super::{Answer, Answered, Client, FrontEnd, format, properties};
+use super::{Answer, Answered, Client, FrontEnd, format, properties, treatment};
 use crate::output::Devices;
 use crate::playback::{Latency, Notice, Pace, Requested};
 use crate::wire;
@@ -147,6 +148,11 @@ impl<D: Devices> FrontEnd<D> {
         for more in [&sample.props, &known.props, &asked.props] {
             props = properties::updated(&props, OVER_PROGRAM, more)?;
         }
+        let states = (asked.volume != u32::MAX, false);
+        let wanted = treatment::asked(asked.sink_index, asked.sink_name.as_deref(), states);
+        let start = self.decide_start(Direction::Playback, &props, wanted);
+        let chosen = start.1.device.value.as_deref().and_then(|name| self.sink_named(name));
+        let sink = chosen.unwrap_or(sink);
         let mut volume = ChannelVolume::empty();
         let all = if asked.volume == u32::MAX { Volume::NORM.as_u32() } else { asked.volume };
         (0..sample.program.map.channels()).for_each(|_| volume.push(Volume::from_u32_clamped(all)));
@@ -163,6 +169,7 @@ impl<D: Devices> FrontEnd<D> {
             is_muted: false,
             requested: Requested { buffer: BufferAttr::default(), latency: Latency::Queue },
             mixing: Mixing::Mixed,
+            start,
         })?;
         self.notify(Facility::SinkInput, EventType::New, index);
         if let Some(input) = self.inputs.get_mut(&index)

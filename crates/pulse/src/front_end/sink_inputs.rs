@@ -2,6 +2,8 @@
 
 use std::ffi::CString;
 
+use client::stream::Gains;
+use convert::ChannelMap;
 use pulseaudio::protocol::{
     ChannelVolume, Command, Props, PulseError, Request, SinkInputInfo,
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Underflow,
@@ -9,8 +11,9 @@ use pulseaudio::protocol::{
 
 use super::playback_requests::media_name;
 use super::samples::Feed;
+use super::treatment::Treatment;
 use super::{Answer, Answered, FrontEnd, format};
-use crate::output::Devices;
+use crate::output::{Devices, Output};
 use crate::playback::{Notice, Playback, Requested, gains};
 use crate::wire;
 
@@ -37,6 +40,7 @@ pub(super) struct SinkInput<O> {
     pub stays: bool,
     /// A user has moved it there, and another default sink does not move it.
     pub is_pinned: bool,
+    pub treatment: Treatment,
     /// Name of the program, for users.
     pub program_name: String,
     pub requested: Requested,
@@ -46,6 +50,14 @@ pub(super) struct SinkInput<O> {
     pub volume: ChannelVolume,
     pub is_muted: bool,
     pub playback: Playback<O>,
+}
+
+impl<O: Output> SinkInput<O> {
+    /// Returns its gains on a device with these channels.
+    pub fn gains(&self, device: &ChannelMap) -> Gains {
+        let program = &self.playback.program().map;
+        self.treatment.applied(gains(&self.volume, self.is_muted, program, device))
+    }
 }
 
 impl<D: Devices> FrontEnd<D> {
@@ -68,8 +80,8 @@ impl<D: Devices> FrontEnd<D> {
             sink_latency: 0,
             resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
             driver: Some(c"protocol-native.c".into()),
-            props: input.props.clone(),
-            muted: input.is_muted,
+            props: input.treatment.shown(&input.props),
+            muted: input.is_muted || input.treatment.is_held(),
             corked: input.playback.is_corked(),
             has_volume: true,
             volume_writable: true,
@@ -89,18 +101,24 @@ impl<D: Devices> FrontEnd<D> {
             some if some.len() == channels => volume,
             _ => return Err(PulseError::Invalid),
         };
+        self.input_volume_changed(index);
         self.apply_gains(index)
     }
 
     pub(super) fn set_input_mute(&mut self, index: u32, is_muted: bool) -> Answered {
-        self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?.is_muted = is_muted;
+        let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        input.is_muted = is_muted;
+        if input.treatment.is_held() && !is_muted {
+            input.treatment.released_from = input.treatment.interaction.map(|held| held.by());
+        }
+        self.desktop.is_stale = true;
+        self.input_mute_changed(index);
         self.apply_gains(index)
     }
 
-    fn apply_gains(&mut self, index: u32) -> Answered {
+    pub(super) fn apply_gains(&mut self, index: u32) -> Answered {
         let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
-        let (map, stream) = (&input.playback.program().map, input.playback.stream());
-        let gains = gains(&input.volume, input.is_muted, map, &stream.map);
+        let gains = input.gains(&input.playback.stream().map);
         input.playback.set_gains(gains);
         self.notify(Facility::SinkInput, EventType::Changed, index);
         Ok(Answer::Done)
@@ -118,6 +136,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Ends a stream, which fades out.
     pub(super) fn remove_input(&mut self, index: u32) {
         if self.inputs.remove(&index).is_some() {
+            self.desktop.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Removed, index);
         }
     }

@@ -278,6 +278,11 @@ impl<D: Devices> FrontEnd<D> {
         found.filter(|source| self.samples_of(*source).is_some())
     }
 
+    /// Returns the source of this name, if it is there.
+    pub(super) fn source_named(&self, name: &str) -> Option<Source> {
+        self.find_named(&CString::new(name).ok()?)
+    }
+
     fn set_source_volume(&mut self, source: Source, volume: ChannelVolume) -> Answered {
         let channels = self.samples_of(source).ok_or(PulseError::NoEntity)?.map.channels();
         let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;

@@ -1,6 +1,7 @@
 //! Packets in, packets out, on a device without sound.
 
 mod admission;
+mod desktop;
 mod devices;
 mod playback;
 mod recording;

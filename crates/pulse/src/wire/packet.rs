@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 use super::tagstruct;
 
 /// The number of packets that answer none.
-const NO_ANSWER: u32 = u32::MAX;
+pub(super) const NO_ANSWER: u32 = u32::MAX;
 /// The newest command of the protocol, and those that it once had.
 const LAST_COMMAND: u32 = 104;
 const FORMER_COMMANDS: std::ops::RangeInclusive<u32> = 53..=56;
@@ -24,6 +24,8 @@ pub(crate) struct Packet {
     pub command: Command,
     /// The keys that a `Remove…Proplist` names.
     pub keys: Vec<CString>,
+    /// What an `Extension` asks of its module.
+    pub extension: Vec<u8>,
 }
 
 /// Why a packet cannot be understood.
@@ -54,10 +56,9 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
         Err(ProtocolError::Unimplemented(..)) => return Err(refuse(PulseError::NotSupported)),
         Err(_) => return Err(refuse(PulseError::Protocol)),
     };
-    let mut keys = Vec::new();
+    let (mut keys, mut extension) = (Vec::new(), Vec::new());
     match command {
-        // What the module is asked follows, and there are no modules.
-        Command::Extension(_) => rest = &[],
+        Command::Extension(_) => extension = std::mem::take(&mut rest).to_vec(),
         Command::RemovePlaybackStreamProplist(_)
         | Command::RemoveRecordStreamProplist(_)
         | Command::RemoveClientProplist => {
@@ -71,7 +72,7 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
     if !rest.is_empty() {
         return Err(refuse(PulseError::Protocol));
     }
-    Ok(Packet { tag, command, keys })
+    Ok(Packet { tag, command, keys, extension })
 }
 
 /// Returns the bytes of an answer.

@@ -1,0 +1,347 @@
+//! What is remembered and restored, rules, and streams that hold others.
+
+use std::ffi::CStr;
+
+use policy::{DeviceEntry, Memory, Rules};
+use pulseaudio::protocol::stream::StreamFlags;
+use pulseaudio::protocol::{
+    ChannelVolume, CorkStreamParams, ExtensionParams, GenericStreamEvent, MoveStreamParams,
+    SetDeviceVolumeParams, SetStreamMuteParams, SetStreamVolumeParams, SinkInputInfo, Volume,
+};
+
+use super::*;
+use crate::output::{Devices, NewNullDevice};
+
+impl Scene {
+    /// As if the front end had ended and begun again with what it has remembered.
+    fn again(mut self, rules: &str) -> Self {
+        assert!(self.front_end.take_memory_has_changed());
+        let memory = self.front_end.memory().to_text();
+        let devices = std::mem::replace(self.front_end.devices_mut(), Silence::stereo());
+        Self::remembering(devices, &memory, rules)
+    }
+
+    fn remembering(devices: Silence, memory: &str, rules: &str) -> Self {
+        let memory = Memory::parse(memory).expect("a memory");
+        let (rules, complaints) = Rules::parse(rules);
+        assert_eq!(complaints, []);
+        let front_end = FrontEnd::new(devices, Machine::default());
+        Self { front_end: front_end.remembering(memory, rules), now_ns: 0 }
+    }
+
+    fn ruled(rules: &str) -> Self {
+        Self::remembering(Silence::stereo(), "{\"consort_desktop\": 1}", rules)
+    }
+
+    fn with_sink(mut self, name: &str) -> Self {
+        self.plug(name);
+        self
+    }
+
+    fn plug(&mut self, name: &str) {
+        let new = NewNullDevice { name: name.into(), channels: 2, rate_hz: None };
+        assert!(self.front_end.devices_mut().add(new));
+        self.front_end.devices_changed(self.now_ns);
+    }
+
+    fn unplug(&mut self, name: &str) {
+        self.front_end.devices_mut().remove(name);
+        self.front_end.devices_changed(self.now_ns);
+    }
+
+    fn shown(&mut self, client: u32, index: u32) -> SinkInputInfo {
+        self.ask(client, &Command::GetSinkInputInfo(index)).expect("a stream")
+    }
+
+    /// Why, of one of the decisions about a stream.
+    fn why(&mut self, client: u32, index: u32, what: &str) -> String {
+        let shown = self.shown(client, index);
+        let key = text(&format!("consort.why.{what}"));
+        let value = shown.props.get_bytes(&key).unwrap_or_default();
+        String::from_utf8_lossy(value).trim_end_matches('\0').to_owned()
+    }
+
+    fn set_volume(&mut self, client: u32, index: u32, volume: u32) {
+        let set = SetStreamVolumeParams { index, volume: all(volume) };
+        self.tell(client, &Command::SetSinkInputVolume(set)).expect("set");
+    }
+
+    fn mute(&mut self, client: u32, index: u32, mute: bool) {
+        let mute = SetStreamMuteParams { index, mute };
+        self.tell(client, &Command::SetSinkInputMute(mute)).expect("muted");
+    }
+
+    fn cork(&mut self, client: u32, channel: u32, cork: bool) {
+        let cork = CorkStreamParams { channel, cork };
+        self.tell(client, &Command::CorkPlaybackStream(cork)).expect("corked");
+    }
+
+    fn go(&mut self, client: u32, index: u32, sink: &str) {
+        let (index, device_name) = (Some(index), Some(text(sink)));
+        let go = MoveStreamParams { index, device_index: None, device_name };
+        self.tell(client, &Command::MoveSinkInput(go)).expect("moved");
+    }
+
+    /// A stream with a role.
+    fn role(&mut self, client: u32, role: &CStr) -> CreatePlaybackStreamReply {
+        let mut props = Props::new();
+        props.set(Prop::MediaRole, role);
+        let params = PlaybackStreamParams { props, ..params() };
+        self.ask(client, &Command::CreatePlaybackStream(params)).expect("a stream")
+    }
+
+    /// What the programs of streams were asked to do, by their channels.
+    fn asked(&mut self, client: u32) -> Vec<(u32, String)> {
+        let event = |event| match event {
+            Command::PlaybackStreamEvent(GenericStreamEvent {
+                stream_index, event_name, ..
+            }) => Some((stream_index, event_name.into_string().expect("text"))),
+            _ => None,
+        };
+        self.events(client).into_iter().filter_map(event).collect()
+    }
+
+    /// Sends a request to an extension; returns the values of the answer, or the refusal.
+    fn extension(
+        &mut self,
+        client: u32,
+        module: &str,
+        values: &[u8],
+    ) -> Result<Vec<u8>, PulseError> {
+        let (index, name) = (None, Some(text(module)));
+        let command = Command::Extension(ExtensionParams { index, name });
+        let mut bytes = Vec::new();
+        encode_command_message(&mut bytes, 7, &command, MAX_VERSION).expect("a packet");
+        bytes.extend(values);
+        let length = (bytes.len() - 20) as u32;
+        bytes[..4].copy_from_slice(&length.to_be_bytes());
+        self.send_bytes(client, &bytes);
+        let sent = self.sent(client);
+        let answer = sent.iter().find(|packet| is_answer(packet)).expect("an answer");
+        if answer[20..25] == *b"L\0\0\0\x02" {
+            return Ok(answer[30..].to_vec());
+        }
+        Err(answered(read_ack_message(&mut &answer[..]).map(|tag| (tag, ()))).expect_err("refused"))
+    }
+}
+
+const STREAMS: &str = "module-stream-restore";
+/// A request of that extension to remember this.
+const WRITE: &[u8] = b"L\0\0\0\x02L\0\0\0\x021tsink-input-by-application-name:a program\0\
+                       m\x01\0v\x01\0\0\x80\0tother\x001";
+
+fn all(volume: u32) -> ChannelVolume {
+    let mut volumes = ChannelVolume::empty();
+    (0..2).for_each(|_| volumes.push(Volume::from_u32_clamped(volume)));
+    volumes
+}
+
+#[test]
+fn a_stream_begins_as_the_last_one_of_its_program_was_left() {
+    let mut scene = Scene::new().with_sink("other");
+    let client = scene.admitted();
+    let index = scene.stream(client).stream_index;
+    assert_eq!(scene.why(client, index, "volume"), "the default");
+    scene.set_volume(client, index, 0x8000);
+    scene.mute(client, index, true);
+    scene.go(client, index, "other");
+    assert_eq!(scene.why(client, index, "device"), "it was moved there");
+    let mut scene = scene.again("");
+    let client = scene.admitted();
+    let reply = scene.stream(client);
+    assert_eq!(reply.sink_name.as_deref(), Some(c"other"));
+    let shown = scene.shown(client, reply.stream_index);
+    assert_eq!((shown.cvolume, shown.muted, shown.sink_index), (all(0x8000), true, 1));
+    assert_eq!(scene.why(client, reply.stream_index, "volume"), "as the last time");
+    assert_eq!(scene.why(client, reply.stream_index, "device"), "it was moved there the last time");
+    // Of another program, nothing is known.
+    let mut props = Props::new();
+    props.set(Prop::ApplicationName, c"another program");
+    let other = PlaybackStreamParams { props, ..params() };
+    let reply: CreatePlaybackStreamReply =
+        scene.ask(client, &Command::CreatePlaybackStream(other)).expect("a stream");
+    let shown = scene.shown(client, reply.stream_index);
+    assert_eq!((shown.cvolume, shown.muted, shown.sink_index), (all(0x10000), false, 0));
+}
+
+#[test]
+fn what_a_program_states_itself_comes_before_what_was_remembered() {
+    let mut scene = Scene::new().with_sink("other");
+    let client = scene.admitted();
+    let index = scene.stream(client).stream_index;
+    scene.set_volume(client, index, 0x8000);
+    scene.mute(client, index, true);
+    scene.go(client, index, "other");
+    let flags = StreamFlags { start_muted: Some(false), ..StreamFlags::default() };
+    let (cvolume, sink_name) = (Some(all(0x4000)), Some(text("consort")));
+    let stated = PlaybackStreamParams { flags, cvolume, sink_name, ..params() };
+    let reply: CreatePlaybackStreamReply =
+        scene.ask(client, &Command::CreatePlaybackStream(stated)).expect("a stream");
+    let shown = scene.shown(client, reply.stream_index);
+    assert_eq!((shown.cvolume, shown.muted, shown.sink_index), (all(0x4000), false, 0));
+    assert_eq!(scene.why(client, reply.stream_index, "device"), "its program has named it");
+}
+
+#[test]
+fn a_rule_comes_before_what_the_program_states() {
+    let rules = "device=other volume=50% muted=yes name=\"a program\"";
+    let mut scene = Scene::ruled(rules).with_sink("other");
+    let client = scene.admitted();
+    let stated = PlaybackStreamParams { cvolume: Some(all(0x4000)), ..params() };
+    let reply: CreatePlaybackStreamReply =
+        scene.ask(client, &Command::CreatePlaybackStream(stated)).expect("a stream");
+    let shown = scene.shown(client, reply.stream_index);
+    assert_eq!((shown.cvolume, shown.muted, shown.sink_index), (all(0x8000), true, 1));
+    let line = "line 1 of the rules says so";
+    assert_eq!(scene.why(client, reply.stream_index, "mute"), line);
+    // Another default does not move it.
+    scene.plug("third");
+    let default = Command::SetDefaultSink(text("third"));
+    scene.tell(client, &default).expect("set");
+    assert_eq!(scene.shown(client, reply.stream_index).sink_index, 1);
+}
+
+#[test]
+fn streams_return_to_the_sink_that_a_user_has_chosen_when_it_is_back() {
+    let mut scene = Scene::new().with_sink("other");
+    let client = scene.admitted();
+    let [moved, stays] = [(); 2].map(|()| scene.role(client, c"music").stream_index);
+    let mover = scene.role(client, c"video").stream_index;
+    scene.go(client, moved, "other");
+    scene.go(client, mover, "other");
+    scene.go(client, mover, "consort");
+    scene.unplug("other");
+    assert_eq!(scene.shown(client, moved).sink_index, 0);
+    assert_eq!(scene.why(client, moved, "device"), "the default: 'other' has gone");
+    scene.plug("other");
+    assert_eq!(scene.shown(client, moved).sink_index, 2);
+    assert_eq!(scene.why(client, moved, "device"), "its device has come back");
+    assert_eq!(scene.shown(client, mover).sink_index, 0, "it was moved back");
+    assert_eq!(scene.shown(client, stays).sink_index, 2, "it is remembered by the same name");
+}
+
+#[test]
+fn a_device_gets_its_volume_again_unless_somebody_has_changed_it() {
+    let mut scene = Scene::new().with_sink("other");
+    let client = scene.admitted();
+    for name in ["consort", "other"] {
+        let (device_index, device_name) = (None, Some(text(name)));
+        let set = SetDeviceVolumeParams { device_index, device_name, volume: all(0x8000) };
+        scene.tell(client, &Command::SetSinkVolume(set)).expect("set");
+    }
+    assert!(scene.front_end.take_memory_has_changed());
+    let memory = scene.front_end.memory().clone();
+    let half = Some(DeviceEntry { volume: 0x8000, muted: false });
+    assert_eq!(["consort", "other"].map(|name| memory.device(name)), [half, half]);
+    let mut later = Scene::remembering(Silence::stereo(), &memory.to_text(), "");
+    let gain = |scene: &mut Scene, device: usize| {
+        scene.front_end.devices_mut().devices[device].volume.gain.factor()
+    };
+    assert_eq!(gain(&mut later, 0), 0.125);
+    later.plug("other");
+    assert_eq!(gain(&mut later, 1), 0.125);
+    let mut devices = Silence::stereo();
+    devices.devices[0].volume.muted = true;
+    let mut changed = Scene::remembering(devices, &memory.to_text(), "");
+    assert_eq!(gain(&mut changed, 0), 1.0);
+}
+
+#[test]
+fn a_phone_call_holds_music_and_lets_it_go_on() {
+    let mut scene = Scene::new();
+    let [player, caller] = [scene.admitted(), scene.admitted()];
+    let [music, paused, game] = [c"music", c"music", c"game"].map(|role| scene.role(player, role));
+    scene.cork(player, paused.channel, true);
+    let phone = scene.role(caller, c"phone");
+    assert_eq!(scene.asked(player), [(music.channel, "request-cork".into())]);
+    assert!(scene.shown(caller, music.stream_index).muted);
+    let why = scene.why(caller, music.stream_index, "other");
+    assert!(why.starts_with(&format!("held while stream {}", phone.stream_index)), "{why}");
+    assert!(!scene.shown(caller, game.stream_index).muted);
+    scene.cork(player, music.channel, true);
+    scene.cork(caller, phone.channel, true);
+    assert_eq!(scene.asked(player), [(music.channel, "request-uncork".into())]);
+    assert!(!scene.shown(caller, music.stream_index).muted);
+    assert_eq!(scene.why(caller, music.stream_index, "other"), "");
+    // Nothing of this is the user's wish.
+    assert!(!scene.front_end.take_memory_has_changed());
+}
+
+#[test]
+fn a_stream_that_a_user_unmutes_is_heard_during_the_call() {
+    let mut scene = Scene::new();
+    let [player, caller] = [scene.admitted(), scene.admitted()];
+    let music = scene.role(player, c"music");
+    let phone = scene.role(caller, c"phone");
+    assert!(scene.shown(caller, music.stream_index).muted);
+    scene.mute(caller, music.stream_index, false);
+    assert!(!scene.shown(caller, music.stream_index).muted);
+    let asked = |what: &str| (music.channel, what.to_owned());
+    assert_eq!(scene.asked(player), [asked("request-cork"), asked("request-uncork")]);
+    scene.tell(caller, &Command::DeletePlaybackStream(phone.channel)).expect("deleted");
+    scene.role(caller, c"phone");
+    assert_eq!(scene.asked(player), [asked("request-cork")], "the next call holds it again");
+}
+
+#[test]
+fn a_rule_turns_streams_down_while_another_is_heard() {
+    let mut scene = Scene::ruled("cork=nothing role=phone\nduck=music by=-12dB role=phone");
+    let client = scene.admitted();
+    let music = scene.role(client, c"music");
+    scene.role(client, c"phone");
+    assert_eq!(scene.asked(client), []);
+    assert!(!scene.shown(client, music.stream_index).muted);
+    let why = scene.why(client, music.stream_index, "other");
+    assert!(why.starts_with("-12 dB while stream"), "{why}");
+}
+
+#[test]
+fn a_mixer_reads_writes_and_deletes_what_is_remembered() {
+    let mut scene = Scene::new().with_sink("other");
+    let [player, mixer] = [scene.admitted(), scene.admitted()];
+    assert_eq!(scene.extension(mixer, STREAMS, b"L\0\0\0\0"), Ok(b"L\0\0\0\x01".to_vec()));
+    assert_eq!(scene.extension(mixer, STREAMS, b"L\0\0\0\x01"), Ok(Vec::new()));
+    let index = scene.stream(player).stream_index;
+    assert_eq!(scene.extension(mixer, STREAMS, WRITE), Ok(Vec::new()));
+    let shown = scene.shown(player, index);
+    assert_eq!((shown.cvolume, shown.muted, shown.sink_index), (all(0x8000), true, 1));
+    let why = "it was changed for all streams of its name";
+    assert_eq!(scene.why(player, index, "volume"), why);
+    let read = scene.extension(mixer, STREAMS, b"L\0\0\0\x01").expect("read");
+    // All but the command, its mode, and whether it is applied.
+    assert_eq!(read, WRITE[11..]);
+    let delete = b"L\0\0\0\x03tsink-input-by-application-name:a program\0tnone\0";
+    assert_eq!(scene.extension(mixer, STREAMS, delete), Ok(Vec::new()));
+    assert_eq!(scene.extension(mixer, STREAMS, b"L\0\0\0\x01"), Ok(Vec::new()));
+}
+
+#[test]
+fn a_mixer_that_has_subscribed_is_notified_of_what_is_remembered() {
+    let mut scene = Scene::new();
+    let [player, mixer] = [scene.admitted(), scene.admitted()];
+    assert_eq!(scene.extension(mixer, STREAMS, b"L\0\0\0\x041"), Ok(Vec::new()));
+    let index = scene.stream(player).stream_index;
+    scene.set_volume(player, index, 0x8000);
+    let sent = scene.sent(mixer);
+    let event = b"L\0\0\0\x57L\xff\xff\xff\xffL\xff\xff\xff\xfftmodule-stream-restore\0L\0\0\0\x05";
+    assert_eq!(sent.iter().map(|packet| &packet[20..]).collect::<Vec<_>>(), [&event[..]]);
+    scene.set_volume(player, index, 0x8000);
+    assert_eq!(scene.sent(mixer), Vec::<Vec<u8>>::new(), "nothing has changed");
+}
+
+#[test]
+fn an_extension_that_is_not_there_or_makes_no_sense_is_refused() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let manager = scene.extension(client, "module-device-manager", b"L\0\0\0\0");
+    assert_eq!(manager, Err(PulseError::NoExtension));
+    let nonsense = scene.extension(client, STREAMS, b"L\0\0\0\x09");
+    assert_eq!(nonsense, Err(PulseError::Protocol));
+    let devices = "module-device-restore";
+    let formats = scene.extension(client, devices, b"L\0\0\0\x03").expect("formats");
+    assert_eq!(formats, b"L\0\0\0\0L\0\0\0\0B\x01fB\x01PN");
+    let encoded = b"L\0\0\0\x05L\0\0\0\0L\0\0\0\0B\x01fB\x03PN";
+    assert_eq!(scene.extension(client, devices, encoded), Err(PulseError::NotSupported));
+    let unknown = scene.extension(client, devices, b"L\0\0\0\x04L\0\0\0\0L\0\0\0\x09");
+    assert_eq!(unknown, Err(PulseError::NoEntity));
+}
