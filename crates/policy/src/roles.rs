@@ -63,14 +63,14 @@ impl fmt::Display for Interaction {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Held { by, line: None } => {
-                write!(to, "held while stream {by} plays: a phone call holds music and video")
+                write!(to, "held while sink input {by} plays: a phone call holds music and video")
             }
             Self::Held { by, line: Some(line) } => {
-                write!(to, "held while stream {by} plays: line {line} of the rules says so")
+                write!(to, "held while sink input {by} plays: line {line} of the rules says so")
             }
             Self::Ducked { by, decibels, line } => write!(
                 to,
-                "{decibels} dB while stream {by} plays: line {line} of the rules says so"
+                "{decibels} dB while sink input {by} plays: line {line} of the rules says so"
             ),
         }
     }

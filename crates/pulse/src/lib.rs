@@ -26,9 +26,11 @@ mod output;
 mod playback;
 mod recording;
 mod service;
+mod why;
 mod wire;
 
 pub use command::Pulse;
 #[cfg(fuzzing)]
 pub use fuzzing::answer;
 pub use service::Listener;
+pub use why::Why;

@@ -19,6 +19,7 @@ pub(crate) use keeper::Keeper;
 use link::{Link, State};
 use listener::Accepted;
 pub use listener::Listener;
+pub(crate) use listener::default_path;
 pub(crate) use network::{NetworkListener, address};
 use retry::Retry;
 pub(crate) use server::ServerDevices;

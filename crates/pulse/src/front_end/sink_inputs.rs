@@ -67,6 +67,7 @@ impl<D: Devices> FrontEnd<D> {
         let times = input.playback.times(now_ns);
         let queued = (times.write_index - times.read_index).max(0).cast_unsigned();
         let is_resampled = input.playback.stream().rate_hz != program.rate_hz;
+        let stream = input.playback.output().number();
         Some(SinkInputInfo {
             index,
             name: CString::new(media_name(&input.props)).unwrap_or_default(),
@@ -80,7 +81,7 @@ impl<D: Devices> FrontEnd<D> {
             sink_latency: 0,
             resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
             driver: Some(c"protocol-native.c".into()),
-            props: input.treatment.shown(&input.props),
+            props: input.treatment.shown(&input.props, stream),
             muted: input.is_muted || input.treatment.is_held(),
             corked: input.playback.is_corked(),
             has_volume: true,

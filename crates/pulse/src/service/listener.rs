@@ -120,7 +120,7 @@ impl Drop for Listener {
 }
 
 /// Returns where PulseAudio's programs look for their server.
-fn default_path() -> anyhow::Result<PathBuf> {
+pub(crate) fn default_path() -> anyhow::Result<PathBuf> {
     let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|directory| !directory.is_empty());
     let directory = directory.context("XDG_RUNTIME_DIR is not set: name a socket")?;
     Ok(Path::new(&directory).join("pulse/native"))

@@ -256,7 +256,7 @@ fn a_phone_call_holds_music_and_lets_it_go_on() {
     assert_eq!(scene.asked(player), [(music.channel, "request-cork".into())]);
     assert!(scene.shown(caller, music.stream_index).muted);
     let why = scene.why(caller, music.stream_index, "other");
-    assert!(why.starts_with(&format!("held while stream {}", phone.stream_index)), "{why}");
+    assert!(why.starts_with(&format!("held while sink input {}", phone.stream_index)), "{why}");
     assert!(!scene.shown(caller, game.stream_index).muted);
     scene.cork(player, music.channel, true);
     scene.cork(caller, phone.channel, true);
@@ -292,7 +292,7 @@ fn a_rule_turns_streams_down_while_another_is_heard() {
     assert_eq!(scene.asked(client), []);
     assert!(!scene.shown(client, music.stream_index).muted);
     let why = scene.why(client, music.stream_index, "other");
-    assert!(why.starts_with("-12 dB while stream"), "{why}");
+    assert!(why.starts_with("-12 dB while sink input"), "{why}");
 }
 
 #[test]

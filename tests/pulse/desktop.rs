@@ -1,0 +1,207 @@
+//! What is remembered of programs, rules, and streams that hold others.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use harness::{Program, Sound, eventually, in_three_attempts};
+use rustix::process::Signal;
+
+use crate::{RATE_HZ, Scene, path};
+
+impl Scene {
+    /// The file of what is remembered.
+    fn kept(&self) -> PathBuf {
+        // The harness has servers of another name than the default.
+        let directory = self.server.directory().join(".local/state/consort");
+        let mut files = std::fs::read_dir(&directory).into_iter().flatten().flatten();
+        let is_it = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+        let found = files.by_ref().map(|file| file.path()).find(is_it);
+        found.unwrap_or_else(|| directory.join("none"))
+    }
+
+    fn await_kept(&self, part: &str) {
+        eventually("it is written", || {
+            let text = std::fs::read_to_string(self.kept()).unwrap_or_default();
+            text.contains(part).then_some(())
+        });
+    }
+
+    /// Starts another front end in the place of one that was killed.
+    fn front_end_again(&mut self) {
+        self.front_end.signal(Signal::KILL);
+        eventually("it has ended", || (!self.front_end.is_running()).then_some(()));
+        self.front_end = self.server.spawn_consort(&["pulse"]);
+        eventually("another one listens", || {
+            self.run("pactl", &["info"]).code.filter(|code| *code == 0)
+        });
+    }
+
+    /// Plays a level for ten seconds.
+    fn play(&self, options: &[&str]) -> (Program, String) {
+        let level = Sound::of(RATE_HZ, &[vec![0.5; 480_000], vec![0.5; 480_000]]);
+        let file = self.file("level.wav", &level);
+        let before = self.pactl(&["list", "short", "sink-inputs"]);
+        let player = self.spawn("paplay", &[options, &[path(&file)]].concat());
+        let index = eventually("a stream plays", || {
+            let after = self.pactl(&["list", "short", "sink-inputs"]);
+            let is_new = |line: &&str| !before.lines().any(|known| index(known) == index(line));
+            after.lines().find(is_new).map(index).map(str::to_owned)
+        });
+        (player, index)
+    }
+
+    /// What `pactl` prints of one stream.
+    fn stream(&self, index: &str) -> String {
+        let list = self.pactl(&["list", "sink-inputs"]);
+        let begin = format!("Sink Input #{index}\n");
+        let mut all = list.split_inclusive("\n\n");
+        all.find(|text| text.contains(&begin)).unwrap_or_default().to_owned()
+    }
+
+    fn mixer(&self, arguments: &[&str]) -> Program {
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("pulse/remembered.py");
+        self.spawn("/usr/bin/python3", &[&[path(&script)], arguments].concat())
+    }
+}
+
+fn index(line: &str) -> &str {
+    line.split('\t').next().unwrap_or_default()
+}
+
+#[test]
+fn a_program_is_as_loud_and_where_it_was_after_the_front_end_was_killed() {
+    in_three_attempts(|| {
+        let mut scene = Scene::new();
+        scene.server.consort(&["device", "add", "null", "--name", "other"]).expect_success();
+        eventually("it is a sink", || {
+            scene.pactl(&["list", "short", "sinks"]).contains("other").then_some(())
+        });
+        let (player, index) = scene.play(&["--client-name=loud"]);
+        scene.pactl(&["set-sink-input-volume", &index, "50%"]);
+        player.terminate();
+        let (player, index) = scene.play(&["--client-name=far"]);
+        scene.pactl(&["move-sink-input", &index, "other"]);
+        scene.pactl(&["set-sink-input-mute", &index, "1"]);
+        player.terminate();
+        scene.await_kept("\"muted\": true");
+        scene.front_end_again();
+        let (player, index) = scene.play(&["--client-name=far"]);
+        let shown = scene.stream(&index);
+        assert!(shown.contains("Mute: yes") && !shown.contains("Sink: 0"), "{shown}");
+        assert!(
+            shown.contains("consort.why.device = \"it was moved there the last time"),
+            "{shown}"
+        );
+        player.terminate();
+        scene.await_no_stream();
+        let (player, index) = scene.play(&["--client-name=loud"]);
+        let shown = scene.stream(&index);
+        assert!(shown.contains("32768 /  50% / -18.06 dB") && shown.contains("Sink: 0"), "{shown}");
+        std::thread::sleep(Duration::from_millis(500));
+        player.terminate();
+        let recorded = scene.recorded();
+        // The last stream is never louder than it is to be.
+        let loud = recorded.channels[0].iter().rposition(|sample| *sample > 0.0626);
+        let last = &recorded.channels[0][loud.map_or(0, |loud| loud + 1)..];
+        let heard = last.iter().filter(|sample| **sample == 0.0625).count();
+        if heard >= 4800 { Ok(()) } else { Err(format!("{heard} frames are heard")) }
+    });
+}
+
+#[test]
+fn a_damaged_file_is_set_aside_and_programs_are_served() {
+    let mut scene = Scene::new();
+    let (player, index) = scene.play(&[]);
+    scene.pactl(&["set-sink-input-volume", &index, "50%"]);
+    scene.await_kept("32768");
+    player.terminate();
+    let kept = scene.kept();
+    std::fs::write(&kept, "{\"consort_desktop\": 1, \"streams\": [{").expect("written");
+    scene.front_end_again();
+    let told = eventually("it is reported", || {
+        scene.front_end.stderr().lines().find(|line| line.contains("damaged")).map(str::to_owned)
+    });
+    assert!(told.contains(path(&kept)), "{told}");
+    let (player, index) = scene.play(&[]);
+    assert!(scene.stream(&index).contains("65536 / 100% / 0.00 dB"));
+    scene.pactl(&["set-sink-input-volume", &index, "25%"]);
+    scene.await_kept("16384");
+    let aside = std::fs::read_to_string(format!("{}.damaged", path(&kept))).expect("set aside");
+    assert!(aside.ends_with("[{"));
+    player.terminate();
+}
+
+#[test]
+fn a_rule_decides_for_programs_that_connect_after_it_was_written() {
+    let scene = Scene::new();
+    scene.pactl(&["load-module", "module-null-sink", "sink_name=other"]);
+    let directory = scene.server.directory().join(".config/consort");
+    std::fs::create_dir_all(&directory).expect("made");
+    // For the harness's server and for the default one.
+    let kept = scene.server.consort_json(&["status"]);
+    let name = kept["server"].as_str().unwrap_or_default().to_owned();
+    let rules = "# loud programs\nvolume=25% device=other name=loud*\n";
+    for file in ["desktop.rules".to_owned(), format!("desktop-{name}.rules")] {
+        std::fs::write(directory.join(file), rules).expect("written");
+    }
+    let (player, index) = scene.play(&["--client-name=loud and far"]);
+    let shown = scene.stream(&index);
+    assert!(shown.contains("16384 /  25%"), "{shown}");
+    assert!(shown.contains("consort.why.device = \"line 2 of the rules says so\""), "{shown}");
+    player.terminate();
+}
+
+#[test]
+fn a_mixer_of_libpulse_reads_and_changes_what_is_remembered() {
+    let scene = Scene::new();
+    let name = "sink-input-by-application-name:a player";
+    let mut follower = scene.mixer(&["follow"]);
+    eventually("it follows", || follower.stdout().contains("following").then_some(()));
+    let (player, index) = scene.play(&["--client-name=a player"]);
+    scene.mixer(&["write", name, "32768", "1"]).finish().expect_success();
+    let shown = scene.stream(&index);
+    assert!(shown.contains("32768 /  50%") && shown.contains("Mute: yes"), "{shown}");
+    eventually("it is notified", || follower.stdout().contains("changed").then_some(()));
+    let read = scene.mixer(&["read"]).finish().expect_success().stdout;
+    assert_eq!(read, format!("{name} [32768] 1 -\n"));
+    scene.mixer(&["delete", name]).finish().expect_success();
+    assert_eq!(scene.mixer(&["read"]).finish().expect_success().stdout, "");
+    player.terminate();
+}
+
+#[test]
+fn music_is_silent_while_a_phone_call_is_heard() {
+    in_three_attempts(|| {
+        let scene = Scene::new();
+        let wait = || std::thread::sleep(Duration::from_millis(500));
+        let (mut music, index) = scene.play(&["-v", "--property=media.role=music"]);
+        wait();
+        let silence = Sound::of(RATE_HZ, &[vec![0.0; 480_000], vec![0.0; 480_000]]);
+        let file = scene.file("silence.wav", &silence);
+        let phone = scene.spawn("paplay", &["--property=media.role=phone", path(&file)]);
+        eventually("it is held", || scene.stream(&index).contains("Mute: yes").then_some(()));
+        eventually("its program is asked to hold it", || {
+            music.stderr().contains("request-cork").then_some(())
+        });
+        wait();
+        phone.terminate();
+        eventually("it is heard", || scene.stream(&index).contains("Mute: no").then_some(()));
+        wait();
+        music.terminate();
+        let recorded = scene.recorded();
+        // As long as each of them lasted: heard, silent, heard again.
+        let mut runs: Vec<(f32, usize)> = Vec::new();
+        for sample in &recorded.channels[0] {
+            match runs.last_mut() {
+                Some((level, frames)) if level == sample => *frames += 1,
+                _ => runs.push((*sample, 1)),
+            }
+        }
+        let long = runs.iter().filter(|(_, frames)| *frames >= 4800).map(|(level, _)| *level);
+        let long: Vec<f32> = long.skip_while(|level| *level == 0.0).collect();
+        match long[..] {
+            [0.5, 0.0, 0.5] | [0.5, 0.0, 0.5, 0.0] => Ok(()),
+            _ => Err(format!("{long:?}")),
+        }
+    });
+}
