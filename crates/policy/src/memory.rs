@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::MAX_VOLUME;
-use crate::table::Table;
+use crate::table::{MAX_NAME_BYTES, Table};
 
 /// The version of the text.
 const VERSION: u32 = 1;
@@ -159,9 +159,10 @@ impl Memory {
     }
 
     /// Remembers what the streams of a name have; returns whether that is something new. Volumes
-    /// without a channel are none.
+    /// without a channel are none, and neither is a device of a longer name than any.
     pub fn set_stream(&mut self, key: &str, mut entry: StreamEntry) -> bool {
         entry.volume = entry.volume.filter(|volume| !volume.is_empty());
+        entry.device = entry.device.filter(|device| device.len() <= MAX_NAME_BYTES);
         self.streams.set(key, entry)
     }
 

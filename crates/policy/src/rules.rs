@@ -114,6 +114,15 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_be_for_what_plays_or_for_what_records() {
+        let (rules, _) = Rules::parse("muted=yes direction=recording\nmuted=no name=a");
+        let plays = stream("a", None);
+        assert_eq!(rules.muted(&plays), Some((false, 2)));
+        let records = Identity { direction: Direction::Recording, ..plays };
+        assert_eq!(rules.muted(&records), Some((true, 1)));
+    }
+
+    #[test]
     fn a_line_that_cannot_be_read_costs_no_other() {
         let (rules, complaints) = Rules::parse("nonsense\nvolume=loud name=a\nmuted=no name=a\n");
         assert_eq!(complaints.iter().map(|complaint| complaint.line).collect::<Vec<_>>(), [1, 2]);

@@ -1,7 +1,7 @@
 //! What is remembered by name, for those that were used last.
 
 /// Longest name, bytes.
-const MAX_NAME_BYTES: usize = 1024;
+pub(crate) const MAX_NAME_BYTES: usize = 512;
 
 /// Entries by name, the one that was changed last at the end. The oldest makes room.
 #[derive(Debug, Clone, PartialEq, Eq)]

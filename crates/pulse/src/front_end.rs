@@ -20,6 +20,7 @@ mod offers;
 mod playback_requests;
 mod properties;
 mod record_requests;
+mod remembering;
 mod sample_requests;
 mod samples;
 #[cfg(any(test, fuzzing))]

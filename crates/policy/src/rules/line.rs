@@ -1,7 +1,7 @@
 //! One rule.
 
 use super::pattern::{matches, words};
-use crate::identity::Identity;
+use crate::identity::{Direction, Identity};
 use crate::{FULL_VOLUME, MAX_VOLUME};
 
 /// How much quieter others are than they were, where a rule does not say it: PulseAudio's.
@@ -36,6 +36,7 @@ pub(super) struct Line {
     pub muted: Option<bool>,
     pub cork: Option<Reaction>,
     pub duck: Option<Reaction>,
+    direction: Option<Direction>,
     conditions: Vec<(Property, String)>,
 }
 
@@ -69,6 +70,7 @@ impl Line {
                 "name" => condition(Property::Name),
                 "media" => condition(Property::Media),
                 "binary" => condition(Property::Binary),
+                "direction" => line.direction = Some(direction(value)?),
                 "device" => line.device = Some(value.to_owned()),
                 "volume" => line.volume = Some(percent(value)?),
                 "muted" => line.muted = Some(yes_or_no(value)?),
@@ -93,16 +95,18 @@ impl Line {
     }
 
     pub fn matches(&self, stream: &Identity) -> bool {
-        self.conditions.iter().all(|(property, pattern)| {
-            let value = match property {
-                Property::Role => &stream.role,
-                Property::Id => &stream.id,
-                Property::Name => &stream.name,
-                Property::Media => &stream.media,
-                Property::Binary => &stream.binary,
-            };
-            value.as_deref().is_some_and(|value| matches(pattern, value))
-        })
+        let is_its = self.direction.is_none_or(|direction| direction == stream.direction);
+        is_its
+            && self.conditions.iter().all(|(property, pattern)| {
+                let value = match property {
+                    Property::Role => &stream.role,
+                    Property::Id => &stream.id,
+                    Property::Name => &stream.name,
+                    Property::Media => &stream.media,
+                    Property::Binary => &stream.binary,
+                };
+                value.as_deref().is_some_and(|value| matches(pattern, value))
+            })
     }
 
     fn has_setting(&self) -> bool {
@@ -137,6 +141,14 @@ fn yes_or_no(value: &str) -> Result<bool, String> {
     }
 }
 
+fn direction(value: &str) -> Result<Direction, String> {
+    match value {
+        "playback" => Ok(Direction::Playback),
+        "recording" => Ok(Direction::Recording),
+        _ => Err(format!("'{value}' is neither playback nor recording")),
+    }
+}
+
 fn reaction(value: &str) -> Reaction {
     let roles = value.split(',').filter(|role| !role.is_empty() && *role != "nothing");
     Reaction { roles: roles.map(str::to_owned).collect(), decibels: DUCKED_DB }
@@ -145,7 +157,7 @@ fn reaction(value: &str) -> Reaction {
 fn unknown(key: &str) -> String {
     format!(
         "'{key}' is neither a setting (device, volume, muted, cork, duck, by) nor a condition \
-         (name, id, role, media, binary)"
+         (name, id, role, media, binary, direction)"
     )
 }
 
@@ -165,6 +177,7 @@ mod tests {
             ("muted=true name=a", "neither yes nor no"),
             ("name=a", "sets nothing"),
             ("by=-3dB name=a", "'duck'"),
+            ("muted=yes direction=up", "neither playback nor recording"),
             ("duck=music by=3dB name=a", "from -100dB to 0dB"),
             ("colour=red name=a", "neither a setting"),
             ("device=\"a name=b", "not closed"),

@@ -2,15 +2,12 @@
 
 use std::ffi::CString;
 
-use policy::{
-    Asked, DeviceEntry, DeviceReason, Direction, Memory, Rules, Start, StreamEntry, VolumeReason,
-    start,
-};
+use policy::{Asked, DeviceEntry, Direction, Memory, Rules, Start, StreamEntry, start};
 use pulseaudio::protocol::{
     Props, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
-use super::treatment::{Treatment, identity, remembered, restored};
+use super::treatment::{Treatment, identity};
 use super::{FrontEnd, sinks::Sink};
 use crate::output::Devices;
 use crate::playback::{gain_of, volume_of};
@@ -75,33 +72,6 @@ impl<D: Devices> FrontEnd<D> {
         self.sinks.find(&CString::new(name).ok()?)
     }
 
-    /// A user or its program has changed the volume of a stream.
-    pub(super) fn input_volume_changed(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
-        input.treatment.volume = VolumeReason::Changed;
-        let volume = Some(remembered(&input.volume, &input.playback.program().map));
-        let key = input.treatment.key.clone();
-        self.remember(&key, |entry| entry.volume = volume);
-    }
-
-    /// The same of its mute.
-    pub(super) fn input_mute_changed(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
-        input.treatment.muted = VolumeReason::Changed;
-        let (key, muted) = (input.treatment.key.clone(), input.is_muted);
-        self.remember(&key, |entry| entry.muted = Some(muted));
-    }
-
-    /// A user has moved a stream. On the default sink, it follows the default.
-    pub(super) fn input_device_changed(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
-        input.treatment.device = DeviceReason::Moved;
-        let key = input.treatment.key.clone();
-        let sink = self.sinks.get(input.sink).filter(|_| input.is_pinned);
-        let device = sink.map(|sink| sink.name.to_string_lossy().into_owned());
-        self.remember(&key, |entry| entry.device = device);
-    }
-
     pub(super) fn remember(&mut self, key: &str, change: impl FnOnce(&mut StreamEntry)) {
         let mut entry = self.desktop.memory.stream(key).cloned().unwrap_or_default();
         change(&mut entry);
@@ -116,66 +86,8 @@ impl<D: Devices> FrontEnd<D> {
         self.notify_of_memory();
     }
 
-    /// All streams of a name get what is remembered now.
-    pub(super) fn restore_inputs(&mut self, key: &str, now_ns: u64) {
-        let Some(entry) = self.desktop.memory.stream(key).cloned() else { return };
-        let inputs = self.inputs.iter().filter(|(_, input)| input.treatment.key == key);
-        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
-        for index in inputs {
-            let Some(input) = self.inputs.get_mut(&index) else { continue };
-            if let Some(volume) = &entry.volume {
-                input.volume = restored(volume, &input.playback.program().map);
-                input.treatment.volume = VolumeReason::ChangedForAll;
-            }
-            if let Some(muted) = entry.muted {
-                input.is_muted = muted;
-                input.treatment.muted = VolumeReason::ChangedForAll;
-            }
-            let _ = self.apply_gains(index);
-            let device = entry.device.as_deref().and_then(|device| self.sink_named(device));
-            if let Some(sink) = device {
-                self.bring(index, sink, &DeviceReason::Remembered, now_ns);
-            }
-        }
-        self.desktop.is_stale = true;
-    }
-
-    /// A sink is new: it gets its volume, and the streams that a user has moved to one of this
-    /// name return.
-    pub(super) fn sink_came(&mut self, index: u32, now_ns: u64) {
-        self.restore_sink(index);
-        let Some(name) = self.sinks.get(index).map(|sink| sink.name.clone()) else { return };
-        let Desktop { rules, memory, .. } = &self.desktop;
-        let wants = |treatment: &Treatment| {
-            let is_it = |device: &str| device.as_bytes() == name.to_bytes();
-            let may_return = !matches!(
-                treatment.device,
-                DeviceReason::Program | DeviceReason::Moved | DeviceReason::Rule { .. }
-            );
-            let start = start(&treatment.identity, Asked::default(), rules, memory, is_it);
-            may_return && start.device.value.is_some()
-        };
-        let inputs = self.inputs.iter();
-        let inputs = inputs.filter(|(_, input)| !input.stays && wants(&input.treatment));
-        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
-        for input in inputs {
-            self.bring(input, index, &DeviceReason::DeviceCame, now_ns);
-        }
-    }
-
-    /// Moves a stream to the sink that was chosen for it.
-    fn bring(&mut self, index: u32, sink: u32, reason: &DeviceReason, now_ns: u64) {
-        // One that cannot go there stays where it is.
-        if self.move_input(index, sink, now_ns).is_ok()
-            && let Some(input) = self.inputs.get_mut(&index)
-        {
-            input.is_pinned = true;
-            input.treatment.device = reason.clone();
-        }
-    }
-
     /// A sink gets the volume that one of this name had, unless somebody has changed it already.
-    fn restore_sink(&mut self, index: u32) {
+    pub(super) fn restore_sink(&mut self, index: u32) {
         let Some(sink) = self.sinks.get_mut(index) else { return };
         let entry = sink.name.to_str().ok().and_then(|name| self.desktop.memory.device(name));
         let Some(DeviceEntry { volume, muted }) = entry else { return };

@@ -118,6 +118,14 @@ impl<D: Devices> FrontEnd<D> {
             if to.is_none_or(|to| self.move_output(index, to, now_ns).is_err()) {
                 self.kill_output(index);
             }
+            if let Some(output) = self.outputs.get_mut(&index) {
+                let device = match source {
+                    Some(Source::Capture) => super::sources::CAPTURE.to_string_lossy().into_owned(),
+                    _ => format!("{}.monitor", name.to_string_lossy()),
+                };
+                output.treatment.device = DeviceReason::DeviceGone { device };
+                output.is_pinned = false;
+            }
         }
     }
 

@@ -112,6 +112,7 @@ impl<D: Devices> FrontEnd<D> {
         if let Some(output) = self.outputs.get_mut(&index) {
             output.is_pinned = !is_default;
         }
+        self.output_device_changed(index);
         Ok(Answer::Done)
     }
 

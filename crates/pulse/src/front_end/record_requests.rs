@@ -2,6 +2,7 @@
 
 use std::ffi::CString;
 
+use policy::Direction;
 use pulseaudio::protocol::{
     ChannelVolume, Command, CreateRecordStreamReply, LatencyParams, Props, PulseError,
     RecordLatency, RecordStreamParams, SetRecordStreamBufferAttrParams,
@@ -13,7 +14,7 @@ use super::dispatch::OVER_PROGRAM;
 use super::playback_requests::{latency, media_name};
 use super::source_outputs::SourceOutput;
 use super::sources::{Source, for_each_channel};
-use super::{Answer, Answered, Client, FrontEnd, format, offers, properties};
+use super::{Answer, Answered, Client, FrontEnd, format, offers, properties, treatment};
 use crate::input::NewInput;
 use crate::output::Devices;
 use crate::playback::{Latency, Pace};
@@ -147,14 +148,21 @@ impl<D: Devices> FrontEnd<D> {
             // The server mixes before anything is recorded.
             return Err(PulseError::NotSupported);
         }
+        let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
+        let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+        let states = (asked.cvolume.is_some(), asked.flags.start_muted.is_some());
+        let wanted = treatment::asked(asked.source_index, asked.source_name.as_deref(), states);
+        let (treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
+        let chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
+        let source = chosen.unwrap_or(source);
         let device = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let described = (&asked.sample_spec, &asked.channel_map);
         let program = offers::chosen_of(described, &asked.formats, &asked.flags, &device)?;
         let channels = program.map.channels();
         let volume = asked.cvolume.unwrap_or_else(|| ChannelVolume::norm(channels as u8));
         let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
-        let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
-        let props = properties::updated(&known.props, OVER_PROGRAM, &asked.props)?;
+        let restored = start.volume.value.map(|volume| treatment::restored(&volume, &program.map));
+        let volume = restored.unwrap_or(volume);
 
         let requested =
             RecordRequested { buffer: asked.buffer_attr, latency: latency(&asked.flags) };
@@ -162,6 +170,7 @@ impl<D: Devices> FrontEnd<D> {
         let lets_sleep = asked.flags.no_inhibit_auto_suspend || asked.flags.peak_detect;
         let pace = Pace::of(&program);
         let attributes = requested.grant(pace);
+        let known = self.clients.get(&client).ok_or(PulseError::NoEntity)?;
         let (program_name, name) =
             (known.name().to_string_lossy().into_owned(), media_name(&props));
         let kept_us = kept_us(attributes, pace);
@@ -181,14 +190,15 @@ impl<D: Devices> FrontEnd<D> {
         known.next_channel = known.next_channel.wrapping_add(1);
         let index = self.next_output;
         self.next_output = self.next_output.wrapping_add(1);
-        let is_muted = asked.flags.start_muted.unwrap_or(false);
+        let is_muted = start.muted.value.or(asked.flags.start_muted).unwrap_or(false);
         let output = SourceOutput {
             client,
             channel,
             account,
             source,
             stays: asked.flags.no_move,
-            is_pinned: false,
+            is_pinned: treatment::is_chosen(&treatment.device),
+            treatment,
             props,
             volume,
             is_muted,

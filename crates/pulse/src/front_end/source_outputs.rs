@@ -10,6 +10,7 @@ use pulseaudio::protocol::{
 
 use super::playback_requests::media_name;
 use super::sources::{Source, for_each_channel};
+use super::treatment::Treatment;
 use super::{Answer, Answered, FrontEnd, format};
 use crate::output::Devices;
 use crate::playback::gains;
@@ -35,6 +36,7 @@ pub(super) struct SourceOutput<I> {
     pub stays: bool,
     /// A user has moved it there, and another default source does not move it.
     pub is_pinned: bool,
+    pub treatment: Treatment,
     /// What its program and itself say about it.
     pub props: Props,
     /// For each of its own channels.
@@ -63,7 +65,7 @@ impl<D: Devices> FrontEnd<D> {
             source_latency: times.source_us,
             resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
             driver: Some(c"protocol-native.c".into()),
-            props: output.props.clone(),
+            props: output.treatment.shown(&output.props, None),
             muted: output.is_muted,
             corked: output.recording.is_corked(),
             has_volume: true,
@@ -76,6 +78,7 @@ impl<D: Devices> FrontEnd<D> {
         let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
         let channels = output.recording.program().map.channels();
         output.volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
+        self.output_volume_changed(index);
         self.apply_output_gains(index);
         self.notify(Facility::SourceOutput, EventType::Changed, index);
         Ok(Answer::Done)
@@ -83,6 +86,7 @@ impl<D: Devices> FrontEnd<D> {
 
     pub(super) fn set_output_mute(&mut self, index: u32, is_muted: bool) -> Answered {
         self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?.is_muted = is_muted;
+        self.output_mute_changed(index);
         self.apply_output_gains(index);
         self.notify(Facility::SourceOutput, EventType::Changed, index);
         Ok(Answer::Done)

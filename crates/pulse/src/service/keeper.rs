@@ -12,8 +12,8 @@ use policy::{Damaged, Memory, Rules};
 /// How long after a change it is written: everything else that changes meanwhile is written with
 /// it.
 const DELAY_NS: u64 = 1_000_000_000;
-/// Longest file that is read.
-const MAX_BYTES: u64 = 4 << 20;
+/// Longest file that is read: longer than any that is written.
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The files, and what is to be written.
 #[derive(Debug)]

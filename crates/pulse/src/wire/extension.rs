@@ -10,7 +10,7 @@ use pulseaudio::protocol::{
 use super::packet::NO_ANSWER;
 
 /// Most entries of one request.
-const MAX_ENTRIES: usize = 1000;
+const MAX_ENTRIES: usize = 256;
 
 /// What is asked of the module that remembers streams.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,8 +5,9 @@ use std::ffi::CStr;
 use policy::{DeviceEntry, Memory, Rules};
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
-    ChannelVolume, CorkStreamParams, ExtensionParams, GenericStreamEvent, MoveStreamParams,
-    SetDeviceVolumeParams, SetStreamMuteParams, SetStreamVolumeParams, SinkInputInfo, Volume,
+    ChannelVolume, CorkStreamParams, CreateRecordStreamReply, ExtensionParams, GenericStreamEvent,
+    MoveStreamParams, RecordStreamParams, SetDeviceVolumeParams, SetStreamMuteParams,
+    SetStreamVolumeParams, SinkInputInfo, SourceOutputInfo, Volume,
 };
 
 use super::*;
@@ -344,4 +345,36 @@ fn an_extension_that_is_not_there_or_makes_no_sense_is_refused() {
     assert_eq!(scene.extension(client, devices, encoded), Err(PulseError::NotSupported));
     let unknown = scene.extension(client, devices, b"L\0\0\0\x04L\0\0\0\0L\0\0\0\x09");
     assert_eq!(unknown, Err(PulseError::NoEntity));
+}
+
+#[test]
+fn a_recorder_begins_as_the_last_one_of_its_program_was_left_and_returns_to_its_source() {
+    let mut scene = Scene::new().with_sink("other");
+    let client = scene.admitted();
+    let params = || RecordStreamParams {
+        sample_spec: params().sample_spec,
+        channel_map: ChannelMap::stereo(),
+        ..RecordStreamParams::default()
+    };
+    let create = |scene: &mut Scene| -> CreateRecordStreamReply {
+        scene.ask(client, &Command::CreateRecordStream(params())).expect("a stream")
+    };
+    let index = create(&mut scene).stream_index;
+    let set = SetStreamVolumeParams { index, volume: all(0x8000) };
+    scene.tell(client, &Command::SetSourceOutputVolume(set)).expect("set");
+    let mute = SetStreamMuteParams { index, mute: true };
+    scene.tell(client, &Command::SetSourceOutputMute(mute)).expect("muted");
+    let (device_index, device_name) = (None, Some(text("other.monitor")));
+    let go = MoveStreamParams { index: Some(index), device_index, device_name };
+    scene.tell(client, &Command::MoveSourceOutput(go)).expect("moved");
+    let index = create(&mut scene).stream_index;
+    let shown = |scene: &mut Scene| -> SourceOutputInfo {
+        scene.ask(client, &Command::GetSourceOutputInfo(index)).expect("a stream")
+    };
+    let begun = shown(&mut scene);
+    assert_eq!((begun.cvolume, begun.muted, begun.source_index), (all(0x8000), true, 2));
+    scene.unplug("other");
+    assert_eq!(shown(&mut scene).source_index, 0);
+    scene.plug("other");
+    assert_eq!(shown(&mut scene).source_index, 3);
 }
