@@ -181,6 +181,10 @@ fn what_a_program_states_itself_comes_before_what_was_remembered() {
     let shown = scene.shown(client, reply.stream_index);
     assert_eq!((shown.cvolume, shown.muted, shown.sink_index), (all(0x4000), false, 0));
     assert_eq!(scene.why(client, reply.stream_index, "device"), "its program has named it");
+    let by_index = PlaybackStreamParams { sink_index: Some(0), ..params() };
+    let reply: CreatePlaybackStreamReply =
+        scene.ask(client, &Command::CreatePlaybackStream(by_index)).expect("a stream");
+    assert_eq!(reply.sink_index, 0);
 }
 
 #[test]
@@ -197,8 +201,9 @@ fn a_rule_comes_before_what_the_program_states() {
     assert_eq!(scene.why(client, reply.stream_index, "mute"), line);
     // Another default does not move it.
     scene.plug("third");
-    let default = Command::SetDefaultSink(text("third"));
-    scene.tell(client, &default).expect("set");
+    for default in ["other", "third"] {
+        scene.tell(client, &Command::SetDefaultSink(text(default))).expect("set");
+    }
     assert_eq!(scene.shown(client, reply.stream_index).sink_index, 1);
 }
 
