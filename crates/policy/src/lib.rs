@@ -6,6 +6,7 @@
 //! a sentence for users.
 #![forbid(unsafe_code)]
 
+mod defaults;
 mod identity;
 mod memory;
 mod roles;
@@ -15,6 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use defaults::{DefaultReason, Defaults};
 pub use identity::{Direction, Identity};
 pub use memory::{Damaged, DeviceEntry, Memory, StreamEntry, Volumes};
 pub use roles::{Interaction, Playing, interactions};

@@ -38,8 +38,10 @@ use std::ffi::CString;
 
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
+pub(crate) use self::introspection::WHY_DEFAULT;
 use desktop::Desktop;
 use modules::Modules;
+use policy::Defaults;
 use pulseaudio::protocol::{
     Command, PulseError, SubscriptionEvent, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType,
@@ -109,8 +111,8 @@ pub(crate) struct FrontEnd<D: Devices> {
     devices: D,
     sinks: Sinks,
     modules: Modules,
-    /// The names of the sink and the source that a program made the default.
-    chosen_sink: Option<CString>,
+    /// The names of the sinks and the source that programs made the default.
+    chosen_sinks: Defaults,
     chosen_source: Option<CString>,
     desktop: Desktop,
     machine: Machine,
@@ -146,7 +148,7 @@ impl<D: Devices> FrontEnd<D> {
             devices,
             sinks: Sinks::default(),
             modules: Modules::default(),
-            chosen_sink: None,
+            chosen_sinks: Defaults::default(),
             chosen_source: None,
             desktop: Desktop::default(),
             machine,

@@ -15,6 +15,7 @@ use pulseaudio::protocol::{
     SetClientNameReply, SinkInfo, SinkInputInfo, encode_command_message, read_reply_message,
 };
 
+use crate::front_end::WHY_DEFAULT;
 use crate::service::default_path;
 
 /// How long an answer is waited for.
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Explain what was decided for streams of PulseAudio's programs
 ///
 /// For each stream that plays: its sink, its volume, whether it is muted, what other streams do to
-/// it, and why.
+/// it, and why; and which sink is the default.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort why
@@ -59,7 +60,12 @@ impl Why {
             sink.map_or_else(String::new, |sink| sink.name.to_string_lossy().into_owned())
         };
         let text: String = streams.iter().map(|stream| explained(stream, &name(stream))).collect();
-        cli::output::print(&text)?;
+        let default = sinks.iter().find_map(|sink| {
+            let reason = property(&sink.props, WHY_DEFAULT)?;
+            Some(format!("default sink {}: {reason}\n", sink.name.to_string_lossy()))
+        });
+        let default = default.filter(|_| self.stream.is_none()).unwrap_or_default();
+        cli::output::print(&format!("{text}{default}"))?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -100,8 +106,8 @@ impl Asking {
     }
 }
 
-fn property(stream: &SinkInputInfo, key: &CStr) -> Option<String> {
-    let value = CStr::from_bytes_with_nul(stream.props.get_bytes(key)?).ok()?;
+fn property(props: &Props, key: &CStr) -> Option<String> {
+    let value = CStr::from_bytes_with_nul(props.get_bytes(key)?).ok()?;
     // What programs say about themselves must not change the terminal.
     Some(value.to_string_lossy().chars().filter(|letter| !letter.is_control()).collect())
 }
@@ -109,15 +115,15 @@ fn property(stream: &SinkInputInfo, key: &CStr) -> Option<String> {
 /// Returns whether a stream has this number, or its program a name that begins like this.
 fn is_meant(stream: &SinkInputInfo, wanted: &str) -> bool {
     if wanted.parse::<u32>().is_ok() {
-        return property(stream, c"consort.stream").as_deref() == Some(wanted);
+        return property(&stream.props, c"consort.stream").as_deref() == Some(wanted);
     }
-    let program = property(stream, c"application.name").unwrap_or_default();
+    let program = property(&stream.props, c"application.name").unwrap_or_default();
     program.to_lowercase().starts_with(&wanted.to_lowercase())
 }
 
 /// Returns the sentences about a stream.
 fn explained(stream: &SinkInputInfo, sink: &str) -> String {
-    let text = |key| property(stream, key).unwrap_or_default();
+    let text = |key| property(&stream.props, key).unwrap_or_default();
     let (program, media) = (text(c"application.name"), text(c"media.name"));
     let mut lines = format!(
         "stream {} (sink input {}): {program}, {media}\n",
@@ -127,7 +133,7 @@ fn explained(stream: &SinkInputInfo, sink: &str) -> String {
     let _ = writeln!(lines, "  on {sink}: {}", text(c"consort.why.device"));
     let _ = writeln!(lines, "  at {}: {}", percent(stream), text(c"consort.why.volume"));
     let muted = if stream.muted { "muted" } else { "not muted" };
-    match property(stream, c"consort.why.other") {
+    match property(&stream.props, c"consort.why.other") {
         Some(other) => {
             let _ = writeln!(lines, "  {other}");
         }

@@ -137,7 +137,9 @@ impl<D: Devices> FrontEnd<D> {
     /// Makes a sink the default one.
     pub(super) fn set_default_sink(&mut self, index: u32, now_ns: u64) -> Answer {
         let before = self.defaults();
-        self.chosen_sink = self.sinks.get(index).map(|sink| sink.name.clone());
+        if let Some(name) = self.sinks.get(index).and_then(|sink| sink.name.to_str().ok()) {
+            self.chosen_sinks.choose(name);
+        }
         self.defaults_changed(before, now_ns);
         Answer::Done
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, CString};
 
+use policy::DefaultReason;
 use pulseaudio::protocol::{
     ChannelMap, ChannelVolume, Command, LookupReply, Prop, Props, PulseError, SampleFormat,
     SampleSpec, ServerInfo, SinkFlags, SinkInfo, SinkState, SubscriptionEventFacility as Facility,
@@ -9,7 +10,7 @@ use pulseaudio::protocol::{
 };
 
 use super::dispatch::OVER_PROGRAM;
-use super::sinks::{DRIVER, Sink};
+use super::sinks::Sink;
 use super::sources::Source;
 use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
@@ -18,6 +19,9 @@ use crate::wire;
 
 /// The steps of the protocol's volumes.
 pub(super) const VOLUME_STEPS: u32 = 0x10001;
+
+/// Why a sink is the default.
+pub(crate) const WHY_DEFAULT: &CStr = c"consort.why.default";
 
 /// What programs may expect as long as there is no device: PulseAudio's default.
 const NO_DEVICE: SampleSpec =
@@ -86,11 +90,17 @@ impl<D: Devices> FrontEnd<D> {
     fn sink_info(&self, index: u32) -> Option<SinkInfo> {
         let sink = self.sinks.get(index)?;
         let samples = sink.samples();
+        let mut props = sink_props(sink);
+        if let Some((_, reason)) =
+            self.default_sink_and_reason().filter(|(default, _)| *default == index)
+        {
+            properties::set(&mut props, WHY_DEFAULT, &reason.to_string());
+        }
         Some(SinkInfo {
             index,
             name: sink.name.clone(),
             description: Some(sink.description()),
-            props: sink_props(sink),
+            props,
             state: self.sink_state(index),
             sample_spec: format::spec(&samples),
             channel_map: format::map(&samples.map),
@@ -152,12 +162,19 @@ impl<D: Devices> FrontEnd<D> {
         found.ok_or(PulseError::NoEntity)
     }
 
-    /// Returns the sink that programs get who name none: the one that was chosen, or else the
-    /// device that drives.
+    /// Returns the sink that programs get who name none: the one that was chosen last of those that
+    /// are there, or else the device that drives.
     pub(super) fn default_sink(&self) -> Option<u32> {
-        let chosen = self.chosen_sink.as_deref().and_then(|name| self.sinks.find(name));
-        let driver = || self.sinks.get(DRIVER).map(|_| DRIVER);
-        chosen.or_else(driver).or_else(|| self.sinks.indices().first().copied())
+        self.default_sink_and_reason().map(|(index, _)| index)
+    }
+
+    fn default_sink_and_reason(&self) -> Option<(u32, DefaultReason)> {
+        // The device that drives is the first.
+        let indices = self.sinks.indices();
+        let name = |index: &u32| self.sinks.get(*index)?.name.to_str().ok();
+        let names: Vec<&str> = indices.iter().filter_map(name).collect();
+        let (default, reason) = self.chosen_sinks.among(&names)?;
+        Some((self.sink_named(default)?, reason))
     }
 }
 

@@ -6,10 +6,11 @@ use policy::{DeviceEntry, Memory, Rules};
 use pulseaudio::protocol::stream::StreamFlags;
 use pulseaudio::protocol::{
     ChannelVolume, CorkStreamParams, CreateRecordStreamReply, ExtensionParams, GenericStreamEvent,
-    MoveStreamParams, RecordStreamParams, SetDeviceVolumeParams, SetStreamMuteParams,
-    SetStreamVolumeParams, SinkInputInfo, SourceOutputInfo, Volume,
+    MoveStreamParams, RecordStreamParams, ServerInfo, SetDeviceVolumeParams, SetStreamMuteParams,
+    SetStreamVolumeParams, SinkInfo, SinkInputInfo, SourceOutputInfo, Volume,
 };
 
+use super::super::WHY_DEFAULT;
 use super::*;
 use crate::output::{Devices, NewNullDevice};
 
@@ -382,4 +383,27 @@ fn a_recorder_begins_as_the_last_one_of_its_program_was_left_and_returns_to_its_
     assert_eq!(shown(&mut scene).source_index, 0);
     scene.plug("other");
     assert_eq!(shown(&mut scene).source_index, 3);
+}
+
+#[test]
+fn the_sink_that_was_chosen_before_is_the_default_while_the_last_one_is_away() {
+    let mut scene = Scene::new().with_sink("usb").with_sink("headset");
+    let client = scene.admitted();
+    let default = |scene: &mut Scene| {
+        let info: ServerInfo = scene.ask(client, &Command::GetServerInfo).expect("an answer");
+        info.default_sink_name.expect("one").into_string().expect("text")
+    };
+    for name in ["usb", "headset"] {
+        scene.tell(client, &Command::SetDefaultSink(text(name))).expect("set");
+    }
+    let index = scene.stream(client).stream_index;
+    assert_eq!(default(&mut scene), "headset");
+    scene.unplug("headset");
+    assert_eq!(default(&mut scene), "usb");
+    assert_eq!(scene.shown(client, index).sink_index, 1);
+    let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
+    let why = sinks[1].props.get_bytes(WHY_DEFAULT).expect("a reason");
+    assert_eq!(why, b"it was chosen before 'headset', which is not there\0");
+    scene.plug("headset");
+    assert_eq!(default(&mut scene), "headset");
 }

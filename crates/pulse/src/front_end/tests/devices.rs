@@ -211,6 +211,9 @@ fn streams_follow_the_default_sink_unless_a_user_has_moved_them() {
     scene.tell(client, &Command::SetDefaultSource(text("consort.monitor"))).expect("set");
     assert_eq!(scene.defaults(client), ("two".into(), "consort.monitor".into()));
     scene.remove("two");
+    assert_eq!(scene.defaults(client).0, "one", "it was chosen before");
+    assert_eq!(scene.sink_of(client, follows), Ok(1));
+    scene.remove("one");
     assert_eq!(scene.defaults(client).0, "consort", "the server's own device again");
     assert_eq!(scene.sink_of(client, follows), Ok(0));
     scene.add("two", None);
