@@ -117,7 +117,7 @@ mod tests {
             let default = defaults.among(&there).map(|(name, _)| name);
             prop_assert_eq!(default.is_some(), !there.is_empty());
             let last = chosen.iter().rev().map(String::as_str).find(|name| there.contains(name));
-            prop_assert_eq!(default, last.or(there.first().copied()));
+            prop_assert_eq!(default, last.or_else(|| there.first().copied()));
         }
     }
 }
