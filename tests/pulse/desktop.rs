@@ -11,12 +11,7 @@ use crate::{RATE_HZ, Scene, path};
 impl Scene {
     /// The file of what is remembered.
     fn kept(&self) -> PathBuf {
-        // The harness has servers of another name than the default.
-        let directory = self.server.directory().join(".local/state/consort");
-        let mut files = std::fs::read_dir(&directory).into_iter().flatten().flatten();
-        let is_it = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
-        let found = files.by_ref().map(|file| file.path()).find(is_it);
-        found.unwrap_or_else(|| directory.join("none"))
+        self.server.directory().join(".local/state/consort/desktop-under-test.json")
     }
 
     fn await_kept(&self, part: &str) {
@@ -137,17 +132,15 @@ fn a_rule_decides_for_programs_that_connect_after_it_was_written() {
     scene.pactl(&["load-module", "module-null-sink", "sink_name=other"]);
     let directory = scene.server.directory().join(".config/consort");
     std::fs::create_dir_all(&directory).expect("made");
-    // For the harness's server and for the default one.
-    let kept = scene.server.consort_json(&["status"]);
-    let name = kept["server"].as_str().unwrap_or_default().to_owned();
     let rules = "# loud programs\nvolume=25% device=other name=loud*\n";
-    for file in ["desktop.rules".to_owned(), format!("desktop-{name}.rules")] {
-        std::fs::write(directory.join(file), rules).expect("written");
-    }
+    std::fs::write(directory.join("desktop-under-test.rules"), rules).expect("written");
     let (player, index) = scene.play(&["--client-name=loud and far"]);
     let shown = scene.stream(&index);
     assert!(shown.contains("16384 /  25%"), "{shown}");
-    assert!(shown.contains("consort.why.device = \"line 2 of the rules says so\""), "{shown}");
+    let explained = scene.server.consort(&["why", "loud"]).expect_success().stdout;
+    for line in ["on other: line 2 of the rules says so", "at 25%: line 2 of the rules says so"] {
+        assert!(explained.contains(line), "{explained}");
+    }
     player.terminate();
 }
 
@@ -179,10 +172,13 @@ fn music_is_silent_while_a_phone_call_is_heard() {
         let silence = Sound::of(RATE_HZ, &[vec![0.0; 480_000], vec![0.0; 480_000]]);
         let file = scene.file("silence.wav", &silence);
         let phone = scene.spawn("paplay", &["--property=media.role=phone", path(&file)]);
+        let held = || scene.server.consort(&["why", "paplay"]).expect_success().stdout;
         eventually("it is held", || scene.stream(&index).contains("Mute: yes").then_some(()));
         eventually("its program is asked to hold it", || {
             music.stderr().contains("request-cork").then_some(())
         });
+        let explained = held();
+        assert!(explained.contains("a phone call holds music and video"), "{explained}");
         wait();
         phone.terminate();
         eventually("it is heard", || scene.stream(&index).contains("Mute: no").then_some(()));

@@ -66,6 +66,11 @@ impl Rules {
         self.first(stream, |line| line.muted)
     }
 
+    /// Whether it may be moved to another device.
+    pub(crate) fn moves(&self, stream: &Identity) -> Stated<bool> {
+        self.first(stream, |line| line.moves)
+    }
+
     /// What it does to others while it is heard, by holding them.
     pub(crate) fn holds(&self, stream: &Identity) -> Stated<&Reaction> {
         self.first(stream, |line| line.cork.as_ref())

@@ -95,6 +95,8 @@ pub struct Start {
     pub volume: Decided<Volumes, VolumeReason>,
     /// Whether it is muted.
     pub muted: Decided<bool, MuteReason>,
+    /// Whether it may be moved, if a rule says so: else its program decides.
+    pub may_move: Option<bool>,
 }
 
 /// Decides how a stream begins; `is_there` says whether there is a device of a name.
@@ -134,7 +136,8 @@ pub fn start(
     };
     let muted = Decided { value: muted, reason };
     let device = device(rules.device(stream), asked, entry.device, is_there);
-    Start { device, volume, muted }
+    let may_move = rules.moves(stream).map(|(moves, _)| moves);
+    Start { device, volume, muted, may_move }
 }
 
 fn device(

@@ -34,6 +34,7 @@ pub(super) struct Line {
     pub device: Option<String>,
     pub volume: Option<u32>,
     pub muted: Option<bool>,
+    pub moves: Option<bool>,
     pub cork: Option<Reaction>,
     pub duck: Option<Reaction>,
     direction: Option<Direction>,
@@ -74,6 +75,7 @@ impl Line {
                 "device" => line.device = Some(value.to_owned()),
                 "volume" => line.volume = Some(percent(value)?),
                 "muted" => line.muted = Some(yes_or_no(value)?),
+                "move" => line.moves = Some(yes_or_no(value)?),
                 "cork" => line.cork = Some(reaction(value)),
                 "duck" => line.duck = Some(reaction(value)),
                 "by" => decibels = Some(ducked(value)?),
@@ -89,7 +91,7 @@ impl Line {
             _ => {}
         }
         if !line.has_setting() {
-            return Err("it sets nothing: add device, volume, muted, cork or duck".into());
+            return Err("it sets nothing: add device, volume, muted, move, cork or duck".into());
         }
         Ok(Some(line))
     }
@@ -113,6 +115,7 @@ impl Line {
         self.device.is_some()
             || self.volume.is_some()
             || self.muted.is_some()
+            || self.moves.is_some()
             || self.cork.is_some()
             || self.duck.is_some()
     }
@@ -156,7 +159,7 @@ fn reaction(value: &str) -> Reaction {
 
 fn unknown(key: &str) -> String {
     format!(
-        "'{key}' is neither a setting (device, volume, muted, cork, duck, by) nor a condition \
+        "'{key}' is neither a setting (device, volume, muted, move, cork, duck, by) nor a condition \
          (name, id, role, media, binary, direction)"
     )
 }

@@ -90,7 +90,7 @@ impl<D: Devices> FrontEnd<D> {
             feed: new.feed,
             account: new.account,
             sink: new.sink,
-            stays: new.stays,
+            stays: start.may_move.map_or(new.stays, |may| !may),
             is_pinned: is_chosen(&treatment.device),
             treatment,
             program_name: new.program_name,

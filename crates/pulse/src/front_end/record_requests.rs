@@ -196,7 +196,7 @@ impl<D: Devices> FrontEnd<D> {
             channel,
             account,
             source,
-            stays: asked.flags.no_move,
+            stays: start.may_move.map_or(asked.flags.no_move, |may| !may),
             is_pinned: treatment::is_chosen(&treatment.device),
             treatment,
             props,

@@ -407,3 +407,20 @@ fn the_sink_that_was_chosen_before_is_the_default_while_the_last_one_is_away() {
     scene.plug("headset");
     assert_eq!(default(&mut scene), "headset");
 }
+
+#[test]
+fn a_rule_says_whether_a_stream_may_be_moved_whatever_its_program_says() {
+    for (rule, no_move, moved) in
+        [("move=no", false, Err(PulseError::Invalid)), ("move=yes", true, Ok(()))]
+    {
+        let mut scene = Scene::ruled(rule).with_sink("other");
+        let client = scene.admitted();
+        let flags = StreamFlags { no_move, ..StreamFlags::default() };
+        let params = PlaybackStreamParams { flags, ..params() };
+        let reply: CreatePlaybackStreamReply =
+            scene.ask(client, &Command::CreatePlaybackStream(params)).expect("a stream");
+        let (index, device_name) = (Some(reply.stream_index), Some(text("other")));
+        let go = MoveStreamParams { index, device_index: None, device_name };
+        assert_eq!(scene.tell(client, &Command::MoveSinkInput(go)), moved, "{rule}");
+    }
+}
