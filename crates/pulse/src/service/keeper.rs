@@ -335,6 +335,19 @@ mod tests {
     }
 
     #[test]
+    fn what_could_not_be_written_is_tried_again_at_the_end() {
+        let home = Home::new();
+        std::fs::write(home.path("state"), "").expect("written");
+        let mut keeper = home.keeper();
+        keeper.note(0);
+        keeper.write(&memory(100), DELAY_NS);
+        keeper.collect();
+        std::fs::remove_file(home.path("state")).expect("removed");
+        keeper.finish(&memory(100));
+        assert_eq!(home.keeper().load(), memory(100));
+    }
+
+    #[test]
     fn rules_are_read_again_once_they_have_changed() {
         let home = Home::new();
         let mut keeper = home.keeper();
