@@ -46,6 +46,16 @@ impl Matrix {
         Self { sources, rows }
     }
 
+    /// Returns the matrix that has the effect of this one on what `first` makes. Allocates.
+    #[must_use]
+    pub fn after(&self, first: &Self) -> Self {
+        let factor = |row: &[f32], source: usize| {
+            row.iter().zip(&first.rows).map(|(factor, first)| factor * first[source]).sum()
+        };
+        let row = |row: &Vec<f32>| (0..first.sources).map(|at| factor(row, at)).collect();
+        Self { sources: first.sources, rows: self.rows.iter().map(row).collect() }
+    }
+
     /// Returns the factors of one channel of the sink, one for each channel of the source.
     #[must_use]
     pub fn row(&self, sink: usize) -> &[f32] {

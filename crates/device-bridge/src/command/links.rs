@@ -9,12 +9,12 @@ use cli::in_range;
 use client::stream::{NewDevice, StreamConnection};
 use client::{OpenOptions, Session};
 
-use convert::SampleFormat;
+use convert::{ChannelMap, Mixing, SampleFormat};
 use proto::limits::DEVICE_CHANNELS;
 
 use super::null::DEFAULT_CHANNELS;
 use super::serve::Options;
-use crate::links::{LinkOptions, LinkSource, Links, OwnDevice};
+use crate::links::{LinkMix, LinkOptions, LinkSource, Links, OwnDevice};
 use crate::pipes::{self, PipeFormat};
 
 /// Latency where none is given, ms.
@@ -40,17 +40,33 @@ pub(super) enum Kind {
 /// What a link connects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct LinkArguments {
-    /// Loopback: the device whose sound is played elsewhere; NAME:capture: what it captures
+    /// Loopback: the device whose sound is played elsewhere; NAME:capture: what it captures.
+    /// Pipe-sink: the device that is written to the FIFO [default: a new one]
     #[arg(long, value_name = "NAME")]
     pub from: Option<LinkSource>,
     /// Loopback, remap, combined: the device that plays it, as `consort device list` names it;
-    /// repeatable for a combined device
+    /// repeatable for a loopback and a combined device
     #[arg(long, value_name = "NAME")]
     pub to: Vec<String>,
     /// Loopback, remap: the channels of that device, from 1 on, one for each channel that is heard
     /// [default: 1,2,…]
     #[arg(long, value_name = "N,…", value_delimiter = ',', value_parser = in_range(1..=1024))]
     pub map: Vec<u32>,
+    /// Loopback, instead of --map: the positions of the channels that are heard, by PulseAudio's
+    /// names, such as front-left,front-right or mono
+    #[arg(long, value_name = "POSITIONS", requires = "to_positions", conflicts_with = "map")]
+    pub from_positions: Option<ChannelMap>,
+    /// Loopback: those of the device that plays them, once for each --to; a position that it lacks
+    /// is mixed into the nearest ones, as by PulseAudio
+    #[arg(long, value_name = "POSITIONS", requires = "from_positions")]
+    pub to_positions: Vec<ChannelMap>,
+    /// Loopback: positions into which those of the one are mixed first, and from there into those
+    /// of the other
+    #[arg(long, value_name = "POSITIONS", requires = "from_positions")]
+    pub via_positions: Option<ChannelMap>,
+    /// Loopback: positions that only one of the devices has are silent
+    #[arg(long, requires = "from_positions")]
+    pub unmixed: bool,
     /// Loopback, remap, combined: time from when a frame is heard on one device until it is heard
     /// on the other, ms [default: 200]
     #[arg(long, value_name = "MS", value_parser = in_range(20..=400))]
@@ -108,7 +124,8 @@ impl Kind {
 
     /// Checks which options are there.
     fn check(self, options: &Options) -> anyhow::Result<()> {
-        let LinkArguments { from, to, map, file, format, channels, latency } = &options.link;
+        let LinkArguments { from, to, map, file, format, channels, latency, .. } = &options.link;
+        let LinkArguments { from_positions, to_positions, .. } = &options.link;
         let name = self.name();
         let refuse = |is_there: bool, option: &str| {
             ensure!(
@@ -118,7 +135,9 @@ impl Kind {
             Ok(())
         };
         refuse(options.has_hardware_options(), "what only a card has")?;
-        refuse(from.is_some() && self != Self::Loopback, "--from")?;
+        refuse(from.is_some() && !matches!(self, Self::Loopback | Self::PipeSink), "--from")?;
+        refuse(options.rate.is_some() && from.is_some(), "--rate")?;
+        refuse(from_positions.is_some() && self != Self::Loopback, "--from-positions")?;
         refuse(options.playback.is_some() && self != Self::Combined, "--playback")?;
         refuse(options.rate.is_some() && matches!(self, Self::Loopback | Self::Remap), "--rate")?;
         refuse(!map.is_empty() && !matches!(self, Self::Loopback | Self::Remap), "--map")?;
@@ -132,11 +151,19 @@ impl Kind {
             !map.is_empty() || self != Self::Remap,
             "a remap needs --map: the channels of --to"
         );
+        ensure!(
+            from_positions.is_none() || to_positions.len() == to.len(),
+            "--to-positions is needed once for each --to"
+        );
+        ensure!(
+            to.len() == 1 || map.is_empty(),
+            "--map is for one device: use --from-positions and --to-positions for several"
+        );
         match (self, to.len()) {
-            (Self::PipeSink, _) | (_, 1) | (Self::Combined, 2..) => Ok(()),
+            (Self::PipeSink, _) | (_, 1) | (Self::Combined | Self::Loopback, 2..) => Ok(()),
             (_, 0) => bail!("a {name} device needs --to: the device that plays"),
             _ => {
-                bail!("a {name} device plays on one device: --to is repeatable for a combined one")
+                bail!("a {name} device plays on one device: --to is repeatable for others")
             }
         }
     }
@@ -155,21 +182,32 @@ impl LinkArguments {
             ("--channels", self.channels.map(|channels| channels.to_string())),
         ];
         let words = pairs.into_iter().filter_map(|(option, value)| Some((option, value?)));
+        let from = self.from_positions.iter().map(|map| ("--from-positions", map.to_string()));
+        let via = self.via_positions.iter().map(|map| ("--via-positions", map.to_string()));
         let to = self.to.iter().map(|name| ("--to", name.clone()));
-        words.chain(to).map(|(option, value)| format!("{option}={value}")).collect()
+        let positions = self.to_positions.iter().map(|map| ("--to-positions", map.to_string()));
+        let words = words.chain(from).chain(via).chain(to).chain(positions);
+        let unmixed = self.unmixed.then(|| "--unmixed".to_owned());
+        words.map(|(option, value)| format!("{option}={value}")).chain(unmixed).collect()
     }
 
     /// The links from a device to all that it is heard on.
     fn links(&self, kind: Kind, from: &LinkSource) -> Vec<LinkOptions> {
         let map = self.map.iter().map(|channel| channel - 1).collect::<Vec<_>>();
-        let link = |to: &String| LinkOptions {
+        let mixing = if self.unmixed { Mixing::ByPosition } else { Mixing::Mixed };
+        let mix = |at: usize| {
+            let (from, to) = (self.from_positions?, *self.to_positions.get(at)?);
+            Some(LinkMix { from, via: self.via_positions, to, mixing })
+        };
+        let link = |(at, to): (usize, &String)| LinkOptions {
             program: format!("consort {}", kind.name()),
             from: from.clone(),
             to: to.clone(),
             map: (!map.is_empty()).then(|| map.clone()),
+            mix: mix(at),
             latency_ms: self.latency.unwrap_or(DEFAULT_LATENCY_MS),
         };
-        self.to.iter().map(link).collect()
+        self.to.iter().enumerate().map(link).collect()
     }
 }
 
@@ -196,7 +234,11 @@ pub(super) fn start(kind: Kind, options: &Options, open: &OpenOptions) -> anyhow
             return match arguments.to.first() {
                 Some(to) => pipes::start_source(session, to, format, latency_ms, file, open),
                 None => {
-                    let device = new(format.channels, Some(format.rate_hz))?;
+                    let device = match &arguments.from {
+                        None => Ok(new(format.channels, Some(format.rate_hz))?),
+                        Some(LinkSource { device, captures: false }) => Err(device.clone()),
+                        Some(source) => bail!("'{source}' cannot be written to a FIFO"),
+                    };
                     pipes::start_sink(session, device, format, file, open)
                 }
             };
@@ -233,10 +275,11 @@ fn rate_of(device: Option<&String>, open: &OpenOptions) -> anyhow::Result<u32> {
 }
 
 fn pipe_format(options: &Options, open: &OpenOptions) -> anyhow::Result<PipeFormat> {
-    let LinkArguments { format, channels, to, .. } = &options.link;
+    let LinkArguments { format, channels, from, to, .. } = &options.link;
+    let device = from.as_ref().map(|from| &from.device).or(to.first());
     Ok(PipeFormat {
         format: format.unwrap_or(DEFAULT_FORMAT),
-        rate_hz: options.rate.map_or_else(|| rate_of(to.first(), open), Ok)?,
+        rate_hz: options.rate.map_or_else(|| rate_of(device, open), Ok)?,
         channels: channels.unwrap_or(DEFAULT_CHANNELS),
     })
 }
@@ -261,6 +304,23 @@ mod tests {
     fn a_process_is_told_all_options_of_a_link() {
         for words in [
             &["loopback", "--from", "a:capture", "--to", "b", "--map", "2,1", "--latency", "50"][..],
+            &[
+                "loopback",
+                "--from",
+                "a",
+                "--to",
+                "b",
+                "--to",
+                "c",
+                "--from-positions",
+                "mono",
+                "--via-positions",
+                "lfe",
+                "--to-positions",
+                "front-left,lfe",
+                "--to-positions",
+                "mono",
+            ],
             &["combined", "--name", "-all", "--to", "a", "--to", "b", "--playback", "4"],
             &[
                 "pipe-sink",
@@ -284,6 +344,20 @@ mod tests {
             let again: Vec<&str> = again.iter().map(String::as_str).collect();
             assert_eq!(parsed(&again), options, "{again:?}");
         }
+    }
+
+    #[test]
+    fn positions_are_given_for_each_device_that_plays() {
+        let words =
+            ["loopback", "--from", "a", "--to", "b", "--from-positions", "mono", "--to-positions"];
+        let one = [&words[..], &["mono", "--unmixed"]].concat();
+        let options = parsed(&one);
+        assert!(options.words().contains(&"--unmixed".to_owned()));
+        let links = options.link.links(Kind::Loopback, options.link.from.as_ref().unwrap());
+        assert_eq!(links[0].mix.map(|mix| mix.mixing), Some(Mixing::ByPosition));
+        let two = [&words[..], &["mono", "--to", "c"]].concat();
+        let reason = Kind::Loopback.check(&parsed(&two)).unwrap_err().to_string();
+        assert!(reason.contains("once for each --to"), "{reason}");
     }
 
     #[test]

@@ -93,6 +93,9 @@ pub(super) struct Serve {
     /// Report on standard output, in one line, whether the device has joined the graph
     #[arg(long)]
     report: bool,
+    /// End once standard input has ended
+    #[arg(long)]
+    until_stdin_ends: bool,
 }
 
 impl Options {
@@ -289,7 +292,10 @@ impl Serve {
     pub(super) fn run(self, server: &str, cards: &dyn CardReservation) -> anyhow::Result<ExitCode> {
         // The library must not log to standard error, which may be closed.
         client::log::set_hook(|_| {});
-        let signals = TerminationSignals::block()?;
+        let signals = match self.until_stdin_ends {
+            true => cli::end_with_stdin()?,
+            false => TerminationSignals::block()?,
+        };
         let open = OpenOptions { server: Some(server.to_owned()), ..OpenOptions::default() };
         let mut stdout = std::io::stdout();
         let deadline_ns = sys::clock::now_ns() + START_TIMEOUT_NS;

@@ -15,6 +15,7 @@ use sys::clock::now_ns;
 
 use super::alignment::{Alignment, AlignmentShape, CHUNK, Step};
 use super::frames::Frames;
+use super::mix::Mix;
 use super::options::{Ends, LinkOptions};
 use super::state::LinkState;
 
@@ -44,6 +45,8 @@ pub(super) struct Link {
     ends: Ends,
     latency_ns: u64,
     alignment: Alignment,
+    /// `None`: each channel is heard on one.
+    mix: Option<Mix>,
     queue: Frames,
     block: Vec<Vec<f32>>,
     /// The sink's stream runs, or was asked to.
@@ -67,7 +70,7 @@ impl Link {
         let latency_ns = u64::from(options.latency_ms) * 1_000_000;
         let frames = |rate_hz: u32| u32::try_from(frames_in(latency_ns, rate_hz));
         let (source_frames, sink_frames) = (frames(ends.source_hz)?, frames(ends.sink_hz)?);
-        let channels = ends.map.len();
+        let channels = ends.channels;
         let mut source = connection.record(RecordOptions {
             program: options.program.clone(),
             name: options.to_string(),
@@ -84,7 +87,7 @@ impl Link {
             program: options.program.clone(),
             name: options.to_string(),
             device: Some(options.to.clone()),
-            channels: ends.map.clone(),
+            channels: ends.plays.clone(),
             depth_frames: sink_frames,
         })?;
         // What is left of the latency beside it is for the source's intervals, and for this thread.
@@ -92,12 +95,15 @@ impl Link {
         source.run()?;
         let (source_hz, sink_hz) = (ends.source_hz, ends.sink_hz);
         let shape = AlignmentShape { channels, source_hz, sink_hz, latency_ns };
+        let alignment = Alignment::new(shape).map_err(anyhow::Error::msg)?;
+        let mix = ends.matrix.clone().map(|matrix| Mix::new(matrix, alignment.most_frames()));
         Ok(Self {
             state,
             source,
             sink,
             latency_ns,
-            alignment: Alignment::new(shape).map_err(anyhow::Error::msg)?,
+            alignment,
+            mix,
             queue: Frames::new(channels),
             block: vec![vec![0.0; BLOCK_FRAMES]; channels],
             ends,
@@ -208,16 +214,19 @@ impl Link {
             if room < self.alignment.most_frames() {
                 return;
             }
-            for channel in 0..self.ends.map.len() {
+            for channel in 0..self.ends.channels {
                 self.queue.copy(channel, self.alignment.input(channel));
             }
             let (first, next) = (self.queue.first(), self.sink.writer().position());
             match self.alignment.step(first, source, next, sink) {
                 Step::Play(_) => {
                     self.queue.skip(CHUNK as u64);
-                    let channels = 0..self.ends.map.len();
-                    let planes: Vec<&[f32]> =
+                    let channels = 0..self.ends.channels;
+                    let mut planes: Vec<&[f32]> =
                         channels.map(|channel| self.alignment.output(channel)).collect();
+                    if let Some(mix) = &mut self.mix {
+                        planes = mix.mix(&planes);
+                    }
                     self.sink.writer_mut().write(Samples::Planar(&planes));
                 }
                 Step::Silence(frames) => {
@@ -237,7 +246,7 @@ impl Link {
         let mut left = usize::try_from(frames).unwrap_or(usize::MAX);
         while left > 0 {
             let piece = &SILENCE[..left.min(CHUNK)];
-            let planes = vec![piece; self.ends.map.len()];
+            let planes = vec![piece; self.ends.plays.len()];
             let written = self.sink.writer_mut().write(Samples::Planar(&planes));
             if written == 0 {
                 break;

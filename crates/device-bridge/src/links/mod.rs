@@ -7,6 +7,7 @@
 mod alignment;
 mod frames;
 mod link;
+mod mix;
 mod options;
 mod own_device;
 mod state;
@@ -24,7 +25,7 @@ use sys::poll::Waker;
 
 use crate::pipes::Fifo;
 use link::Link;
-pub use options::{LinkOptions, LinkSource};
+pub use options::{LinkMix, LinkOptions, LinkSource};
 pub use own_device::OwnDevice;
 pub(crate) use state::LinkState;
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::{Context, ensure};
 use client::stream::StreamConnection;
+use convert::{ChannelMap, Matrix, Mixing};
 
 /// Channels of a stream, at most.
 const MOST_CHANNELS: u32 = 32;
@@ -29,17 +30,47 @@ pub struct LinkOptions {
     /// The channel of that device for each channel of the source, counted from 0; `None`: the same
     /// ones, as far as both have them.
     pub map: Option<Vec<u32>>,
+    /// How all channels of both are mixed, instead of `map`.
+    pub mix: Option<LinkMix>,
     /// Time from when a frame is heard at the source until it is heard there, ms.
     pub latency_ms: u32,
 }
 
+/// The positions of the channels of both devices. What is heard at a position is heard at the same
+/// one, and elsewhere as PulseAudio mixes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LinkMix {
+    /// Those of the source.
+    pub from: ChannelMap,
+    /// Those in between, if there are other ones.
+    pub via: Option<ChannelMap>,
+    /// Those of the device that plays.
+    pub to: ChannelMap,
+    /// What becomes of positions that only one of them has.
+    pub mixing: Mixing,
+}
+
+impl LinkMix {
+    fn matrix(&self) -> Matrix {
+        let Self { from, via, to, mixing } = self;
+        match via {
+            None => Matrix::new(from, to, *mixing),
+            Some(via) => Matrix::new(via, to, *mixing).after(&Matrix::new(from, via, *mixing)),
+        }
+    }
+}
+
 /// A link's devices, as they are now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Ends {
     pub(super) source_hz: u32,
     pub(super) sink_hz: u32,
-    /// The sink's channel for each channel of the source.
-    pub(super) map: Vec<u32>,
+    /// How many channels of the source are heard, from the first on.
+    pub(super) channels: usize,
+    /// The channels of the sink that play.
+    pub(super) plays: Vec<u32>,
+    /// From the former to the latter; `None`: the first to the first, and so on.
+    pub(super) matrix: Option<Matrix>,
 }
 
 impl fmt::Display for LinkSource {
@@ -56,6 +87,9 @@ impl fmt::Display for LinkOptions {
             let numbers: Vec<String> =
                 map.iter().map(|channel| (channel + 1).to_string()).collect();
             write!(formatter, " (channels {})", numbers.join(", "))?;
+        }
+        if let Some(LinkMix { from, to, .. }) = &self.mix {
+            write!(formatter, " ({from} to {to})")?;
         }
         Ok(())
     }
@@ -77,6 +111,20 @@ impl LinkOptions {
         let there = if *captures { source.captured } else { source.channels };
         ensure!(there > 0, "'{}' has no channels that can be recorded", self.from);
         ensure!(sink.channels > 0, "'{}' plays no streams", self.to);
+        let (source_hz, sink_hz) = (source.sample_rate_hz, sink.sample_rate_hz);
+        if let Some(mix) = &self.mix {
+            let (channels, plays) = (mix.from.channels(), mix.to.channels());
+            ensure!(
+                channels <= there as usize && plays <= sink.channels as usize,
+                "'{}' has {there} channels and '{}' has {}: there are more positions",
+                self.from,
+                self.to,
+                sink.channels
+            );
+            let matrix = mix.matrix();
+            let plays = (0..u32::try_from(plays)?).collect();
+            return Ok(Ends { source_hz, sink_hz, channels, plays, matrix: Some(matrix) });
+        }
         let map = match &self.map {
             Some(map) => map.clone(),
             None => (0..there.min(sink.channels).min(MOST_CHANNELS)).collect(),
@@ -93,6 +141,23 @@ impl LinkOptions {
             self.to,
             sink.channels
         );
-        Ok(Ends { source_hz: source.sample_rate_hz, sink_hz: sink.sample_rate_hz, map })
+        Ok(Ends { source_hz, sink_hz, channels: map.len(), plays: map, matrix: None })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn channels_are_mixed_into_those_in_between_first() {
+        let stereo: ChannelMap = "front-left,front-right".parse().expect("a map");
+        let mono = "mono".parse().expect("a map");
+        let mixing = Mixing::Mixed;
+        let mix = LinkMix { from: stereo, via: Some(mono), to: stereo, mixing };
+        let rows = |matrix: Matrix| [0, 1].map(|row| matrix.row(row).to_vec());
+        assert_eq!(rows(mix.matrix()), [[0.5, 0.5], [0.5, 0.5]]);
+        let straight = LinkMix { via: None, ..mix };
+        assert_eq!(rows(straight.matrix()), [[1.0, 0.0], [0.0, 1.0]]);
     }
 }

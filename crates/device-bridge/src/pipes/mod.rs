@@ -55,22 +55,22 @@ impl fmt::Display for PipeFormat {
     }
 }
 
-/// Writes what is heard on a device of its own to a FIFO.
+/// Writes what is heard on a device to a FIFO: on one of its own, or on the one of this name.
 ///
 /// # Errors
 /// The server refuses the device or the stream; the FIFO cannot be made.
 pub(crate) fn start_sink(
     session: Session,
-    device: OwnDevice,
+    device: Result<OwnDevice, String>,
     format: PipeFormat,
     path: &Path,
     open: &OpenOptions,
 ) -> anyhow::Result<Links> {
     let fifo = Fifo::new(path)?;
-    let name = device.name().to_owned();
+    let name = device.as_ref().map_or_else(Clone::clone, |device| device.name().to_owned());
     let description = format!("{name} to {}: {format}", path.display());
     let parts =
-        Parts { session, description, latency_ms: None, _device: Some(device), _fifo: Some(fifo) };
+        Parts { session, description, latency_ms: None, _device: device.ok(), _fifo: Some(fifo) };
     Links::begin(parts, open, |program| {
         let Program { connection, state } = program()?;
         let mut sink =
