@@ -80,3 +80,23 @@ fn without_a_server_the_front_end_says_how_to_start_one() {
     assert_eq!(finished.code, Some(3));
     assert!(finished.stderr.contains("start one with"), "{}", finished.stderr);
 }
+
+#[test]
+fn objects_that_take_messages_are_listed() {
+    let scene = Scene::new();
+    let list = scene.pactl(&["list", "message-handlers"]);
+    assert_eq!(list, "Message Handler /core\n\tDescription: Core message handler\n");
+    let sent = scene.pactl(&["send-message", "/core", "list-handlers"]);
+    assert_eq!(sent, "[{\"name\":\"/core\",\"description\":\"Core message handler\"}]\n");
+    for (arguments, reason) in [
+        (["send-message", "/other", "list-handlers"], "No such entity"),
+        (["send-message", "/core", "other"], "Missing implementation"),
+        (["set-sink-port", "consort", "other"], "Missing implementation"),
+        (["set-source-port", "consort.monitor", "other"], "Missing implementation"),
+        (["set-sink-port", "none", "other"], "No such entity"),
+        (["set-card-profile", "0", "other"], "No such entity"),
+    ] {
+        let refused = scene.run("pactl", &arguments);
+        assert!(refused.stderr.contains(reason), "{arguments:?}: {}", refused.stderr);
+    }
+}

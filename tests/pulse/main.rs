@@ -8,6 +8,7 @@ mod desktop;
 mod devices;
 mod information;
 mod limits;
+mod modules;
 mod network;
 mod playing;
 mod recording;

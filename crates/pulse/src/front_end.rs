@@ -12,10 +12,13 @@ mod format;
 mod interactions;
 mod introspection;
 mod module_arguments;
+mod module_kinds;
+mod module_plans;
 mod module_requests;
 mod modules;
 mod moves;
 mod new_input;
+mod objects;
 mod offers;
 mod playback_requests;
 mod properties;
@@ -35,6 +38,7 @@ mod treatment;
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
+use std::path::PathBuf;
 
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
@@ -101,6 +105,8 @@ pub(crate) struct Machine {
     pub user: CString,
     /// Name of the machine.
     pub host: CString,
+    /// Where PulseAudio's programs have the files that only run-time needs.
+    pub runtime_directory: PathBuf,
     /// A number that is another one for each server.
     pub cookie: u32,
 }

@@ -1,8 +1,10 @@
 //! What the front end asks of a server: devices, and streams on them.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use client::stream::{Gain, Timing, Volume, Wish};
+use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
 
@@ -39,6 +41,59 @@ pub(crate) struct NewNullDevice {
     pub channels: u32,
     /// Hz; `None`: that of the device that drives.
     pub rate_hz: Option<u32>,
+}
+
+/// What passes frames on between devices, in a process of its own. A device without a name is the
+/// one that drives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NewLink {
+    /// What is heard at one device is heard on others.
+    Loopback(NewLoopback),
+    /// What leaves a device is written to a FIFO.
+    PipeSink(NewPipe),
+    /// What comes out of a FIFO is played on a device.
+    PipeSource(NewPipe),
+}
+
+/// What is heard at a device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Heard {
+    /// The device.
+    pub device: Option<String>,
+    /// What it captures, instead of what leaves it.
+    pub captures: bool,
+}
+
+/// From one device to others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewLoopback {
+    /// Where the frames come from.
+    pub from: Heard,
+    /// All channels of that.
+    pub from_map: ChannelMap,
+    /// What they are mixed into first.
+    pub via: Option<ChannelMap>,
+    /// The devices that play them, with all of their channels.
+    pub to: Vec<(Option<String>, ChannelMap)>,
+    /// Positions that one side lacks are mixed into others.
+    pub mixed: bool,
+    /// From when a frame is heard there until it is heard here, ms.
+    pub latency_ms: u32,
+}
+
+/// Between a device and a FIFO.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewPipe {
+    /// The device.
+    pub device: String,
+    /// The FIFO.
+    pub file: PathBuf,
+    /// The samples in it.
+    pub format: SampleFormat,
+    /// Hz: the device's rate.
+    pub rate_hz: u32,
+    /// All channels of the device.
+    pub channels: u32,
 }
 
 /// A stream to be opened.
@@ -83,6 +138,19 @@ pub(crate) trait Devices {
 
     /// Removes a device that was added: its streams end.
     fn remove(&mut self, device: &str);
+
+    /// Starts what passes frames on, by a number that no other has; that it has begun, or has ended,
+    /// is told later.
+    ///
+    /// # Errors
+    /// A reason why it cannot be started.
+    fn link(&mut self, number: u32, new: NewLink) -> Result<(), String>;
+
+    /// Ends that.
+    fn unlink(&mut self, number: u32);
+
+    /// Leaves a line to whoever runs this.
+    fn report(&mut self, line: String);
 
     /// Opens a stream, which holds at position 0; `None` if the server refuses it.
     fn open(&mut self, new: NewOutput) -> Option<Self::Output>;

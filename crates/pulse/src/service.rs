@@ -3,6 +3,7 @@
 mod accounts;
 mod keeper;
 mod link;
+mod link_processes;
 mod listener;
 mod machine;
 mod network;
@@ -17,6 +18,7 @@ use std::collections::BTreeMap;
 use accounts::Accounts;
 pub(crate) use keeper::Keeper;
 use link::{Link, State};
+use link_processes::LinkNews;
 use listener::Accepted;
 pub use listener::Listener;
 pub(crate) use listener::default_path;
@@ -35,8 +37,9 @@ const SERVER: u64 = 1;
 const LISTENER: u64 = 2;
 const NETWORK: u64 = 3;
 const DEVICES: u64 = 4;
+const LINK_NEWS: u64 = 5;
 /// The token of program 0; the others follow.
-const FIRST_LINK: u64 = 5;
+const FIRST_LINK: u64 = 6;
 
 /// Programs that are accepted at once, so that those that come do not keep the others waiting.
 const ACCEPTED_AT_ONCE: usize = 64;
@@ -75,7 +78,7 @@ impl Service {
     /// # Errors
     /// The kernel's: no descriptor is left.
     pub fn new(
-        devices: ServerDevices,
+        mut devices: ServerDevices,
         entrance: Entrance,
         signals: TerminationSignals,
         mut keeper: Keeper,
@@ -89,6 +92,7 @@ impl Service {
         if let Some(network) = &network {
             poller.add(network, NETWORK, Interest::Readable)?;
         }
+        poller.add(devices.links(), LINK_NEWS, Interest::Readable)?;
         let (memory, rules) = (keeper.load(), keeper.changed_rules().unwrap_or_default());
         let front_end = FrontEnd::new(devices, machine::about());
         let front_end = front_end.admitting(admission).remembering(memory, rules);
@@ -126,6 +130,7 @@ impl Service {
                     }
                     SERVER => self.server_gone(),
                     DEVICES => self.devices_ready(),
+                    LINK_NEWS => self.links_ready(),
                     LISTENER | NETWORK => self.accept(event.token),
                     token => self.link_ready(token, event),
                 }
@@ -289,6 +294,17 @@ impl Service {
             Ok(true) => self.front_end.devices_changed(now_ns()),
             Ok(false) => {}
             Err(_) => self.server_gone(),
+        }
+    }
+
+    /// There is news of what passes frames on.
+    fn links_ready(&mut self) {
+        let now_ns = now_ns();
+        for (number, news) in self.front_end.devices_mut().link_news() {
+            match news {
+                LinkNews::Begun(begun) => self.front_end.link_has_begun(number, begun, now_ns),
+                LinkNews::Ended => self.front_end.link_has_ended(number, now_ns),
+            }
         }
     }
 

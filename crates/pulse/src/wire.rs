@@ -6,6 +6,7 @@
 mod descriptor;
 mod extension;
 mod frames;
+mod object_message;
 mod packet;
 mod tagstruct;
 
@@ -15,4 +16,5 @@ pub(crate) use extension::{
     streams_changed, write_remembered,
 };
 pub(crate) use frames::{Frame, FrameReader};
-pub(crate) use packet::{Packet, Unreadable, error, event, read, reply, success};
+pub(crate) use object_message::{ObjectMessage, object_reply};
+pub(crate) use packet::{Packet, Request, Unreadable, error, event, read, reply, success};

@@ -80,6 +80,12 @@ impl Helper {
         matches!(self.status(), Ok(None))
     }
 
+    /// Closes the pipe to its standard input, which asks one that is ended like that to end, and
+    /// does not wait.
+    pub fn close_input(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
     /// Kills the helper without waiting for its end.
     pub fn kill(&mut self) {
         // The only failure is that it has ended.

@@ -276,7 +276,7 @@ fn rate_of(device: Option<&String>, open: &OpenOptions) -> anyhow::Result<u32> {
 
 fn pipe_format(options: &Options, open: &OpenOptions) -> anyhow::Result<PipeFormat> {
     let LinkArguments { format, channels, from, to, .. } = &options.link;
-    let device = from.as_ref().map(|from| &from.device).or(to.first());
+    let device = from.as_ref().map(|from| &from.device).or_else(|| to.first());
     Ok(PipeFormat {
         format: format.unwrap_or(DEFAULT_FORMAT),
         rate_hz: options.rate.map_or_else(|| rate_of(device, open), Ok)?,

@@ -8,7 +8,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::sinks::{Change, DRIVER};
+use super::sinks::{Change, DRIVER, Face};
 use super::sources::Source;
 use super::{Answer, FrontEnd};
 use crate::output::{Devices, Output};
@@ -66,7 +66,9 @@ impl<D: Devices> FrontEnd<D> {
         for source in std::iter::once(Source::Monitor(index)).chain(capture) {
             self.notify(Facility::Source, event, source.index());
         }
-        self.notify(Facility::Sink, event, index);
+        if self.sinks.is_sink(index) {
+            self.notify(Facility::Sink, event, index);
+        }
     }
 
     /// Takes leave of sinks whose devices have gone, or will: their streams go on at the default
@@ -86,7 +88,9 @@ impl<D: Devices> FrontEnd<D> {
                 self.source_volumes.forget(source);
                 self.notify(Facility::Source, EventType::Removed, source.index());
             }
-            self.notify(Facility::Sink, EventType::Removed, index);
+            if sink.face() == Face::Sink {
+                self.notify(Facility::Sink, EventType::Removed, index);
+            }
             if let Some(described) = sink.described {
                 self.forget_module(described.module);
             }

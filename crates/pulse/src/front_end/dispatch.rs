@@ -3,19 +3,24 @@
 use pulseaudio::protocol::props::PropsUpdateMode;
 use pulseaudio::protocol::{Command, PulseError, StatInfo};
 
+use super::objects::answer_message;
 use super::{Answer, Answered, Client, FrontEnd, properties};
 use crate::output::Devices;
-use crate::wire::{self, Packet};
+use crate::wire::{self, Packet, Request};
 
 impl<D: Devices> FrontEnd<D> {
     pub(super) fn answer(&mut self, client: u32, packet: Packet, now_ns: u64) -> Answered {
-        let Packet { tag, command, keys, extension } = packet;
-        if let Command::Auth(asked) = &command {
+        let Packet { tag, request, keys, extension } = packet;
+        if let Request::Command(Command::Auth(asked)) = &request {
             return self.authenticate(client, tag, asked);
         }
         if !self.is_admitted(client) {
             return Err(PulseError::AccessDenied);
         }
+        let command = match request {
+            Request::Command(command) => command,
+            Request::Message(message) => return answer_message(tag, &message),
+        };
         match command {
             Command::SetClientName(props) => self.name_client(client, tag, props),
             Command::UpdateClientProplist(update) => self.change_client(client, |before| {
@@ -156,10 +161,7 @@ impl<D: Devices> FrontEnd<D> {
     fn answer_about_what_is_not_there(command: &Command) -> Answered {
         match command {
             Command::GetCardInfoList => Ok(Answer::Done),
-            Command::GetCardInfo(_)
-            | Command::SetCardProfile(_)
-            | Command::SetSinkPort(_)
-            | Command::SetSourcePort(_) => Err(PulseError::NoEntity),
+            Command::GetCardInfo(_) | Command::SetCardProfile(_) => Err(PulseError::NoEntity),
             _ => Err(PulseError::NotSupported),
         }
     }

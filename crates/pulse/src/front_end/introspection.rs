@@ -64,6 +64,11 @@ impl<D: Devices> FrontEnd<D> {
                 let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
                 sink.and_then(|index| self.set_sink_volume(index, None, Some(asked.mute)))
             }
+            // No sink has ports.
+            Command::SetSinkPort(asked) => {
+                let sink = self.find_sink(asked.index, asked.name.as_deref());
+                sink.and(Err(PulseError::NotImplemented))
+            }
             Command::SetDefaultSink(name) => {
                 self.find_sink(None, Some(name)).map(|index| self.set_default_sink(index, now_ns))
             }
@@ -146,6 +151,17 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
+    /// Returns how many streams play on a sink, or record it if programs see it as a source alone.
+    pub(super) fn streams_of(&self, sink: u32) -> usize {
+        match self.sinks.is_sink(sink) {
+            true => self.inputs.values().filter(|input| input.sink == sink).count(),
+            false => {
+                let source = Source::Monitor(sink);
+                self.outputs.values().filter(|output| output.source == source).count()
+            }
+        }
+    }
+
     /// Returns the index of the sink that a program names, by index or name; without either it is
     /// the default.
     pub(super) fn find_sink(
@@ -154,7 +170,7 @@ impl<D: Devices> FrontEnd<D> {
         name: Option<&CStr>,
     ) -> Result<u32, PulseError> {
         let found = match (index, name) {
-            (Some(index), _) => self.sinks.get(index).map(|_| index),
+            (Some(index), _) => Some(index).filter(|index| self.sinks.is_sink(*index)),
             (None, None) => self.default_sink(),
             (None, Some(name)) if name == c"@DEFAULT_SINK@" => self.default_sink(),
             (None, Some(name)) => self.sinks.find(name),
@@ -189,7 +205,7 @@ fn sink_props(sink: &Sink) -> Props {
     let class = if sink.device.is_some() { c"abstract" } else { c"sound" };
     let own = device_props(&sink.description(), class);
     let Some(described) = &sink.described else { return own };
-    properties::updated(&own, OVER_PROGRAM, &described.props).unwrap_or(own)
+    properties::updated(&own, OVER_PROGRAM, &described.shown.props).unwrap_or(own)
 }
 
 pub(super) fn device_props(description: &CStr, class: &CStr) -> Props {

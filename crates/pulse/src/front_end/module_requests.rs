@@ -2,21 +2,23 @@
 
 use std::ffi::CStr;
 
-use convert::ChannelMap;
 use pulseaudio::protocol::{
     Command, LookupReply, ModuleInfo, PulseError, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType,
 };
 
-use super::module_arguments::NullSink;
-use super::modules::{Module, NULL_SINK};
-use super::sinks::DRIVER;
-use super::{Answer, Answered, Client, FrontEnd, properties};
+use super::module_arguments::Arguments;
+use super::module_kinds::Kind;
+use super::module_plans::{Plan, PlannedDevice};
+use super::modules::{Asker, Module, OwnDevice, State};
+use super::{Answer, Answered, Client, FrontEnd};
 use crate::output::{Devices, NewNullDevice};
 use crate::wire;
 
-/// Longest argument, bytes.
-const MAX_ARGUMENT_BYTES: usize = 64 << 10;
+/// Most modules that pass frames on: each is a process.
+const MAX_LINKS: usize = 32;
+/// Whatever keeps a module from being there is one error, as in PulseAudio.
+const FAILED: PulseError = PulseError::ModInitFailed;
 
 impl<D: Devices> FrontEnd<D> {
     /// Answers requests about modules; `None` if it is none of these.
@@ -30,10 +32,22 @@ impl<D: Devices> FrontEnd<D> {
         let version = self.clients.get(&client).map_or(0, Client::version);
         let packet = |bytes| Ok(Answer::Packet(bytes));
         Some(match command {
-            Command::LoadModule(asked) => self
-                .load_module(&asked.name, asked.arguments.as_deref(), now_ns)
-                .and_then(|index| packet(wire::reply(tag, &LookupReply(index), version))),
-            Command::UnloadModule(index) => self.unload_module(*index, now_ns),
+            Command::LoadModule(asked) => {
+                let (name, argument) = (&*asked.name, asked.arguments.as_deref());
+                let loaded = self.load_module(Asker { client, tag }, name, argument, now_ns);
+                loaded.map_err(|reason| {
+                    let title = Module::title(name, argument);
+                    self.devices.report(format!("cannot load '{title}': {reason}"));
+                    FAILED
+                })
+            }
+            Command::UnloadModule(index) => match self.modules.get(*index) {
+                Some(_) => {
+                    self.remove_module(*index, now_ns);
+                    Ok(Answer::Done)
+                }
+                None => Err(PulseError::NoEntity),
+            },
             Command::GetModuleInfo(index) => {
                 let info = self.modules.get(*index).map(|module| self.module_info(*index, module));
                 let info = info.ok_or(PulseError::NoEntity);
@@ -50,76 +64,140 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn module_info(&self, index: u32, module: &Module) -> ModuleInfo {
-        let sink = self.sinks.of_device(Some(&module.device));
-        let used = self.inputs.values().filter(|input| Some(input.sink) == sink).count();
+        let device = module.device.as_ref();
+        let sink = device.and_then(|device| self.sinks.of_device(Some(&device.name)));
+        let used = sink.map(|sink| self.streams_of(sink));
         module.info(index, used)
     }
 
-    /// Loads a module; returns its index. Whatever keeps it from being there is one error, as in
-    /// PulseAudio.
+    /// Loads a module.
+    ///
+    /// # Errors
+    /// The reason why it cannot be there.
     fn load_module(
         &mut self,
+        asker: Asker,
         name: &CStr,
         argument: Option<&CStr>,
         now_ns: u64,
-    ) -> Result<u32, PulseError> {
-        let failed = PulseError::ModInitFailed;
+    ) -> Result<Answer, String> {
+        // One that fails takes an index as well, as in PulseAudio.
         let index = self.modules.next_index();
-        if name != NULL_SINK {
-            return Err(failed);
-        }
-        let text = argument.unwrap_or_default();
-        if text.to_bytes().len() > MAX_ARGUMENT_BYTES {
-            return Err(failed);
-        }
-        let asked: NullSink = text.to_str().ok().and_then(NullSink::read).ok_or(failed)?;
-        let default_map = self.sinks.get(DRIVER).map_or_else(stereo, |sink| Some(sink.map));
-        let map = asked.map.or(default_map).ok_or(failed)?;
+        let kind = Kind::named(name).ok_or("there is no such module")?;
+        let text =
+            argument.unwrap_or_default().to_str().map_err(|_| "the arguments are no text")?;
+        let arguments = Arguments::read(text, kind.keys())?;
         self.refresh(now_ns);
-        let name = self.sinks.free_name(&asked.name);
-        let device = name.to_str().map_err(|_| failed)?.to_owned();
-        let new = NewNullDevice {
-            name: device.clone(),
-            channels: map.channels() as u32,
-            rate_hz: asked.rate_hz,
+        let Plan { device, link } = self.plan(kind, &arguments)?;
+        let has_link = link.is_some();
+        if has_link && self.modules.count(|module| module.has_link) >= MAX_LINKS {
+            return Err(format!("{MAX_LINKS} modules pass sound on, and these are the most"));
+        }
+        let device = device.map(|device| self.add_device_of_module(device)).transpose()?;
+        let device_name = device.as_ref().map(|device| device.name.clone());
+        let argument = argument.map(Into::into);
+        let state = State::Begins;
+        self.modules.insert(index, Module { kind, argument, device, has_link, state });
+        self.refresh(now_ns);
+        let is_there = |name: &String| self.sinks.of_device(Some(name)).is_some();
+        if !device_name.as_ref().is_none_or(is_there) {
+            self.remove_module(index, now_ns);
+            return Err("another program has removed its device".into());
+        }
+        let Some(link) = link else {
+            let answer = self.module_is_there(index, asker).map(Answer::Packet);
+            return answer.ok_or_else(|| "it has gone".into());
         };
+        let started = self.devices.link(index, link(device_name.unwrap_or_default()));
+        if let Err(reason) = started {
+            self.remove_module(index, now_ns);
+            return Err(reason);
+        }
+        if let Some(module) = self.modules.get_mut(index) {
+            module.state = State::Awaited(asker);
+        }
+        Ok(Answer::Later)
+    }
+
+    fn add_device_of_module(&mut self, device: PlannedDevice) -> Result<OwnDevice, String> {
+        let PlannedDevice { name, rate_hz, shown } = device;
+        let name = self.sinks.free_name(&name).to_string_lossy().into_owned();
+        let new =
+            NewNullDevice { name: name.clone(), channels: shown.map.channels() as u32, rate_hz };
         if !self.devices.add(new) {
-            return Err(failed);
+            return Err(format!("the server refuses a device '{name}' like that, or one more"));
         }
-        let props = properties::limited(asked.props).map_err(|_| failed)?;
-        let module = Module { argument: argument.map(Into::into), device, props, map };
-        let device = module.device.clone();
-        self.modules.insert(index, module);
-        self.refresh(now_ns);
-        if self.sinks.of_device(Some(&device)).is_none() {
-            // Another program has removed it already.
-            self.modules.remove(index);
-            return Err(failed);
-        }
+        Ok(OwnDevice { name, shown })
+    }
+
+    /// A module is there: returns the answer to the program that loads it.
+    fn module_is_there(&mut self, index: u32, asker: Asker) -> Option<Vec<u8>> {
+        self.modules.get_mut(index)?.state = State::There;
         self.notify(Facility::Module, EventType::New, index);
-        Ok(index)
+        let version = self.clients.get(&asker.client).map_or(0, Client::version);
+        Some(wire::reply(asker.tag, &LookupReply(index), version))
     }
 
-    /// Unloads a module, and removes its device.
-    fn unload_module(&mut self, index: u32, now_ns: u64) -> Answered {
-        let device = self.modules.get(index).ok_or(PulseError::NoEntity)?.device.clone();
-        let before = self.defaults();
-        if let Some(sink) = self.sinks.of_device(Some(&device)) {
-            self.remove_sinks(&[sink], before, now_ns);
+    /// The process of a module passes frames on, or says why it cannot.
+    pub fn link_has_begun(&mut self, index: u32, begun: Result<(), String>, now_ns: u64) {
+        let state = self.modules.get_mut(index).map(|module| module.state);
+        let Some(State::Awaited(asker)) = state else { return };
+        match begun {
+            Ok(()) => {
+                if let Some(bytes) = self.module_is_there(index, asker) {
+                    self.send_if_there(asker.client, bytes);
+                }
+            }
+            Err(reason) => self.module_fails(index, &reason, now_ns),
         }
-        self.devices.remove(&device);
+    }
+
+    /// The process of a module has ended: a device has gone, or the server.
+    pub fn link_has_ended(&mut self, index: u32, now_ns: u64) {
+        self.module_fails(index, "a device that it needs has gone", now_ns);
+    }
+
+    fn module_fails(&mut self, index: u32, reason: &str, now_ns: u64) {
+        let Some(module) = self.modules.get_mut(index) else { return };
+        let title = Module::title(module.kind.name(), module.argument.as_deref());
+        let what = if module.state == State::There { "unloads" } else { "cannot load" };
+        self.devices.report(format!("{what} '{title}': {reason}"));
+        self.remove_module(index, now_ns);
+    }
+
+    /// Removes a module, and with it its device.
+    fn remove_module(&mut self, index: u32, now_ns: u64) {
+        let Some(module) = self.modules.get_mut(index) else { return };
+        let device = module.device.as_ref().map(|device| device.name.clone());
+        if let Some(device) = device {
+            let before = self.defaults();
+            if let Some(sink) = self.sinks.of_device(Some(&device)) {
+                self.remove_sinks(&[sink], before, now_ns);
+            }
+            self.devices.remove(&device);
+        }
         self.forget_module(index);
-        Ok(Answer::Done)
     }
 
-    /// A module has gone with its device.
-    pub(super) fn forget_module(&mut self, index: u32) {
-        if self.modules.remove(index).is_some() {
-            self.notify(Facility::Module, EventType::Removed, index);
+    /// Sends an answer to a program that may have gone meanwhile.
+    fn send_if_there(&mut self, client: u32, bytes: Vec<u8>) {
+        if self.clients.contains_key(&client) {
+            self.send(client, bytes);
         }
     }
-}
 
-fn stereo() -> Option<ChannelMap> {
-    super::format::device_map(2)
+    /// A module has gone, or does with its device.
+    pub(super) fn forget_module(&mut self, index: u32) {
+        let Some(module) = self.modules.remove(index) else { return };
+        if module.has_link {
+            self.devices.unlink(index);
+        }
+        match module.state {
+            State::There => self.notify(Facility::Module, EventType::Removed, index),
+            State::Awaited(Asker { client, tag }) => {
+                self.send_if_there(client, wire::error(tag, FAILED));
+            }
+            State::Begins => {}
+        }
+    }
 }

@@ -1,47 +1,79 @@
-//! What programs have loaded: *modules*, each a null sink.
+//! What programs have loaded: *modules*.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 
-use convert::ChannelMap;
 use pulseaudio::protocol::{ModuleInfo, Props};
 
+use super::module_kinds::Kind;
 use super::properties;
-use super::sinks::Described;
+use super::sinks::{Described, Shown};
 
-/// The only kind of module.
-pub(super) const NULL_SINK: &CStr = c"module-null-sink";
+/// The program that loads a module, and waits for that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Asker {
+    pub client: u32,
+    /// Of its request.
+    pub tag: u32,
+}
 
-/// One module: a device of the server, which goes with it.
+/// One module: a device of the server, or what passes frames on between devices, or both. They go
+/// with it.
 #[derive(Debug)]
 pub(super) struct Module {
+    pub kind: Kind,
     /// As it was given.
     pub argument: Option<CString>,
-    /// The server's name of its device.
-    pub device: String,
-    /// What its sink shows.
-    pub props: Props,
-    pub map: ChannelMap,
+    /// Its device, if it has one.
+    pub device: Option<OwnDevice>,
+    /// A process passes frames on for it.
+    pub has_link: bool,
+    pub state: State,
+}
+
+/// Whether a module is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not yet: the request for it is being answered.
+    Begins,
+    /// Not yet: its process has begun, and this program waits for an answer.
+    Awaited(Asker),
+    There,
+}
+
+/// The device of a module.
+#[derive(Debug)]
+pub(super) struct OwnDevice {
+    /// The server's name of it.
+    pub name: String,
+    /// What programs see of it.
+    pub shown: Shown,
 }
 
 impl Module {
     /// Returns what programs see of it; `used`: by how many streams.
-    pub fn info(&self, index: u32, used: usize) -> ModuleInfo {
+    pub fn info(&self, index: u32, used: Option<usize>) -> ModuleInfo {
         let mut props = Props::new();
-        properties::set(&mut props, c"module.description", "A device without hardware");
+        properties::set(&mut props, c"module.description", self.kind.description());
         properties::set(&mut props, c"module.version", env!("CARGO_PKG_VERSION"));
         ModuleInfo {
             index,
-            name: NULL_SINK.into(),
+            name: self.kind.name().into(),
             argument: self.argument.clone(),
-            n_used: u32::try_from(used).ok(),
+            n_used: used.and_then(|used| u32::try_from(used).ok()),
             props,
             ..ModuleInfo::default()
         }
     }
+
+    /// Returns its name and arguments, for users.
+    pub fn title(kind: &CStr, argument: Option<&CStr>) -> String {
+        let argument = argument.unwrap_or_default().to_string_lossy();
+        format!("{} {argument}", kind.to_string_lossy()).trim_end().to_owned()
+    }
 }
 
-/// All modules, by index. The server bounds how many devices there are, and so these.
+/// All modules, by index.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
     all: BTreeMap<u32, Module>,
@@ -63,17 +95,54 @@ impl Modules {
         self.all.remove(&index)
     }
 
+    /// Returns a module, whether it is there already or not.
+    pub fn get_mut(&mut self, index: u32) -> Option<&mut Module> {
+        self.all.get_mut(&index)
+    }
+
+    /// Returns a module that is there.
     pub fn get(&self, index: u32) -> Option<&Module> {
-        self.all.get(&index)
+        self.all.get(&index).filter(|module| module.state == State::There)
     }
 
+    /// Returns those that are there.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Module)> {
-        self.all.iter().map(|(index, module)| (*index, module))
+        let loaded = self.all.iter().filter(|(_, module)| module.state == State::There);
+        loaded.map(|(index, module)| (*index, module))
     }
 
-    /// Returns what the module says about a device that has made it.
+    /// Returns how many there are, with those that are not there yet.
+    pub fn count(&self, is_counted: impl Fn(&Module) -> bool) -> usize {
+        self.all.values().filter(|module| is_counted(module)).count()
+    }
+
+    /// Returns what the module says about a device that it has made.
     pub fn description_of(&self, device: &str) -> Option<Described> {
-        let (module, found) = self.iter().find(|(_, module)| module.device == device)?;
-        Some(Described { module, props: found.props.clone(), map: found.map })
+        self.all.iter().find_map(|(index, module)| {
+            let own = module.device.as_ref().filter(|own| own.name == device)?;
+            Some(Described { module: *index, shown: own.shown.clone() })
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_kind_of_module_has_its_own_name() {
+        for kind in [
+            Kind::NullSink,
+            Kind::NullSource,
+            Kind::Loopback,
+            Kind::CombineSink,
+            Kind::RemapSink,
+            Kind::RemapSource,
+            Kind::PipeSink,
+            Kind::PipeSource,
+        ] {
+            assert_eq!(Kind::named(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::named(c"module-other"), None);
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use client::stream::{Gain, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
-use crate::output::{DeviceFormat, DeviceStatus, Devices, NewNullDevice, NewOutput, Output};
+use crate::output::{
+    DeviceFormat, DeviceStatus, Devices, NewLink, NewNullDevice, NewOutput, Output,
+};
 
 #[derive(Debug)]
 pub(crate) struct Silence {
@@ -18,6 +20,10 @@ pub(crate) struct Silence {
     pub moved: Vec<(u32, Option<String>)>,
     /// Where other programs have moved streams.
     pub homes: BTreeMap<u32, Option<String>>,
+    /// What passes frames on, by its number.
+    pub links: BTreeMap<u32, NewLink>,
+    /// The lines that were left.
+    pub reported: Vec<String>,
     /// The server refuses another volume, a recording or a device.
     pub refuses: bool,
 }
@@ -33,6 +39,8 @@ impl Silence {
             recorded: Vec::new(),
             moved: Vec::new(),
             homes: BTreeMap::new(),
+            links: BTreeMap::new(),
+            reported: Vec::new(),
             refuses: false,
         }
     }
@@ -81,6 +89,19 @@ impl Devices for Silence {
 
     fn remove(&mut self, device: &str) {
         self.devices.retain(|known| known.name.as_deref() != Some(device));
+    }
+
+    fn link(&mut self, number: u32, new: NewLink) -> Result<(), String> {
+        self.links.insert(number, new);
+        Ok(())
+    }
+
+    fn unlink(&mut self, number: u32) {
+        self.links.remove(&number);
+    }
+
+    fn report(&mut self, line: String) {
+        self.reported.push(line);
     }
 
     fn open(&mut self, new: NewOutput) -> Option<Sink> {

@@ -18,13 +18,29 @@ const DRIVER_NAME: &str = "consort";
 /// Longest name: PulseAudio's limit, less the ending of the monitor's.
 const MAX_NAME_BYTES: usize = 119;
 
-/// What a module says about the sink that it made.
+/// What a module says about the device that it made.
 #[derive(Debug, Clone)]
 pub(super) struct Described {
     /// The module.
     pub module: u32,
+    pub shown: Shown,
+}
+
+/// What programs see of a device that a module made.
+#[derive(Debug, Clone)]
+pub(super) struct Shown {
     pub props: Props,
     pub map: ChannelMap,
+    pub face: Face,
+}
+
+/// As what programs see a device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Face {
+    /// As a sink and its monitor.
+    Sink,
+    /// As a source alone, which has what is played on it.
+    Source,
 }
 
 /// One sink.
@@ -53,14 +69,22 @@ impl Sink {
         StreamFormat { rate_hz: self.format.rate_hz, map: self.map }
     }
 
+    /// Returns the name of the source that has what is played on it.
     pub fn monitor_name(&self) -> CString {
-        monitor_of(&self.name)
+        match self.face() {
+            Face::Sink => monitor_of(&self.name),
+            Face::Source => self.name.clone(),
+        }
+    }
+
+    pub fn face(&self) -> Face {
+        self.described.as_ref().map_or(Face::Sink, |described| described.shown.face)
     }
 
     /// Returns the name that users see.
     pub fn description(&self) -> CString {
         let key = pulseaudio::protocol::Prop::DeviceDescription;
-        let props = self.described.as_ref().map(|described| &described.props);
+        let props = self.described.as_ref().map(|described| &described.shown.props);
         let stated = props.and_then(|props| super::properties::text(props, key));
         stated.unwrap_or(&self.name).to_owned()
     }
@@ -126,7 +150,7 @@ impl Sinks {
         // A module has one device: a later one of the same name is none of its.
         let described = name.as_deref().and_then(described);
         let described = described.filter(|described| !self.has_module(described.module));
-        let stated = described.as_ref().map(|described| described.map);
+        let stated = described.as_ref().map(|described| described.shown.map);
         let stated = stated.filter(|map| map.channels() == format.channels as usize);
         let map = stated.or_else(|| format::device_map(format.channels))?;
         let index = match name {
@@ -161,17 +185,27 @@ impl Sinks {
         self.all.get_mut(&index)
     }
 
+    /// Returns the indices of those that programs see as sinks.
     pub fn indices(&self) -> Vec<u32> {
+        self.all.keys().copied().filter(|index| self.is_sink(*index)).collect()
+    }
+
+    /// Returns the indices of all.
+    pub fn monitored(&self) -> Vec<u32> {
         self.all.keys().copied().collect()
+    }
+
+    /// Returns whether programs see a sink of this index.
+    pub fn is_sink(&self, index: u32) -> bool {
+        self.all.get(&index).is_some_and(|sink| sink.face() == Face::Sink)
     }
 
     /// Returns the index of the sink of this name; a number is a name as well.
     pub fn find(&self, name: &CStr) -> Option<u32> {
         let of_name = self.all.iter().find(|(_, sink)| *sink.name == *name);
-        of_name.map(|(index, _)| *index).or_else(|| {
-            let index = name.to_str().ok()?.parse().ok()?;
-            self.all.contains_key(&index).then_some(index)
-        })
+        let found = of_name.map(|(index, _)| *index);
+        let found = found.or_else(|| name.to_str().ok()?.parse().ok());
+        found.filter(|index| self.is_sink(*index))
     }
 
     /// Returns the index of the sink whose monitor has this name.
@@ -181,6 +215,7 @@ impl Sinks {
     }
 
     /// Returns the index of a device's sink.
+    /// Programs may see it as a source alone.
     pub fn of_device(&self, device: Option<&str>) -> Option<u32> {
         let found = self.all.iter().find(|(_, sink)| sink.device.as_deref() == device);
         found.map(|(index, _)| *index)

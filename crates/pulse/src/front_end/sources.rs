@@ -10,9 +10,10 @@ use pulseaudio::protocol::{
     SourceState, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
+use super::dispatch::OVER_PROGRAM;
 use super::introspection::{VOLUME_STEPS, device_props};
-use super::sinks::DRIVER;
-use super::{Answer, Answered, Client, FrontEnd, format};
+use super::sinks::{DRIVER, Face};
+use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
 use crate::wire;
 
@@ -104,6 +105,11 @@ impl<D: Devices> FrontEnd<D> {
                     packet(wire::reply(tag, &LookupReply(source.index()), version))
                 })
             }
+            // No source has ports.
+            Command::SetSourcePort(asked) => {
+                let source = self.find_source(asked.index, asked.name.as_deref());
+                source.and(Err(PulseError::NotImplemented))
+            }
             Command::SetDefaultSource(name) => {
                 let source = self.find_source(None, Some(name));
                 source.map(|source| self.set_default_source(source, now_ns))
@@ -155,7 +161,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns all sources, by index.
     fn sources(&self) -> Vec<Source> {
-        let monitors = self.sinks.indices().into_iter().map(Source::Monitor);
+        let monitors = self.sinks.monitored().into_iter().map(Source::Monitor);
         let capture = self.samples_of(Source::Capture).map(|_| Source::Capture);
         let mut all: Vec<Source> = monitors.chain(capture).collect();
         all.sort_unstable_by_key(|source| source.index());
@@ -190,18 +196,19 @@ impl<D: Devices> FrontEnd<D> {
             Source::Monitor(index) => Some((index, self.sinks.get(index)?)),
             Source::Capture => None,
         };
-        let (description, class) = match monitored {
-            Some((_, sink)) => {
-                let name = [&b"Monitor of "[..], sink.description().to_bytes()].concat();
-                (CString::new(name).unwrap_or_default(), c"monitor")
-            }
-            None => (c"consort".into(), c"sound"),
-        };
         let described = monitored.and_then(|(_, sink)| sink.described.as_ref());
+        let monitored = monitored.filter(|(_, sink)| sink.face() == Face::Sink);
+        let class = if monitored.is_some() { c"monitor" } else { c"sound" };
+        let description = self.source_description(source);
+        let mut props = device_props(&description, class);
+        if let Some(described) = described.filter(|_| monitored.is_none()) {
+            props =
+                properties::updated(&props, OVER_PROGRAM, &described.shown.props).unwrap_or(props);
+        }
         Some(SourceInfo {
             index: source.index(),
             name: self.source_name(source)?,
-            props: device_props(&description, class),
+            props,
             description: Some(description),
             state: self.source_state(source),
             sample_spec: format::spec(&samples),
@@ -220,6 +227,22 @@ impl<D: Devices> FrontEnd<D> {
             formats: vec![pulseaudio::protocol::FormatInfo::default()],
             ..SourceInfo::default()
         })
+    }
+
+    /// Returns the name of a source that users see.
+    pub(super) fn source_description(&self, source: Source) -> CString {
+        let sink = match source {
+            Source::Monitor(index) => self.sinks.get(index),
+            Source::Capture => None,
+        };
+        let Some(sink) = sink else { return c"consort".into() };
+        match sink.face() {
+            Face::Source => sink.description(),
+            Face::Sink => {
+                let name = [&b"Monitor of "[..], sink.description().to_bytes()].concat();
+                CString::new(name).unwrap_or_default()
+            }
+        }
     }
 
     /// Running while a stream records it; idle while its device is awake; else it sleeps.

@@ -3,6 +3,7 @@
 mod admission;
 mod desktop;
 mod devices;
+mod modules;
 mod playback;
 mod recording;
 mod samples;
@@ -30,7 +31,8 @@ struct Scene {
 
 impl Scene {
     fn new() -> Self {
-        Self { front_end: FrontEnd::new(Silence::stereo(), Machine::default()), now_ns: 0 }
+        let machine = Machine { runtime_directory: "/run/pulse".into(), ..Machine::default() };
+        Self { front_end: FrontEnd::new(Silence::stereo(), machine), now_ns: 0 }
     }
 
     /// A connection of a program of this user.

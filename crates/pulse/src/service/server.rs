@@ -7,16 +7,18 @@ use client::stream::{
     Volume, VolumeOf,
 };
 
+use super::link_processes::{LinkNews, LinkProcesses};
 use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
 use crate::input::NewInput;
-use crate::output::{DeviceFormat, DeviceStatus, Devices, NewNullDevice, NewOutput};
+use crate::output::{DeviceFormat, DeviceStatus, Devices, NewLink, NewNullDevice, NewOutput};
 
 /// The server's devices, as long as there is a server.
 #[derive(Debug)]
 pub(crate) struct ServerDevices {
     server: String,
     connection: Option<Connection>,
+    links: LinkProcesses,
 }
 
 #[derive(Debug)]
@@ -37,10 +39,10 @@ impl ServerDevices {
     /// Connects to a server.
     ///
     /// # Errors
-    /// Those of [`StreamConnection::open`].
-    pub fn connect(server: &str) -> Result<Self, client::Error> {
+    /// Those of [`StreamConnection::open`]; no descriptor is left.
+    pub fn connect(server: &str) -> anyhow::Result<Self> {
         let connection = Some(Connection::open(server)?);
-        Ok(Self { server: server.to_owned(), connection })
+        Ok(Self { server: server.to_owned(), connection, links: LinkProcesses::new()? })
     }
 
     /// Returns the connection, which is readable once the server has gone.
@@ -59,6 +61,16 @@ impl ServerDevices {
     /// Those of [`DeviceWatch::has_changed`].
     pub fn have_changed(&mut self) -> Result<bool, client::Error> {
         self.connection.as_mut().map_or(Ok(false), |connection| connection.watch.has_changed())
+    }
+
+    /// Returns what is readable once there is news of what passes frames on.
+    pub(super) fn links(&mut self) -> &mut LinkProcesses {
+        &mut self.links
+    }
+
+    /// Returns what is new about it, by its number.
+    pub(super) fn link_news(&mut self) -> Vec<(u32, LinkNews)> {
+        self.links.news()
     }
 
     /// The server has gone.
@@ -131,6 +143,19 @@ impl Devices for ServerDevices {
         self.streams().map(|streams| streams.remove_device(device));
     }
 
+    fn link(&mut self, number: u32, new: NewLink) -> Result<(), String> {
+        let started = self.links.start(number, &self.server, &new);
+        started.map_err(|error| cli::error_chain(&error))
+    }
+
+    fn unlink(&mut self, number: u32) {
+        self.links.end(number);
+    }
+
+    fn report(&mut self, line: String) {
+        sys::report!("consort: {}", in_one_line(&line));
+    }
+
     fn open(&mut self, new: NewOutput) -> Option<ServerOutput> {
         let options = PlaybackOptions {
             program: name(&new.program, "a program"),
@@ -167,6 +192,16 @@ impl Devices for ServerDevices {
     }
 }
 
+/// Returns a text that other programs have a part in as one printable line, no longer than a screen
+/// holds.
+fn in_one_line(text: &str) -> String {
+    let printable = |letter: char| if letter.is_control() { ' ' } else { letter };
+    text.chars().map(printable).take(MAX_LINE_LETTERS).collect()
+}
+
+/// Letters of such a line.
+const MAX_LINE_LETTERS: usize = 500;
+
 /// Returns a name as a stream may have it.
 fn name(name: &str, otherwise: &str) -> String {
     let mut name: String = name.chars().filter(|character| !character.is_control()).collect();
@@ -179,6 +214,12 @@ fn name(name: &str, otherwise: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_programs_say_is_one_short_line() {
+        assert_eq!(in_one_line("a\n\x1bb"), "a  b");
+        assert_eq!(in_one_line(&"ä".repeat(1000)).chars().count(), MAX_LINE_LETTERS);
+    }
 
     #[test]
     fn a_name_is_short_printable_and_there() {

@@ -7,6 +7,7 @@ use pulseaudio::protocol::{
     encode_command_message, encode_reply_message, write_error,
 };
 
+use super::object_message::{self, ObjectMessage};
 use super::tagstruct;
 
 /// The number of packets that answer none.
@@ -21,11 +22,20 @@ pub(crate) struct Packet {
     /// The number by which it is answered.
     pub tag: u32,
     /// What it asks.
-    pub command: Command,
+    pub request: Request,
     /// The keys that a `Remove…Proplist` names.
     pub keys: Vec<CString>,
     /// What an `Extension` asks of its module.
     pub extension: Vec<u8>,
+}
+
+/// What a packet asks.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Request {
+    /// What the codec knows.
+    Command(Command),
+    /// A message to an object.
+    Message(ObjectMessage),
 }
 
 /// Why a packet cannot be understood.
@@ -50,6 +60,11 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
     if number > LAST_COMMAND || FORMER_COMMANDS.contains(&number) {
         return Err(refuse(PulseError::NotSupported));
     }
+    if number == object_message::COMMAND {
+        let message = ObjectMessage::read(packet).ok_or_else(|| refuse(PulseError::Protocol))?;
+        let (keys, extension) = (Vec::new(), Vec::new());
+        return Ok(Packet { tag, request: Request::Message(message), keys, extension });
+    }
     let mut rest = packet;
     let command = match Command::read_tag_prefixed(&mut rest, version) {
         Ok((_, command)) => command,
@@ -72,7 +87,7 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
     if !rest.is_empty() {
         return Err(refuse(PulseError::Protocol));
     }
-    Ok(Packet { tag, command, keys, extension })
+    Ok(Packet { tag, request: Request::Command(command), keys, extension })
 }
 
 /// Returns the bytes of an answer.
@@ -133,14 +148,15 @@ mod tests {
         let command = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
         let bytes = event(&command, MAX_VERSION);
         let packet = read(&bytes[20..], MAX_VERSION).expect("a packet");
-        assert_eq!((packet.tag, packet.command), (NO_ANSWER, command));
+        assert_eq!((packet.tag, packet.request), (NO_ANSWER, Request::Command(command)));
     }
 
     #[test]
     fn keys_to_be_removed_are_read() {
         let bytes = packet(84, b"L\0\0\0\x02tone\0ttwo\0N");
         let read = read(&bytes, MAX_VERSION).expect("a packet");
-        assert_eq!(read.command, Command::RemovePlaybackStreamProplist(2));
+        let command = Command::RemovePlaybackStreamProplist(2);
+        assert_eq!(read.request, Request::Command(command));
         assert_eq!(read.keys, [c"one".to_owned(), c"two".to_owned()]);
     }
 

@@ -153,3 +153,28 @@ fn one_program_leaves_connections_for_others() {
     scene.front_end.disconnected(clients[0]);
     assert!(scene.connected(2).is_some());
 }
+
+#[test]
+fn the_core_lists_the_objects_that_take_messages() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let message = |scene: &mut Scene, values: &[u8]| {
+        let packet = [b"L\0\0\0\x68L\0\0\0\x07", values].concat();
+        let length = (packet.len() as u32).to_be_bytes();
+        scene.send_bytes(client, &[&length[..], &[0xff; 4], &[0; 12], &packet].concat());
+        scene.sent(client).remove(0)
+    };
+    let answer = message(&mut scene, b"t/core\0tlist-handlers\0N");
+    let list = br#"t[{"name":"/core","description":"Core message handler"}]"#;
+    assert_eq!(answer[20..30], *b"L\0\0\0\x02L\0\0\0\x07");
+    assert_eq!(answer[30..], [&list[..], b"\0"].concat());
+    for (values, expected) in [
+        (&b"t/other\0tlist-handlers\0N"[..], PulseError::NoEntity),
+        (b"t/core\0tother\0N", PulseError::NotImplemented),
+        (b"t/core\0N", PulseError::Protocol),
+    ] {
+        let answer = message(&mut scene, values);
+        let refused = answered(read_ack_message(&mut &answer[..]).map(|tag| (tag, ())));
+        assert_eq!(refused, Err(expected));
+    }
+}

@@ -1,0 +1,185 @@
+//! The modules of PulseAudio that programs can load here.
+
+use std::ffi::CStr;
+
+/// One of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    NullSink,
+    NullSource,
+    Loopback,
+    CombineSink,
+    RemapSink,
+    RemapSource,
+    PipeSink,
+    PipeSource,
+}
+
+/// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
+struct Facts {
+    kind: Kind,
+    name: &'static CStr,
+    description: &'static str,
+    keys: &'static [&'static str],
+}
+
+const ALL: [Facts; 8] = [
+    Facts {
+        kind: Kind::NullSink,
+        name: c"module-null-sink",
+        description: "A device without hardware",
+        keys: &[
+            "sink_name",
+            "sink_properties",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "formats",
+            "norewinds",
+        ],
+    },
+    Facts {
+        kind: Kind::NullSource,
+        name: c"module-null-source",
+        description: "A source of silence",
+        keys: &[
+            "source_name",
+            "description",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "max_latency_msec",
+        ],
+    },
+    Facts {
+        kind: Kind::Loopback,
+        name: c"module-loopback",
+        description: "Plays on a sink what a source records",
+        keys: &[
+            "source",
+            "sink",
+            "adjust_time",
+            "latency_msec",
+            "max_latency_msec",
+            "log_interval",
+            "fast_adjust_threshold_msec",
+            "adjust_threshold_usec",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "sink_input_properties",
+            "source_output_properties",
+            "source_dont_move",
+            "sink_dont_move",
+            "remix",
+        ],
+    },
+    Facts {
+        kind: Kind::CombineSink,
+        name: c"module-combine-sink",
+        description: "A sink that is heard on several others in step",
+        keys: &[
+            "sink_name",
+            "sink_properties",
+            "slaves",
+            "adjust_time",
+            "resample_method",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "remix",
+        ],
+    },
+    Facts {
+        kind: Kind::RemapSink,
+        name: c"module-remap-sink",
+        description: "A sink that is heard on channels of another",
+        keys: &[
+            "sink_name",
+            "sink_properties",
+            "master",
+            "master_channel_map",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "resample_method",
+            "remix",
+        ],
+    },
+    Facts {
+        kind: Kind::RemapSource,
+        name: c"module-remap-source",
+        description: "A source that has channels of another",
+        keys: &[
+            "source_name",
+            "source_properties",
+            "master",
+            "master_channel_map",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "resample_method",
+            "remix",
+        ],
+    },
+    Facts {
+        kind: Kind::PipeSink,
+        name: c"module-pipe-sink",
+        description: "A sink that is written to a FIFO",
+        keys: &[
+            "sink_name",
+            "sink_properties",
+            "file",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+            "use_system_clock_for_timing",
+        ],
+    },
+    Facts {
+        kind: Kind::PipeSource,
+        name: c"module-pipe-source",
+        description: "A source that is read from a FIFO",
+        keys: &[
+            "source_name",
+            "source_properties",
+            "file",
+            "format",
+            "rate",
+            "channels",
+            "channel_map",
+        ],
+    },
+];
+
+impl Kind {
+    /// Returns the kind of this name.
+    pub fn named(name: &CStr) -> Option<Self> {
+        ALL.iter().find(|facts| facts.name == name).map(|facts| facts.kind)
+    }
+
+    fn facts(self) -> &'static Facts {
+        // Each kind is in the table: a test looks.
+        ALL.iter().find(|facts| facts.kind == self).unwrap_or(&ALL[0])
+    }
+
+    pub fn name(self) -> &'static CStr {
+        self.facts().name
+    }
+
+    pub fn description(self) -> &'static str {
+        self.facts().description
+    }
+
+    /// Returns the keys of its arguments.
+    pub fn keys(self) -> &'static [&'static str] {
+        self.facts().keys
+    }
+}
