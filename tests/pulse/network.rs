@@ -323,3 +323,59 @@ fn a_program_of_another_user_needs_the_cookie_where_it_reaches_the_socket() {
     let refused = as_another("none");
     assert!(refused.stderr.contains("Access denied"), "{refused:?}");
 }
+
+#[test]
+fn a_module_lets_programs_in_over_tcp_as_its_arguments_say() {
+    let mut scene = Scene::with(&SERVER);
+    let cookie = scene.server.directory().join(".config/pulse/cookie");
+    let none = scene.server.directory().join("no-cookie");
+    std::fs::write(&none, [1; COOKIE_BYTES]).expect("written");
+    // Nothing listens there any more.
+    let free = || {
+        let socket = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        socket.local_addr().expect("its address").port()
+    };
+    let load = |further: &[&str]| {
+        let port = free();
+        let at = format!("port={port}");
+        let arguments = ["load-module", "module-native-protocol-tcp", "listen=127.0.0.1", &at];
+        let index = scene.pactl(&[&arguments[..], further].concat()).trim().to_owned();
+        (index, port)
+    };
+    let with_cookie = load(&[]);
+    let open = load(&["auth-anonymous=1"]);
+    let to_this_machine = load(&["auth-ip-acl=192.0.2.0/24;127.0.0.0/8"]);
+    let to_others = load(&["auth-ip-acl=192.0.2.0/24", "auth-cookie-enabled=0"]);
+    let info = |port: u16, cookie: &Path| {
+        let mut command = scene.server.command("pactl");
+        command.arg("info").env("PULSE_SERVER", format!("tcp:127.0.0.1:{port}"));
+        command.env("PULSE_COOKIE", cookie);
+        Program::start(command).finish()
+    };
+    for (port, cookie, is_let_in) in [
+        (with_cookie.1, &cookie, true),
+        (with_cookie.1, &none, false),
+        (open.1, &none, true),
+        (to_this_machine.1, &none, true),
+        (to_others.1, &cookie, false),
+    ] {
+        let finished = info(port, cookie);
+        let text = format!("{}{}", finished.stdout, finished.stderr);
+        assert_eq!(text.contains("Server Name: consort"), is_let_in, "{port}: {text}");
+    }
+    let taken = format!("port={}", open.1);
+    let refused = scene
+        .run("pactl", &["load-module", "module-native-protocol-tcp", "listen=127.0.0.1", &taken]);
+    assert_eq!(refused.stderr, "Failure: Module initialization failed\n");
+    let mut inside = TcpStream::connect(("127.0.0.1", open.1)).expect("connected");
+    inside.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    inside.write_all(&auth(&[1; COOKIE_BYTES])).expect("sent");
+    answer(&mut inside);
+    scene.pactl(&["unload-module", &open.0]);
+    assert!(has_ended(&mut inside), "those that came in by it are disconnected");
+    eventually("nothing listens there", || {
+        TcpStream::connect(("127.0.0.1", open.1)).err().map(|_| ())
+    });
+    let reason = "cannot listen at 127.0.0.1";
+    eventually(reason, || scene.front_end.stderr().contains(reason).then_some(()));
+}

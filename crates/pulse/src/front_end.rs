@@ -14,6 +14,7 @@ mod introspection;
 mod module_arguments;
 mod module_kinds;
 mod module_plans;
+mod module_policies;
 mod module_requests;
 mod modules;
 mod moves;

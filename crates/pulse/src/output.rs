@@ -1,6 +1,7 @@
 //! What the front end asks of a server: devices, and streams on them.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use client::stream::{Gain, Timing, Volume, Wish};
@@ -96,6 +97,48 @@ pub(crate) struct NewPipe {
     pub channels: u32,
 }
 
+/// Where programs are to be let in over TCP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NewListening {
+    /// `None`: any address of this machine.
+    pub address: Option<IpAddr>,
+    /// The port.
+    pub port: u16,
+    /// Programs need no cookie.
+    pub is_open: bool,
+    /// Programs that come from there need none.
+    pub open_to: Vec<Network>,
+    /// The others may show it: without, they are not let in.
+    pub takes_cookie: bool,
+}
+
+/// Addresses that begin alike.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Network {
+    /// One of them.
+    pub address: IpAddr,
+    /// How many bits they share.
+    pub bits: u32,
+}
+
+impl Network {
+    /// Returns whether this address is one of them.
+    pub fn has(&self, address: IpAddr) -> bool {
+        // A shift by all bits leaves nothing to compare.
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let differs = own.to_bits() ^ other.to_bits();
+                differs.checked_shr(32 - self.bits.min(32)).unwrap_or(0) == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let differs = own.to_bits() ^ other.to_bits();
+                differs.checked_shr(128 - self.bits.min(128)).unwrap_or(0) == 0
+            }
+            _ => false,
+        }
+    }
+}
+
 /// A stream to be opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NewOutput {
@@ -139,8 +182,8 @@ pub(crate) trait Devices {
     /// Removes a device that was added: its streams end.
     fn remove(&mut self, device: &str);
 
-    /// Starts what passes frames on, by a number that no other has; that it has begun, or has ended,
-    /// is told later.
+    /// Starts what passes frames on, by a number that no other has. Whether it has begun, or has
+    /// ended, is known later.
     ///
     /// # Errors
     /// A reason why it cannot be started.
@@ -149,7 +192,16 @@ pub(crate) trait Devices {
     /// Ends that.
     fn unlink(&mut self, number: u32);
 
-    /// Leaves a line to whoever runs this.
+    /// Lets programs in over TCP, by a number that no other has.
+    ///
+    /// # Errors
+    /// A reason why it cannot listen there.
+    fn listen(&mut self, number: u32, new: NewListening) -> Result<(), String>;
+
+    /// Lets in no further ones.
+    fn unlisten(&mut self, number: u32);
+
+    /// Leaves a line to the user that runs this.
     fn report(&mut self, line: String);
 
     /// Opens a stream, which holds at position 0; `None` if the server refuses it.

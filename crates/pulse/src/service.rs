@@ -6,6 +6,7 @@ mod link;
 mod link_processes;
 mod listener;
 mod machine;
+mod module_listeners;
 mod network;
 mod record_ring;
 mod retry;
@@ -38,8 +39,9 @@ const LISTENER: u64 = 2;
 const NETWORK: u64 = 3;
 const DEVICES: u64 = 4;
 const LINK_NEWS: u64 = 5;
+const MODULES: u64 = 6;
 /// The token of program 0; the others follow.
-const FIRST_LINK: u64 = 6;
+const FIRST_LINK: u64 = 7;
 
 /// Programs that are accepted at once, so that those that come do not keep the others waiting.
 const ACCEPTED_AT_ONCE: usize = 64;
@@ -93,6 +95,7 @@ impl Service {
             poller.add(network, NETWORK, Interest::Readable)?;
         }
         poller.add(devices.links(), LINK_NEWS, Interest::Readable)?;
+        poller.add(devices.listeners(), MODULES, Interest::Readable)?;
         let (memory, rules) = (keeper.load(), keeper.changed_rules().unwrap_or_default());
         let front_end = FrontEnd::new(devices, machine::about());
         let front_end = front_end.admitting(admission).remembering(memory, rules);
@@ -131,7 +134,7 @@ impl Service {
                     SERVER => self.server_gone(),
                     DEVICES => self.devices_ready(),
                     LINK_NEWS => self.links_ready(),
-                    LISTENER | NETWORK => self.accept(event.token),
+                    LISTENER | NETWORK | MODULES => self.accept(event.token),
                     token => self.link_ready(token, event),
                 }
             }
@@ -167,6 +170,7 @@ impl Service {
         for _ in 0..ACCEPTED_AT_ONCE {
             let accepted = match (&self.network, listener) {
                 (Some(network), NETWORK) => network.accept(),
+                (_, MODULES) => self.front_end.devices_mut().listeners().accept(),
                 _ => self.local.accept(),
             };
             let Some(Accepted { socket, way, peer }) = accepted else { return };

@@ -15,6 +15,20 @@ pub(crate) enum Way {
     OtherUser,
     /// Over the network: nobody says whose program it is.
     Network,
+    /// Likewise, where a module listens.
+    Module {
+        /// The module's index.
+        module: u32,
+        /// It needs no cookie.
+        is_open: bool,
+    },
+}
+
+impl Way {
+    /// Returns whether it is over the network.
+    pub fn is_network(self) -> bool {
+        matches!(self, Self::Network | Self::Module { .. })
+    }
 }
 
 /// PulseAudio's cookie: a secret that a user's programs can read.
@@ -57,6 +71,7 @@ impl Admission {
                 Way::OwnUser => true,
                 Way::OtherUser => false,
                 Way::Network => self.is_open_to_network,
+                Way::Module { is_open, .. } => is_open,
             }
     }
 }
@@ -83,6 +98,10 @@ mod tests {
             let found = [Way::OwnUser, Way::OtherUser, Way::Network];
             let found = found.map(|way| admission.lets_in(way, offered));
             assert_eq!(found, expected, "{admission:?}, {} bytes", offered.len());
+            // Where a module listens, it is the module that says whether the cookie is needed.
+            let by_module =
+                |is_open| admission.lets_in(Way::Module { module: 0, is_open }, offered);
+            assert_eq!([by_module(false), by_module(true)], [expected[1], true]);
         }
     }
 

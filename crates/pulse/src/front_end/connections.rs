@@ -5,7 +5,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, Way, properties};
+use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, properties};
 use crate::output::Devices;
 use crate::wire::{self, Frame};
 
@@ -22,7 +22,7 @@ impl<D: Devices> FrontEnd<D> {
         let remote = self.network_clients();
         if all >= super::MAX_CLIENTS
             || own >= super::MAX_CLIENTS_OF_ONE
-            || (origin.way == Way::Network && remote >= super::MAX_NETWORK_CLIENTS)
+            || (origin.way.is_network() && remote >= super::MAX_NETWORK_CLIENTS)
         {
             return None;
         }
@@ -33,7 +33,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn network_clients(&self) -> usize {
-        self.clients.values().filter(|client| client.origin.way == Way::Network).count()
+        self.clients.values().filter(|client| client.origin.way.is_network()).count()
     }
 
     /// A program is gone.

@@ -42,15 +42,20 @@ impl<D: Devices> FrontEnd<D> {
                 other => there.push(other),
             }
         }
+        let mut new = Vec::new();
         for change in there {
             self.notify_sink(change);
             match change {
-                Change::New(index) => self.sink_came(index, now_ns),
+                Change::New(index) => {
+                    self.sink_came(index, now_ns);
+                    new.push(index);
+                }
                 Change::Changed(index) => self.sink_volume_changed(index),
                 Change::Gone(_) => {}
             }
         }
         self.remove_sinks(&gone, before, now_ns);
+        self.obey_policies(&new, now_ns);
     }
 
     /// Notifies programs of a sink and its sources.
@@ -92,7 +97,7 @@ impl<D: Devices> FrontEnd<D> {
                 self.notify(Facility::Sink, EventType::Removed, index);
             }
             if let Some(described) = sink.described {
-                self.forget_module(described.module);
+                self.device_of_module_has_gone(described.module);
             }
         }
     }

@@ -11,14 +11,16 @@ use crate::wire::{self, Packet, Request};
 impl<D: Devices> FrontEnd<D> {
     pub(super) fn answer(&mut self, client: u32, packet: Packet, now_ns: u64) -> Answered {
         let Packet { tag, request, keys, extension } = packet;
-        if let Request::Command(Command::Auth(asked)) = &request {
+        if let Request::Command(command) = &request
+            && let Command::Auth(asked) = &**command
+        {
             return self.authenticate(client, tag, asked);
         }
         if !self.is_admitted(client) {
             return Err(PulseError::AccessDenied);
         }
         let command = match request {
-            Request::Command(command) => command,
+            Request::Command(command) => *command,
             Request::Message(message) => return answer_message(tag, &message),
         };
         match command {

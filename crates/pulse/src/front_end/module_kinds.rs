@@ -13,6 +13,11 @@ pub(super) enum Kind {
     RemapSource,
     PipeSink,
     PipeSource,
+    NativeProtocolTcp,
+    AlwaysSink,
+    SwitchOnConnect,
+    RescueStreams,
+    SuspendOnIdle,
 }
 
 /// What programs see of a kind, and the arguments that it takes: PulseAudio 16.1's.
@@ -23,7 +28,7 @@ struct Facts {
     keys: &'static [&'static str],
 }
 
-const ALL: [Facts; 8] = [
+const ALL: [Facts; 13] = [
     Facts {
         kind: Kind::NullSink,
         name: c"module-null-sink",
@@ -157,6 +162,43 @@ const ALL: [Facts; 8] = [
             "channel_map",
         ],
     },
+    Facts {
+        kind: Kind::NativeProtocolTcp,
+        name: c"module-native-protocol-tcp",
+        description: "Programs over TCP",
+        keys: &[
+            "auth-anonymous",
+            "auth-cookie",
+            "auth-cookie-enabled",
+            "auth-ip-acl",
+            "port",
+            "listen",
+        ],
+    },
+    Facts {
+        kind: Kind::AlwaysSink,
+        name: c"module-always-sink",
+        description: "A silent sink while there is no other",
+        keys: &["sink_name"],
+    },
+    Facts {
+        kind: Kind::SwitchOnConnect,
+        name: c"module-switch-on-connect",
+        description: "A new device becomes the default",
+        keys: &["only_from_unavailable", "ignore_virtual", "blacklist"],
+    },
+    Facts {
+        kind: Kind::RescueStreams,
+        name: c"module-rescue-streams",
+        description: "Streams of a device that goes move to the default (always)",
+        keys: &[],
+    },
+    Facts {
+        kind: Kind::SuspendOnIdle,
+        name: c"module-suspend-on-idle",
+        description: "Devices sleep when nothing uses them (always)",
+        keys: &["timeout"],
+    },
 ];
 
 impl Kind {
@@ -176,6 +218,16 @@ impl Kind {
 
     pub fn description(self) -> &'static str {
         self.facts().description
+    }
+
+    /// Returns whether there is one of it at most, as in PulseAudio.
+    pub fn is_once(self) -> bool {
+        matches!(self, Self::AlwaysSink | Self::SwitchOnConnect | Self::SuspendOnIdle)
+    }
+
+    /// Returns whether it opens something that is not sound: files, or a way in.
+    pub fn reaches_outside(self) -> bool {
+        matches!(self, Self::PipeSink | Self::PipeSource | Self::NativeProtocolTcp)
     }
 
     /// Returns the keys of its arguments.

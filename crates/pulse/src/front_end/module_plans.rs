@@ -8,10 +8,13 @@ use pulseaudio::protocol::Props;
 
 use super::module_arguments::{Arguments, Samples};
 use super::module_kinds::Kind;
+use super::module_policies::{
+    always_sink, native_protocol_tcp, suspend_on_idle, switch_on_connect,
+};
 use super::sinks::{DRIVER, Face, Shown, Sink};
 use super::sources::Source;
 use super::{FrontEnd, properties};
-use crate::output::{Devices, Heard, NewLink, NewLoopback, NewPipe};
+use crate::output::{Devices, Heard, NewLink, NewListening, NewLoopback, NewPipe};
 
 /// Milliseconds from when a frame is heard at one device until it is heard at the other: what a
 /// link can have, and PulseAudio's default.
@@ -29,6 +32,7 @@ pub(super) struct Plan {
     pub device: Option<PlannedDevice>,
     /// Made of the server's name of the device.
     pub link: Option<Box<dyn FnOnce(String) -> NewLink>>,
+    pub listening: Option<NewListening>,
 }
 
 /// A device that is to be added.
@@ -64,6 +68,12 @@ impl<D: Devices> FrontEnd<D> {
             Kind::RemapSource => self.remap_source(arguments),
             Kind::PipeSink => self.pipe_sink(arguments),
             Kind::PipeSource => self.pipe_source(arguments),
+            Kind::NativeProtocolTcp => native_protocol_tcp(arguments),
+            Kind::AlwaysSink => always_sink(arguments),
+            Kind::SwitchOnConnect => switch_on_connect(arguments),
+            // It is how streams behave here.
+            Kind::RescueStreams => Ok(Plan::BUILT_IN),
+            Kind::SuspendOnIdle => suspend_on_idle(arguments),
         }
     }
 
@@ -75,7 +85,7 @@ impl<D: Devices> FrontEnd<D> {
         let map = samples.map.map_or_else(|| self.default_map(), Ok)?;
         let shown = Shown { props, map, face: Face::Sink };
         let device = PlannedDevice { name, rate_hz: samples.rate_hz, shown };
-        Ok(Plan { device: Some(device), link: None })
+        Ok(Plan { device: Some(device), link: None, listening: None })
     }
 
     fn null_source(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -87,7 +97,7 @@ impl<D: Devices> FrontEnd<D> {
         let map = samples.map.map_or_else(|| self.default_map(), Ok)?;
         let shown = Shown { props, map, face: Face::Source };
         let device = PlannedDevice { name, rate_hz: samples.rate_hz, shown };
-        Ok(Plan { device: Some(device), link: None })
+        Ok(Plan { device: Some(device), link: None, listening: None })
     }
 
     fn loopback(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -118,7 +128,11 @@ impl<D: Devices> FrontEnd<D> {
             mixed,
             latency_ms,
         };
-        Ok(Plan { device: None, link: Some(Box::new(|_| NewLink::Loopback(loopback))) })
+        Ok(Plan {
+            device: None,
+            link: Some(Box::new(|_| NewLink::Loopback(loopback))),
+            listening: None,
+        })
     }
 
     fn combine_sink(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -166,7 +180,7 @@ impl<D: Devices> FrontEnd<D> {
             })
         };
         let device = PlannedDevice { name, rate_hz, shown };
-        Ok(Plan { device: Some(device), link: Some(Box::new(link)) })
+        Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
     }
 
     fn remap_sink(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -190,7 +204,7 @@ impl<D: Devices> FrontEnd<D> {
             })
         };
         let device = PlannedDevice { name, rate_hz, shown };
-        Ok(Plan { device: Some(device), link: Some(Box::new(link)) })
+        Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
     }
 
     fn remap_source(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -213,7 +227,7 @@ impl<D: Devices> FrontEnd<D> {
             })
         };
         let device = PlannedDevice { name, rate_hz, shown };
-        Ok(Plan { device: Some(device), link: Some(Box::new(link)) })
+        Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
     }
 
     fn pipe_sink(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -225,7 +239,7 @@ impl<D: Devices> FrontEnd<D> {
         let shown = Shown { props, map: pipe.map, face: Face::Sink };
         let device = PlannedDevice { name, rate_hz: Some(pipe.rate_hz), shown };
         let link = move |device| NewLink::PipeSink(pipe.of(device));
-        Ok(Plan { device: Some(device), link: Some(Box::new(link)) })
+        Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
     }
 
     fn pipe_source(&self, arguments: &Arguments) -> Result<Plan, String> {
@@ -236,7 +250,7 @@ impl<D: Devices> FrontEnd<D> {
         let shown = Shown { props, map: pipe.map, face: Face::Source };
         let device = PlannedDevice { name, rate_hz: Some(pipe.rate_hz), shown };
         let link = move |device| NewLink::PipeSource(pipe.of(device));
-        Ok(Plan { device: Some(device), link: Some(Box::new(link)) })
+        Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
     }
 
     fn pipe(&self, arguments: &Arguments, default_file: &str) -> Result<Pipe, String> {
@@ -255,7 +269,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns the channels of what names none.
-    fn default_map(&self) -> Result<ChannelMap, String> {
+    pub(super) fn default_map(&self) -> Result<ChannelMap, String> {
         let driver = self.sinks.get(DRIVER).map(|sink| sink.map);
         let map = driver.or_else(|| super::format::device_map(2));
         map.ok_or_else(|| "channels are needed".into())
@@ -350,7 +364,7 @@ fn remapped(arguments: &Arguments, master: &Named) -> Result<Remapped, String> {
 }
 
 /// Returns the properties of a device.
-fn described(description: &str, class: &str) -> Props {
+pub(super) fn described(description: &str, class: &str) -> Props {
     let mut props = Props::new();
     properties::set(&mut props, c"device.description", description);
     properties::set(&mut props, c"device.class", class);

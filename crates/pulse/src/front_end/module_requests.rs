@@ -11,12 +11,14 @@ use super::module_arguments::Arguments;
 use super::module_kinds::Kind;
 use super::module_plans::{Plan, PlannedDevice};
 use super::modules::{Asker, Module, OwnDevice, State};
-use super::{Answer, Answered, Client, FrontEnd};
-use crate::output::{Devices, NewNullDevice};
+use super::{Answer, Answered, Client, FrontEnd, Way};
+use crate::output::{Devices, NewListening, NewNullDevice};
 use crate::wire;
 
 /// Most modules that pass frames on: each is a process.
 const MAX_LINKS: usize = 32;
+/// Most modules.
+const MAX_MODULES: usize = 256;
 /// Whatever keeps a module from being there is one error, as in PulseAudio.
 const FAILED: PulseError = PulseError::ModInitFailed;
 
@@ -86,9 +88,26 @@ impl<D: Devices> FrontEnd<D> {
         let kind = Kind::named(name).ok_or("there is no such module")?;
         let text =
             argument.unwrap_or_default().to_str().map_err(|_| "the arguments are no text")?;
+        // PulseAudio does not read those of a module that does nothing.
+        let text = if kind == Kind::RescueStreams { "" } else { text };
         let arguments = Arguments::read(text, kind.keys())?;
+        let way = self.clients.get(&asker.client).map(|known| known.origin.way);
+        // MUTATION: modules.files_for_the_network
+        let is_refused = kind.reaches_outside() && way.is_none_or(Way::is_network);
+        if is_refused {
+            return Err("a program over the network asks for it".into());
+        }
+        if kind.is_once() && self.modules.index_of(kind).is_some() {
+            return Err("it is loaded already".into());
+        }
+        if self.modules.count(|_| true) >= MAX_MODULES {
+            return Err(format!("there are {MAX_MODULES} modules, and these are the most"));
+        }
         self.refresh(now_ns);
-        let Plan { device, link } = self.plan(kind, &arguments)?;
+        let Plan { device, link, listening } = self.plan(kind, &arguments)?;
+        if let Some(listening) = listening {
+            self.listen_for_module(index, listening)?;
+        }
         let has_link = link.is_some();
         if has_link && self.modules.count(|module| module.has_link) >= MAX_LINKS {
             return Err(format!("{MAX_LINKS} modules pass sound on, and these are the most"));
@@ -106,6 +125,12 @@ impl<D: Devices> FrontEnd<D> {
         }
         let Some(link) = link else {
             let answer = self.module_is_there(index, asker).map(Answer::Packet);
+            match kind {
+                Kind::AlwaysSink => self.keep_a_sink(now_ns),
+                // As in PulseAudio, it goes at once: what it was for happens without it.
+                Kind::RescueStreams => self.forget_module(index),
+                _ => {}
+            }
             return answer.ok_or_else(|| "it has gone".into());
         };
         let started = self.devices.link(index, link(device_name.unwrap_or_default()));
@@ -119,7 +144,18 @@ impl<D: Devices> FrontEnd<D> {
         Ok(Answer::Later)
     }
 
-    fn add_device_of_module(&mut self, device: PlannedDevice) -> Result<OwnDevice, String> {
+    fn listen_for_module(&mut self, index: u32, listening: NewListening) -> Result<(), String> {
+        let has_cookie = listening.takes_cookie && self.admission.cookie.is_some();
+        if !has_cookie && !listening.is_open && listening.open_to.is_empty() {
+            return Err("nobody could come in: there is no cookie".into());
+        }
+        self.devices.listen(index, listening)
+    }
+
+    pub(super) fn add_device_of_module(
+        &mut self,
+        device: PlannedDevice,
+    ) -> Result<OwnDevice, String> {
         let PlannedDevice { name, rate_hz, shown } = device;
         let name = self.sinks.free_name(&name).to_string_lossy().into_owned();
         let new =
@@ -165,6 +201,14 @@ impl<D: Devices> FrontEnd<D> {
         self.remove_module(index, now_ns);
     }
 
+    /// The device of a module has gone: the module goes as well, unless it can do without.
+    pub(super) fn device_of_module_has_gone(&mut self, index: u32) {
+        match self.modules.get_mut(index) {
+            Some(module) if module.kind == Kind::AlwaysSink => module.device = None,
+            _ => self.forget_module(index),
+        }
+    }
+
     /// Removes a module, and with it its device.
     fn remove_module(&mut self, index: u32, now_ns: u64) {
         let Some(module) = self.modules.get_mut(index) else { return };
@@ -191,6 +235,10 @@ impl<D: Devices> FrontEnd<D> {
         let Some(module) = self.modules.remove(index) else { return };
         if module.has_link {
             self.devices.unlink(index);
+        }
+        if module.kind == Kind::NativeProtocolTcp {
+            self.devices.unlisten(index);
+            self.disconnect_programs_of(index);
         }
         match module.state {
             State::There => self.notify(Facility::Module, EventType::Removed, index),

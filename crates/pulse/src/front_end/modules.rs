@@ -66,6 +66,11 @@ impl Module {
         }
     }
 
+    /// Returns its arguments.
+    pub fn argument_text(&self) -> String {
+        self.argument.as_deref().unwrap_or_default().to_string_lossy().into_owned()
+    }
+
     /// Returns its name and arguments, for users.
     pub fn title(kind: &CStr, argument: Option<&CStr>) -> String {
         let argument = argument.unwrap_or_default().to_string_lossy();
@@ -111,6 +116,11 @@ impl Modules {
         loaded.map(|(index, module)| (*index, module))
     }
 
+    /// Returns the index of one of this kind that is there.
+    pub fn index_of(&self, kind: Kind) -> Option<u32> {
+        self.iter().find(|(_, module)| module.kind == kind).map(|(index, _)| index)
+    }
+
     /// Returns how many there are, with those that are not there yet.
     pub fn count(&self, is_counted: impl Fn(&Module) -> bool) -> usize {
         self.all.values().filter(|module| is_counted(module)).count()
@@ -140,6 +150,11 @@ mod tests {
             Kind::RemapSource,
             Kind::PipeSink,
             Kind::PipeSource,
+            Kind::NativeProtocolTcp,
+            Kind::AlwaysSink,
+            Kind::SwitchOnConnect,
+            Kind::RescueStreams,
+            Kind::SuspendOnIdle,
         ] {
             assert_eq!(Kind::named(kind.name()), Some(kind));
         }

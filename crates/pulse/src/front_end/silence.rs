@@ -6,7 +6,7 @@ use client::stream::{Gain, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
 use crate::output::{
-    DeviceFormat, DeviceStatus, Devices, NewLink, NewNullDevice, NewOutput, Output,
+    DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput, Output,
 };
 
 #[derive(Debug)]
@@ -22,6 +22,8 @@ pub(crate) struct Silence {
     pub homes: BTreeMap<u32, Option<String>>,
     /// What passes frames on, by its number.
     pub links: BTreeMap<u32, NewLink>,
+    /// Where programs are let in, by its number.
+    pub listening: BTreeMap<u32, NewListening>,
     /// The lines that were left.
     pub reported: Vec<String>,
     /// The server refuses another volume, a recording or a device.
@@ -40,6 +42,7 @@ impl Silence {
             moved: Vec::new(),
             homes: BTreeMap::new(),
             links: BTreeMap::new(),
+            listening: BTreeMap::new(),
             reported: Vec::new(),
             refuses: false,
         }
@@ -98,6 +101,15 @@ impl Devices for Silence {
 
     fn unlink(&mut self, number: u32) {
         self.links.remove(&number);
+    }
+
+    fn listen(&mut self, number: u32, new: NewListening) -> Result<(), String> {
+        self.listening.insert(number, new);
+        Ok(())
+    }
+
+    fn unlisten(&mut self, number: u32) {
+        self.listening.remove(&number);
     }
 
     fn report(&mut self, line: String) {

@@ -57,13 +57,19 @@ impl NetworkListener {
 
     /// Accepts the next program that waits, if one does.
     pub(super) fn accept(&self) -> Option<Accepted> {
+        self.accept_from().map(|(accepted, _)| accepted)
+    }
+
+    /// Likewise, with the address that it comes from.
+    pub(super) fn accept_from(&self) -> Option<(Accepted, IpAddr)> {
         loop {
             match self.socket.accept() {
                 // One that has ended meanwhile is left alone.
                 Ok((socket, _)) if prepare_accepted(&socket).is_err() => {}
                 Ok((socket, from)) => {
                     let peer = Peer::Host(host(from.ip()));
-                    return Some(Accepted { socket: Socket::Tcp(socket), way: Way::Network, peer });
+                    let socket = Socket::Tcp(socket);
+                    return Some((Accepted { socket, way: Way::Network, peer }, from.ip()));
                 }
                 Err(error) if is_passing(error.kind()) => {}
                 Err(_) => return None,

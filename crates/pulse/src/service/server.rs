@@ -8,10 +8,13 @@ use client::stream::{
 };
 
 use super::link_processes::{LinkNews, LinkProcesses};
+use super::module_listeners::ModuleListeners;
 use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
 use crate::input::NewInput;
-use crate::output::{DeviceFormat, DeviceStatus, Devices, NewLink, NewNullDevice, NewOutput};
+use crate::output::{
+    DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput,
+};
 
 /// The server's devices, as long as there is a server.
 #[derive(Debug)]
@@ -19,6 +22,7 @@ pub(crate) struct ServerDevices {
     server: String,
     connection: Option<Connection>,
     links: LinkProcesses,
+    listeners: ModuleListeners,
 }
 
 #[derive(Debug)]
@@ -42,7 +46,8 @@ impl ServerDevices {
     /// Those of [`StreamConnection::open`]; no descriptor is left.
     pub fn connect(server: &str) -> anyhow::Result<Self> {
         let connection = Some(Connection::open(server)?);
-        Ok(Self { server: server.to_owned(), connection, links: LinkProcesses::new()? })
+        let (links, listeners) = (LinkProcesses::new()?, ModuleListeners::new()?);
+        Ok(Self { server: server.to_owned(), connection, links, listeners })
     }
 
     /// Returns the connection, which is readable once the server has gone.
@@ -61,6 +66,11 @@ impl ServerDevices {
     /// Those of [`DeviceWatch::has_changed`].
     pub fn have_changed(&mut self) -> Result<bool, client::Error> {
         self.connection.as_mut().map_or(Ok(false), |connection| connection.watch.has_changed())
+    }
+
+    /// Returns where modules let programs in.
+    pub(super) fn listeners(&self) -> &ModuleListeners {
+        &self.listeners
     }
 
     /// Returns what is readable once there is news of what passes frames on.
@@ -150,6 +160,14 @@ impl Devices for ServerDevices {
 
     fn unlink(&mut self, number: u32) {
         self.links.end(number);
+    }
+
+    fn listen(&mut self, number: u32, new: NewListening) -> Result<(), String> {
+        self.listeners.listen(number, new).map_err(|error| cli::error_chain(&error))
+    }
+
+    fn unlisten(&mut self, number: u32) {
+        self.listeners.end(number);
     }
 
     fn report(&mut self, line: String) {

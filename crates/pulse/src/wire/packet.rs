@@ -33,7 +33,7 @@ pub(crate) struct Packet {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Request {
     /// What the codec knows.
-    Command(Command),
+    Command(Box<Command>),
     /// A message to an object.
     Message(ObjectMessage),
 }
@@ -87,7 +87,7 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
     if !rest.is_empty() {
         return Err(refuse(PulseError::Protocol));
     }
-    Ok(Packet { tag, request: Request::Command(command), keys, extension })
+    Ok(Packet { tag, request: Request::Command(Box::new(command)), keys, extension })
 }
 
 /// Returns the bytes of an answer.
@@ -148,7 +148,7 @@ mod tests {
         let command = Command::Auth(AuthParams { version: 35, ..AuthParams::default() });
         let bytes = event(&command, MAX_VERSION);
         let packet = read(&bytes[20..], MAX_VERSION).expect("a packet");
-        assert_eq!((packet.tag, packet.request), (NO_ANSWER, Request::Command(command)));
+        assert_eq!((packet.tag, packet.request), (NO_ANSWER, Request::Command(Box::new(command))));
     }
 
     #[test]
@@ -156,7 +156,7 @@ mod tests {
         let bytes = packet(84, b"L\0\0\0\x02tone\0ttwo\0N");
         let read = read(&bytes, MAX_VERSION).expect("a packet");
         let command = Command::RemovePlaybackStreamProplist(2);
-        assert_eq!(read.request, Request::Command(command));
+        assert_eq!(read.request, Request::Command(Box::new(command)));
         assert_eq!(read.keys, [c"one".to_owned(), c"two".to_owned()]);
     }
 

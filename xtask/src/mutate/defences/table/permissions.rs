@@ -64,6 +64,12 @@ pub(super) const PERMISSIONS: &[Defence] = &[
         "consort-pulse",
         "front_end::admission::tests::a_part_of_the_cookie_is_not_the_cookie",
     ),
+    unit(
+        "modules.files_for_the_network",
+        Replace("kind.reaches_outside()", "false"),
+        "consort-pulse",
+        "front_end::tests::modules::a_program_over_the_network_opens_no_file_and_no_further_way_in",
+    ),
     process(
         "run_server.page_past_policy",
         Replace("!config.policy.is_empty()", "false"),
