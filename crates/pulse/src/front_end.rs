@@ -2,6 +2,7 @@
 //! of streams.
 
 mod admission;
+mod cards;
 mod client;
 mod connections;
 mod desktop;
@@ -116,6 +117,8 @@ pub(crate) struct Machine {
 #[derive(Debug)]
 pub(crate) struct FrontEnd<D: Devices> {
     devices: D,
+    /// ALSA's name of the card that drives.
+    card: Option<String>,
     sinks: Sinks,
     modules: Modules,
     /// The names of the sinks and the source that programs made the default.
@@ -153,6 +156,7 @@ impl<D: Devices> FrontEnd<D> {
     pub fn new(devices: D, machine: Machine) -> Self {
         let mut front_end = Self {
             devices,
+            card: None,
             sinks: Sinks::default(),
             modules: Modules::default(),
             chosen_sinks: Defaults::default(),

@@ -167,6 +167,9 @@ pub(crate) trait Devices {
     /// server.
     fn list(&mut self) -> Vec<DeviceStatus>;
 
+    /// Returns ALSA's name of the card that drives; `None`: what drives is no card.
+    fn card(&mut self) -> Option<String>;
+
     /// Changes the volume of a device, as far as that is not `None`; returns it, or `None` if the
     /// server refuses it.
     fn set_volume(

@@ -1,5 +1,6 @@
 //! The devices of a server that play streams.
 
+use proto::request::{Reply, Request};
 use proto::stream::{
     DeviceState, FurtherDevice, NewDevice, StreamReply, StreamRequest, Volume, WakeUpRate,
 };
@@ -63,6 +64,17 @@ impl StreamConnection {
     /// [`Error::Timeout`], [`Error::ServerGone`].
     pub fn device(&self) -> Result<StreamDevice, Error> {
         device(self.requests(), None)
+    }
+
+    /// Returns what drives the graph, as `consort status` shows it.
+    ///
+    /// # Errors
+    /// [`Error::Timeout`], [`Error::ServerGone`].
+    pub fn driver(&self) -> Result<String, Error> {
+        match self.requests().ask(Request::Status, &[])? {
+            Reply::Status(status) => Ok(status.driver),
+            _ => Err(Error::OTHER_REPLY),
+        }
     }
 
     /// Returns what streams on the device of this name are converted to; `None`: on the one that

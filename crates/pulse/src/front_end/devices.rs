@@ -30,6 +30,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn refresh(&mut self, now_ns: u64) {
         let before = self.defaults();
         let devices = self.devices.list();
+        self.refresh_card();
         let modules = &self.modules;
         let changes = self.sinks.update(devices, |name| modules.description_of(name));
         if changes.is_empty() {

@@ -50,6 +50,7 @@ impl<D: Devices> FrontEnd<D> {
                 .or_else(|| self.answer_about_recording(client, tag, &command, &keys, now_ns))
                 .or_else(|| self.answer_about_sinks(client, tag, &command, now_ns))
                 .or_else(|| self.answer_about_sources(client, tag, &command, now_ns))
+                .or_else(|| self.answer_about_cards(client, tag, &command, now_ns))
                 .or_else(|| self.answer_about_modules(client, tag, &command, now_ns))
                 .unwrap_or_else(|| self.answer_about_server(client, tag, &command, now_ns)),
         }
@@ -155,15 +156,6 @@ impl<D: Devices> FrontEnd<D> {
                 let sink = self.find_sink(asked.device_index, asked.device_name.as_deref());
                 self.move_input_of(asked.index, sink?, now_ns)
             }
-            other => Self::answer_about_what_is_not_there(other),
-        }
-    }
-
-    /// Cards: there are none.
-    fn answer_about_what_is_not_there(command: &Command) -> Answered {
-        match command {
-            Command::GetCardInfoList => Ok(Answer::Done),
-            Command::GetCardInfo(_) | Command::SetCardProfile(_) => Err(PulseError::NoEntity),
             _ => Err(PulseError::NotSupported),
         }
     }

@@ -9,8 +9,9 @@ use pulseaudio::protocol::{
     SubscriptionEventType as EventType, Volume,
 };
 
+use super::cards::CARD;
 use super::dispatch::OVER_PROGRAM;
-use super::sinks::Sink;
+use super::sinks::{DRIVER, Sink};
 use super::sources::Source;
 use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
@@ -101,6 +102,7 @@ impl<D: Devices> FrontEnd<D> {
         {
             properties::set(&mut props, WHY_DEFAULT, &reason.to_string());
         }
+        let is_card = index == DRIVER && self.card.is_some();
         Some(SinkInfo {
             index,
             name: sink.name.clone(),
@@ -114,7 +116,11 @@ impl<D: Devices> FrontEnd<D> {
             muted: sink.volume.muted,
             monitor_source_index: Some(Source::Monitor(index).index()),
             monitor_source_name: Some(sink.monitor_name()),
-            flags: SinkFlags::DECIBEL_VOLUME | SinkFlags::LATENCY | SinkFlags::DYNAMIC_LATENCY,
+            flags: SinkFlags::DECIBEL_VOLUME
+                | SinkFlags::LATENCY
+                | SinkFlags::DYNAMIC_LATENCY
+                | if is_card { SinkFlags::HARDWARE } else { SinkFlags::empty() },
+            card_index: is_card.then_some(CARD),
             driver: Some(c"consort".into()),
             base_volume: Volume::NORM,
             volume_steps: Some(VOLUME_STEPS),

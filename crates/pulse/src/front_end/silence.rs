@@ -22,6 +22,8 @@ pub(crate) struct Silence {
     pub homes: BTreeMap<u32, Option<String>>,
     /// What passes frames on, by its number.
     pub links: BTreeMap<u32, NewLink>,
+    /// The card that drives.
+    pub card: Option<String>,
     /// Where programs are let in, by its number.
     pub listening: BTreeMap<u32, NewListening>,
     /// The lines that were left.
@@ -42,6 +44,7 @@ impl Silence {
             moved: Vec::new(),
             homes: BTreeMap::new(),
             links: BTreeMap::new(),
+            card: None,
             listening: BTreeMap::new(),
             reported: Vec::new(),
             refuses: false,
@@ -62,6 +65,10 @@ impl Devices for Silence {
 
     fn list(&mut self) -> Vec<DeviceStatus> {
         self.devices.clone()
+    }
+
+    fn card(&mut self) -> Option<String> {
+        self.card.clone()
     }
 
     fn set_volume(

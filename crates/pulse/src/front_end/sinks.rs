@@ -224,10 +224,7 @@ impl Sinks {
     /// Returns this name as PulseAudio would have it, with a number if sinks or sources have it
     /// already.
     pub fn free_name(&self, wanted: &str) -> CString {
-        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let valid = wanted.bytes().map(|byte| if is_letter(byte) { byte } else { b'_' });
-        let valid: Vec<u8> = valid.take(MAX_NAME_BYTES).collect();
-        let valid = String::from_utf8(valid).unwrap_or_default();
+        let valid = name_like(wanted).to_string_lossy().into_owned();
         let numbered = (2..).map(|number| format!("{valid}.{number}"));
         let mut names = std::iter::once(valid.clone()).chain(numbered);
         let names = names.by_ref().filter_map(|name| CString::new(name).ok());
@@ -256,6 +253,13 @@ fn changed(sink: &mut Sink, device: &DeviceStatus) -> bool {
     }
     (sink.format, sink.volume) = (format, volume);
     true
+}
+
+/// Returns a text as PulseAudio has names of sinks, sources and cards.
+pub(super) fn name_like(wanted: &str) -> CString {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    let valid = wanted.bytes().map(|byte| if is_letter(byte) { byte } else { b'_' });
+    CString::new(valid.take(MAX_NAME_BYTES).collect::<Vec<u8>>()).unwrap_or_default()
 }
 
 fn monitor_of(name: &CStr) -> CString {

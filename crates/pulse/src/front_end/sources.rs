@@ -10,6 +10,7 @@ use pulseaudio::protocol::{
     SourceState, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
+use super::cards::CARD;
 use super::dispatch::OVER_PROGRAM;
 use super::introspection::{VOLUME_STEPS, device_props};
 use super::sinks::{DRIVER, Face};
@@ -198,6 +199,7 @@ impl<D: Devices> FrontEnd<D> {
         };
         let described = monitored.and_then(|(_, sink)| sink.described.as_ref());
         let monitored = monitored.filter(|(_, sink)| sink.face() == Face::Sink);
+        let is_card = source == Source::Capture && self.card.is_some();
         let class = if monitored.is_some() { c"monitor" } else { c"sound" };
         let description = self.source_description(source);
         let mut props = device_props(&description, class);
@@ -222,7 +224,10 @@ impl<D: Devices> FrontEnd<D> {
             volume_steps: Some(VOLUME_STEPS),
             monitor_of_sink_index: monitored.map(|(index, _)| index),
             monitor_of_sink_name: monitored.map(|(_, sink)| sink.name.clone()),
-            flags: SourceFlags::DECIBEL_VOLUME | SourceFlags::LATENCY,
+            flags: SourceFlags::DECIBEL_VOLUME
+                | SourceFlags::LATENCY
+                | if is_card { SourceFlags::HARDWARE } else { SourceFlags::empty() },
+            card_index: is_card.then_some(CARD),
             driver: Some(c"consort".into()),
             formats: vec![pulseaudio::protocol::FormatInfo::default()],
             ..SourceInfo::default()

@@ -23,6 +23,8 @@ pub(crate) struct ServerDevices {
     connection: Option<Connection>,
     links: LinkProcesses,
     listeners: ModuleListeners,
+    /// The card that drives; `None`: nobody has asked since the devices have changed.
+    card: Option<Option<String>>,
 }
 
 #[derive(Debug)]
@@ -47,7 +49,7 @@ impl ServerDevices {
     pub fn connect(server: &str) -> anyhow::Result<Self> {
         let connection = Some(Connection::open(server)?);
         let (links, listeners) = (LinkProcesses::new()?, ModuleListeners::new()?);
-        Ok(Self { server: server.to_owned(), connection, links, listeners })
+        Ok(Self { server: server.to_owned(), connection, links, listeners, card: None })
     }
 
     /// Returns the connection, which is readable once the server has gone.
@@ -65,6 +67,7 @@ impl ServerDevices {
     /// # Errors
     /// Those of [`DeviceWatch::has_changed`].
     pub fn have_changed(&mut self) -> Result<bool, client::Error> {
+        self.card = None;
         self.connection.as_mut().map_or(Ok(false), |connection| connection.watch.has_changed())
     }
 
@@ -85,7 +88,7 @@ impl ServerDevices {
 
     /// The server has gone.
     pub fn disconnect(&mut self) {
-        self.connection = None;
+        (self.connection, self.card) = (None, None);
     }
 
     /// Looks for the server; returns whether there is one.
@@ -130,6 +133,12 @@ impl Devices for ServerDevices {
             volume: device.volume,
         });
         self.driver().into_iter().chain(further).collect()
+    }
+
+    fn card(&mut self) -> Option<String> {
+        let streams = self.connection.as_ref().map(|connection| &connection.streams)?;
+        let ask = || streams.driver().ok().and_then(|driver| card_of(&driver));
+        self.card.get_or_insert_with(ask).clone()
     }
 
     fn set_volume(
@@ -210,6 +219,12 @@ impl Devices for ServerDevices {
     }
 }
 
+/// Returns the name of the card that a server says drives it.
+fn card_of(driver: &str) -> Option<String> {
+    let (names, _) = driver.strip_prefix("alsa ")?.split_once(" (")?;
+    Some(names.to_owned())
+}
+
 /// Returns a text that other programs have a part in as one printable line, no longer than a screen
 /// holds.
 fn in_one_line(text: &str) -> String {
@@ -237,6 +252,16 @@ mod tests {
     fn what_programs_say_is_one_short_line() {
         assert_eq!(in_one_line("a\n\x1bb"), "a  b");
         assert_eq!(in_one_line(&"ä".repeat(1000)).chars().count(), MAX_LINE_LETTERS);
+    }
+
+    #[test]
+    fn a_card_has_the_name_that_alsa_has_for_it() {
+        let alsa =
+            "alsa hw:CARD=PCH,DEV=0 (capture 2 S32_LE, playback 2 S32_LE, by its interrupts)";
+        assert_eq!(card_of(alsa).as_deref(), Some("hw:CARD=PCH,DEV=0"));
+        for other in ["timer", "file alsa (x) → y", "alsa"] {
+            assert_eq!(card_of(other), None, "{other}");
+        }
     }
 
     #[test]

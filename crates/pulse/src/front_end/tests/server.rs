@@ -178,3 +178,59 @@ fn the_core_lists_the_objects_that_take_messages() {
         assert_eq!(refused, Err(expected));
     }
 }
+
+#[test]
+fn the_card_that_drives_is_a_card_with_the_profile_that_it_has() {
+    use pulseaudio::protocol::{
+        CardInfo, GetCardInfo, SetCardProfileParams, SinkFlags, SinkInfo, SubscriptionEvent,
+        SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
+        SubscriptionMask,
+    };
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.tell(client, &Command::Subscribe(SubscriptionMask::CARD)).expect("subscribed");
+    let list = |scene: &mut Scene| -> Vec<CardInfo> {
+        scene.ask(client, &Command::GetCardInfoList).expect("a list")
+    };
+    let sink = |scene: &mut Scene| -> SinkInfo {
+        let all: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
+        all.into_iter().next().expect("a sink")
+    };
+    assert!(list(&mut scene).is_empty(), "a timer is no card");
+    assert_eq!(sink(&mut scene).card_index, None);
+    let event = |event_type| {
+        let event_facility = Facility::Card;
+        Command::SubscribeEvent(SubscriptionEvent { event_facility, event_type, index: Some(0) })
+    };
+    scene.front_end.devices_mut().card = Some("hw:CARD=PCH,DEV=0".into());
+    scene.front_end.devices_mut().devices[0].format.captured = 1;
+    scene.front_end.devices_changed(0);
+    assert_eq!(scene.events(client), [event(EventType::New)]);
+    let cards = list(&mut scene);
+    assert_eq!((cards.len(), &*cards[0].name), (1, c"alsa_card.hw_CARD_PCH_DEV_0"));
+    let profile = &cards[0].profiles[0];
+    assert_eq!((&*profile.name, profile.num_sinks, profile.num_sources), (c"output+input", 1, 1));
+    assert_eq!(profile.description.as_deref(), Some(c"Output of 2 channels, input of 1"));
+    assert_eq!(cards[0].active_profile.as_deref(), Some(c"output+input"));
+    let shown = sink(&mut scene);
+    assert_eq!((shown.card_index, shown.flags.contains(SinkFlags::HARDWARE)), (Some(0), true));
+    let by_name = GetCardInfo { index: None, name: Some(cards[0].name.clone()) };
+    assert_eq!(scene.ask::<CardInfo>(client, &Command::GetCardInfo(by_name)), Ok(cards[0].clone()));
+    let set = |card: &str, profile: &str| SetCardProfileParams {
+        card_index: None,
+        card_name: Some(text(card)),
+        profile_name: text(profile),
+    };
+    for (card, profile, expected) in [
+        ("alsa_card.hw_CARD_PCH_DEV_0", "output+input", Ok(())),
+        ("alsa_card.hw_CARD_PCH_DEV_0", "off", Err(PulseError::NoEntity)),
+        ("other", "output+input", Err(PulseError::NoEntity)),
+    ] {
+        let command = Command::SetCardProfile(set(card, profile));
+        assert_eq!(scene.tell(client, &command), expected, "{card} {profile}");
+    }
+    scene.front_end.devices_mut().card = None;
+    scene.front_end.devices_changed(0);
+    assert_eq!(scene.events(client), [event(EventType::Removed)]);
+    assert!(list(&mut scene).is_empty());
+}
