@@ -30,7 +30,6 @@ mod cycle_thread;
 mod device_shared;
 mod device_stream;
 mod device_thread;
-mod disposal;
 mod driver_budget;
 mod driver_swap;
 mod error;

@@ -12,6 +12,7 @@ mod segment;
 mod shared;
 mod slab;
 mod stream;
+mod unmapped;
 
 pub use mapping::{Access, Mapping, Prefault};
 pub use program::populate_program;
@@ -22,6 +23,7 @@ pub use segment::{Seals, Segment, SegmentIdentity, SegmentRequirements};
 pub use shared::Shared;
 pub use slab::{OwnSlab, PeerSlab};
 pub use stream::PeerStream;
+pub use unmapped::{MAX_UNMAPPED_BYTES, examine_unmapped, read_unmapped};
 
 use std::io;
 

@@ -13,7 +13,7 @@ use sys::socket::SocketError;
 use super::Control;
 use super::peers::{PeerSocket, PeerState, ReceivedPacket, TURN_NS, TURNS_IN_A_ROW};
 use super::ticket::Ticket;
-use crate::disposal::Foreign;
+use sys::disposal::Foreign;
 
 impl Control {
     pub(super) fn handle_peer(&mut self, event: &Ready) {

@@ -16,10 +16,10 @@ use super::FIRST_PEER;
 use super::listeners::Listeners;
 use super::permissions::permissions_of;
 use super::ticket::{PendingReplies, Ticket};
-use crate::disposal::{Disposal, Foreign};
 use crate::outbox::{FlushOutcome, Outbox};
 use crate::policy::{Permissions, Policy};
 use crate::programs::{ProgramId, Programs};
+use sys::disposal::{Disposal, Foreign};
 
 /// What a peer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

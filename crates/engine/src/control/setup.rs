@@ -26,7 +26,6 @@ use super::transition::CycleSettings;
 use super::{Control, SIGNALS, WAKER};
 use crate::config::Config;
 use crate::cycle_thread::{CycleShared, Retired};
-use crate::disposal::Disposal;
 use crate::model::Model;
 use crate::opening::{DriverFacts, HardwareMonitor, StartTrigger};
 use crate::plan::PlanPool;
@@ -37,6 +36,7 @@ use crate::registry::Mirror;
 use crate::slab::Slab;
 use crate::stream_budget::StreamLimits;
 use crate::stream_part::{StreamOrder, StreamReturn};
+use sys::disposal::Disposal;
 
 /// What the control thread starts with.
 pub struct Setup {

@@ -25,7 +25,7 @@ pub const MAX_DESCRIPTORS: usize = 16;
 const CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS));
 /// Room for as many descriptors as one message can carry (`SCM_MAX_FD`): the kernel closes those
 /// that find no room, on the receiving thread, which then pays for what the sender chose.
-const RECEIVED_CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(253));
+pub(super) const RECEIVED_CONTROL_BYTES: usize = rustix::cmsg_space!(ScmRights(253));
 
 /// A message that has arrived completely.
 #[derive(Debug)]

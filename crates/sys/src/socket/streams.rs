@@ -1,14 +1,19 @@
 //! Sockets of streams of bytes.
 
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::net::TcpStream;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with, sockopt,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix,
+    SocketFlags, SocketType, connect, recvmsg, socket_with, sockopt,
 };
+
+use super::connection::RECEIVED_CONTROL_BYTES;
 
 /// How long a peer of a TCP connection may be silent before the kernel asks whether it is there.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -51,8 +56,33 @@ pub fn prepare_accepted(stream: &TcpStream) -> io::Result<()> {
     Ok(sockopt::set_tcp_user_timeout(stream, UNACKNOWLEDGED_MS)?)
 }
 
+/// Receives bytes that have come, at most as many as fit, and adds the descriptors that came with
+/// them: those of the last write of which there are bytes. None of them is closed. 0 bytes: the
+/// other end has closed. Does not wait.
+///
+/// # Errors
+/// Those of `recvmsg`; `WouldBlock` if nothing has come.
+pub fn receive_bytes(
+    socket: impl AsFd,
+    buffer: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); RECEIVED_CONTROL_BYTES];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+    let mut parts = [IoSliceMut::new(buffer)];
+    let message = retry_on_intr(|| recvmsg(&socket, &mut parts, &mut control, flags))?;
+    for part in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(rights) = part {
+            descriptors.extend(rights);
+        }
+    }
+    Ok(message.bytes)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::{IoSlice, Write};
     use std::net::TcpListener;
     use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
@@ -91,6 +121,29 @@ mod tests {
         rustix::net::listen(&listener, 0).unwrap();
         let _queued = UnixStream::connect(&name.0).unwrap();
         assert!(listens_at(&name.0).unwrap());
+    }
+
+    #[test]
+    fn descriptors_come_with_the_bytes_that_they_were_sent_with() {
+        use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+        let (mut one, other) = UnixStream::pair().unwrap();
+        one.write_all(b"before").unwrap();
+        let null = std::fs::File::open("/dev/null").unwrap();
+        let rights = [null.as_fd()];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&rights)));
+        sendmsg(&one, &[IoSlice::new(b"with")], &mut control, SendFlags::empty()).unwrap();
+        one.write_all(b"after").unwrap();
+        let (mut buffer, mut descriptors) = ([0; 64], Vec::new());
+        let count = receive_bytes(&other, &mut buffer, &mut descriptors).unwrap();
+        assert_eq!((&buffer[..count], descriptors.len()), (&b"beforewith"[..], 1));
+        let count = receive_bytes(&other, &mut buffer, &mut descriptors).unwrap();
+        assert_eq!((&buffer[..count], descriptors.len()), (&b"after"[..], 1));
+        let nothing = receive_bytes(&other, &mut buffer, &mut descriptors).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        drop(one);
+        assert_eq!(receive_bytes(&other, &mut buffer, &mut descriptors).unwrap(), 0);
     }
 
     #[test]

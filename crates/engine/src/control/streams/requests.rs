@@ -13,8 +13,8 @@ use super::beginning::Beginning;
 use super::refused;
 use crate::control::Control;
 use crate::control::ticket::Ticket;
-use crate::disposal::Foreign;
 use crate::policy::refusal;
+use sys::disposal::Foreign;
 
 impl Control {
     /// Answers a request about streams, with the descriptors that came with it.

@@ -66,7 +66,7 @@ pub(super) const RIGHTS: &[Defence] = &[
     unit(
         "disposal.one_thread_only",
         Delete,
-        ENGINE,
+        SYS,
         "disposal::tests::a_close_that_lasts_holds_up_no_other",
     ),
 ];

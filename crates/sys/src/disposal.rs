@@ -2,8 +2,8 @@
 //!
 //! What the last close of a descriptor costs is its sender's choice: a TCP socket lingers for as
 //! long as its owner has set, a file of a FUSE mount waits for the sender's daemon, and a socket
-//! with unread packets closes whatever is in them. The control thread therefore closes nothing that
-//! came from a peer: not the descriptors of its packets, and not its sockets.
+//! with unread packets closes whatever is in them. A thread that serves others therefore closes
+//! nothing that came from a peer: not the descriptors of its packets, and not its sockets.
 
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -131,7 +131,7 @@ mod tests {
     use std::io::{Read, Write};
     use std::time::{Duration, Instant};
 
-    use sys::clock::now_ns;
+    use crate::clock::now_ns;
 
     use super::*;
 
