@@ -9,7 +9,7 @@ use harness::{PATIENCE, eventually};
 use crate::{RATE_HZ, Scene, compare, path, ramps};
 
 /// A frame: its length as stated, its channel, its content.
-fn frame(length: u32, channel: u32, content: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(length: u32, channel: u32, content: &[u8]) -> Vec<u8> {
     let mut bytes = length.to_be_bytes().to_vec();
     bytes.extend(channel.to_be_bytes());
     bytes.extend([0; 12]);
@@ -37,7 +37,7 @@ pub(crate) fn connect(scene: &Scene) -> UnixStream {
 }
 
 /// Reads until the front end ends the connection; returns what it had sent.
-fn read_to_end(mut socket: UnixStream) -> Vec<u8> {
+pub(crate) fn read_to_end(mut socket: UnixStream) -> Vec<u8> {
     let mut sent = Vec::new();
     match socket.read_to_end(&mut sent) {
         Ok(_) => {}
@@ -47,7 +47,7 @@ fn read_to_end(mut socket: UnixStream) -> Vec<u8> {
 }
 
 /// A program that plays beside what is done meanwhile is heard sample for sample.
-fn beside_a_player(meanwhile: impl Fn(&Scene)) {
+pub(crate) fn beside_a_player(meanwhile: impl Fn(&Scene)) {
     harness::in_three_attempts(|| {
         let scene = Scene::new();
         let sound = ramps(3 * RATE_HZ as usize);

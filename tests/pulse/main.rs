@@ -8,6 +8,7 @@ mod desktop;
 mod devices;
 mod information;
 mod limits;
+mod memory;
 mod modules;
 mod network;
 mod playing;

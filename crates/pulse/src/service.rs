@@ -27,6 +27,7 @@ pub(crate) use network::{NetworkListener, address};
 use retry::Retry;
 pub(crate) use server::ServerDevices;
 use sys::clock::now_ns;
+use sys::disposal::{Disposal, Foreign};
 use sys::poll::{Event, Interest, Poller};
 use sys::signals::TerminationSignals;
 
@@ -72,13 +73,14 @@ pub(crate) struct Service {
     accounts: Accounts,
     retry: Retry,
     keeper: Keeper,
+    disposal: Disposal,
 }
 
 impl Service {
     /// Begins to serve programs on the device of a server.
     ///
     /// # Errors
-    /// The kernel's: no descriptor is left.
+    /// The kernel's: no descriptor or thread is left.
     pub fn new(
         mut devices: ServerDevices,
         entrance: Entrance,
@@ -100,8 +102,19 @@ impl Service {
         let front_end = FrontEnd::new(devices, machine::about());
         let front_end = front_end.admitting(admission).remembering(memory, rules);
         let (links, accounts, retry) = (BTreeMap::new(), Accounts::default(), Retry::new(now_ns()));
-        let mut service =
-            Self { poller, signals, local, network, front_end, links, accounts, retry, keeper };
+        let disposal = Disposal::start()?;
+        let mut service = Self {
+            poller,
+            signals,
+            local,
+            network,
+            front_end,
+            links,
+            accounts,
+            retry,
+            keeper,
+            disposal,
+        };
         service.watch_server()?;
         Ok(service)
     }
@@ -148,6 +161,7 @@ impl Service {
             self.end_unadmitted(now_ns);
             self.carry_out();
             self.keep(now_ns);
+            self.disposal.step(now_ns);
         }
     }
 
@@ -174,6 +188,7 @@ impl Service {
                 _ => self.local.accept(),
             };
             let Some(Accepted { socket, way, peer }) = accepted else { return };
+            let socket = self.disposal.queue().foreign(socket);
             let account = self.accounts.came(peer);
             // One too many is disconnected at once.
             match self.front_end.connected(Origin { account, way }) {
@@ -183,17 +198,16 @@ impl Service {
         }
     }
 
-    fn add_link(&mut self, number: u32, account: u32, socket: Socket) {
-        let link = Link::new(socket, account, now_ns());
-        match self.poller.add(&link, token(number), Interest::Readable) {
-            Ok(()) => {
-                self.retry.program_came(link.connected_ns());
-                self.links.insert(number, link);
-            }
-            Err(_) => {
-                self.accounts.went(account);
-                self.front_end.disconnected(number);
-            }
+    fn add_link(&mut self, number: u32, account: u32, socket: Foreign<Socket>) {
+        let link = Link::new(socket, self.disposal.queue(), account, now_ns());
+        let added =
+            link.socket().map(|socket| self.poller.add(socket, token(number), Interest::Readable));
+        if added.is_some_and(|added| added.is_ok()) {
+            self.retry.program_came(link.connected_ns());
+            self.links.insert(number, link);
+        } else {
+            self.accounts.went(account);
+            self.front_end.disconnected(number);
         }
     }
 
@@ -204,11 +218,15 @@ impl Service {
         if event.readable || event.closed {
             let front_end = &mut self.front_end;
             state = link.read(|frame| front_end.frame(number, frame, now_ns()));
+            if front_end.shares_memory(number) {
+                link.share_memory();
+            }
         }
+        let has_more = !link.has_sent_all();
         if state == State::Ended {
             self.end_link(number);
         }
-        if event.writable {
+        if event.writable || has_more {
             self.write(number);
         }
         self.carry_out();
@@ -247,8 +265,8 @@ impl Service {
         if link.write() == State::Ended {
             return self.end_link(number);
         }
-        if let Some(interest) = link.changed_interest() {
-            let _ = self.poller.modify(&*link, token(number), interest);
+        if let (Some(interest), Some(socket)) = (link.changed_interest(), link.socket()) {
+            let _ = self.poller.modify(socket, token(number), interest);
         }
         if link.has_sent_all() {
             self.front_end.sent_all(number);
@@ -257,7 +275,7 @@ impl Service {
 
     fn end_link(&mut self, number: u32) {
         if let Some(link) = self.links.remove(&number) {
-            let _ = self.poller.remove(&link);
+            let _ = link.socket().map(|socket| self.poller.remove(socket));
             self.accounts.went(link.account());
             self.front_end.disconnected(number);
         }

@@ -6,6 +6,7 @@
 mod descriptor;
 mod extension;
 mod frames;
+mod memory;
 mod object_message;
 mod packet;
 mod tagstruct;
@@ -15,6 +16,7 @@ pub(crate) use extension::{
     AboutDevices, AboutStreams, RememberedStream, WriteMode, reply as extension_reply,
     streams_changed, write_remembered,
 };
-pub(crate) use frames::{Frame, FrameReader};
+pub(crate) use frames::{Frame, FrameError, FrameReader};
+pub(crate) use memory::Segment;
 pub(crate) use object_message::{ObjectMessage, object_reply};
 pub(crate) use packet::{Packet, Request, Unreadable, error, event, read, reply, success};

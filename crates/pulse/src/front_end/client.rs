@@ -15,6 +15,8 @@ pub(super) struct Client {
     pub origin: Origin,
     /// What it speaks, once it was let in.
     pub admitted: Option<u16>,
+    /// It was answered that it may send samples in blocks of its memory.
+    pub shares_memory: bool,
     /// Its own words about itself.
     pub props: Props,
     /// What it is notified of.
@@ -36,6 +38,7 @@ impl Client {
         Self {
             origin,
             admitted: None,
+            shares_memory: false,
             props,
             subscription,
             follows_memory: false,

@@ -5,9 +5,12 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
-use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, properties};
+use super::{Answer, Answered, Client, Effect, FrontEnd, Origin, Way, properties};
 use crate::output::Devices;
 use crate::wire::{self, Frame};
+
+/// The first version of the protocol whose programs pass memfds.
+const FIRST_WITH_MEMFDS: u16 = 31;
 
 impl<D: Devices> FrontEnd<D> {
     /// A program has connected. Returns the connection's number, or `None` if there are too many,
@@ -54,6 +57,11 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns whether a program was let in.
     pub fn is_admitted(&self, client: u32) -> bool {
         self.clients.get(&client).is_some_and(|client| client.admitted.is_some())
+    }
+
+    /// Returns whether a program may send samples in blocks of its memory.
+    pub fn shares_memory(&self, client: u32) -> bool {
+        self.clients.get(&client).is_some_and(|client| client.shares_memory)
     }
 
     /// Takes a frame of a program.
@@ -108,19 +116,23 @@ impl<D: Devices> FrontEnd<D> {
     /// Lets a program in, if it may come; one that has come in stays in.
     pub(super) fn authenticate(&mut self, client: u32, tag: u32, asked: &AuthParams) -> Answered {
         let known = self.clients.get_mut(&client).ok_or(PulseError::AccessDenied)?;
-        let was_let_in = known.admitted.is_some();
-        if !was_let_in && !self.admission.lets_in(known.origin.way, &asked.cookie) {
+        let (way, was_let_in) = (known.origin.way, known.admitted.is_some());
+        if !was_let_in && !self.admission.lets_in(way, &asked.cookie) {
             return Err(PulseError::AccessDenied);
         }
         if asked.version < MIN_VERSION {
             return Err(PulseError::Version);
         }
         let is_new = known.admitted.replace(asked.version.min(MAX_VERSION)).is_none();
+        // Only memfds: other memory has names, which anyone of the user can open.
+        let can_share = asked.supports_shm && asked.supports_memfd;
+        let shares = can_share && way == Way::OwnUser && asked.version >= FIRST_WITH_MEMFDS;
+        // What was answered before holds.
+        known.shares_memory |= shares;
         if is_new {
             self.notify(Facility::Client, EventType::New, client);
         }
-        // Samples come through the socket.
-        let reply = AuthReply { version: MAX_VERSION, use_memfd: false, use_shm: false };
+        let reply = AuthReply { version: MAX_VERSION, use_memfd: shares, use_shm: shares };
         Ok(Answer::Packet(wire::reply(tag, &reply, MAX_VERSION)))
     }
 

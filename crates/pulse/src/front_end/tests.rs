@@ -68,8 +68,8 @@ impl Scene {
 
     fn send_bytes(&mut self, client: u32, bytes: &[u8]) {
         let Self { front_end, now_ns } = self;
-        let frames =
-            FrameReader::default().push(bytes, |frame| front_end.frame(client, frame, *now_ns));
+        let frames = FrameReader::<Vec<u8>>::default()
+            .push(bytes, |frame| front_end.frame(client, frame, *now_ns));
         frames.expect("frames");
     }
 

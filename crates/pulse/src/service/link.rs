@@ -1,16 +1,21 @@
 //! The socket of one program.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{ErrorKind, Write};
+use std::os::fd::OwnedFd;
 
+use sys::disposal::{DisposalQueue, Foreign};
+use sys::memory::{examine_unmapped, read_unmapped};
 use sys::poll::Interest;
+use sys::socket::receive_bytes;
 
 use super::socket::Socket;
-use crate::wire::{Frame, FrameReader};
+use crate::wire::{Frame, FrameReader, Segment};
 
-/// Bytes that are read at once, so that no program keeps the others waiting.
+/// Bytes that are read at once, at most.
 const READ_BYTES: usize = 64 << 10;
+/// The same for what is mostly short.
+const SHORT_BYTES: usize = 1 << 10;
 /// Bytes that wait for a program that does not read.
 const MAX_OUTBOX_BYTES: usize = 4 << 20;
 
@@ -22,24 +27,43 @@ pub(super) enum State {
     Ended,
 }
 
-/// A program's connection.
+/// A program's connection. Nothing that its program chose is closed on this thread: neither the
+/// socket, with what was not received, nor its memory.
 #[derive(Debug)]
 pub(super) struct Link {
-    socket: Socket,
+    socket: Foreign<Socket>,
+    queue: DisposalQueue,
     account: u32,
     connected_ns: u64,
-    frames: FrameReader,
+    frames: FrameReader<Memory>,
     /// What it has not taken yet.
     outbox: VecDeque<u8>,
     closes: bool,
     interest: Interest,
 }
 
+/// A segment of a program's memory.
+#[derive(Debug)]
+struct Memory(Foreign<OwnedFd>);
+
+impl Segment for Memory {
+    fn read(&self, offset: u64, bytes: &mut [u8]) -> usize {
+        self.0.get().and_then(|memfd| read_unmapped(memfd, offset, bytes).ok()).unwrap_or(0)
+    }
+}
+
 impl Link {
-    /// Takes a socket that does not block, of a program's account.
-    pub fn new(socket: Socket, account: u32, connected_ns: u64) -> Self {
+    /// Takes a socket that does not block, of a program's account. What the program sends to be
+    /// kept is closed by `queue`.
+    pub fn new(
+        socket: Foreign<Socket>,
+        queue: DisposalQueue,
+        account: u32,
+        connected_ns: u64,
+    ) -> Self {
         Self {
             socket,
+            queue,
             account,
             connected_ns,
             frames: FrameReader::default(),
@@ -54,30 +78,63 @@ impl Link {
         self.account
     }
 
+    /// Returns its socket.
+    pub fn socket(&self) -> Option<&Socket> {
+        self.socket.get()
+    }
+
     /// Returns when it was accepted.
     pub fn connected_ns(&self) -> u64 {
         self.connected_ns
     }
 
+    /// Its program has been answered that it may share memory.
+    pub fn share_memory(&mut self) {
+        self.frames.share_memory();
+    }
+
     /// Reads once, and passes on the frames that came.
     pub fn read(&mut self, frame: impl FnMut(Frame<'_>)) -> State {
-        if self.closes {
-            return State::Open;
-        }
-        let mut bytes = [0; READ_BYTES];
-        match self.socket.read(&mut bytes) {
-            Ok(0) => State::Ended,
-            Ok(count) => match self.frames.push(&bytes[..count], frame) {
-                Ok(()) => State::Open,
-                Err(_) => State::Ended,
-            },
-            Err(error) if is_passing(error.kind()) => State::Open,
-            Err(_) => State::Ended,
+        match (self.closes, self.frames.wanted()) {
+            (true, _) => State::Open,
+            (false, wanted) if wanted <= SHORT_BYTES => {
+                self.read_into(&mut [0; SHORT_BYTES][..wanted], frame)
+            }
+            (false, wanted) => {
+                self.read_into(&mut [0; READ_BYTES][..wanted.min(READ_BYTES)], frame)
+            }
         }
     }
 
-    /// Puts a packet into the outbox.
+    fn read_into(&mut self, bytes: &mut [u8], frame: impl FnMut(Frame<'_>)) -> State {
+        let Some(socket) = self.socket.get() else { return State::Ended };
+        let mut descriptors = Vec::new();
+        let received = receive_bytes(socket, bytes, &mut descriptors);
+        // First of all, so that none is closed here.
+        let memories = descriptors.into_iter().map(|memfd| Memory(self.queue.foreign(memfd)));
+        for memory in memories.collect::<Vec<_>>() {
+            // MUTATION: read_into.any_descriptor_is_kept
+            let is_memory = memory.0.get().is_some_and(|memory| examine_unmapped(memory).is_ok());
+            if !is_memory || self.frames.arrived(memory).is_err() {
+                return State::Ended;
+            }
+        }
+        match received {
+            Ok(0) => return State::Ended,
+            Ok(count) if self.frames.push(&bytes[..count], frame).is_err() => return State::Ended,
+            Err(error) if !is_passing(error.kind()) => return State::Ended,
+            Ok(_) | Err(_) => {}
+        }
+        if self.frames.has_many_to_release() {
+            self.outbox.extend(self.frames.take_releases());
+        }
+        State::Open
+    }
+
+    /// Puts a packet into the outbox, after what releases the program's memory: it wakes once for
+    /// both.
     pub fn send(&mut self, bytes: Vec<u8>) {
+        self.outbox.extend(self.frames.take_releases());
         self.outbox.extend(bytes);
     }
 
@@ -98,8 +155,9 @@ impl Link {
 
     /// Writes what the program takes.
     pub fn write(&mut self) -> State {
+        let Some(mut socket) = self.socket.get() else { return State::Ended };
         while !self.outbox.is_empty() {
-            match self.socket.write(self.outbox.as_slices().0) {
+            match socket.write(self.outbox.make_contiguous()) {
                 Ok(count) => drop(self.outbox.drain(..count)),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -120,9 +178,11 @@ impl Link {
     }
 }
 
-impl AsFd for Link {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+impl Drop for Link {
+    fn drop(&mut self) {
+        if let Some(socket) = self.socket.get() {
+            socket.shut_down();
+        }
     }
 }
 

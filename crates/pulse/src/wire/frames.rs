@@ -1,7 +1,8 @@
 //! A connection's bytes as frames, however they are cut.
 
-use super::Seek;
 use super::descriptor::{Content, DESCRIPTOR_BYTES, Descriptor};
+use super::memory::SharedMemory;
+use super::{Seek, Segment};
 
 /// Longest packet, bytes. libpulse's longest are lists of properties.
 pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 20;
@@ -10,6 +11,10 @@ pub(crate) const MAX_PACKET_BYTES: u32 = 1 << 20;
 const MAX_FIRST_PACKET_BYTES: u32 = 4096;
 /// Longest frame of samples, bytes: PulseAudio's limit. They are passed on as they come.
 const MAX_SAMPLES_BYTES: u32 = 16 << 20;
+/// Bytes to be read at once, so that no program keeps the others waiting.
+const READ_BYTES: usize = 64 << 10;
+/// The same where each frame may be about a whole block of memory.
+const READ_BYTES_WITH_BLOCKS: usize = 1 << 10;
 
 /// One frame, or a piece of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,25 +38,75 @@ pub(crate) enum FrameError {
     /// A length beyond the limits.
     #[error("a frame of {0} bytes")]
     Length(u32),
-    /// Shared memory, or an unknown way to seek.
+    /// Shared memory that was not agreed to, or an unknown way to seek.
     #[error("a frame of a kind that was not agreed to")]
     Kind,
+    /// A descriptor came without a packet about it, or such a packet without one.
+    #[error("a descriptor without the packet that it belongs to, or the other way round")]
+    Descriptor,
+    /// A segment of memory that there is already, or one too many.
+    #[error("a segment of memory, {0}, which there is already, or one too many")]
+    Segment(u32),
+    /// A block in a segment that there is not, or beyond its end.
+    #[error("a block of memory that is not there")]
+    Block,
 }
 
-/// The place in a connection's bytes.
-#[derive(Debug, Default)]
-pub(crate) struct FrameReader {
+/// The place in a connection's bytes, and the memory that they are about.
+#[derive(Debug)]
+pub(crate) struct FrameReader<S> {
     /// Bytes of a descriptor that is not complete.
     head: Vec<u8>,
     /// The frame that has begun, and its bytes that are missing.
     body: Option<(Content, u32)>,
-    /// Bytes of a packet that is not complete.
+    /// Bytes of a packet that is not complete, or of a block's place.
     packet: Vec<u8>,
     /// The first packet has come.
     has_begun: bool,
+    memory: SharedMemory<S>,
 }
 
-impl FrameReader {
+impl<S> Default for FrameReader<S> {
+    fn default() -> Self {
+        let (head, body, packet, has_begun) = Default::default();
+        Self { head, body, packet, has_begun, memory: SharedMemory::default() }
+    }
+}
+
+impl<S: Segment> FrameReader<S> {
+    /// Its program has been answered that it may share memory.
+    pub fn share_memory(&mut self) {
+        self.memory.agree();
+    }
+
+    /// A segment of memory has come with the bytes that are pushed next.
+    ///
+    /// # Errors
+    /// [`FrameError::Descriptor`]; the reader is of no use afterwards.
+    pub fn arrived(&mut self, segment: S) -> Result<(), FrameError> {
+        self.memory.arrived(segment)
+    }
+
+    /// Returns how many bytes to read next, at most.
+    pub fn wanted(&self) -> usize {
+        match self.body {
+            _ if !self.memory.is_agreed() => READ_BYTES,
+            Some((Content::Samples { .. }, missing)) => READ_BYTES.min(missing as usize),
+            // MUTATION: wanted.as_many_blocks_as_come
+            _ => READ_BYTES_WITH_BLOCKS,
+        }
+    }
+
+    /// Returns whether blocks of memory should be released without waiting for a packet.
+    pub fn has_many_to_release(&self) -> bool {
+        self.memory.has_many_to_release()
+    }
+
+    /// Returns the frames that release what has been read of the program's memory.
+    pub fn take_releases(&mut self) -> impl Iterator<Item = u8> {
+        self.memory.take_releases()
+    }
+
     /// Takes bytes, and passes the frames in them on.
     ///
     /// # Errors
@@ -61,17 +116,20 @@ impl FrameReader {
         mut bytes: &[u8],
         mut emit: impl FnMut(Frame<'_>),
     ) -> Result<(), FrameError> {
-        loop {
-            match self.body {
-                None if bytes.is_empty() => return Ok(()),
-                None => bytes = self.read_descriptor(bytes)?,
-                Some((content, missing)) => {
-                    if bytes.is_empty() && missing > 0 {
-                        return Ok(());
-                    }
-                    bytes = self.read_body(content, missing, bytes, &mut emit);
-                }
+        while !bytes.is_empty() {
+            bytes = match self.body {
+                None => self.read_descriptor(bytes)?,
+                Some((content, missing)) => self.read_body(content, missing, bytes, &mut emit)?,
+            };
+            // What has no bytes is complete without any.
+            if let Some((content, 0)) = self.body {
+                self.read_body(content, 0, &[], &mut emit)?;
             }
+        }
+        if self.body.is_none() && self.head.is_empty() {
+            self.memory.check_arrived()
+        } else {
+            Ok(())
         }
     }
 
@@ -86,6 +144,8 @@ impl FrameReader {
             let most = match content {
                 Content::Packet => packet,
                 Content::Samples { .. } => MAX_SAMPLES_BYTES,
+                _ if self.memory.is_agreed() => length,
+                _ => return Err(FrameError::Kind),
             };
             if length > most {
                 return Err(FrameError::Length(length));
@@ -102,27 +162,50 @@ impl FrameReader {
         missing: u32,
         bytes: &'a [u8],
         emit: &mut impl FnMut(Frame<'_>),
-    ) -> &'a [u8] {
+    ) -> Result<&'a [u8], FrameError> {
         let (taken, rest) = bytes.split_at(bytes.len().min(missing as usize));
         let missing = missing - taken.len() as u32;
-        let mut next = content;
+        self.body = (missing > 0).then_some((content, missing));
         match content {
-            Content::Packet if self.packet.is_empty() && missing == 0 => emit(Frame::Packet(taken)),
-            Content::Packet => {
-                self.packet.extend_from_slice(taken);
-                if missing == 0 {
-                    emit(Frame::Packet(&self.packet));
-                    self.packet = Vec::new();
-                }
-            }
             Content::Samples { channel, seek } => {
                 emit(Frame::Samples { channel, seek, bytes: taken });
-                next = Content::Samples { channel, seek: Seek::Relative(0) };
+                let next = Content::Samples { channel, seek: Seek::Relative(0) };
+                self.body = self.body.map(|_| (next, missing));
+            }
+            _ if missing > 0 => self.packet.extend_from_slice(taken),
+            _ if self.packet.is_empty() => self.complete(content, taken, emit)?,
+            _ => {
+                let mut whole = std::mem::take(&mut self.packet);
+                whole.extend_from_slice(taken);
+                self.complete(content, &whole, emit)?;
             }
         }
-        self.has_begun |= content == Content::Packet && missing == 0;
-        self.body = (missing > 0).then_some((next, missing));
-        rest
+        Ok(rest)
+    }
+
+    /// Takes what is passed on as a whole.
+    fn complete(
+        &mut self,
+        content: Content,
+        bytes: &[u8],
+        emit: &mut impl FnMut(Frame<'_>),
+    ) -> Result<(), FrameError> {
+        match content {
+            Content::Packet => {
+                self.has_begun = true;
+                if !self.memory.register(bytes)? {
+                    emit(Frame::Packet(bytes));
+                }
+            }
+            Content::Block { channel, seek } => {
+                let bytes = self.memory.read(bytes)?;
+                emit(Frame::Samples { channel, seek, bytes: &bytes });
+            }
+            Content::Revoked(block) => self.memory.revoked(block),
+            // Nothing is sent in blocks.
+            Content::Released(_) | Content::Samples { .. } => {}
+        }
+        Ok(())
     }
 }
 
@@ -146,7 +229,13 @@ mod tests {
 
     /// What a reader makes of pieces of bytes.
     fn read(pieces: &[&[u8]]) -> Result<Vec<Read>, FrameError> {
-        let mut reader = FrameReader::default();
+        read_with(FrameReader::<Vec<u8>>::default(), pieces)
+    }
+
+    fn read_with(
+        mut reader: FrameReader<Vec<u8>>,
+        pieces: &[&[u8]],
+    ) -> Result<Vec<Read>, FrameError> {
         let mut frames: Vec<Read> = Vec::new();
         for piece in pieces {
             reader.push(piece, |frame| match frame {
@@ -163,6 +252,23 @@ mod tests {
             })?;
         }
         Ok(frames)
+    }
+
+    /// A reader that has received a segment, which is not registered yet.
+    fn sharing() -> FrameReader<Vec<u8>> {
+        let mut reader = FrameReader::default();
+        reader.share_memory();
+        reader.arrived(b"0123456789".to_vec()).expect("agreed");
+        reader
+    }
+
+    fn registration() -> Vec<u8> {
+        frame(u32::MAX, 0, 0, b"L\0\0\0\x67L\xff\xff\xff\xffL\0\0\0\x07")
+    }
+
+    /// A block in a memfd: its number, the segment's, its place and its length.
+    fn block(channel: u32, seek: u32, words: [u32; 4]) -> Vec<u8> {
+        frame(channel, 0xA000_0000 | seek, 0, &words.map(u32::to_be_bytes).concat())
     }
 
     proptest! {
@@ -187,12 +293,70 @@ mod tests {
         #[test]
         fn any_bytes_are_frames_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = read(&[&bytes]);
+            let _ = read_with(sharing(), &[&bytes]);
+        }
+
+        #[test]
+        fn blocks_are_samples_in_their_order_however_their_frames_are_cut(
+            cuts in prop::collection::vec(0..250_usize, 0..8),
+        ) {
+            let stream = [
+                registration(),
+                block(5, 2, [1, 7, 4, 3]),
+                frame(5, 0, 0, b"through the socket"),
+                block(5, 1, [2, 7, 0, 10]),
+                frame(u32::MAX, 0x4000_0000, 0, b""),
+                frame(u32::MAX, 0xC000_0000, 0, b""),
+                block(5, 0, [3, 7, 9, 1]),
+                frame(u32::MAX, 0, 0, b"a packet"),
+            ].concat();
+            let mut cuts: Vec<usize> = cuts.iter().map(|cut| *cut.min(&stream.len())).collect();
+            cuts.extend([0, stream.len()]);
+            cuts.sort_unstable();
+            cuts.dedup();
+            let pieces: Vec<&[u8]> = cuts.windows(2).map(|cut| &stream[cut[0]..cut[1]]).collect();
+            prop_assert_eq!(read_with(sharing(), &pieces).unwrap(), [
+                (Some(Seek::OnRead(0)), b"456through the socket".to_vec()),
+                (Some(Seek::Absolute(0)), b"01234567899".to_vec()),
+                (None, b"a packet".to_vec()),
+            ]);
         }
     }
 
     #[test]
     fn a_packet_without_content_is_a_packet() {
         assert_eq!(read(&[&frame(u32::MAX, 0, 0, b"")]).unwrap(), [(None, Vec::new())]);
+    }
+
+    #[test]
+    fn a_segment_without_its_packet_is_refused() {
+        assert_eq!(
+            read_with(sharing(), &[&frame(u32::MAX, 0, 0, b"x")]),
+            Err(FrameError::Descriptor)
+        );
+        assert!(read_with(sharing(), &[&registration()[..34]]).is_ok(), "it may still come");
+    }
+
+    #[test]
+    fn blocks_that_were_not_agreed_to_are_refused() {
+        for frame in [
+            block(5, 0, [1, 7, 0, 1]),
+            frame(u32::MAX, 0x4000_0000, 0, b""),
+            frame(u32::MAX, 0xC000_0000, 0, b""),
+        ] {
+            assert_eq!(read(&[&frame]), Err(FrameError::Kind));
+        }
+    }
+
+    #[test]
+    fn few_blocks_are_read_at_once() {
+        let mut reader = sharing();
+        let blocks = reader.wanted() / block(5, 0, [0; 4]).len();
+        assert!(blocks * 65_536 <= 2 << 20, "{blocks}");
+        reader
+            .push(&[&registration(), &frame(5, 0, 0, &[0; 5000])[..1020]].concat(), |_| ())
+            .unwrap();
+        assert_eq!(reader.wanted(), 4000, "samples in the socket are read in one piece");
     }
 
     #[test]

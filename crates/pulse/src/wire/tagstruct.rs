@@ -25,6 +25,13 @@ pub(super) fn head(packet: &[u8]) -> Option<(u32, u32)> {
     Some((tagged_u32(&mut rest)?, tagged_u32(&mut rest)?))
 }
 
+/// Returns the only value of a packet; `None` if it is another one, or not the only one.
+pub(super) fn only_u32(packet: &[u8]) -> Option<u32> {
+    let mut rest = packet;
+    let [_, _, value] = [tagged_u32(&mut rest)?, tagged_u32(&mut rest)?, tagged_u32(&mut rest)?];
+    rest.is_empty().then_some(value)
+}
+
 fn skip_value(rest: &mut &[u8]) -> Option<()> {
     // Lists of properties and formats are tagged values in a row, after a tag of their own.
     match byte(rest)? {

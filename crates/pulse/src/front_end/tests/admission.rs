@@ -90,3 +90,25 @@ fn requests_that_are_sent_without_end_are_answered_as_far_as_there_is_room() {
         assert!(sent.len() == 1 && sent[0] != b"closed");
     }
 }
+
+#[test]
+fn only_programs_of_this_user_that_pass_memfds_share_memory() {
+    let mut scene = with_cookie();
+    for (way, version, supports_shm, supports_memfd, shares) in [
+        (Way::OwnUser, 35, true, true, true),
+        (Way::OwnUser, 31, true, true, true),
+        (Way::OwnUser, 30, true, true, false),
+        (Way::OwnUser, 35, true, false, false),
+        (Way::OwnUser, 35, false, true, false),
+        (Way::OtherUser, 35, true, true, false),
+        (Way::Network, 35, true, true, false),
+    ] {
+        let client = connected(&mut scene, 2, way).expect("room");
+        assert!(!scene.front_end.shares_memory(client));
+        let cookie = COOKIE.to_vec();
+        let asked = AuthParams { version, supports_shm, supports_memfd, cookie };
+        let reply: AuthReply = scene.ask(client, &Command::Auth(asked)).expect("let in");
+        assert_eq!((reply.use_shm, reply.use_memfd), (shares, shares), "{way:?} {version}");
+        assert_eq!(scene.front_end.shares_memory(client), shares);
+    }
+}

@@ -147,6 +147,36 @@ pub(super) const LIMITS: &[Defence] = &[
         "wire::frames::tests::lengths_beyond_the_limits_are_refused_before_their_bytes_come",
     ),
     unit(
+        "register.segments_without_limit",
+        Replace("self.segments.len() >= MAX_SEGMENTS", "false"),
+        PULSE,
+        "wire::memory::tests::a_program_has_few_segments_each_registered_once",
+    ),
+    unit(
+        "read.blocks_of_any_length",
+        Replace("block.length > MAX_BLOCK_BYTES", "false"),
+        PULSE,
+        "wire::memory::tests::a_block_that_is_not_there_is_refused_and_not_released",
+    ),
+    unit(
+        "read.short_blocks_are_played",
+        Replace("count < bytes.len()", "false"),
+        PULSE,
+        "wire::memory::tests::a_block_that_is_not_there_is_refused_and_not_released",
+    ),
+    unit(
+        "wanted.as_many_blocks_as_come",
+        Replace("READ_BYTES_WITH_BLOCKS", "READ_BYTES"),
+        PULSE,
+        "wire::frames::tests::few_blocks_are_read_at_once",
+    ),
+    process(
+        "read_into.any_descriptor_is_kept",
+        Replace("examine_unmapped(memory).is_ok()", "true"),
+        "pulse",
+        "memory::what_is_no_memory_ends_its_connection_alone",
+    ),
+    unit(
         "packet.answers_without_limit",
         Replace("known.answered_bytes > super::MAX_ANSWERED_BYTES", "false"),
         PULSE,
