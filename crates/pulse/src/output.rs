@@ -244,6 +244,9 @@ pub(crate) trait Output {
     /// Makes the device obey the wishes so far.
     fn commit(&mut self);
 
+    /// Makes a device that has gone to sleep look at what was written.
+    fn call(&mut self);
+
     /// Returns whether the device knows all wishes so far.
     fn is_committed(&self) -> bool;
 

@@ -174,6 +174,8 @@ impl Output for Sink {
 
     fn commit(&mut self) {}
 
+    fn call(&mut self) {}
+
     fn is_committed(&self) -> bool {
         true
     }

@@ -91,6 +91,8 @@ pub(crate) struct Playback<O> {
     began: i64,
     /// Since when nothing was left.
     underrun: Option<Underrun>,
+    /// What was written when the device was last called, or had a wish.
+    called_for: u64,
     /// The program was not notified that it plays, since it last ran out of frames.
     owes_started: bool,
     /// The byte that was heard at the last look: what is heard never goes back.
@@ -136,6 +138,7 @@ impl<O: Output> Playback<O> {
             begins_at: None,
             began: 0,
             underrun: None,
+            called_for: 0,
             owes_started: true,
             last_heard: 0,
             drains: Vec::new(),

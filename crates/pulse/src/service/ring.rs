@@ -58,10 +58,13 @@ impl Output for ServerOutput {
             is_called_for = true;
         }
         if is_called_for {
-            // A server that has gone is noticed by its connection, a stream that has ended by its
-            // page.
-            let _ = self.stream.call();
+            self.call();
         }
+    }
+
+    fn call(&mut self) {
+        // A server that has gone is noticed by its connection, a stream that has ended by its page.
+        let _ = self.stream.call();
     }
 
     fn is_committed(&self) -> bool {

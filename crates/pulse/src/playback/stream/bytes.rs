@@ -40,21 +40,31 @@ impl<O: Output> Playback<O> {
 
     /// Moves as many bytes into the ring as there is room for.
     pub(super) fn fill(&mut self) {
-        let mut piece = [0; PIECE_BYTES];
-        while !self.backlog.is_empty() {
+        if !self.backlog.is_empty() {
+            let mut backlog = std::mem::take(&mut self.backlog);
+            let taken = self.convert(backlog.make_contiguous());
+            backlog.drain(..taken);
+            self.backlog = backlog;
+        }
+    }
+
+    /// Converts bytes into the ring; returns how many had room.
+    fn convert(&mut self, bytes: &[u8]) -> usize {
+        let mut taken = 0;
+        while taken < bytes.len() {
             let room = self.output.room() as u64;
             let most = usize::try_from(self.converter.most_bytes(room)).unwrap_or(usize::MAX);
-            let count = most.min(self.backlog.len()).min(PIECE_BYTES);
+            let count = most.min(bytes.len() - taken).min(PIECE_BYTES);
             if count == 0 {
-                return;
+                break;
             }
-            for (byte, taken) in piece.iter_mut().zip(self.backlog.drain(..count)) {
-                *byte = taken;
-            }
-            self.sent.extend(&piece[..count]);
+            let piece = &bytes[taken..taken + count];
+            self.sent.extend(piece);
             let Self { converter, output, .. } = self;
-            converter.push(&piece[..count], |planes| output.write(planes));
+            converter.push(piece, |planes| output.write(planes));
+            taken += count;
         }
+        taken
     }
 
     /// Writes what the converter has kept, if the ring has room for it; returns whether it had.
@@ -75,9 +85,11 @@ impl<O: Output> Playback<O> {
     }
 
     fn append(&mut self, bytes: &[u8]) {
-        self.backlog.extend(bytes);
         self.write_index = self.write_index.saturating_add(bytes.len() as i64);
         self.fill();
+        // Mostly there is room for all of them.
+        let taken = if self.backlog.is_empty() { self.convert(bytes) } else { 0 };
+        self.backlog.extend(&bytes[taken..]);
     }
 
     fn seek(&mut self, seek: Seek, now_ns: u64) {

@@ -63,7 +63,22 @@ impl<O: Output> Playback<O> {
         self.end(now_ns);
         self.note_end(now_ns);
         self.request(now_ns);
+        self.commit();
+    }
+
+    /// Makes the device obey the wishes, or if there are none, look at bytes that came after it had
+    /// played all there was and gone to sleep: nobody may have noticed that.
+    fn commit(&mut self) {
+        let (written, has_wishes) = (self.output.written(), !self.output.is_committed());
         self.output.commit();
+        let is_called = has_wishes && self.output.is_committed();
+        let sleeps = self.runs && self.output.wake_ns().is_none();
+        if is_called || (sleeps && written > self.called_for) {
+            self.called_for = written;
+            if !is_called {
+                self.output.call();
+            }
+        }
     }
 
     /// Returns when to [update](Self::update) next, ns; `None`: when its program asks for

@@ -14,6 +14,8 @@ pub(super) struct Card {
     pub obeyed: Vec<Wish>,
     /// The depth that was wished last.
     pub depth_frames: u32,
+    /// How often it was called without a wish.
+    pub calls: u32,
     capacity: u64,
     wishes: Vec<Wish>,
     runs: bool,
@@ -30,6 +32,7 @@ impl Card {
             samples: Vec::new(),
             obeyed: Vec::new(),
             depth_frames: 0,
+            calls: 0,
             capacity,
             wishes: Vec::new(),
             runs: false,
@@ -119,6 +122,10 @@ impl Output for Card {
 
     fn commit(&mut self) {
         std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.obey(wish));
+    }
+
+    fn call(&mut self) {
+        self.calls += 1;
     }
 
     fn is_committed(&self) -> bool {

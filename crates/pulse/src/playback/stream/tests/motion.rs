@@ -96,6 +96,20 @@ fn bytes_that_come_just_before_the_end_go_on() {
 }
 
 #[test]
+fn a_device_that_ran_dry_and_sleeps_is_called_for_bytes_that_come_unnoticed() {
+    let mut playback = playback(4000);
+    playback.put(&bytes(0, 4800));
+    playback.pass(SECOND_NS / 20);
+    assert_eq!(playback.output.calls, 0, "the wish to run calls it");
+    // Nobody has looked meanwhile.
+    playback.output.now_ns = SECOND_NS / 5;
+    playback.put(&bytes(0, 4800));
+    assert_eq!((playback.output.calls, playback.output.obeyed.len()), (1, 1));
+    playback.pass(SECOND_NS / 5 + SECOND_NS / 20);
+    assert_eq!(playback.output.calls, 1, "once for the same bytes");
+}
+
+#[test]
 fn a_drain_is_answered_when_the_last_byte_is_heard() {
     let mut playback = playback(DEFAULT);
     playback.put(&bytes(0, 4800));
