@@ -7,18 +7,26 @@ use std::collections::BTreeMap;
 
 use rt::shm::{RingShape, StreamPage, WishPage};
 
-/// A stream gets at most one part in this many of what its account has left.
-const PART_OF_ACCOUNT: usize = 6;
+/// An account, a process and the server have each a limit, which is divided in three: a generous
+/// part for the first streams, equal parts for the next ones, and the rest for the smallest rings,
+/// so that there is one for each stream that may come.
+#[derive(Debug, Clone, Copy)]
+struct Division {
+    /// Percent of the limit, from which a stream gets what it asks for, but no more than one part
+    /// in `generous_parts` of what is left of it.
+    generous_percent: usize,
+    generous_parts: usize,
+    /// An equal part is the limit divided by this: 170 ms of two channels at 48 kHz if the server
+    /// may lock as much as it needs.
+    equal_parts: usize,
+}
 
-/// A stream gets at most one part in this many of what its process has left.
-const PART_OF_PROCESS: usize = 20;
+const ACCOUNT: Division = Division { generous_percent: 38, generous_parts: 3, equal_parts: 128 };
+const PROCESS: Division = Division { generous_percent: 27, generous_parts: 10, equal_parts: 768 };
+const IN_ALL: Division = Division { generous_percent: 25, generous_parts: 12, equal_parts: 768 };
 
-/// A stream gets at most one part in this many of what the server has left.
-const PART_IN_ALL: usize = 24;
-
-/// One part in this many of each limit is for the smallest rings alone: there are many streams, or
-/// one with the depth that it asks for.
-const RESERVED_PART: usize = 4;
+/// Percent of each limit that are for the smallest rings alone.
+const SMALLEST_PERCENT: usize = 12;
 
 /// Whose memory a stream takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,15 +49,15 @@ pub struct StreamLimits {
 }
 
 impl StreamLimits {
-    /// Returns the limits of a server that may lock `lockable` bytes (`None` = unlimited): 96 MiB,
-    /// but no more than half of what may be locked; seven eighths of that for one process, and a
-    /// quarter for one account.
+    /// Returns the limits of a server that may lock `lockable` bytes (`None` = unlimited): 160
+    /// MiB, but no more than half of what may be locked; seven eighths of that for one process, and
+    /// a sixth for one account: what one takes leaves later ones more than an equal part.
     #[must_use]
     pub fn within(lockable: Option<u64>) -> Self {
-        const MOST: usize = 96 << 20;
+        const MOST: usize = 160 << 20;
         let half = lockable.and_then(|bytes| usize::try_from(bytes / 2).ok());
         let in_all = half.map_or(MOST, |half| half.min(MOST));
-        Self { in_all, per_process: in_all / 8 * 7, per_account: in_all / 4 }
+        Self { in_all, per_process: in_all / 8 * 7, per_account: in_all / 6 }
     }
 }
 
@@ -89,8 +97,7 @@ fn cost(shape: RingShape) -> usize {
 struct Share {
     limit: usize,
     used: usize,
-    /// A stream gets one part in this many.
-    part: usize,
+    division: Division,
 }
 
 impl Share {
@@ -100,7 +107,10 @@ impl Share {
 
     /// Returns what is due to one stream.
     fn due(self) -> usize {
-        self.left().saturating_sub(self.limit / RESERVED_PART) / self.part
+        let Division { generous_percent, generous_parts, equal_parts } = self.division;
+        let generous = (self.limit / 100 * generous_percent).saturating_sub(self.used);
+        let for_many = self.left().saturating_sub(self.limit / 100 * SMALLEST_PERCENT);
+        (generous / generous_parts).max(for_many.min(self.limit / equal_parts))
     }
 }
 
@@ -119,9 +129,9 @@ impl StreamBudget {
         // MUTATION: grant.one_process_gets_all
         let of_process = self.used_by_process(account.process);
         [
-            Share { limit: per_account, used: of_account, part: PART_OF_ACCOUNT },
-            Share { limit: per_process, used: of_process, part: PART_OF_PROCESS },
-            Share { limit: in_all, used: self.used(), part: PART_IN_ALL },
+            Share { limit: per_account, used: of_account, division: ACCOUNT },
+            Share { limit: per_process, used: of_process, division: PROCESS },
+            Share { limit: in_all, used: self.used(), division: IN_ALL },
         ]
     }
 
@@ -256,14 +266,14 @@ mod tests {
         assert!(depths.is_sorted_by(|earlier, later| earlier >= later), "{depths:?}");
         // 171 ms at 48 kHz.
         assert_eq!((depths[0], depths[99]), (131_072, 8192));
-        assert!(budget.used() <= 96 << 20);
+        assert!(budget.used() <= 160 << 20);
     }
 
     #[test]
     fn a_greedy_program_leaves_others_their_depth() {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
         let kept: Vec<_> = std::iter::from_fn(|| budget.grant(own(1), 32, u32::MAX)).collect();
-        assert!(kept.len() > 10 && budget.used_by(own(1)) <= 24 << 20);
+        assert!(kept.len() > 10 && budget.used_by(own(1)) <= 27 << 20);
         let other = budget.grant(own(2), 2, TWO_SECONDS / 2).unwrap();
         assert_eq!(other.shape(), RingShape::for_depth(2, TWO_SECONDS / 2).unwrap());
     }
@@ -271,9 +281,9 @@ mod tests {
     #[test]
     fn limits_follow_what_may_be_locked() {
         let limits = [Some(0), Some(8 << 20), Some(u64::MAX), None].map(StreamLimits::within);
-        assert_eq!(limits.map(|limits| limits.in_all >> 20), [0, 4, 96, 96]);
-        assert_eq!(limits.map(|limits| limits.per_account >> 20), [0, 1, 24, 24]);
-        assert_eq!(limits.map(|limits| limits.per_process >> 20), [0, 3, 84, 84]);
+        assert_eq!(limits.map(|limits| limits.in_all >> 20), [0, 4, 160, 160]);
+        assert_eq!(limits.map(|limits| limits.per_account >> 20), [0, 0, 26, 26]);
+        assert_eq!(limits.map(|limits| limits.per_process >> 20), [0, 3, 140, 140]);
         assert_eq!(StreamBudget::new(limits[0]).grant(own(1), 1, 0), None);
     }
 
@@ -285,11 +295,11 @@ mod tests {
             .map(|number| budget.grant(account(number), 2, TWO_SECONDS).unwrap())
             .map(|grant| grant.shape.depth_frames())
             .collect();
-        assert_eq!(depths[0], 131_072);
-        assert_eq!(depths[99], 2048);
+        // 2.7 s, and 171 ms.
+        assert_eq!([depths[0], depths[99], depths[499]], [131_072, 8192, 8192]);
         // What is left is for others.
         let kept = (501..).map_while(|number| budget.grant(account(number), 2, TWO_SECONDS));
-        assert!(kept.count() > 0 && budget.used_by_process(7) <= 84 << 20);
+        assert!(kept.count() > 0 && budget.used_by_process(7) <= 140 << 20);
         assert!((0..100).all(|process| budget.grant(own(100 + process), 2, TWO_SECONDS).is_some()));
     }
 
@@ -298,7 +308,7 @@ mod tests {
         let mut budget = StreamBudget::new(StreamLimits::within(None));
         let account = |number| Account { process: 7, number };
         let taken: Vec<_> = std::iter::from_fn(|| budget.grant(account(1), 2, u32::MAX)).collect();
-        assert!(!taken.is_empty() && budget.used_by(account(1)) <= 24 << 20);
+        assert!(!taken.is_empty() && budget.used_by(account(1)) <= 27 << 20);
         let other = budget.grant(account(2), 2, TWO_SECONDS / 2).unwrap();
         assert_eq!(other.shape(), RingShape::for_depth(2, TWO_SECONDS / 2).unwrap());
     }

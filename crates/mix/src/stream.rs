@@ -1,5 +1,6 @@
 //! A stream on a device: its memory, and what it does at each frame.
 
+use dsp::PeerSamples;
 use rt::shm::{Miss, Schedule, Timing};
 use rt::stream::Wish;
 
@@ -281,11 +282,11 @@ impl<M: StreamMemory> Stream<M> {
                 let samples = &mut scratch[..part.frames];
                 self.read(channel, part, samples);
                 for (to, level) in reached {
-                    let sum = planes.channel_mut(to).iter_mut().skip(offset).zip(&*samples);
+                    let sum = planes.channel_mut(to).get_mut(offset..).unwrap_or_default();
                     if level.is_full() {
-                        sum.for_each(|(sum, sample)| *sum += *sample);
+                        dsp::add(PeerSamples::from_slice(samples), sum);
                     } else {
-                        let sum = sum.zip(part.first..);
+                        let sum = sum.iter_mut().zip(&*samples).zip(part.first..);
                         sum.for_each(|((sum, sample), frame)| *sum += *sample * level.at(frame));
                     }
                 }
@@ -324,8 +325,8 @@ impl<M: StreamMemory> Stream<M> {
                     let offset = usize::try_from(part.first - first).unwrap_or(most);
                     let samples = &mut scratch[..part.frames];
                     self.read(channel, part, samples);
-                    let sum = plane.iter_mut().skip(offset).zip(&*samples);
-                    sum.for_each(|(sum, sample)| *sum += *sample);
+                    let sum = plane.get_mut(offset..).unwrap_or_default();
+                    dsp::add(PeerSamples::from_slice(samples), sum);
                 }
                 self.memory.hear(channel, offset, plane);
             }
@@ -336,16 +337,14 @@ impl<M: StreamMemory> Stream<M> {
     /// Reads the samples of a part as they are heard.
     fn read(&self, channel: usize, part: Part, samples: &mut [f32]) {
         self.memory.read(channel, part.position, samples);
-        dsp::scrub(samples);
         match self.constant_gain(channel, part.first, part.frames) {
-            Some(gain) if part.is_flat() => {
-                samples.iter_mut().for_each(|sample| *sample = limited(*sample) * gain);
-            }
+            Some(gain) if part.is_flat() => dsp::limited_gain(samples, MAX_LEVEL, gain),
             _ => {
+                dsp::limited_gain(samples, MAX_LEVEL, 1.0);
                 for (index, sample) in samples.iter_mut().enumerate() {
                     let frame = part.first + index as u64;
                     let gain = self.gains.at(channel, frame) * self.volume.at(frame);
-                    *sample = limited(*sample) * (part.level(index) * gain);
+                    *sample *= part.level(index) * gain;
                 }
             }
         }
@@ -430,9 +429,4 @@ pub(crate) struct Heard {
     pub(crate) interval_frames: u64,
     /// Time between these wake-ups.
     pub(crate) interval_ns: u64,
-}
-
-/// Limits a sample, so that the sum of many stays finite.
-fn limited(sample: f32) -> f32 {
-    sample.clamp(-MAX_LEVEL, MAX_LEVEL)
 }

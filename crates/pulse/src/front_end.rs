@@ -2,6 +2,7 @@
 //! of streams.
 
 mod admission;
+mod agenda;
 mod cards;
 mod client;
 mod connections;
@@ -10,6 +11,7 @@ mod devices;
 mod dispatch;
 mod extensions;
 mod format;
+mod inputs;
 mod interactions;
 mod introspection;
 mod module_arguments;
@@ -46,6 +48,7 @@ pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
 pub(crate) use self::introspection::WHY_DEFAULT;
 use desktop::Desktop;
+use inputs::SinkInputs;
 use modules::Modules;
 use policy::Defaults;
 use pulseaudio::protocol::{
@@ -54,7 +57,6 @@ use pulseaudio::protocol::{
 };
 use sample_requests::Upload;
 use samples::Samples;
-use sink_inputs::SinkInput;
 use sinks::Sinks;
 use source_outputs::SourceOutput;
 use sources::SourceVolumes;
@@ -128,7 +130,7 @@ pub(crate) struct FrontEnd<D: Devices> {
     machine: Machine,
     admission: Admission,
     clients: BTreeMap<u32, Client>,
-    inputs: BTreeMap<u32, SinkInput<D::Output>>,
+    inputs: SinkInputs<D::Output>,
     uploads: Vec<Upload>,
     samples: Samples,
     outputs: BTreeMap<u32, SourceOutput<D::Input>>,
@@ -165,7 +167,7 @@ impl<D: Devices> FrontEnd<D> {
             machine,
             admission: Admission::default(),
             clients: BTreeMap::new(),
-            inputs: BTreeMap::new(),
+            inputs: SinkInputs::default(),
             uploads: Vec::new(),
             samples: Samples::default(),
             outputs: BTreeMap::new(),
@@ -199,8 +201,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Returns when [`update`](Self::update) is to be called, ns; `None`: after the next packet.
     pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
-        let inputs =
-            self.inputs.values_mut().filter_map(|input| input.playback.deadline(now_ns)).min();
+        let inputs = self.inputs.due_ns(now_ns);
         let outputs = self.outputs.values_mut();
         let outputs = outputs.filter_map(|output| output.recording.deadline(now_ns)).min();
         [inputs, outputs].into_iter().flatten().min()
@@ -208,14 +209,12 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Does what is due for all streams.
     pub fn update(&mut self, now_ns: u64) {
-        let indices: Vec<u32> = self.inputs.keys().copied().collect();
-        for index in indices {
-            let Some(input) = self.inputs.get_mut(&index) else { continue };
-            if input.playback.has_ended() {
-                self.end_or_move_input(index, now_ns);
-                continue;
-            }
-            input.playback.update(now_ns);
+        let ended = self.inputs.iter().filter(|(_, input)| input.playback.has_ended());
+        let ended: Vec<u32> = ended.map(|(index, _)| index).collect();
+        ended.into_iter().for_each(|index| self.end_or_move_input(index, now_ns));
+        for index in self.inputs.due(now_ns) {
+            let Some(input) = self.inputs.get_mut(index) else { continue };
+            input.playback.look(now_ns);
             if input.feed.is_some() {
                 self.feed(index, now_ns);
             } else {

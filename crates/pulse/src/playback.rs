@@ -6,5 +6,5 @@ mod stream;
 mod volume;
 
 pub(crate) use attributes::{Attributes, Latency, Pace, Requested};
-pub(crate) use stream::{Notice, Playback, most_us};
+pub(crate) use stream::{Look, Notice, Playback, most_us};
 pub(crate) use volume::{gain_of, gains, volume_of};

@@ -57,6 +57,16 @@ pub(crate) fn scrub(into: &mut [f32]) {
 }
 
 #[inline(always)]
+pub(crate) fn limited_gain(into: &mut [f32], most: f32, factor: f32) {
+    for sample in into {
+        let finite = sample.to_bits() & EXPONENT_MASK != EXPONENT_MASK;
+        let sound = if finite { *sample } else { 0.0 };
+        // Not `clamp`, which panics if `most` is none; each of these is one instruction.
+        *sample = sound.max(-most).min(most) * factor;
+    }
+}
+
+#[inline(always)]
 pub(crate) fn peak(samples: &[f32]) -> f32 {
     // Without their sign, floats are ordered like their bits, NaN above infinity. A maximum of
     // integers, unlike one of floats, may be computed in any order and so in parallel lanes. The

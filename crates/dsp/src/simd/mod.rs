@@ -61,6 +61,10 @@ dispatch! {
     /// Replaces NaN and infinities by 0, so that a faulty client cannot send them to a device.
     kernels::samples::scrub => fn scrub(into: &mut [f32]);
 
+    /// [Scrubs](scrub) all samples, limits them to magnitudes of at most `most`, which is positive,
+    /// and multiplies them by `factor`.
+    kernels::samples::limited_gain => fn limited_gain(into: &mut [f32], most: f32, factor: f32);
+
     /// Returns the largest magnitude of the samples: 0 if there are none, NaN if one is NaN.
     kernels::samples::peak => fn peak(samples: &[f32]) -> f32;
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{comparable, sample, samples};
 use crate::kernels::samples as baseline;
-use crate::{PeerSamples, add, copy, gain, mix, peak, scrub, silence};
+use crate::{PeerSamples, add, copy, gain, limited_gain, mix, peak, scrub, silence};
 
 /// An in-place operation, as chosen for this processor or in the baseline version.
 type Version<'a> = &'a dyn Fn(&mut [f32]);
@@ -82,6 +82,20 @@ proptest! {
     fn scrubbing_replaces_exactly_what_is_not_finite((into, to) in samples()) {
         let expected: Vec<f32> = into[to..].iter().map(|x| if x.is_finite() { *x } else { 0.0 }).collect();
         check(&into, to, &expected, [&scrub, &|into| baseline::scrub(into)])?;
+    }
+
+    #[test]
+    fn a_limited_gain_scales_what_is_finite_within_a_limit(
+        (into, to) in samples(),
+        most in 0.5_f32..100.0,
+        factor in 0.0_f32..10.0,
+    ) {
+        let limited = |x: &f32| if x.is_finite() { x.clamp(-most, most) * factor } else { 0.0 };
+        let expected: Vec<f32> = into[to..].iter().map(limited).collect();
+        check(&into, to, &expected, [
+            &|into| limited_gain(into, most, factor),
+            &|into| baseline::limited_gain(into, most, factor),
+        ])?;
     }
 
     #[test]

@@ -45,7 +45,7 @@ impl<D: Devices> FrontEnd<D> {
             .inputs
             .iter()
             .filter(|(_, input)| input.owner.is_some_and(|owner| owner.client == client));
-        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+        let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         inputs.into_iter().for_each(|index| self.remove_input(index));
         self.uploads.retain(|upload| upload.client != client);
         self.remove_outputs_of(client);

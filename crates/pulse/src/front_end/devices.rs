@@ -106,13 +106,13 @@ impl<D: Devices> FrontEnd<D> {
     /// Moves the streams of a sink that is not listed any more, and of its sources.
     fn rescue_streams_of(&mut self, sink: u32, name: &CStr, now_ns: u64) {
         let inputs = self.inputs.iter().filter(|(_, input)| input.sink == sink);
-        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+        let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         for index in inputs {
             let to = self.default_sink();
             if to.is_none_or(|to| self.move_input(index, to, now_ns).is_err()) {
                 self.kill_input(index);
             }
-            if let Some(input) = self.inputs.get_mut(&index) {
+            if let Some(input) = self.inputs.get_mut(index) {
                 let device = name.to_string_lossy().into_owned();
                 input.treatment.device = DeviceReason::DeviceGone { device };
                 input.is_pinned = false;
@@ -175,7 +175,7 @@ impl<D: Devices> FrontEnd<D> {
         {
             let inputs =
                 self.inputs.iter().filter(|(_, input)| input.sink == from && !input.is_pinned);
-            let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+            let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
             for index in inputs {
                 // One that cannot go there stays where it is.
                 let _ = self.move_input(index, to, now_ns);
@@ -195,14 +195,14 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Notes the streams that other programs of the server have moved.
     fn follow(&mut self, homes: &BTreeMap<u32, Option<String>>, now_ns: u64) {
-        let indices: Vec<u32> = self.inputs.keys().copied().collect();
+        let indices: Vec<u32> = self.inputs.indices();
         for index in indices {
-            let Some(input) = self.inputs.get(&index) else { continue };
+            let Some(input) = self.inputs.get(index) else { continue };
             let Some(device) = homes.get(&input.playback.output().number()) else { continue };
             let Some(sink) = self.sinks.of_device(device.as_deref()) else { continue };
             if input.sink != sink {
                 self.input_has_moved(index, sink, now_ns);
-                if let Some(input) = self.inputs.get_mut(&index) {
+                if let Some(input) = self.inputs.get_mut(index) {
                     input.treatment.device = DeviceReason::Moved;
                 }
             }
@@ -213,7 +213,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn end_or_move_input(&mut self, index: u32, now_ns: u64) {
         // The streams of a sink that has gone are moved.
         self.refresh(now_ns);
-        if self.inputs.get(&index).is_some_and(|input| input.playback.has_ended()) {
+        if self.inputs.get(index).is_some_and(|input| input.playback.has_ended()) {
             self.kill_input(index);
         }
     }

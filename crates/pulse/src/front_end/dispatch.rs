@@ -141,14 +141,14 @@ impl<D: Devices> FrontEnd<D> {
                 packet(wire::reply(tag, &info, version))
             }
             Command::GetSinkInputInfoList => {
-                let indices: Vec<u32> = self.inputs.keys().copied().collect();
+                let indices: Vec<u32> = self.inputs.indices();
                 let all = indices.into_iter().filter_map(|index| self.input_info(index, now_ns));
                 packet(wire::reply(tag, &all.collect::<Vec<_>>(), version))
             }
             Command::SetSinkInputVolume(asked) => self.set_input_volume(asked.index, asked.volume),
             Command::SetSinkInputMute(asked) => self.set_input_mute(asked.index, asked.mute),
             Command::KillSinkInput(index) => {
-                self.inputs.get(index).ok_or(PulseError::NoEntity)?;
+                self.inputs.get(*index).ok_or(PulseError::NoEntity)?;
                 self.kill_input(*index);
                 Ok(Answer::Done)
             }

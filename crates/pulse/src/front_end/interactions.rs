@@ -17,20 +17,20 @@ impl<D: Devices> FrontEnd<D> {
             return;
         }
         let playing = self.inputs.iter().map(|(index, input)| Playing {
-            number: *index,
+            number: index,
             device: input.sink,
             identity: &input.treatment.identity,
             is_heard: !input.is_muted && !input.playback.is_corked(),
         });
         let mut all = interactions(&playing.collect::<Vec<_>>(), &self.desktop.rules);
-        let indices: Vec<u32> = self.inputs.keys().copied().collect();
+        let indices: Vec<u32> = self.inputs.indices();
         for index in indices {
             self.interact_with(index, all.remove(&index));
         }
     }
 
     fn interact_with(&mut self, index: u32, interaction: Option<Interaction>) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(input) = self.inputs.get_mut(index) else { return };
         let treatment = &mut input.treatment;
         let by = interaction.map(|interaction| interaction.by());
         if treatment.released_from != by {

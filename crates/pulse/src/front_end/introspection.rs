@@ -148,9 +148,9 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Running while a stream plays, idle while one could, or records; else its device sleeps.
     pub(super) fn sink_state(&self, index: u32) -> SinkState {
-        let mut inputs = self.inputs.values().filter(|input| input.sink == index).peekable();
+        let mut inputs = self.inputs.iter().filter(|(_, input)| input.sink == index).peekable();
         let has_some = inputs.peek().is_some();
-        match inputs.any(|input| input.playback.runs()) {
+        match inputs.any(|(_, input)| input.playback.runs()) {
             true => SinkState::Running,
             false if has_some || self.is_recorded(index) => SinkState::Idle,
             false => SinkState::Suspended,

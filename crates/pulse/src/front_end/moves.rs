@@ -16,11 +16,11 @@ use crate::output::Devices;
 impl<D: Devices> FrontEnd<D> {
     /// A user moves a stream that plays.
     pub(super) fn move_input_of(&mut self, index: Option<u32>, sink: u32, now_ns: u64) -> Answered {
-        let index = index.filter(|index| self.inputs.contains_key(index));
+        let index = index.filter(|index| self.inputs.get(*index).is_some());
         let index = index.ok_or(PulseError::NoEntity)?;
         self.move_input(index, sink, now_ns)?;
         let is_default = self.default_sink() == Some(sink);
-        if let Some(input) = self.inputs.get_mut(&index) {
+        if let Some(input) = self.inputs.get_mut(index) {
             input.is_pinned = !is_default;
         }
         self.input_device_changed(index);
@@ -38,7 +38,7 @@ impl<D: Devices> FrontEnd<D> {
         sink: u32,
         now_ns: u64,
     ) -> Result<(), PulseError> {
-        let input = self.inputs.get(&index).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get(index).ok_or(PulseError::NoEntity)?;
         if input.sink == sink {
             return Ok(());
         }
@@ -60,7 +60,7 @@ impl<D: Devices> FrontEnd<D> {
                 requested: input.requested,
             };
             let (output, attributes) = self.open_on(opening)?;
-            let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+            let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
             let gains = input.gains(&stream.map);
             let gone_on = input.playback.go_on_with(output, stream, attributes, gains, now_ns);
             gone_on.map_err(|_| PulseError::NotSupported)?;
@@ -73,7 +73,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn input_has_moved(&mut self, index: u32, sink: u32, now_ns: u64) {
         let Some(to) = self.sinks.get(sink) else { return };
         let device_name = to.name.clone();
-        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(input) = self.inputs.get_mut(index) else { return };
         let from = std::mem::replace(&mut input.sink, sink);
         self.desktop.is_stale = true;
         input.playback.update(now_ns);

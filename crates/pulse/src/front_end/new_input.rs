@@ -56,7 +56,7 @@ impl<D: Devices> FrontEnd<D> {
     /// # Errors
     /// It has as many as one may have.
     pub(super) fn check_streams_of(&self, account: u32) -> Result<(), PulseError> {
-        let plays = self.inputs.values().filter(|input| input.account == account).count();
+        let plays = self.inputs.iter().filter(|(_, input)| input.account == account).count();
         let records = self.outputs.values().filter(|output| output.account == account).count();
         // MUTATION: open_input.streams_without_limit
         if plays + records >= MAX_STREAMS_OF_ONE { Err(PulseError::TooLarge) } else { Ok(()) }

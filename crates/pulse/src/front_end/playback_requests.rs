@@ -25,7 +25,7 @@ impl<D: Devices> FrontEnd<D> {
         now_ns: u64,
     ) -> Answered {
         let (index, channel) = self.open_input(client, asked, now_ns)?;
-        let input = self.inputs.get_mut(&index).ok_or(PulseError::Internal)?;
+        let input = self.inputs.get_mut(index).ok_or(PulseError::Internal)?;
         let sink = input.sink;
         input.playback.cork(asked.flags.start_corked, now_ns);
         let program = *input.playback.program();
@@ -198,9 +198,9 @@ impl<D: Devices> FrontEnd<D> {
         client: u32,
         channel: u32,
     ) -> Result<(u32, &mut SinkInput<D::Output>), PulseError> {
-        let mut inputs = self.inputs.iter_mut();
-        let found = inputs.find(|(_, input)| input.owner == Some(Owner { client, channel }));
-        found.map(|(index, input)| (*index, input)).ok_or(PulseError::NoEntity)
+        let index = self.inputs.of_owner(Owner { client, channel }).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
+        Ok((index, input))
     }
 }
 

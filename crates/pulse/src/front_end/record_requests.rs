@@ -144,7 +144,7 @@ impl<D: Devices> FrontEnd<D> {
         let account = self.clients.get(&client).ok_or(PulseError::NoEntity)?.origin.account;
         self.check_streams_of(account)?;
         if let Some(input) = asked.direct_on_input_index {
-            self.inputs.get(&input).ok_or(PulseError::NoEntity)?;
+            self.inputs.get(input).ok_or(PulseError::NoEntity)?;
             // The server mixes before anything is recorded.
             return Err(PulseError::NotSupported);
         }

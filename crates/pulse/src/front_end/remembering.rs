@@ -16,7 +16,7 @@ use crate::output::Devices;
 impl<D: Devices> FrontEnd<D> {
     /// A user or its program has changed the volume of a stream.
     pub(super) fn input_volume_changed(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(input) = self.inputs.get_mut(index) else { return };
         input.treatment.volume = VolumeReason::Changed;
         let volume = Some(remembered(&input.volume, &input.playback.program().map));
         let key = input.treatment.key.clone();
@@ -25,7 +25,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// The same of its mute.
     pub(super) fn input_mute_changed(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(input) = self.inputs.get_mut(index) else { return };
         input.treatment.muted = VolumeReason::Changed;
         let (key, muted) = (input.treatment.key.clone(), input.is_muted);
         self.remember(&key, |entry| entry.muted = Some(muted));
@@ -33,7 +33,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// A user has moved a stream. On the default sink, it follows the default.
     pub(super) fn input_device_changed(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(input) = self.inputs.get_mut(index) else { return };
         input.treatment.device = DeviceReason::Moved;
         let key = input.treatment.key.clone();
         let sink = self.sinks.get(input.sink).filter(|_| input.is_pinned);
@@ -74,9 +74,9 @@ impl<D: Devices> FrontEnd<D> {
         let Some(entry) = self.desktop.memory.stream(key).cloned() else { return };
         self.restore_outputs(key, &entry, now_ns);
         let inputs = self.inputs.iter().filter(|(_, input)| input.treatment.key == key);
-        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+        let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         for index in inputs {
-            let Some(input) = self.inputs.get_mut(&index) else { continue };
+            let Some(input) = self.inputs.get_mut(index) else { continue };
             if let Some(volume) = &entry.volume {
                 input.volume = restored(volume, &input.playback.program().map);
                 input.treatment.volume = VolumeReason::ChangedForAll;
@@ -127,7 +127,7 @@ impl<D: Devices> FrontEnd<D> {
             .inputs
             .iter()
             .filter(|(_, input)| !input.stays && self.desktop.wants(&input.treatment, &name));
-        let inputs: Vec<u32> = inputs.map(|(index, _)| *index).collect();
+        let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         for input in inputs {
             self.bring_input(input, index, &DeviceReason::DeviceCame, now_ns);
         }
@@ -145,7 +145,7 @@ impl<D: Devices> FrontEnd<D> {
     fn bring_input(&mut self, index: u32, sink: u32, reason: &DeviceReason, now_ns: u64) {
         // One that cannot go there stays where it is.
         if self.move_input(index, sink, now_ns).is_ok()
-            && let Some(input) = self.inputs.get_mut(&index)
+            && let Some(input) = self.inputs.get_mut(index)
         {
             input.is_pinned = true;
             input.treatment.device = reason.clone();

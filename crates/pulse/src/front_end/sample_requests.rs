@@ -172,7 +172,7 @@ impl<D: Devices> FrontEnd<D> {
             start,
         })?;
         self.notify(Facility::SinkInput, EventType::New, index);
-        if let Some(input) = self.inputs.get_mut(&index)
+        if let Some(input) = self.inputs.get_mut(index)
             && let Some(feed) = &mut input.feed
         {
             let first = input.playback.attributes().target_length;
@@ -185,7 +185,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Gives a sample's stream what it asks for, and ends it when all of it was heard.
     pub(super) fn feed(&mut self, index: u32, now_ns: u64) {
         loop {
-            let Some(input) = self.inputs.get_mut(&index) else { return };
+            let Some(input) = self.inputs.get_mut(index) else { return };
             let Some(feed) = &mut input.feed else { return };
             let notices = input.playback.take_notices();
             if notices.is_empty() {

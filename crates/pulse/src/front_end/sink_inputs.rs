@@ -18,7 +18,7 @@ use crate::playback::{Notice, Playback, Requested, gains};
 use crate::wire;
 
 /// The connection that a stream belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Owner {
     pub client: u32,
     /// The stream's number there.
@@ -62,7 +62,7 @@ impl<O: Output> SinkInput<O> {
 
 impl<D: Devices> FrontEnd<D> {
     pub(super) fn input_info(&mut self, index: u32, now_ns: u64) -> Option<SinkInputInfo> {
-        let input = self.inputs.get_mut(&index)?;
+        let input = self.inputs.get_mut(index)?;
         let program = *input.playback.program();
         let times = input.playback.times(now_ns);
         let queued = (times.write_index - times.read_index).max(0).cast_unsigned();
@@ -91,7 +91,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     pub(super) fn set_input_volume(&mut self, index: u32, volume: ChannelVolume) -> Answered {
-        let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
         let channels = input.playback.program().map.channels();
         input.volume = match volume.channels() {
             [all] => {
@@ -107,7 +107,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     pub(super) fn set_input_mute(&mut self, index: u32, is_muted: bool) -> Answered {
-        let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
         input.is_muted = is_muted;
         if input.treatment.is_held() && !is_muted {
             input.treatment.released_from = input.treatment.interaction.map(|held| held.by());
@@ -118,7 +118,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     pub(super) fn apply_gains(&mut self, index: u32) -> Answered {
-        let input = self.inputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
         let gains = input.gains(&input.playback.stream().map);
         input.playback.set_gains(gains);
         self.notify(Facility::SinkInput, EventType::Changed, index);
@@ -127,7 +127,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Ends a stream; its program is notified.
     pub(super) fn kill_input(&mut self, index: u32) {
-        let Some(input) = self.inputs.get(&index) else { return };
+        let Some(input) = self.inputs.get(index) else { return };
         if let Some(Owner { client, channel }) = input.owner {
             self.send_event(client, &Command::PlaybackStreamKilled(channel));
         }
@@ -136,7 +136,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Ends a stream, which fades out.
     pub(super) fn remove_input(&mut self, index: u32) {
-        if self.inputs.remove(&index).is_some() {
+        if self.inputs.remove(index).is_some() {
             self.desktop.is_stale = true;
             self.notify(Facility::SinkInput, EventType::Removed, index);
         }
@@ -144,7 +144,7 @@ impl<D: Devices> FrontEnd<D> {
 
     /// Sends a stream's program what it is notified of.
     pub(super) fn send_notices(&mut self, index: u32) {
-        let Some(input) = self.inputs.get_mut(&index) else { return };
+        let Some(input) = self.inputs.get_mut(index) else { return };
         let Some(Owner { client, channel }) = input.owner else { return };
         for notice in input.playback.take_notices() {
             match notice {

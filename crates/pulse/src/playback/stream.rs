@@ -55,6 +55,15 @@ pub(crate) struct Times {
     pub underrun_for: u64,
 }
 
+/// When a stream is to be looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// By then, ns.
+    pub due_ns: u64,
+    /// How much earlier it may be, together with other streams, ns.
+    pub slack_ns: u64,
+}
+
 /// Nothing was left to be heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Underrun {

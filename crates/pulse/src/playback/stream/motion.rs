@@ -2,7 +2,7 @@
 
 use client::stream::Wish;
 
-use super::{Notice, Playback, Underrun};
+use super::{Look, Notice, Playback, Underrun};
 use crate::output::Output;
 
 /// After a device's wake-up, when its ring has room again.
@@ -17,6 +17,8 @@ const FADES_PER_SECOND: u32 = 200;
 /// How long before its end a stream is expected to have one, at most, and the part of its buffer.
 const ENDING_NS: u64 = 20_000_000;
 const ENDING_PART: u64 = 4;
+/// A request may be made earlier by this part of the time between two, together with others.
+const SLACK_PART: u64 = 4;
 
 impl<O: Output> Playback<O> {
     /// Holds the stream, or lets it play.
@@ -45,6 +47,16 @@ impl<O: Output> Playback<O> {
 
     /// Does what follows from the state, the device and the time.
     pub fn update(&mut self, now_ns: u64) {
+        self.update_and_request(now_ns, self.least_request());
+    }
+
+    /// The same at the time of the [next look](Self::next_look), or earlier by its slack.
+    pub fn look(&mut self, now_ns: u64) {
+        let least = self.least_request();
+        self.update_and_request(now_ns, least - least / SLACK_PART);
+    }
+
+    fn update_and_request(&mut self, now_ns: u64, least_request: u64) {
         self.fill();
         self.note_beginning(now_ns);
         self.note_underrun(now_ns);
@@ -62,7 +74,7 @@ impl<O: Output> Playback<O> {
         }
         self.end(now_ns);
         self.note_end(now_ns);
-        self.request(now_ns);
+        self.request(now_ns, least_request);
         self.commit();
     }
 
@@ -81,11 +93,12 @@ impl<O: Output> Playback<O> {
         }
     }
 
-    /// Returns when to [update](Self::update) next, ns; `None`: when its program asks for
-    /// something.
-    pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
+    /// Returns when to [look](Self::look) next; `None`: when its program asks for something.
+    pub fn next_look(&mut self, now_ns: u64) -> Option<Look> {
+        let earliest_ns = now_ns + LEAST_NS;
+        let strict = |due_ns: u64| Some(Look { due_ns: due_ns.max(earliest_ns), slack_ns: 0 });
         if !self.output.is_committed() {
-            return Some(now_ns + LEAST_NS);
+            return strict(0);
         }
         let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
         let has_sound = (has_news && self.queued(now_ns) > 0) || !self.drains.is_empty();
@@ -93,13 +106,12 @@ impl<O: Output> Playback<O> {
             // Only its program can change something.
             return None;
         }
-        let earliest_ns = now_ns + LEAST_NS;
         let unknown_ns = self.output.wake_ns().map_or(0, |wake_ns| wake_ns + AFTER_WAKE_NS);
         let unknown_ns = unknown_ns.max(now_ns + UNKNOWN_NS);
         let timing = self.output.timing();
         if let Some(position) = self.begins_at {
             let begins_ns = timing.time_of(position + 1).unwrap_or(unknown_ns);
-            return Some(begins_ns.max(earliest_ns));
+            return strict(begins_ns);
         }
         let left = self.output.written().saturating_sub(timing.position_at(now_ns));
         let left_ns = left.saturating_mul(1_000_000_000) / u64::from(self.device.rate_hz);
@@ -107,13 +119,17 @@ impl<O: Output> Playback<O> {
         if self.drain_end.is_none() {
             next_ns = next_ns.saturating_sub(AFTER_WAKE_NS + self.ending_ns());
         }
-        if self.drains.is_empty() && self.requested == 0 {
-            next_ns = next_ns.min(self.next_request_ns(now_ns));
-        }
         if !self.backlog.is_empty() {
             next_ns = next_ns.min(unknown_ns);
         }
-        Some(next_ns.max(earliest_ns))
+        if self.drains.is_empty() && self.requested == 0 {
+            let request_ns = self.next_request_ns(now_ns);
+            if request_ns < next_ns {
+                let slack_ns = self.pace().us(self.least_request()) * 1000 / SLACK_PART;
+                return Some(Look { due_ns: request_ns.max(earliest_ns), slack_ns });
+            }
+        }
+        strict(next_ns)
     }
 
     pub(super) fn hold(&mut self) {
@@ -235,9 +251,9 @@ impl<O: Output> Playback<O> {
         self.owes_started = true;
     }
 
-    fn request(&mut self, now_ns: u64) {
+    fn request(&mut self, now_ns: u64, least: u64) {
         let missing = self.missing(now_ns);
-        if self.drains.is_empty() && missing >= self.least_request() {
+        if self.drains.is_empty() && missing >= least {
             self.requested += missing;
             self.notices.push(Notice::Request(u32::try_from(missing).unwrap_or(u32::MAX)));
         }

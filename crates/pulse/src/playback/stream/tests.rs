@@ -49,11 +49,12 @@ impl Playback<Card> {
         loop {
             let now_ns = self.output.now_ns;
             notices.extend(self.take_notices().into_iter().map(|notice| (now_ns, notice)));
-            match self.deadline(now_ns).filter(|deadline_ns| *deadline_ns <= until_ns) {
+            let due_ns = self.next_look(now_ns).map(|look| look.due_ns);
+            match due_ns.filter(|due_ns| *due_ns <= until_ns) {
                 Some(deadline_ns) => {
                     assert!(deadline_ns > now_ns, "it is looked at without end");
                     self.output.now_ns = deadline_ns;
-                    self.update(deadline_ns);
+                    self.look(deadline_ns);
                 }
                 None => break,
             }

@@ -131,6 +131,23 @@ fn a_drain_is_answered_when_the_last_byte_is_heard() {
 }
 
 #[test]
+fn a_stream_asks_for_more_early_with_others_and_in_time_alone() {
+    let mut playback = playback(DEFAULT);
+    playback.put(&bytes(0, 4 * RATE_HZ as usize));
+    let begun = playback.pass(SECOND_NS / 2);
+    assert!(begun.iter().all(|(_, notice)| !matches!(notice, Notice::Request(_))), "{begun:?}");
+    let now_ns = playback.output.now_ns;
+    let next = playback.next_look(now_ns).expect("a look");
+    let early_ns = next.due_ns - next.slack_ns;
+    assert!(now_ns < early_ns && early_ns < next.due_ns, "{next:?}");
+    playback.output.now_ns = early_ns + 2_000_000;
+    playback.update(playback.output.now_ns);
+    assert_eq!(playback.take_notices(), [], "it is alone");
+    playback.look(playback.output.now_ns);
+    assert!(matches!(playback.take_notices()[..], [Notice::Request(_)]), "with others");
+}
+
+#[test]
 fn a_drain_of_nothing_is_answered_at_once() {
     let mut playback = playback(DEFAULT);
     playback.drain(1, 0);
@@ -159,7 +176,7 @@ fn a_corked_stream_holds_and_goes_on_where_it_held() {
     playback.pass(SECOND_NS + SECOND_NS / 2);
     playback.cork(true, SECOND_NS + SECOND_NS / 2);
     let before = playback.times(SECOND_NS + SECOND_NS / 2);
-    assert_eq!(playback.deadline(SECOND_NS + SECOND_NS / 2), None);
+    assert_eq!(playback.next_look(SECOND_NS + SECOND_NS / 2), None);
     playback.pass(3 * SECOND_NS);
     let after = playback.times(3 * SECOND_NS);
     assert_eq!((before.read_index, after.playing_for), (after.read_index, 0));
