@@ -26,6 +26,10 @@ use crate::service::{
   consort pulse --tcp 192.168.1.2    # elsewhere, with a copy of the cookie:
                                      # PULSE_SERVER=tcp:192.168.1.2 paplay song.wav
 
+Files, of the server 'default' (of another one: desktop-NAME):
+  ~/.local/state/consort/desktop.json  volumes and sinks that programs were left with
+  ~/.config/consort/desktop.rules      how they begin instead, such as: volume=50% name=Firefox
+
 Exit codes:
   0  ended by SIGHUP, SIGINT or SIGTERM
   1  it cannot listen there, or has no cookie for programs over TCP
