@@ -201,3 +201,21 @@ fn music_is_silent_while_a_phone_call_is_heard() {
         }
     });
 }
+
+#[test]
+fn a_stream_that_records_is_explained_as_well() {
+    let scene = Scene::new();
+    scene.pactl(&["load-module", "module-null-sink", "sink_name=other"]);
+    let recorder = scene.spawn("parec", &["--client-name=an ear", "--device=other.monitor"]);
+    let explained = eventually("it records", || {
+        let explained = scene.server.consort(&["why", "an ear"]);
+        (explained.code == Some(0)).then_some(explained.stdout)
+    });
+    let begin = explained.starts_with("source output 0: an ear, ");
+    let on = "\n  on other.monitor: its program has named it\n";
+    assert!(begin && explained.contains(on), "{explained}");
+    let nobody = scene.server.consort(&["why", "nobody"]);
+    assert_eq!(nobody.code, Some(1));
+    assert!(nobody.stderr.contains("'nobody'"), "{}", nobody.stderr);
+    recorder.terminate();
+}

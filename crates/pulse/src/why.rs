@@ -11,8 +11,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use clap::Args;
 use pulseaudio::protocol::{
-    AuthParams, AuthReply, Command, CommandReply, MAX_VERSION, Prop, Props, ServerInfo,
-    SetClientNameReply, SinkInfo, SinkInputInfo, encode_command_message, read_reply_message,
+    AuthParams, AuthReply, ChannelVolume, Command, CommandReply, MAX_VERSION, Prop, Props,
+    ServerInfo, SetClientNameReply, SinkInfo, SinkInputInfo, SourceInfo, SourceOutputInfo,
+    encode_command_message, read_reply_message,
 };
 
 use crate::front_end::WHY_DEFAULT;
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Explain what was decided for streams of PulseAudio's programs
 ///
-/// For each stream that plays: its sink, its volume, whether it is muted, what other streams do to
+/// For each stream: its sink or source, its volume, whether it is muted, what other streams do to
 /// it, and why; and which sink is the default.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -48,18 +49,19 @@ impl Why {
         let path = self.socket.map_or_else(default_path, Ok)?;
         let mut server = Asking::connect(&path)?;
         let sinks: Vec<SinkInfo> = server.ask(&Command::GetSinkInfoList)?;
-        let mut streams: Vec<SinkInputInfo> = server.ask(&Command::GetSinkInputInfoList)?;
+        let sources: Vec<SourceInfo> = server.ask(&Command::GetSourceInfoList)?;
+        let plays: Vec<SinkInputInfo> = server.ask(&Command::GetSinkInputInfoList)?;
+        let records: Vec<SourceOutputInfo> = server.ask(&Command::GetSourceOutputInfoList)?;
+        let plays = plays.into_iter().map(|stream| Stream::of_input(stream, &sinks));
+        let records = records.into_iter().map(|stream| Stream::of_output(stream, &sources));
+        let mut streams: Vec<Stream> = plays.chain(records).collect();
         if let Some(wanted) = &self.stream {
-            streams.retain(|stream| is_meant(stream, wanted));
+            streams.retain(|stream| stream.is_meant(wanted));
             if streams.is_empty() {
                 bail!("no stream of a program of PulseAudio is '{wanted}': see consort volume");
             }
         }
-        let name = |stream: &SinkInputInfo| {
-            let sink = sinks.iter().find(|sink| sink.index == stream.sink_index);
-            sink.map_or_else(String::new, |sink| sink.name.to_string_lossy().into_owned())
-        };
-        let text: String = streams.iter().map(|stream| explained(stream, &name(stream))).collect();
+        let text: String = streams.iter().map(Stream::explained).collect();
         let default = sinks.iter().find_map(|sink| {
             let reason = property(&sink.props, WHY_DEFAULT)?;
             Some(format!("default sink {}: {reason}\n", sink.name.to_string_lossy()))
@@ -112,55 +114,93 @@ fn property(props: &Props, key: &CStr) -> Option<String> {
     Some(value.to_string_lossy().chars().filter(|letter| !letter.is_control()).collect())
 }
 
-/// Returns whether a stream has this number, or its program a name that begins like this.
-fn is_meant(stream: &SinkInputInfo, wanted: &str) -> bool {
-    if wanted.parse::<u32>().is_ok() {
-        return property(&stream.props, c"consort.stream").as_deref() == Some(wanted);
-    }
-    let program = property(&stream.props, c"application.name").unwrap_or_default();
-    program.to_lowercase().starts_with(&wanted.to_lowercase())
+/// A stream that plays or records.
+#[derive(Debug)]
+struct Stream {
+    /// What it is in PulseAudio's words.
+    name: String,
+    /// The name of its sink, or source.
+    device: String,
+    is_muted: bool,
+    volume: ChannelVolume,
+    props: Props,
 }
 
-/// Returns the sentences about a stream.
-fn explained(stream: &SinkInputInfo, sink: &str) -> String {
-    let text = |key| property(&stream.props, key).unwrap_or_default();
-    let (program, media) = (text(c"application.name"), text(c"media.name"));
-    let mut lines = format!(
-        "stream {} (sink input {}): {program}, {media}\n",
-        text(c"consort.stream"),
-        stream.index
-    );
-    let _ = writeln!(lines, "  on {sink}: {}", text(c"consort.why.device"));
-    let _ = writeln!(lines, "  at {}: {}", percent(stream), text(c"consort.why.volume"));
-    let muted = if stream.muted { "muted" } else { "not muted" };
-    match property(&stream.props, c"consort.why.other") {
-        Some(other) => {
-            let _ = writeln!(lines, "  {other}");
-        }
-        None => {
-            let _ = writeln!(lines, "  {muted}: {}", text(c"consort.why.mute"));
+impl Stream {
+    fn of_input(stream: SinkInputInfo, sinks: &[SinkInfo]) -> Self {
+        let SinkInputInfo { index, sink_index, muted: is_muted, cvolume, props, .. } = stream;
+        let sink = sinks.iter().find(|sink| sink.index == sink_index);
+        let device = sink.map(|sink| sink.name.to_string_lossy().into_owned());
+        Self {
+            name: format!("sink input {index}"),
+            device: device.unwrap_or_default(),
+            is_muted,
+            volume: cvolume,
+            props,
         }
     }
-    lines
-}
 
-/// Returns the volume of each channel, or of all if they have the same.
-fn percent(stream: &SinkInputInfo) -> String {
-    let full = u64::from(policy::FULL_VOLUME);
-    let volumes = stream.cvolume.channels().iter();
-    let percent = |steps: u32| format!("{}%", (u64::from(steps) * 100 + full / 2) / full);
-    let mut all: Vec<String> = volumes.map(|volume| percent(volume.as_u32())).collect();
-    all.dedup();
-    all.join(" ")
+    fn of_output(stream: SourceOutputInfo, sources: &[SourceInfo]) -> Self {
+        let SourceOutputInfo { index, source_index, muted: is_muted, cvolume, props, .. } = stream;
+        let source = sources.iter().find(|source| source.index == source_index);
+        let device = source.map(|source| source.name.to_string_lossy().into_owned());
+        Self {
+            name: format!("source output {index}"),
+            device: device.unwrap_or_default(),
+            is_muted,
+            volume: cvolume,
+            props,
+        }
+    }
+
+    /// Returns whether it has this number, or its program a name that begins like this.
+    fn is_meant(&self, wanted: &str) -> bool {
+        if wanted.parse::<u32>().is_ok() {
+            return property(&self.props, c"consort.stream").as_deref() == Some(wanted);
+        }
+        let program = property(&self.props, c"application.name").unwrap_or_default();
+        program.to_lowercase().starts_with(&wanted.to_lowercase())
+    }
+
+    /// Returns the sentences about it.
+    fn explained(&self) -> String {
+        let text = |key| property(&self.props, key).unwrap_or_default();
+        let (program, media) = (text(c"application.name"), text(c"media.name"));
+        let name = match property(&self.props, c"consort.stream") {
+            Some(number) => format!("stream {number} ({})", self.name),
+            None => self.name.clone(),
+        };
+        let mut lines = format!("{name}: {program}, {media}\n");
+        let _ = writeln!(lines, "  on {}: {}", self.device, text(c"consort.why.device"));
+        let _ = writeln!(lines, "  at {}: {}", self.percent(), text(c"consort.why.volume"));
+        let muted = if self.is_muted { "muted" } else { "not muted" };
+        let _ = match property(&self.props, c"consort.why.other") {
+            Some(other) => writeln!(lines, "  {other}"),
+            None => writeln!(lines, "  {muted}: {}", text(c"consort.why.mute")),
+        };
+        lines
+    }
+
+    /// Returns the volume of each channel, or of all if they have the same.
+    fn percent(&self) -> String {
+        let full = u64::from(policy::FULL_VOLUME);
+        let percent = |steps: u32| format!("{}%", (u64::from(steps) * 100 + full / 2) / full);
+        let volumes = self.volume.channels().iter();
+        let mut all: Vec<String> = volumes.map(|volume| percent(volume.as_u32())).collect();
+        if all.windows(2).all(|pair| pair[0] == pair[1]) {
+            all.truncate(1);
+        }
+        all.join(" ")
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use pulseaudio::protocol::{ChannelVolume, Volume};
+    use pulseaudio::protocol::Volume;
 
     use super::*;
 
-    fn stream(volumes: &[u32], other: Option<&CStr>) -> SinkInputInfo {
+    fn stream(volumes: &[u32], other: Option<&CStr>) -> Stream {
         let mut props = Props::new();
         props.set(Prop::ApplicationName, c"mpv");
         props.set(Prop::MediaName, c"a\x1b[31m song");
@@ -177,23 +217,26 @@ mod tests {
         }
         let mut cvolume = ChannelVolume::empty();
         volumes.iter().for_each(|volume| cvolume.push(Volume::from_u32_clamped(*volume)));
-        SinkInputInfo { index: 7, props, cvolume, ..SinkInputInfo::default() }
+        let info = SinkInputInfo { index: 7, props, cvolume, ..SinkInputInfo::default() };
+        Stream::of_input(info, &[SinkInfo { name: c"consort".into(), ..SinkInfo::default() }])
     }
 
     #[test]
     fn a_stream_is_explained_in_a_few_lines() {
         let text = "stream 3 (sink input 7): mpv, a[31m song\n  on consort: the default\n  \
                     at 50%: as the last time\n  not muted: the default\n";
-        assert_eq!(explained(&stream(&[0x8000; 2], None), "consort"), text);
-        let held = explained(&stream(&[0x8000, 0x10000], Some(c"held")), "consort");
+        assert_eq!(stream(&[0x8000; 2], None).explained(), text);
+        let held = stream(&[0x8000, 0x10000], Some(c"held")).explained();
+        let three = stream(&[0x8000, 0x8000, 0x10000], None).explained();
+        assert!(three.contains("  at 50% 50% 100%: "), "{three}");
         assert!(held.contains("  at 50% 100%: ") && held.ends_with("\n  held\n"), "{held}");
     }
 
     #[test]
     fn a_stream_is_meant_by_its_number_or_its_programs_name() {
         let stream = stream(&[0], None);
-        let meant = ["3", "MP", "mpv"].map(|wanted| is_meant(&stream, wanted));
+        let meant = ["3", "MP", "mpv"].map(|wanted| stream.is_meant(wanted));
         assert_eq!(meant, [true; 3]);
-        assert_eq!(["7", "pv"].map(|wanted| is_meant(&stream, wanted)), [false; 2]);
+        assert_eq!(["7", "pv"].map(|wanted| stream.is_meant(wanted)), [false; 2]);
     }
 }
