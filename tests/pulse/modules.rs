@@ -240,7 +240,11 @@ fn what_modules_connect_ends_with_the_front_end_however_it_ends() {
         let mut scene = Scene::new();
         scene.load(&["module-remap-sink"]);
         scene.load(&["module-pipe-source"]);
-        assert_eq!(scene.links().len(), 2);
+        // Between devices that stay.
+        let add = ["device", "add", "null", "--name", "stays"];
+        scene.server.consort(&add).expect_success();
+        scene.load(&["module-loopback", "source=consort.monitor", "sink=stays"]);
+        assert_eq!(scene.links().len(), 3);
         let fifo = scene.server.directory().join("pulse/fifo_input");
         assert!(fifo.exists());
         scene.front_end.signal(signal);

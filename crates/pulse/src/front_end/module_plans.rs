@@ -51,6 +51,8 @@ struct Named {
     description: String,
     rate_hz: u32,
     map: ChannelMap,
+    /// Until what is played there is heard, or since what is recorded there was, beside its device.
+    later_us: u64,
 }
 
 impl<D: Devices> FrontEnd<D> {
@@ -83,7 +85,7 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = described("Null Output", "abstract");
         arguments.add_properties("sink_properties", &mut props)?;
         let map = samples.map.map_or_else(|| self.default_map(), Ok)?;
-        let shown = Shown { props, map, face: Face::Sink };
+        let shown = Shown { props, map, face: Face::Sink, later_us: 0 };
         let device = PlannedDevice { name, rate_hz: samples.rate_hz, shown };
         Ok(Plan { device: Some(device), link: None, listening: None })
     }
@@ -95,7 +97,7 @@ impl<D: Devices> FrontEnd<D> {
         let description = arguments.text("description");
         let props = described(description.as_deref().unwrap_or("Null Input"), "abstract");
         let map = samples.map.map_or_else(|| self.default_map(), Ok)?;
-        let shown = Shown { props, map, face: Face::Source };
+        let shown = Shown { props, map, face: Face::Source, later_us: 0 };
         let device = PlannedDevice { name, rate_hz: samples.rate_hz, shown };
         Ok(Plan { device: Some(device), link: None, listening: None })
     }
@@ -166,8 +168,10 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = described(&description, "filter");
         arguments.add_properties("sink_properties", &mut props)?;
         let map = map.unwrap_or(first.map);
+        let furthest = slaves.iter().map(|slave| slave.later_us).max().unwrap_or(0);
+        let later_us = u64::from(DEFAULT_LATENCY_MS) * 1000 + furthest;
         let rate_hz = Some(rate_hz.unwrap_or(first.rate_hz));
-        let shown = Shown { props, map, face: Face::Sink };
+        let shown = Shown { props, map, face: Face::Sink, later_us };
         let to = slaves.into_iter().map(|slave| (slave.heard.device, slave.map)).collect();
         let link = move |device| {
             NewLink::Loopback(NewLoopback {
@@ -191,7 +195,8 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = described(&format!("Remapped {}", master.description), "filter");
         properties::set(&mut props, c"device.master_device", &master.name);
         arguments.add_properties("sink_properties", &mut props)?;
-        let shown = Shown { props, map, face: Face::Sink };
+        let later_us = u64::from(REMAP_LATENCY_MS) * 1000 + master.later_us;
+        let shown = Shown { props, map, face: Face::Sink, later_us };
         let link = move |device| {
             NewLink::Loopback(NewLoopback {
                 from: Heard { device: Some(device), captures: false },
@@ -215,7 +220,8 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = described(&format!("Remapped {}", master.description), "filter");
         properties::set(&mut props, c"device.master_device", &master.name);
         arguments.add_properties("source_properties", &mut props)?;
-        let shown = Shown { props, map, face: Face::Source };
+        let later_us = u64::from(REMAP_LATENCY_MS) * 1000 + master.later_us;
+        let shown = Shown { props, map, face: Face::Source, later_us };
         let link = move |device| {
             NewLink::Loopback(NewLoopback {
                 from: master.heard,
@@ -236,7 +242,7 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = pipe.props("sink");
         arguments.add_properties("sink_properties", &mut props)?;
         let name = arguments.name("sink_name")?.unwrap_or_else(|| "fifo_output".into());
-        let shown = Shown { props, map: pipe.map, face: Face::Sink };
+        let shown = Shown { props, map: pipe.map, face: Face::Sink, later_us: 0 };
         let device = PlannedDevice { name, rate_hz: Some(pipe.rate_hz), shown };
         let link = move |device| NewLink::PipeSink(pipe.of(device));
         Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
@@ -247,7 +253,7 @@ impl<D: Devices> FrontEnd<D> {
         let mut props = pipe.props("source");
         arguments.add_properties("source_properties", &mut props)?;
         let name = arguments.name("source_name")?.unwrap_or_else(|| "fifo_input".into());
-        let shown = Shown { props, map: pipe.map, face: Face::Source };
+        let shown = Shown { props, map: pipe.map, face: Face::Source, later_us: 0 };
         let device = PlannedDevice { name, rate_hz: Some(pipe.rate_hz), shown };
         let link = move |device| NewLink::PipeSource(pipe.of(device));
         Ok(Plan { device: Some(device), link: Some(Box::new(link)), listening: None })
@@ -306,6 +312,7 @@ impl<D: Devices> FrontEnd<D> {
             description: self.source_description(source).to_string_lossy().into_owned(),
             rate_hz: samples.rate_hz,
             map: samples.map,
+            later_us: self.source_later_us(source),
         })
     }
 }
@@ -317,6 +324,7 @@ fn named(sink: &Sink) -> Named {
         description: sink.description().to_string_lossy().into_owned(),
         rate_hz: sink.format.rate_hz,
         map: sink.map,
+        later_us: sink.later_us(),
     }
 }
 

@@ -104,7 +104,7 @@ impl<D: Devices> FrontEnd<D> {
                 let name = name.unwrap_or_else(|| NO_SINK_NAME.into());
                 let props = described("Dummy Output", "abstract");
                 let Ok(map) = self.default_map() else { return };
-                let shown = Shown { props, map, face: Face::Sink };
+                let shown = Shown { props, map, face: Face::Sink, later_us: 0 };
                 let device = PlannedDevice { name, rate_hz: None, shown };
                 // Without a server there is none.
                 if let Ok(device) = self.add_device_of_module(device) {

@@ -126,10 +126,12 @@ impl<D: Devices> FrontEnd<D> {
         let (index, input) = self.input_of(client, asked.channel)?;
         input.playback.update(now_ns);
         let times = input.playback.times(now_ns);
+        let sink = input.sink;
+        let later_us = self.sinks.get(sink).map_or(0, super::sinks::Sink::later_us);
         self.send_notices(index);
         let reply = PlaybackLatency {
-            // All of the latency is between the two indices.
-            sink_usec: 0,
+            // What is not behind the sink is between the two indices.
+            sink_usec: later_us,
             source_usec: 0,
             playing: times.playing_for > 0,
             local_time: asked.now,

@@ -261,10 +261,13 @@ impl<D: Devices> FrontEnd<D> {
         let (index, output) = self.output_of(client, asked.channel)?;
         output.recording.update(now_ns);
         let times = output.recording.times(now_ns);
+        let source = output.source;
+        let later_us = self.source_later_us(source);
+        let (_, output) = self.output_of(client, asked.channel)?;
         let reply = RecordLatency {
             // What a monitor records has been heard.
             sink_usec: 0,
-            source_usec: times.source_us,
+            source_usec: times.source_us + later_us,
             playing: !output.recording.is_corked(),
             local_time: asked.now,
             remote_time: std::time::SystemTime::now(),

@@ -78,7 +78,7 @@ impl<D: Devices> FrontEnd<D> {
             channel_map: format::map(&program.map),
             cvolume: input.volume,
             buffer_latency: input.playback.pace().us(queued),
-            sink_latency: 0,
+            sink_latency: self.sinks.get(input.sink).map_or(0, super::sinks::Sink::later_us),
             resample_method: Some(if is_resampled { c"rubato".into() } else { c"copy".into() }),
             driver: Some(c"protocol-native.c".into()),
             props: input.treatment.shown(&input.props, Some(stream)),

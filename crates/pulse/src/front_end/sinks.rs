@@ -32,6 +32,9 @@ pub(super) struct Shown {
     pub props: Props,
     pub map: ChannelMap,
     pub face: Face,
+    /// What a link adds to the latency of the device: until what is played there is heard, or since
+    /// what is recorded there was.
+    pub later_us: u64,
 }
 
 /// As what programs see a device.
@@ -75,6 +78,11 @@ impl Sink {
             Face::Sink => monitor_of(&self.name),
             Face::Source => self.name.clone(),
         }
+    }
+
+    /// Returns what a link adds to the latency of the device.
+    pub fn later_us(&self) -> u64 {
+        self.described.as_ref().map_or(0, |described| described.shown.later_us)
     }
 
     pub fn face(&self) -> Face {

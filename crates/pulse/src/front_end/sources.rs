@@ -13,7 +13,7 @@ use pulseaudio::protocol::{
 use super::cards::CARD;
 use super::dispatch::OVER_PROGRAM;
 use super::introspection::{VOLUME_STEPS, device_props};
-use super::sinks::{DRIVER, Face};
+use super::sinks::{DRIVER, Face, Sink};
 use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
 use crate::wire;
@@ -248,6 +248,15 @@ impl<D: Devices> FrontEnd<D> {
                 CString::new(name).unwrap_or_default()
             }
         }
+    }
+
+    /// Returns since when what is recorded there was heard at the master of a remapped source.
+    pub(super) fn source_later_us(&self, source: Source) -> u64 {
+        let sink = match source {
+            Source::Monitor(index) => self.sinks.get(index),
+            Source::Capture => None,
+        };
+        sink.filter(|sink| sink.face() == Face::Source).map_or(0, Sink::later_us)
     }
 
     /// Running while a stream records it; idle while its device is awake; else it sleeps.

@@ -452,3 +452,41 @@ fn a_program_over_the_network_opens_no_file_and_no_further_way_in() {
     assert!(scene.links().is_empty() && scene.front_end.devices_mut().listening.is_empty());
     scene.load_named(program, "module-null-sink", "").expect("sound is its to use");
 }
+
+#[test]
+fn what_is_behind_a_sink_is_a_part_of_the_latency_of_its_streams() {
+    use pulseaudio::protocol::{LatencyParams, PlaybackLatency, RecordLatency};
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    scene.load_named(client, "module-remap-sink", "sink_name=near").expect("loaded");
+    scene
+        .load_named(client, "module-combine-sink", "sink_name=far slaves=consort,near")
+        .expect("loaded");
+    scene.load_named(client, "module-remap-source", "source_name=in").expect("loaded");
+    let asked = |channel| LatencyParams { channel, now: std::time::SystemTime::UNIX_EPOCH };
+    for (sink, expected) in [("consort", 0), ("near", 100_000), ("far", 300_000)] {
+        let asked_for = PlaybackStreamParams { sink_name: Some(text(sink)), ..params() };
+        let plays: CreatePlaybackStreamReply =
+            scene.ask(client, &Command::CreatePlaybackStream(asked_for)).expect("a stream");
+        let latency: PlaybackLatency = scene
+            .ask(client, &Command::GetPlaybackLatency(asked(plays.channel)))
+            .expect("a latency");
+        assert_eq!(latency.sink_usec, expected, "{sink}");
+    }
+    let mut latencies = ["consort.monitor", "near.monitor", "in"].map(|source| {
+        let asked_for = RecordStreamParams {
+            sample_spec: params().sample_spec,
+            channel_map: ChannelMap::stereo(),
+            source_name: Some(text(source)),
+            ..RecordStreamParams::default()
+        };
+        let records: pulseaudio::protocol::CreateRecordStreamReply =
+            scene.ask(client, &Command::CreateRecordStream(asked_for)).expect("a stream");
+        let latency: RecordLatency = scene
+            .ask(client, &Command::GetRecordLatency(asked(records.channel)))
+            .expect("a latency");
+        latency.source_usec
+    });
+    latencies[2] -= 100_000;
+    assert!(latencies.iter().all(|latency| *latency == latencies[0]), "{latencies:?}");
+}
