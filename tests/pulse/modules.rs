@@ -91,6 +91,32 @@ fn a_loopback_is_heard_on_its_sink_with_channels_by_position() {
 }
 
 #[test]
+fn a_loopback_without_a_sink_is_heard_on_the_default_one_wherever_that_is() {
+    in_three_attempts(|| {
+        let scene = Scene::new();
+        for name in ["one", "two"] {
+            scene.load(&["module-null-sink", &format!("sink_name={name}")]);
+        }
+        scene.load(&["module-loopback", "source=one.monitor"]);
+        scene.pactl(&["set-default-sink", "two"]);
+        eventually("it goes there", || {
+            let links = scene.links();
+            (links.len() == 1 && links[0].contains("one to two")).then_some(())
+        });
+        let heard = scene.record_all("two.monitor", 2);
+        scene.play_levels("one", &[0.5, 0.25]);
+        has_levels(&recorded(heard), &[0.5, 0.25])?;
+        scene.server.consort(&["device", "remove", "two"]).expect_success();
+        eventually("it returns", || {
+            let links = scene.links();
+            (links.len() == 1 && links[0].contains("one to system")).then_some(())
+        });
+        assert_eq!(scene.pactl(&["list", "short", "modules"]).matches("loopback").count(), 1);
+        Ok(())
+    });
+}
+
+#[test]
 fn a_combined_sink_is_heard_on_all_of_its_sinks() {
     in_three_attempts(|| {
         let scene = Scene::new();

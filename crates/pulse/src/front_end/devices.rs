@@ -191,6 +191,7 @@ impl<D: Devices> FrontEnd<D> {
                 let _ = self.move_output(index, to, now_ns);
             }
         }
+        self.loopbacks_follow(now_ns);
     }
 
     /// Notes the streams that other programs of the server have moved.

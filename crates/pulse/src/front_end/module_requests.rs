@@ -108,15 +108,16 @@ impl<D: Devices> FrontEnd<D> {
         if let Some(listening) = listening {
             self.listen_for_module(index, listening)?;
         }
-        let has_link = link.is_some();
-        if has_link && self.modules.count(|module| module.has_link) >= MAX_LINKS {
+        if link.is_some() && self.modules.count(|module| module.link.is_some()) >= MAX_LINKS {
             return Err(format!("{MAX_LINKS} modules pass sound on, and these are the most"));
         }
         let device = device.map(|device| self.add_device_of_module(device)).transpose()?;
         let device_name = device.as_ref().map(|device| device.name.clone());
         let argument = argument.map(Into::into);
         let state = State::Begins;
-        self.modules.insert(index, Module { kind, argument, device, has_link, state });
+        let link = link.map(|link| link(device_name.clone().unwrap_or_default()));
+        let module = Module { kind, argument, device, link: link.clone(), state };
+        self.modules.insert(index, module);
         self.refresh(now_ns);
         let is_there = |name: &String| self.sinks.of_device(Some(name)).is_some();
         if !device_name.as_ref().is_none_or(is_there) {
@@ -133,7 +134,7 @@ impl<D: Devices> FrontEnd<D> {
             }
             return answer.ok_or_else(|| "it has gone".into());
         };
-        let started = self.devices.link(index, link(device_name.unwrap_or_default()));
+        let started = self.devices.link(index, link);
         if let Err(reason) = started {
             self.remove_module(index, now_ns);
             return Err(reason);
@@ -177,20 +178,53 @@ impl<D: Devices> FrontEnd<D> {
     /// The process of a module passes frames on, or says why it cannot.
     pub fn link_has_begun(&mut self, index: u32, begun: Result<(), String>, now_ns: u64) {
         let state = self.modules.get_mut(index).map(|module| module.state);
-        let Some(State::Awaited(asker)) = state else { return };
-        match begun {
-            Ok(()) => {
+        let Some(state) = state else { return };
+        match (begun, state) {
+            (Ok(()), State::Awaited(asker)) => {
                 if let Some(bytes) = self.module_is_there(index, asker) {
                     self.send_if_there(asker.client, bytes);
                 }
+                self.loopbacks_follow(now_ns);
             }
-            Err(reason) => self.module_fails(index, &reason, now_ns),
+            (Ok(()), _) => {}
+            (Err(reason), _) => self.module_fails(index, &reason, now_ns),
         }
     }
 
     /// The process of a module has ended: a device has gone, or the server.
     pub fn link_has_ended(&mut self, index: u32, now_ns: u64) {
+        let link =
+            |front_end: &mut Self| front_end.modules.get_mut(index).map(|it| it.link.clone());
+        let before = link(self);
+        self.refresh(now_ns);
+        if before != link(self) {
+            // Another default has taken its place.
+            return;
+        }
         self.module_fails(index, "a device that it needs has gone", now_ns);
+    }
+
+    /// A loopback that names no source, or no sink, follows the default one. It stays where it is
+    /// if it cannot go there.
+    pub(super) fn loopbacks_follow(&mut self, now_ns: u64) {
+        for index in self.modules.all_of(Kind::Loopback) {
+            let Some(module) = self.modules.get(index) else { continue };
+            let arguments = Arguments::read(&module.argument_text(), Kind::Loopback.keys());
+            let planned = arguments.and_then(|arguments| self.plan(Kind::Loopback, &arguments));
+            let Ok(Plan { link: Some(link), .. }) = planned else { continue };
+            let link = link(String::new());
+            if module.link.as_ref() == Some(&link) {
+                continue;
+            }
+            self.devices.unlink(index);
+            let started = self.devices.link(index, link.clone());
+            if let Some(module) = self.modules.get_mut(index) {
+                module.link = Some(link);
+            }
+            if let Err(reason) = started {
+                self.module_fails(index, &reason, now_ns);
+            }
+        }
     }
 
     fn module_fails(&mut self, index: u32, reason: &str, now_ns: u64) {
@@ -233,7 +267,7 @@ impl<D: Devices> FrontEnd<D> {
     /// A module has gone, or does with its device.
     pub(super) fn forget_module(&mut self, index: u32) {
         let Some(module) = self.modules.remove(index) else { return };
-        if module.has_link {
+        if module.link.is_some() {
             self.devices.unlink(index);
         }
         if module.kind == Kind::NativeProtocolTcp {

@@ -8,6 +8,7 @@ use pulseaudio::protocol::{ModuleInfo, Props};
 use super::module_kinds::Kind;
 use super::properties;
 use super::sinks::{Described, Shown};
+use crate::output::NewLink;
 
 /// The program that loads a module, and waits for that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,8 +27,8 @@ pub(super) struct Module {
     pub argument: Option<CString>,
     /// Its device, if it has one.
     pub device: Option<OwnDevice>,
-    /// A process passes frames on for it.
-    pub has_link: bool,
+    /// What a process passes on for it.
+    pub link: Option<NewLink>,
     pub state: State,
 }
 
@@ -114,6 +115,11 @@ impl Modules {
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Module)> {
         let loaded = self.all.iter().filter(|(_, module)| module.state == State::There);
         loaded.map(|(index, module)| (*index, module))
+    }
+
+    /// Returns the indices of those of this kind that are there.
+    pub fn all_of(&self, kind: Kind) -> Vec<u32> {
+        self.iter().filter(|(_, module)| module.kind == kind).map(|(index, _)| index).collect()
     }
 
     /// Returns the index of one of this kind that is there.

@@ -3,6 +3,7 @@
 mod admission;
 mod desktop;
 mod devices;
+mod module_policies;
 mod modules;
 mod playback;
 mod recording;
