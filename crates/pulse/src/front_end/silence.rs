@@ -22,6 +22,8 @@ pub(crate) struct Silence {
     pub homes: BTreeMap<u32, Option<String>>,
     /// What passes frames on, by its number.
     pub links: BTreeMap<u32, NewLink>,
+    /// The numbers of all that was ever started.
+    pub started: Vec<u32>,
     /// The card that drives.
     pub card: Option<String>,
     /// Where programs are let in, by its number.
@@ -44,6 +46,7 @@ impl Silence {
             moved: Vec::new(),
             homes: BTreeMap::new(),
             links: BTreeMap::new(),
+            started: Vec::new(),
             card: None,
             listening: BTreeMap::new(),
             reported: Vec::new(),
@@ -103,6 +106,7 @@ impl Devices for Silence {
 
     fn link(&mut self, number: u32, new: NewLink) -> Result<(), String> {
         self.links.insert(number, new);
+        self.started.push(number);
         Ok(())
     }
 

@@ -391,6 +391,8 @@ fn a_loopback_follows_the_default_that_it_does_not_name() {
     scene.tell(client, &Command::SetDefaultSink(text("one"))).expect("set");
     assert_eq!(to(&mut scene, follows), Some("two".into()));
     scene.tell(client, &Command::SetDefaultSink(text("two"))).expect("set");
+    let started = &scene.front_end.devices_mut().started;
+    assert_eq!(started, &[follows, stays, follows], "the other one plays on");
     // The end of its process is noticed before that of the device.
     scene.front_end.devices_mut().remove("two");
     scene.front_end.link_has_ended(follows, 0);
