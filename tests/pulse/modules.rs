@@ -127,7 +127,17 @@ fn a_combined_sink_is_heard_on_all_of_its_sinks() {
         let two = scene.record_all("two.monitor", 1);
         scene.play_levels("all", &[0.5, -0.25]);
         has_levels(&recorded(one), &[0.5, -0.25])?;
-        has_levels(&recorded(two), &[0.125])
+        has_levels(&recorded(two), &[0.125])?;
+        // With the other one alone.
+        scene.server.consort(&["device", "remove", "two"]).expect_success();
+        eventually("it goes on", || {
+            let links = scene.links();
+            (links.len() == 1 && links[0].contains("all to one") && !links[0].contains("two"))
+                .then_some(())
+        });
+        let one = scene.record_all("one.monitor", 2);
+        scene.play_levels("all", &[0.5, -0.25]);
+        has_levels(&recorded(one), &[0.5, -0.25])
     });
 }
 

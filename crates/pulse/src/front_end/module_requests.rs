@@ -12,7 +12,7 @@ use super::module_kinds::Kind;
 use super::module_plans::{Plan, PlannedDevice};
 use super::modules::{Asker, Module, OwnDevice, State};
 use super::{Answer, Answered, Client, FrontEnd, Way};
-use crate::output::{Devices, NewListening, NewNullDevice};
+use crate::output::{Devices, NewLink, NewListening, NewNullDevice};
 use crate::wire;
 
 /// Most modules that pass frames on: each is a process.
@@ -197,8 +197,8 @@ impl<D: Devices> FrontEnd<D> {
             |front_end: &mut Self| front_end.modules.get_mut(index).map(|it| it.link.clone());
         let before = link(self);
         self.refresh(now_ns);
-        if before != link(self) {
-            // Another default has taken its place.
+        if before != link(self) || self.goes_on_with_fewer(index, now_ns) {
+            // Another process has taken its place.
             return;
         }
         self.module_fails(index, "a device that it needs has gone", now_ns);
@@ -216,14 +216,33 @@ impl<D: Devices> FrontEnd<D> {
             if module.link.as_ref() == Some(&link) {
                 continue;
             }
-            self.devices.unlink(index);
-            let started = self.devices.link(index, link.clone());
-            if let Some(module) = self.modules.get_mut(index) {
-                module.link = Some(link);
-            }
-            if let Err(reason) = started {
-                self.module_fails(index, &reason, now_ns);
-            }
+            self.link_again(index, link, now_ns);
+        }
+    }
+
+    /// A combined sink goes on with the sinks that are left; returns whether some are.
+    fn goes_on_with_fewer(&mut self, index: u32, now_ns: u64) -> bool {
+        let module = self.modules.get(index).filter(|module| module.kind == Kind::CombineSink);
+        let link = module.and_then(|module| module.link.clone());
+        let Some(NewLink::Loopback(mut loopback)) = link else { return false };
+        let before = loopback.to.len();
+        loopback.to.retain(|(device, _)| self.sinks.of_device(device.as_deref()).is_some());
+        let some_are_left = (1..before).contains(&loopback.to.len());
+        if some_are_left {
+            self.link_again(index, NewLink::Loopback(loopback), now_ns);
+        }
+        some_are_left
+    }
+
+    /// Has another process pass frames on for a module.
+    fn link_again(&mut self, index: u32, link: NewLink, now_ns: u64) {
+        self.devices.unlink(index);
+        let started = self.devices.link(index, link.clone());
+        if let Some(module) = self.modules.get_mut(index) {
+            module.link = Some(link);
+        }
+        if let Err(reason) = started {
+            self.module_fails(index, &reason, now_ns);
         }
     }
 

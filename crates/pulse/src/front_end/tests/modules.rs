@@ -164,6 +164,26 @@ fn a_combined_sink_is_heard_on_each_of_its_sinks_by_position() {
 }
 
 #[test]
+fn a_combined_sink_goes_on_with_the_sinks_that_are_left() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    for name in ["one", "two"] {
+        let arguments = format!("sink_name={name}");
+        scene.load_named(client, "module-null-sink", &arguments).expect("loaded");
+    }
+    let slaves = "slaves=one,two sink_name=all";
+    let index = scene.load_named(client, "module-combine-sink", slaves).expect("loaded");
+    scene.front_end.devices_mut().remove("one");
+    scene.front_end.link_has_ended(index, 0);
+    assert_eq!(scene.loopback(index).to, [(Some("two".into()), stereo())]);
+    assert!(scene.sink_named(client, "all").is_some());
+    scene.front_end.devices_mut().remove("two");
+    scene.front_end.link_has_ended(index, 0);
+    assert!(scene.sink_named(client, "all").is_none(), "none is left");
+    assert!(scene.links().is_empty() && scene.module_names(client).is_empty());
+}
+
+#[test]
 fn a_remapped_sink_is_heard_on_the_channels_that_it_names() {
     let mut scene = Scene::new();
     let client = scene.admitted();
