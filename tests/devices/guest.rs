@@ -1,5 +1,6 @@
 //! What is tested inside the virtual machine. Card 0 is HDA, 1 a loopback, 2 a dummy, 9 USB.
 
+mod beside_pipewire;
 mod elements;
 mod far;
 mod midi;

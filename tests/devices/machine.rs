@@ -117,6 +117,13 @@ fn thoroughly_with_other_sound_servers() {
     run("guest::thorough::bus::", &["--hda", "off"], 600);
 }
 
+/// With udev, through which PipeWire finds cards.
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_beside_pipewire() {
+    run("guest::beside_pipewire::", &["--udev", "--hda", "none"], 600);
+}
+
 /// The release build, on a kernel that preempts everything for a real-time thread, as in a studio:
 /// an unoptimised build takes as long as a small quantum.
 #[test]

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod debian;
+mod desktop;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,13 +32,16 @@ fn programs_play_through_the_packages_without_configuration() {
         packages().into_iter().filter(|path| !path.to_string_lossy().contains("-dev_")).collect();
     debian.take(&built);
     expect_no_second_server(&debian);
+    desktop::install(&debian);
     // Debian's example programs come with its server, which may be installed beside ours.
     debian.run(&install("jackd2 pulseaudio-utils alsa-utils")).expect_success();
+    desktop::expect_pipewire_without_sound(&debian);
 
     let Some(booted) = debian.boot() else { return };
     expect_first_program_starts_a_server(&debian, &booted);
     expect_pulseaudio(&debian, &booted);
     expect_alsa(&debian, &booted);
+    desktop::expect_session_manager_without_cards(&booted);
     expect_dbus(&booted);
     expect_setup(&booted);
     expect_upgrade_while_it_plays(&debian, &booted, &built);
@@ -220,6 +224,7 @@ fn next_version(package: &Path, directory: &Path) -> PathBuf {
 
 /// Without the packages, Debian's JACK has all of its files, and nothing of ours remains.
 fn expect_nothing_left(debian: &Debian) {
+    desktop::expect_pipewire_takes_sound_back(debian);
     debian.run("rm -r /opt/packages && apt-get purge --yes '*consort*'").expect_success();
     let verified = debian.run("dpkg --verify jackd2 libjack-jackd2-0").expect_success();
     assert_eq!(verified.stdout, "", "files of Debian's JACK differ");

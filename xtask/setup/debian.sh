@@ -37,16 +37,19 @@ counting="valgrind"
 browser="chromium chromium-driver"
 
 # The tests on sound cards run under a kernel that has some, in a virtual machine: tools/vm-run.
-machine="qemu-system-x86 busybox-static kmod xz-utils"
+machine="qemu-system-x86 busybox-static kmod xz-utils udev"
 
 # Measured in comparison with ours, each in a runtime directory of its own, and the load for them.
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
 
+# Passes video through PipeWire, beside a server of ours.
+video="gstreamer1.0-pipewire"
+
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $packaging"
+packages="$build $run $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $video $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2

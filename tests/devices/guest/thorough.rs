@@ -7,3 +7,5 @@ mod latency;
 mod monitoring;
 mod plays;
 mod small;
+
+pub(super) use bus::start_bus;

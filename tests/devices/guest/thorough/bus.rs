@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use crate::guest::{awaited, driver};
 
 /// Starts a bus in a directory; returns its address.
-pub(super) fn start_bus(directory: &TempDir) -> (Program, String) {
+pub(in crate::guest) fn start_bus(directory: &TempDir) -> (Program, String) {
     let address = format!("unix:path={}", directory.path().join("bus").display());
     let mut daemon = Command::new("dbus-daemon");
     daemon.args(["--session", "--nofork", "--nopidfile", "--address", &address]);
