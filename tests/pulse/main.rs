@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod beside_server;
+mod conformance;
 mod desktop;
 mod devices;
 mod information;

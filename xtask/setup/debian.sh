@@ -21,8 +21,9 @@ clients="zita-njbridge jack-capture meterbridge jackmeter ecasound ffmpeg sox aj
     fluidsynth timgm6mb-soundfont jack-midi-clock
     gstreamer1.0-tools gstreamer1.0-plugins-base gstreamer1.0-plugins-good
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
-# Programs of PulseAudio, beside those below that are measured.
-pulse="mpv pulsemixer pamixer libsox-fmt-pulse"
+# Programs of PulseAudio, beside those below that are measured; and its library's headers, for the
+# program that compares answers.
+pulse="mpv pulsemixer pamixer libsox-fmt-pulse libpulse-dev"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
 # A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.

@@ -48,6 +48,8 @@ impl<D: Devices> FrontEnd<D> {
                     has_it(info).then_some(Answer::Done).ok_or(PulseError::NoEntity)
                 })
             }
+            // No card has ports.
+            Command::SetPortLatencyOffset(_) => Err(PulseError::NoEntity),
             _ => return None,
         })
     }
@@ -64,7 +66,7 @@ impl<D: Devices> FrontEnd<D> {
     fn card_info(&self) -> Option<CardInfo> {
         let card = self.card.as_deref()?;
         let format = self.sinks.get(DRIVER)?.format;
-        let mut props = device_props(&CString::new(card).ok()?, c"sound");
+        let mut props = device_props(&CString::new(card).ok()?, c"sound", c"audio-card");
         properties::set(&mut props, c"device.string", card);
         properties::set(&mut props, c"device.api", "alsa");
         props.set(Prop::DeviceIconName, c"audio-card");

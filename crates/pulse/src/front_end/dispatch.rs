@@ -46,7 +46,7 @@ impl<D: Devices> FrontEnd<D> {
             }
             command => self
                 .answer_about_playback(client, tag, &command, &keys, now_ns)
-                .or_else(|| self.answer_about_samples(client, tag, &command, now_ns))
+                .or_else(|| self.answer_about_samples(client, tag, &command, &keys, now_ns))
                 .or_else(|| self.answer_about_recording(client, tag, &command, &keys, now_ns))
                 .or_else(|| self.answer_about_sinks(client, tag, &command, now_ns))
                 .or_else(|| self.answer_about_sources(client, tag, &command, now_ns))

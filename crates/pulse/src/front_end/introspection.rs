@@ -12,7 +12,7 @@ use pulseaudio::protocol::{
 use super::cards::CARD;
 use super::dispatch::OVER_PROGRAM;
 use super::sinks::{DRIVER, Sink};
-use super::sources::Source;
+use super::sources::{Source, for_each_channel};
 use super::{Answer, Answered, Client, FrontEnd, format, properties};
 use crate::output::Devices;
 use crate::playback;
@@ -136,13 +136,20 @@ impl<D: Devices> FrontEnd<D> {
         volumes: Option<&ChannelVolume>,
         muted: Option<bool>,
     ) -> Answered {
-        let gain = volumes.map(|volumes| playback::gain_of(volumes).ok_or(PulseError::Invalid));
-        let gain = gain.transpose()?;
         let sink = self.sinks.get_mut(index).ok_or(PulseError::NoEntity)?;
+        let gain = match volumes {
+            None => None,
+            Some(volumes) => {
+                let each = for_each_channel(*volumes, sink.map.channels());
+                Some(each.as_ref().and_then(playback::gain_of).ok_or(PulseError::Invalid)?)
+            }
+        };
         let volume = self.devices.set_volume(sink.device.as_deref(), gain, muted);
-        sink.volume = volume.ok_or(PulseError::AccessDenied)?;
-        self.sink_volume_changed(index);
-        self.notify(Facility::Sink, EventType::Changed, index);
+        let volume = volume.ok_or(PulseError::AccessDenied)?;
+        if std::mem::replace(&mut sink.volume, volume) != volume {
+            self.sink_volume_changed(index);
+            self.notify(Facility::Sink, EventType::Changed, index);
+        }
         Ok(Answer::Done)
     }
 
@@ -209,15 +216,15 @@ fn sink_volume(sink: &Sink) -> ChannelVolume {
 
 fn sink_props(sink: &Sink) -> Props {
     let class = if sink.device.is_some() { c"abstract" } else { c"sound" };
-    let own = device_props(&sink.description(), class);
+    let own = device_props(&sink.description(), class, c"audio-card");
     let Some(described) = &sink.described else { return own };
     properties::updated(&own, OVER_PROGRAM, &described.shown.props).unwrap_or(own)
 }
 
-pub(super) fn device_props(description: &CStr, class: &CStr) -> Props {
+pub(super) fn device_props(description: &CStr, class: &CStr, icon: &CStr) -> Props {
     let mut props = Props::new();
     props.set(Prop::DeviceDescription, description);
     props.set(Prop::DeviceClass, class);
-    props.set(Prop::DeviceIconName, c"audio-card");
+    props.set(Prop::DeviceIconName, icon);
     props
 }

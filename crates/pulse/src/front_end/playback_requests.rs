@@ -187,10 +187,12 @@ impl<D: Devices> FrontEnd<D> {
         change: impl FnOnce(&Props) -> Result<Props, PulseError>,
     ) -> Answered {
         let (index, input) = self.input_of(client, channel)?;
-        input.props = change(&input.props)?;
-        input.treatment.identity = treatment::identity(Direction::Playback, &input.props);
-        self.desktop.is_stale = true;
-        self.notify(Facility::SinkInput, EventType::Changed, index);
+        let props = change(&input.props)?;
+        if std::mem::replace(&mut input.props, props) != input.props {
+            input.treatment.identity = treatment::identity(Direction::Playback, &input.props);
+            self.desktop.is_stale = true;
+            self.notify(Facility::SinkInput, EventType::Changed, index);
+        }
         Ok(Answer::Done)
     }
 

@@ -318,8 +318,10 @@ impl<D: Devices> FrontEnd<D> {
         change: impl FnOnce(&Props) -> Result<Props, PulseError>,
     ) -> Answered {
         let (index, output) = self.output_of(client, channel)?;
-        output.props = change(&output.props)?;
-        self.notify(Facility::SourceOutput, EventType::Changed, index);
+        let props = change(&output.props)?;
+        if std::mem::replace(&mut output.props, props) != output.props {
+            self.notify(Facility::SourceOutput, EventType::Changed, index);
+        }
         Ok(Answer::Done)
     }
 

@@ -1,6 +1,6 @@
 //! What programs ask about samples: to upload, play, list and remove them.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use convert::{Mixing, ProgramFormat};
 use policy::Direction;
@@ -51,6 +51,7 @@ impl<D: Devices> FrontEnd<D> {
         client: u32,
         tag: u32,
         command: &Command,
+        names: &[CString],
         now_ns: u64,
     ) -> Option<Answered> {
         let version = self.clients.get(&client).map_or(0, Client::version);
@@ -65,7 +66,9 @@ impl<D: Devices> FrontEnd<D> {
                 .map(|index| Answer::Packet(wire::reply(tag, &LookupReply(index), version))),
             Command::RemoveSample(name) => self.remove_sample(name),
             Command::GetSampleInfo(index) => {
-                let info = self.samples.info(*index).ok_or(PulseError::NoEntity);
+                // By its name, unless the index is one.
+                let named = || self.samples.info_named(names.first()?);
+                let info = self.samples.info(*index).or_else(named).ok_or(PulseError::NoEntity);
                 info.map(|info| Answer::Packet(wire::reply(tag, &info, version)))
             }
             Command::GetSampleInfoList => {
@@ -76,9 +79,9 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn create_upload(&mut self, client: u32, tag: u32, asked: &UploadStreamParams) -> Answered {
-        let sample = new_sample(asked)?;
-        let length = whole_frames(asked.length, &sample.program);
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
+        let sample = new_sample(asked, &known.props)?;
+        let length = whole_frames(asked.length, &sample.program);
         let (version, account) = (known.version(), known.origin.account);
         let own = || self.uploads.iter().filter(|upload| upload.account == account);
         // MUTATION: create_upload.without_limit
@@ -93,10 +96,13 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     fn finish_upload(&mut self, client: u32, channel: u32) -> Answered {
-        let Upload { sample, length, .. } = self.take_upload(client, channel)?;
-        if sample.bytes.len() < length as usize {
+        let Upload { mut sample, .. } = self.take_upload(client, channel)?;
+        // What has come is the sample, as in PulseAudio, even if more was announced.
+        let whole = whole_frames(sample.bytes.len() as u32, &sample.program);
+        if whole == 0 {
             return Err(PulseError::NoData);
         }
+        sample.bytes.truncate(whole as usize);
         match self.samples.keep(sample)? {
             Kept::New(index) => self.notify(Facility::SampleCache, EventType::New, index),
             Kept::Replaced(index) => self.notify(Facility::SampleCache, EventType::Changed, index),
@@ -202,11 +208,11 @@ impl<D: Devices> FrontEnd<D> {
     }
 }
 
-/// Returns the sample that a program describes, without its bytes.
+/// Returns the sample that a program with these properties describes, without its bytes.
 ///
 /// # Errors
 /// The description makes no sense.
-fn new_sample(asked: &UploadStreamParams) -> Result<Sample, PulseError> {
+fn new_sample(asked: &UploadStreamParams, program_props: &Props) -> Result<Sample, PulseError> {
     let program = format::program(&asked.sample_spec, &asked.channel_map);
     let program = program.ok_or(PulseError::Invalid)?;
     if asked.length > MAX_SAMPLE_BYTES {
@@ -218,7 +224,10 @@ fn new_sample(asked: &UploadStreamParams) -> Result<Sample, PulseError> {
     let stated = [Prop::EventId, Prop::MediaName].map(|prop| properties::text(&asked.props, prop));
     let name = asked.media_name.as_deref().or(stated[0]).or(stated[1]);
     let name = name.filter(|name| is_name(name)).ok_or(PulseError::Invalid)?.to_owned();
-    let props = properties::limited(asked.props.clone())?;
+    let mut props = properties::updated(program_props, OVER_PROGRAM, &asked.props)?;
+    if props.get(Prop::MediaRole).is_none() {
+        props.set(Prop::MediaRole, c"event");
+    }
     Ok(Sample { name, program, props, bytes: Vec::new() })
 }
 

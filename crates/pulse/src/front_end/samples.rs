@@ -112,6 +112,10 @@ impl Samples {
         self.kept.get(&index).map(|sample| sample.info(index))
     }
 
+    pub fn info_named(&self, name: &CStr) -> Option<SampleInfo> {
+        self.index_of(name).and_then(|index| self.info(index))
+    }
+
     pub fn infos(&self) -> Vec<SampleInfo> {
         self.kept.iter().map(|(index, sample)| sample.info(*index)).collect()
     }

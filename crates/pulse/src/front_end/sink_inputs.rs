@@ -11,6 +11,7 @@ use pulseaudio::protocol::{
 
 use super::playback_requests::media_name;
 use super::samples::Feed;
+use super::sources::for_each_channel;
 use super::treatment::Treatment;
 use super::{Answer, Answered, FrontEnd, format};
 use crate::output::{Devices, Output};
@@ -93,24 +94,22 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn set_input_volume(&mut self, index: u32, volume: ChannelVolume) -> Answered {
         let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
         let channels = input.playback.program().map.channels();
-        input.volume = match volume.channels() {
-            [all] => {
-                let mut each = ChannelVolume::empty();
-                (0..channels).for_each(|_| each.push(*all));
-                each
-            }
-            some if some.len() == channels => volume,
-            _ => return Err(PulseError::Invalid),
-        };
+        let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
+        if std::mem::replace(&mut input.volume, volume).channels() == volume.channels() {
+            return Ok(Answer::Done);
+        }
         self.input_volume_changed(index);
         self.apply_gains(index)
     }
 
     pub(super) fn set_input_mute(&mut self, index: u32, is_muted: bool) -> Answered {
         let input = self.inputs.get_mut(index).ok_or(PulseError::NoEntity)?;
-        input.is_muted = is_muted;
-        if input.treatment.is_held() && !is_muted {
+        let was_muted = std::mem::replace(&mut input.is_muted, is_muted);
+        let is_released = input.treatment.is_held() && !is_muted;
+        if is_released {
             input.treatment.released_from = input.treatment.interaction.map(|held| held.by());
+        } else if was_muted == is_muted {
+            return Ok(Answer::Done);
         }
         self.desktop.is_stale = true;
         self.input_mute_changed(index);

@@ -122,7 +122,10 @@ impl<D: Devices> FrontEnd<D> {
             Command::SetSourceMute(asked) => {
                 let source = self.find_source(asked.device_index, asked.device_name.as_deref());
                 source.and_then(|source| {
-                    self.source_volumes.of_mut(source).is_muted = asked.mute;
+                    let own = &mut self.source_volumes.of_mut(source).is_muted;
+                    if std::mem::replace(own, asked.mute) == asked.mute {
+                        return Ok(Answer::Done);
+                    }
                     self.source_changed(source)
                 })
             }
@@ -202,7 +205,7 @@ impl<D: Devices> FrontEnd<D> {
         let is_card = source == Source::Capture && self.card.is_some();
         let class = if monitored.is_some() { c"monitor" } else { c"sound" };
         let description = self.source_description(source);
-        let mut props = device_props(&description, class);
+        let mut props = device_props(&description, class, c"audio-input-microphone");
         if let Some(described) = described.filter(|_| monitored.is_none()) {
             props =
                 properties::updated(&props, OVER_PROGRAM, &described.shown.props).unwrap_or(props);
@@ -226,6 +229,7 @@ impl<D: Devices> FrontEnd<D> {
             monitor_of_sink_name: monitored.map(|(_, sink)| sink.name.clone()),
             flags: SourceFlags::DECIBEL_VOLUME
                 | SourceFlags::LATENCY
+                | SourceFlags::DYNAMIC_LATENCY
                 | if is_card { SourceFlags::HARDWARE } else { SourceFlags::empty() },
             card_index: is_card.then_some(CARD),
             driver: Some(c"consort".into()),
@@ -323,8 +327,9 @@ impl<D: Devices> FrontEnd<D> {
     fn set_source_volume(&mut self, source: Source, volume: ChannelVolume) -> Answered {
         let channels = self.samples_of(source).ok_or(PulseError::NoEntity)?.map.channels();
         let volume = for_each_channel(volume, channels).ok_or(PulseError::Invalid)?;
-        self.source_volumes.of_mut(source).volume = Some(volume);
-        self.source_changed(source)
+        let before = self.source_volumes.of_mut(source).volume.replace(volume);
+        let is_same = before.is_some_and(|before| before.channels() == volume.channels());
+        if is_same { Ok(Answer::Done) } else { self.source_changed(source) }
     }
 
     fn source_changed(&mut self, source: Source) -> Answered {

@@ -91,12 +91,12 @@ impl Requested {
         let Self { buffer, latency } = self;
         let frame = pace.frame_bytes;
         let most = u32::try_from(MAX_MEMBLOCKQ_LENGTH).unwrap_or(u32::MAX);
-        let max_length = pace.up(buffer.max_length.clamp(1, most));
+        let asked_most = buffer.max_length.clamp(1, most);
         let mut target = match buffer.target_length {
             DEFAULT => pace.bytes(DEFAULT_TLENGTH_US),
             target => target.max(frame),
         };
-        target = target.min(max_length);
+        target = target.min(asked_most);
         let mut minimum = match buffer.minimum_request_length {
             DEFAULT => pace.down(target / 4).min(pace.bytes(DEFAULT_MINREQ_US)),
             minimum => minimum.min(most / 4),
@@ -125,8 +125,10 @@ impl Requested {
         if minimum_us != pace.us(minimum.into()) {
             minimum = pace.bytes(minimum_us);
         }
-        let max_length = max_length.max(pace.up(target));
-        let target = pace.up(target);
+        // What the device renders and one request have room, whatever the program allows.
+        let least = pace.bytes(*SINK_LATENCY_US.start()).saturating_add(2 * frame);
+        let max_length = pace.up(asked_most.max(least));
+        let target = pace.up(target).min(max_length);
         let minimum = pace.down(minimum).max(frame).min(target);
         let most_prebuffer = target + frame - minimum;
         let prebuffer = pace.up(buffer.pre_buffering.min(most_prebuffer)).min(most_prebuffer);
@@ -226,6 +228,28 @@ mod tests {
         requested.buffer.minimum_request_length = PACE.bytes(50_000);
         let granted = requested.grant(PACE);
         assert_eq!((granted.sink_latency_us, granted.minimum_request), (50_000, 8820));
+    }
+
+    /// What PulseAudio 16.1 granted on its null sink.
+    #[test]
+    fn no_more_is_kept_than_a_program_allows() {
+        let buffer = BufferAttr {
+            max_length: PACE.bytes(100_000),
+            target_length: PACE.bytes(50_000),
+            pre_buffering: PACE.bytes(300_000),
+            minimum_request_length: PACE.bytes(90_000),
+            fragment_size: DEFAULT,
+        };
+        for latency in [Latency::Queue, Latency::Total, Latency::Early] {
+            let granted = Requested { buffer, latency }.grant(PACE);
+            let Attributes { max_length, target_length, prebuffer, minimum_request, .. } = granted;
+            assert_eq!((max_length, target_length), (17_640, 17_640), "{latency:?}");
+            assert_eq!((prebuffer, minimum_request), (1768, 15_876), "{latency:?}");
+        }
+        // Less than a device renders at once is not possible.
+        let buffer = BufferAttr { max_length: 0, target_length: 0, ..BufferAttr::default() };
+        let granted = Requested { buffer, latency: Latency::Total }.grant(PACE);
+        assert_eq!((granted.max_length, granted.target_length), (892, 892));
     }
 
     #[test]

@@ -48,8 +48,13 @@ impl RecordRequested {
             Latency::Early | Latency::Total => {
                 // Programs round the shortest time down to whole frames.
                 let least = pace.bytes(*SOURCE_LATENCY_US.start()).saturating_sub(frame);
-                fragment = fragment.clamp(least.max(frame), pace.bytes(*SOURCE_LATENCY_US.end()));
-                pace.us(fragment.into())
+                let most = pace.bytes(*SOURCE_LATENCY_US.end());
+                fragment = fragment.max(least.max(frame));
+                let kept = fragment.min(most);
+                if latency == Latency::Total {
+                    fragment = kept;
+                }
+                pace.us(kept.into())
             }
             Latency::Queue => 0,
         };
@@ -107,6 +112,12 @@ mod tests {
         let granted = asked(DEFAULT, Latency::Queue).grant(PACE);
         assert_eq!((granted.max_length, granted.fragment), (4 << 20, 352_800));
         assert_eq!((granted.source_latency_us, granted.interval_us(PACE)), (0, 2_000_000));
+    }
+
+    #[test]
+    fn early_requests_keep_the_fragment_and_limit_the_device() {
+        let granted = asked(PACE.bytes(5_000_000), Latency::Early).grant(PACE);
+        assert_eq!((granted.fragment, granted.source_latency_us), (882_000, 2_000_000));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(crate) struct Packet {
     pub tag: u32,
     /// What it asks.
     pub request: Request,
-    /// The keys that a `Remove…Proplist` names.
+    /// The keys that a `Remove…Proplist` names, or the name that a `GetSampleInfo` asks for.
     pub keys: Vec<CString>,
     /// What an `Extension` asks of its module.
     pub extension: Vec<u8>,
@@ -81,6 +81,10 @@ pub(crate) fn read(packet: &[u8], version: u16) -> Result<Packet, Unreadable> {
             while let Some(key) = values.read_string().map_err(|_| refuse(PulseError::Protocol))? {
                 keys.push(key);
             }
+        }
+        Command::GetSampleInfo(_) if !rest.is_empty() => {
+            let mut values = TagStructReader::new(&mut rest, version);
+            keys.extend(values.read_string().map_err(|_| refuse(PulseError::Protocol))?);
         }
         _ => {}
     }

@@ -133,6 +133,30 @@ fn any_program_sees_a_stream_and_changes_its_volume() {
 }
 
 #[test]
+fn a_change_to_what_is_already_so_is_no_event() {
+    let mut scene = Scene::new();
+    let [client, other] = [scene.admitted(), scene.admitted()];
+    let stream = scene.stream(client);
+    let volume = ChannelVolume::norm(2);
+    let device = SetDeviceVolumeParams { device_index: Some(0), device_name: None, volume };
+    let index = stream.stream_index;
+    let changes = [
+        Command::SetSinkInputVolume(SetStreamVolumeParams { index, volume }),
+        Command::SetSinkInputMute(SetStreamMuteParams { index, mute: false }),
+        Command::SetSinkVolume(device),
+    ];
+    scene.tell(other, &Command::Subscribe(SubscriptionMask::ALL)).expect("subscribed");
+    scene.sent(other);
+    for change in changes {
+        scene.tell(client, &change).expect("done");
+        assert_eq!(scene.events(other), [], "{change:?}");
+    }
+    let change = Command::SetSinkInputMute(SetStreamMuteParams { index, mute: true });
+    scene.tell(client, &change).expect("done");
+    assert_eq!(scene.events(other).len(), 1);
+}
+
+#[test]
 fn a_killed_stream_is_gone_and_its_program_notified() {
     let mut scene = Scene::new();
     let [owner, mixer] = [scene.admitted(), scene.admitted()];
@@ -185,6 +209,9 @@ fn the_volume_of_the_sink_is_the_devices_and_the_loudest_channels() {
     let sinks: Vec<SinkInfo> = scene.ask(client, &Command::GetSinkInfoList).expect("a list");
     assert_eq!(sinks[0].cvolume.channels(), [Volume::from_u32_clamped(0x8000); 2]);
     assert!(sinks[0].muted);
+    let wrong = SetDeviceVolumeParams { volume: ChannelVolume::norm(5), ..set.clone() };
+    let refused = scene.tell(client, &Command::SetSinkVolume(wrong));
+    assert_eq!(refused, Err(PulseError::Invalid));
     scene.front_end.devices_mut().refuses = true;
     let refused = scene.tell(client, &Command::SetSinkVolume(set));
     assert_eq!(refused, Err(PulseError::AccessDenied));

@@ -62,6 +62,31 @@ fn a_sample_has_the_bytes_that_it_was_to_have() {
     assert_eq!(stat.sample_cache_size, 400);
     let one: SampleInfo = scene.ask(client, &Command::GetSampleInfo(0)).expect("a sample");
     assert_eq!(one, all[0]);
+    assert_eq!(one.props.get(Prop::ApplicationName), Some(&b"a program\0"[..]));
+}
+
+/// Asks for a sample by its name, as libpulse does.
+fn info_named(scene: &mut Scene, client: u32, name: &str) -> Result<SampleInfo, PulseError> {
+    let mut bytes = Vec::new();
+    let command = Command::GetSampleInfo(u32::MAX);
+    encode_command_message(&mut bytes, 7, &command, MAX_VERSION).expect("a packet");
+    bytes.push(b't');
+    bytes.extend(text(name).to_bytes_with_nul());
+    let length = (bytes.len() - 20) as u32;
+    bytes[..4].copy_from_slice(&length.to_be_bytes());
+    scene.send_bytes(client, &bytes);
+    let sent = scene.sent(client);
+    let answer = sent.iter().find(|packet| is_answer(packet)).expect("an answer");
+    answered(read_reply_message(&mut &answer[..], MAX_VERSION))
+}
+
+#[test]
+fn a_sample_is_found_by_its_name() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    uploaded(&mut scene, client);
+    assert_eq!(info_named(&mut scene, client, "bell").expect("a sample").length, 400);
+    assert_eq!(info_named(&mut scene, client, "other"), Err(PulseError::NoEntity));
 }
 
 #[test]
@@ -80,18 +105,25 @@ fn a_sample_plays_on_when_its_program_leaves() {
 }
 
 #[test]
-fn an_upload_that_is_not_complete_is_no_sample() {
+fn a_sample_is_what_has_come_of_it_in_whole_frames() {
     let mut scene = Scene::new();
     let [client, other] = [scene.admitted(), scene.admitted()];
     let channel = created(&mut scene, client, 400).expect("an upload");
     send_samples(&mut scene, client, channel, &[1; 399]);
     let finish = Command::FinishUploadStream(channel);
     assert_eq!(scene.tell(other, &finish), Err(PulseError::NoEntity), "another's");
-    assert_eq!(scene.tell(client, &finish), Err(PulseError::NoData));
+    scene.tell(client, &finish).expect("uploaded");
+    let kept: SampleInfo = scene.ask(client, &Command::GetSampleInfo(0)).expect("a sample");
+    assert_eq!(kept.length, 396);
+    scene.tell(client, &Command::RemoveSample(text("bell"))).expect("removed");
     assert_eq!(scene.tell(client, &finish), Err(PulseError::NoEntity), "it has ended");
     let channel = created(&mut scene, client, 400).expect("an upload");
     scene.tell(client, &Command::DeleteUploadStream(channel)).expect("deleted");
     send_samples(&mut scene, client, channel, &[1; 400]);
+    let empty = created(&mut scene, client, 400).expect("an upload");
+    send_samples(&mut scene, client, empty, &[1; 3]);
+    let finish = Command::FinishUploadStream(empty);
+    assert_eq!(scene.tell(client, &finish), Err(PulseError::NoData));
     assert_eq!(scene.ask::<LookupReply>(client, &play("bell")), Err(PulseError::NoEntity));
 }
 
