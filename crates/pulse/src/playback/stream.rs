@@ -87,8 +87,9 @@ pub(crate) struct Playback<O> {
     backlog: VecDeque<u8>,
     write_index: i64,
     heard: HeardBytes,
-    /// Bytes that were requested and have not come.
-    requested: u64,
+    /// Bytes that were requested and have not come; below 0 if more has come. Programs count the
+    /// same, and write nothing as long as theirs is not above 0.
+    requested: i64,
     is_corked: bool,
     /// It waits for the prebuffer.
     prebuffers: bool,
@@ -140,7 +141,7 @@ impl<O: Output> Playback<O> {
             backlog: VecDeque::new(),
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
-            requested: u64::from(attributes.target_length),
+            requested: attributes.target_length.into(),
             is_corked: false,
             prebuffers: true,
             runs: false,

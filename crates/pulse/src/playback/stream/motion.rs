@@ -122,7 +122,7 @@ impl<O: Output> Playback<O> {
         if !self.backlog.is_empty() {
             next_ns = next_ns.min(unknown_ns);
         }
-        if self.drains.is_empty() && self.requested == 0 {
+        if self.drains.is_empty() && self.requested <= 0 {
             let request_ns = self.next_request_ns(now_ns);
             if request_ns < next_ns {
                 let slack_ns = self.pace().us(self.least_request()) * 1000 / SLACK_PART;
@@ -252,23 +252,40 @@ impl<O: Output> Playback<O> {
     }
 
     fn request(&mut self, now_ns: u64, least: u64) {
-        let missing = self.missing(now_ns);
-        if self.drains.is_empty() && missing >= least {
-            self.requested += missing;
-            self.notices.push(Notice::Request(u32::try_from(missing).unwrap_or(u32::MAX)));
+        let wait = self.bytes_before_request(now_ns, least);
+        if self.drains.is_empty() && wait == 0 {
+            let missing = self.missing(now_ns).clamp(0, self.full().into());
+            self.requested = self.requested.saturating_add(missing);
+            self.notices.push(Notice::Request(missing as u32));
         }
     }
 
-    /// Returns the bytes to be requested for the buffer to become as full as it should be.
-    fn missing(&mut self, now_ns: u64) -> u64 {
+    /// Returns the bytes that are to be heard before `least` can be requested.
+    fn bytes_before_request(&mut self, now_ns: u64, least: u64) -> u64 {
+        let least = i64::try_from(least).unwrap_or(i64::MAX);
+        let worth = least.saturating_sub(self.missing(now_ns));
+        // What has come unasked is heard first: it is no reason to ask for more of it.
+        let full = u64::from(self.full());
+        let unasked = (self.queued(now_ns) + 1).saturating_sub(full);
+        worth.max(0).cast_unsigned().max(unasked)
+    }
+
+    /// Returns the bytes to be requested for the buffer to become as full as it should be; below 0
+    /// if it is fuller.
+    fn missing(&mut self, now_ns: u64) -> i64 {
+        let queued = i64::try_from(self.queued(now_ns)).unwrap_or(i64::MAX);
+        i64::from(self.full()).saturating_sub(queued).saturating_sub(self.requested)
+    }
+
+    /// Returns the bytes of a full buffer, and of what the device has ready.
+    fn full(&self) -> u32 {
         let ready = if self.runs { self.ready_bytes() } else { 0 };
-        let target = u64::from(self.attributes.target_length) + ready;
-        target.saturating_sub(self.queued(now_ns)).saturating_sub(self.requested)
+        self.attributes.target_length.saturating_add(ready)
     }
 
     /// Returns the bytes that the device has ready, beside the queue.
-    fn ready_bytes(&self) -> u64 {
-        self.pace().bytes(self.attributes.sink_latency_us).into()
+    fn ready_bytes(&self) -> u32 {
+        self.pace().bytes(self.attributes.sink_latency_us)
     }
 
     /// Returns the bytes that are worth a request: as many as possible while it plays, since each
@@ -285,7 +302,7 @@ impl<O: Output> Playback<O> {
     }
 
     fn next_request_ns(&mut self, now_ns: u64) -> u64 {
-        let left = self.least_request().saturating_sub(self.missing(now_ns));
-        now_ns + self.pace().us(left) * 1000 + LEAST_NS
+        let bytes = self.bytes_before_request(now_ns, self.least_request());
+        now_ns + self.pace().us(bytes) * 1000 + LEAST_NS
     }
 }

@@ -63,6 +63,13 @@ impl Playback<Card> {
         notices
     }
 
+    /// Lets time pass without a look before its end.
+    fn late(&mut self, until_ns: u64) -> Vec<(u64, Notice)> {
+        self.output.now_ns = until_ns;
+        self.update(until_ns);
+        self.take_notices().into_iter().map(|notice| (until_ns, notice)).collect()
+    }
+
     fn put(&mut self, bytes: &[u8]) {
         self.write(Seek::Relative(0), bytes, self.output.now_ns);
     }

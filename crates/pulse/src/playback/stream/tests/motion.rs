@@ -44,6 +44,49 @@ fn requests_keep_the_buffer_full_with_few_wake_ups_of_the_program() {
     assert!((9..=11).contains(&requests), "{requests}");
 }
 
+/// Chromium does, by libpulse's count of what was requested. Once, the front end and then the
+/// program are late, and what was written runs out.
+#[test]
+fn a_program_that_writes_whole_buffers_goes_on_playing() {
+    // 512 frames.
+    const BUFFER: u32 = 1024;
+    const MS: u64 = 1_000_000;
+    let buffer = BufferAttr {
+        target_length: 3 * BUFFER,
+        minimum_request_length: BUFFER / 2,
+        ..BufferAttr::default()
+    };
+    for (late_ms, later_ms) in
+        (0..60).step_by(3).flat_map(|ms| (0..60).step_by(3).map(move |other| (ms, other)))
+    {
+        let mut playback = playback_of(Requested { buffer, latency: Latency::Total });
+        let mut requested = i64::from(playback.attributes().target_length);
+        let mut written_at_turn = 0;
+        for turn in 1..=40 {
+            while requested > 0 {
+                playback.put(&bytes(0, BUFFER as usize / 2));
+                requested -= i64::from(BUFFER);
+                written_at_turn = turn;
+            }
+            let now_ns = playback.output.now_ns + MS;
+            let mut notices = Vec::new();
+            let mut until_ns = now_ns + 10 * MS;
+            if turn == 3 {
+                until_ns = now_ns + late_ms * MS;
+                notices.extend(playback.late(until_ns));
+                until_ns += later_ms * MS;
+            }
+            notices.extend(playback.pass(until_ns));
+            for (_, notice) in notices {
+                if let Notice::Request(length) = notice {
+                    requested += i64::from(length);
+                }
+            }
+        }
+        assert!(written_at_turn > 30, "stalled when {late_ms} ms and {later_ms} ms late");
+    }
+}
+
 #[test]
 fn a_stream_without_bytes_stops_and_begins_again_as_at_first() {
     let mut playback = playback(4000);
