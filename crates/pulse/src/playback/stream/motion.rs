@@ -122,7 +122,7 @@ impl<O: Output> Playback<O> {
         if !self.backlog.is_empty() {
             next_ns = next_ns.min(unknown_ns);
         }
-        if self.drains.is_empty() && self.requested <= 0 {
+        if self.drains.is_empty() {
             let request_ns = self.next_request_ns(now_ns);
             if request_ns < next_ns {
                 let slack_ns = self.pace().us(self.least_request()) * 1000 / SLACK_PART;

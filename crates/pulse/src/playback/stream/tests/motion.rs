@@ -87,6 +87,34 @@ fn a_program_that_writes_whole_buffers_goes_on_playing() {
     }
 }
 
+/// SDL 1.2 does.
+#[test]
+fn a_program_that_leaves_a_part_of_a_request_is_asked_again_in_time() {
+    // 85 ms.
+    const BUFFER: u32 = 8192;
+    let buffer = BufferAttr {
+        target_length: 4 * BUFFER,
+        minimum_request_length: BUFFER,
+        ..BufferAttr::default()
+    };
+    let mut playback = playback_of(Requested { buffer, latency: Latency::Total });
+    let mut requested = i64::from(playback.attributes().target_length);
+    for look in 1..300 {
+        while requested >= i64::from(BUFFER) {
+            playback.put(&bytes(0, BUFFER as usize / 2));
+            requested -= i64::from(BUFFER);
+        }
+        for (at_ns, notice) in playback.pass(look * SECOND_NS / 100) {
+            if let Notice::Request(length) = notice {
+                requested += i64::from(length);
+                let times = playback.times(at_ns);
+                let left = times.write_index - times.read_index;
+                assert!(left >= i64::from(BUFFER), "{left} bytes are left at look {look}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_stream_without_bytes_stops_and_begins_again_as_at_first() {
     let mut playback = playback(4000);
