@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::process::Command;
 
 use harness::{Program, c_program_with, eventually, not_run};
 use tempfile::TempDir;
@@ -71,23 +72,45 @@ fn is_like(pattern: &str, text: &str) -> bool {
     }
 }
 
-/// Debian's PulseAudio with a null sink, and what it answers.
-fn of_pulseaudio(program: &str) -> Answers {
-    let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
-    let command = |program: &str| {
-        let mut command = harness::command_in(directory.path(), Path::new(program));
-        command.env_remove("PULSE_SERVER").env_remove("PULSE_SINK");
+/// Debian's PulseAudio with a null sink that is named as ours.
+pub(crate) struct PulseAudio {
+    server: Program,
+    directory: TempDir,
+}
+
+impl PulseAudio {
+    pub(crate) fn start() -> Self {
+        let directory = TempDir::with_prefix("consort-test-").expect("a temporary directory");
+        let mut command = harness::command_in(directory.path(), Path::new("pulseaudio"));
+        command.args(["-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1"]);
+        command.args(["-L", "module-null-sink sink_name=consort format=float32le rate=48000"]);
+        command.args(["-L", "module-native-protocol-unix"]);
+        let started = Self { server: Program::start(command), directory };
+        let socket = started.directory.path().join("pulse/native");
+        eventually("PulseAudio listens", || socket.exists().then_some(()));
+        started
+    }
+
+    /// A program that finds it.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = harness::command_in(self.directory.path(), Path::new(program));
+        command.env_remove("PULSE_SERVER").env_remove("PULSE_SINK").args(arguments);
         command
-    };
-    let socket = directory.path().join("pulse/native");
-    let mut server = command("pulseaudio");
-    server.args(["-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1"]);
-    server.args(["-L", "module-null-sink sink_name=consort format=float32le rate=48000"]);
-    server.args(["-L", "module-native-protocol-unix"]);
-    let server = Program::start(server);
-    eventually("PulseAudio listens", || socket.exists().then_some(()));
-    let finished = Program::start(command(program)).finish().expect_success();
-    server.terminate();
+    }
+
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    pub(crate) fn stop(self) {
+        self.server.terminate();
+    }
+}
+
+fn of_pulseaudio(program: &str) -> Answers {
+    let pulseaudio = PulseAudio::start();
+    let finished = Program::start(pulseaudio.command(program, &[])).finish().expect_success();
+    pulseaudio.stop();
     answers(&finished.stdout)
 }
 

@@ -6,12 +6,15 @@ mod bad_input;
 mod beside_server;
 mod conformance;
 mod desktop;
+mod desktop_programs;
 mod devices;
 mod information;
 mod limits;
 mod memory;
 mod modules;
 mod network;
+mod pactl;
+mod players;
 mod playing;
 mod recording;
 mod samples;
@@ -19,8 +22,9 @@ mod server_gone;
 mod sink_inputs;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use harness::{Finished, Program, Server, Sound, eventually};
+use harness::{Finished, Program, Server, Sound, eventually, not_run};
 use tempfile::TempDir;
 
 const RATE_HZ: u32 = 48_000;
@@ -63,16 +67,19 @@ impl Scene {
         self.server.directory().join("pulse/native")
     }
 
-    /// Starts a program that finds the front end as it would find PulseAudio.
-    fn spawn(&self, program: &str, arguments: &[&str]) -> Program {
+    /// A program that finds the front end as it would find PulseAudio.
+    fn command(&self, program: &str, arguments: &[&str]) -> Command {
         let mut command = self.server.command(program);
         for variable in ["PULSE_SERVER", "PULSE_SINK", "PULSE_LATENCY_MSEC", "PULSE_COOKIE"] {
             command.env_remove(variable);
         }
-        Program::start({
-            command.args(arguments);
-            command
-        })
+        command.args(arguments);
+        command
+    }
+
+    /// Starts such a program.
+    fn spawn(&self, program: &str, arguments: &[&str]) -> Program {
+        Program::start(self.command(program, arguments))
     }
 
     fn run(&self, program: &str, arguments: &[&str]) -> Finished {
@@ -105,6 +112,15 @@ impl Scene {
         front_end.terminate().expect_success();
         server.recorded()
     }
+}
+
+/// Returns whether Debian's package of a program is installed; else the test is not run.
+fn is_installed(program: &str) -> bool {
+    let is_there = Path::new("/usr/bin").join(program).exists();
+    if !is_there {
+        not_run(&format!("{program} is not installed; 'cargo xtask setup' installs it"));
+    }
+    is_there
 }
 
 fn path(path: &Path) -> &str {

@@ -114,7 +114,7 @@ fn a_file_of_another_rate_is_heard_as_the_converter_makes_it() {
 
 /// Compares with what should be heard but for the end: some programs leave by their own clock,
 /// shortly before it is heard.
-fn compare_beginning(recorded: &Sound, expected: &[Vec<f32>]) -> Result<(), String> {
+pub(crate) fn compare_beginning(recorded: &Sound, expected: &[Vec<f32>]) -> Result<(), String> {
     let same = same_frames(recorded, expected)?;
     let least = expected[0].len() - RATE_HZ as usize / 20;
     if same < least { Err(format!("it differs after {same} frames")) } else { Ok(()) }

@@ -23,7 +23,9 @@ clients="zita-njbridge jack-capture meterbridge jackmeter ecasound ffmpeg sox aj
     python3 python3-venv python3-pip python3-cffi python3-jack-client python3-numpy"
 # Programs of PulseAudio, beside those below that are measured; and its library's headers, for the
 # program that compares answers.
-pulse="mpv pulsemixer pamixer libsox-fmt-pulse libpulse-dev"
+pulse="mpv pulsemixer pamixer libsox-fmt-pulse libpulse-dev mplayer vlc-bin vlc-plugin-base
+    libsdl1.2debian openal-info libasound2-plugins espeak-ng speech-dispatcher
+    speech-dispatcher-espeak-ng cava pavucontrol python3-pulsectl"
 # QjackCtl draws on an X server; the X and SDL libraries of meterbridge need one to start.
 display="qjackctl xvfb xauth"
 # A session bus, and tools that speak on it: gdbus, busctl, and what jack_control needs.
