@@ -413,6 +413,10 @@ fn a_loopback_follows_the_default_that_it_does_not_name() {
     scene.tell(client, &Command::SetDefaultSink(text("two"))).expect("set");
     let started = &scene.front_end.devices_mut().started;
     assert_eq!(started, &[follows, stays, follows], "the other one plays on");
+    // Without the sink, the one that was the default before is it again.
+    for name in ["consort", "two"] {
+        scene.tell(client, &Command::SetDefaultSink(text(name))).expect("set");
+    }
     // The end of its process is noticed before that of the device.
     scene.front_end.devices_mut().remove("two");
     scene.front_end.link_has_ended(follows, 0);

@@ -204,7 +204,14 @@ fn a_drain_is_answered_when_the_last_byte_is_heard() {
 #[test]
 fn a_stream_asks_for_more_early_with_others_and_in_time_alone() {
     let mut playback = playback(DEFAULT);
-    playback.put(&bytes(0, 4 * RATE_HZ as usize));
+    playback.put(&bytes(0, 2 * RATE_HZ as usize));
+    let begun = playback.pass(SECOND_NS / 100);
+    let ahead = begun.iter().find_map(|(_, notice)| match notice {
+        Notice::Request(bytes) => Some(*bytes as usize),
+        _ => None,
+    });
+    let ahead = ahead.expect("a request for what the device renders ahead");
+    playback.put(&bytes(2 * RATE_HZ as usize, ahead / 2));
     let begun = playback.pass(SECOND_NS / 2);
     assert!(begun.iter().all(|(_, notice)| !matches!(notice, Notice::Request(_))), "{begun:?}");
     let now_ns = playback.output.now_ns;
