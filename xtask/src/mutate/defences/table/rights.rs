@@ -3,7 +3,6 @@
 use super::super::super::edit::Edit::{Delete, Replace};
 use super::super::{Defence, process, unit};
 
-const ENGINE: &str = "consort-engine";
 const SYS: &str = "consort-sys";
 
 pub(super) const RIGHTS: &[Defence] = &[
