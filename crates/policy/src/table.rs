@@ -29,6 +29,7 @@ impl<E: PartialEq> Table<E> {
             return false;
         }
         self.remove(name);
+        // MUTATION: remember.without_limit
         if self.entries.len() >= Self::MAX_ENTRIES {
             self.entries.remove(0);
         }

@@ -5,6 +5,7 @@ use super::super::{Defence, process, unit};
 
 const CLIENT: &str = "consort-client";
 const ENGINE: &str = "consort-engine";
+const POLICY: &str = "consort-policy";
 const PULSE: &str = "consort-pulse";
 
 pub(super) const LIMITS: &[Defence] = &[
@@ -201,6 +202,12 @@ pub(super) const LIMITS: &[Defence] = &[
         Replace("own().map(|upload| u64::from(upload.length)).sum::<u64>()", "0_u64"),
         PULSE,
         "front_end::tests::samples::uploads_that_make_no_sense_or_are_too_many_are_refused",
+    ),
+    unit(
+        "remember.without_limit",
+        Replace("self.entries.len() >= Self::MAX_ENTRIES", "false"),
+        POLICY,
+        "table::tests::the_oldest_entry_makes_room",
     ),
     process(
         "begun.at_any_position",
