@@ -73,7 +73,7 @@ fn status_names_what_keeps_the_device_awake() {
     eventually("the device is deep", || (shown(&server)["device"] == "deep").then_some(()));
     assert!(line(&server).contains("deep, as far ahead as consort play allows (2000 ms), "));
     let hasty = play(&server, &path, &["--latency", "50"]);
-    eventually("the other player counts", || line(&server).contains("(50 ms), ").then_some(()));
+    eventually("the other player counts", || line(&server).contains("(38 ms), ").then_some(()));
     // Forty times a second on a machine that is idle; ten and more on any.
     let often = |status: &serde_json::Value| status["wake_ups_per_second"].as_f64() > Some(10.0);
     eventually("it wakes for that", || often(&shown(&server)).then_some(()));

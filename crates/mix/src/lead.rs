@@ -4,7 +4,7 @@
 const LEAST_NS: u64 = 20_000_000;
 /// The shortest lead where less than four times that is rendered ahead: a part of it. Half would
 /// wake the thread nearly twice as often.
-const LEAST_PART: u64 = 4;
+const LEAST_PART: u64 = 5;
 /// The longest lead, as a part of what is rendered ahead.
 const MOST_PART: u64 = 2;
 /// The lead is this many times the worst lateness.
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn a_short_depth_is_mostly_slept_through_unless_wake_ups_are_late() {
         let mut lead = Lead::default();
-        assert_eq!(lead.ns(20 * MS_NS), 5 * MS_NS);
+        assert_eq!(lead.ns(20 * MS_NS), 4 * MS_NS);
         lead.note(2 * MS_NS);
         assert_eq!(lead.ns(20 * MS_NS), 8 * MS_NS);
         lead.note(30 * MS_NS);

@@ -10,6 +10,7 @@ use client::stream::{MAX_NAME_BYTES, PlaybackOptions, StreamConnection};
 use convert::{ChannelMap, Filter, MAX_CHANNELS, Standard, StreamFormat};
 use sys::signals::TerminationSignals;
 
+use crate::pacing::Pacing;
 use crate::playback::{Ending, Playback};
 use crate::server::Server;
 use crate::source::Source;
@@ -37,7 +38,8 @@ pub struct Play {
     /// Play on this device, as `consort device list` names it [default: the server's own]
     #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// How far ahead the device may render, ms
+    /// How long frames may take until they are heard, ms; from 200 on: how far ahead the device may
+    /// render
     #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = cli::in_range(5..=2000))]
     latency: u32,
     /// How a file of another rate is resampled: a longer filter keeps more of the treble
@@ -88,16 +90,16 @@ impl Play {
         let map = map.with_context(|| format!("the device has {channels} channels"))?;
         let rate_hz = device.sample_rate_hz;
         let source = Source::new(reader, &StreamFormat { rate_hz, map }, self.quality.into())?;
-        let latency = Duration::from_millis(self.latency.into());
+        let pacing = Pacing::new(Duration::from_millis(self.latency.into()));
         let stream = connection.play(PlaybackOptions {
             program: "consort play".into(),
             name: short_name(&self.file),
             device: self.device,
             channels: (0..channels).collect(),
-            depth_frames: u32::try_from(u64::from(rate_hz) * u64::from(self.latency) / 1000)?,
+            depth_frames: pacing.depth_frames(rate_hz),
         })?;
         let server = Server::new(connection, signals)?;
-        let mut playback = Playback::new(server, stream, source, latency, rate_hz)?;
+        let mut playback = Playback::new(server, stream, source, pacing, rate_hz);
         let ending = playback.run(&self.file)?;
         if self.report {
             cli::output::print(&format!("{}\n", playback.delays()))?;

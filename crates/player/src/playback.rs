@@ -1,7 +1,6 @@
 //! A source on its way to a stream, until its last frame is heard.
 
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::bail;
 use client::Error;
@@ -10,7 +9,7 @@ use sys::clock::now_ns;
 use sys::signals::Signal;
 
 use crate::delays::Delays;
-use crate::pacing::next_write_ns;
+use crate::pacing::{Pacing, next_write_ns};
 use crate::progress::Progress;
 use crate::server::{Interruption, Server, Wait};
 use crate::source::Source;
@@ -31,7 +30,7 @@ pub(crate) struct Playback {
     stream: PlaybackStream,
     server: Server,
     source: Source,
-    lead_ns: u64,
+    pacing: Pacing,
     device_hz: u32,
     delays: Delays,
 }
@@ -44,20 +43,16 @@ pub(crate) const DEVICE_GONE: &str = "the server has ended the stream: its devic
 const AFTER_WAKE_NS: u64 = 2_000_000;
 
 impl Playback {
-    /// Prepares to play a source on a stream with this latency, on a device of this
-    /// rate.
+    /// Prepares to play a source on a stream at this pace, on a device of this rate.
     pub(crate) fn new(
         server: Server,
         stream: PlaybackStream,
         source: Source,
-        latency: Duration,
+        pacing: Pacing,
         device_hz: u32,
-    ) -> anyhow::Result<Self> {
-        // Whatever other streams and the graph make of the device's schedule, this much is there
-        // beyond what it has rendered.
-        let lead_ns = u64::try_from(latency.as_nanos() / 2)?;
+    ) -> Self {
         let delays = Delays::new(device_hz);
-        Ok(Self { stream, server, source, lead_ns, device_hz, delays })
+        Self { stream, server, source, pacing, device_hz, delays }
     }
 
     /// Returns how long frames took from when they were written until they were heard.
@@ -83,7 +78,8 @@ impl Playback {
     }
 
     fn play(&mut self, progress: &Progress) -> anyhow::Result<Ending> {
-        let mut is_written = self.fill()?;
+        let heard = self.stream.heard(now_ns());
+        let mut is_written = self.fill(heard)?;
         if let Some(ending) = self.wish(Wish::Run, progress)? {
             return Ok(ending);
         }
@@ -91,14 +87,25 @@ impl Playback {
             let writer = self.stream.writer();
             let schedule = writer.control().page().schedule();
             let (written, has_room) = (writer.position(), writer.available() > 0);
-            let write_ns = next_write_ns(schedule, written, has_room, self.lead_ns, now_ns());
+            let lead_ns = self.pacing.lead_ns;
+            let write_ns = next_write_ns(schedule, written, has_room, lead_ns, now_ns());
             if let Some(ending) = self.sleep_until(write_ns, progress)? {
                 return Ok(ending);
             }
-            let timing = self.stream.writer_mut().control_mut().timing();
-            let heard = timing.position_at(now_ns());
-            is_written = self.fill()?;
+            let now_ns = now_ns();
+            if self.pacing.note_lateness(now_ns.saturating_sub(write_ns)) {
+                let frames = self.pacing.depth_frames(self.device_hz);
+                if let Some(ending) = self.wish(Wish::Depth { frames }, progress)? {
+                    return Ok(ending);
+                }
+            }
+            let (heard, was_dry) = (self.stream.heard(now_ns), self.stream.has_run_dry(now_ns));
+            is_written = self.fill(heard)?;
             self.delays.note(written, self.stream.writer().position(), heard);
+            // The device may sleep, since it had nothing to play.
+            if was_dry && let Some(ending) = self.call(progress)? {
+                return Ok(ending);
+            }
         }
         let end = self.stream.writer().position();
         match self.wish(Wish::Drain { end }, progress)? {
@@ -107,21 +114,35 @@ impl Playback {
         }
     }
 
-    /// Writes as much as the ring has room for; returns whether nothing is left.
-    fn fill(&mut self) -> anyhow::Result<bool> {
-        while self.stream.writer().available() > 0 {
-            let frames = self.source.next()?;
+    /// Writes as much as the ring has room for, and as the pace allows while `heard` is heard;
+    /// returns whether nothing is left.
+    fn fill(&mut self, heard: u64) -> anyhow::Result<bool> {
+        loop {
+            let position = self.stream.writer().position();
+            let room = self.pacing.room(self.device_hz, position, heard);
+            let room = room.min(self.stream.writer().available());
+            if room == 0 {
+                // Decoded now, and not when the device is about to need it.
+                self.source.next()?;
+                return Ok(false);
+            }
+            let mut frames = self.source.next()?;
             if frames[0].is_empty() {
                 return Ok(true);
             }
+            frames.iter_mut().for_each(|plane| *plane = &plane[..plane.len().min(room)]);
             let written = self.stream.writer_mut().write(Samples::Planar(&frames));
             self.source.take(written);
         }
-        Ok(false)
     }
 
     fn wish(&mut self, wish: Wish, progress: &Progress) -> anyhow::Result<Option<Ending>> {
         self.stream.writer_mut().control_mut().wish(wish)?;
+        self.call(progress)
+    }
+
+    /// Has the device look at the stream.
+    fn call(&mut self, progress: &Progress) -> anyhow::Result<Option<Ending>> {
         match self.stream.call() {
             // The next one gets the wish.
             Err(Error::ServerGone) => self.await_next_server(progress),
