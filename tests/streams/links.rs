@@ -351,7 +351,19 @@ fn a_loopback_that_cannot_be_is_refused_with_the_reason() {
         (&["combined"], "needs --to"),
         (&["combined", "--to", "system", "--to", "none"], "there is no device 'none'"),
         (&["combined", "--to", "system", "--map", "1"], "--map is not for"),
-        (&["loopback", "--from", "other", "--to", "system", "--to", "x"], "plays on one device"),
+        (&["loopback", "--from", "other", "--to", "system", "--to", "x"], "there is no device 'x'"),
+        (&["pipe-source", "--file", "f", "--to", "system", "--to", "other"], "plays on one device"),
+        (&["remap", "--to", "system", "--to", "other", "--map", "1"], "--map is for one device"),
+        (
+            &[
+                "loopback",
+                "--from=other",
+                "--to=system",
+                "--from-positions=surround-40",
+                "--to-positions=mono",
+            ],
+            "there are more positions",
+        ),
     ] {
         let refused = server.consort(&[&["device", "add"], words].concat());
         assert!(refused.code == Some(1) && refused.stderr.contains(expected), "{refused:?}");
