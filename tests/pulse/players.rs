@@ -3,7 +3,9 @@
 use std::process::Command;
 
 use harness::{Program, Sound, c_program_with, eventually, in_three_attempts, tone};
+use rustix::process::Signal;
 
+use crate::conformance::PulseAudio;
 use crate::playing::compare_beginning;
 use crate::{RATE_HZ, Scene, compare, is_installed, path, ramps};
 
@@ -161,25 +163,51 @@ fn a_tunnel_of_pulseaudio_ends_here_sample_for_sample() {
     in_three_attempts(|| {
         let scene = Scene::new();
         let file = scene.file("played.wav", &sound);
-        let directory = scene.server.directory().join("pulseaudio");
-        std::fs::create_dir(&directory).expect("a directory");
-        let server = format!("server=unix:{}", path(&scene.socket()));
-        let tunnel = format!("module-tunnel-sink {server} sink_name=tunnel format=float32le");
-        let tunnel = format!("{tunnel} rate=48000 channels=2");
-        let mut command = scene.command("pulseaudio", &["-n", "--daemonize=no"]);
-        command.args(["--use-pid-file=no", "--exit-idle-time=-1", "-L", &tunnel]);
-        command.args(["-L", "module-native-protocol-unix"]);
-        command.env("XDG_RUNTIME_DIR", &directory).env("HOME", &directory);
-        let pulseaudio = Program::start(command);
-        let socket = directory.join("pulse/native");
-        eventually("PulseAudio listens", || socket.exists().then_some(()));
+        let pulseaudio = tunneled(&scene, &["module-tunnel-sink", "sink_name=tunnel"]);
         eventually("the tunnel is connected", || {
             scene.pactl(&["list", "short", "sink-inputs"]).contains("protocol-native").then_some(())
         });
-        let mut player = scene.command("paplay", &["-d", "tunnel", path(&file)]);
-        player.env("PULSE_SERVER", format!("unix:{}", path(&socket)));
+        let player = pulseaudio.command("paplay", &["-d", "tunnel", path(&file)]);
         Program::start(player).finish().expect_success();
-        pulseaudio.terminate();
+        pulseaudio.stop();
         compare(&scene.recorded(), &expected)
+    });
+}
+
+/// PulseAudio with a module that is connected here.
+fn tunneled(scene: &Scene, module: &[&str]) -> PulseAudio {
+    let pulseaudio = PulseAudio::start();
+    let server = format!("server=unix:{}", path(&scene.socket()));
+    let format = ["format=float32le", "rate=48000", "channels=2", &server];
+    let load = pulseaudio.command("pactl", &[&["load-module"], module, &format].concat());
+    Program::start(load).finish().expect_success();
+    pulseaudio
+}
+
+#[test]
+fn a_tunnel_of_pulseaudio_begins_here_sample_for_sample() {
+    if !is_installed("pulseaudio") {
+        return;
+    }
+    let sound = ramps(2 * RATE_HZ as usize);
+    in_three_attempts(|| {
+        let scene = Scene::new();
+        let file = scene.file("played.wav", &sound);
+        let module = ["module-tunnel-source", "source_name=tunnel", "source=consort.monitor"];
+        let pulseaudio = tunneled(&scene, &module);
+        let taken = scene.server.directory().join("taken.wav");
+        let format = ["--format=float32le", "--rate=48000", "--channels=2", "--file-format=wav"];
+        let arguments = [&["-d", "tunnel"], &format[..], &[path(&taken)]].concat();
+        let recorder = Program::start(pulseaudio.command("parec", &arguments));
+        eventually("the tunnel records", || {
+            scene.pactl(&["list", "short", "sources"]).contains("RUNNING").then_some(())
+        });
+        scene.run("paplay", &[path(&file)]).expect_success();
+        // What is recorded waits for up to two seconds on its way.
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        recorder.signal(Signal::INT);
+        recorder.finish();
+        pulseaudio.stop();
+        compare(&Sound::read(&taken), &sound.channels)
     });
 }
