@@ -1,5 +1,7 @@
 //! `consort doctor` on a machine with a server, another project's server, and two libraries.
 
+use std::process::Command;
+
 use harness::{Program, Server, binary, copy_program, eventually};
 use serde_json::Value;
 
@@ -63,4 +65,70 @@ fn the_doctor_says_who_listens_for_programs_of_pulseaudio() {
     let (verdict, text) = pulse();
     assert_eq!(verdict, "note");
     assert!(text.contains(&format!("(process {})", std::process::id())), "{text}");
+}
+
+/// Takes two names on the session bus and keeps them.
+const NAMES: &str = "
+import dbus, sys
+from dbus.mainloop.glib import DBusGMainLoop
+from gi.repository import GLib
+bus = dbus.SessionBus(mainloop=DBusGMainLoop())
+for name in sys.argv[1:]:
+    bus.request_name(name)
+print('taken', flush=True)
+GLib.MainLoop().run()
+";
+
+#[test]
+fn the_doctor_says_who_has_a_sound_servers_name_on_the_bus() {
+    let server = Server::start(&[]);
+    let mut daemon = Command::new("dbus-daemon");
+    let address = format!("unix:path={}", server.directory().join("bus").display());
+    daemon.args(["--session", "--nofork", "--nopidfile", "--address", &address]);
+    let _daemon = Program::start(daemon);
+    eventually("the bus is there", || server.directory().join("bus").exists().then_some(()));
+    let mut taker = Command::new("/usr/bin/python3");
+    let names = ["org.pulseaudio.Server", "org.freedesktop.ReserveDevice1.Audio3", "org.example"];
+    taker.args(["-c", NAMES]).args(names).env("DBUS_SESSION_BUS_ADDRESS", &address);
+    let mut taker = Program::start(taker);
+    eventually("the names are taken", || taker.stdout().contains("taken").then_some(()));
+
+    let mut command = server.command(&binary("consort").to_string_lossy());
+    command.args(["doctor", "--json"]).env("DBUS_SESSION_BUS_ADDRESS", &address);
+    let printed = Program::start(command).finish().stdout;
+    let document: Value = serde_json::from_str(&printed).expect("JSON");
+    let list = document.as_array().expect("a list").iter();
+    let found: Vec<&Value> = list.filter(|finding| finding["subject"] == "d-bus").collect();
+    let process = format!("(process {})", taker.id());
+    let text = |finding: &Value| finding["found"].as_str().expect("text").to_owned();
+    assert_eq!(found.len(), 2, "{printed}");
+    assert!(text(found[0]).starts_with(names[1]) && text(found[0]).ends_with(&process));
+    assert!(text(found[1]).starts_with(names[0]) && text(found[1]).ends_with(&process));
+    for finding in found {
+        assert_eq!(finding["verdict"], "note");
+        assert!(finding["advice"].as_str().is_some_and(|advice| advice.contains("kill ")));
+    }
+}
+
+#[test]
+fn the_doctor_says_which_sound_pipewire_offers() {
+    let server = Server::start(&[]);
+    let program = |name: &str, arguments: &[&str]| {
+        let mut command = server.command(name);
+        command.args(arguments).env_remove("LD_LIBRARY_PATH");
+        Program::start(command)
+    };
+    let pipewire = || about(&examine(&server, None), "pipewire");
+    let daemon = program("pipewire", &[]);
+    let socket = server.directory().join("pipewire-0");
+    eventually("PipeWire listens", || socket.exists().then_some(()));
+    let (verdict, text) = pipewire();
+    assert_eq!(verdict, "good", "{text}");
+    assert!(text.contains(&format!("(process {})", daemon.id())), "{text}");
+    let speaker = "{ factory.name=support.null-audio-sink node.name=speaker \
+                   media.class=Audio/Sink object.linger=true }";
+    program("pw-cli", &["create-node", "adapter", speaker]).finish().expect_success();
+    let (verdict, text) = pipewire();
+    assert_eq!(verdict, "note", "{text}");
+    assert!(text.ends_with(": speaker"), "{text}");
 }

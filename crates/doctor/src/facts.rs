@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use alsa::{Direction, Holder};
 use client::Observer;
 
-use crate::{PulseSocket, loader, pulse};
+use crate::{BusName, PipeWireFacts, PulseSocket, bus, loader, pipewire, pulse};
 
 /// The state of the machine, for this user.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -30,6 +30,12 @@ pub struct Facts {
     pub pulse: PulseSocket,
     /// The server that programs of PulseAudio look for instead (`PULSE_SERVER`), if one is named.
     pub pulse_server: Option<String>,
+    /// PipeWire, if it runs.
+    pub pipewire: Option<PipeWireFacts>,
+    /// Names of sound servers on the session bus that somebody has.
+    pub bus: Vec<BusName>,
+    /// Flatpak is installed, whose programs see no more than some sockets.
+    pub has_flatpak: bool,
     /// The file that a program gets which is linked with `libjack.so.0`; `None`: there is none.
     pub libjack: Option<PathBuf>,
     /// Whether that file is one of consort's.
@@ -47,7 +53,8 @@ pub struct CardFacts {
     pub device: String,
     /// This user may not open it.
     pub is_forbidden: bool,
-    /// The program that has its first device open for playback, if it is known.
+    /// The program that has one of its devices open, if it is known; another one's rather than
+    /// consort's.
     pub holder: Option<Holder>,
 }
 
@@ -77,9 +84,8 @@ pub struct ServerFacts {
     pub cycles: u64,
 }
 
-/// Sound servers that may hold what consort needs.
-const SERVERS: [&str; 7] =
-    ["jackd", "jackdbus", "pulseaudio", "pipewire", "pipewire-pulse", "wireplumber", "cras"];
+/// Sound servers that may hold what consort needs. PipeWire is asked what it has.
+const SERVERS: [&str; 5] = ["jackd", "jackdbus", "pulseaudio", "pipewire-pulse", "cras"];
 
 impl Facts {
     /// Reads the machine, and asks the server of that name.
@@ -95,6 +101,9 @@ impl Facts {
             cards: cards(),
             others: others(),
             pulse: pulse::listener(),
+            pipewire: pipewire::running(),
+            bus: bus::names(),
+            has_flatpak: Path::new("/usr/bin/flatpak").exists(),
             pulse_server: std::env::var("PULSE_SERVER").ok().filter(|named| !named.is_empty()),
             libjack_is_ours: libjack.as_deref().is_some_and(loader::is_ours),
             libjack,
@@ -137,7 +146,7 @@ fn cards() -> Vec<CardFacts> {
         let name = card.device_name(device, None);
         Some(CardFacts {
             is_forbidden: alsa::is_forbidden(&name),
-            holder: alsa::holder(card.index, device, Direction::Playback),
+            holder: holder(&card),
             name: card.name,
             device: name,
         })
@@ -151,6 +160,21 @@ fn cards() -> Vec<CardFacts> {
         found.push(CardFacts { name, device, is_forbidden: true, holder: None });
     }
     found
+}
+
+fn holder(card: &alsa::Card) -> Option<Holder> {
+    let directions = |device: &alsa::CardDevice| {
+        let index = device.index;
+        [Direction::Playback, Direction::Capture].map(|direction| (index, direction))
+    };
+    let mut holders: Vec<Holder> = card
+        .devices
+        .iter()
+        .flat_map(directions)
+        .filter_map(|(device, direction)| alsa::holder(card.index, device, direction))
+        .collect();
+    holders.sort_by_key(|holder| holder.program.as_deref() == Some("consort"));
+    holders.into_iter().next()
 }
 
 fn others() -> Vec<OtherServer> {

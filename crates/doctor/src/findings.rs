@@ -1,6 +1,8 @@
 //! Judges the facts. Pure: no finding asks the machine anything.
 
-use crate::{CardFacts, Facts, OtherServer, PulseSocket, ServerFacts};
+mod other_servers;
+
+use crate::{CardFacts, Facts, ServerFacts};
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,8 +52,7 @@ const ENOUGH_LOCKED_BYTES: u64 = 256 << 20;
 pub fn findings(facts: &Facts) -> Vec<Finding> {
     let mut found = vec![library(facts), server(facts.server.as_ref())];
     found.extend(cards(&facts.cards));
-    found.push(others(facts));
-    found.push(pulse(facts));
+    found.extend(other_servers::findings(facts));
     found.extend([priority(facts), memory(facts)]);
     found.extend(throttle(facts));
     found.extend(governor(&facts.governors));
@@ -115,83 +116,12 @@ fn card(card: &CardFacts) -> Finding {
     }
     match &card.holder {
         Some(holder) if holder.program.as_deref() != Some("consort") => {
+            let program = holder.program.as_deref().unwrap_or_default();
             good("card", format!("{name} ({device}) is in use by {holder}"))
-                .but(Verdict::Wrong, format!("end that program: kill {}", holder.process))
+                .but(Verdict::Wrong, other_servers::end(program, holder.process))
         }
         Some(holder) => good("card", format!("{name} ({device}), open in {holder}")),
         None => good("card", format!("{name} ({device})")),
-    }
-}
-
-fn others(facts: &Facts) -> Finding {
-    let subject = "servers";
-    if facts.others.is_empty() {
-        return good(subject, "no other sound server of yours runs");
-    }
-    let list = |server: &OtherServer| format!("{} (process {})", server.program, server.process);
-    let list: Vec<String> = facts.others.iter().map(list).collect();
-    let units: Vec<&str> = facts.others.iter().filter_map(|server| unit(&server.program)).collect();
-    let found = good(subject, format!("also running: {}", list.join(", ")));
-    let end: Vec<String> = facts.others.iter().map(|server| server.process.to_string()).collect();
-    found.but(
-        Verdict::Note,
-        if units.is_empty() {
-            format!("they may hold a card; to end them: kill {}", end.join(" "))
-        } else {
-            format!("they may hold a card: systemctl --user disable --now {}", units.join(" "))
-        },
-    )
-}
-
-/// The units with which systemd starts a server, and a socket starts it again.
-fn unit(program: &str) -> Option<&'static str> {
-    match program {
-        "pulseaudio" => Some("pulseaudio.socket pulseaudio.service"),
-        "pipewire-pulse" => Some("pipewire-pulse.socket pipewire-pulse.service"),
-        "wireplumber" => Some("wireplumber.service"),
-        _ => None,
-    }
-}
-
-/// What systemd starts for programs of PulseAudio, if it is consort.
-const PULSE_UNIT: &str = "consort-pulse.service";
-
-fn pulse(facts: &Facts) -> Finding {
-    let subject = "pulse";
-    let begin = "systemctl --user enable --now consort-pulse.socket, or: consort run --pulse";
-    if let Some(named) = &facts.pulse_server {
-        let found = format!("PULSE_SERVER sends programs of PulseAudio to {named}");
-        return good(subject, found).but(Verdict::Note, "unset PULSE_SERVER, to have them here");
-    }
-    match &facts.pulse {
-        PulseSocket::Ours(process) => {
-            good(subject, format!("programs of PulseAudio play here, through process {process}"))
-        }
-        PulseSocket::Unit(Some(unit)) if unit == PULSE_UNIT => {
-            good(subject, "programs of PulseAudio play here: the first one starts what they need")
-        }
-        PulseSocket::Unit(Some(unit)) => {
-            let socket = unit.strip_suffix(".service").unwrap_or(unit);
-            good(subject, format!("programs of PulseAudio have systemd start {unit}")).but(
-                Verdict::Note,
-                format!("systemctl --user disable --now {socket}.socket, then {begin}"),
-            )
-        }
-        PulseSocket::Unit(None) => {
-            good(subject, "programs of PulseAudio have systemd start something")
-                .but(Verdict::Note, "systemctl --user list-sockets says what")
-        }
-        PulseSocket::Other(OtherServer { program, process }) => {
-            let found = format!("programs of PulseAudio play to {program} (process {process})");
-            let end = unit(program).map_or_else(
-                || format!("kill {process}"),
-                |units| format!("systemctl --user disable --now {units}"),
-            );
-            good(subject, found).but(Verdict::Note, format!("{end}, then {begin}"))
-        }
-        PulseSocket::Nobody => {
-            good(subject, "programs of PulseAudio find no server").but(Verdict::Note, begin)
-        }
     }
 }
 

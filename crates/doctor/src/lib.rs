@@ -4,15 +4,20 @@
 //! [`Facts::gather`] reads the machine; [`findings`] judges what it found, and touches nothing.
 #![forbid(unsafe_code)]
 
+mod bus;
 mod command;
 mod facts;
 mod findings;
+mod listener;
 mod loader;
+mod pipewire;
 mod pulse;
 #[cfg(test)]
 mod tests;
 
+pub use bus::BusName;
 pub use command::Doctor;
 pub use facts::{CardFacts, Facts, OtherServer, ServerFacts};
 pub use findings::{Finding, Verdict, findings};
+pub use pipewire::PipeWireFacts;
 pub use pulse::PulseSocket;

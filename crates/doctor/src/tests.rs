@@ -1,8 +1,13 @@
 use alsa::Holder;
 
 use crate::command::screen;
-use crate::pulse::{inode_of_listener, unit_of};
-use crate::{CardFacts, Facts, OtherServer, PulseSocket, ServerFacts, Verdict, findings};
+use crate::listener::inode_of_listener;
+use crate::pipewire::sound;
+use crate::pulse::unit_of;
+use crate::{
+    BusName, CardFacts, Facts, OtherServer, PipeWireFacts, PulseSocket, ServerFacts, Verdict,
+    findings,
+};
 
 /// A machine with nothing to complain about.
 fn healthy() -> Facts {
@@ -21,6 +26,17 @@ fn healthy() -> Facts {
         others: Vec::new(),
         pulse: PulseSocket::Ours(8),
         pulse_server: None,
+        pipewire: Some(PipeWireFacts {
+            process: 5,
+            sound: Some(Vec::new()),
+            has_our_settings: true,
+        }),
+        bus: vec![BusName {
+            name: "org.jackaudio.service".into(),
+            owner: OtherServer { program: "consort".into(), process: 6 },
+            is_ours: true,
+        }],
+        has_flatpak: true,
         libjack: Some("/usr/lib/x86_64-linux-gnu/consort/libjack.so.0".into()),
         libjack_is_ours: true,
         server: Some(ServerFacts {
@@ -93,13 +109,94 @@ fn other_servers_come_with_the_command_that_ends_them() {
         let server = OtherServer { program: program.into(), process: 9 };
         move |facts: &mut Facts| facts.others.push(server)
     };
-    expect(run("wireplumber"), "servers", Verdict::Note, "disable --now wireplumber.service");
+    let pulse = "disable --now pipewire-pulse.socket pipewire-pulse.service";
+    expect(run("pipewire-pulse"), "servers", Verdict::Note, pulse);
     expect(run("jackd"), "servers", Verdict::Note, "kill 9");
 }
 
 #[test]
+fn pipewire_is_good_without_sound_and_otherwise_comes_with_what_takes_it_from_it() {
+    let has = |sound: Option<&[&str]>, has_our_settings| {
+        let sound = sound.map(|names| names.iter().map(|name| (*name).to_owned()).collect());
+        let found = PipeWireFacts { process: 5, sound, has_our_settings };
+        move |facts: &mut Facts| facts.pipewire = Some(found)
+    };
+    let cards: &[&str] = &["alsa_output.pci", "alsa_input.pci"];
+    let advice = "alsa_output.pci, alsa_input.pci → mkdir -p ~/.config/wireplumber/main.lua.d";
+    expect(has(Some(cards), false), "pipewire", Verdict::Note, advice);
+    let advice = "alsa_input.pci → systemctl --user restart wireplumber";
+    expect(has(Some(cards), true), "pipewire", Verdict::Note, advice);
+    expect(has(None, true), "pipewire", Verdict::Note, "pipewire-bin");
+    let found = findings(&Facts { pipewire: None, ..healthy() });
+    assert!(found.iter().all(|finding| finding.subject != "pipewire"), "it does not run");
+}
+
+#[test]
+fn only_sinks_and_sources_are_pipewires_sound() {
+    let object = |kind: &str, class: &str, name: &str| {
+        format!(
+            r#"{{"type": "PipeWire:Interface:{kind}",
+                "info": {{"props": {{"media.class": "{class}", "node.name": "{name}"}}}}}}"#
+        )
+    };
+    let all = [
+        object("Node", "Audio/Sink", "speaker"),
+        object("Node", "Video/Source", "camera"),
+        object("Node", "Stream/Output/Audio", "player"),
+        object("Device", "Audio/Device", "card"),
+        object("Node", "Audio/Source", "microphone"),
+        r#"{"type": "PipeWire:Interface:Node", "info": null}"#.to_owned(),
+    ];
+    let found = sound(&format!("[{}]", all.join(", ")));
+    assert_eq!(found, Some(vec!["speaker".to_owned(), "microphone".to_owned()]));
+    assert_eq!(sound("[]"), Some(Vec::new()));
+    assert_eq!(sound("no such server"), None);
+}
+
+#[test]
+fn a_name_on_the_bus_comes_with_who_has_it_and_what_ends_that() {
+    let has = |name: &str, program: &str| {
+        let owner = OtherServer { program: program.into(), process: 9 };
+        let found = BusName { name: name.into(), owner, is_ours: false };
+        move |facts: &mut Facts| facts.bus = vec![found]
+    };
+    let jack = has("org.jackaudio.service", "jackdbus");
+    expect(jack, "d-bus", Verdict::Note, "is jackdbus's (process 9) → programs that control JACK");
+    let server = has("org.pulseaudio.Server", "pulseaudio");
+    let units = "disable --now pulseaudio.socket pulseaudio.service";
+    expect(server, "d-bus", Verdict::Note, units);
+    let card = has("org.freedesktop.ReserveDevice1.Audio1", "wireplumber");
+    expect(card, "d-bus", Verdict::Note, "echo 'alsa_monitor.enabled = false'");
+    let card = has("org.freedesktop.ReserveDevice1.Audio1", "ardour");
+    expect(card, "d-bus", Verdict::Note, "gives it up: kill 9");
+}
+
+#[test]
+fn programs_in_flatpaks_have_the_socket_that_was_there_when_they_started() {
+    let has = |pulse, named: Option<&'static str>| {
+        let mut facts = Facts { pulse, ..healthy() };
+        facts.pulse_server = named.map(str::to_owned);
+        about(&facts, "flatpak")
+    };
+    let ours = PulseSocket::Unit(Some("consort-pulse.service".into()));
+    assert_eq!(has(ours.clone(), None).0, Verdict::Good);
+    // They have no such name, and the usual socket instead.
+    assert_eq!(has(ours.clone(), Some("tcp:studio")).0, Verdict::Good);
+    let (verdict, text) = has(ours, Some("unix:/run/other"));
+    assert!(verdict == Verdict::Note && text.contains("play to unix:/run/other"), "{text}");
+    let (verdict, text) = has(PulseSocket::Nobody, None);
+    assert!(verdict == Verdict::Note && text.contains("start them again"), "{text}");
+    let pipewire = OtherServer { program: "pipewire-pulse".into(), process: 9 };
+    let (verdict, text) = has(PulseSocket::Other(pipewire), None);
+    assert!(verdict == Verdict::Note && text.contains("another server"), "{text}");
+    let found = findings(&Facts { has_flatpak: false, ..healthy() });
+    assert!(found.iter().all(|finding| finding.subject != "flatpak"), "it is not installed");
+}
+
+#[test]
 fn another_listener_for_programs_of_pulseaudio_comes_with_the_command_that_ends_it() {
-    let listens = |listener| move |facts: &mut Facts| facts.pulse = listener;
+    let listens =
+        |listener| move |facts: &mut Facts| (facts.pulse, facts.has_flatpak) = (listener, false);
     let process =
         |program: &str| PulseSocket::Other(OtherServer { program: program.into(), process: 9 });
     expect(listens(process("pipewire-pulse")), "pulse", Verdict::Note, "disable --now pipewire");

@@ -1,0 +1,72 @@
+//! Whether PipeWire runs, and whether it offers sound besides cameras and screens.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::listener;
+
+/// A PipeWire that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PipeWireFacts {
+    /// Its process id.
+    pub process: u32,
+    /// The names of the devices of sound that it offers; `None`: it did not say.
+    pub sound: Option<Vec<String>>,
+    /// The settings are installed with which its session manager leaves cards alone.
+    pub has_our_settings: bool,
+}
+
+/// What the package `consort-pulse` installs.
+const SETTINGS: &str = "/usr/share/wireplumber/main.lua.d/51-consort.lua";
+
+/// PipeWire's tool answers within this time, or not at all.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Looks at PipeWire without starting it, as connecting to a socket of systemd would.
+pub(crate) fn running() -> Option<PipeWireFacts> {
+    let directory = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty())?;
+    let socket: PathBuf = Path::new(&directory).join("pipewire-0");
+    let holders = listener::holders_at(&socket)?;
+    let daemon = holders.iter().find(|holder| holder.program != "systemd")?;
+    Some(PipeWireFacts {
+        process: daemon.process,
+        sound: dump().as_deref().and_then(sound),
+        has_our_settings: Path::new(SETTINGS).exists(),
+    })
+}
+
+/// Everything that PipeWire has, as its own tool prints it.
+fn dump() -> Option<String> {
+    let mut command = Command::new("pw-dump");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut tool = command.spawn().ok()?;
+    let mut output = tool.stdout.take()?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        sender.send(output.read_to_string(&mut text).ok().map(|_| text))
+    });
+    let text = receiver.recv_timeout(PATIENCE).ok().flatten();
+    // It has ended, or is at a PipeWire that hangs.
+    let _ = tool.kill();
+    let _ = tool.wait();
+    text
+}
+
+/// The names of the sinks and sources in what `pw-dump` prints; `None`: that is something else.
+pub(crate) fn sound(dump: &str) -> Option<Vec<String>> {
+    let dump: Value = serde_json::from_str(dump).ok()?;
+    let nodes = dump.as_array()?.iter().filter(|object| {
+        object["type"] == "PipeWire:Interface:Node"
+            && object["info"]["props"]["media.class"]
+                .as_str()
+                .is_some_and(|class| class.starts_with("Audio/"))
+    });
+    let name = |node: &Value| node["info"]["props"]["node.name"].as_str().map(str::to_owned);
+    Some(nodes.map(|node| name(node).unwrap_or_else(|| "one without a name".into())).collect())
+}
