@@ -1,4 +1,4 @@
-//! `cargo xtask deb [--out DIR]`: the Debian packages, as `debian/` describes them.
+//! `cargo xtask deb [--out DIR] [--compare]`: the Debian packages, as `debian/` describes them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,32 +7,42 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::command::root;
-use crate::succeed;
+use crate::{compare, succeed};
 
 /// Where the packages go, unless another directory is named.
 const OUT: &str = "target/deb";
 
-/// Builds the packages and has lintian judge them.
+/// Builds the packages and has lintian judge them; with `--compare` twice, and compares them.
 ///
 /// # Errors
-/// If a package cannot be built, or breaks Debian's policy.
+/// If a package cannot be built, breaks Debian's policy, or differs from one build to the other.
 pub fn run(arguments: &[String]) -> Result<()> {
-    let out = match arguments {
-        [] => root().join(OUT),
-        [option, directory] if option == "--out" => std::path::absolute(directory)?,
-        _ => bail!("say where to, or nothing: deb [--out DIR]"),
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let (is_compared, words) = match words.split_last() {
+        Some((&"--compare", others)) => (true, others.to_vec()),
+        _ => (false, words),
     };
-    fs::create_dir_all(&out).with_context(|| format!("cannot create {}", out.display()))?;
-    for package in packages(&out)? {
+    let out = match words[..] {
+        [] => root().join(OUT),
+        ["--out", directory] => std::path::absolute(directory)?,
+        _ => bail!("say where to, or nothing: deb [--out DIR] [--compare]"),
+    };
+    if is_compared { compare::run(&out) } else { build(&out) }
+}
+
+/// Builds the packages into a directory, in place of those that are there.
+pub(crate) fn build(out: &Path) -> Result<()> {
+    fs::create_dir_all(out).with_context(|| format!("cannot create {}", out.display()))?;
+    for package in packages(out)? {
         fs::remove_file(&package)
             .with_context(|| format!("cannot remove {}", package.display()))?;
     }
     for target in ["clean", "binary"] {
         let mut rules = Command::new("debian/rules");
-        rules.arg(target).current_dir(root()).env("CONSORT_DEB", &out);
+        rules.arg(target).current_dir(root()).env("CONSORT_DEB", out);
         succeed(&mut rules).context("the packages need debhelper: sh xtask/setup/debian.sh")?;
     }
-    let packages = packages(&out)?;
+    let packages = packages(out)?;
     succeed(Command::new("lintian").args(["--fail-on", "error", "--allow-root"]).args(&packages))?;
     succeed(Command::new("debian/rules").arg("clean").current_dir(root()))?;
     for package in packages {
@@ -42,7 +52,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
 }
 
 /// The packages in a directory, in the order of their names.
-fn packages(directory: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn packages(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in directory.read_dir()? {
         let path = entry?.path();

@@ -1,5 +1,6 @@
 //! `cargo xtask install --prefix DIR`: a tree that works wherever it is moved.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -83,11 +84,15 @@ fn prefix(arguments: &[String]) -> anyhow::Result<PathBuf> {
     std::path::absolute(directory).with_context(|| format!("'{directory}' is no directory's name"))
 }
 
-/// Every file that building the packages creates, wherever cargo is configured to put it.
+/// Every file that building the packages creates. It names no directory of this machine, so that
+/// the same sources give the same bytes anywhere.
 fn build() -> anyhow::Result<Vec<PathBuf>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root())
+        .env("CARGO_ENCODED_RUSTFLAGS", flags()?)
+        // Beside the other builds: cargo would build all of one kind again after one of the other.
+        .env("CARGO_TARGET_DIR", target().join("installed"))
         .args([
             "build",
             "--release",
@@ -106,6 +111,32 @@ fn build() -> anyhow::Result<Vec<PathBuf>> {
         bail!("the build failed: {}", output.status);
     }
     files(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// Where cargo builds.
+fn target() -> PathBuf {
+    let named = std::env::var_os("CARGO_TARGET_DIR").filter(|directory| !directory.is_empty());
+    root().join(named.unwrap_or_else(|| "target".into()))
+}
+
+/// The compiler's flags: those of the environment, and names for the directories in which the
+/// sources lie.
+fn flags() -> anyhow::Result<OsString> {
+    let cargo_home = std::env::var_os("CARGO_HOME").filter(|directory| !directory.is_empty());
+    let cargo_home = cargo_home
+        .map(PathBuf::from)
+        .or_else(|| std::env::home_dir().map(|home| home.join(".cargo")));
+    let cargo_home = cargo_home.context("there is no home directory: set CARGO_HOME")?;
+    let own = std::env::var("RUSTFLAGS").unwrap_or_default();
+    let mut flags: Vec<OsString> = own.split_whitespace().map(OsString::from).collect();
+    for (directory, name) in [(cargo_home, "/cargo"), (root(), "/consort")] {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(directory);
+        flag.push("=");
+        flag.push(name);
+        flags.push(flag);
+    }
+    Ok(flags.join("\u{1f}".as_ref()))
 }
 
 /// The files that cargo's messages name, one JSON object per line.

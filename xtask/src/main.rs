@@ -3,6 +3,7 @@
 
 mod bill;
 mod command;
+mod compare;
 mod deb;
 mod demo;
 mod deny;
@@ -26,7 +27,8 @@ Usage: cargo xtask TASK
 
 Tasks:
   bill [--out FILE]        list every crate that is linked, with its licence (CycloneDX)
-  deb [--out DIR]          build the Debian packages
+  deb [--out DIR] [--compare]
+                           build the Debian packages; twice, and the bytes must be the same
   demo                     play a recording through a chain of programs, and show what came out
   deny                     check licences, advisories and duplicates of all dependencies
   fuzz [--seconds N | --short] [TARGET...]
@@ -37,7 +39,8 @@ Tasks:
                            break the real-time core in known places: the models must notice
   mutate --defences [--short | --only NAME...]
                            take a defence away: the test that is there for it must notice
-  release --dry-run        rehearse the release of the version that Cargo.toml names
+  release --dry-run [--compare]
+                           rehearse the release of the version that Cargo.toml names
   sanitize                 run the lock-free parts under ThreadSanitizer
   setup                    install the Debian packages that building and testing need (as root)
   soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]

@@ -1,7 +1,7 @@
-//! `cargo xtask release --dry-run`: everything that has to hold before a version is tagged.
+//! `cargo xtask release --dry-run [--compare]`: all that has to hold before a version is tagged.
 //!
-//! Nothing outside of `target/` changes. What is left for a person are two commands, printed at the
-//! end.
+//! With `--compare`, the packages are built twice, and compared. Nothing outside of `target/`
+//! changes. What is left for a person are two commands, printed at the end.
 
 use std::fs;
 use std::process::Command;
@@ -20,10 +20,14 @@ const OUT: &str = "target/release-rehearsal";
 /// # Errors
 /// If a check does not hold; what is missing has been printed with it.
 pub fn run(arguments: &[String]) -> Result<()> {
-    ensure!(
-        matches!(arguments, [option] if option == "--dry-run"),
-        "releases are tagged by hand; this rehearses one: release --dry-run"
-    );
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let compare = match arguments[..] {
+        ["--dry-run"] => &[][..],
+        ["--dry-run", "--compare"] => &["--compare"],
+        _ => {
+            bail!("releases are tagged by hand; this rehearses one: release --dry-run [--compare]")
+        }
+    };
     let version = workspace_version(&read("Cargo.toml")?)?;
     let tag = format!("v{version}");
     let out = root().join(OUT);
@@ -41,7 +45,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
         ("a bill of materials", &|| {
             bill::run(&words(&["--out", &out.join("consort.cdx.json").to_string_lossy()]))
         }),
-        ("packages", &|| deb::run(&words(&["--out", &out.join("packages").to_string_lossy()]))),
+        ("packages", &|| {
+            let packages = out.join("packages").to_string_lossy().into_owned();
+            deb::run(&words(&[&["--out", &packages], compare].concat()))
+        }),
     ];
     let mut missing = 0;
     for (what, check) in checks {
