@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use client::stream::{Gain, Timing, Volume, Wish};
+use client::stream::{Gain, Schedule, Timing, Volume, Wish};
 use convert::{ChannelMap, SampleFormat};
 
 use crate::input::{Input, NewInput};
@@ -253,8 +253,9 @@ pub(crate) trait Output {
     /// Returns what is heard when.
     fn timing(&mut self) -> Timing;
 
-    /// Returns when the device wakes next, ns; `None` if that is not known.
-    fn wake_ns(&self) -> Option<u64>;
+    /// Returns when the device wakes, and what it needs then; `None` if it sleeps, or that is not
+    /// known.
+    fn schedule(&self) -> Option<Schedule>;
 
     /// Returns whether the server has ended it.
     fn has_ended(&self) -> bool;

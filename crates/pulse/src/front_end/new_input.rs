@@ -122,7 +122,7 @@ impl<D: Devices> FrontEnd<D> {
             channels: sink.format.channels,
             program: opening.program_name,
             name: opening.name,
-            depth_frames: granted.depth_frames(pace, rate_hz),
+            depth_frames: granted.most_depth_frames(pace, rate_hz),
             account: opening.account,
         };
         let output = self.devices.open(new).ok_or(PulseError::TooLarge)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use client::stream::{Gain, Timing, Volume, Wish};
+use client::stream::{Gain, Schedule, Timing, Volume, Wish};
 
 use crate::input::{Input, NewInput};
 use crate::output::{
@@ -188,7 +188,7 @@ impl Output for Sink {
         Timing::default()
     }
 
-    fn wake_ns(&self) -> Option<u64> {
+    fn schedule(&self) -> Option<Schedule> {
         None
     }
 

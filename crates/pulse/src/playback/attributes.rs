@@ -11,6 +11,11 @@ const DEFAULT_MINREQ_US: u64 = 20_000;
 /// How far ahead of the hardware a device renders, at least and at most.
 const SINK_LATENCY_US: std::ops::RangeInclusive<u64> = 5_000..=2_000_000;
 
+/// Less than this until it is heard is short, and the part of it that a device
+/// may render at times.
+const SHORT_US: u64 = 50_000;
+const SHORT_DEPTH: (u128, u128) = (3, 4);
+
 /// What the target length is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Latency {
@@ -162,12 +167,28 @@ impl Attributes {
     /// Returns the depth to ask a server for, so that its ring holds what is queued and what is
     /// rendered. Half of a ring is for either.
     pub fn depth_frames(&self, pace: Pace, device_rate_hz: u32) -> u32 {
-        let frames = u128::from(self.total_us(pace)) * u128::from(device_rate_hz) / 2_000_000;
-        u32::try_from(frames).unwrap_or(u32::MAX).max(1)
+        self.part_in_frames((1, 2), pace, device_rate_hz)
+    }
+
+    /// Returns the depth that is wished at times: more, of a short stream.
+    pub fn most_depth_frames(&self, pace: Pace, device_rate_hz: u32) -> u32 {
+        let part = if self.is_short(pace) { SHORT_DEPTH } else { (1, 2) };
+        self.part_in_frames(part, pace, device_rate_hz)
+    }
+
+    fn part_in_frames(&self, (part, of): (u128, u128), pace: Pace, device_rate_hz: u32) -> u32 {
+        let frames = u128::from(self.total_us(pace)) * u128::from(device_rate_hz) * part;
+        u32::try_from(frames / (of * 1_000_000)).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Returns whether little is kept until it is heard: its program may be asked for more by the
+    /// device's clock.
+    pub fn is_short(&self, pace: Pace) -> bool {
+        self.total_us(pace) < SHORT_US
     }
 
     /// Returns the time of all that is kept until it is heard, µs.
-    fn total_us(&self, pace: Pace) -> u64 {
+    pub fn total_us(&self, pace: Pace) -> u64 {
         pace.us(self.target_length.into()) + self.sink_latency_us
     }
 

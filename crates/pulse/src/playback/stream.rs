@@ -7,6 +7,7 @@
 mod bytes;
 mod motion;
 mod moving;
+mod requests;
 #[cfg(test)]
 mod tests;
 
@@ -20,6 +21,7 @@ use convert::{
 use super::attributes::{Attributes, Pace};
 use super::heard::HeardBytes;
 use crate::output::Output;
+use requests::Answers;
 
 /// A change of volume takes this long.
 const RAMP_MS: u32 = 10;
@@ -90,6 +92,9 @@ pub(crate) struct Playback<O> {
     /// Bytes that were requested and have not come; below 0 if more has come. Programs count the
     /// same, and write nothing as long as theirs is not above 0.
     requested: i64,
+    answers: Answers,
+    /// Since when its program is asked by the device's clock, if it is.
+    follows_since_ns: Option<u64>,
     is_corked: bool,
     /// It waits for the prebuffer.
     prebuffers: bool,
@@ -103,6 +108,8 @@ pub(crate) struct Playback<O> {
     underrun: Option<Underrun>,
     /// What was written when the device was last called, or had a wish.
     called_for: u64,
+    /// When that was.
+    called_ns: u64,
     /// The program was not notified that it plays, since it last ran out of frames.
     owes_started: bool,
     /// The byte that was heard at the last look: what is heard never goes back.
@@ -142,6 +149,8 @@ impl<O: Output> Playback<O> {
             write_index: 0,
             heard: HeardBytes::new(frame_bytes, program.rate_hz, device.rate_hz),
             requested: attributes.target_length.into(),
+            answers: Answers::new(0),
+            follows_since_ns: None,
             is_corked: false,
             prebuffers: true,
             runs: false,
@@ -149,12 +158,15 @@ impl<O: Output> Playback<O> {
             began: 0,
             underrun: None,
             called_for: 0,
+            called_ns: 0,
             owes_started: true,
             last_heard: 0,
             drains: Vec::new(),
             drain_end: None,
             notices: Vec::new(),
         };
+        // Until it has shown how fast it answers, there is as much time as by PulseAudio's rules.
+        playback.answers = Answers::new(playback.two_requests_ns());
         playback.wish_depth();
         Ok(playback)
     }
@@ -207,6 +219,7 @@ impl<O: Output> Playback<O> {
     /// Takes other attributes.
     pub fn set_attributes(&mut self, attributes: Attributes) {
         self.attributes = attributes;
+        self.follows_since_ns = None;
         self.wish_depth();
         self.output.commit();
     }
@@ -257,17 +270,36 @@ impl<O: Output> Playback<O> {
     /// latency of the sink may be less than that, and the device would wake more often for
     /// nothing: positions are those that are heard, however much is rendered.
     fn wish_depth(&mut self) {
-        let frames = self.attributes.depth_frames(self.pace(), self.device.rate_hz);
+        let (pace, rate_hz) = (self.pace(), self.device.rate_hz);
+        let frames = match self.follows_since_ns {
+            Some(_) => self.attributes.most_depth_frames(pace, rate_hz),
+            None => self.attributes.depth_frames(pace, rate_hz),
+        };
         self.output.wish(Wish::Depth { frames });
     }
 
     /// Returns the byte that is heard.
     fn read_index(&mut self, now_ns: u64) -> i64 {
-        let position = self.output.timing().position_at(now_ns);
+        let position = self.heard_position(now_ns);
         self.last_heard = self.last_heard.max(self.heard.index(position));
         // A flush is heard a moment after it was asked for.
         self.last_heard = self.last_heard.min(self.write_index);
         self.last_heard
+    }
+
+    /// Returns the position that is heard. The device says at most 10 ms before that a stream will
+    /// hold because nothing more has been written: until then it runs, and may run on.
+    fn heard_position(&mut self, now_ns: u64) -> u64 {
+        let timing = self.output.timing();
+        let position = timing.position_at(now_ns);
+        let plays = self.runs && self.begins_at.is_none();
+        let holds_later = timing.until <= timing.position && now_ns < timing.at_ns;
+        if !(plays && holds_later) {
+            return position;
+        }
+        let left_ps = u128::from(timing.at_ns - now_ns) * 1000;
+        let left = left_ps.checked_div(timing.frame_ps.into()).unwrap_or(0);
+        position.saturating_sub(u64::try_from(left).unwrap_or(u64::MAX))
     }
 
     /// Returns the bytes that are not heard yet.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use client::stream::{PlaybackStream, Samples, Timing, Wish};
+use client::stream::{PlaybackStream, Samples, Schedule, Timing, Wish};
 
 use crate::output::Output;
 
@@ -75,8 +75,9 @@ impl Output for ServerOutput {
         self.stream.writer_mut().control_mut().timing()
     }
 
-    fn wake_ns(&self) -> Option<u64> {
-        self.stream.writer().control().page().schedule().map(|schedule| schedule.wake_ns)
+    fn schedule(&self) -> Option<Schedule> {
+        let schedule = self.stream.writer().control().page().schedule();
+        schedule.filter(|schedule| schedule.wake_ns > 0)
     }
 
     fn has_ended(&self) -> bool {

@@ -13,6 +13,9 @@ impl<O: Output> Playback<O> {
     /// Takes bytes of the program.
     pub fn write(&mut self, seek: Seek, bytes: &[u8], now_ns: u64) {
         self.requested = self.requested.saturating_sub(bytes.len() as i64);
+        if self.requested <= 0 {
+            self.answers.came(now_ns);
+        }
         self.seek(seek, now_ns);
         let queued = self.queued(now_ns) + bytes.len() as u64;
         // What the device has ready is not the program's to count.

@@ -8,17 +8,17 @@ use crate::output::Output;
 /// After a device's wake-up, when its ring has room again.
 const AFTER_WAKE_NS: u64 = 2_000_000;
 /// The shortest sleep between two looks at a stream.
-const LEAST_NS: u64 = 1_000_000;
+pub(super) const LEAST_NS: u64 = 1_000_000;
 /// How often a stream that is about to begin or to end is looked at, if the device does not say
 /// when that is.
 const UNKNOWN_NS: u64 = 10_000_000;
+/// How often a device that sleeps and should play is called.
+const CALL_AGAIN_NS: u64 = 100_000_000;
 /// Fraction of a second over which a stream without frames fades out.
 const FADES_PER_SECOND: u32 = 200;
 /// How long before its end a stream is expected to have one, at most, and the part of its buffer.
 const ENDING_NS: u64 = 20_000_000;
 const ENDING_PART: u64 = 4;
-/// A request may be made earlier by this part of the time between two, together with others.
-const SLACK_PART: u64 = 4;
 
 impl<O: Output> Playback<O> {
     /// Holds the stream, or lets it play.
@@ -47,16 +47,19 @@ impl<O: Output> Playback<O> {
 
     /// Does what follows from the state, the device and the time.
     pub fn update(&mut self, now_ns: u64) {
-        self.update_and_request(now_ns, self.least_request());
+        self.obey(now_ns);
+        self.request(now_ns, self.least_request());
+        self.commit(now_ns);
     }
 
     /// The same at the time of the [next look](Self::next_look), or earlier by its slack.
     pub fn look(&mut self, now_ns: u64) {
-        let least = self.least_request();
-        self.update_and_request(now_ns, least - least / SLACK_PART);
+        self.obey(now_ns);
+        self.request(now_ns, self.least_early_request());
+        self.commit(now_ns);
     }
 
-    fn update_and_request(&mut self, now_ns: u64, least_request: u64) {
+    fn obey(&mut self, now_ns: u64) {
         self.fill();
         self.note_beginning(now_ns);
         self.note_underrun(now_ns);
@@ -74,19 +77,20 @@ impl<O: Output> Playback<O> {
         }
         self.end(now_ns);
         self.note_end(now_ns);
-        self.request(now_ns, least_request);
-        self.commit();
+        self.follow_device(now_ns);
     }
 
-    /// Makes the device obey the wishes, or if there are none, look at bytes that came after it had
-    /// played all there was and gone to sleep: nobody may have noticed that.
-    fn commit(&mut self) {
+    /// Makes the device obey the wishes. If there are none and it sleeps, it is called for bytes
+    /// that came after it had played all there was, which nobody may have noticed, and again as
+    /// long as it has not begun.
+    fn commit(&mut self, now_ns: u64) {
         let (written, has_wishes) = (self.output.written(), !self.output.is_committed());
         self.output.commit();
         let is_called = has_wishes && self.output.is_committed();
-        let sleeps = self.runs && self.output.wake_ns().is_none();
-        if is_called || (sleeps && written > self.called_for) {
-            self.called_for = written;
+        let sleeps = self.runs && self.output.schedule().is_none();
+        let waits = self.begins_at.is_some() && now_ns >= self.called_ns + CALL_AGAIN_NS;
+        if is_called || (sleeps && (waits || written > self.called_for)) {
+            (self.called_for, self.called_ns) = (written, now_ns);
             if !is_called {
                 self.output.call();
             }
@@ -106,14 +110,14 @@ impl<O: Output> Playback<O> {
             // Only its program can change something.
             return None;
         }
-        let unknown_ns = self.output.wake_ns().map_or(0, |wake_ns| wake_ns + AFTER_WAKE_NS);
+        let unknown_ns = self.output.schedule().map_or(0, |next| next.wake_ns + AFTER_WAKE_NS);
         let unknown_ns = unknown_ns.max(now_ns + UNKNOWN_NS);
         let timing = self.output.timing();
         if let Some(position) = self.begins_at {
             let begins_ns = timing.time_of(position + 1).unwrap_or(unknown_ns);
             return strict(begins_ns);
         }
-        let left = self.output.written().saturating_sub(timing.position_at(now_ns));
+        let left = self.output.written().saturating_sub(self.heard_position(now_ns));
         let left_ns = left.saturating_mul(1_000_000_000) / u64::from(self.device.rate_hz);
         let mut next_ns = now_ns + left_ns + AFTER_WAKE_NS;
         if self.drain_end.is_none() {
@@ -123,10 +127,9 @@ impl<O: Output> Playback<O> {
             next_ns = next_ns.min(unknown_ns);
         }
         if self.drains.is_empty() {
-            let request_ns = self.next_request_ns(now_ns);
-            if request_ns < next_ns {
-                let slack_ns = self.pace().us(self.least_request()) * 1000 / SLACK_PART;
-                return Some(Look { due_ns: request_ns.max(earliest_ns), slack_ns });
+            let request = self.next_request(now_ns);
+            if request.due_ns < next_ns {
+                return Some(Look { due_ns: request.due_ns.max(earliest_ns), ..request });
             }
         }
         strict(next_ns)
@@ -155,6 +158,7 @@ impl<O: Output> Playback<O> {
         if self.begins_at.is_some_and(|begins_at| heard > begins_at) {
             self.begins_at = None;
             self.underrun = None;
+            self.answers.began(now_ns);
             if std::mem::take(&mut self.owes_started) {
                 self.notices.push(Notice::Started);
             }
@@ -183,7 +187,7 @@ impl<O: Output> Playback<O> {
     }
 
     fn is_ending(&mut self, now_ns: u64) -> bool {
-        let heard = self.output.timing().position_at(now_ns);
+        let heard = self.heard_position(now_ns);
         let left = self.output.written().saturating_sub(heard);
         let ending = self.ending_ns() * u64::from(self.device.rate_hz) / 1_000_000_000;
         self.begins_at.is_none() && left <= ending
@@ -220,7 +224,7 @@ impl<O: Output> Playback<O> {
             return;
         }
         let timing = self.output.timing();
-        let heard = timing.position_at(now_ns);
+        let heard = self.heard_position(now_ns);
         let left = self.output.written().saturating_sub(heard);
         let fade = u64::from(self.device.rate_hz / FADES_PER_SECOND) + 1;
         let is_out = heard >= timing.until && left <= fade && self.backlog.is_empty();
@@ -249,60 +253,6 @@ impl<O: Output> Playback<O> {
     fn note_out_of_frames(&mut self, now_ns: u64) {
         self.underrun = Some(Underrun { since_ns: now_ns, write_index: self.write_index });
         self.owes_started = true;
-    }
-
-    fn request(&mut self, now_ns: u64, least: u64) {
-        let wait = self.bytes_before_request(now_ns, least);
-        if self.drains.is_empty() && wait == 0 {
-            let missing = self.missing(now_ns).clamp(0, self.full().into());
-            self.requested = self.requested.saturating_add(missing);
-            self.notices.push(Notice::Request(missing as u32));
-        }
-    }
-
-    /// Returns the bytes that are to be heard before `least` can be requested.
-    fn bytes_before_request(&mut self, now_ns: u64, least: u64) -> u64 {
-        let least = i64::try_from(least).unwrap_or(i64::MAX);
-        let worth = least.saturating_sub(self.missing(now_ns));
-        // What has come unasked is heard first: it is no reason to ask for more of it.
-        let full = u64::from(self.full());
-        let unasked = (self.queued(now_ns) + 1).saturating_sub(full);
-        worth.max(0).cast_unsigned().max(unasked)
-    }
-
-    /// Returns the bytes to be requested for the buffer to become as full as it should be; below 0
-    /// if it is fuller.
-    fn missing(&mut self, now_ns: u64) -> i64 {
-        let queued = i64::try_from(self.queued(now_ns)).unwrap_or(i64::MAX);
-        i64::from(self.full()).saturating_sub(queued).saturating_sub(self.requested)
-    }
-
-    /// Returns the bytes of a full buffer, and of what the device has ready.
-    fn full(&self) -> u32 {
-        let ready = if self.runs { self.ready_bytes() } else { 0 };
-        self.attributes.target_length.saturating_add(ready)
-    }
-
-    /// Returns the bytes that the device has ready, beside the queue.
-    fn ready_bytes(&self) -> u32 {
-        self.pace().bytes(self.attributes.sink_latency_us)
-    }
-
-    /// Returns the bytes that are worth a request: as many as possible while it plays, since each
-    /// wakes the program. Two requests' worth is left for the time until they come.
-    fn least_request(&self) -> u64 {
-        let least = u64::from(self.attributes.minimum_request);
-        if !self.runs {
-            return least;
-        }
-        let held = self.converter.latency_frames() * u64::from(self.program.rate_hz)
-            / u64::from(self.device.rate_hz);
-        let margin = 2 * least + held * u64::from(self.pace().frame_bytes);
-        u64::from(self.attributes.target_length).saturating_sub(margin).max(least)
-    }
-
-    fn next_request_ns(&mut self, now_ns: u64) -> u64 {
-        let bytes = self.bytes_before_request(now_ns, self.least_request());
-        now_ns + self.pace().us(bytes) * 1000 + LEAST_NS
+        self.answers.be_cautious(now_ns);
     }
 }

@@ -1,6 +1,6 @@
 //! A device that plays whatever its ring has, at its own clock.
 
-use client::stream::{Timing, Wish};
+use client::stream::{Schedule, Timing, Wish};
 
 use crate::output::Output;
 
@@ -16,6 +16,12 @@ pub(super) struct Card {
     pub depth_frames: u32,
     /// How often it was called without a wish.
     pub calls: u32,
+    /// What it says about its wake-ups.
+    pub schedule: Option<Schedule>,
+    /// It obeys no wishes.
+    pub is_deaf: bool,
+    /// What it says instead of what it does.
+    pub stated: Option<Timing>,
     capacity: u64,
     wishes: Vec<Wish>,
     runs: bool,
@@ -33,6 +39,9 @@ impl Card {
             obeyed: Vec::new(),
             depth_frames: 0,
             calls: 0,
+            schedule: None,
+            is_deaf: false,
+            stated: None,
             capacity,
             wishes: Vec::new(),
             runs: false,
@@ -121,7 +130,10 @@ impl Output for Card {
     }
 
     fn commit(&mut self) {
-        std::mem::take(&mut self.wishes).into_iter().for_each(|wish| self.obey(wish));
+        let wishes = std::mem::take(&mut self.wishes);
+        if !self.is_deaf {
+            wishes.into_iter().for_each(|wish| self.obey(wish));
+        }
     }
 
     fn call(&mut self) {
@@ -133,11 +145,11 @@ impl Output for Card {
     }
 
     fn timing(&mut self) -> Timing {
-        self.relation()
+        self.stated.unwrap_or_else(|| self.relation())
     }
 
-    fn wake_ns(&self) -> Option<u64> {
-        None
+    fn schedule(&self) -> Option<Schedule> {
+        self.schedule
     }
 
     fn has_ended(&self) -> bool {

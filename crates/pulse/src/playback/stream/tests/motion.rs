@@ -1,6 +1,8 @@
 //! When it begins, stops, ends and asks.
 
-use client::stream::Wish;
+use client::stream::{Schedule, Timing, Wish};
+
+use crate::output::Output as _;
 
 use super::*;
 
@@ -181,6 +183,32 @@ fn a_device_that_ran_dry_and_sleeps_is_called_for_bytes_that_come_unnoticed() {
 }
 
 #[test]
+fn a_device_that_sleeps_instead_of_beginning_is_called_again() {
+    let mut playback = playback(4000);
+    playback.output.is_deaf = true;
+    playback.put(&bytes(0, 48_000));
+    playback.pass(SECOND_NS);
+    assert!((5..=10).contains(&playback.output.calls), "{}", playback.output.calls);
+}
+
+#[test]
+fn a_stream_that_will_run_dry_has_not_yet() {
+    let mut playback = playback(4000);
+    playback.put(&bytes(0, 9600));
+    playback.pass(SECOND_NS / 10);
+    let (now_ns, frame_ps) = (playback.output.now_ns, 1_000_000_000_000 / u64::from(RATE_HZ));
+    // It fades out 5 ms before its end, and that begins in 5 ms.
+    let (at_ns, position) = (now_ns + 5_000_000, 9360);
+    let held = Timing { at_ns, position, until: position, frame_ps, ..Timing::default() };
+    playback.output.stated = Some(held);
+    playback.update(now_ns);
+    assert_eq!(playback.take_notices(), []);
+    assert_eq!(playback.times(now_ns).read_index, 2 * (9360 - 240));
+    playback.update(at_ns);
+    assert_eq!(playback.take_notices(), [Notice::Underflow(2 * 9360)]);
+}
+
+#[test]
 fn a_drain_is_answered_when_the_last_byte_is_heard() {
     let mut playback = playback(DEFAULT);
     playback.put(&bytes(0, 4800));
@@ -270,12 +298,104 @@ fn a_trigger_plays_what_there_is() {
     assert_eq!(playback.output.obeyed, [Wish::Run]);
 }
 
+/// A stream of 20 ms.
+fn short() -> Playback<Card> {
+    let target_length = (SECOND / 50) as u32;
+    let buffer = BufferAttr { target_length, ..BufferAttr::default() };
+    playback_of(Requested { buffer, latency: Latency::Total })
+}
+
 #[test]
 fn a_device_may_render_half_of_what_is_kept_however_short_the_sinks_latency() {
-    let length = (SECOND / 50) as u32;
-    let buffer = BufferAttr { target_length: length, ..BufferAttr::default() };
-    let mut playback = playback_of(Requested { buffer, latency: Latency::Total });
+    let mut playback = short();
     assert_eq!(playback.attributes().sink_latency_us, 5000, "and the queue has 15 ms");
     playback.put(&bytes(0, 1));
     assert_eq!(playback.output.depth_frames, RATE_HZ / 100);
+}
+
+/// Plays for six seconds on a device that wakes each 10 ms and renders 15 ms; the program answers
+/// after `answer_ns` of the time. Returns how often it is asked in the last two, the least that the
+/// device finds beyond what it has rendered before, ns, and the depth that is wished in the end,
+/// frames.
+fn asked_by_a_device(answer_ns: impl Fn(u64) -> u64) -> (u32, u64, u32) {
+    const PERIOD_NS: u64 = 10_000_000;
+    const DEPTH_NS: u64 = 15_000_000;
+    let frames = |ns: u64| ns * u64::from(RATE_HZ) / SECOND_NS;
+    let mut playback = short();
+    let target = playback.attributes().target_length as usize / 2;
+    playback.put(&bytes(0, target));
+    let (mut wake_ns, mut answers, mut asked, mut least) = (0, Vec::new(), 0, u64::MAX);
+    let mut depth = playback.output.depth_frames;
+    while playback.output.now_ns < 6 * SECOND_NS {
+        let deadline_ns = playback.next_look(playback.output.now_ns).map(|look| look.due_ns);
+        let next = answers.first().map(|(at_ns, _)| *at_ns);
+        let now_ns = [deadline_ns, next, Some(wake_ns)].into_iter().flatten().min().expect("one");
+        playback.output.now_ns = now_ns;
+        let is_settled = now_ns > 4 * SECOND_NS;
+        if now_ns == wake_ns {
+            let (heard, written) = (playback.output.heard(), playback.output.written());
+            if is_settled {
+                let rendered = frames(DEPTH_NS - PERIOD_NS);
+                let found = (written - heard).saturating_sub(rendered);
+                least = least.min(found * SECOND_NS / u64::from(RATE_HZ));
+            }
+            wake_ns += PERIOD_NS;
+            playback.output.schedule = Some(Schedule {
+                wake_ns,
+                until: heard + frames(PERIOD_NS + DEPTH_NS),
+                interval_ns: PERIOD_NS,
+                interval_frames: frames(PERIOD_NS),
+            });
+        } else if next == Some(now_ns) {
+            let (_, length): (u64, u32) = answers.remove(0);
+            playback.put(&bytes(0, length as usize / 2));
+        } else {
+            playback.update(now_ns);
+        }
+        if playback.output.depth_frames
+            > std::mem::replace(&mut depth, playback.output.depth_frames)
+        {
+            let left = playback.output.written() - playback.output.heard();
+            assert!(left >= depth.into(), "all that the device may render is there: {left}");
+        }
+        for notice in playback.take_notices() {
+            match notice {
+                Notice::Request(length) => {
+                    asked += u32::from(is_settled);
+                    answers.push((now_ns + answer_ns(now_ns), length));
+                }
+                Notice::Started => {}
+                other => panic!("{other:?} at {now_ns}"),
+            }
+        }
+    }
+    (asked, least, playback.output.depth_frames)
+}
+
+#[test]
+fn a_short_stream_is_asked_once_for_each_wake_up_of_its_device() {
+    let (asked, found_ns, depth_frames) = asked_by_a_device(|_| 100_000);
+    assert_eq!(depth_frames, RATE_HZ / 50 * 3 / 4);
+    assert!((199..=201).contains(&asked), "{asked}");
+    assert!(found_ns > 10_000_000, "all that the device may render is there: {found_ns}");
+}
+
+#[test]
+fn a_short_stream_of_a_slow_program_is_asked_earlier() {
+    for answer_ms in 2..6 {
+        let (asked, found_ns, depth_frames) = asked_by_a_device(|_| answer_ms * 1_000_000);
+        assert_eq!(depth_frames, RATE_HZ / 100, "{answer_ms} ms");
+        assert!((200..=400).contains(&asked), "{answer_ms} ms: {asked}");
+        // Less than nothing would be an underflow.
+        assert!(found_ns > 3_000_000, "{answer_ms} ms: {found_ns}");
+    }
+}
+
+#[test]
+fn a_short_stream_whose_program_becomes_slow_is_asked_earlier_again() {
+    let slow_from_ns = 4 * SECOND_NS;
+    let answer_ns = |now_ns| if now_ns < slow_from_ns { 100_000 } else { 3_000_000 };
+    let (_, found_ns, depth_frames) = asked_by_a_device(answer_ns);
+    assert_eq!(depth_frames, RATE_HZ / 100);
+    assert!(found_ns > 3_000_000, "{found_ns}");
 }
