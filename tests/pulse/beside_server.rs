@@ -3,10 +3,11 @@
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use harness::{Finished, Program, Server, command_in, eventually};
+use harness::{Finished, Program, Server, Stretch, command_in, eventually};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
+use crate::server_gone::{FADE, noises};
 use crate::{RATE_HZ, compare, path, ramps};
 
 fn options<'a>(further: &[&'a str]) -> Vec<&'a str> {
@@ -141,4 +142,101 @@ fn a_socket_that_an_option_names_is_served() {
     command.arg("info").env("PULSE_SERVER", format!("unix:{named}"));
     Program::start(command).finish().expect_success();
     assert!(!server.directory().join("pulse/native").exists());
+}
+
+/// Kills the front end, and waits for the next one.
+fn kill_front_end(server: &mut Server) {
+    let process = await_front_end(server);
+    let pid = Pid::from_raw(process as i32).expect("a process");
+    kill_process(pid, Signal::KILL).expect("it runs");
+    eventually("it is another one", || (await_front_end(server) != process).then_some(()));
+}
+
+#[test]
+fn the_default_sink_is_kept_when_the_front_end_is_killed_and_when_the_server_ends() {
+    let mut server = Server::start(&options(&["--pulse"]));
+    await_socket(&server);
+    let add = |server: &Server| {
+        server.consort(&["device", "add", "null", "--name", "other"]).expect_success();
+    };
+    let pactl = |server: &Server, arguments: &[&str]| {
+        run(server.directory(), "pactl", arguments).expect_success().stdout
+    };
+    add(&server);
+    pactl(&server, &["set-default-sink", "other"]);
+    pactl(&server, &["set-default-source", "consort.monitor"]);
+    let file = server.directory().join(".local/state/consort/desktop-under-test.json");
+    eventually("it is kept", || {
+        let kept = serde_json::from_slice::<serde_json::Value>(&std::fs::read(&file).ok()?).ok()?;
+        let are_both =
+            kept["default_sinks"][0] == "other" && kept["default_source"] == "consort.monitor";
+        are_both.then_some(())
+    });
+    kill_front_end(&mut server);
+    assert_eq!(pactl(&server, &["get-default-sink"]), "other\n");
+    assert_eq!(pactl(&server, &["get-default-source"]), "consort.monitor\n");
+    server.kill();
+    server.start_again();
+    // As long as there is no such sink, it is another one.
+    eventually("the next one serves", || {
+        let finished = run(server.directory(), "pactl", &["get-default-sink"]);
+        (finished.stdout == "consort\n").then_some(())
+    });
+    add(&server);
+    eventually("it is back", || (pactl(&server, &["get-default-sink"]) == "other\n").then_some(()));
+}
+
+#[test]
+fn a_default_sink_that_cannot_be_kept_is_chosen_all_the_same() {
+    let directory = directory();
+    std::fs::write(directory.path().join(".local"), "no directory").expect("written");
+    let mut server = Server::start_in(directory, &options(&["--pulse"]));
+    await_socket(&server);
+    server.consort(&["device", "add", "null", "--name", "other"]).expect_success();
+    let pactl =
+        |arguments: &[&str]| run(server.directory(), "pactl", arguments).expect_success().stdout;
+    pactl(&["set-default-sink", "other"]);
+    assert_eq!(pactl(&["get-default-sink"]), "other\n");
+    eventually("it is reported", || {
+        let said = server.program().stderr();
+        said.contains("desktop-under-test.json: ").then_some(())
+    });
+}
+
+#[test]
+fn the_streams_of_a_front_end_that_is_killed_fade_out_at_once() {
+    harness::in_three_attempts(|| {
+        let directory = directory();
+        let recorded = directory.path().join("recorded.wav");
+        let mut server = Server::start_with(directory, &options(&["--pulse"]), |command| {
+            command.env("CONSORT_RECORD_NULL_DEVICE", recorded);
+        });
+        await_socket(&server);
+        let sound = noises(20 * RATE_HZ as usize);
+        let file = server.directory().join("played.wav");
+        sound.write(&file);
+        let mut command = command_in(server.directory(), Path::new("paplay"));
+        command.arg(&file).env_remove("PULSE_SERVER");
+        let player = Program::start(command);
+        let streams = |server: &Server| {
+            let status = server.consort_json(&["status"]);
+            status["streams"].as_array().expect("a list").len()
+        };
+        eventually("it plays", || (streams(&server) == 1).then_some(()));
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        kill_front_end(&mut server);
+        assert_ne!(player.finish().code, Some(0), "its connection has ended");
+        eventually("its stream has ended", || (streams(&server) == 0).then_some(()));
+        let recorded = server.recorded();
+        let heard = Stretch::longest(&sound.channels[0], &recorded.channels[0]);
+        if heard.sent_at > 0 {
+            return Err(format!("the machine kept it from playing: {heard:?}"));
+        }
+        // Two seconds were queued.
+        let rest = &recorded.channels[0][heard.recorded_at + heard.frames..];
+        let fade = rest.iter().rposition(|sample| *sample != 0.0).map_or(0, |last| last + 1);
+        assert!(fade <= FADE, "{fade} frames of a fade");
+        assert!(heard.frames < 19 * RATE_HZ as usize);
+        Ok(())
+    });
 }

@@ -20,6 +20,7 @@ mod recording;
 mod samples;
 mod server_gone;
 mod sink_inputs;
+mod suspended;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -290,3 +290,39 @@ fn what_modules_connect_ends_with_the_front_end_however_it_ends() {
         });
     }
 }
+
+/// Connects sinks, has the server ended and followed by another one, and listens.
+fn hear_after(end: impl Fn(&mut Scene)) {
+    in_three_attempts(|| {
+        let mut scene = Scene::new();
+        scene.load(&["module-null-sink", "sink_name=four", "channel_map=surround-40"]);
+        let remap = ["module-remap-sink", "sink_name=rear", "master=four", "channels=2"];
+        let map = "master_channel_map=rear-right,rear-left";
+        scene.load(&[&remap[..], &[map, "remix=no"]].concat());
+        scene.load(&["module-pipe-source", "source_name=in"]);
+        let modules = scene.pactl(&["list", "short", "modules"]);
+        // While a program is connected, the next server is looked for.
+        let _events = scene.spawn("pactl", &["subscribe"]);
+        end(&mut scene);
+        scene.server.start_again();
+        eventually("all of them pass frames on", || (scene.links().len() == 2).then_some(()));
+        assert_eq!(scene.pactl(&["list", "short", "modules"]), modules);
+        assert!(scene.server.directory().join("pulse/fifo_input").exists());
+        let heard = scene.record_all("four.monitor", 4);
+        scene.play_levels("rear", &[0.5, 0.25]);
+        has_levels(&recorded(heard), &[0.0, 0.0, 0.25, 0.5])
+    });
+}
+
+#[test]
+fn what_modules_connect_is_heard_again_after_the_server_was_killed() {
+    hear_after(|scene| scene.server.kill());
+}
+
+#[test]
+fn what_modules_connect_is_heard_again_after_the_server_was_stopped() {
+    hear_after(|scene| {
+        scene.server.program().signal(Signal::TERM);
+        eventually("it has ended", || (!scene.server.program().is_running()).then_some(()));
+    });
+}

@@ -257,7 +257,9 @@ fn a_meter_moves_while_something_plays_and_lets_the_device_sleep() {
         (list.lines().count() == 1).then_some(())
     });
     eventually("the device sleeps", || (device(&scene) == "parked").then_some(()));
-    assert!(scene.pactl(&["list", "short", "sources"]).contains("SUSPENDED"));
+    eventually("its source sleeps", || {
+        scene.pactl(&["list", "short", "sources"]).contains("SUSPENDED").then_some(())
+    });
     let level = Sound::of(RATE_HZ, &[vec![0.5; 96_000], vec![0.5; 96_000]]);
     let played = scene.file("level.wav", &level);
     for _ in 0..2 {

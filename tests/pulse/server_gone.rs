@@ -1,29 +1,150 @@
-//! The server goes away, and comes back.
+//! The server goes away, and comes back: programs stay connected, and their streams go on.
 
-use harness::eventually;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use harness::{Program, Server, Sound, Stretch, eventually, in_three_attempts, noise};
+use rustix::process::Signal;
 
 use crate::{RATE_HZ, Scene, path, ramps};
 
-#[test]
-fn the_front_end_outlives_its_server_and_finds_the_next_one() {
-    let mut scene = Scene::new();
-    let long = scene.file("long.wav", &ramps(20 * RATE_HZ as usize));
-    let player = scene.spawn("paplay", &[path(&long)]);
-    eventually("it plays", || {
-        scene.pactl(&["list", "short", "sinks"]).contains("RUNNING").then_some(())
+const SECOND: usize = RATE_HZ as usize;
+const TIMER: [&str; 4] = ["--driver", "timer", "--quantum", "256"];
+/// A stream that goes on is this long in a fade, frames.
+pub const FADE: usize = SECOND / 200;
+const TAKE: [&str; 6] = [
+    "--device=consort.monitor",
+    "--raw",
+    "--format=float32le",
+    "--rate=48000",
+    "--channels=2",
+    "--latency-msec=20",
+];
+
+/// Two channels that never repeat.
+pub fn noises(frames: usize) -> Sound {
+    Sound::of(RATE_HZ, &[noise(1, frames), noise(2, frames)])
+}
+
+pub fn await_state(scene: &Scene, state: &str) {
+    eventually("the sink is in that state", || {
+        scene.pactl(&["list", "short", "sinks"]).contains(state).then_some(())
     });
+}
+
+/// A recorder of what leaves the device, and its file.
+pub fn recorder(scene: &Scene) -> (Program, PathBuf) {
+    let file = scene.server.directory().join("taken.raw");
+    let recorder = scene.spawn("parec", &[&TAKE[..], &[path(&file)]].concat());
+    eventually("it records", || {
+        let sources = scene.pactl(&["list", "short", "sources"]);
+        sources.contains("RUNNING").then_some(())
+    });
+    (recorder, file)
+}
+
+/// The left channel of what is in the file so far.
+pub fn taken(file: &PathBuf) -> Vec<f32> {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    let samples = bytes.chunks_exact(8).map(|frame| [frame[0], frame[1], frame[2], frame[3]]);
+    samples.map(f32::from_le_bytes).collect()
+}
+
+/// Waits until as many frames sound in a recording.
+pub fn await_taken(file: &PathBuf, frames: usize) {
+    eventually("it is heard", || {
+        let taken = taken(file);
+        let begin = taken.iter().position(|sample| *sample != 0.0)?;
+        (taken.len() > begin + frames).then_some(())
+    });
+}
+
+pub fn stop(recorder: Program) {
+    recorder.signal(Signal::INT);
+    recorder.finish();
+}
+
+/// Checks that a recording has all of a sound, but for at most `most_lost` frames in its middle,
+/// and that nothing is heard twice.
+pub fn compare_halves(taken: &[f32], sound: &Sound, most_lost: usize) -> Result<(), String> {
+    let played = &sound.channels[0];
+    let one = Stretch::longest(played, taken);
+    let (first, second) = match one.sent_at {
+        0 => {
+            let rest = one.recorded_at + one.frames;
+            let mut second = Stretch::longest(played, &taken[rest..]);
+            second.recorded_at += rest;
+            (one, second)
+        }
+        _ => (Stretch::longest(played, &taken[..one.recorded_at]), one),
+    };
+    let said = format!("{first:?}, {second:?} of {}", played.len());
+    let last = first.sent_at + first.frames;
+    assert!(second.sent_at >= last, "frames are heard twice: {said}");
+    if first.sent_at > 0 || second.sent_at + second.frames != played.len() {
+        return Err(format!("the machine kept it from playing: {said}"));
+    }
+    let between = &taken[first.recorded_at + first.frames..second.recorded_at];
+    let softer = between.iter().filter(|sample| **sample != 0.0).count();
+    assert!(softer <= 2 * FADE, "{softer} other frames are heard: {said}");
+    let lost = second.sent_at - last;
+    if lost > most_lost { Err(format!("{lost} frames are not heard: {said}")) } else { Ok(()) }
+}
+
+/// Plays a sound, and records it, while the server is ended and followed by another one.
+fn hear_through(options: &[&str], end: impl Fn(&mut Server)) {
+    let sound = noises(8 * SECOND);
+    in_three_attempts(|| {
+        let mut scene = Scene::with(options);
+        let (recorder, file) = recorder(&scene);
+        let song = scene.file("song.wav", &sound);
+        let player = scene.spawn("paplay", &[path(&song)]);
+        await_taken(&file, 2 * SECOND);
+        end(&mut scene.server);
+        scene.server.start_again();
+        let finished = player.finish().expect_success();
+        assert_eq!(finished.stderr, "");
+        std::thread::sleep(Duration::from_millis(500));
+        stop(recorder);
+        compare_halves(&taken(&file), &sound, SECOND / 10)
+    });
+}
+
+#[test]
+fn a_player_and_a_recorder_go_on_after_the_server_was_killed() {
+    hear_through(&TIMER, Server::kill);
+}
+
+#[test]
+fn a_player_and_a_recorder_go_on_after_the_server_was_stopped_and_started() {
+    hear_through(&TIMER, |server| {
+        server.program().signal(Signal::TERM);
+        eventually("it has ended", || (!server.program().is_running()).then_some(()));
+    });
+}
+
+#[test]
+fn programs_see_a_sink_that_sleeps_until_the_next_server_or_the_end_of_the_grace_period() {
+    let mut scene = Scene::with(&[&TIMER[..], &["--grace", "1500"]].concat());
+    let long = scene.file("long.wav", &ramps(60 * SECOND));
+    let player = scene.spawn("paplay", &[path(&long)]);
+    await_state(&scene, "RUNNING");
     let mut events = scene.spawn("pactl", &["subscribe"]);
     eventually("it has subscribed", || {
         scene.pactl(&["info"]);
         events.stdout().contains("client").then_some(())
     });
     scene.server.kill();
+    await_state(&scene, "SUSPENDED");
+    assert!(scene.pactl(&["info"]).contains("Default Sink: consort\n"));
+    scene.server.start_again();
+    await_state(&scene, "RUNNING");
+    assert!(!events.stdout().contains("'remove' on sink "), "{}", events.stdout());
+    scene.server.kill();
+    // No server follows.
     let finished = player.finish();
     assert!(finished.stderr.contains("Entity killed"), "{}", finished.stderr);
-    // Programs stay connected, and see that there is no sink.
-    eventually("the sink is gone", || {
-        scene.pactl(&["list", "short", "sinks"]).is_empty().then_some(())
-    });
+    assert_eq!(scene.pactl(&["list", "short", "sinks"]), "");
     let short = scene.file("short.wav", &ramps(4800));
     let refused = scene.run("paplay", &[path(&short)]);
     assert!(refused.stderr.contains("No such entity"), "{}", refused.stderr);
@@ -40,18 +161,73 @@ fn the_front_end_outlives_its_server_and_finds_the_next_one() {
 }
 
 #[test]
-fn another_driver_ends_streams_and_later_ones_play_on_it() {
-    let scene = Scene::with(&["--driver", "timer", "--quantum", "256"]);
-    let long = scene.file("long.wav", &ramps(20 * RATE_HZ as usize));
-    let player = scene.spawn("paplay", &[path(&long)]);
-    eventually("it plays", || {
-        scene.pactl(&["list", "short", "sinks"]).contains("RUNNING").then_some(())
-    });
-    scene.server.consort(&["driver", "timer", "--playback", "5"]).expect_success();
-    let finished = player.finish();
-    assert!(finished.stderr.contains("Entity killed"), "{}", finished.stderr);
+fn what_programs_ask_for_without_a_server_is_done_by_the_next_one() {
+    let mut scene = Scene::with(&TIMER);
+    // So that there are programs, for which the next server is looked for.
+    let _events = scene.spawn("pactl", &["subscribe"]);
+    await_state(&scene, "SUSPENDED");
+    scene.server.kill();
+    await_state(&scene, "SUSPENDED");
     let short = scene.file("short.wav", &ramps(4800));
-    scene.run("paplay", &[path(&short)]).expect_success();
-    let sinks = scene.pactl(&["list", "short", "sinks"]);
-    assert!(sinks.contains("5ch"), "{sinks}");
+    let player = scene.spawn("paplay", &[path(&short)]);
+    let volume = scene.spawn("pactl", &["set-sink-volume", "consort", "50%"]);
+    let module = scene.spawn("pactl", &["load-module", "module-null-sink", "sink_name=other"]);
+    std::thread::sleep(Duration::from_millis(300));
+    scene.server.start_again();
+    for program in [player, volume, module] {
+        program.finish().expect_success();
+    }
+    let sinks = scene.pactl(&["list", "sinks"]);
+    assert!(sinks.contains("Name: other\n") && sinks.contains("/  50% /"), "{sinks}");
+}
+
+#[test]
+fn sinks_of_modules_and_volumes_are_there_on_the_next_server() {
+    let mut scene = Scene::with(&TIMER);
+    scene.pactl(&["load-module", "module-null-sink", "sink_name=other", "rate=44100"]);
+    scene.pactl(&["set-sink-volume", "other", "50%"]);
+    scene.pactl(&["set-sink-mute", "consort", "1"]);
+    scene.pactl(&["set-default-sink", "other"]);
+    let long = scene.file("long.wav", &ramps(60 * SECOND));
+    let _player = scene.spawn("paplay", &[path(&long)]);
+    await_state(&scene, "RUNNING");
+    let before = sinks(&scene);
+    scene.server.kill();
+    scene.server.start_again();
+    eventually("the sinks are what they were", || (sinks(&scene) == before).then_some(()));
+    let plays_on = scene.pactl(&["list", "short", "sink-inputs"]);
+    assert_eq!(plays_on.split('\t').nth(1), before.split('\t').next(), "{plays_on}");
+}
+
+/// Index, name, format, state, volume and mute of the sink `other`, and of `consort`.
+fn sinks(scene: &Scene) -> String {
+    let short = scene.pactl(&["list", "short", "sinks"]);
+    let mut all: Vec<&str> = short.lines().collect();
+    all.sort_by_key(|line| !line.contains("other"));
+    let mut all = all.join("\n");
+    for sink in ["other", "consort"] {
+        all += &scene.pactl(&["get-sink-volume", sink]);
+        all += &scene.pactl(&["get-sink-mute", sink]);
+    }
+    all
+}
+
+#[test]
+fn streams_go_on_at_another_rate_and_with_another_driver() {
+    let mut scene = Scene::with(&TIMER);
+    let long = scene.file("song.wav", &ramps(7 * SECOND));
+    let player = scene.spawn("paplay", &[path(&long)]);
+    await_state(&scene, "RUNNING");
+    let shape = |scene: &Scene, expected: &str| {
+        eventually("the sink has another shape", || {
+            let sinks = scene.pactl(&["list", "short", "sinks"]);
+            (sinks.contains(expected) && sinks.contains("RUNNING")).then_some(())
+        });
+    };
+    scene.server.consort(&["driver", "timer", "--playback", "5"]).expect_success();
+    shape(&scene, "5ch 48000Hz");
+    scene.server.kill();
+    scene.server.start_another(&[&TIMER[..], &["--rate", "44100"]].concat());
+    shape(&scene, "2ch 44100Hz");
+    player.finish().expect_success();
 }

@@ -1,10 +1,11 @@
-//! What streams and devices had last, as one readable text.
+//! What streams and devices had last, and which devices are the default, as one readable text.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use crate::MAX_VOLUME;
+use crate::defaults::Defaults;
 use crate::table::{MAX_NAME_BYTES, Table};
 
 /// The version of the text.
@@ -81,6 +82,8 @@ pub struct DeviceEntry {
 pub struct Memory {
     streams: Table<StreamEntry>,
     devices: Table<DeviceEntry>,
+    default_sinks: Defaults,
+    default_source: Option<String>,
 }
 
 /// A text that is no memory.
@@ -102,6 +105,11 @@ struct Text {
     streams: Vec<Named<StreamEntry>>,
     #[serde(default)]
     devices: Vec<Named<DeviceEntry>>,
+    /// The latest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    default_sinks: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default_source: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -135,6 +143,9 @@ impl Memory {
         for Named { name, entry } in text.devices {
             memory.set_device(&name, entry);
         }
+        memory.default_sinks =
+            Defaults::of(text.default_sinks.into_iter().filter(|name| is_name(name)));
+        memory.default_source = text.default_source.filter(|name| is_name(name));
         Ok(memory)
     }
 
@@ -145,6 +156,8 @@ impl Memory {
             consort_desktop: VERSION,
             streams: named(self.streams.iter()),
             devices: named(self.devices.iter()),
+            default_sinks: self.default_sinks.chosen().to_vec(),
+            default_source: self.default_source.clone(),
         };
         // Names and numbers: nothing here can fail.
         let mut text = serde_json::to_string_pretty(&text).unwrap_or_default();
@@ -191,6 +204,37 @@ impl Memory {
     pub fn set_device(&mut self, name: &str, entry: DeviceEntry) -> bool {
         self.devices.set(name, DeviceEntry { volume: entry.volume.min(MAX_VOLUME), ..entry })
     }
+
+    /// Returns the sinks that were made the default.
+    #[must_use]
+    pub fn default_sinks(&self) -> &Defaults {
+        &self.default_sinks
+    }
+
+    /// A sink is made the default; returns whether that is something new.
+    pub fn choose_sink(&mut self, name: &str) -> bool {
+        is_name(name) && self.default_sinks.choose(name)
+    }
+
+    /// Returns the source that was made the default last.
+    #[must_use]
+    pub fn default_source(&self) -> Option<&str> {
+        self.default_source.as_deref()
+    }
+
+    /// A source is made the default; returns whether that is something new.
+    pub fn choose_source(&mut self, name: &str) -> bool {
+        let is_new = is_name(name) && self.default_source.as_deref() != Some(name);
+        if is_new {
+            self.default_source = Some(name.to_owned());
+        }
+        is_new
+    }
+}
+
+/// Returns whether a device may be remembered by this name.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && name.len() <= MAX_NAME_BYTES
 }
 
 fn named<'a, E: Clone + 'a>(entries: impl Iterator<Item = (&'a str, &'a E)>) -> Vec<Named<E>> {
@@ -211,6 +255,8 @@ mod tests {
         };
         memory.set_stream("sink-input-by-application-name:mpv", entry);
         memory.set_device("consort", DeviceEntry { volume: 52_429, muted: true });
+        assert!(memory.choose_sink("consort") && memory.choose_sink("headset"));
+        assert!(memory.choose_source("consort.monitor"));
         let text = r#"{
   "consort_desktop": 1,
   "streams": [
@@ -230,11 +276,42 @@ mod tests {
       "volume": 52429,
       "muted": true
     }
-  ]
+  ],
+  "default_sinks": [
+    "headset",
+    "consort"
+  ],
+  "default_source": "consort.monitor"
 }
 "#;
         assert_eq!(memory.to_text(), text);
         assert_eq!(Memory::parse(text).expect("a memory"), memory);
+    }
+
+    #[test]
+    fn a_text_without_defaults_is_one_in_which_nobody_has_chosen_them() {
+        let memory = Memory::parse("{\"consort_desktop\": 1}").expect("a memory");
+        assert_eq!(memory, Memory::default());
+        assert!(!memory.to_text().contains("default"));
+    }
+
+    #[test]
+    fn a_default_of_an_empty_or_a_longer_name_than_any_is_none() {
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
+        let mut memory = Memory::default();
+        for name in ["", &long] {
+            assert!(!memory.choose_sink(name) && !memory.choose_source(name));
+            let text = format!(
+                "{{\"consort_desktop\": 1, \"default_sinks\": [\"{name}\", \"a\"], \
+                 \"default_source\": \"{name}\"}}"
+            );
+            let read = Memory::parse(&text).expect("a memory");
+            assert_eq!(
+                (read.default_sinks().chosen(), read.default_source()),
+                (&["a".into()][..], None)
+            );
+        }
+        assert!(memory.choose_source("a") && !memory.choose_source("a"));
     }
 
     #[test]

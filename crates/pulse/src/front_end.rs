@@ -1,6 +1,7 @@
 //! Who is connected, and what each packet asks: packets in, packets out. No I/O, but for the rings
 //! of streams.
 
+mod absence;
 mod admission;
 mod agenda;
 mod cards;
@@ -16,6 +17,7 @@ mod interactions;
 mod introspection;
 mod module_arguments;
 mod module_kinds;
+mod module_links;
 mod module_plans;
 mod module_policies;
 mod module_requests;
@@ -36,6 +38,7 @@ mod sink_inputs;
 mod sinks;
 mod source_outputs;
 mod sources;
+mod states;
 #[cfg(test)]
 mod tests;
 mod treatment;
@@ -47,10 +50,10 @@ use std::path::PathBuf;
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
 pub(crate) use self::introspection::WHY_DEFAULT;
+use absence::Absence;
 use desktop::Desktop;
 use inputs::SinkInputs;
 use modules::Modules;
-use policy::Defaults;
 use pulseaudio::protocol::{
     Command, PulseError, SubscriptionEvent, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType,
@@ -60,6 +63,7 @@ use samples::Samples;
 use sinks::Sinks;
 use source_outputs::SourceOutput;
 use sources::SourceVolumes;
+use states::States;
 
 use crate::output::Devices;
 use crate::wire;
@@ -123,9 +127,6 @@ pub(crate) struct FrontEnd<D: Devices> {
     card: Option<String>,
     sinks: Sinks,
     modules: Modules,
-    /// The names of the sinks and the source that programs made the default.
-    chosen_sinks: Defaults,
-    chosen_source: Option<CString>,
     desktop: Desktop,
     machine: Machine,
     admission: Admission,
@@ -135,6 +136,8 @@ pub(crate) struct FrontEnd<D: Devices> {
     samples: Samples,
     outputs: BTreeMap<u32, SourceOutput<D::Input>>,
     source_volumes: SourceVolumes,
+    absence: Absence,
+    states: States,
     next_client: u32,
     next_input: u32,
     next_output: u32,
@@ -161,8 +164,6 @@ impl<D: Devices> FrontEnd<D> {
             card: None,
             sinks: Sinks::default(),
             modules: Modules::default(),
-            chosen_sinks: Defaults::default(),
-            chosen_source: None,
             desktop: Desktop::default(),
             machine,
             admission: Admission::default(),
@@ -172,12 +173,15 @@ impl<D: Devices> FrontEnd<D> {
             samples: Samples::default(),
             outputs: BTreeMap::new(),
             source_volumes: SourceVolumes::default(),
+            absence: Absence::default(),
+            states: States::default(),
             next_client: 0,
             next_input: 0,
             next_output: 0,
             effects: Vec::new(),
         };
         front_end.refresh(0);
+        front_end.announce_states(0);
         front_end
     }
 
@@ -202,16 +206,16 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns when [`update`](Self::update) is to be called, ns; `None`: after the next packet.
     pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
         let inputs = self.inputs.due_ns(now_ns);
-        let outputs = self.outputs.values_mut();
+        let outputs = self.outputs.values_mut().filter(|output| output.adrift.is_none());
         let outputs = outputs.filter_map(|output| output.recording.deadline(now_ns)).min();
-        [inputs, outputs].into_iter().flatten().min()
+        let others = [self.absence.due_ns(), self.next_sleep_ns()];
+        [inputs, outputs].into_iter().chain(others).flatten().min()
     }
 
     /// Does what is due for all streams.
     pub fn update(&mut self, now_ns: u64) {
-        let ended = self.inputs.iter().filter(|(_, input)| input.playback.has_ended());
-        let ended: Vec<u32> = ended.map(|(index, _)| index).collect();
-        ended.into_iter().for_each(|index| self.end_or_move_input(index, now_ns));
+        self.note_ended_streams(now_ns);
+        self.end_absence_if_due(now_ns);
         for index in self.inputs.due(now_ns) {
             let Some(input) = self.inputs.get_mut(index) else { continue };
             input.playback.look(now_ns);
@@ -222,6 +226,7 @@ impl<D: Devices> FrontEnd<D> {
             }
         }
         self.update_outputs(now_ns);
+        self.announce_states(now_ns);
     }
 
     fn send(&mut self, client: u32, bytes: Vec<u8>) {

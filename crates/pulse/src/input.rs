@@ -46,4 +46,8 @@ pub(crate) trait Input {
 
     /// Returns whether the server has ended it.
     fn has_ended(&self) -> bool;
+
+    /// The server has ended it or has gone itself, as was noticed at `now_ns`. What was recorded
+    /// can still be read.
+    fn leave(&mut self, now_ns: u64);
 }

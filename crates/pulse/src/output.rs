@@ -56,6 +56,19 @@ pub(crate) enum NewLink {
     PipeSource(NewPipe),
 }
 
+impl NewLink {
+    /// Returns the devices that it connects.
+    pub fn devices(&self) -> Vec<Option<&str>> {
+        match self {
+            Self::Loopback(NewLoopback { from, to, .. }) => {
+                let to = to.iter().map(|(device, _)| device.as_deref());
+                std::iter::once(from.device.as_deref()).chain(to).collect()
+            }
+            Self::PipeSink(pipe) | Self::PipeSource(pipe) => vec![Some(&pipe.device)],
+        }
+    }
+}
+
 /// What is heard at a device.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heard {
@@ -156,6 +169,15 @@ pub(crate) struct NewOutput {
     pub account: u32,
 }
 
+/// Why the server has not done something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It is not there, or does not answer: it may later.
+    NotNow,
+    /// It refuses it.
+    Never,
+}
+
 /// A server's devices. A device is named by its name, or is the one that drives the graph.
 pub(crate) trait Devices {
     /// A stream that plays.
@@ -163,24 +185,28 @@ pub(crate) trait Devices {
     /// A stream that records.
     type Input: Input;
 
-    /// Returns those that there are, the one that drives first; none as long as there is no
-    /// server.
-    fn list(&mut self) -> Vec<DeviceStatus>;
+    /// Returns those that there are, the one that drives first; `None` as long as no server says.
+    fn list(&mut self) -> Option<Vec<DeviceStatus>>;
 
     /// Returns ALSA's name of the card that drives; `None`: what drives is no card.
     fn card(&mut self) -> Option<String>;
 
-    /// Changes the volume of a device, as far as that is not `None`; returns it, or `None` if the
-    /// server refuses it.
+    /// Changes the volume of a device, as far as that is not `None`; returns it.
+    ///
+    /// # Errors
+    /// The server refuses it.
     fn set_volume(
         &mut self,
         device: Option<&str>,
         gain: Option<Gain>,
         muted: Option<bool>,
-    ) -> Option<Volume>;
+    ) -> Result<Volume, Refusal>;
 
-    /// Adds a device, which ends with this process; returns false if the server refuses it.
-    fn add(&mut self, new: NewNullDevice) -> bool;
+    /// Adds a device, which ends with this process.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal>;
 
     /// Removes a device that was added: its streams end.
     fn remove(&mut self, device: &str);
@@ -207,11 +233,30 @@ pub(crate) trait Devices {
     /// Leaves a line to the user that runs this.
     fn report(&mut self, line: String);
 
-    /// Opens a stream, which holds at position 0; `None` if the server refuses it.
-    fn open(&mut self, new: NewOutput) -> Option<Self::Output>;
+    /// Opens a stream, which holds at position 0.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    fn open(&mut self, new: NewOutput) -> Result<Self::Output, Refusal>;
 
-    /// Opens a stream that records, and holds at position 0; `None` if the server refuses it.
-    fn record(&mut self, new: NewInput) -> Option<Self::Input>;
+    /// Opens a stream that records, and holds at position 0.
+    ///
+    /// # Errors
+    /// The server refuses it.
+    fn record(&mut self, new: NewInput) -> Result<Self::Input, Refusal>;
+
+    /// Has a stream of a server that has gone go on at this one, at the same position, on a device
+    /// of the same format.
+    ///
+    /// # Errors
+    /// The server cannot take it, or not yet.
+    fn return_output(&mut self, output: &mut Self::Output) -> Result<(), Refusal>;
+
+    /// The same of a stream that records.
+    ///
+    /// # Errors
+    /// The server cannot take it, or not yet.
+    fn return_input(&mut self, input: &mut Self::Input) -> Result<(), Refusal>;
 
     /// Has a stream go on at another device of the same format; returns false if the server
     /// refuses it.
@@ -259,4 +304,8 @@ pub(crate) trait Output {
 
     /// Returns whether the server has ended it.
     fn has_ended(&self) -> bool;
+
+    /// The server has ended it or has gone itself, as was noticed at `now_ns`: nothing more is
+    /// heard. What is written and wished from now on is kept.
+    fn leave(&mut self, now_ns: u64);
 }

@@ -14,7 +14,7 @@ mod ring;
 mod server;
 mod socket;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use accounts::Accounts;
 pub(crate) use keeper::Keeper;
@@ -50,6 +50,9 @@ const ACCEPTED_AT_ONCE: usize = 64;
 /// How long a program that was not let in may stay.
 const ADMISSION_NS: u64 = 10_000_000_000;
 
+/// Within how long after the processes of its clients a server has ended, ns.
+const WITH_SERVER_NS: u64 = 500_000_000;
+
 /// Where programs come in, and which of them may.
 #[derive(Debug)]
 pub(crate) struct Entrance {
@@ -74,6 +77,9 @@ pub(crate) struct Service {
     retry: Retry,
     keeper: Keeper,
     disposal: Disposal,
+    /// What passes frames on and has ended, and when the front end is notified, ns: once it is
+    /// certain that the server has not ended it.
+    ended: VecDeque<(u32, u64)>,
 }
 
 impl Service {
@@ -114,6 +120,7 @@ impl Service {
             retry,
             keeper,
             disposal,
+            ended: VecDeque::new(),
         };
         service.watch_server()?;
         Ok(service)
@@ -135,7 +142,9 @@ impl Service {
         loop {
             let due_ns = self.front_end.deadline(now_ns());
             let retry_ns = self.retry.due_ns(self.links.len());
-            let deadline_ns = [due_ns, retry_ns, self.admission_ns(), self.keeper.due_ns()];
+            let ended_ns = self.ended.front().map(|(_, at_ns)| *at_ns);
+            let deadline_ns =
+                [due_ns, retry_ns, self.admission_ns(), self.keeper.due_ns(), ended_ns];
             self.poller.wait(&mut events, deadline_ns.into_iter().flatten().min())?;
             for event in &events {
                 match event.token {
@@ -159,6 +168,7 @@ impl Service {
                 self.look_for_server(now_ns)?;
             }
             self.end_unadmitted(now_ns);
+            self.note_ended_links(now_ns);
             self.carry_out();
             self.keep(now_ns);
             self.disposal.step(now_ns);
@@ -325,12 +335,20 @@ impl Service {
         for (number, news) in self.front_end.devices_mut().link_news() {
             match news {
                 LinkNews::Begun(begun) => self.front_end.link_has_begun(number, begun, now_ns),
-                LinkNews::Ended => self.front_end.link_has_ended(number, now_ns),
+                // Its server may have ended, which its connection says soon.
+                LinkNews::Ended => self.ended.push_back((number, now_ns + WITH_SERVER_NS)),
             }
         }
     }
 
-    /// The server has ended, and all streams with it. Programs stay connected.
+    /// Notifies the front end of what has ended though there is a server.
+    fn note_ended_links(&mut self, now_ns: u64) {
+        while let Some((number, _)) = self.ended.pop_front_if(|(_, at_ns)| *at_ns <= now_ns) {
+            self.front_end.link_has_ended(number, now_ns);
+        }
+    }
+
+    /// The server has ended. Programs stay connected, and streams wait for the next one.
     fn server_gone(&mut self) {
         let devices = self.front_end.devices_mut();
         // Either of its two connections may say it first.
@@ -339,18 +357,26 @@ impl Service {
         if let Some(watch) = devices.watch() {
             let _ = self.poller.remove(watch);
         }
-        devices.disconnect();
-        self.front_end.devices_changed(now_ns());
-        self.retry.server_gone(now_ns());
+        let grace_ns = u64::try_from(devices.disconnect().as_nanos()).unwrap_or(u64::MAX);
+        let now_ns = now_ns();
+        // All that passes frames on has ended with it.
+        self.ended.clear();
+        self.front_end.server_gone(grace_ns, now_ns);
+        self.retry.server_gone(grace_ns, now_ns);
     }
 
+    /// Looks once for a server, in bounded time: one that is there may take a second to answer.
     fn look_for_server(&mut self, now_ns: u64) -> anyhow::Result<()> {
-        if self.front_end.devices_mut().reconnect() {
-            self.retry.found(now_ns);
-            self.watch_server()?;
-            self.front_end.devices_changed(now_ns);
-        } else {
-            self.retry.not_found(now_ns);
+        match self.front_end.devices_mut().reconnect() {
+            Ok(()) => {
+                self.retry.found(now_ns);
+                self.watch_server()?;
+                self.front_end.server_found(now_ns);
+            }
+            Err(error) => {
+                let listens = !matches!(error, client::Error::NoServer { .. });
+                self.retry.not_found(listens, now_ns);
+            }
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The wait for a server that takes the place of one that has died.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sys::clock::now_ns;
 
@@ -55,6 +56,17 @@ impl StreamConnection {
         gone.requests.note_gone();
         let (gone, search) = (Arc::clone(gone), Search::begin(grace_ns, now_ns));
         Some(AwaitedServer { gone, gone_ns: now_ns, search, refusal: None })
+    }
+}
+
+impl StreamConnection {
+    /// Notes that the server is gone, so that all requests fail at once. Returns for how long its
+    /// programs wait for the next one; it may have stopped in order. For programs that look for it
+    /// themselves, and return one stream after the other.
+    #[must_use]
+    pub fn note_gone(&self) -> Duration {
+        self.server().requests.note_gone();
+        self.server().grace()
     }
 }
 

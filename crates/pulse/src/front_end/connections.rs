@@ -48,6 +48,7 @@ impl<D: Devices> FrontEnd<D> {
         let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
         inputs.into_iter().for_each(|index| self.remove_input(index));
         self.uploads.retain(|upload| upload.client != client);
+        self.forget_waiting(client);
         self.remove_outputs_of(client);
         if self.clients.remove(&client).is_some_and(|client| client.admitted.is_some()) {
             self.notify(Facility::Client, EventType::Removed, client);
@@ -67,12 +68,21 @@ impl<D: Devices> FrontEnd<D> {
     /// Takes a frame of a program.
     pub fn frame(&mut self, client: u32, frame: Frame<'_>, now_ns: u64) {
         match frame {
-            Frame::Packet(bytes) => self.packet(client, bytes, now_ns),
+            Frame::Packet(bytes) => {
+                self.end_idle_times(now_ns);
+                self.packet(client, bytes, true, now_ns);
+                self.announce_states(now_ns);
+            }
             Frame::Samples { channel, seek, bytes } => {
                 // PulseAudio, too, ignores samples of a stream that was deleted meanwhile.
                 if let Ok((index, input)) = self.input_of(client, channel) {
+                    let ran = input.playback.runs();
                     input.playback.write(seek, bytes, now_ns);
+                    let has_changed = input.playback.runs() != ran;
                     self.send_notices(index);
+                    if has_changed {
+                        self.announce_states(now_ns);
+                    }
                 } else if let Some(upload) = self.upload_of(client, channel) {
                     upload.append(bytes);
                 }
@@ -80,7 +90,8 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    fn packet(&mut self, client: u32, bytes: &[u8], now_ns: u64) {
+    /// Answers a packet; one for which a server is missing may wait for the next one.
+    pub(super) fn packet(&mut self, client: u32, bytes: &[u8], may_wait: bool, now_ns: u64) {
         let Some(known) = self.clients.get(&client) else { return };
         // MUTATION: packet.answers_without_limit
         let has_too_much = known.answered_bytes > super::MAX_ANSWERED_BYTES;
@@ -104,6 +115,7 @@ impl<D: Devices> FrontEnd<D> {
                 self.send(client, packet);
             }
             Ok(Answer::Later) => {}
+            Err(PulseError::Busy) if may_wait && self.let_wait(client, bytes, now_ns) => {}
             Err(error) => {
                 self.send(client, wire::error(tag, error));
                 if !self.is_admitted(client) {

@@ -98,9 +98,19 @@ impl<D: Devices> FrontEnd<D> {
         volumes.push(Volume::from_u32_clamped(volume));
         let restored =
             self.devices.set_volume(sink.device.as_deref(), gain_of(&volumes), Some(muted));
-        if let Some(restored) = restored {
+        if let Ok(restored) = restored {
             sink.volume = restored;
             self.notify(Facility::Sink, EventType::Changed, index);
+        }
+    }
+
+    /// A sink is there again on the next server, which keeps no volumes. One that somebody has set
+    /// there stays.
+    pub(super) fn sink_returned(&mut self, index: u32) {
+        let is_new = |sink: &Sink| sink.volume == client::stream::Volume::default();
+        match self.sinks.get(index).is_some_and(is_new) {
+            true => self.restore_sink(index),
+            false => self.sink_volume_changed(index),
         }
     }
 

@@ -24,14 +24,17 @@ impl<D: Devices> FrontEnd<D> {
             let homes = self.devices.homes();
             self.follow(&homes, now_ns);
         }
+        self.restart_links(now_ns);
+        self.note_ended_streams(now_ns);
+        self.announce_states(now_ns);
     }
 
     /// Asks the server for its devices, and carries out what has changed.
     pub(super) fn refresh(&mut self, now_ns: u64) {
         let before = self.defaults();
-        let devices = self.devices.list();
+        let Some(devices) = self.devices.list() else { return };
         self.refresh_card();
-        let modules = &self.modules;
+        let (modules, away) = (&self.modules, self.sinks.away());
         let changes = self.sinks.update(devices, |name| modules.description_of(name));
         if changes.is_empty() {
             return;
@@ -51,6 +54,7 @@ impl<D: Devices> FrontEnd<D> {
                     self.sink_came(index, now_ns);
                     new.push(index);
                 }
+                Change::Changed(index) if away.contains(&index) => self.sink_returned(index),
                 Change::Changed(index) => self.sink_volume_changed(index),
                 Change::Gone(_) => {}
             }
@@ -148,7 +152,7 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn set_default_sink(&mut self, index: u32, now_ns: u64) -> Answer {
         let before = self.defaults();
         if let Some(name) = self.sinks.get(index).and_then(|sink| sink.name.to_str().ok()) {
-            self.chosen_sinks.choose(name);
+            self.desktop.has_changed |= self.desktop.memory.choose_sink(name);
         }
         self.defaults_changed(before, now_ns);
         Answer::Done
@@ -157,7 +161,10 @@ impl<D: Devices> FrontEnd<D> {
     /// Makes a source the default one.
     pub(super) fn set_default_source(&mut self, source: Source, now_ns: u64) -> Answer {
         let before = self.defaults();
-        self.chosen_source = self.source_name(source);
+        if let Some(name) = self.source_name(source).as_deref().and_then(|name| name.to_str().ok())
+        {
+            self.desktop.has_changed |= self.desktop.memory.choose_source(name);
+        }
         self.defaults_changed(before, now_ns);
         Answer::Done
     }
@@ -199,6 +206,9 @@ impl<D: Devices> FrontEnd<D> {
         let indices: Vec<u32> = self.inputs.indices();
         for index in indices {
             let Some(input) = self.inputs.get(index) else { continue };
+            if input.adrift.is_some() {
+                continue;
+            }
             let Some(device) = homes.get(&input.playback.output().number()) else { continue };
             let Some(sink) = self.sinks.of_device(device.as_deref()) else { continue };
             if input.sink != sink {
@@ -207,23 +217,6 @@ impl<D: Devices> FrontEnd<D> {
                     input.treatment.device = DeviceReason::Moved;
                 }
             }
-        }
-    }
-
-    /// The server has ended a stream: its device has gone, or is opened for other samples.
-    pub(super) fn end_or_move_input(&mut self, index: u32, now_ns: u64) {
-        // The streams of a sink that has gone are moved.
-        self.refresh(now_ns);
-        if self.inputs.get(index).is_some_and(|input| input.playback.has_ended()) {
-            self.kill_input(index);
-        }
-    }
-
-    /// The same of one that records.
-    pub(super) fn end_or_move_output(&mut self, index: u32, now_ns: u64) {
-        self.refresh(now_ns);
-        if self.outputs.get(&index).is_some_and(|output| output.recording.has_ended()) {
-            self.kill_output(index);
         }
     }
 }

@@ -58,6 +58,12 @@ impl<O: Output> SinkInputs<O> {
         self.inputs.get_mut(&index)
     }
 
+    /// Returns all inputs, each of which may need to be looked at at another time afterwards.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut SinkInput<O>> {
+        self.touched.extend(self.inputs.keys());
+        self.inputs.values_mut()
+    }
+
     /// Returns the index of the input that belongs to a channel of a program.
     pub fn of_owner(&self, owner: Owner) -> Option<u32> {
         self.by_owner.get(&owner).copied()
@@ -103,7 +109,7 @@ impl<O: Output> SinkInputs<O> {
         self.touched.sort_unstable();
         self.touched.dedup();
         for index in self.touched.drain(..) {
-            let input = self.inputs.get_mut(&index);
+            let input = self.inputs.get_mut(&index).filter(|input| input.adrift.is_none());
             self.agenda.set(index, input.and_then(|input| input.playback.next_look(now_ns)));
         }
     }

@@ -5,10 +5,11 @@ use std::ffi::{CStr, CString};
 use policy::DefaultReason;
 use pulseaudio::protocol::{
     ChannelMap, ChannelVolume, Command, LookupReply, Prop, Props, PulseError, SampleFormat,
-    SampleSpec, ServerInfo, SinkFlags, SinkInfo, SinkState, SubscriptionEventFacility as Facility,
+    SampleSpec, ServerInfo, SinkFlags, SinkInfo, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType, Volume,
 };
 
+use super::absence::or_later;
 use super::cards::CARD;
 use super::dispatch::OVER_PROGRAM;
 use super::sinks::{DRIVER, Sink};
@@ -70,6 +71,7 @@ impl<D: Devices> FrontEnd<D> {
                 let sink = self.find_sink(asked.index, asked.name.as_deref());
                 sink.and(Err(PulseError::NotImplemented))
             }
+            Command::SuspendSink(asked) => self.suspend_sinks(asked),
             Command::SetDefaultSink(name) => {
                 self.find_sink(None, Some(name)).map(|index| self.set_default_sink(index, now_ns))
             }
@@ -145,23 +147,12 @@ impl<D: Devices> FrontEnd<D> {
             }
         };
         let volume = self.devices.set_volume(sink.device.as_deref(), gain, muted);
-        let volume = volume.ok_or(PulseError::AccessDenied)?;
+        let volume = volume.map_err(or_later(PulseError::AccessDenied))?;
         if std::mem::replace(&mut sink.volume, volume) != volume {
             self.sink_volume_changed(index);
             self.notify(Facility::Sink, EventType::Changed, index);
         }
         Ok(Answer::Done)
-    }
-
-    /// Running while a stream plays, idle while one could, or records; else its device sleeps.
-    pub(super) fn sink_state(&self, index: u32) -> SinkState {
-        let mut inputs = self.inputs.iter().filter(|(_, input)| input.sink == index).peekable();
-        let has_some = inputs.peek().is_some();
-        match inputs.any(|(_, input)| input.playback.runs()) {
-            true => SinkState::Running,
-            false if has_some || self.is_recorded(index) => SinkState::Idle,
-            false => SinkState::Suspended,
-        }
     }
 
     /// Returns how many streams play on a sink, or record it if programs see it as a source alone.
@@ -202,7 +193,7 @@ impl<D: Devices> FrontEnd<D> {
         let indices = self.sinks.indices();
         let name = |index: &u32| self.sinks.get(*index)?.name.to_str().ok();
         let names: Vec<&str> = indices.iter().filter_map(name).collect();
-        let (default, reason) = self.chosen_sinks.among(&names)?;
+        let (default, reason) = self.desktop.memory.default_sinks().among(&names)?;
         Some((self.sink_named(default)?, reason))
     }
 }

@@ -10,9 +10,9 @@ use pulseaudio::protocol::{
 use super::module_arguments::Arguments;
 use super::module_kinds::Kind;
 use super::module_plans::{Plan, PlannedDevice};
-use super::modules::{Asker, Module, OwnDevice, State};
+use super::modules::{Asker, Module, OwnDevice, OwnLink, State};
 use super::{Answer, Answered, Client, FrontEnd, Way};
-use crate::output::{Devices, NewLink, NewListening, NewNullDevice};
+use crate::output::{Devices, NewListening, NewNullDevice, Refusal};
 use crate::wire;
 
 /// Most modules that pass frames on: each is a process.
@@ -21,6 +21,19 @@ const MAX_LINKS: usize = 32;
 const MAX_MODULES: usize = 256;
 /// Whatever keeps a module from being there is one error, as in PulseAudio.
 const FAILED: PulseError = PulseError::ModInitFailed;
+
+/// Why a module is not loaded.
+pub(super) enum Failure {
+    /// A server is missing: perhaps later.
+    NotNow,
+    Because(String),
+}
+
+impl<T: Into<String>> From<T> for Failure {
+    fn from(reason: T) -> Self {
+        Self::Because(reason.into())
+    }
+}
 
 impl<D: Devices> FrontEnd<D> {
     /// Answers requests about modules; `None` if it is none of these.
@@ -37,10 +50,13 @@ impl<D: Devices> FrontEnd<D> {
             Command::LoadModule(asked) => {
                 let (name, argument) = (&*asked.name, asked.arguments.as_deref());
                 let loaded = self.load_module(Asker { client, tag }, name, argument, now_ns);
-                loaded.map_err(|reason| {
-                    let title = Module::title(name, argument);
-                    self.devices.report(format!("cannot load '{title}': {reason}"));
-                    FAILED
+                loaded.map_err(|failure| match failure {
+                    Failure::NotNow => PulseError::Busy,
+                    Failure::Because(reason) => {
+                        let title = Module::title(name, argument);
+                        self.devices.report(format!("cannot load '{title}': {reason}"));
+                        FAILED
+                    }
                 })
             }
             Command::UnloadModule(index) => match self.modules.get(*index) {
@@ -75,14 +91,14 @@ impl<D: Devices> FrontEnd<D> {
     /// Loads a module.
     ///
     /// # Errors
-    /// The reason why it cannot be there.
+    /// Why it cannot be there, or not yet.
     fn load_module(
         &mut self,
         asker: Asker,
         name: &CStr,
         argument: Option<&CStr>,
         now_ns: u64,
-    ) -> Result<Answer, String> {
+    ) -> Result<Answer, Failure> {
         // One that fails takes an index as well, as in PulseAudio.
         let index = self.modules.next_index();
         let kind = Kind::named(name).ok_or("there is no such module")?;
@@ -101,23 +117,25 @@ impl<D: Devices> FrontEnd<D> {
             return Err("it is loaded already".into());
         }
         if self.modules.count(|_| true) >= MAX_MODULES {
-            return Err(format!("there are {MAX_MODULES} modules, and these are the most"));
+            return Err(format!("there are {MAX_MODULES} modules, and these are the most").into());
         }
         self.refresh(now_ns);
         let Plan { device, link, listening } = self.plan(kind, &arguments)?;
         if let Some(listening) = listening {
             self.listen_for_module(index, listening)?;
         }
-        if link.is_some() && self.modules.count(|module| module.link.is_some()) >= MAX_LINKS {
-            return Err(format!("{MAX_LINKS} modules pass sound on, and these are the most"));
+        if link.is_some() && self.modules.links().count() >= MAX_LINKS {
+            return Err(format!("{MAX_LINKS} modules pass sound on, and these are the most").into());
+        }
+        if link.is_some() && self.has_no_server() {
+            return Err(Failure::NotNow);
         }
         let device = device.map(|device| self.add_device_of_module(device)).transpose()?;
         let device_name = device.as_ref().map(|device| device.name.clone());
-        let argument = argument.map(Into::into);
-        let state = State::Begins;
         let link = link.map(|link| link(device_name.clone().unwrap_or_default()));
-        let module = Module { kind, argument, device, link: link.clone(), state };
-        self.modules.insert(index, module);
+        let own_link = link.clone().map(|new| OwnLink { new, is_down: false });
+        let (argument, state) = (argument.map(Into::into), State::Begins);
+        self.modules.insert(index, Module { kind, argument, device, link: own_link, state });
         self.refresh(now_ns);
         let is_there = |name: &String| self.sinks.of_device(Some(name)).is_some();
         if !device_name.as_ref().is_none_or(is_there) {
@@ -134,10 +152,9 @@ impl<D: Devices> FrontEnd<D> {
             }
             return answer.ok_or_else(|| "it has gone".into());
         };
-        let started = self.devices.link(index, link);
-        if let Err(reason) = started {
+        if let Err(reason) = self.devices.link(index, link) {
             self.remove_module(index, now_ns);
-            return Err(reason);
+            return Err(reason.into());
         }
         if let Some(module) = self.modules.get_mut(index) {
             module.state = State::Awaited(asker);
@@ -156,102 +173,26 @@ impl<D: Devices> FrontEnd<D> {
     pub(super) fn add_device_of_module(
         &mut self,
         device: PlannedDevice,
-    ) -> Result<OwnDevice, String> {
+    ) -> Result<OwnDevice, Failure> {
         let PlannedDevice { name, rate_hz, shown } = device;
         let name = self.sinks.free_name(&name).to_string_lossy().into_owned();
         let new =
             NewNullDevice { name: name.clone(), channels: shown.map.channels() as u32, rate_hz };
-        if !self.devices.add(new) {
-            return Err(format!("the server refuses a device '{name}' like that, or one more"));
+        match self.devices.add(new) {
+            Ok(()) => Ok(OwnDevice { name, shown }),
+            Err(Refusal::NotNow) => Err(Failure::NotNow),
+            Err(Refusal::Never) => {
+                Err(format!("the server refuses a device '{name}' like that, or one more").into())
+            }
         }
-        Ok(OwnDevice { name, shown })
     }
 
     /// A module is there: returns the answer to the program that loads it.
-    fn module_is_there(&mut self, index: u32, asker: Asker) -> Option<Vec<u8>> {
+    pub(super) fn module_is_there(&mut self, index: u32, asker: Asker) -> Option<Vec<u8>> {
         self.modules.get_mut(index)?.state = State::There;
         self.notify(Facility::Module, EventType::New, index);
         let version = self.clients.get(&asker.client).map_or(0, Client::version);
         Some(wire::reply(asker.tag, &LookupReply(index), version))
-    }
-
-    /// The process of a module passes frames on, or says why it cannot.
-    pub fn link_has_begun(&mut self, index: u32, begun: Result<(), String>, now_ns: u64) {
-        let state = self.modules.get_mut(index).map(|module| module.state);
-        let Some(state) = state else { return };
-        match (begun, state) {
-            (Ok(()), State::Awaited(asker)) => {
-                if let Some(bytes) = self.module_is_there(index, asker) {
-                    self.send_if_there(asker.client, bytes);
-                }
-                self.loopbacks_follow(now_ns);
-            }
-            (Ok(()), _) => {}
-            (Err(reason), _) => self.module_fails(index, &reason, now_ns),
-        }
-    }
-
-    /// The process of a module has ended: a device has gone, or the server.
-    pub fn link_has_ended(&mut self, index: u32, now_ns: u64) {
-        let link =
-            |front_end: &mut Self| front_end.modules.get_mut(index).map(|it| it.link.clone());
-        let before = link(self);
-        self.refresh(now_ns);
-        if before != link(self) || self.goes_on_with_fewer(index, now_ns) {
-            // Another process has taken its place.
-            return;
-        }
-        self.module_fails(index, "a device that it needs has gone", now_ns);
-    }
-
-    /// A loopback that names no source, or no sink, follows the default one. It stays where it is
-    /// if it cannot go there.
-    pub(super) fn loopbacks_follow(&mut self, now_ns: u64) {
-        for index in self.modules.all_of(Kind::Loopback) {
-            let Some(module) = self.modules.get(index) else { continue };
-            let arguments = Arguments::read(&module.argument_text(), Kind::Loopback.keys());
-            let planned = arguments.and_then(|arguments| self.plan(Kind::Loopback, &arguments));
-            let Ok(Plan { link: Some(link), .. }) = planned else { continue };
-            let link = link(String::new());
-            if module.link.as_ref() == Some(&link) {
-                continue;
-            }
-            self.link_again(index, link, now_ns);
-        }
-    }
-
-    /// A combined sink goes on with the sinks that are left; returns whether some are.
-    fn goes_on_with_fewer(&mut self, index: u32, now_ns: u64) -> bool {
-        let module = self.modules.get(index).filter(|module| module.kind == Kind::CombineSink);
-        let link = module.and_then(|module| module.link.clone());
-        let Some(NewLink::Loopback(mut loopback)) = link else { return false };
-        let before = loopback.to.len();
-        loopback.to.retain(|(device, _)| self.sinks.of_device(device.as_deref()).is_some());
-        let some_are_left = (1..before).contains(&loopback.to.len());
-        if some_are_left {
-            self.link_again(index, NewLink::Loopback(loopback), now_ns);
-        }
-        some_are_left
-    }
-
-    /// Has another process pass frames on for a module.
-    fn link_again(&mut self, index: u32, link: NewLink, now_ns: u64) {
-        self.devices.unlink(index);
-        let started = self.devices.link(index, link.clone());
-        if let Some(module) = self.modules.get_mut(index) {
-            module.link = Some(link);
-        }
-        if let Err(reason) = started {
-            self.module_fails(index, &reason, now_ns);
-        }
-    }
-
-    fn module_fails(&mut self, index: u32, reason: &str, now_ns: u64) {
-        let Some(module) = self.modules.get_mut(index) else { return };
-        let title = Module::title(module.kind.name(), module.argument.as_deref());
-        let what = if module.state == State::There { "unloads" } else { "cannot load" };
-        self.devices.report(format!("{what} '{title}': {reason}"));
-        self.remove_module(index, now_ns);
     }
 
     /// The device of a module has gone: the module goes as well, unless it can do without.
@@ -263,7 +204,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Removes a module, and with it its device.
-    fn remove_module(&mut self, index: u32, now_ns: u64) {
+    pub(super) fn remove_module(&mut self, index: u32, now_ns: u64) {
         let Some(module) = self.modules.get_mut(index) else { return };
         let device = module.device.as_ref().map(|device| device.name.clone());
         if let Some(device) = device {
@@ -277,7 +218,7 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Sends an answer to a program that may have gone meanwhile.
-    fn send_if_there(&mut self, client: u32, bytes: Vec<u8>) {
+    pub(super) fn send_if_there(&mut self, client: u32, bytes: Vec<u8>) {
         if self.clients.contains_key(&client) {
             self.send(client, bytes);
         }

@@ -27,8 +27,8 @@ pub(super) struct Module {
     pub argument: Option<CString>,
     /// Its device, if it has one.
     pub device: Option<OwnDevice>,
-    /// What a process passes on for it.
-    pub link: Option<NewLink>,
+    /// What passes frames on for it, if something does.
+    pub link: Option<OwnLink>,
     pub state: State,
 }
 
@@ -40,6 +40,14 @@ pub(super) enum State {
     /// Not yet: its process has begun, and this program waits for an answer.
     Awaited(Asker),
     There,
+}
+
+/// What passes frames on for a module.
+#[derive(Debug)]
+pub(super) struct OwnLink {
+    pub new: NewLink,
+    /// Its server has gone, and it is to be started again.
+    pub is_down: bool,
 }
 
 /// The device of a module.
@@ -120,6 +128,21 @@ impl Modules {
     /// Returns the indices of those of this kind that are there.
     pub fn all_of(&self, kind: Kind) -> Vec<u32> {
         self.iter().filter(|(_, module)| module.kind == kind).map(|(index, _)| index).collect()
+    }
+
+    /// Returns the devices of all, whether they are there already or not.
+    pub fn devices(&self) -> impl Iterator<Item = &OwnDevice> {
+        self.all.values().filter_map(|module| module.device.as_ref())
+    }
+
+    /// Returns what passes frames on, by the index of its module.
+    pub fn links(&self) -> impl Iterator<Item = (u32, &OwnLink)> {
+        self.all.iter().filter_map(|(index, module)| Some((*index, module.link.as_ref()?)))
+    }
+
+    /// The same, to be changed.
+    pub fn links_mut(&mut self) -> impl Iterator<Item = (u32, &mut OwnLink)> {
+        self.all.iter_mut().filter_map(|(index, module)| Some((*index, module.link.as_mut()?)))
     }
 
     /// Returns the index of one of this kind that is there.

@@ -1,7 +1,7 @@
 //! Streams that go on at another sink or source.
 
 use pulseaudio::protocol::{
-    Command, PlaybackStreamMovedParams, PulseError, RecordStreamMovedParams,
+    Command, PlaybackStreamMovedParams, PulseError, RecordStreamMovedParams, SourceState,
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
@@ -39,15 +39,15 @@ impl<D: Devices> FrontEnd<D> {
         now_ns: u64,
     ) -> Result<(), PulseError> {
         let input = self.inputs.get(index).ok_or(PulseError::NoEntity)?;
-        if input.sink == sink {
+        if input.sink == sink && input.adrift.is_none() {
             return Ok(());
         }
-        if input.stays {
+        if input.stays && input.sink != sink {
             return Err(PulseError::Invalid);
         }
         let to = self.sinks.get(sink).ok_or(PulseError::NoEntity)?;
         let stream = to.stream();
-        let fits = *input.playback.stream() == stream;
+        let fits = *input.playback.stream() == stream && input.adrift.is_none();
         let is_moved =
             fits && self.devices.move_output(input.playback.output(), to.device.as_deref());
         if !is_moved {
@@ -64,6 +64,7 @@ impl<D: Devices> FrontEnd<D> {
             let gains = input.gains(&stream.map);
             let gone_on = input.playback.go_on_with(output, stream, attributes, gains, now_ns);
             gone_on.map_err(|_| PulseError::NotSupported)?;
+            input.adrift = None;
         }
         self.input_has_moved(index, sink, now_ns);
         Ok(())
@@ -78,19 +79,23 @@ impl<D: Devices> FrontEnd<D> {
         self.desktop.is_stale = true;
         input.playback.update(now_ns);
         let attributes = input.playback.attributes();
+        self.states.touch(sink, now_ns);
+        let suspended = self.is_sink_asleep(sink);
+        let Some(input) = self.inputs.get_mut(index) else { return };
+        input.is_suspended = suspended;
         if let Some(Owner { client, channel }) = input.owner {
             let moved = PlaybackStreamMovedParams {
                 stream_index: channel,
                 device_index: sink,
                 device_name,
-                device_suspended: false,
+                device_suspended: suspended,
                 buffer_attr: attributes.to_buffer(),
                 configured_sink_latency: attributes.sink_latency_us,
             };
             self.send_event(client, &Command::PlaybackStreamMoved(moved));
         }
         self.notify(Facility::SinkInput, EventType::Changed, index);
-        for sink in [from, sink] {
+        for sink in if from == sink { vec![sink] } else { vec![from, sink] } {
             if self.sinks.get(sink).is_some() {
                 self.notify(Facility::Sink, EventType::Changed, sink);
             }
@@ -127,10 +132,10 @@ impl<D: Devices> FrontEnd<D> {
         now_ns: u64,
     ) -> Result<(), PulseError> {
         let output = self.outputs.get(&index).ok_or(PulseError::NoEntity)?;
-        if output.source == source {
+        if output.source == source && output.adrift.is_none() {
             return Ok(());
         }
-        if output.stays {
+        if output.stays && output.source != source {
             return Err(PulseError::Invalid);
         }
         let program = self.clients.get(&output.client).map(Client::name);
@@ -150,13 +155,17 @@ impl<D: Devices> FrontEnd<D> {
         let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
         let gone_on = output.recording.go_on_with(input, stream, now_ns);
         gone_on.map_err(|_| PulseError::NotSupported)?;
-        output.source = source;
+        (output.source, output.adrift) = (source, None);
         let (client, attributes) = (output.client, output.recording.attributes());
+        self.states.touch(source.sink(), now_ns);
+        let suspended = self.source_state(source) == SourceState::Suspended;
+        let output = self.outputs.get_mut(&index).ok_or(PulseError::NoEntity)?;
+        output.is_suspended = suspended;
         let moved = RecordStreamMovedParams {
             stream_index: output.channel,
             device_index: source.index(),
             device_name,
-            device_suspended: false,
+            device_suspended: suspended,
             buffer_attr: attributes.to_buffer(),
             configured_source_latency: attributes.source_latency_us,
         };

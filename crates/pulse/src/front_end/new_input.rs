@@ -4,6 +4,7 @@ use convert::{Mixing, ProgramFormat};
 use policy::Start;
 use pulseaudio::protocol::{ChannelVolume, Props, PulseError};
 
+use super::absence::or_later;
 use super::playback_requests::media_name;
 use super::samples::Feed;
 use super::sink_inputs::{Owner, SinkInput};
@@ -31,6 +32,8 @@ pub(super) struct NewInput {
     /// For each of its own channels.
     pub volume: ChannelVolume,
     pub is_muted: bool,
+    /// It ends when a user suspends its sink.
+    pub fails_on_suspend: bool,
     pub requested: Requested,
     pub mixing: Mixing,
     /// How it begins, beside what its program has asked for.
@@ -98,6 +101,9 @@ impl<D: Devices> FrontEnd<D> {
             props: new.props,
             volume,
             is_muted,
+            adrift: None,
+            is_suspended: false,
+            fails_on_suspend: new.fails_on_suspend,
             playback,
         };
         self.inputs.insert(index, input);
@@ -125,7 +131,7 @@ impl<D: Devices> FrontEnd<D> {
             depth_frames: granted.most_depth_frames(pace, rate_hz),
             account: opening.account,
         };
-        let output = self.devices.open(new).ok_or(PulseError::TooLarge)?;
+        let output = self.devices.open(new).map_err(or_later(PulseError::TooLarge))?;
         let within = opening.requested.grant_within(pace, most_us(&output, rate_hz));
         Ok((output, within))
     }

@@ -27,7 +27,14 @@ impl<D: Devices> FrontEnd<D> {
         let (index, channel) = self.open_input(client, asked, now_ns)?;
         let input = self.inputs.get_mut(index).ok_or(PulseError::Internal)?;
         let sink = input.sink;
+        let is_held = self.sinks.get(sink).is_some_and(|sink| sink.is_suspended);
+        input.playback.suspend(is_held, now_ns);
         input.playback.cork(asked.flags.start_corked, now_ns);
+        // Its device wakes, or could.
+        self.states.touch(sink, now_ns);
+        let suspended = self.is_sink_asleep(sink);
+        let input = self.inputs.get_mut(index).ok_or(PulseError::Internal)?;
+        input.is_suspended = suspended;
         let program = *input.playback.program();
         let attributes = input.playback.attributes();
         let version = self.clients.get(&client).map_or(0, Client::version);
@@ -41,7 +48,7 @@ impl<D: Devices> FrontEnd<D> {
             stream_latency: attributes.sink_latency_us,
             sink_index: sink,
             sink_name: self.sinks.get(sink).map(|sink| sink.name.clone()),
-            suspended: false,
+            suspended,
             format: format::info(&program),
         };
         self.notify(Facility::SinkInput, EventType::New, index);
@@ -67,7 +74,11 @@ impl<D: Devices> FrontEnd<D> {
         let start = self.decide_start(Direction::Playback, &props, wanted);
         let chosen = start.1.device.value.as_deref().and_then(|name| self.sink_named(name));
         let sink = chosen.unwrap_or(sink);
-        let device = self.sinks.get(sink).ok_or(PulseError::NoEntity)?.samples();
+        let found = self.sinks.get(sink).ok_or(PulseError::NoEntity)?;
+        if asked.flags.fail_on_suspend && found.is_suspended {
+            return Err(PulseError::BadState);
+        }
+        let device = found.samples();
         let program = offers::chosen(asked, &device)?;
         let volume = volume(asked, program.map.channels())?;
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
@@ -83,6 +94,7 @@ impl<D: Devices> FrontEnd<D> {
             props,
             volume,
             is_muted: asked.flags.start_muted.unwrap_or(false),
+            fails_on_suspend: asked.flags.fail_on_suspend,
             requested: Requested { buffer: asked.buffer_attr, latency: latency(&asked.flags) },
             mixing: offers::mixing(&asked.flags),
             start,

@@ -6,10 +6,11 @@ use policy::Direction;
 use pulseaudio::protocol::{
     ChannelVolume, Command, CreateRecordStreamReply, LatencyParams, Props, PulseError,
     RecordLatency, RecordStreamParams, SetRecordStreamBufferAttrParams,
-    SetRecordStreamBufferAttrReply, SubscriptionEventFacility as Facility,
+    SetRecordStreamBufferAttrReply, SourceState, SubscriptionEventFacility as Facility,
     SubscriptionEventType as EventType,
 };
 
+use super::absence::or_later;
 use super::dispatch::OVER_PROGRAM;
 use super::playback_requests::{latency, media_name};
 use super::source_outputs::SourceOutput;
@@ -112,6 +113,10 @@ impl<D: Devices> FrontEnd<D> {
         let output = self.outputs.get_mut(&index).ok_or(PulseError::Internal)?;
         let source = output.source;
         output.recording.cork(asked.flags.start_corked, now_ns);
+        self.states.touch(source.sink(), now_ns);
+        let suspended = self.source_state(source) == SourceState::Suspended;
+        let output = self.outputs.get_mut(&index).ok_or(PulseError::Internal)?;
+        output.is_suspended = suspended;
         let (program, channel) = (*output.recording.program(), output.channel);
         let attributes = output.recording.attributes();
         let version = self.clients.get(&client).map_or(0, Client::version);
@@ -125,7 +130,7 @@ impl<D: Devices> FrontEnd<D> {
             // The codec's name for a source.
             sink_index: source.index(),
             sink_name: self.source_name(source),
-            suspended: false,
+            suspended,
             format: format::info(&program),
         };
         self.notify(Facility::SourceOutput, EventType::New, index);
@@ -202,6 +207,8 @@ impl<D: Devices> FrontEnd<D> {
             props,
             volume,
             is_muted,
+            adrift: None,
+            is_suspended: false,
             recording,
         };
         self.outputs.insert(index, output);
@@ -230,7 +237,7 @@ impl<D: Devices> FrontEnd<D> {
             lets_sleep,
             account,
         };
-        self.devices.record(new).ok_or(PulseError::AccessDenied)
+        self.devices.record(new).map_err(or_later(PulseError::AccessDenied))
     }
 
     fn cork_recording(

@@ -173,6 +173,7 @@ impl<D: Devices> FrontEnd<D> {
             props,
             volume,
             is_muted: false,
+            fails_on_suspend: false,
             requested: Requested { buffer: BufferAttr::default(), latency: Latency::Queue },
             mixing: Mixing::Mixed,
             start,

@@ -7,12 +7,19 @@ use client::stream::{Gain, Schedule, Timing, Volume, Wish};
 use crate::input::{Input, NewInput};
 use crate::output::{
     DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput, Output,
+    Refusal,
 };
 
 #[derive(Debug)]
 pub(crate) struct Silence {
-    /// Those that there are; none: there is no server.
+    /// Those that there are.
     pub devices: Vec<DeviceStatus>,
+    /// There is no server.
+    pub is_away: bool,
+    /// Why streams do not return, or are not opened.
+    pub takes_nothing: Option<Refusal>,
+    /// The streams that have returned.
+    pub returned: Vec<u32>,
     last: u32,
     pub opened: Vec<NewOutput>,
     pub recorded: Vec<NewInput>,
@@ -40,6 +47,9 @@ impl Silence {
         let driver = DeviceStatus { name: None, number: 0, format, volume: Volume::default() };
         Self {
             devices: vec![driver],
+            is_away: false,
+            takes_nothing: None,
+            returned: Vec::new(),
             last: 0,
             opened: Vec::new(),
             recorded: Vec::new(),
@@ -51,6 +61,15 @@ impl Silence {
             listening: BTreeMap::new(),
             reported: Vec::new(),
             refuses: false,
+        }
+    }
+
+    /// What is asked of a server that refuses it, or is not there.
+    fn refused(&self) -> Result<(), Refusal> {
+        match (self.is_away, self.refuses) {
+            (true, _) => Err(Refusal::NotNow),
+            (false, true) => Err(Refusal::Never),
+            (false, false) => Ok(()),
         }
     }
 
@@ -66,8 +85,8 @@ impl Devices for Silence {
     type Output = Sink;
     type Input = Tone;
 
-    fn list(&mut self) -> Vec<DeviceStatus> {
-        self.devices.clone()
+    fn list(&mut self) -> Option<Vec<DeviceStatus>> {
+        (!self.is_away).then(|| self.devices.clone())
     }
 
     fn card(&mut self) -> Option<String> {
@@ -79,25 +98,24 @@ impl Devices for Silence {
         device: Option<&str>,
         gain: Option<Gain>,
         muted: Option<bool>,
-    ) -> Option<Volume> {
-        if self.refuses {
-            return None;
-        }
-        let device = self.find(device)?;
+    ) -> Result<Volume, Refusal> {
+        self.refused()?;
+        let device = self.find(device).ok_or(Refusal::Never)?;
         device.volume = device.volume.changed(gain, muted);
-        Some(device.volume)
+        Ok(device.volume)
     }
 
-    fn add(&mut self, new: NewNullDevice) -> bool {
-        if self.refuses || self.devices.len() > MAX_DEVICES {
-            return false;
+    fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {
+        self.refused()?;
+        if self.devices.len() > MAX_DEVICES {
+            return Err(Refusal::Never);
         }
         self.last += 1;
         let NewNullDevice { name, channels, rate_hz } = new;
         let format = DeviceFormat { rate_hz: rate_hz.unwrap_or(48_000), channels, captured: 0 };
         let (name, number, volume) = (Some(name), self.last, Volume::default());
         self.devices.push(DeviceStatus { name, number, format, volume });
-        true
+        Ok(())
     }
 
     fn remove(&mut self, device: &str) {
@@ -127,14 +145,28 @@ impl Devices for Silence {
         self.reported.push(line);
     }
 
-    fn open(&mut self, new: NewOutput) -> Option<Sink> {
+    fn open(&mut self, new: NewOutput) -> Result<Sink, Refusal> {
+        if self.is_away {
+            return Err(Refusal::NotNow);
+        }
         self.opened.push(new);
-        Some(Sink { number: self.opened.len() as u32, written: 0 })
+        Ok(Sink { number: self.opened.len() as u32, written: 0, is_away: false, has_ended: false })
     }
 
-    fn record(&mut self, new: NewInput) -> Option<Tone> {
+    fn record(&mut self, new: NewInput) -> Result<Tone, Refusal> {
         self.recorded.push(new);
-        (!self.refuses).then(Tone::default)
+        self.refused().map(|()| Tone::default())
+    }
+
+    fn return_output(&mut self, output: &mut Sink) -> Result<(), Refusal> {
+        self.takes_nothing.map_or(Ok(()), Err)?;
+        self.returned.push(output.number);
+        output.is_away = false;
+        Ok(())
+    }
+
+    fn return_input(&mut self, _input: &mut Tone) -> Result<(), Refusal> {
+        self.takes_nothing.map_or(Ok(()), Err)
     }
 
     fn move_output(&mut self, output: &Sink, device: Option<&str>) -> bool {
@@ -151,6 +183,8 @@ impl Devices for Silence {
 pub(crate) struct Sink {
     number: u32,
     written: u64,
+    is_away: bool,
+    pub has_ended: bool,
 }
 
 impl Output for Sink {
@@ -193,7 +227,11 @@ impl Output for Sink {
     }
 
     fn has_ended(&self) -> bool {
-        false
+        self.has_ended
+    }
+
+    fn leave(&mut self, _now_ns: u64) {
+        self.is_away = true;
     }
 }
 
@@ -245,4 +283,6 @@ impl Input for Tone {
     fn has_ended(&self) -> bool {
         false
     }
+
+    fn leave(&mut self, _now_ns: u64) {}
 }

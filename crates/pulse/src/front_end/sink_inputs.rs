@@ -9,6 +9,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Underflow,
 };
 
+use super::absence::Adrift;
 use super::playback_requests::media_name;
 use super::samples::Feed;
 use super::sources::for_each_channel;
@@ -50,6 +51,12 @@ pub(super) struct SinkInput<O> {
     /// For each of its own channels.
     pub volume: ChannelVolume,
     pub is_muted: bool,
+    /// The server has gone, or has ended it.
+    pub adrift: Option<Adrift>,
+    /// Its program was notified that its sink sleeps.
+    pub is_suspended: bool,
+    /// It ends when a user suspends its sink.
+    pub fails_on_suspend: bool,
     pub playback: Playback<O>,
 }
 

@@ -59,6 +59,10 @@ pub(super) struct Sink {
     pub volume: Volume,
     /// What the module says that made it.
     pub described: Option<Described>,
+    /// The server has gone, and the next one does not have the device yet.
+    pub is_away: bool,
+    /// A user has suspended it.
+    pub is_suspended: bool,
 }
 
 impl Sink {
@@ -97,8 +101,9 @@ impl Sink {
         stated.unwrap_or(&self.name).to_owned()
     }
 
+    /// The next server numbers its devices anew: there, the name is all there is.
     fn is(&self, device: &DeviceStatus) -> bool {
-        (&self.device, self.number) == (&device.name, device.number)
+        self.device == device.name && (self.is_away || self.number == device.number)
     }
 }
 
@@ -133,7 +138,7 @@ impl Sinks {
         devices: Vec<DeviceStatus>,
         described: impl Fn(&str) -> Option<Described>,
     ) -> Vec<Change> {
-        let has_gone = |sink: &Sink| !devices.iter().any(|device| sink.is(device));
+        let has_gone = |sink: &Sink| !sink.is_away && !devices.iter().any(|device| sink.is(device));
         let gone = self.all.iter().filter(|(_, sink)| has_gone(sink));
         let mut changes: Vec<Change> = gone.map(|(index, _)| Change::Gone(*index)).collect();
         for device in devices {
@@ -171,8 +176,22 @@ impl Sinks {
         let sink_name = self.free_name(name.as_deref().unwrap_or(DRIVER_NAME));
         let device = name;
         let name = sink_name;
-        self.all.insert(index, Sink { device, number, name, format, map, volume, described });
+        let (is_away, is_suspended) = (false, false);
+        let sink =
+            Sink { device, number, name, format, map, volume, described, is_away, is_suspended };
+        self.all.insert(index, sink);
         Some(index)
+    }
+
+    /// The server has gone, and all devices with it.
+    pub fn server_gone(&mut self) {
+        self.all.values_mut().for_each(|sink| sink.is_away = true);
+    }
+
+    /// Returns those whose device is not there.
+    pub fn away(&self) -> Vec<u32> {
+        let away = self.all.iter().filter(|(_, sink)| sink.is_away);
+        away.map(|(index, _)| *index).collect()
     }
 
     fn has_module(&self, module: u32) -> bool {
@@ -250,9 +269,11 @@ impl Sinks {
 
 /// Takes what may change of a device; returns whether it has.
 fn changed(sink: &mut Sink, device: &DeviceStatus) -> bool {
-    let DeviceStatus { format, volume, .. } = *device;
+    let DeviceStatus { format, volume, number, .. } = *device;
+    sink.number = number;
+    let was_away = std::mem::replace(&mut sink.is_away, false);
     if (sink.format, sink.volume) == (format, volume) {
-        return false;
+        return was_away;
     }
     if sink.format.channels != format.channels
         && let Some(map) = format::device_map(format.channels)

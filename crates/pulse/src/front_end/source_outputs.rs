@@ -8,6 +8,7 @@ use pulseaudio::protocol::{
     SubscriptionEventFacility as Facility, SubscriptionEventType as EventType,
 };
 
+use super::absence::Adrift;
 use super::playback_requests::media_name;
 use super::sources::{Source, for_each_channel};
 use super::treatment::Treatment;
@@ -42,6 +43,10 @@ pub(super) struct SourceOutput<I> {
     /// For each of its own channels.
     pub volume: ChannelVolume,
     pub is_muted: bool,
+    /// The server has gone, or has ended it.
+    pub adrift: Option<Adrift>,
+    /// Its program was notified that its source sleeps.
+    pub is_suspended: bool,
     pub recording: Recording<I>,
 }
 
@@ -140,10 +145,6 @@ impl<D: Devices> FrontEnd<D> {
         let indices: Vec<u32> = self.outputs.keys().copied().collect();
         for index in indices {
             let Some(output) = self.outputs.get_mut(&index) else { continue };
-            if output.recording.has_ended() {
-                self.end_or_move_output(index, now_ns);
-                continue;
-            }
             output.recording.update(now_ns);
             self.send_recorded(index);
         }

@@ -6,8 +6,8 @@ use std::ffi::{CStr, CString};
 
 use convert::ProgramFormat;
 use pulseaudio::protocol::{
-    ChannelVolume, Command, LookupReply, PulseError, SinkState, SourceFlags, SourceInfo,
-    SourceState, SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
+    ChannelVolume, Command, LookupReply, PulseError, SourceFlags, SourceInfo,
+    SubscriptionEventFacility as Facility, SubscriptionEventType as EventType, Volume,
 };
 
 use super::cards::CARD;
@@ -37,6 +37,14 @@ impl Source {
             Self::Monitor(DRIVER) => DRIVER,
             Self::Capture => CAPTURE_INDEX,
             Self::Monitor(sink) => sink.wrapping_add(CAPTURE_INDEX),
+        }
+    }
+
+    /// Returns the sink whose device it is recorded from.
+    pub(super) fn sink(self) -> u32 {
+        match self {
+            Self::Monitor(sink) => sink,
+            Self::Capture => DRIVER,
         }
     }
 
@@ -115,6 +123,7 @@ impl<D: Devices> FrontEnd<D> {
                 let source = self.find_source(None, Some(name));
                 source.map(|source| self.set_default_source(source, now_ns))
             }
+            Command::SuspendSource(asked) => self.suspend_sources(asked),
             Command::SetSourceVolume(asked) => {
                 let source = self.find_source(asked.device_index, asked.device_name.as_deref());
                 source.and_then(|source| self.set_source_volume(source, asked.volume))
@@ -158,13 +167,14 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns the source that programs get who name none: the one that was chosen, or else what is
     /// captured, or the monitor of the default sink.
     pub(super) fn default_source(&self) -> Option<Source> {
-        let chosen = self.chosen_source.as_deref().and_then(|name| self.find_named(name));
+        let chosen = self.desktop.memory.default_source();
+        let chosen = chosen.and_then(|name| self.source_named(name));
         let captured = || self.samples_of(Source::Capture).map(|_| Source::Capture);
         chosen.or_else(captured).or_else(|| self.default_sink().map(Source::Monitor))
     }
 
     /// Returns all sources, by index.
-    fn sources(&self) -> Vec<Source> {
+    pub(super) fn sources(&self) -> Vec<Source> {
         let monitors = self.sinks.monitored().into_iter().map(Source::Monitor);
         let capture = self.samples_of(Source::Capture).map(|_| Source::Capture);
         let mut all: Vec<Source> = monitors.chain(capture).collect();
@@ -263,32 +273,10 @@ impl<D: Devices> FrontEnd<D> {
         sink.filter(|sink| sink.face() == Face::Source).map_or(0, Sink::later_us)
     }
 
-    /// Running while a stream records it; idle while its device is awake; else it sleeps.
-    fn source_state(&self, source: Source) -> SourceState {
-        let records = |output: &super::SourceOutput<D::Input>| {
-            output.source == source && output.recording.keeps_awake()
-        };
-        if self.outputs.values().any(records) {
-            return SourceState::Running;
-        }
-        let sink = match source {
-            Source::Monitor(sink) => sink,
-            Source::Capture => DRIVER,
-        };
-        match self.sink_state(sink) {
-            SinkState::Suspended => SourceState::Suspended,
-            _ => SourceState::Idle,
-        }
-    }
-
     /// Returns whether a stream keeps the device of a sink awake to record.
     pub(super) fn is_recorded(&self, sink: u32) -> bool {
-        let is_there = |source| match source {
-            Source::Monitor(index) => index == sink,
-            Source::Capture => sink == DRIVER,
-        };
         let mut outputs = self.outputs.values();
-        outputs.any(|output| is_there(output.source) && output.recording.keeps_awake())
+        outputs.any(|output| output.source.sink() == sink && output.recording.keeps_awake())
     }
 
     /// Returns the source that a program names, by index or name; without either it is the default.

@@ -1,5 +1,6 @@
 //! Packets in, packets out, on a device without sound.
 
+mod absence;
 mod admission;
 mod desktop;
 mod devices;
@@ -9,6 +10,7 @@ mod playback;
 mod recording;
 mod samples;
 mod server;
+mod states;
 
 use std::ffi::CString;
 

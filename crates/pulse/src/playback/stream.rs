@@ -96,6 +96,8 @@ pub(crate) struct Playback<O> {
     /// Since when its program is asked by the device's clock, if it is.
     follows_since_ns: Option<u64>,
     is_corked: bool,
+    /// A user has suspended its device.
+    is_suspended: bool,
     /// It waits for the prebuffer.
     prebuffers: bool,
     /// The device plays it.
@@ -152,6 +154,7 @@ impl<O: Output> Playback<O> {
             answers: Answers::new(0),
             follows_since_ns: None,
             is_corked: false,
+            is_suspended: false,
             prebuffers: true,
             runs: false,
             begins_at: None,
@@ -211,9 +214,34 @@ impl<O: Output> Playback<O> {
         self.runs
     }
 
+    /// Returns whether it is held, whatever its program wants.
+    pub fn is_suspended(&self) -> bool {
+        self.is_suspended
+    }
+
     /// Returns whether the server has ended it.
     pub fn has_ended(&self) -> bool {
         self.output.has_ended()
+    }
+
+    /// The server has ended it, or has gone itself: what is heard stands still.
+    pub fn leave(&mut self, now_ns: u64) {
+        self.output.leave(now_ns);
+        self.update(now_ns);
+    }
+
+    /// Has the same stream go on elsewhere, with its position and what was wished so far.
+    ///
+    /// # Errors
+    /// What `go_on` says: nothing has changed.
+    pub fn return_with<E>(
+        &mut self,
+        go_on: impl FnOnce(&mut O) -> Result<(), E>,
+        now_ns: u64,
+    ) -> Result<(), E> {
+        go_on(&mut self.output)?;
+        self.update(now_ns);
+        Ok(())
     }
 
     /// Takes other attributes.

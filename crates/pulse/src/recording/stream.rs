@@ -62,6 +62,8 @@ pub(crate) struct Recording<I> {
     queue: VecDeque<u8>,
     write_index: i64,
     is_corked: bool,
+    /// A user has suspended its source.
+    is_suspended: bool,
     /// What the device knows.
     runs: bool,
     /// Likewise, frames; 0: nothing.
@@ -94,6 +96,7 @@ impl<I: Input> Recording<I> {
             queue: VecDeque::new(),
             write_index: 0,
             is_corked: true,
+            is_suspended: false,
             runs: false,
             interval_frames: 0,
             stopped_ns: None,
@@ -122,12 +125,37 @@ impl<I: Input> Recording<I> {
 
     /// Returns whether it keeps the device awake.
     pub fn keeps_awake(&self) -> bool {
-        !self.is_corked && !self.manner.lets_sleep
+        !self.is_held() && !self.manner.lets_sleep
     }
 
     /// Returns whether the server has ended it.
     pub fn has_ended(&self) -> bool {
         self.input.has_ended()
+    }
+
+    /// The server has ended it, or has gone itself: what was recorded by then is kept.
+    pub fn leave(&mut self, now_ns: u64) {
+        self.input.leave(now_ns);
+        self.update(now_ns);
+    }
+
+    /// Has the same stream go on elsewhere.
+    ///
+    /// # Errors
+    /// What `go_on` says: nothing has changed.
+    pub fn return_with<E>(
+        &mut self,
+        go_on: impl FnOnce(&mut I) -> Result<(), E>,
+        now_ns: u64,
+    ) -> Result<(), E> {
+        go_on(&mut self.input)?;
+        self.update(now_ns);
+        Ok(())
+    }
+
+    /// Returns the samples of its source.
+    pub fn source(&self) -> &StreamFormat {
+        &self.source
     }
 
     /// Takes other attributes.
@@ -158,6 +186,18 @@ impl<I: Input> Recording<I> {
     pub fn cork(&mut self, is_corked: bool, now_ns: u64) {
         self.is_corked = is_corked;
         self.update(now_ns);
+    }
+
+    /// Holds the stream, whatever its program wants, or lets it go on.
+    pub fn suspend(&mut self, is_suspended: bool, now_ns: u64) {
+        if self.is_suspended != is_suspended {
+            self.is_suspended = is_suspended;
+            self.update(now_ns);
+        }
+    }
+
+    fn is_held(&self) -> bool {
+        self.is_corked || self.is_suspended
     }
 
     /// Goes on with what another stream records, of samples like these.
@@ -199,9 +239,10 @@ impl<I: Input> Recording<I> {
 
     /// Does what follows from the state, the device and the time.
     pub fn update(&mut self, now_ns: u64) {
-        if self.runs == self.is_corked && self.input.run(!self.is_corked) {
-            self.runs = !self.is_corked;
-            self.stopped_ns = self.is_corked.then_some(now_ns + UNKNOWN_NS);
+        let is_held = self.is_held();
+        if self.runs == is_held && self.input.run(!is_held) {
+            self.runs = !is_held;
+            self.stopped_ns = is_held.then_some(now_ns + UNKNOWN_NS);
         }
         let interval_us = self.attributes.interval_us(self.pace());
         let frames = interval_us * u64::from(self.source.rate_hz) / 1_000_000;
@@ -216,7 +257,7 @@ impl<I: Input> Recording<I> {
     /// Returns when to [update](Self::update) next, ns; `None`: when its program asks for
     /// something.
     pub fn deadline(&mut self, now_ns: u64) -> Option<u64> {
-        if self.runs == self.is_corked || self.interval_frames == 0 {
+        if self.runs == self.is_held() || self.interval_frames == 0 {
             return Some(now_ns + UNKNOWN_NS);
         }
         if !self.runs {

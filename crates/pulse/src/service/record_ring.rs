@@ -1,6 +1,6 @@
 //! A record stream of the server as the front end's input.
 
-use client::stream::{RecordStream, SamplesMut, Timing, WishError};
+use client::stream::{RecordStream, SamplesMut, StreamConnection, Timing, WishError};
 
 use crate::input::Input;
 
@@ -14,6 +14,14 @@ impl ServerInput {
     /// Takes a stream that has just been opened.
     pub fn new(stream: RecordStream) -> Self {
         Self { stream }
+    }
+
+    /// Goes on at another server.
+    ///
+    /// # Errors
+    /// Those of [`RecordStream::return_to`].
+    pub fn return_to(&mut self, server: &StreamConnection) -> Result<(), client::Error> {
+        self.stream.return_to(server)
     }
 }
 
@@ -52,5 +60,9 @@ impl Input for ServerInput {
 
     fn has_ended(&self) -> bool {
         self.stream.reader().control().page().has_ended()
+    }
+
+    fn leave(&mut self, now_ns: u64) {
+        self.stream.leave(now_ns);
     }
 }

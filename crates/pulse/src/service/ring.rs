@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use client::stream::{PlaybackStream, Samples, Schedule, Timing, Wish};
+use client::stream::{PlaybackStream, Samples, Schedule, StreamConnection, Timing, Wish};
 
 use crate::output::Output;
 
@@ -20,6 +20,14 @@ impl ServerOutput {
     /// Takes a stream that has just been opened.
     pub fn new(stream: PlaybackStream) -> Self {
         Self { stream, wishes: VecDeque::new() }
+    }
+
+    /// Goes on at another server.
+    ///
+    /// # Errors
+    /// Those of [`PlaybackStream::return_to`].
+    pub fn return_to(&mut self, server: &StreamConnection) -> Result<(), client::Error> {
+        self.stream.return_to(server)
     }
 }
 
@@ -82,5 +90,9 @@ impl Output for ServerOutput {
 
     fn has_ended(&self) -> bool {
         self.stream.writer().control().page().has_ended() || self.wishes.len() > MAX_WISHES
+    }
+
+    fn leave(&mut self, now_ns: u64) {
+        self.stream.leave(now_ns);
     }
 }

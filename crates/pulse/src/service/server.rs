@@ -1,7 +1,9 @@
 //! The connection to the server.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use client::RequestError;
 use client::stream::{
     DeviceWatch, Gain, MAX_NAME_BYTES, NewDevice, PlaybackOptions, RecordOptions, StreamConnection,
     Volume, VolumeOf,
@@ -13,7 +15,7 @@ use super::record_ring::ServerInput;
 use super::ring::ServerOutput;
 use crate::input::NewInput;
 use crate::output::{
-    DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput,
+    DeviceFormat, DeviceStatus, Devices, NewLink, NewListening, NewNullDevice, NewOutput, Refusal,
 };
 
 /// The server's devices, as long as there is a server.
@@ -86,30 +88,64 @@ impl ServerDevices {
         self.links.news()
     }
 
-    /// The server has gone.
-    pub fn disconnect(&mut self) {
-        (self.connection, self.card) = (None, None);
+    /// The server has gone. Returns for how long its programs wait for the next one.
+    pub fn disconnect(&mut self) -> Duration {
+        self.card = None;
+        let gone = self.connection.take();
+        gone.map_or(Duration::ZERO, |connection| connection.streams.note_gone())
     }
 
-    /// Looks for the server; returns whether there is one.
-    pub fn reconnect(&mut self) -> bool {
-        self.connection = Connection::open(&self.server).ok();
-        self.connection.is_some()
+    /// Looks for the server.
+    ///
+    /// # Errors
+    /// Those of [`StreamConnection::open`].
+    pub fn reconnect(&mut self) -> Result<(), client::Error> {
+        self.connection = Some(Connection::open(&self.server)?);
+        Ok(())
+    }
+
+    /// Asks the server for something.
+    fn ask<T>(
+        &self,
+        ask: impl FnOnce(&StreamConnection) -> Result<T, client::Error>,
+    ) -> Result<T, Refusal> {
+        let streams = self.streams().ok_or(Refusal::NotNow)?;
+        ask(streams).map_err(|error| refusal(&error))
     }
 
     fn streams(&self) -> Option<&StreamConnection> {
         self.connection()
     }
 
-    fn driver(&self) -> Option<DeviceStatus> {
-        let device = self.streams()?.device().ok().filter(|device| device.channels > 0)?;
+    /// Returns the device that drives, if it plays streams.
+    fn driver(&self) -> Result<Option<DeviceStatus>, Refusal> {
+        let device = self.ask(StreamConnection::device)?;
+        if device.channels == 0 {
+            return Ok(None);
+        }
         let format = DeviceFormat {
             rate_hz: device.sample_rate_hz,
             channels: device.channels.min(MOST_CHANNELS),
             // Without a microphone, programs record the monitor unless they name another.
             captured: if device.captures { device.captured.min(MOST_CHANNELS) } else { 0 },
         };
-        Some(DeviceStatus { name: None, number: 0, format, volume: device.volume })
+        Ok(Some(DeviceStatus { name: None, number: 0, format, volume: device.volume }))
+    }
+}
+
+/// A server that does not answer may be followed by one that does.
+fn refusal(error: &client::Error) -> Refusal {
+    match error {
+        client::Error::ServerGone | client::Error::Timeout { .. } => Refusal::NotNow,
+        _ => Refusal::Never,
+    }
+}
+
+/// The same of a stream that returns: what is missing on a server that has just started may come.
+fn refusal_of_return(error: &client::Error) -> Refusal {
+    match error {
+        client::Error::Refused(RequestError::Failed(_)) => Refusal::NotNow,
+        error => refusal(error),
     }
 }
 
@@ -120,9 +156,10 @@ impl Devices for ServerDevices {
     type Output = ServerOutput;
     type Input = ServerInput;
 
-    fn list(&mut self) -> Vec<DeviceStatus> {
-        let further = self.streams().and_then(|streams| streams.further_devices().ok());
-        let further = further.unwrap_or_default().into_iter().map(|device| DeviceStatus {
+    fn list(&mut self) -> Option<Vec<DeviceStatus>> {
+        let driver = self.driver().ok()?;
+        let further = self.ask(StreamConnection::further_devices).ok()?;
+        let further = further.into_iter().map(|device| DeviceStatus {
             name: Some(device.name),
             number: device.number,
             format: DeviceFormat {
@@ -132,7 +169,7 @@ impl Devices for ServerDevices {
             },
             volume: device.volume,
         });
-        self.driver().into_iter().chain(further).collect()
+        Some(driver.into_iter().chain(further).collect())
     }
 
     fn card(&mut self) -> Option<String> {
@@ -146,20 +183,20 @@ impl Devices for ServerDevices {
         device: Option<&str>,
         gain: Option<Gain>,
         muted: Option<bool>,
-    ) -> Option<Volume> {
+    ) -> Result<Volume, Refusal> {
         let of = device.map_or(VolumeOf::Device, |name| VolumeOf::Further(name.into()));
-        self.streams()?.set_volume(of, gain, muted).ok()
+        self.ask(|streams| streams.set_volume(of, gain, muted))
     }
 
-    fn add(&mut self, new: NewNullDevice) -> bool {
+    fn add(&mut self, new: NewNullDevice) -> Result<(), Refusal> {
         let NewNullDevice { name, channels, rate_hz } = new;
         let new = NewDevice { name, channels, sample_rate_hz: rate_hz, ends_with_connection: true };
-        self.streams().is_some_and(|streams| streams.add_device(new).is_ok())
+        self.ask(|streams| streams.add_device(new))
     }
 
     fn remove(&mut self, device: &str) {
         // It may have gone already.
-        self.streams().map(|streams| streams.remove_device(device));
+        let _ = self.ask(|streams| streams.remove_device(device));
     }
 
     fn link(&mut self, number: u32, new: NewLink) -> Result<(), String> {
@@ -183,7 +220,7 @@ impl Devices for ServerDevices {
         sys::report!("consort: {}", in_one_line(&line));
     }
 
-    fn open(&mut self, new: NewOutput) -> Option<ServerOutput> {
+    fn open(&mut self, new: NewOutput) -> Result<ServerOutput, Refusal> {
         let options = PlaybackOptions {
             program: name(&new.program, "a program"),
             name: name(&new.name, "a sound"),
@@ -191,10 +228,10 @@ impl Devices for ServerDevices {
             channels: (0..new.channels).collect(),
             depth_frames: new.depth_frames,
         };
-        self.streams()?.play_for(new.account, options).ok().map(ServerOutput::new)
+        self.ask(|streams| streams.play_for(new.account, options)).map(ServerOutput::new)
     }
 
-    fn record(&mut self, new: NewInput) -> Option<ServerInput> {
+    fn record(&mut self, new: NewInput) -> Result<ServerInput, Refusal> {
         let options = RecordOptions {
             program: name(&new.program, "a program"),
             name: name(&new.name, "a recording"),
@@ -204,7 +241,17 @@ impl Devices for ServerDevices {
             interval_frames: new.kept_frames,
             lets_sleep: new.lets_sleep,
         };
-        self.streams()?.record_for(new.account, options).ok().map(ServerInput::new)
+        self.ask(|streams| streams.record_for(new.account, options)).map(ServerInput::new)
+    }
+
+    fn return_output(&mut self, output: &mut ServerOutput) -> Result<(), Refusal> {
+        let streams = self.streams().ok_or(Refusal::NotNow)?;
+        output.return_to(streams).map_err(|error| refusal_of_return(&error))
+    }
+
+    fn return_input(&mut self, input: &mut ServerInput) -> Result<(), Refusal> {
+        let streams = self.streams().ok_or(Refusal::NotNow)?;
+        input.return_to(streams).map_err(|error| refusal_of_return(&error))
     }
 
     fn move_output(&mut self, output: &ServerOutput, device: Option<&str>) -> bool {

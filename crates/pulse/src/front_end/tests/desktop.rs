@@ -42,7 +42,7 @@ impl Scene {
 
     fn plug(&mut self, name: &str) {
         let new = NewNullDevice { name: name.into(), channels: 2, rate_hz: None };
-        assert!(self.front_end.devices_mut().add(new));
+        assert_eq!(self.front_end.devices_mut().add(new), Ok(()));
         self.front_end.devices_changed(self.now_ns);
     }
 
@@ -423,4 +423,28 @@ fn a_rule_says_whether_a_stream_may_be_moved_whatever_its_program_says() {
         let go = MoveStreamParams { index, device_index: None, device_name };
         assert_eq!(scene.tell(client, &Command::MoveSinkInput(go)), moved, "{rule}");
     }
+}
+
+#[test]
+fn the_defaults_that_were_chosen_are_those_of_the_next_front_end() {
+    let mut scene = Scene::new().with_sink("other").with_sink("third");
+    let client = scene.admitted();
+    for default in ["other", "third"] {
+        scene.tell(client, &Command::SetDefaultSink(text(default))).expect("set");
+    }
+    scene.tell(client, &Command::SetDefaultSource(text("consort.monitor"))).expect("set");
+    let mut scene = scene.again("");
+    let client = scene.admitted();
+    let defaults = |scene: &mut Scene| {
+        let info: ServerInfo = scene.ask(client, &Command::GetServerInfo).expect("a server");
+        let text = |name: Option<CString>| name.expect("a default").into_string().expect("text");
+        [text(info.default_sink_name), text(info.default_source_name)]
+    };
+    assert_eq!(defaults(&mut scene), ["third", "consort.monitor"]);
+    scene.unplug("third");
+    assert_eq!(defaults(&mut scene), ["other", "consort.monitor"], "the one before");
+    // What was chosen already is nothing new to be written.
+    scene.front_end.take_memory_has_changed();
+    scene.tell(client, &Command::SetDefaultSource(text("consort.monitor"))).expect("set");
+    assert!(!scene.front_end.take_memory_has_changed());
 }

@@ -14,7 +14,7 @@ impl Scene {
     /// Another program adds a device.
     fn add(&mut self, name: &str, rate_hz: Option<u32>) {
         let new = NewNullDevice { name: name.into(), channels: 2, rate_hz };
-        assert!(self.front_end.devices_mut().add(new));
+        assert_eq!(self.front_end.devices_mut().add(new), Ok(()));
         self.front_end.devices_changed(self.now_ns);
     }
 

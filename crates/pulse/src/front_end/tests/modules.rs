@@ -423,6 +423,7 @@ fn a_loopback_follows_the_default_that_it_does_not_name() {
     assert_eq!(to(&mut scene, follows), None);
     assert_eq!(scene.module_names(client).len(), 3, "a null sink, and both loopbacks");
     scene.front_end.link_has_begun(follows, Err("there is no such device".into()), 0);
+    scene.front_end.link_has_ended(follows, 0);
     assert_eq!(scene.module_names(client).len(), 2, "it could not follow");
     scene.front_end.link_has_ended(stays, 0);
     assert_eq!(scene.module_names(client), ["module-null-sink"]);

@@ -13,7 +13,7 @@ use pulseaudio::protocol::{
 use super::*;
 use crate::front_end::silence::FRAMES_AT_ONCE;
 
-fn asked() -> RecordStreamParams {
+pub(super) fn asked() -> RecordStreamParams {
     let format = SampleFormat::S16Le;
     RecordStreamParams {
         sample_spec: SampleSpec { format, channels: 2, sample_rate: 48_000 },

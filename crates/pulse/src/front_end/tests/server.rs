@@ -73,29 +73,6 @@ fn the_device_is_a_sink_with_its_monitor() {
 }
 
 #[test]
-fn without_a_server_there_is_no_sink_and_streams_end() {
-    let mut scene = Scene::new();
-    let client = scene.admitted();
-    let stream = scene.stream(client);
-    scene.tell(client, &Command::Subscribe(SubscriptionMask::ALL)).expect("subscribed");
-    scene.front_end.devices_mut().devices.clear();
-    scene.front_end.devices_changed(0);
-    let events = scene.events(client);
-    assert!(events.contains(&Command::PlaybackStreamKilled(stream.channel)), "{events:?}");
-    for facility in [Facility::Sink, Facility::Source] {
-        let removed = SubscriptionEvent {
-            event_facility: facility,
-            event_type: EventType::Removed,
-            index: Some(0),
-        };
-        assert!(events.contains(&Command::SubscribeEvent(removed)), "{events:?}");
-    }
-    assert_eq!(scene.ask::<Vec<SinkInfo>>(client, &Command::GetSinkInfoList), Ok(Vec::new()));
-    let refused = scene.tell(client, &Command::CreatePlaybackStream(params()));
-    assert_eq!(refused, Err(PulseError::NoEntity));
-}
-
-#[test]
 fn programs_are_listed_by_their_own_names_until_they_leave() {
     let mut scene = Scene::new();
     let [one, other] = [scene.admitted(), scene.admitted()];

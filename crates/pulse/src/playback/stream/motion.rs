@@ -27,6 +27,14 @@ impl<O: Output> Playback<O> {
         self.update(now_ns);
     }
 
+    /// Holds the stream, whatever its program wants, or lets it go on.
+    pub fn suspend(&mut self, is_suspended: bool, now_ns: u64) {
+        if self.is_suspended != is_suspended {
+            self.is_suspended = is_suspended;
+            self.update(now_ns);
+        }
+    }
+
     /// Plays what there is, without waiting for more.
     pub fn trigger(&mut self, now_ns: u64) {
         self.prebuffers = false;
@@ -70,7 +78,7 @@ impl<O: Output> Playback<O> {
         if (is_enough && has_news) || (queued > 0 && !self.drains.is_empty()) {
             self.prebuffers = false;
         }
-        if self.is_corked || self.prebuffers {
+        if self.is_corked || self.is_suspended || self.prebuffers {
             self.hold();
         } else if queued > 0 || self.attributes.prebuffer == 0 {
             self.run(now_ns);

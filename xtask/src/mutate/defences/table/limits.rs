@@ -192,6 +192,12 @@ pub(super) const LIMITS: &[Defence] = &[
          it_has",
     ),
     unit(
+        "let_wait.without_limit",
+        Replace("own().count() < MAX_WAITING_OF_ONE && bytes <= MAX_BYTES_OF_ONE", "true"),
+        PULSE,
+        "front_end::tests::absence::a_program_has_as_many_requests_wait_as_there_is_room_for",
+    ),
+    unit(
         "keep.without_limit",
         Replace("self.used_bytes()", "0"),
         PULSE,

@@ -155,4 +155,9 @@ impl Output for Card {
     fn has_ended(&self) -> bool {
         false
     }
+
+    fn leave(&mut self, _now_ns: u64) {
+        self.turn(self.heard());
+        self.runs = false;
+    }
 }

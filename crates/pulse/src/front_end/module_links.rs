@@ -1,0 +1,144 @@
+//! What passes frames on for modules: that it has begun, that it has ended, and that the next server
+//! has it again.
+
+use super::FrontEnd;
+use super::module_arguments::Arguments;
+use super::module_kinds::Kind;
+use super::module_plans::Plan;
+use super::modules::{Module, OwnLink, State};
+use crate::output::{Devices, NewLink};
+
+impl<D: Devices> FrontEnd<D> {
+    /// The process of a module passes frames on, or says why it cannot.
+    pub fn link_has_begun(&mut self, index: u32, begun: Result<(), String>, now_ns: u64) {
+        let Some(module) = self.modules.get_mut(index) else { return };
+        match (module.state, begun) {
+            (State::Awaited(asker), Ok(())) => {
+                if let Some(bytes) = self.module_is_there(index, asker) {
+                    self.send_if_there(asker.client, bytes);
+                }
+                self.loopbacks_follow(now_ns);
+            }
+            (State::Awaited(_), Err(reason)) => self.module_fails(index, &reason, now_ns),
+            // It ends next, unless its server has gone as well.
+            (State::There, Err(reason)) => {
+                let title = Module::title(module.kind.name(), module.argument.as_deref());
+                self.devices.report(format!("'{title}' is not connected again: {reason}"));
+            }
+            (State::There, Ok(())) => self.loopbacks_follow(now_ns),
+            (State::Begins, _) => {}
+        }
+    }
+
+    /// The process of a module has ended, but its server has not: a device has gone.
+    pub fn link_has_ended(&mut self, index: u32, now_ns: u64) {
+        let before = self.link_of(index);
+        self.refresh(now_ns);
+        if before != self.link_of(index) || self.goes_on_with_fewer(index, now_ns) {
+            // Another process has taken its place.
+            return;
+        }
+        self.module_fails(index, "a device that it needs has gone", now_ns);
+    }
+
+    fn link_of(&self, index: u32) -> Option<NewLink> {
+        Some(self.modules.get(index)?.link.as_ref()?.new.clone())
+    }
+
+    /// A loopback that names no source, or no sink, follows the default one. It stays where it is
+    /// if it cannot go there.
+    pub(super) fn loopbacks_follow(&mut self, now_ns: u64) {
+        for index in self.modules.all_of(Kind::Loopback) {
+            let Some(module) = self.modules.get(index) else { continue };
+            let arguments = Arguments::read(&module.argument_text(), Kind::Loopback.keys());
+            let planned = arguments.and_then(|arguments| self.plan(Kind::Loopback, &arguments));
+            let Ok(Plan { link: Some(link), .. }) = planned else { continue };
+            let link = link(String::new());
+            if module.link.as_ref().is_none_or(|own| own.is_down || own.new == link) {
+                continue;
+            }
+            self.link_again(index, link, now_ns);
+        }
+    }
+
+    /// A combined sink goes on with the sinks that are left; returns whether some are.
+    fn goes_on_with_fewer(&mut self, index: u32, now_ns: u64) -> bool {
+        let is_combined = |module: &&Module| module.kind == Kind::CombineSink;
+        let link = self.modules.get(index).filter(is_combined).and_then(|_| self.link_of(index));
+        let Some(NewLink::Loopback(mut loopback)) = link else { return false };
+        let before = loopback.to.len();
+        loopback.to.retain(|(device, _)| self.sinks.of_device(device.as_deref()).is_some());
+        let some_are_left = (1..before).contains(&loopback.to.len());
+        if some_are_left {
+            self.link_again(index, NewLink::Loopback(loopback), now_ns);
+        }
+        some_are_left
+    }
+
+    /// Has another process pass frames on for a module.
+    fn link_again(&mut self, index: u32, link: NewLink, now_ns: u64) {
+        self.devices.unlink(index);
+        let started = self.devices.link(index, link.clone());
+        if let Some(module) = self.modules.get_mut(index) {
+            module.link = Some(OwnLink { new: link, is_down: false });
+        }
+        if let Err(reason) = started {
+            self.module_fails(index, &reason, now_ns);
+        }
+    }
+
+    fn module_fails(&mut self, index: u32, reason: &str, now_ns: u64) {
+        let Some(module) = self.modules.get_mut(index) else { return };
+        let title = Module::title(module.kind.name(), module.argument.as_deref());
+        let what = if module.state == State::There { "unloads" } else { "cannot load" };
+        self.devices.report(format!("{what} '{title}': {reason}"));
+        self.remove_module(index, now_ns);
+    }
+
+    /// The server has gone, and all processes end with it. Nothing that they still say is heard.
+    pub(super) fn links_are_down(&mut self) {
+        for (index, link) in self.modules.links_mut() {
+            link.is_down = true;
+            self.devices.unlink(index);
+        }
+    }
+
+    /// Returns what is to be started again.
+    fn links_down(&self) -> Vec<(u32, NewLink)> {
+        let down = self.modules.links().filter(|(_, link)| link.is_down);
+        down.map(|(index, link)| (index, link.new.clone())).collect()
+    }
+
+    /// Returns whether something is to be started again.
+    pub(super) fn has_links_down(&self) -> bool {
+        self.modules.links().any(|(_, link)| link.is_down)
+    }
+
+    /// Starts again what passes frames on, as far as all of its devices are there.
+    pub(super) fn restart_links(&mut self, now_ns: u64) {
+        if self.has_no_server() {
+            return;
+        }
+        for (index, new) in self.links_down() {
+            let is_there = |device: &Option<&str>| {
+                let sink = self.sinks.of_device(*device).and_then(|index| self.sinks.get(index));
+                sink.is_some_and(|sink| !sink.is_away)
+            };
+            if !new.devices().iter().all(is_there) {
+                continue;
+            }
+            if let Err(reason) = self.devices.link(index, new) {
+                self.module_fails(index, &reason, now_ns);
+            } else if let Some(link) = self.modules.get_mut(index).and_then(|of| of.link.as_mut()) {
+                link.is_down = false;
+            }
+        }
+    }
+
+    /// Unloads the modules whose devices did not come in time.
+    pub(super) fn end_links_down(&mut self, now_ns: u64) {
+        for (index, _) in self.links_down() {
+            self.module_fails(index, "the next server does not have what it needs", now_ns);
+        }
+    }
+}
