@@ -64,9 +64,13 @@ pub fn stop(recorder: Program) {
     recorder.finish();
 }
 
-/// Checks that a recording has all of a sound, but for at most `most_lost` frames in its middle,
-/// and that nothing is heard twice.
-pub fn compare_halves(taken: &[f32], sound: &Sound, most_lost: usize) -> Result<(), String> {
+/// Checks that a recording has all of a sound, but for at most so many frames that are lost in
+/// its middle, or left at its end, and that nothing is heard twice.
+pub fn compare_halves(
+    taken: &[f32],
+    sound: &Sound,
+    (most_lost, most_left): (usize, usize),
+) -> Result<(), String> {
     let played = &sound.channels[0];
     let one = Stretch::longest(played, taken);
     let (first, second) = match one.sent_at {
@@ -81,7 +85,8 @@ pub fn compare_halves(taken: &[f32], sound: &Sound, most_lost: usize) -> Result<
     let said = format!("{first:?}, {second:?} of {}", played.len());
     let last = first.sent_at + first.frames;
     assert!(second.sent_at >= last, "frames are heard twice: {said}");
-    if first.sent_at > 0 || second.sent_at + second.frames != played.len() {
+    let left = played.len() - second.sent_at - second.frames;
+    if first.sent_at > 0 || left > most_left {
         return Err(format!("the machine kept it from playing: {said}"));
     }
     let between = &taken[first.recorded_at + first.frames..second.recorded_at];
@@ -91,36 +96,66 @@ pub fn compare_halves(taken: &[f32], sound: &Sound, most_lost: usize) -> Result<
     if lost > most_lost { Err(format!("{lost} frames are not heard: {said}")) } else { Ok(()) }
 }
 
-/// Plays a sound, and records it, while the server is ended and followed by another one.
-fn hear_through(options: &[&str], end: impl Fn(&mut Server)) {
-    let sound = noises(8 * SECOND);
+/// Plays a sound of so many seconds with a program, and records it, while the server is ended and
+/// followed by another one once so many frames are heard. `FILE` among the arguments stands for the
+/// sound's file; it may leave so many frames before the end is heard.
+fn hear_through(
+    (program, arguments, left): (&str, &[&str], usize),
+    (seconds, heard): (usize, usize),
+    end: impl Fn(&mut Server),
+) {
+    let sound = noises(seconds * SECOND);
     in_three_attempts(|| {
-        let mut scene = Scene::with(options);
+        let mut scene = Scene::with(&TIMER);
         let (recorder, file) = recorder(&scene);
         let song = scene.file("song.wav", &sound);
-        let player = scene.spawn("paplay", &[path(&song)]);
-        await_taken(&file, 2 * SECOND);
+        let arguments: Vec<&str> = arguments
+            .iter()
+            .map(|argument| if *argument == "FILE" { path(&song) } else { argument })
+            .collect();
+        let player = scene.spawn(program, &arguments);
+        await_taken(&file, heard);
         end(&mut scene.server);
         scene.server.start_again();
         let finished = player.finish().expect_success();
         assert_eq!(finished.stderr, "");
         std::thread::sleep(Duration::from_millis(500));
         stop(recorder);
-        compare_halves(&taken(&file), &sound, SECOND / 10)
+        compare_halves(&taken(&file), &sound, (SECOND / 10, left))
     });
 }
 
+const PAPLAY: (&str, &[&str], usize) = ("paplay", &["FILE"], 0);
+
 #[test]
 fn a_player_and_a_recorder_go_on_after_the_server_was_killed() {
-    hear_through(&TIMER, Server::kill);
+    hear_through(PAPLAY, (8, 2 * SECOND), Server::kill);
+}
+
+#[test]
+fn a_player_that_has_written_everything_drains_on_the_next_server() {
+    hear_through(PAPLAY, (3, 2 * SECOND), Server::kill);
+}
+
+#[test]
+fn a_player_whose_first_frames_are_heard_goes_on() {
+    hear_through(PAPLAY, (4, SECOND / 4), Server::kill);
 }
 
 #[test]
 fn a_player_and_a_recorder_go_on_after_the_server_was_stopped_and_started() {
-    hear_through(&TIMER, |server| {
+    hear_through(PAPLAY, (8, 2 * SECOND), |server| {
         server.program().signal(Signal::TERM);
         eventually("it has ended", || (!server.program().is_running()).then_some(()));
     });
+}
+
+#[test]
+fn mpv_goes_on_after_the_server_was_killed() {
+    let arguments = ["--no-config", "--ao=pulse", "--no-video", "--no-terminal", "--volume=100"];
+    let arguments = [&arguments[..], &["FILE"]].concat();
+    // It leaves by its own clock, shortly before the end is heard.
+    hear_through(("mpv", &arguments, SECOND / 20), (8, 2 * SECOND), Server::kill);
 }
 
 #[test]

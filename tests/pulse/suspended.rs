@@ -36,7 +36,7 @@ fn a_stream_waits_while_its_sink_is_suspended_and_no_frame_of_it_is_lost() {
         player.finish().expect_success();
         std::thread::sleep(Duration::from_millis(500));
         stop(recorder);
-        compare_halves(&taken(&file), &sound, 2 * FADE)
+        compare_halves(&taken(&file), &sound, (2 * FADE, 0))
     });
 }
 
