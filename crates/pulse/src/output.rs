@@ -305,6 +305,9 @@ pub(crate) trait Output {
     /// Returns whether the server has ended it.
     fn has_ended(&self) -> bool;
 
+    /// Returns whether more wishes wait for the server than a program may have.
+    fn has_too_many_wishes(&self) -> bool;
+
     /// The server has ended it or has gone itself, as was noticed at `now_ns`: nothing more is
     /// heard. What is written and wished from now on is kept.
     fn leave(&mut self, now_ns: u64);

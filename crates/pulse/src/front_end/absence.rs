@@ -135,6 +135,7 @@ impl<D: Devices> FrontEnd<D> {
     /// Streams that the server has ended look for a place: their device has gone, or is opened for
     /// other samples.
     pub(super) fn note_ended_streams(&mut self, now_ns: u64) {
+        self.kill_what_asks_too_much();
         let ended = self.inputs.iter().filter(|(_, input)| {
             // One that is adrift already has no stream that could end.
             input.adrift.is_none() && input.playback.has_ended()
@@ -183,6 +184,12 @@ impl<D: Devices> FrontEnd<D> {
     /// Returns whether the server has gone, and no other is there yet.
     pub(super) fn has_no_server(&self) -> bool {
         self.absence.has_no_server
+    }
+
+    fn kill_what_asks_too_much(&mut self) {
+        let inputs = self.inputs.iter().filter(|(_, input)| input.playback.has_too_many_wishes());
+        let inputs: Vec<u32> = inputs.map(|(index, _)| index).collect();
+        inputs.into_iter().for_each(|index| self.kill_input(index));
     }
 
     fn kill_what_is_adrift(&mut self) {

@@ -78,6 +78,8 @@ impl Silence {
     }
 }
 
+/// Wishes of a stream.
+const MAX_WISHES: usize = 10_000;
 /// Further devices of a server, at most.
 const MAX_DEVICES: usize = 8;
 
@@ -150,7 +152,13 @@ impl Devices for Silence {
             return Err(Refusal::NotNow);
         }
         self.opened.push(new);
-        Ok(Sink { number: self.opened.len() as u32, written: 0, is_away: false, has_ended: false })
+        Ok(Sink {
+            number: self.opened.len() as u32,
+            written: 0,
+            is_away: false,
+            has_ended: false,
+            wishes: 0,
+        })
     }
 
     fn record(&mut self, new: NewInput) -> Result<Tone, Refusal> {
@@ -185,6 +193,8 @@ pub(crate) struct Sink {
     written: u64,
     is_away: bool,
     pub has_ended: bool,
+    /// Wishes that it has not taken; it takes none.
+    wishes: usize,
 }
 
 impl Output for Sink {
@@ -208,7 +218,9 @@ impl Output for Sink {
         self.written
     }
 
-    fn wish(&mut self, _wish: Wish) {}
+    fn wish(&mut self, _wish: Wish) {
+        self.wishes += 1;
+    }
 
     fn commit(&mut self) {}
 
@@ -228,6 +240,10 @@ impl Output for Sink {
 
     fn has_ended(&self) -> bool {
         self.has_ended
+    }
+
+    fn has_too_many_wishes(&self) -> bool {
+        self.wishes > MAX_WISHES
     }
 
     fn leave(&mut self, _now_ns: u64) {

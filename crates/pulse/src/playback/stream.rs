@@ -184,6 +184,12 @@ impl<O: Output> Playback<O> {
         &self.output
     }
 
+    /// Returns the stream on the server.
+    #[cfg(test)]
+    pub fn output_mut(&mut self) -> &mut O {
+        &mut self.output
+    }
+
     /// Returns what it is converted to.
     pub fn stream(&self) -> &StreamFormat {
         &self.device
@@ -222,6 +228,11 @@ impl<O: Output> Playback<O> {
     /// Returns whether the server has ended it.
     pub fn has_ended(&self) -> bool {
         self.output.has_ended()
+    }
+
+    /// Returns whether its program has asked for more than the server takes.
+    pub fn has_too_many_wishes(&self) -> bool {
+        self.output.has_too_many_wishes()
     }
 
     /// The server has ended it, or has gone itself: what is heard stands still.

@@ -89,7 +89,11 @@ impl Output for ServerOutput {
     }
 
     fn has_ended(&self) -> bool {
-        self.stream.writer().control().page().has_ended() || self.wishes.len() > MAX_WISHES
+        self.stream.writer().control().page().has_ended()
+    }
+
+    fn has_too_many_wishes(&self) -> bool {
+        self.wishes.len() > MAX_WISHES
     }
 
     fn leave(&mut self, now_ns: u64) {

@@ -420,3 +420,27 @@ fn a_sink_that_comes_late_gets_its_volume() {
     scene.front_end.devices_changed(scene.now_ns);
     assert_eq!(volume(&mut scene), before);
 }
+
+#[test]
+fn a_stream_that_the_server_has_ended_is_opened_again_and_one_that_wishes_too_much_is_not() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    let stream = scene.playing(client);
+    let end = |scene: &mut Scene| {
+        let input = scene.front_end.inputs.values_mut().next().expect("a stream");
+        input.playback.output_mut().has_ended = true;
+        scene.wait(1);
+    };
+    end(&mut scene);
+    assert_eq!(scene.front_end.devices_mut().opened.len(), 2);
+    let killed = Command::PlaybackStreamKilled(stream.channel);
+    assert!(!scene.events(client).contains(&killed));
+    // Each is a wish.
+    for cork in (0..20_000).map(|number| number % 2 == 0) {
+        let asked = pulseaudio::protocol::CorkStreamParams { channel: stream.channel, cork };
+        scene.send(client, &Command::CorkPlaybackStream(asked));
+    }
+    scene.wait(1);
+    assert!(scene.events(client).contains(&killed));
+    assert_eq!(scene.front_end.devices_mut().opened.len(), 2);
+}

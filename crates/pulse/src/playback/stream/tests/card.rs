@@ -156,6 +156,10 @@ impl Output for Card {
         false
     }
 
+    fn has_too_many_wishes(&self) -> bool {
+        false
+    }
+
     fn leave(&mut self, _now_ns: u64) {
         self.turn(self.heard());
         self.runs = false;
