@@ -11,9 +11,9 @@ use crate::output::Output;
 pub(super) struct SinkInputs<O> {
     inputs: BTreeMap<u32, SinkInput<O>>,
     by_owner: BTreeMap<Owner, u32>,
-    /// Holds for the inputs that nothing was done with since.
+    /// Of the inputs that something was done with since, it has the look before.
     agenda: Agenda,
-    /// The others; some more than once.
+    /// These inputs; some more than once.
     touched: Vec<u32>,
 }
 
@@ -93,8 +93,10 @@ impl<O: Output> SinkInputs<O> {
     }
 
     /// Returns the inputs that are to be looked at, and those that are looked at along with them.
-    pub fn due(&mut self, now_ns: u64) -> Vec<u32> {
-        self.plan(now_ns);
+    ///
+    /// One that is due is looked at although something was done with it meanwhile: what is due may
+    /// be that nothing of it is left, and then no other look follows.
+    pub fn due(&self, now_ns: u64) -> Vec<u32> {
         self.agenda.due(now_ns)
     }
 

@@ -114,7 +114,8 @@ impl<O: Output> Playback<O> {
         }
         let has_news = self.underrun.is_none_or(|before| self.write_index > before.write_index);
         let has_sound = (has_news && self.queued(now_ns) > 0) || !self.drains.is_empty();
-        if !self.runs || !has_sound {
+        // That nothing is left is to be noted, too.
+        if !self.runs || (!has_sound && self.underrun.is_some()) {
             // Only its program can change something.
             return None;
         }
