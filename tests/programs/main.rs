@@ -10,6 +10,7 @@ mod listing;
 mod metadata;
 mod metering;
 mod midi;
+mod narrow;
 mod network;
 mod notifications;
 mod numbers;

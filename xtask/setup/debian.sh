@@ -42,6 +42,9 @@ browser="chromium chromium-driver"
 # The tests on sound cards run under a kernel that has some, in a virtual machine: tools/vm-run.
 machine="qemu-system-x86 busybox-static kmod xz-utils udev"
 
+# Builds the library for 32 bits, and starts its programs.
+narrow="gcc-i686-linux-gnu libc6-dev-i386-cross libc6-i386 lib32gcc-s1"
+
 # Measured in comparison with ours, each in a runtime directory of its own, and the load for them.
 measured="pulseaudio pulseaudio-utils pipewire pipewire-bin pipewire-pulse pipewire-jack wireplumber dbus-daemon
     libportaudio2 libsdl2-2.0-0 stress-ng"
@@ -52,7 +55,7 @@ video="gstreamer1.0-pipewire"
 # Build packages, judge them, and install them in a Debian that boots in a directory.
 packaging="debhelper dpkg-dev lintian mmdebstrap systemd-container"
 
-packages="$build $run $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $video $packaging"
+packages="$build $run $recordings $reference $clients $pulse $display $bus $drawing $counting $browser $machine $measured $video $narrow $packaging"
 
 fail() {
     echo "setup/debian.sh: $1" >&2
@@ -67,6 +70,9 @@ for package in $packages; do
     status=$(dpkg-query --show --showformat='${db:Status-Status}' "$package" 2>/dev/null) || status=absent
     [ "$status" = installed ] || missing="$missing $package"
 done
+# The standard library for 32 bits, where rustup is what has installed Rust.
+! command -v rustup >/dev/null || rustup target add i686-unknown-linux-gnu >/dev/null 2>&1 ||
+    echo "setup/debian.sh: without the target i686-unknown-linux-gnu, one test is not run" >&2
 vm_run="$(dirname "$0")/../../tools/vm-run"
 if [ -z "$missing" ]; then
     # The virtual machine's kernel; nothing to do if it is there. Needs root, as the machine does.

@@ -43,7 +43,7 @@ pub mod status {
 /// # Safety
 /// `name` is null or a C string, `status` null or writable, the announced arguments null or C
 /// strings.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86"), unsafe(no_mangle))]
 pub unsafe extern "C" fn jack_client_open(
     name: *const c_char,
     options: u32,

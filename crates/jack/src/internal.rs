@@ -85,7 +85,7 @@ pub unsafe extern "C" fn jack_internal_client_handle(
 /// # Safety
 /// `name` is null or a C string, `status` is null or may be written; the announced arguments are
 /// null or C strings.
-#[unsafe(no_mangle)]
+#[cfg_attr(not(target_arch = "x86"), unsafe(no_mangle))]
 pub unsafe extern "C" fn jack_internal_client_load(
     client: ClientHandle,
     name: *const c_char,

@@ -36,3 +36,5 @@ pub mod thread;
 pub mod time;
 pub mod transport;
 pub mod uuid;
+#[cfg(target_arch = "x86")]
+pub mod variadic_i386;

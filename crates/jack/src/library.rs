@@ -39,7 +39,10 @@ pub extern "C" fn jack_get_time() -> u64 {
     // cannot fail.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
     // The clock counts from the start of the machine: neither part is ever negative.
-    now.tv_sec.unsigned_abs() * 1_000_000 + now.tv_nsec.unsigned_abs() / 1_000
+    #[allow(clippy::useless_conversion, reason = "both are 32 bits wide on 32-bit platforms")]
+    let (seconds, ns) =
+        (u64::from(now.tv_sec.unsigned_abs()), u64::from(now.tv_nsec.unsigned_abs()));
+    seconds * 1_000_000 + ns / 1_000
 }
 
 /// Frees memory that a function of this library has allocated for its caller with `malloc`.

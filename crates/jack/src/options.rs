@@ -7,13 +7,19 @@
 //! option announces it. That is sound where the platform passes a variadic pointer like a fixed
 //! one. Each platform below does, and no other is accepted: the System V ABI of x86-64 (six integer
 //! registers, exactly what the longer of the two functions needs), AAPCS64 on Linux and the RISC-V
-//! calling convention (eight).
+//! calling convention (eight), and that of i386, where they are on the stack and copied first
+//! (`variadic_i386`).
 
 use std::ffi::{CStr, c_char};
 
 #[cfg(not(all(
     target_os = "linux",
-    any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")
+    any(
+        target_arch = "x86_64",
+        target_arch = "x86",
+        target_arch = "aarch64",
+        target_arch = "riscv64"
+    )
 )))]
 compile_error!(
     "it is not known that this platform passes variadic pointers as it passes fixed ones"

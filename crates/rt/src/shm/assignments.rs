@@ -28,6 +28,8 @@ pub struct Assignments {
     slots: [AssignmentSlot; 2],
 }
 
+same_for_all_widths!(Assignments: 69632 bytes; turn at 16, slots at 64);
+
 /// One set, valid from a plan's generation on.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -38,6 +40,8 @@ struct AssignmentSlot {
     reserved: AtomicU32,
     words: [AtomicU32; ASSIGNMENT_WORDS],
 }
+
+same_for_all_widths!(AssignmentSlot: 32832 bytes; valid_from at 0, used at 8, words at 16);
 
 // SAFETY: repr(C), the header first, atomics only.
 unsafe impl Layout for Assignments {

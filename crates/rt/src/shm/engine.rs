@@ -92,6 +92,11 @@ pub struct EngineSegment {
     cycle: CycleWord,
 }
 
+same_for_all_widths!(
+    EngineSegment: 4096 bytes;
+    flags at 16, parked at 60, instance at 64, info at 128, transport at 256, cycle at 512
+);
+
 /// The number of the cycle, on a cache line of its own. No thread sleeps on it, because every
 /// program that may read the word could take the sleepers away.
 #[repr(C, align(64))]

@@ -49,6 +49,11 @@ pub struct OwnPage {
     timebase: Snapshot<TIMEBASE_WORDS>,
 }
 
+same_for_all_widths!(
+    OwnPage: 4096 bytes;
+    awake at 16, polls at 32, sync at 40, timestamps at 64, transport at 192, timebase at 768
+);
+
 const SYNC_NOT_NEEDED: u64 = 0;
 const SYNC_READY: u64 = 1 << 32;
 const SYNC_PENDING: u64 = 2 << 32;
@@ -64,6 +69,8 @@ struct TimestampsCell {
     cpu: AtomicU32,
     reserved: AtomicU32,
 }
+
+same_for_all_widths!(TimestampsCell: 64 bytes; awake_ns at 0, finished_ns at 8, cpu at 16);
 
 // SAFETY: repr(C), the header first, atomics only.
 unsafe impl Layout for OwnPage {

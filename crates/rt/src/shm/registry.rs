@@ -40,6 +40,8 @@ pub struct RegistryHeader {
     changes: AtomicU64,
 }
 
+same_for_all_widths!(RegistryHeader: 4096 bytes; ports at 16, changes at 32);
+
 /// A zero-terminated text of `W` words in shared memory.
 #[repr(C)]
 #[derive(Debug)]
@@ -83,6 +85,8 @@ pub struct ClientEntry {
     pub name: Text<{ CLIENT_NAME_BYTES / 8 }>,
 }
 
+same_for_all_widths!(ClientEntry: 128 bytes; sequence at 0, uuid_number at 20, name at 24);
+
 /// One port.
 #[repr(C, align(64))]
 #[derive(Debug)]
@@ -114,6 +118,12 @@ pub struct PortEntry {
     pub aliases: [Text<{ FULL_NAME_BYTES / 8 }>; ALIASES_PER_PORT],
 }
 
+same_for_all_widths!(
+    PortEntry: 1408 bytes;
+    sequence at 0, which_name at 36, capture_latency at 40, playback_latency at 48, names at 56,
+    aliases at 712
+);
+
 /// One connection, linked into the lists of its source and its destination.
 #[repr(C)]
 #[derive(Debug)]
@@ -129,6 +139,8 @@ pub struct ConnectionCell {
     /// Counts connections. Of two connections, the younger one closes a loop.
     pub age: AtomicU64,
 }
+
+same_for_all_widths!(ConnectionCell: 24 bytes; source at 0, next_of_destination at 12, age at 16);
 
 // SAFETY: repr(C), the header first, atomics only.
 unsafe impl Layout for RegistryHeader {

@@ -46,6 +46,11 @@ pub struct SignalPage {
     words: [AtomicU64; WORDS],
 }
 
+same_for_all_widths!(
+    SignalPage: 4096 bytes;
+    wake at 16, sleeping at 20, signaled_ns at 24, words at 64
+);
+
 // SAFETY: repr(C), the header first, atomics only.
 unsafe impl Layout for SignalPage {
     const KIND: u32 = 5;

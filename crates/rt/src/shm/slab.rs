@@ -33,6 +33,8 @@ pub struct SlabHeader {
     finished: AtomicU32,
 }
 
+same_for_all_widths!(SlabHeader: 128 bytes; finished at 16);
+
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<SlabHeader>() == HEADER_BYTES);
 

@@ -51,6 +51,11 @@ pub struct TransportRequests {
     slots: [Slot; SLOTS],
 }
 
+same_for_all_widths!(
+    TransportRequests: 576 bytes;
+    pending at 0, roll at 4, sync_timeout at 8, tickets at 16, slots at 64
+);
+
 const START: u32 = 1;
 const STOP: u32 = 2;
 
@@ -63,6 +68,8 @@ struct Slot {
     reserved: AtomicU32,
     words: [AtomicU64; SHARED_WORDS],
 }
+
+same_for_all_widths!(Slot: 128 bytes; state at 0, words at 8);
 
 const FREE: u32 = 0;
 const WRITING: u32 = 1;

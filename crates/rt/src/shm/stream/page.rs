@@ -50,6 +50,12 @@ pub struct StreamPage {
     states: NumberedRing<STATES, STATE_WORDS>,
 }
 
+same_for_all_widths!(
+    StreamPage: 12288 bytes;
+    kicks at 16, ended at 20, lowest at 24, missed_frames at 32, schedule at 64, timing at 128,
+    acknowledged at 192, misses at 576, peaks at 1088, states at 9792
+);
+
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<StreamPage>() == 3 * 4096);
 

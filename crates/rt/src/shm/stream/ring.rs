@@ -118,6 +118,8 @@ pub struct RingHeader {
     written: AtomicU64,
 }
 
+same_for_all_widths!(RingHeader: 4096 bytes; begun at 16, written at 24);
+
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<RingHeader>() == HEADER_BYTES);
 

@@ -20,6 +20,8 @@ pub struct WishPage {
     wishes: NumberedRing<WISHES, SHARED_WORDS>,
 }
 
+same_for_all_widths!(WishPage: 4096 bytes; wishes at 16);
+
 // SAFETY: repr(C), the header first, atomics only.
 unsafe impl Layout for WishPage {
     const KIND: u32 = 9;
