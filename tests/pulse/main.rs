@@ -2,6 +2,7 @@
 //! that would leave the device.
 #![forbid(unsafe_code)]
 
+mod alsa;
 mod bad_input;
 mod beside_server;
 mod conformance;
