@@ -21,8 +21,8 @@
 //! any bytes. What a peer wrote is an index or a time that is checked where it is read, never a
 //! pointer. A change of a layout or of its meaning increments [`LAYOUT_VERSION`].
 
-/// Asserts what a layout is, in bytes: a compiler for a platform on which it differs refuses it. The
-/// models have smaller ones.
+/// Asserts what a layout is, in bytes: a compiler for a platform on which it differs refuses it.
+/// The models have smaller ones.
 macro_rules! same_for_all_widths {
     ($type:ty: $bytes:literal bytes; $($field:ident at $offset:literal),+) => {
         #[cfg(not(loom))]
