@@ -30,7 +30,7 @@ enum Command {
     Ls(ls::List),
     Connect(connect::Connect),
     Disconnect(disconnect::Disconnect),
-    Device(device_bridge::Device),
+    Device(Box<device_bridge::Device>),
     Driver(Box<driver::Driver>),
     Transport(transport::ShowTransport),
     Save(save::Save),

@@ -119,7 +119,7 @@ pub enum Request {
         /// The server's name.
         server: String,
         /// The device.
-        slave: Slave,
+        slave: Box<Slave>,
     },
     /// A driver of jackd that is not built here.
     NotBuilt {
@@ -164,7 +164,10 @@ pub fn parse(words: &[String], default_server: Option<String>) -> Result<Request
         return Ok(Request::Run { config, while_stdin_is_open, notices, devices, startup });
     };
     if action == Action::AddSlave {
-        return Ok(Request::AddSlave { server: config.name, slave: slave::read(driver, words)? });
+        return Ok(Request::AddSlave {
+            server: config.name,
+            slave: Box::new(slave::read(driver, words)?),
+        });
     }
     match driver::read(driver, words)? {
         DriverRequest::Help(text) => Ok(Request::Text(text)),

@@ -391,7 +391,7 @@ fn slave_drivers_are_devices_in_addition_to_the_drivers_own() {
 #[test]
 fn a_line_that_adds_a_slave_driver_describes_the_device() {
     let device = DeviceOptions { quantum: 64, periods: 3, ..DeviceOptions::of("hw:USB") };
-    let slave = Slave { device, notices: vec![] };
+    let slave = Box::new(Slave { device, notices: vec![] });
     let expected = Request::AddSlave { server: "studio".into(), slave };
     assert_eq!(ask("jackd --add-slave -n studio -d alsa -d hw:USB -p 64 -n 3"), expected);
     assert!(refusal("jackd --add-slave").contains("-d NAME"));

@@ -1,5 +1,5 @@
-//! What passes frames on for modules: that it has begun, that it has ended, and that the next server
-//! has it again.
+//! What passes frames on for modules: that it has begun, that it has ended, and that the next
+//! server has it again.
 
 use super::FrontEnd;
 use super::module_arguments::Arguments;
