@@ -84,6 +84,8 @@ impl PulseAudio {
         let mut command = harness::command_in(directory.path(), Path::new("pulseaudio"));
         command.args(["-n", "--daemonize=no", "--use-pid-file=no", "--exit-idle-time=-1"]);
         command.args(["-L", "module-null-sink sink_name=consort format=float32le rate=48000"]);
+        // What is built into consort.
+        command.args(["-L", "module-stream-restore", "-L", "module-device-restore"]);
         command.args(["-L", "module-native-protocol-unix"]);
         let started = Self { server: Program::start(command), directory };
         let socket = started.directory.path().join("pulse/native");
