@@ -180,7 +180,7 @@ fn descriptors_whose_close_lasts_hold_up_no_other_program() {
             }
             let _ = register(&program, 1, socket.as_fd());
             let _ = register(&program, 2, socket.as_fd());
-            // Whoever is last waits.
+            // The last one to close it waits.
             std::thread::spawn(move || drop(socket));
             other
         });

@@ -64,8 +64,8 @@ pub fn stop(recorder: Program) {
     recorder.finish();
 }
 
-/// Checks that a recording has all of a sound, but for at most so many frames that are lost in
-/// its middle, or left at its end, and that nothing is heard twice.
+/// Checks that a recording has all of a sound, but for at most `most_lost` frames in its middle and
+/// `most_left` at its end, and that nothing is heard twice.
 pub fn compare_halves(
     taken: &[f32],
     sound: &Sound,
@@ -96,9 +96,9 @@ pub fn compare_halves(
     if lost > most_lost { Err(format!("{lost} frames are not heard: {said}")) } else { Ok(()) }
 }
 
-/// Plays a sound of so many seconds with a program, and records it, while the server is ended and
-/// followed by another one once so many frames are heard. `FILE` among the arguments stands for the
-/// sound's file; it may leave so many frames before the end is heard.
+/// Plays a sound of `seconds` with a program, and records it, while the server is ended and
+/// followed by another one once `heard` frames are heard. `FILE` among the arguments stands for the
+/// sound's file; the program may leave `left` frames before the end is heard.
 fn hear_through(
     (program, arguments, left): (&str, &[&str], usize),
     (seconds, heard): (usize, usize),

@@ -28,7 +28,7 @@ pub struct BusName {
 pub(crate) const JACK: &str = "org.jackaudio.service";
 /// By which PulseAudio shows that it runs.
 pub(crate) const PULSEAUDIO: &str = "org.pulseaudio.Server";
-/// Before a card's number: whoever has the name has the card.
+/// Before a card's number: the program that has the name has the card.
 pub(crate) const CARD: &str = "org.freedesktop.ReserveDevice1.Audio";
 
 /// A bus that does not answer within this time counts as absent.
