@@ -14,7 +14,7 @@ mod ring;
 mod server;
 mod socket;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use accounts::Accounts;
 pub(crate) use keeper::Keeper;
@@ -50,9 +50,6 @@ const ACCEPTED_AT_ONCE: usize = 64;
 /// How long a program that was not let in may stay.
 const ADMISSION_NS: u64 = 10_000_000_000;
 
-/// Within how long after the processes of its clients a server has ended, ns.
-const WITH_SERVER_NS: u64 = 500_000_000;
-
 /// Where programs come in, and which of them may.
 #[derive(Debug)]
 pub(crate) struct Entrance {
@@ -77,9 +74,6 @@ pub(crate) struct Service {
     retry: Retry,
     keeper: Keeper,
     disposal: Disposal,
-    /// What passes frames on and has ended, and when the front end is notified, ns: once it is
-    /// certain that the server has not ended it.
-    ended: VecDeque<(u32, u64)>,
 }
 
 impl Service {
@@ -120,7 +114,6 @@ impl Service {
             retry,
             keeper,
             disposal,
-            ended: VecDeque::new(),
         };
         service.watch_server()?;
         Ok(service)
@@ -142,7 +135,7 @@ impl Service {
         loop {
             let due_ns = self.front_end.deadline(now_ns());
             let retry_ns = self.retry.due_ns(self.links.len());
-            let ended_ns = self.ended.front().map(|(_, at_ns)| *at_ns);
+            let ended_ns = self.front_end.devices_mut().links().due_ns();
             let deadline_ns =
                 [due_ns, retry_ns, self.admission_ns(), self.keeper.due_ns(), ended_ns];
             self.poller.wait(&mut events, deadline_ns.into_iter().flatten().min())?;
@@ -168,7 +161,9 @@ impl Service {
                 self.look_for_server(now_ns)?;
             }
             self.end_unadmitted(now_ns);
-            self.note_ended_links(now_ns);
+            if ended_ns.is_some_and(|ended_ns| ended_ns <= now_ns) {
+                self.links_ready();
+            }
             self.carry_out();
             self.keep(now_ns);
             self.disposal.step(now_ns);
@@ -332,19 +327,11 @@ impl Service {
     /// There is news of what passes frames on.
     fn links_ready(&mut self) {
         let now_ns = now_ns();
-        for (number, news) in self.front_end.devices_mut().link_news() {
+        for (number, news) in self.front_end.devices_mut().link_news(now_ns) {
             match news {
                 LinkNews::Begun(begun) => self.front_end.link_has_begun(number, begun, now_ns),
-                // Its server may have ended, which its connection says soon.
-                LinkNews::Ended => self.ended.push_back((number, now_ns + WITH_SERVER_NS)),
+                LinkNews::Ended => self.front_end.link_has_ended(number, now_ns),
             }
-        }
-    }
-
-    /// Notifies the front end of what has ended though there is a server.
-    fn note_ended_links(&mut self, now_ns: u64) {
-        while let Some((number, _)) = self.ended.pop_front_if(|(_, at_ns)| *at_ns <= now_ns) {
-            self.front_end.link_has_ended(number, now_ns);
         }
     }
 
@@ -359,8 +346,6 @@ impl Service {
         }
         let grace_ns = u64::try_from(devices.disconnect().as_nanos()).unwrap_or(u64::MAX);
         let now_ns = now_ns();
-        // All that passes frames on has ended with it.
-        self.ended.clear();
         self.front_end.server_gone(grace_ns, now_ns);
         self.retry.server_gone(grace_ns, now_ns);
     }

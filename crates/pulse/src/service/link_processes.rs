@@ -1,6 +1,6 @@
 //! The processes that pass frames on for modules: `consort device serve`, each with one link.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::Stdio;
@@ -15,6 +15,8 @@ use crate::output::{Heard, NewLink, NewLoopback, NewPipe};
 const DRIVER: &str = "system";
 /// How long a process may take to end when this one does, or has closed its output, ns.
 const END_TIMEOUT_NS: u64 = 2_000_000_000;
+/// Within how long after the processes of its clients a server has ended, ns.
+const WITH_SERVER_NS: u64 = 500_000_000;
 /// How the line begins by which a process says that it passes frames on.
 const READY: &str = "joined: ";
 
@@ -23,7 +25,7 @@ const READY: &str = "joined: ";
 pub(super) enum LinkNews {
     /// It passes frames on, or says why it cannot.
     Begun(Result<(), String>),
-    /// It has ended.
+    /// It has ended, and its server has not.
     Ended,
 }
 
@@ -33,7 +35,32 @@ pub(super) struct LinkProcesses {
     /// Readable once there is news.
     poller: Poller,
     all: BTreeMap<u64, Process>,
+    ended: Ended,
     next: u64,
+}
+
+/// Processes that have ended by themselves, the first first, and when that is news, ns. If their
+/// server has ended, its connection says so before.
+#[derive(Debug, Default)]
+struct Ended(VecDeque<(u32, u64)>);
+
+impl Ended {
+    fn note(&mut self, number: u32, now_ns: u64) {
+        self.0.push_back((number, now_ns + WITH_SERVER_NS));
+    }
+
+    /// Nobody waits for news of this number: another process may have it next.
+    fn forget(&mut self, number: u32) {
+        self.0.retain(|(ended, _)| *ended != number);
+    }
+
+    fn due_ns(&self) -> Option<u64> {
+        self.0.front().map(|(_, at_ns)| *at_ns)
+    }
+
+    fn take_due(&mut self, now_ns: u64) -> Option<u32> {
+        self.0.pop_front_if(|(_, at_ns)| *at_ns <= now_ns).map(|(number, _)| number)
+    }
 }
 
 #[derive(Debug)]
@@ -51,7 +78,7 @@ impl LinkProcesses {
     /// # Errors
     /// No descriptor is left.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self { poller: Poller::new()?, all: BTreeMap::new(), next: 0 })
+        Ok(Self { poller: Poller::new()?, all: BTreeMap::new(), ended: Ended::default(), next: 0 })
     }
 
     /// Starts a process.
@@ -76,14 +103,20 @@ impl LinkProcesses {
 
     /// Asks the process of this number to end, and does not wait for it.
     pub fn end(&mut self, number: u32) {
+        self.ended.forget(number);
         for process in self.all.values_mut().filter(|process| process.number == Some(number)) {
             process.helper.close_input();
             process.number = None;
         }
     }
 
+    /// Returns when to look for news although none is readable, ns.
+    pub fn due_ns(&self) -> Option<u64> {
+        self.ended.due_ns()
+    }
+
     /// Returns what is new, by the numbers of the processes.
-    pub fn news(&mut self) -> Vec<(u32, LinkNews)> {
+    pub fn news(&mut self, now_ns: u64) -> Vec<(u32, LinkNews)> {
         let (mut events, mut news) = (Vec::new(), Vec::new());
         if self.poller.wait(&mut events, Some(0)).is_err() {
             return news;
@@ -102,8 +135,13 @@ impl LinkProcesses {
                 // It has closed its output, so that it is about to end.
                 let ended = self.all.remove(&event.token);
                 let number = ended.and_then(|process| process.number);
-                news.extend(number.map(|number| (number, LinkNews::Ended)));
+                if let Some(number) = number {
+                    self.ended.note(number, now_ns);
+                }
             }
+        }
+        while let Some(number) = self.ended.take_due(now_ns) {
+            news.push((number, LinkNews::Ended));
         }
         news
     }
@@ -156,6 +194,21 @@ fn pipe_words(new: &NewPipe, kind: &str, device: &str, states_rate: bool) -> Vec
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_end_is_news_after_a_while_and_never_if_its_number_was_given_up() {
+        let mut ended = Ended::default();
+        ended.note(1, 0);
+        ended.note(2, 10);
+        assert_eq!(
+            (ended.due_ns(), ended.take_due(WITH_SERVER_NS - 1)),
+            (Some(WITH_SERVER_NS), None)
+        );
+        ended.forget(1);
+        assert_eq!(ended.take_due(WITH_SERVER_NS), None);
+        assert_eq!(ended.take_due(WITH_SERVER_NS + 10), Some(2));
+        assert_eq!((ended.due_ns(), ended.take_due(u64::MAX)), (None, None));
+    }
 
     #[test]
     fn a_process_is_given_all_that_its_link_is() {

@@ -84,8 +84,8 @@ impl ServerDevices {
     }
 
     /// Returns what is new about it, by its number.
-    pub(super) fn link_news(&mut self) -> Vec<(u32, LinkNews)> {
-        self.links.news()
+    pub(super) fn link_news(&mut self, now_ns: u64) -> Vec<(u32, LinkNews)> {
+        self.links.news(now_ns)
     }
 
     /// The server has gone. Returns for how long its programs wait for the next one.
