@@ -49,16 +49,26 @@ impl<D: Devices> FrontEnd<D> {
     /// if it cannot go there.
     pub(super) fn loopbacks_follow(&mut self, now_ns: u64) {
         for index in self.modules.all_of(Kind::Loopback) {
-            let Some(module) = self.modules.get(index) else { continue };
-            let arguments = Arguments::read(&module.argument_text(), Kind::Loopback.keys());
-            let planned = arguments.and_then(|arguments| self.plan(Kind::Loopback, &arguments));
-            let Ok(Plan { link: Some(link), .. }) = planned else { continue };
-            let link = link(String::new());
-            if module.link.as_ref().is_none_or(|own| own.is_down || own.new == link) {
-                continue;
+            let link = self.modules.get(index).and_then(|module| module.link.as_ref());
+            if link.is_some_and(|link| !link.is_down) {
+                self.follow_default(index, now_ns);
             }
+        }
+    }
+
+    /// Has a loopback follow the default; returns whether it goes on elsewhere.
+    fn follow_default(&mut self, index: u32, now_ns: u64) -> bool {
+        let loopback = self.modules.get(index).filter(|module| module.kind == Kind::Loopback);
+        let Some(module) = loopback else { return false };
+        let arguments = Arguments::read(&module.argument_text(), Kind::Loopback.keys());
+        let planned = arguments.and_then(|arguments| self.plan(Kind::Loopback, &arguments));
+        let Ok(Plan { link: Some(link), .. }) = planned else { return false };
+        let link = link(String::new());
+        let is_another = self.link_of(index).is_some_and(|own| own != link);
+        if is_another {
             self.link_again(index, link, now_ns);
         }
+        is_another
     }
 
     /// A combined sink goes on with the sinks that are left; returns whether some are.
@@ -135,9 +145,15 @@ impl<D: Devices> FrontEnd<D> {
         }
     }
 
-    /// Unloads the modules whose devices did not come in time.
+    /// Modules whose devices did not come in time go on with others, as if these had been removed,
+    /// or are unloaded.
     pub(super) fn end_links_down(&mut self, now_ns: u64) {
         for (index, _) in self.links_down() {
+            let goes_on = !self.has_no_server()
+                && (self.follow_default(index, now_ns) || self.goes_on_with_fewer(index, now_ns));
+            if goes_on {
+                continue;
+            }
             self.module_fails(index, "the next server does not have what it needs", now_ns);
         }
     }

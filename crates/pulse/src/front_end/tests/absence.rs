@@ -369,6 +369,40 @@ fn a_module_whose_devices_do_not_come_is_unloaded_after_the_grace_period() {
 }
 
 #[test]
+fn a_module_goes_on_with_the_devices_that_came_if_it_can() {
+    let mut scene = Scene::new();
+    let client = scene.admitted();
+    with_links(&mut scene, client);
+    scene.tell(client, &Command::SetDefaultSink(text("other"))).expect("set");
+    for (name, arguments) in [
+        ("module-combine-sink", "sink_name=all slaves=other,consort"),
+        ("module-loopback", "source=silent"),
+        ("module-loopback", "source=silent sink=other"),
+    ] {
+        let arguments = Some(text(arguments));
+        let load = Command::LoadModule(LoadModuleParams { name: text(name), arguments });
+        scene.send(client, &load);
+        let link = *scene.front_end.devices_mut().links.keys().next_back().expect("a process");
+        scene.front_end.link_has_begun(link, Ok(()), 0);
+    }
+    scene.server_goes();
+    only(&mut scene, &[None]);
+    scene.server_comes();
+    assert!(scene.front_end.devices_mut().links.is_empty(), "there may be more to come");
+    scene.wait(GRACE);
+    let links = scene.front_end.devices_mut().links.values();
+    let to: Vec<Vec<Option<String>>> = links
+        .map(|link| match link {
+            crate::output::NewLink::Loopback(loopback) => {
+                loopback.to.iter().map(|(device, _)| device.clone()).collect()
+            }
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(to, [[None], [None]]);
+}
+
+#[test]
 fn a_module_that_is_loaded_without_a_server_connects_devices_of_the_next_one() {
     let mut scene = Scene::new();
     let client = scene.admitted();
