@@ -79,11 +79,11 @@ pub(crate) fn prepare_scratch() {
     }
 }
 
+// With the other functions that every cycle calls, on one page.
 /// Returns the port's memory in this cycle. A port that is gone, or is another client's, gets
 /// scratch memory, since programs do not check for null; null is returned for an invalid handle.
 /// Thread: cycle.
 #[unsafe(no_mangle)]
-// With the other functions that every cycle calls, on one page.
 #[unsafe(link_section = ".text.hot.cycle")]
 pub extern "C" fn jack_port_get_buffer(port: PortHandle, frames: u32) -> *mut c_void {
     let samples =

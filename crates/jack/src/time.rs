@@ -13,9 +13,9 @@ pub extern "C" fn jack_frame_time(client: ClientHandle) -> u32 {
     client.pin().map_or(0, |client| client.session.frame_time())
 }
 
+// With the other functions that every cycle calls, on one page.
 /// Returns the cycle's first frame. Thread: cycle.
 #[unsafe(no_mangle)]
-// With the other functions that every cycle calls, on one page.
 #[unsafe(link_section = ".text.hot.cycle")]
 pub extern "C" fn jack_last_frame_time(client: ClientHandle) -> u32 {
     client.pin().map_or(0, |client| client.session.last_frame_time())
