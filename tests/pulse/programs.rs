@@ -178,7 +178,9 @@ fn pavucontrol_shows_a_meter_that_lets_the_device_sleep() {
         let list = scene.pactl(&["list", "source-outputs"]);
         list.contains("media.name = \"Peak detect\"").then_some(())
     });
-    assert!(scene.pactl(&["list", "short", "sinks"]).contains("SUSPENDED"));
+    eventually("the sink sleeps", || {
+        scene.pactl(&["list", "short", "sinks"]).contains("SUSPENDED").then_some(())
+    });
     let file = scene.file("played.wav", &ramps(RATE_HZ as usize));
     scene.run("paplay", &[path(&file)]).expect_success();
     assert!(mixer.is_running(), "{}", mixer.stderr());
