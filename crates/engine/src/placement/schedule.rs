@@ -87,11 +87,14 @@ fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) ->
     let mut search = Search::new(tasks, costs, cpus);
     let alone = search.scored(vec![DRIVER_CPU; tasks.count()]);
     let anywhere = search.scored(list(tasks, costs, cpus, before, |_| None));
-    let best = alone.min(anywhere);
+    let best = alone.clone().min(anywhere);
     if before.iter().all(Option::is_none) {
         return search.improve(best, least_ns).cpu_of;
     }
     let kept = search.scored(list(tasks, costs, cpus, before, |client| before[client]));
+    // Nothing is gained by the other CPUs, such as in a chain that grew across two: they may sleep.
+    let gains_nothing = alone.score.makespan_ns <= kept.score.makespan_ns;
+    let kept = if gains_nothing { alone.clone() } else { kept };
     let margin_ns = (kept.score.makespan_ns / 10).max(costs.same_cpu.hop_ns);
     let wanted_ns = kept.score.makespan_ns.saturating_sub(margin_ns);
     if least_ns >= wanted_ns {

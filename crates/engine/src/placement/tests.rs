@@ -202,6 +202,16 @@ fn a_chain_whose_clients_were_placed_one_by_one_is_brought_together() {
 }
 
 #[test]
+fn a_long_chain_leaves_the_cpu_that_gains_it_nothing() {
+    let edges: Vec<(u32, u32)> = (1..20).map(|client| (client - 1, client)).collect();
+    let mut before = [CPUS[1]; 20];
+    before[12..].fill(CPUS[0]);
+    let edges = renamed(&edges);
+    let chain = schedule(&graph(&[100_000; 20], &edges), COSTS, &CPUS, &assigned(&before));
+    assert_eq!(cpus_used(&chain), [CPUS[0]], "{chain:?}");
+}
+
+#[test]
 fn a_newcomer_finds_a_place_around_those_who_run() {
     let before = assigned(&[7, 4]);
     for choose in [schedule, keep] {
