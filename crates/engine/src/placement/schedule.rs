@@ -92,9 +92,12 @@ fn choose(tasks: &Tasks, costs: Costs, cpus: usize, before: &[Option<usize>]) ->
         return search.improve(best, least_ns).cpu_of;
     }
     let kept = search.scored(list(tasks, costs, cpus, before, |client| before[client]));
-    // Nothing is gained by the other CPUs, such as in a chain that grew across two: they may sleep.
-    let gains_nothing = alone.score.makespan_ns <= kept.score.makespan_ns;
-    let kept = if gains_nothing { alone.clone() } else { kept };
+    // Where nothing can run beside something else, other CPUs gain nothing and may sleep, such as
+    // those of a chain that grew across two. Elsewhere, what they gain is known only while they
+    // are used.
+    let serial_ns = least_ns.saturating_add(tasks.driver_ns).saturating_add(costs.same_cpu.hop_ns);
+    let is_serial = alone.score.makespan_ns <= serial_ns.min(kept.score.makespan_ns);
+    let kept = if is_serial { alone.clone() } else { kept };
     let margin_ns = (kept.score.makespan_ns / 10).max(costs.same_cpu.hop_ns);
     let wanted_ns = kept.score.makespan_ns.saturating_sub(margin_ns);
     if least_ns >= wanted_ns {
