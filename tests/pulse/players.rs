@@ -84,7 +84,7 @@ fn played_by(source: &str, library: &str, environment: &[(&str, &str)], prints: 
     let sound = ramps(FRAMES);
     in_three_attempts(|| {
         let scene = Scene::new();
-        // OpenAL's buffers, so long that a busy machine does not matter.
+        // OpenAL's buffers: long enough for a busy machine.
         let alsoft = "[general]\nperiod_size = 8192\nperiods = 3\n";
         std::fs::write(scene.server.directory().join(".alsoftrc"), alsoft).expect("written");
         let mut command = scene.command(&program, &[&FRAMES.to_string()]);

@@ -12,7 +12,7 @@ use crate::output::{Devices, NewNullDevice, Refusal};
 
 /// How often a server that cannot take a stream back yet is asked again.
 const RETRY_NS: u64 = 50_000_000;
-/// How long a stream that its server has ended may look for a place, if its device is opened anew.
+/// How long a stream that its server has ended may look for a place, if its device is opened again.
 const REOPENING_NS: u64 = 5_000_000_000;
 /// Requests of one program that may wait.
 const MAX_WAITING_OF_ONE: usize = 64;
@@ -71,7 +71,7 @@ pub(super) fn or_later(error: PulseError) -> impl FnOnce(Refusal) -> PulseError 
 }
 
 impl<D: Devices> FrontEnd<D> {
-    /// The server has gone. For so long, streams and sinks stay as they are, until
+    /// The server has gone. For `grace_ns`, streams and sinks stay as they are, until
     /// [`server_found`](Self::server_found).
     pub fn server_gone(&mut self, grace_ns: u64, now_ns: u64) {
         self.sinks.server_gone();

@@ -101,7 +101,7 @@ impl Sink {
         stated.unwrap_or(&self.name).to_owned()
     }
 
-    /// The next server numbers its devices anew: there, the name is all there is.
+    /// The next server numbers its devices again: there, only the name is known.
     fn is(&self, device: &DeviceStatus) -> bool {
         self.device == device.name && (self.is_away || self.number == device.number)
     }

@@ -115,7 +115,7 @@ impl Keeper {
             Ok(()) => {
                 sys::report!(
                     "consort: {shown} is damaged ({damage}): it is {} now, and volumes and sinks \
-                     of PulseAudio's programs begin anew",
+                     of PulseAudio's programs are the usual ones",
                     aside.display()
                 );
                 self.kept = Some(path);

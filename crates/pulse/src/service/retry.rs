@@ -32,7 +32,7 @@ impl Retry {
         self.at_ns.filter(|_| programs > 0)
     }
 
-    /// The server has gone, and streams wait for the next one for so long. After one that has
+    /// The server has gone, and streams wait `grace_ns` for the next one. After one that has
     /// served for a while, the pauses are short again.
     pub fn server_gone(&mut self, grace_ns: u64, now_ns: u64) {
         if now_ns.saturating_sub(self.found_ns) >= LONGEST_NS {

@@ -418,7 +418,7 @@ fn a_module_that_is_loaded_without_a_server_connects_devices_of_the_next_one() {
     only(&mut scene, &[None]);
     assert!(scene.front_end.devices_mut().links.is_empty());
     scene.server_comes();
-    assert!(scene.front_end.devices_mut().links.contains_key(&link), "it begins anew");
+    assert!(scene.front_end.devices_mut().links.contains_key(&link), "it begins again");
     scene.front_end.link_has_begun(link, Ok(()), 0);
     let answer = scene.sent(client);
     let answer = answer.iter().find(|packet| is_answer(packet)).expect("an answer");

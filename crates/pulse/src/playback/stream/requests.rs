@@ -177,8 +177,8 @@ impl<O: Output> Playback<O> {
         self.attributes.minimum_request.into()
     }
 
-    /// Returns when a program is asked by the device's clock, ns: so long before the wake-up at
-    /// which the device needs more than there is that the bytes come in time.
+    /// Returns when a program is asked by the device's clock, ns: early enough for
+    /// the bytes to come before the wake-up at which the device needs more than there is.
     /// `None`: by what is missing, also until the device is known to wake by its new depth.
     fn asks_ns(&self, now_ns: u64) -> Option<u64> {
         self.follows_since_ns.filter(|since_ns| now_ns >= since_ns + SETTLED_NS)?;
