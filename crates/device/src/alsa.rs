@@ -407,11 +407,14 @@ impl Driver for AlsaDriver {
     fn rest(&mut self) {
         self.yield_card();
         let need = self.need();
-        let Some(recovery) = &mut self.recovery else { return };
-        if recovery.card_is_wanted()
-            && let Some(device) = recovery.give()
-        {
-            recovery.take(device, self.quantum, need);
+        match &mut self.recovery {
+            Some(recovery) if recovery.card_is_wanted() => {
+                if let Some(device) = recovery.give() {
+                    recovery.take(device, self.quantum, need);
+                }
+            }
+            _ if self.device.is_none() => self.take_back(),
+            _ => {}
         }
     }
 

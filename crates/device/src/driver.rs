@@ -184,9 +184,9 @@ pub trait Driver: Send {
         false
     }
 
-    /// Gives up what another program is to have, while the driver is paused: called in each cycle
-    /// that continues without the driver, and when the thread is called while none are run. Thread:
-    /// cycle.
+    /// Gives up what another program is to have, and takes hardware that has come back, while the
+    /// driver is paused: called in each cycle that continues without the driver, and when the
+    /// thread is called while none are run. Thread: cycle.
     fn rest(&mut self) {}
 
     /// Continues with the cycle that begins now; the next is due a quantum later. Thread: cycle.

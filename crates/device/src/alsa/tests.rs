@@ -93,3 +93,24 @@ fn a_driver_that_rests_gives_its_card_up_when_it_is_called() {
     driver.resume();
     cycles_until(&mut driver, |driver| !driver.is_away());
 }
+
+#[test]
+fn a_driver_that_rests_has_its_card_when_it_is_back() {
+    let (mut driver, mut bus) = driver_and_bus();
+    bus.ask(1);
+    cycles_until(&mut driver, Driver::is_away);
+    assert_eq!(bus.closed.recv_timeout(Duration::from_nanos(LONG_NS)), Ok(1));
+    let calls = Arc::new(AtomicU32::new(0));
+    let counted = Arc::clone(&calls);
+    driver.rest_call().set(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+    });
+    driver.pause();
+    bus.tell(ClaimNews::Ours);
+    while calls.load(Ordering::Relaxed) == 0 {
+        std::thread::yield_now();
+    }
+    driver.rest();
+    assert!(!driver.is_away());
+    assert!(driver.can_close(), "so that it is closed when nothing plays");
+}

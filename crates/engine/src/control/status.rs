@@ -14,17 +14,21 @@ use crate::order::{Order, order};
 impl Control {
     fn driver_now(&self) -> String {
         let description = &self.settings.driver.description;
-        if self.supervisor.is_away {
-            format!("{description}, not there: cycles by timer")
-        } else {
-            match self.shared.device.state() {
-                DeviceState::Cycling => description.clone(),
-                DeviceState::Deep => format!("{description}, deep: streams, rendered ahead"),
-                DeviceState::Parked if self.shared.is_closed() => {
-                    format!("{description}, parked: closed until a program plays")
-                }
-                DeviceState::Parked => format!("{description}, parked: no program needs cycles"),
+        let state = self.shared.device.state();
+        let is_away = match state {
+            DeviceState::Cycling => self.supervisor.is_away,
+            DeviceState::Deep | DeviceState::Parked => self.shared.is_away(),
+        };
+        if is_away {
+            return format!("{description}, not there: cycles by timer");
+        }
+        match state {
+            DeviceState::Cycling => description.clone(),
+            DeviceState::Deep => format!("{description}, deep: streams, rendered ahead"),
+            DeviceState::Parked if self.shared.is_closed() => {
+                format!("{description}, parked: closed until a program plays")
             }
+            DeviceState::Parked => format!("{description}, parked: no program needs cycles"),
         }
     }
 

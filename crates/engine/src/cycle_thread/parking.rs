@@ -74,7 +74,7 @@ impl CycleThread {
         self.leave_graph();
         let reason = self.sleep_until_needed(state);
         self.shared.note_state(DeviceState::Cycling);
-        self.shared.note_closed(false);
+        self.shared.note_hardware(false, false);
         state.idle = Idle::default();
         // The device's clock has stopped.
         state.clock = None;
@@ -122,7 +122,8 @@ impl CycleThread {
                 self.shared.note_state(state);
                 self.answer_calls(calls);
                 let close_ns = self.close_after(&mut silence, plays);
-                self.shared.note_closed(self.driver.is_closed());
+                let closed = self.driver.is_closed();
+                self.shared.note_hardware(closed, !closed && self.driver.is_away());
                 self.shared.device.call.sleep(calls, wake_ns.or(close_ns), &Futex);
                 self.shared.device.note_wake_up();
             }

@@ -37,6 +37,9 @@ pub struct CycleShared {
     pub device: Arc<DeviceShared>,
     /// 1: the driver's hardware is closed, because nothing plays. Driver thread writes.
     closed: AtomicU32,
+    /// 1: the driver's hardware is not there, as far as that is known without cycles. Driver thread
+    /// writes.
+    away: AtomicU32,
     /// 1: one cycle is wanted for what was left for the driver thread, also if no client needs it.
     pub wants_cycle: AtomicU32,
     /// Id of the driver thread; 0 before it runs.
@@ -66,6 +69,7 @@ impl CycleShared {
             waker: Waker::new()?,
             device: Arc::new(DeviceShared::new(DeviceState::Cycling)),
             closed: AtomicU32::new(0),
+            away: AtomicU32::new(0),
             wants_cycle: AtomicU32::new(0),
             driver_thread: AtomicU32::new(0),
             stop: AtomicU32::new(0),
@@ -82,15 +86,22 @@ impl CycleShared {
         }
     }
 
-    /// Notes whether the driver's hardware is closed. Driver thread.
-    pub(super) fn note_closed(&self, closed: bool) {
-        // Relaxed: says nothing about other memory.
+    /// Notes whether the driver's hardware is closed, and whether it is away. Driver thread.
+    pub(super) fn note_hardware(&self, closed: bool, away: bool) {
+        // Relaxed, here and where they are read: they say nothing about other memory.
         self.closed.store(closed.into(), Ordering::Relaxed);
+        self.away.store(away.into(), Ordering::Relaxed);
     }
 
     /// Returns whether the driver's hardware is closed because nothing plays. Thread: any.
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Relaxed) != 0
+    }
+
+    /// Returns whether the driver's hardware is not there while no cycles run, which tell it
+    /// otherwise. Thread: any.
+    pub fn is_away(&self) -> bool {
+        self.away.load(Ordering::Relaxed) != 0
     }
 
     /// Calls the driver thread, which may run no cycles, after a plan was published. Thread: any.
