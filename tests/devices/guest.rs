@@ -1,6 +1,7 @@
 //! What is tested inside the virtual machine. Card 0 is HDA, 1 a loopback, 2 a dummy, 9 USB.
 
 mod beside_pipewire;
+mod cold_start;
 mod elements;
 mod far;
 mod midi;

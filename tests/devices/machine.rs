@@ -117,6 +117,12 @@ fn thoroughly_with_other_sound_servers() {
     run("guest::thorough::bus::", &["--hda", "off"], 600);
 }
 
+#[test]
+#[ignore = "minutes: cargo xtask test-devices"]
+fn thoroughly_on_a_closed_card() {
+    run("guest::cold_start::", &["--hda", "none"], 600);
+}
+
 /// With udev, through which PipeWire finds cards.
 #[test]
 #[ignore = "minutes: cargo xtask test-devices"]
