@@ -5,8 +5,6 @@ use rustix::process::Signal;
 
 use crate::{RATE_HZ, await_no_stream, await_playing, file, play, server};
 
-const QUANTUM: u32 = 1024;
-
 /// Halves from 0 to 3, so that what `probe source` adds can be told from them: that is below a half
 /// and a multiple of 2^-21.
 fn halves(frames: usize) -> Sound {
@@ -25,20 +23,32 @@ fn join_and_leave(server: &Server) {
 
 #[test]
 fn programs_of_the_graph_that_come_and_go_change_no_frame_of_a_player() {
-    const TIMES: usize = 8;
-    let server = server(QUANTUM);
-    let played = halves(40 * RATE_HZ as usize);
+    come_and_go(1024, 8, 3);
+}
+
+/// At a quantum of musicians, and for long: the server changes between cycles and what it renders
+/// ahead a hundred times.
+#[test]
+#[ignore = "minutes, on a machine without other work: cargo xtask soak --joins"]
+fn a_thousand_programs_that_come_and_go_change_no_frame_of_a_player() {
+    come_and_go(64, 1000, 10);
+}
+
+/// Programs join and leave beside a player, this many one after the other; before each
+/// `deep_each`th, the device has come to play far ahead again.
+fn come_and_go(quantum: u32, times: usize, deep_each: usize) {
+    let server = server(quantum);
+    let played = halves((40 + times / 2) * RATE_HZ as usize);
     let path = file(&server, "played.wav", &played);
     let player = play(&server, &path, &[]);
     await_playing(&server);
-    for time in 0..TIMES {
-        join_and_leave(&server);
-        if time % 3 == 0 {
-            // Long enough for the device to go deep again.
+    for time in 0..times {
+        if time % deep_each == 0 {
             eventually("the device is deep", || {
                 (server.consort_json(&["status"])["device"] == "deep").then_some(())
             });
         }
+        join_and_leave(&server);
     }
     // Until what is queued of the last one is heard.
     server.await_cycles(5);
@@ -51,12 +61,12 @@ fn programs_of_the_graph_that_come_and_go_change_no_frame_of_a_player() {
     if xruns > 0 || missed != Some(0) {
         return not_run("the machine took the driver's CPU for longer than is queued");
     }
-    check(&recorded, &played, TIMES);
+    check(&recorded, &played, quantum, times);
 }
 
 /// The right side is the file alone; the left has the program's cycles in it, whole and in a row
 /// for each time that it came.
-fn check(recorded: &Sound, played: &Sound, times: usize) {
+fn check(recorded: &Sound, played: &Sound, quantum: u32, times: usize) {
     let begin = recorded.channels[1].iter().position(|sample| *sample != 0.0).expect("sound");
     let first = played.channels[1].iter().position(|sample| *sample != 0.0).expect("sound");
     let offset = begin - first;
@@ -83,7 +93,7 @@ fn check(recorded: &Sound, played: &Sound, times: usize) {
     }
     assert_eq!(runs.len(), times, "once for each time");
     for run in runs {
-        assert_eq!(run.len() % QUANTUM as usize, 0, "whole cycles");
+        assert_eq!(run.len() % quantum as usize, 0, "whole cycles");
         let number = |sample: f32| (sample * 2_097_152.0) as u32;
         let counts = run.windows(2).all(|pair| number(pair[1]) == number(pair[0]) % (1 << 20) + 1);
         assert!(counts, "each frame after the other");

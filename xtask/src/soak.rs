@@ -6,15 +6,17 @@ use anyhow::{Context, Result, bail};
 use crate::command::cargo_with;
 
 const USAGE: &str = "usage: cargo xtask soak [--minutes N] [--seed S] [--quantum FRAMES] [--sync]
-       cargo xtask soak --faults";
+       cargo xtask soak --faults
+       cargo xtask soak --joins";
 
 /// Runs the long form of `tests/soak`, in release; fails if a sample was lost that the machine did
-/// not take. With `--faults`: the long form of the tests of single faults.
+/// not take. With `--faults`: the long form of the tests of single faults;
+/// with `--joins`: a thousand programs that come and go beside a player.
 pub fn run(arguments: &[String]) -> Result<()> {
-    if let [word] = arguments
-        && word == "--faults"
-    {
-        return every_fault();
+    match arguments {
+        [word] if word == "--faults" => return every_fault(),
+        [word] if word == "--joins" => return joins(),
+        _ => {}
     }
     let mut words = arguments.iter().map(String::as_str);
     let mut environment = vec![("CONSORT_SOAK_SECONDS", "300".to_owned())];
@@ -51,4 +53,10 @@ pub fn run(arguments: &[String]) -> Result<()> {
 fn every_fault() -> Result<()> {
     let suites = ["test", "--package", "consort-tests", "--test", "faults", "--test", "restart"];
     cargo_with(&[&suites[..], &["--", "--test-threads=2"]].concat(), &[("CONSORT_ALL_MODES", "1")])
+}
+
+/// Has a thousand programs come and go beside a player, in release.
+fn joins() -> Result<()> {
+    let suite = ["test", "--release", "--package", "consort-tests", "--test", "streams", "--"];
+    cargo_with(&[&suite[..], &["--ignored", "--nocapture", "a_thousand_programs"]].concat(), &[])
 }
