@@ -13,6 +13,7 @@ use crate::measure::desktop::player::{
 use crate::measure::desktop::spent::{Spent, Who, memory_mb};
 use crate::measure::desktop::system::{Role, System};
 use crate::measure::desktop::{Scene, changes};
+use crate::server::RATE_HZ;
 
 /// How long a system has until it sleeps as it will for hours: consort's control thread polls for
 /// 12 s after a request, the others suspend a device after 5 s.
@@ -20,6 +21,8 @@ const SETTLE: Duration = Duration::from_secs(13);
 const OTHERS_SETTLE: Duration = Duration::from_secs(7);
 /// How many writings are looked at for a latency, where it is short.
 const SHORT_LATENCIES: usize = 50;
+/// The quantum of consort's server.
+const CYCLE_FRAMES: u32 = 64;
 /// What a program with many streams has.
 const STREAMS_PER_PROGRAM: u32 = 50;
 
@@ -56,13 +59,14 @@ const PIPEWIRES_MOST: u32 = 8192;
 const PIPEWIRES_DEFAULT: u32 = 2048;
 
 /// All rows, in the order of the table.
-pub const ROWS: [Row; 12] = [
+pub const ROWS: [Row; 13] = [
     row("player with 2 s queued", patient),
     own_row("consort play with 2 s queued", own_patient),
     row("the same player beside a program with 64 frames", beside),
     row("player at 20 ms", hasty),
     own_row("consort play at 20 ms", own_hasty),
     row("program of JACK with 64 frames, alone", neighbour_alone),
+    own_row("a stream beside cycles of 64 frames", stream_in_cycles),
     row("nobody connected", nobody),
     row("connected, paused", paused),
     row("player with 2 s queued, 44.1 kHz", resampled),
@@ -237,6 +241,27 @@ fn neighbour_alone(scene: &mut Scene) -> Result<()> {
     let value = spent.switches_per_second(|who| who == Who::Program);
     scene.figure(pid, "of the program", "/s", "", value)?;
     scene.cpu(&spent, pid, "")?;
+    node.close().map(drop)
+}
+
+/// What a stream that only goes to the device adds to the server's part of a cycle.
+fn stream_in_cycles(scene: &mut Scene) -> Result<()> {
+    let Some(node) = scene.neighbour()? else { return Ok(()) };
+    let cycles_per_second = f64::from(RATE_HZ / CYCLE_FRAMES);
+    let per_cycle_us = |spent: &Spent| {
+        let percent = spent.cpu_percent(|who| who == Who::Desktop(Role::Server));
+        percent / 100.0 / cycles_per_second * 1e6
+    };
+    scene.settle();
+    let without = per_cycle_us(&scene.count(&[], &[node.pid()])?);
+    let player = Player::start(&scene.desktop, &Song::PATIENT)?;
+    scene.settle();
+    let with = per_cycle_us(&scene.count(&[player.pid()], &[node.pid()])?);
+    let pid = Some(player.pid());
+    scene.figure(pid, "CPU of the server per cycle without it", "µs", "", without)?;
+    scene.figure(pid, "CPU of the server per cycle with it", "µs", "", with)?;
+    scene.figure(pid, "more with it", "µs", "< 1", with - without)?;
+    player.stop()?;
     node.close().map(drop)
 }
 
