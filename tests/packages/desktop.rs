@@ -32,8 +32,19 @@ pub(crate) fn install(debian: &Debian) {
     assert_eq!(installed(debian), ["desktop", "pipewire", "pipewire-audio", "pipewire-pulse"]);
 }
 
+/// Whether our settings for its session manager are there: those of version 0.4, and of 0.5.
+fn settings(debian: &Debian) -> [bool; 3] {
+    [
+        "main.lua.d/51-consort.lua",
+        "bluetooth.lua.d/51-consort.lua",
+        "wireplumber.conf.d/51-consort.conf",
+    ]
+    .map(|file| debian.path("/usr/share/wireplumber").join(file).exists())
+}
+
 /// Our packages have replaced PipeWire's sound, and nothing else of the desktop.
 pub(crate) fn expect_pipewire_without_sound(debian: &Debian) {
+    assert_eq!(settings(debian), [true; 3]);
     assert_eq!(installed(debian), ["desktop", "pipewire"]);
     let unneeded = debian.run("apt-get autoremove --simulate").expect_success().stdout;
     for needed in ["pipewire", "wireplumber", "desktop"] {
@@ -46,7 +57,7 @@ pub(crate) fn expect_pipewire_takes_sound_back(debian: &Debian) {
     let script = "apt-get install --quiet=2 --yes --no-install-recommends pipewire-audio";
     debian.run(script).expect_success();
     assert_eq!(installed(debian), ["desktop", "pipewire", "pipewire-audio", "pipewire-pulse"]);
-    assert!(!debian.path("/usr/share/wireplumber/main.lua.d/51-consort.lua").exists());
+    assert_eq!(settings(debian), [false; 3]);
 }
 
 /// Those of a desktop's packages that are installed.

@@ -4,6 +4,7 @@
 
 mod debian;
 mod desktop;
+mod settings;
 
 use std::fs;
 use std::path::{Path, PathBuf};
