@@ -41,6 +41,14 @@ fn a_c_program_controls_a_server_through_control_h() {
 }
 
 #[test]
+fn messages_of_plug_ins_have_all_of_their_arguments() {
+    let (place, program) = (place(), c_program_with("jackserver", "control/messages.c"));
+    let printed = Program::start(command_in(place.path(), Path::new(&program)));
+    let expected = "error: one 2 3 4 5 6 7\ninfo: 0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5 nine\n";
+    assert_eq!(printed.finish().expect_success().stdout, expected);
+}
+
+#[test]
 fn debians_jack_server_control_starts_and_ends_a_server() {
     let place = place();
     let mut command = command_in(place.path(), Path::new("jack_server_control"));

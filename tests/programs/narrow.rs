@@ -11,11 +11,14 @@ const COMPILER: &str = "i686-linux-gnu-gcc";
 /// What starts such a program.
 const LOADER: &str = "/lib/ld-linux.so.2";
 
-/// Library and programs of 32 bits.
+/// The libraries.
+const LIBRARIES: [&str; 3] = ["jack", "jackserver", "jacknet"];
+
+/// Libraries and programs of 32 bits.
 struct Narrow(TempDir);
 
 impl Narrow {
-    /// Builds the library. `None` where this machine cannot build it, or run it.
+    /// Builds the libraries. `None` where this machine cannot build it, or run it.
     fn build() -> Option<Self> {
         let mut rustc = Command::new("rustc");
         rustc.args(["--print", "target-libdir", "--target", TARGET]);
@@ -27,25 +30,31 @@ impl Narrow {
             return None;
         }
         let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        cargo.args(["build", "--quiet", "--package", "consort-libjack", "--target", TARGET]);
+        cargo.args(["build", "--quiet", "--target", TARGET]);
+        cargo.args(
+            ["libjack", "jackserver", "jacknet"].map(|name| format!("--package=consort-{name}")),
+        );
         cargo.env("CARGO_TARGET_I686_UNKNOWN_LINUX_GNU_LINKER", COMPILER).current_dir(root());
-        assert!(cargo.status().expect("cargo runs").success(), "the library is built");
+        assert!(cargo.status().expect("cargo runs").success(), "the libraries are built");
         let target = std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
-        let library = root().join(target).join(TARGET).join("debug/libjack.so");
+        let built = root().join(target).join(TARGET).join("debug");
         let directory = TempDir::with_prefix("consort-narrow-").expect("a temporary directory");
-        for name in ["libjack.so", "libjack.so.0"] {
-            std::fs::copy(&library, directory.path().join(name)).expect("copied");
+        for name in LIBRARIES.map(|name| format!("lib{name}.so")) {
+            for copy in [name.clone(), format!("{name}.0")] {
+                std::fs::copy(built.join(&name), directory.path().join(copy)).expect("copied");
+            }
         }
         Some(Self(directory))
     }
 
-    /// Compiles a C source below `tests`.
-    fn compile(&self, source: &str) -> PathBuf {
+    /// Compiles a C source below `tests`, which is linked with one of the libraries.
+    fn compile(&self, library: &str, source: &str) -> PathBuf {
         let source = root().join("tests").join(source);
         let program = self.0.path().join(source.file_stem().expect("a file"));
         let mut compiler = Command::new(COMPILER);
         compiler.args(["-std=gnu11", "-O2", "-I"]).arg(root().join("crates/jack/include"));
-        compiler.arg(&source).arg("-o").arg(&program).arg("-L").arg(self.0.path()).arg("-ljack");
+        compiler.arg(&source).arg("-o").arg(&program).arg("-L").arg(self.0.path());
+        compiler.arg(format!("-l{library}"));
         assert!(compiler.status().expect("it runs").success(), "{} compiles", source.display());
         program
     }
@@ -58,7 +67,7 @@ impl Narrow {
 
     /// Starts a probe, and waits until it is ready.
     fn probe(&self, server: &Server, arguments: &[&str]) -> Program {
-        let program = self.compile("victims/probe.c");
+        let program = self.compile("jack", "victims/probe.c");
         server.probe_with(arguments, |command| {
             let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
             *command = self.command(server, &program);
@@ -91,7 +100,7 @@ fn programs_of_32_and_64_bits_hear_each_other_sample_for_sample() {
 fn a_program_of_32_bits_names_its_server_or_none() {
     let Some(narrow) = Narrow::build() else { return };
     let server = Server::timer(256);
-    let program = narrow.compile("programs/clients/open.c");
+    let program = narrow.compile("jack", "programs/clients/open.c");
     let mut command = narrow.command(&server, &program);
     command.arg("under-test");
     let opened = Program::start(command).finish().expect_success();
@@ -99,4 +108,14 @@ fn a_program_of_32_bits_names_its_server_or_none() {
     let mut command = narrow.command(&server, &program);
     command.arg("no-such-server");
     assert_eq!(Program::start(command).finish().code, Some(1));
+}
+
+#[test]
+fn messages_of_plug_ins_of_32_bits_have_all_of_their_arguments() {
+    let Some(narrow) = Narrow::build() else { return };
+    let server = Server::timer(256);
+    let program = narrow.compile("jackserver", "control/messages.c");
+    let printed = Program::start(narrow.command(&server, &program)).finish().expect_success();
+    let expected = "error: one 2 3 4 5 6 7\ninfo: 0.5 1.5 2.5 3.5 4.5 5.5 6.5 7.5 8.5 nine\n";
+    assert_eq!(printed.stdout, expected);
 }

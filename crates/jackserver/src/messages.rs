@@ -100,6 +100,19 @@ macro_rules! variadic {
                 "ret",
                 target = sym $target,
             );
+            // System V ABI, i386: all arguments are on the stack, and the list is the address of
+            // the next one. With both arguments, the stack is aligned to 16 bytes at the call.
+            #[cfg(target_arch = "x86")]
+            naked_asm!(
+                "lea eax, [esp + 8]",
+                "sub esp, 4",
+                "push eax",
+                "push dword ptr [esp + 12]",
+                "call {target}",
+                "add esp, 12",
+                "ret",
+                target = sym $target,
+            );
             // AAPCS64: the list {stack, gr_top, vr_top, gr_offs, vr_offs}, whose offsets are
             // negative and end at 0.
             #[cfg(target_arch = "aarch64")]
