@@ -4,10 +4,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use harness::{Finished, Program, Server, Stretch, command_in, eventually};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use tempfile::TempDir;
 
-use crate::server_gone::{FADE, noises};
+use crate::server_gone::{FADE, TAKE, await_taken, compare_halves, noises, taken};
 use crate::{RATE_HZ, compare, path, ramps};
 
 fn options<'a>(further: &[&'a str]) -> Vec<&'a str> {
@@ -88,25 +88,142 @@ fn a_front_end_that_is_killed_is_replaced_and_no_program_is_refused() {
     server.consort(&["status"]).expect_success();
 }
 
+/// A program that stays connected until it is ended.
+fn listener(server: &Server) -> Program {
+    let mut command = command_in(server.directory(), Path::new("pactl"));
+    command.arg("subscribe").env_remove("PULSE_SERVER");
+    let mut listener = Program::start(command);
+    eventually("it has subscribed", || {
+        run(server.directory(), "pactl", &["info"]);
+        listener.stdout().contains("client").then_some(())
+    });
+    listener
+}
+
+fn runs(process: u32) -> bool {
+    Path::new(&format!("/proc/{process}")).exists()
+}
+
+fn await_no_process(process: u32) {
+    eventually("it has ended", || (!runs(process)).then_some(()));
+}
+
+/// Has the server end, after which nobody else must end it.
+fn stop(server: &mut Server) {
+    server.program().signal(Signal::TERM);
+    eventually("the server has ended", || (!server.program().is_running()).then_some(()));
+}
+
+const LONG: [&str; 3] = ["--pulse", "--grace", "600000"];
+
 #[test]
-fn the_front_end_ends_with_its_server_and_leaves_the_next_one_its_socket() {
-    let mut server = Server::start(&options(&["--pulse"]));
-    for _ in 0..2 {
+fn a_front_end_without_programs_ends_with_its_server_and_leaves_the_next_one_its_socket() {
+    let mut server = Server::start(&options(&LONG));
+    for end in [Server::kill, stop] {
         let process = await_front_end(&mut server);
-        server.kill();
-        let gone = || (!Path::new(&format!("/proc/{process}")).exists()).then_some(());
-        eventually("it has ended", gone);
+        run(server.directory(), "pactl", &["info"]).expect_success();
+        end(&mut server);
+        await_no_process(process);
+        assert!(!server.directory().join("pulse/native").exists());
         server.start_again();
         eventually("the next one serves", || {
             (run(server.directory(), "pactl", &["info"]).code == Some(0)).then_some(())
         });
     }
+}
+
+#[test]
+fn a_player_and_a_recorder_stay_connected_when_their_server_is_killed_or_stopped() {
+    for end in [Server::kill, stop] {
+        harness::in_three_attempts(|| {
+            let mut server = Server::start(&options(&LONG));
+            await_socket(&server);
+            let process = await_front_end(&mut server);
+            let sound = noises(8 * RATE_HZ as usize);
+            let song = server.directory().join("song.wav");
+            sound.write(&song);
+            let file = server.directory().join("taken.raw");
+            let spawn = |program: &str, arguments: &[&str]| {
+                let mut command = command_in(server.directory(), Path::new(program));
+                command.args(arguments).env_remove("PULSE_SERVER");
+                Program::start(command)
+            };
+            let recorder = spawn("parec", &[&TAKE[..], &[path(&file)]].concat());
+            eventually("it records", || {
+                let sources = run(server.directory(), "pactl", &["list", "short", "sources"]);
+                sources.stdout.contains("RUNNING").then_some(())
+            });
+            let player = spawn("paplay", &[path(&song)]);
+            await_taken(&file, 2 * RATE_HZ as usize);
+            end(&mut server);
+            server.start_again();
+            player.finish().expect_success();
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            recorder.signal(Signal::INT);
+            recorder.finish();
+            let id = server.program().id();
+            assert!(runs(process), "it serves the next server");
+            assert_eq!(front_end(id), None, "which has started none");
+            compare_halves(&taken(&file), &sound, (RATE_HZ as usize / 10, 0))
+        });
+    }
+}
+
+#[test]
+fn a_front_end_that_was_adopted_is_replaced_when_it_dies_and_ends_with_its_programs() {
+    let mut server = Server::start(&options(&LONG));
+    await_socket(&server);
+    let first = await_front_end(&mut server);
+    let listens = listener(&server);
+    for _ in 0..2 {
+        server.kill();
+        server.start_again();
+        eventually("it serves the next server", || {
+            let sinks = run(server.directory(), "pactl", &["list", "short", "sinks"]);
+            sinks.stdout.contains("consort").then_some(())
+        });
+    }
+    let id = server.program().id();
+    assert!(runs(first) && front_end(id).is_none());
+    kill_process(Pid::from_raw(first as i32).expect("a process"), Signal::KILL).expect("it runs");
+    assert_ne!(listens.finish().code, Some(0), "its connection has ended");
+    let second = await_front_end(&mut server);
+    let listens = listener(&server);
+    server.kill();
+    assert!(runs(second));
+    drop(listens);
+    await_no_process(second);
+}
+
+#[test]
+fn a_front_end_whose_programs_wait_in_vain_ends_with_the_grace_period() {
+    let mut server = Server::start(&options(&["--pulse", "--grace", "1500"]));
+    await_socket(&server);
     let process = await_front_end(&mut server);
-    let socket = server.directory().join("pulse/native");
-    server.program().signal(Signal::TERM);
+    let listens = listener(&server);
+    server.kill();
+    run(server.directory(), "pactl", &["info"]).expect_success();
+    await_no_process(process);
+    assert_ne!(listens.finish().code, Some(0), "its connection has ended");
+    assert!(!server.directory().join("pulse/native").exists());
+}
+
+#[test]
+fn an_interrupt_from_the_terminal_ends_the_front_end_with_its_programs_connected() {
+    let mut server = Server::start(&options(&LONG));
+    await_socket(&server);
+    let process = await_front_end(&mut server);
+    let listens = listener(&server);
+    let group = Pid::from_raw(server.program().id() as i32).expect("a process");
+    kill_process_group(group, Signal::INT).expect("they run");
     eventually("the server has ended", || (!server.program().is_running()).then_some(()));
-    assert!(!socket.exists());
-    assert!(!Path::new(&format!("/proc/{process}")).exists());
+    await_no_process(process);
+    listens.finish();
+    eventually("no socket is left", || {
+        (!server.directory().join("pulse/native").exists()).then_some(())
+    });
+    let said = server.program().stderr();
+    assert!(!said.contains("has ended ("), "nothing to complain about: {said}");
 }
 
 #[test]

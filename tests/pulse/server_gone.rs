@@ -12,7 +12,8 @@ const SECOND: usize = RATE_HZ as usize;
 const TIMER: [&str; 4] = ["--driver", "timer", "--quantum", "256"];
 /// A stream that goes on is this long in a fade, frames.
 pub const FADE: usize = SECOND / 200;
-const TAKE: [&str; 6] = [
+/// What [`recorder`] runs `parec` with.
+pub const TAKE: [&str; 6] = [
     "--device=consort.monitor",
     "--raw",
     "--format=float32le",

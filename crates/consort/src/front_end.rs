@@ -1,28 +1,29 @@
 //! The front end for PulseAudio's programs beside a server: its options, its socket, its process,
-//! which is started again when it dies.
+//! which is started again when it dies, and outlives its server while programs are connected.
 
 mod restarts;
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 
 use anyhow::Context;
 use clap::Args;
 use cli::error_chain;
-use pulse::Listener;
+use pulse::{Listener, arguments_of_front_end, front_end_at};
 use sys::clock::now_ns;
-use sys::helper::{Ending, Helper};
 use sys::poll::{Event, Interest, Poller, Waker};
 use sys::process::PidFd;
 
 use restarts::Restarts;
 
-/// How often the socket is tried, and the pause between: a front end of a server that was killed
-/// ends shortly after it.
+/// How often the socket is tried, and the pause between: what has it may be about to end.
 const TRIES: u32 = 5;
 const TRY_AGAIN_NS: u64 = 200_000_000;
+/// How long after the end of a front end that was not a failure the next one starts, ns. It was
+/// asked to end, or has seen the server end, and this thread is about to be.
+const ORDERLY_NS: u64 = 1_000_000_000;
 
 /// Options of `consort run`.
 #[derive(Debug, Default, Args)]
@@ -36,7 +37,8 @@ pub(crate) struct FrontEndArguments {
     socket: Option<PathBuf>,
 }
 
-/// The thread that starts the front end's process. It and the process end with this value.
+/// The thread that starts the front end's process. It ends with this value. The process ends when
+/// there is no server, once nobody waits for the next one.
 #[derive(Debug)]
 pub(crate) struct FrontEnd {
     /// `None` once it has been waited for.
@@ -53,7 +55,6 @@ impl FrontEndArguments {
         }
         let server_ends = Waker::new().context("cannot start the front end")?;
         let supervisor = Supervisor::new(server, &server_ends)?;
-        // The process ends when the thread that started it does.
         let thread = std::thread::Builder::new().name("pulse".into());
         let thread = thread.spawn(move || supervisor.run(self.socket.as_deref()))?;
         Ok(Some(FrontEnd { thread: Some(thread), server_ends }))
@@ -83,6 +84,15 @@ const PROCESS: u64 = 1;
 /// The server ends.
 struct ServerEnds;
 
+/// Who serves programs.
+enum Place {
+    /// This server's own front end, on this socket. It is open until the server ends: without a
+    /// process, programs wait in its queue.
+    Own(Listener),
+    /// The front end of an earlier server of this name, whose programs wait for this one.
+    Earlier(PidFd),
+}
+
 impl Supervisor {
     /// `server_ends` must stay open until the thread has ended.
     fn new(server: &str, server_ends: &Waker) -> anyhow::Result<Self> {
@@ -92,65 +102,81 @@ impl Supervisor {
     }
 
     fn run(self, socket: Option<&Path>) {
-        // It is open until the server ends: without a process, programs wait in its queue.
-        let listener = match self.listen(socket) {
-            Ok(Ok(listener)) => listener,
-            Ok(Err(error)) => {
-                let reason = error_chain(&error);
-                return sys::report!("consort: no programs of PulseAudio are served: {reason}");
+        loop {
+            match self.take_place(socket) {
+                Ok(Ok(Place::Own(listener))) => return self.keep_running(&listener),
+                // When it ends, it is this server's turn.
+                Ok(Ok(Place::Earlier(process))) => match self.await_process(&process) {
+                    Ok(Ok(())) => {}
+                    Ok(Err(ServerEnds)) => return,
+                    Err(error) => return report_failure(&error.into()),
+                },
+                Ok(Err(error)) => return report_failure(&error),
+                Err(ServerEnds) => return,
             }
-            Err(ServerEnds) => return,
-        };
+        }
+    }
+
+    /// Listens for programs, unless an earlier front end does. Tries several times.
+    fn take_place(&self, socket: Option<&Path>) -> Result<anyhow::Result<Place>, ServerEnds> {
+        let mut tries = 1;
+        loop {
+            let error = match Listener::bind(socket) {
+                Ok(listener) => return Ok(Ok(Place::Own(listener))),
+                Err(error) => error,
+            };
+            if let Some(process) = front_end_at(socket, &self.server) {
+                return Ok(Ok(Place::Earlier(process)));
+            }
+            if tries == TRIES {
+                return Ok(Err(error));
+            }
+            tries += 1;
+            self.pause(TRY_AGAIN_NS)?;
+        }
+    }
+
+    fn keep_running(&self, listener: &Listener) {
         let mut restarts = Restarts::default();
         loop {
             let begun_ns = now_ns();
-            let how = match self.start(&listener).and_then(|process| self.await_end(process)) {
-                Ok(Some(status)) => status.to_string(),
-                Ok(None) => return,
-                Err(error) => error_chain(&error),
+            let ended = self.start(listener).and_then(|process| self.await_end(process));
+            let ran_ns = now_ns() - begun_ns;
+            let pause_ns = match ended {
+                Ok(Err(ServerEnds)) => return,
+                Ok(Ok(status)) if status.success() => restarts.pause_ns(ran_ns).max(ORDERLY_NS),
+                Ok(Ok(status)) => report_end(&status.to_string(), restarts.pause_ns(ran_ns)),
+                Err(error) => report_end(&error_chain(&error), restarts.pause_ns(ran_ns)),
             };
-            let pause_ns = restarts.pause_ns(now_ns() - begun_ns);
-            sys::report!(
-                "consort: the front end for PulseAudio's programs has ended ({how}); it is started \
-                 again in {} s",
-                pause_ns as f64 / 1e9
-            );
             if self.pause(pause_ns).is_err() {
                 return;
             }
         }
     }
 
-    /// Listens for programs, and tries several times.
-    fn listen(&self, socket: Option<&Path>) -> Result<anyhow::Result<Listener>, ServerEnds> {
-        for _ in 1..TRIES {
-            if let Ok(listener) = Listener::bind(socket) {
-                return Ok(Ok(listener));
-            }
-            self.pause(TRY_AGAIN_NS)?;
-        }
-        Ok(Listener::bind(socket))
-    }
-
-    fn start(&self, listener: &Listener) -> anyhow::Result<Helper> {
+    fn start(&self, listener: &Listener) -> anyhow::Result<Child> {
         let mut command = cli::own_program()?;
-        command.args(["pulse", "--server", &self.server]);
-        command.args(["--parent", &std::process::id().to_string()]);
+        command.args(arguments_of_front_end(&self.server));
         let socket: OwnedFd = listener.duplicate().context("no descriptor for its socket")?;
         command.stdin(Stdio::from(socket)).stdout(Stdio::null());
-        Helper::spawn(&mut command, Ending::Kill).context("it cannot be started")
+        command.spawn().context("it cannot be started")
     }
 
-    /// Waits for the end of the process, or ends it with the server: then there is no status.
-    fn await_end(&self, mut process: Helper) -> anyhow::Result<Option<ExitStatus>> {
+    /// Waits for the end of the process. When the server ends first, the process is left alone.
+    fn await_end(&self, mut process: Child) -> anyhow::Result<Result<ExitStatus, ServerEnds>> {
         let handle = PidFd::open(process.id())?;
-        self.poller.add(&handle, PROCESS, Interest::Readable)?;
+        Ok(match self.await_process(&handle)? {
+            Ok(()) => Ok(process.wait()?),
+            Err(ServerEnds) => Err(ServerEnds),
+        })
+    }
+
+    fn await_process(&self, process: &PidFd) -> std::io::Result<Result<(), ServerEnds>> {
+        self.poller.add(process, PROCESS, Interest::Readable)?;
         let waited = self.wait(None);
-        self.poller.remove(&handle)?;
-        if waited?.iter().any(|event| event.token == SERVER_ENDS) {
-            return Ok(None);
-        }
-        Ok(Some(process.end()?))
+        self.poller.remove(process)?;
+        let server_ends = waited?.iter().any(|event| event.token == SERVER_ENDS);
+        Ok(if server_ends { Err(ServerEnds) } else { Ok(()) })
     }
 
     fn pause(&self, pause_ns: u64) -> Result<(), ServerEnds> {
@@ -164,4 +190,19 @@ impl Supervisor {
         let mut events = Vec::new();
         self.poller.wait(&mut events, deadline_ns).map(|()| events)
     }
+}
+
+fn report_failure(error: &anyhow::Error) {
+    let reason = error_chain(error);
+    sys::report!("consort: no programs of PulseAudio are served: {reason}");
+}
+
+/// Says how the front end has ended, and returns the pause until the next one starts.
+fn report_end(how: &str, pause_ns: u64) -> u64 {
+    sys::report!(
+        "consort: the front end for PulseAudio's programs has ended ({how}); it is started again \
+         in {} s",
+        pause_ns as f64 / 1e9
+    );
+    pause_ns
 }

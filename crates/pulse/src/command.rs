@@ -18,7 +18,7 @@ use crate::service::{
 ///
 /// Listens where PulseAudio's programs look for their server, and plays what they send as streams
 /// of the server's device. Programs of this user are let in; others need PulseAudio's cookie. Ends
-/// on Ctrl-C. consort run --pulse does the same for as long as the server runs.
+/// on Ctrl-C. consort run --pulse starts it with a server.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   consort pulse
@@ -52,9 +52,10 @@ pub struct Pulse {
     /// record
     #[arg(long, requires = "tcp")]
     anonymous: bool,
-    /// Standard input is the listening socket, and this ends with this parent process
-    #[arg(long, value_name = "PROCESS", hide = true, conflicts_with = "socket")]
-    parent: Option<u32>,
+    /// Standard input is the listening socket of the server that has started this. Ends when there
+    /// is no server, once nobody waits for the next one
+    #[arg(long, hide = true, conflicts_with = "socket")]
+    of_server: bool,
 }
 
 impl Pulse {
@@ -63,19 +64,18 @@ impl Pulse {
     /// # Errors
     /// A sentence about a socket or the cookie, or the errors of connecting to the server.
     pub fn run(self, server: &str) -> anyhow::Result<ExitCode> {
-        let inherited = match self.parent {
-            Some(process) => {
-                sys::helper::end_with_parent(process).context("cannot end with the server")?;
-                Some(sys::helper::take_socket()?)
-            }
-            None => None,
+        let inherited = if self.of_server {
+            let socket = sys::helper::take_kept_socket()?;
+            Some(Listener::of_server(socket).context("standard input is not a server's socket")?)
+        } else {
+            None
         };
         // Before anything may start a thread: they inherit the block.
         let signals = TerminationSignals::block().context("cannot wait for signals")?;
         let devices = ServerDevices::connect(server)?;
         let cookie = self.cookie()?;
         let local = match (inherited, &self.socket) {
-            (Some(socket), _) => Listener::of_parent(socket),
+            (Some(socket), _) => socket,
             (None, None) => Listener::adopt()?.map_or_else(|| Listener::bind(None), Ok)?,
             (None, path) => Listener::bind(path.as_deref())?,
         };
@@ -86,7 +86,11 @@ impl Pulse {
         }
         let admission = Admission { cookie, is_open_to_network: self.anonymous };
         let entrance = Entrance { local, network, admission };
-        Service::new(devices, entrance, signals, Keeper::of_user(server))?.run()?;
+        let mut service = Service::new(devices, entrance, signals, Keeper::of_user(server))?;
+        if self.of_server {
+            service.end_without_server();
+        }
+        service.run()?;
         Ok(ExitCode::SUCCESS)
     }
 

@@ -32,5 +32,5 @@ mod wire;
 pub use command::Pulse;
 #[cfg(fuzzing)]
 pub use fuzzing::answer;
-pub use service::Listener;
+pub use service::{Listener, arguments_of_front_end, front_end_at};
 pub use why::Why;

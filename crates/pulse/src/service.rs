@@ -21,8 +21,8 @@ pub(crate) use keeper::Keeper;
 use link::{Link, State};
 use link_processes::LinkNews;
 use listener::Accepted;
-pub use listener::Listener;
 pub(crate) use listener::default_path;
+pub use listener::{Listener, arguments_of_front_end, front_end_at};
 pub(crate) use network::{NetworkListener, address};
 use retry::Retry;
 pub(crate) use server::ServerDevices;
@@ -74,6 +74,8 @@ pub(crate) struct Service {
     retry: Retry,
     keeper: Keeper,
     disposal: Disposal,
+    /// It ends when there is no server and nothing waits for the next one.
+    ends_without_server: bool,
 }
 
 impl Service {
@@ -114,12 +116,19 @@ impl Service {
             retry,
             keeper,
             disposal,
+            ends_without_server: false,
         };
         service.watch_server()?;
         Ok(service)
     }
 
-    /// Serves until a signal.
+    /// Has it end when there is no server: at once if no program is connected, or else when the
+    /// grace period is over.
+    pub fn end_without_server(&mut self) {
+        self.ends_without_server = true;
+    }
+
+    /// Serves until a signal, or until there is [no server](Self::end_without_server).
     ///
     /// # Errors
     /// The kernel's, of waiting for events.
@@ -167,6 +176,11 @@ impl Service {
             self.carry_out();
             self.keep(now_ns);
             self.disposal.step(now_ns);
+            let is_needless = self.front_end.has_waited_in_vain()
+                || (self.links.is_empty() && self.front_end.has_no_server());
+            if self.ends_without_server && is_needless {
+                return Ok(());
+            }
         }
     }
 

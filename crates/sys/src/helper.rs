@@ -2,7 +2,8 @@
 //!
 //! A [`Helper`] does not outlive its value. What the started program does for its part, so that it
 //! does not outlive this process either, is [`end_with_parent`] or [`take_socket`], or reading its
-//! standard input to the end.
+//! standard input to the end. One that is to outlive this process is no [`Helper`], and takes its
+//! socket by [`take_kept_socket`].
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -210,6 +211,14 @@ pub fn end_with_parent(parent: u32) -> io::Result<()> {
 /// If standard input is closed, or no descriptor is left.
 pub fn take_socket() -> io::Result<OwnedFd> {
     set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    take_kept_socket()
+}
+
+/// The same for a process that goes on when the server ends.
+///
+/// # Errors
+/// See [`take_socket`].
+pub fn take_kept_socket() -> io::Result<OwnedFd> {
     TerminationSignals::unblock()?;
     // A lower priority is always permitted.
     let _ = rustix::process::setpriority_process(None, 0);

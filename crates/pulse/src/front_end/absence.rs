@@ -182,8 +182,13 @@ impl<D: Devices> FrontEnd<D> {
     }
 
     /// Returns whether the server has gone, and no other is there yet.
-    pub(super) fn has_no_server(&self) -> bool {
+    pub fn has_no_server(&self) -> bool {
         self.absence.has_no_server
+    }
+
+    /// Returns whether there is no server, and the next one is not waited for any more.
+    pub fn has_waited_in_vain(&self) -> bool {
+        self.absence.has_no_server && self.absence.until_ns.is_none()
     }
 
     fn kill_what_asks_too_much(&mut self) {

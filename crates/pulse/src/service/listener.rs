@@ -3,12 +3,15 @@
 use std::fs::{DirBuilder, Permissions, remove_file, set_permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use sys::socket::{adopt_streams, listens_at, peer_of, process_of};
+use sys::process::PidFd;
+use sys::socket::{
+    adopt_streams, listens_at, peer_of, process_listening_at, process_of, take_over_listening,
+};
 
 use super::accounts::Peer;
 use super::socket::Socket;
@@ -25,9 +28,39 @@ pub(super) struct Accepted {
 /// A listening socket with a name, for programs of this machine.
 #[derive(Debug)]
 pub struct Listener {
+    // Before its file, which looks whether anybody else listens.
     socket: UnixListener,
-    /// The name, which is removed with the socket; `None`: it is another process's.
-    own_path: Option<PathBuf>,
+    /// `None`: the file is a service manager's.
+    _file: Option<SocketFile>,
+}
+
+/// The file of a listening socket. It is removed with this value if no other process listens there.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    /// Device and inode.
+    id: (u64, u64),
+}
+
+impl SocketFile {
+    fn at(path: PathBuf) -> io::Result<Self> {
+        let id = Self::id(&path)?;
+        Ok(Self { path, id })
+    }
+
+    fn id(path: &Path) -> io::Result<(u64, u64)> {
+        path.symlink_metadata().map(|found| (found.dev(), found.ino()))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        let is_own = Self::id(&self.path).is_ok_and(|id| id == self.id);
+        if is_own && !listens_at(&self.path).unwrap_or(true) {
+            // It may be gone already.
+            let _ = remove_file(&self.path);
+        }
+    }
 }
 
 impl Listener {
@@ -36,12 +69,19 @@ impl Listener {
     /// # Errors
     /// It is not the one that is needed.
     pub(crate) fn adopt() -> anyhow::Result<Option<Self>> {
-        Ok(adopt_streams()?.map(|socket| Self { socket, own_path: None }))
+        Ok(adopt_streams()?.map(|socket| Self { socket, _file: None }))
     }
 
-    /// Takes the socket of the process that started this one.
-    pub(crate) fn of_parent(socket: OwnedFd) -> Self {
-        Self { socket: socket.into(), own_path: None }
+    /// Takes the socket of the server that started this process, which may outlive the server.
+    ///
+    /// # Errors
+    /// It is no listening socket with a name.
+    pub(crate) fn of_server(socket: OwnedFd) -> io::Result<Self> {
+        let socket = UnixListener::from(socket);
+        take_over_listening(&socket)?;
+        let address = socket.local_addr()?;
+        let path = address.as_pathname().ok_or(ErrorKind::InvalidInput)?;
+        Ok(Self { _file: Some(SocketFile::at(path.to_owned())?), socket })
     }
 
     /// Listens at a path, or where PulseAudio's programs look for their server. The directory is
@@ -68,9 +108,8 @@ impl Listener {
         let socket =
             UnixListener::bind(&path).with_context(|| format!("cannot listen on {shown}"))?;
         set_permissions(&path, Permissions::from_mode(0o600))?;
-        let listener = Self { socket, own_path: Some(path) };
-        listener.socket.set_nonblocking(true)?;
-        Ok(listener)
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket, _file: Some(SocketFile::at(path)?) })
     }
 
     /// Returns the socket once more, for a process that is to accept programs.
@@ -110,13 +149,21 @@ impl AsFd for Listener {
     }
 }
 
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Some(path) = &self.own_path {
-            // It may be gone already.
-            let _ = remove_file(path);
-        }
-    }
+/// Returns the process that serves programs at a path, or where PulseAudio's programs look for
+/// their server, if an earlier server of the name `server` has started it (`--of-server`).
+#[must_use]
+pub fn front_end_at(path: Option<&Path>, server: &str) -> Option<PidFd> {
+    let path = path.map_or_else(default_path, |path| Ok(path.to_owned())).ok()?;
+    let process = process_listening_at(&path).ok()??;
+    let line = std::fs::read(format!("/proc/{}/cmdline", process.process_id().ok()??)).ok()?;
+    let mut words = line.split(|byte| *byte == 0).skip(1);
+    let is_its = words.by_ref().take(4).eq(arguments_of_front_end(server).map(str::as_bytes));
+    is_its.then_some(process)
+}
+
+/// The words with which a server starts its front end.
+pub fn arguments_of_front_end(server: &str) -> [&str; 4] {
+    ["pulse", "--server", server, "--of-server"]
 }
 
 /// Returns where PulseAudio's programs look for their server.
@@ -167,11 +214,28 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("native");
         let listener = Listener::bind(Some(&path)).unwrap();
-        let accepting = Listener::of_parent(listener.duplicate().unwrap());
+        let accepting = Listener::of_server(listener.duplicate().unwrap()).unwrap();
         let _program = UnixStream::connect(&path).unwrap();
         assert!(accepting.accept().is_some_and(|accepted| accepted.way == Way::OwnUser));
         drop(accepting);
-        assert!(path.exists(), "it is the parent's");
+        assert!(path.exists(), "the server has it");
         assert!(UnixStream::connect(&path).is_ok());
+        let accepting = Listener::of_server(listener.duplicate().unwrap()).unwrap();
+        drop(listener);
+        assert!(path.exists(), "the front end has it");
+        drop(accepting);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_has_replaced_another_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("native");
+        let listener = Listener::bind(Some(&path)).unwrap();
+        remove_file(&path).unwrap();
+        let later = UnixListener::bind(&path).unwrap();
+        drop(later);
+        drop(listener);
+        assert!(path.exists(), "nobody listens, and it is another one's");
     }
 }

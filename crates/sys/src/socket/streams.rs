@@ -10,10 +10,12 @@ use std::time::Duration;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SocketAddrUnix,
-    SocketFlags, SocketType, connect, recvmsg, socket_with, sockopt,
+    SocketFlags, SocketType, connect, listen, recvmsg, socket_with, sockopt,
 };
 
 use super::connection::RECEIVED_CONTROL_BYTES;
+use super::process_of;
+use crate::process::PidFd;
 
 /// How long a peer of a TCP connection may be silent before the kernel asks whether it is there.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -30,14 +32,44 @@ const UNACKNOWLEDGED_MS: u32 = 60_000;
 /// # Errors
 /// Those of `connect`, such as `PermissionDenied`; not that there is nothing.
 pub fn listens_at(path: &Path) -> io::Result<bool> {
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    match connect(&socket, &SocketAddrUnix::new(path)?) {
+    match try_connect(path)?.1 {
         // No room: as many connections as it can queue wait for it.
         Ok(()) | Err(Errno::AGAIN) => Ok(true),
         Err(Errno::CONNREFUSED | Errno::NOENT) => Ok(false),
         Err(errno) => Err(errno.into()),
     }
+}
+
+/// Returns the process that listens on the socket of streams at `path`: the one that called
+/// `listen` last. `None` if nobody does, or as many connections as it can queue wait for it. Does
+/// not wait.
+///
+/// # Errors
+/// Those of `connect`, such as `PermissionDenied`; those of
+/// [`process_of`](super::process_of), perhaps, if that process has ended.
+pub fn process_listening_at(path: &Path) -> io::Result<Option<PidFd>> {
+    match try_connect(path)? {
+        (socket, Ok(())) => process_of(socket).map(Some),
+        (_, Err(Errno::AGAIN | Errno::CONNREFUSED | Errno::NOENT)) => Ok(None),
+        (_, Err(errno)) => Err(errno.into()),
+    }
+}
+
+fn try_connect(path: &Path) -> io::Result<(OwnedFd, Result<(), Errno>)> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    let connected = connect(&socket, &SocketAddrUnix::new(path)?);
+    Ok((socket, connected))
+}
+
+/// Makes this process the one that programs see behind a listening socket that another process has
+/// given to it ([`process_listening_at`]). Connections that wait are kept.
+///
+/// # Errors
+/// Those of `listen`: it is no listening socket.
+pub fn take_over_listening(socket: impl AsFd) -> io::Result<()> {
+    // As many may wait as the kernel allows.
+    Ok(listen(socket, i32::MAX)?)
 }
 
 /// Prepares an accepted connection for packets that must not wait for each other, and for a peer
@@ -121,6 +153,41 @@ mod tests {
         rustix::net::listen(&listener, 0).unwrap();
         let _queued = UnixStream::connect(&name.0).unwrap();
         assert!(listens_at(&name.0).unwrap());
+    }
+
+    #[test]
+    fn the_process_that_listens_is_the_last_that_took_the_socket_over() {
+        let name = Name::new("whose");
+        assert!(process_listening_at(&name.0).unwrap().is_none(), "there is no file");
+        let listener = UnixListener::bind(&name.0).unwrap();
+        let own = |found: Option<PidFd>| {
+            found.map(|found| found.process_id().unwrap() == Some(std::process::id()))
+        };
+        assert_eq!(own(process_listening_at(&name.0).unwrap()), Some(true));
+        let mut waiting = UnixStream::connect(&name.0).unwrap();
+        // Another process takes it over, and is seen; then this one again.
+        let given = listener.as_fd().try_clone_to_owned().unwrap();
+        let listens = "import socket; socket.socket(fileno=0).listen(); input()";
+        let mut other = std::process::Command::new("python3")
+            .args(["-c", listens])
+            .stdin(given)
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        // It fails as it reads from a socket that is none to read from.
+        other.wait().unwrap();
+        // Kernels differ in what they say of a process that has ended.
+        let ended = process_listening_at(&name.0);
+        assert!(ended.is_err() || own(ended.unwrap()) == Some(false));
+        take_over_listening(&listener).unwrap();
+        assert_eq!(own(process_listening_at(&name.0).unwrap()), Some(true));
+        // Behind the connection that looked who listens.
+        listener.accept().unwrap();
+        let (mut accepted, _) = listener.accept().unwrap();
+        waiting.write_all(b"x").unwrap();
+        let mut byte = [0];
+        std::io::Read::read_exact(&mut accepted, &mut byte).unwrap();
     }
 
     #[test]
