@@ -12,9 +12,9 @@ use std::thread::JoinHandle;
 
 use policy::{Damaged, Memory, Rules};
 
-/// How long after a change it is written: everything else that changes meanwhile is written with
-/// it.
-const DELAY_NS: u64 = 1_000_000_000;
+/// The least time between two writes: everything that changes meanwhile is written with the second
+/// one.
+const INTERVAL_NS: u64 = 1_000_000_000;
 /// Longest file that is read: longer than any that is written.
 const MAX_BYTES: u64 = 16 << 20;
 
@@ -28,6 +28,8 @@ pub(crate) struct Keeper {
     read: Option<Stamp>,
     /// When a change is to be written, ns.
     due_ns: Option<u64>,
+    /// When it was written last, ns.
+    written_ns: Option<u64>,
     /// Writes, as long as the disk needs for it; returns whether it could.
     writer: Option<JoinHandle<bool>>,
     /// What could not be written was reported.
@@ -65,7 +67,15 @@ impl Keeper {
     }
 
     fn of(kept: Option<PathBuf>, rules: Option<PathBuf>) -> Self {
-        Self { kept, rules, read: None, due_ns: None, writer: None, is_failing: false }
+        Self {
+            kept,
+            rules,
+            read: None,
+            due_ns: None,
+            written_ns: None,
+            writer: None,
+            is_failing: false,
+        }
     }
 
     /// Reads what is remembered. A file that is damaged is set aside, and one that cannot be read
@@ -153,10 +163,12 @@ impl Keeper {
         Some(rules)
     }
 
-    /// What is remembered has changed.
+    /// What is remembered has changed: it is to be written at once, unless that was just done.
     pub fn note(&mut self, now_ns: u64) {
         if self.kept.is_some() {
-            self.due_ns.get_or_insert(now_ns + DELAY_NS);
+            let earliest_ns = self.written_ns.map_or(0, |written_ns| written_ns + INTERVAL_NS);
+            let due_ns = now_ns.max(earliest_ns);
+            self.due_ns.get_or_insert(due_ns);
         }
     }
 
@@ -168,7 +180,7 @@ impl Keeper {
     /// Writes what is due. A thread does it: a disk may take its time, and streams have to go on.
     pub fn write(&mut self, memory: &Memory, now_ns: u64) {
         if self.writer.as_ref().is_some_and(|writer| !writer.is_finished()) {
-            self.due_ns = Some(now_ns + DELAY_NS);
+            self.due_ns = Some(now_ns + INTERVAL_NS);
             return;
         }
         self.collect();
@@ -177,9 +189,9 @@ impl Keeper {
         let (text, was_failing) = (memory.to_text(), self.is_failing);
         let thread = std::thread::Builder::new().name("memory".into());
         match thread.spawn(move || store(&path, &text, was_failing)) {
-            Ok(writer) => self.writer = Some(writer),
+            Ok(writer) => (self.writer, self.written_ns) = (Some(writer), Some(now_ns)),
             // The kernel has no thread for it now.
-            Err(_) => self.due_ns = Some(now_ns + DELAY_NS),
+            Err(_) => self.due_ns = Some(now_ns + INTERVAL_NS),
         }
     }
 

@@ -30,20 +30,26 @@ fn memory(volume: u32) -> Memory {
 }
 
 #[test]
-fn what_changes_within_a_moment_is_written_once() {
+fn a_change_is_written_at_once_and_what_follows_within_a_second_together() {
     let home = Home::new();
     let mut keeper = home.keeper();
     assert_eq!((keeper.load(), keeper.due_ns()), (Memory::default(), None));
-    (0..100).for_each(|step| keeper.note(step * 1_000_000));
-    assert_eq!(keeper.due_ns(), Some(DELAY_NS), "by the first change");
-    assert!(!home.path("state").exists());
-    keeper.write(&memory(100), DELAY_NS);
+    let now_ns = 10 * INTERVAL_NS;
+    keeper.note(now_ns);
+    assert_eq!(keeper.due_ns(), Some(now_ns));
+    keeper.write(&memory(100), now_ns);
     assert_eq!(keeper.due_ns(), None);
     keeper.collect();
     assert_eq!(home.keeper().load(), memory(100));
-    keeper.note(5 * DELAY_NS);
-    keeper.finish(&memory(200));
+    (1..100).for_each(|step| keeper.note(now_ns + step * 1_000_000));
+    assert_eq!(keeper.due_ns(), Some(now_ns + INTERVAL_NS), "a second after the last write");
+    keeper.write(&memory(200), now_ns + INTERVAL_NS);
+    keeper.collect();
     assert_eq!(home.keeper().load(), memory(200));
+    keeper.note(now_ns + 5 * INTERVAL_NS);
+    assert_eq!(keeper.due_ns(), Some(now_ns + 5 * INTERVAL_NS));
+    keeper.finish(&memory(300));
+    assert_eq!(home.keeper().load(), memory(300));
     let mode = home.path("state").metadata().expect("made").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
@@ -85,12 +91,12 @@ fn what_could_not_be_written_is_written_with_the_next_change() {
     std::fs::write(home.path("state"), "").expect("written");
     let mut keeper = home.keeper();
     keeper.note(0);
-    keeper.write(&memory(100), DELAY_NS);
+    keeper.write(&memory(100), INTERVAL_NS);
     keeper.collect();
     assert!(keeper.is_failing);
     std::fs::remove_file(home.path("state")).expect("removed");
-    keeper.note(2 * DELAY_NS);
-    keeper.write(&memory(200), 3 * DELAY_NS);
+    keeper.note(2 * INTERVAL_NS);
+    keeper.write(&memory(200), 3 * INTERVAL_NS);
     keeper.collect();
     assert!(!keeper.is_failing);
     assert_eq!(home.keeper().load(), memory(200));
@@ -102,7 +108,7 @@ fn what_could_not_be_written_is_tried_again_at_the_end() {
     std::fs::write(home.path("state"), "").expect("written");
     let mut keeper = home.keeper();
     keeper.note(0);
-    keeper.write(&memory(100), DELAY_NS);
+    keeper.write(&memory(100), INTERVAL_NS);
     keeper.collect();
     std::fs::remove_file(home.path("state")).expect("removed");
     keeper.finish(&memory(100));
