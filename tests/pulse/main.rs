@@ -5,6 +5,7 @@
 mod alsa;
 mod bad_input;
 mod beside_server;
+mod confined;
 mod conformance;
 mod desktop;
 mod devices;

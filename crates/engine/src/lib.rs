@@ -7,7 +7,6 @@
 #![cfg_attr(not(test), warn(clippy::print_stderr, clippy::print_stdout))]
 
 pub mod config;
-mod confinement;
 mod control;
 mod counters;
 mod latency;

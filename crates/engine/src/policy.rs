@@ -1,8 +1,7 @@
 //! The policy: what a program may do, by rules that match what the kernel reports about it.
 
+use confinement::Confinement;
 use proto::request::RequestError;
-
-use crate::confinement::Confinement;
 
 /// What a program may do beyond having ports of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

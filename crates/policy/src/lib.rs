@@ -9,6 +9,7 @@
 mod defaults;
 mod identity;
 mod memory;
+mod rights;
 mod roles;
 mod rules;
 mod start;
@@ -19,6 +20,7 @@ mod tests;
 pub use defaults::{DefaultReason, Defaults};
 pub use identity::{Direction, Identity};
 pub use memory::{Damaged, DeviceEntry, Memory, StreamEntry, Volumes};
+pub use rights::Rights;
 pub use roles::{Interaction, Playing, interactions};
 pub use rules::{Complaint, Rules};
 pub use start::{Asked, Decided, DeviceReason, MuteReason, Start, VolumeReason, start};

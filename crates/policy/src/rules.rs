@@ -3,10 +3,13 @@
 //! `device=headset volume=80%   name=Firefox` has two settings and a condition. All conditions of
 //! a line must match. Of each setting, the first line that matches decides.
 
+mod allowance;
 mod line;
 mod pattern;
 
 use crate::identity::Identity;
+use crate::rights::Rights;
+use allowance::Allowance;
 use line::Line;
 pub(crate) use line::Reaction;
 
@@ -29,6 +32,7 @@ pub(crate) type Stated<T> = Option<(T, usize)>;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Rules {
     lines: Vec<(usize, Line)>,
+    allowances: Vec<Allowance>,
 }
 
 impl Rules {
@@ -42,13 +46,27 @@ impl Rules {
                 complaints.push(Complaint { line, reason });
                 break;
             }
-            match Line::parse(text) {
-                Ok(Some(read)) => rules.lines.push((line, read)),
-                Ok(None) => {}
-                Err(reason) => complaints.push(Complaint { line, reason }),
+            if let Err(reason) = rules.add(line, text) {
+                complaints.push(Complaint { line, reason });
             }
         }
         (rules, complaints)
+    }
+
+    fn add(&mut self, line: usize, text: &str) -> Result<(), String> {
+        match Allowance::parse(text)? {
+            Some(allowance) => self.allowances.push(allowance),
+            None => self.lines.extend(Line::parse(text)?.map(|read| (line, read))),
+        }
+        Ok(())
+    }
+
+    /// What a confined program of this control group may do; `None`: the kernel does not say which
+    /// it has.
+    #[must_use]
+    pub fn allowed(&self, cgroup: Option<&str>) -> Rights {
+        let is_for = |allowance: &&Allowance| cgroup.is_some_and(|path| allowance.is_for(path));
+        self.allowances.iter().find(is_for).map_or(Rights::NONE, |allowance| allowance.rights)
     }
 
     /// The device that a stream is to be on.
@@ -125,6 +143,20 @@ mod tests {
         assert_eq!(rules.muted(&plays), Some((false, 2)));
         let records = Identity { direction: Direction::Recording, ..plays };
         assert_eq!(rules.muted(&records), Some((true, 1)));
+    }
+
+    #[test]
+    fn the_first_line_that_names_a_control_group_says_what_its_programs_may_do() {
+        let text = "allow=capture cgroup=*/app-flatpak-us.zoom.Zoom-*\nmuted=yes name=a\n\
+                    allow=everything cgroup=/user.slice/*";
+        let (rules, complaints) = Rules::parse(text);
+        assert_eq!(complaints, []);
+        let zoom = rules.allowed(Some("/user.slice/app.slice/app-flatpak-us.zoom.Zoom-7.scope"));
+        assert_eq!(zoom, Rights { capture: true, ..Rights::NONE });
+        assert_eq!(rules.allowed(Some("/user.slice/x.scope")), Rights::ALL);
+        assert_eq!(rules.allowed(Some("/system.slice/x.scope")), Rights::NONE);
+        assert_eq!(rules.allowed(None), Rights::NONE);
+        assert_eq!(rules.muted(&stream("a", None)), Some((true, 2)));
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod playback_requests;
 mod properties;
 mod record_requests;
 mod remembering;
+mod rights;
 mod sample_requests;
 mod samples;
 #[cfg(any(test, fuzzing))]
@@ -50,6 +51,7 @@ use std::path::PathBuf;
 pub(crate) use self::admission::{Admission, COOKIE_BYTES, Cookie, Way};
 use self::client::Client;
 pub(crate) use self::introspection::WHY_DEFAULT;
+pub(crate) use self::rights::Confined;
 use absence::Absence;
 use desktop::Desktop;
 use inputs::SinkInputs;

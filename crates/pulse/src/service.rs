@@ -206,12 +206,17 @@ impl Service {
                 (_, MODULES) => self.front_end.devices_mut().listeners().accept(),
                 _ => self.local.accept(),
             };
-            let Some(Accepted { socket, way, peer }) = accepted else { return };
+            let Some(Accepted { socket, way, peer, confined }) = accepted else { return };
             let socket = self.disposal.queue().foreign(socket);
             let account = self.accounts.came(peer);
             // One too many is disconnected at once.
             match self.front_end.connected(Origin { account, way }) {
-                Some(number) => self.add_link(number, account, socket),
+                Some(number) => {
+                    if let Some(confined) = confined {
+                        self.front_end.confine(number, &confined);
+                    }
+                    self.add_link(number, account, socket);
+                }
                 None => self.accounts.went(account),
             }
         }

@@ -10,7 +10,7 @@ mod streams;
 pub use adopted::adopt_streams;
 pub use connection::{Connection, MAX_DESCRIPTORS, Received};
 pub use listener::Listener;
-pub use peer::{PeerCredentials, peer_of, process_of};
+pub use peer::{PeerCredentials, peer_of, process_of, security_label_of};
 pub use streams::{
     listens_at, prepare_accepted, process_listening_at, receive_bytes, take_over_listening,
 };

@@ -1,5 +1,6 @@
 //! What a peer may ask, according to the policy.
 
+use confinement::confinement_of;
 use proto::driver::DriverChoice;
 use proto::internal::InternalRequest;
 use proto::property::PropertyRequest;
@@ -8,7 +9,7 @@ use proto::session::SessionRequest;
 use sys::socket::Connection;
 
 use super::Control;
-use super::peer_facts::{confinement_of, facts_of};
+use super::peer_facts::facts_of;
 use crate::model::Model;
 use crate::policy::{Permissions, Policy, refusal};
 

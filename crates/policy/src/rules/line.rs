@@ -159,8 +159,8 @@ fn reaction(value: &str) -> Reaction {
 
 fn unknown(key: &str) -> String {
     format!(
-        "'{key}' is neither a setting (device, volume, muted, move, cork, duck, by) nor a condition \
-         (name, id, role, media, binary, direction)"
+        "'{key}' is neither a setting (device, volume, muted, move, cork, duck, by, \
+         allow) nor a condition (name, id, role, media, binary, direction, cgroup)"
     )
 }
 

@@ -2,17 +2,23 @@
 
 use std::ffi::{CStr, CString};
 
+use confinement::Confinement;
+use policy::Rights;
 use pulseaudio::protocol::{
     ClientInfo, MAX_VERSION, Prop, Props, SubscriptionEventFacility as Facility, SubscriptionMask,
 };
 
 use super::Origin;
-use super::properties::text;
+use super::properties::{self, text};
 
 /// One connected program.
 #[derive(Debug)]
 pub(super) struct Client {
     pub origin: Origin,
+    /// What it may do.
+    pub rights: Rights,
+    /// Why that is not everything.
+    pub confinement: Option<Confinement>,
     /// What it speaks, once it was let in.
     pub admitted: Option<u16>,
     /// It was answered that it may send samples in blocks of its memory.
@@ -37,6 +43,8 @@ impl Client {
         let (props, subscription) = (Props::new(), SubscriptionMask::empty());
         Self {
             origin,
+            rights: Rights::ALL,
+            confinement: None,
             admitted: None,
             shares_memory: false,
             props,
@@ -72,12 +80,16 @@ impl Client {
 
     /// Returns what other programs see of it.
     pub fn info(&self, index: u32) -> ClientInfo {
+        let mut props = self.props.clone();
+        if let Some(why) = self.confinement {
+            properties::set(&mut props, c"consort.confined", &why.to_string());
+        }
         ClientInfo {
             index,
             name: self.name().to_owned(),
             owner_module_index: None,
             driver: Some(CString::from(c"protocol-native.c")),
-            props: self.props.clone(),
+            props,
         }
     }
 }

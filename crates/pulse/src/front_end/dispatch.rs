@@ -23,6 +23,8 @@ impl<D: Devices> FrontEnd<D> {
             Request::Command(command) => *command,
             Request::Message(message) => return answer_message(tag, &message),
         };
+        // MUTATION: answer.without_rights
+        self.check_rights(client, &command)?;
         match command {
             Command::SetClientName(props) => self.name_client(client, tag, props),
             Command::UpdateClientProplist(update) => self.change_client(client, |before| {

@@ -47,6 +47,10 @@ impl<D: Devices> FrontEnd<D> {
     ) -> Answered {
         let known = self.clients.get_mut(&client).ok_or(PulseError::NoEntity)?;
         let version = known.version();
+        let changes = matches!(asked, AboutStreams::Write { .. } | AboutStreams::Delete(_));
+        if changes && !known.rights.control {
+            return Err(PulseError::AccessDenied);
+        }
         match asked {
             AboutStreams::Test => Ok(answer(tag, version)),
             AboutStreams::Read => {

@@ -124,7 +124,8 @@ impl<D: Devices> FrontEnd<D> {
     /// Has a stream record another source from now on, as another stream of the server.
     ///
     /// # Errors
-    /// It must not be moved ([`PulseError::Invalid`], as in PulseAudio), or the server refuses it.
+    /// It must not be moved ([`PulseError::Invalid`], as in PulseAudio), its program may not hear
+    /// the source, or the server refuses it.
     pub(super) fn move_output(
         &mut self,
         index: u32,
@@ -138,6 +139,8 @@ impl<D: Devices> FrontEnd<D> {
         if output.stays && output.source != source {
             return Err(PulseError::Invalid);
         }
+        // Whoever moves it.
+        self.check_hears(output.client, source)?;
         let program = self.clients.get(&output.client).map(Client::name);
         let recording = &output.recording;
         let listening = Listening {

@@ -160,6 +160,7 @@ impl<D: Devices> FrontEnd<D> {
         let (treatment, start) = self.decide_start(Direction::Recording, &props, wanted);
         let chosen = start.device.value.as_deref().and_then(|name| self.source_named(name));
         let source = chosen.unwrap_or(source);
+        self.check_hears(client, source)?;
         let device = self.samples_of(source).ok_or(PulseError::NoEntity)?;
         let described = (&asked.sample_spec, &asked.channel_map);
         let program = offers::chosen_of(described, &asked.formats, &asked.flags, &device)?;

@@ -103,6 +103,10 @@ impl<D: Devices> FrontEnd<D> {
             return Err(PulseError::NoData);
         }
         sample.bytes.truncate(whole as usize);
+        // One of this name may be another program's.
+        if !self.rights_of(client).patch && self.samples.find(&sample.name).is_some() {
+            return Err(PulseError::AccessDenied);
+        }
         match self.samples.keep(sample)? {
             Kept::New(index) => self.notify(Facility::SampleCache, EventType::New, index),
             Kept::Replaced(index) => self.notify(Facility::SampleCache, EventType::Changed, index),

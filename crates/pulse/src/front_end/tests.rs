@@ -2,6 +2,7 @@
 
 mod absence;
 mod admission;
+mod confined;
 mod desktop;
 mod devices;
 mod module_policies;

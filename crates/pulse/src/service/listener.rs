@@ -4,10 +4,11 @@ use std::fs::{DirBuilder, Permissions, remove_file, set_permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use confinement::{cgroup_of, confinement_of, while_it_lives};
 use sys::process::PidFd;
 use sys::socket::{
     adopt_streams, listens_at, peer_of, process_listening_at, process_of, take_over_listening,
@@ -15,7 +16,7 @@ use sys::socket::{
 
 use super::accounts::Peer;
 use super::socket::Socket;
-use crate::front_end::Way;
+use crate::front_end::{Confined, Way};
 
 /// A program that has connected.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct Accepted {
     pub socket: Socket,
     pub way: Way,
     pub peer: Peer,
+    /// The kernel says that it sees less of the system than this process.
+    pub confined: Option<Confined>,
 }
 
 /// A listening socket with a name, for programs of this machine.
@@ -134,7 +137,8 @@ impl Listener {
                     let process = id.zip(process_of(&socket).ok());
                     let peer =
                         process.map_or(Peer::Unseen, |(id, handle)| Peer::Process(id, handle));
-                    return Some(Accepted { socket: Socket::Unix(socket), way, peer });
+                    let confined = confined(&socket);
+                    return Some(Accepted { socket: Socket::Unix(socket), way, peer, confined });
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
@@ -147,6 +151,12 @@ impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
+}
+
+/// Returns what the kernel says about a program that has connected, if it is confined.
+fn confined(socket: &UnixStream) -> Option<Confined> {
+    let why = confinement_of(socket)?;
+    Some(Confined { why, cgroup: while_it_lives(socket, cgroup_of).flatten() })
 }
 
 /// Returns the process that serves programs at a path, or where PulseAudio's programs look for
@@ -175,8 +185,6 @@ pub(crate) fn default_path() -> anyhow::Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::net::UnixStream;
-
     use super::*;
 
     #[test]

@@ -58,31 +58,6 @@ impl Connection {
         Ok(groups)
     }
 
-    /// Returns the security label of the connecting process (`SO_PEERSEC`), which SELinux, AppArmor
-    /// or Smack gave it; `None` if no such module labels sockets.
-    ///
-    /// # Errors
-    /// The errors of `getsockopt`: `ERANGE` for a label that is longer than any of these modules
-    /// makes.
-    pub fn peer_security_label(&self) -> io::Result<Option<Vec<u8>>> {
-        let mut label = vec![0_u8; LONGEST_LABEL];
-        let mut bytes = label.len() as libc::socklen_t;
-        let socket = self.as_fd().as_raw_fd();
-        // SAFETY: the kernel writes at most `bytes` bytes to the vector, and both live through the
-        // call.
-        let answer = unsafe {
-            let label = label.as_mut_ptr().cast();
-            libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERSEC, label, &raw mut bytes)
-        };
-        if answer != 0 {
-            let error = io::Error::last_os_error();
-            let has_none = error.raw_os_error() == Some(libc::ENOPROTOOPT);
-            return if has_none { Ok(None) } else { Err(error) };
-        }
-        label.truncate(bytes as usize);
-        Ok(Some(label))
-    }
-
     /// Returns a handle to the connecting process.
     ///
     /// Exact from Linux 6.5 on (`SO_PEERPIDFD`). Before, it is opened by id: if the process has
@@ -123,6 +98,31 @@ pub fn peer_of(socket: impl AsFd) -> io::Result<PeerCredentials> {
         user_id: found.uid,
         group_id: found.gid,
     })
+}
+
+/// Returns the security label of the process that connected a local socket of any type
+/// (`SO_PEERSEC`), which SELinux, AppArmor or Smack gave it; `None` if no such module labels
+/// sockets.
+///
+/// # Errors
+/// The errors of `getsockopt`: `ERANGE` for a label that is longer than any of these modules makes.
+pub fn security_label_of(socket: impl AsFd) -> io::Result<Option<Vec<u8>>> {
+    let mut label = vec![0_u8; LONGEST_LABEL];
+    let mut bytes = label.len() as libc::socklen_t;
+    let socket = socket.as_fd().as_raw_fd();
+    // SAFETY: the kernel writes at most `bytes` bytes to the vector, and both live through the
+    // call.
+    let answer = unsafe {
+        let label = label.as_mut_ptr().cast();
+        libc::getsockopt(socket, libc::SOL_SOCKET, libc::SO_PEERSEC, label, &raw mut bytes)
+    };
+    if answer != 0 {
+        let error = io::Error::last_os_error();
+        let has_none = error.raw_os_error() == Some(libc::ENOPROTOOPT);
+        return if has_none { Ok(None) } else { Err(error) };
+    }
+    label.truncate(bytes as usize);
+    Ok(Some(label))
 }
 
 /// Reads a `SOL_SOCKET` option into a plain C value, for which any bytes are valid.
@@ -192,7 +192,7 @@ mod tests {
             String::from_utf8(label).unwrap().trim_end_matches(['\n', '\0']).to_owned()
         };
         // AppArmor may label only sockets that were connected by path.
-        if let Some(label) = one.peer_security_label().unwrap() {
+        if let Some(label) = security_label_of(&one).unwrap() {
             assert_eq!(Some(trimmed(label)), own.map(trimmed));
         }
     }

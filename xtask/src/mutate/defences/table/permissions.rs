@@ -97,8 +97,26 @@ pub(super) const PERMISSIONS: &[Defence] = &[
     unit(
         "confinement.other_mounts",
         Replace("!self.shares_files_with(server)", "false"),
-        ENGINE,
-        "confinement::tests::each_kind_of_confinement_is_recognized",
+        "consort-confinement",
+        "tests::each_kind_of_confinement_is_recognized",
+    ),
+    process(
+        "confine.has_all_rights",
+        Delete,
+        "pulse",
+        "confined::a_confined_program_plays_and_changes_and_records_nothing_else",
+    ),
+    unit(
+        "answer.without_rights",
+        Delete,
+        "consort-pulse",
+        "front_end::tests::confined::a_confined_program_changes_only_what_is_its_own",
+    ),
+    unit(
+        "check_hears.anything",
+        Replace("rights.record", "true"),
+        "consort-pulse",
+        "front_end::tests::confined::a_confined_program_records_nothing_until_a_rule_allows_it",
     ),
     unit(
         "by_default.confined_may_load",

@@ -1,7 +1,13 @@
-//! Which programs are confined: those that see less of the system than the server does.
+//! Which programs are confined: those that see less of the system than the process does to which
+//! they have connected.
 //!
-//! A confined program that could have the server open files and devices, or run plug-ins, would
+//! A confined program that could have a server open files and devices, or run plug-ins, would
 //! reach through it what its sandbox keeps from it.
+#![forbid(unsafe_code)]
+
+mod peer;
+
+pub use peer::{cgroup_of, confinement_of, own_surroundings, surroundings_of, while_it_lives};
 
 use std::fmt::{self, Display};
 

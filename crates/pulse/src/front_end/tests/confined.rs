@@ -1,0 +1,151 @@
+//! Confined programs: what is theirs works, and nothing else, unless a rule allows it.
+
+use confinement::Confinement;
+use policy::Rules;
+use pulseaudio::protocol::{
+    ChannelVolume, CreateRecordStreamReply, LoadModuleParams, LookupReply, MoveStreamParams,
+    RecordStreamParams, SetDeviceMuteParams, SetDeviceVolumeParams, SetStreamMuteParams,
+    SetStreamVolumeParams, Volume,
+};
+
+use super::recording::asked;
+use super::*;
+use crate::front_end::Confined;
+
+const CGROUP: &str = "/user.slice/app-flatpak-a-7.scope";
+
+impl Scene {
+    fn confined(&mut self) -> u32 {
+        let client = self.admitted_of(3);
+        let cgroup = Some(CGROUP.to_owned());
+        self.front_end.confine(client, &Confined { why: Confinement::Mounts, cgroup });
+        client
+    }
+
+    fn allowing(words: &str) -> Self {
+        let mut scene = Self::new();
+        let (rules, complaints) = Rules::parse(&format!("allow={words} cgroup=*flatpak-a-*"));
+        assert_eq!(complaints, []);
+        scene.front_end.obey(rules);
+        scene.front_end.devices_mut().devices[0].format.captured = 1;
+        scene
+    }
+}
+
+fn half() -> ChannelVolume {
+    let mut volume = ChannelVolume::empty();
+    (0..2).for_each(|_| volume.push(Volume::from_u32_clamped(0x8000)));
+    volume
+}
+
+/// Requests about a stream that plays.
+fn about(stream: u32) -> Vec<Command> {
+    vec![
+        Command::SetSinkInputVolume(SetStreamVolumeParams { index: stream, volume: half() }),
+        Command::SetSinkInputMute(SetStreamMuteParams { index: stream, mute: true }),
+        Command::MoveSinkInput(MoveStreamParams {
+            index: Some(stream),
+            device_index: Some(0),
+            device_name: None,
+        }),
+        Command::KillSinkInput(stream),
+    ]
+}
+
+/// Requests about what all programs share.
+fn about_devices() -> Vec<Command> {
+    let volume =
+        |volume| SetDeviceVolumeParams { device_index: Some(0), device_name: None, volume };
+    let mute = || SetDeviceMuteParams { device_index: Some(0), device_name: None, mute: false };
+    vec![
+        Command::SetSinkVolume(volume(half())),
+        Command::SetSinkMute(mute()),
+        Command::SetSourceVolume(volume(half())),
+        Command::SetSourceMute(mute()),
+        Command::SetDefaultSink(c"consort".into()),
+        Command::SetDefaultSource(c"consort.monitor".into()),
+    ]
+}
+
+fn module() -> Command {
+    Command::LoadModule(LoadModuleParams {
+        name: c"module-null-sink".into(),
+        arguments: Some(c"sink_name=a".into()),
+    })
+}
+
+/// A recording of the monitor, or of what is captured.
+fn recording_of(source: u32) -> RecordStreamParams {
+    RecordStreamParams { source_index: Some(source), ..asked() }
+}
+
+const DENIED: Result<(), PulseError> = Err(PulseError::AccessDenied);
+
+#[test]
+fn a_confined_program_changes_only_what_is_its_own() {
+    let mut scene = Scene::new();
+    let (free, boxed) = (scene.admitted(), scene.confined());
+    let others = scene.stream(free).stream_index;
+    let requests =
+        [about(others), about_devices(), vec![module(), Command::KillClient(free)]].concat();
+    for request in requests {
+        assert_eq!(scene.tell(boxed, &request), DENIED, "{request:?}");
+    }
+    let own = scene.stream(boxed).stream_index;
+    for request in about(own) {
+        assert_eq!(scene.tell(boxed, &request), Ok(()), "{request:?}");
+    }
+    assert!(scene.front_end.inputs.get(others).is_some(), "the other one plays on");
+    // One that is not confined may do the same.
+    for request in about_devices().into_iter().chain(about(others)) {
+        assert_eq!(scene.tell(free, &request), Ok(()), "{request:?}");
+    }
+}
+
+#[test]
+fn a_confined_program_records_nothing_until_a_rule_allows_it() {
+    let (monitor, capture) = (0, 1);
+    for (words, hears) in
+        [("patch", [false, false]), ("record", [true, false]), ("capture", [false, true])]
+    {
+        let mut scene = Scene::allowing(words);
+        let boxed = scene.confined();
+        for (source, hears) in [monitor, capture].into_iter().zip(hears) {
+            let asked = Command::CreateRecordStream(recording_of(source));
+            let answered = scene.ask::<CreateRecordStreamReply>(boxed, &asked);
+            let expected = if hears { Ok(()) } else { DENIED };
+            assert_eq!(answered.map(drop), expected, "{words}: source {source}");
+        }
+    }
+}
+
+#[test]
+fn nobody_moves_a_confined_programs_recording_to_what_it_may_not_hear() {
+    let mut scene = Scene::allowing("capture");
+    let (free, boxed) = (scene.admitted(), scene.confined());
+    let asked = Command::CreateRecordStream(recording_of(1));
+    let own = scene.ask::<CreateRecordStreamReply>(boxed, &asked);
+    let index = Some(own.expect("a stream").stream_index);
+    let request = Command::MoveSourceOutput(MoveStreamParams {
+        index,
+        device_index: Some(0),
+        device_name: None,
+    });
+    for client in [boxed, free] {
+        assert_eq!(scene.tell(client, &request), DENIED);
+    }
+}
+
+#[test]
+fn a_rule_gives_a_confined_program_what_it_names() {
+    let mut scene = Scene::allowing("control");
+    let boxed = scene.confined();
+    for request in about_devices() {
+        assert_eq!(scene.tell(boxed, &request), Ok(()), "{request:?}");
+    }
+    assert_eq!(scene.tell(boxed, &module()), DENIED);
+    let mut scene = Scene::allowing("everything");
+    let boxed = scene.confined();
+    let loaded = scene.ask::<LookupReply>(boxed, &module());
+    assert!(loaded.is_ok(), "{loaded:?}");
+}

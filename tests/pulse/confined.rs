@@ -1,0 +1,102 @@
+//! Programs in sandboxes that are given the socket: they play, and do nothing else, unless a rule
+//! allows it.
+
+use std::process::Command;
+
+use harness::{Finished, Program, eventually, not_run};
+
+use crate::{RATE_HZ, Scene, path, ramps};
+
+/// As a sandbox for applications has them.
+const NAMESPACES: [&str; 7] =
+    ["unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork", "--kill-child"];
+const TIMER: [&str; 4] = ["--driver", "timer", "--quantum", "1024"];
+const RECORDING: [&str; 3] = ["--device=consort.monitor", "--raw", "--latency-msec=20"];
+
+fn is_possible() -> bool {
+    let mut command = Command::new(NAMESPACES[0]);
+    command.args(&NAMESPACES[1..]).arg("true");
+    let is_possible = command.output().is_ok_and(|output| output.status.success());
+    if !is_possible {
+        not_run("'unshare --user --mount --pid' is not permitted here");
+    }
+    is_possible
+}
+
+fn boxed(scene: &Scene, program: &str, arguments: &[&str]) -> Program {
+    scene.spawn(NAMESPACES[0], &[&NAMESPACES[1..], &[program], arguments].concat())
+}
+
+fn pactl(scene: &Scene, arguments: &[&str]) -> Finished {
+    boxed(scene, "pactl", arguments).finish()
+}
+
+/// The index of the only stream that plays.
+fn stream(scene: &Scene) -> String {
+    eventually("it plays", || {
+        let list = scene.pactl(&["list", "short", "sink-inputs"]);
+        list.split('\t').next().filter(|index| !index.is_empty()).map(str::to_owned)
+    })
+}
+
+#[test]
+fn a_confined_program_plays_and_changes_and_records_nothing_else() {
+    if !is_possible() {
+        return;
+    }
+    let scene = Scene::with(&TIMER);
+    let short = scene.file("short.wav", &ramps(RATE_HZ as usize / 2));
+    let finished = boxed(&scene, "paplay", &["--volume=32768", path(&short)]).finish();
+    finished.expect_success();
+    let long = scene.file("long.wav", &ramps(60 * RATE_HZ as usize));
+    let player = scene.spawn("paplay", &[path(&long)]);
+    let stream = stream(&scene);
+    for request in [
+        &["set-sink-volume", "consort", "10%"][..],
+        &["set-sink-mute", "consort", "1"],
+        &["set-sink-input-volume", &stream, "10%"],
+        &["set-sink-input-mute", &stream, "1"],
+        &["move-sink-input", &stream, "consort"],
+        &["set-default-source", "consort.monitor"],
+        &["suspend-sink", "consort", "1"],
+        &["load-module", "module-null-sink"],
+        &["unload-module", "0"],
+    ] {
+        let refused = pactl(&scene, request);
+        assert_eq!(refused.code, Some(1), "{request:?}");
+        assert!(refused.stderr.contains("Access denied"), "{request:?}: {refused:?}");
+    }
+    let refused = boxed(&scene, "parec", &RECORDING).finish();
+    assert!(refused.stderr.contains("Access denied"), "{refused:?}");
+    let sinks = scene.pactl(&["list", "sinks"]);
+    assert!(sinks.contains("Mute: no") && sinks.contains("/ 100% /"), "{sinks}");
+    let inputs = scene.pactl(&["list", "sink-inputs"]);
+    assert!(inputs.contains("Mute: no") && inputs.contains("/ 100% /"), "{inputs}");
+    // Users see why.
+    let mut listener = boxed(&scene, "pactl", &["subscribe"]);
+    eventually("it is shown as confined", || {
+        let clients = scene.pactl(&["list", "clients"]);
+        clients.contains("consort.confined = \"it has other mounts").then_some(())
+    });
+    assert!(listener.is_running() && { player }.is_running());
+}
+
+#[test]
+fn a_rule_lets_the_programs_of_a_control_group_record() {
+    if !is_possible() {
+        return;
+    }
+    let scene = Scene::with(&TIMER);
+    let refused = boxed(&scene, "parec", &RECORDING).finish();
+    assert!(refused.stderr.contains("Access denied"), "{refused:?}");
+    let rules = scene.server.directory().join(".config/consort/desktop-under-test.rules");
+    std::fs::create_dir_all(rules.parent().expect("a directory")).expect("room");
+    std::fs::write(&rules, "allow=record cgroup=*\n").expect("room");
+    let mut recorder = boxed(&scene, "parec", &RECORDING);
+    eventually("it records", || {
+        assert!(recorder.is_running(), "{}", recorder.stderr());
+        scene.pactl(&["list", "short", "sources"]).contains("RUNNING").then_some(())
+    });
+    let refused = pactl(&scene, &["set-sink-mute", "consort", "1"]);
+    assert!(refused.stderr.contains("Access denied"), "{refused:?}");
+}
